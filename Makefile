@@ -1,0 +1,33 @@
+# Targets call the commands of `ipu-results`; `make setup` is a no-op when the environment is current.
+PYTHON ?= python3
+VENV := .venv
+STAMP := $(VENV)/.current
+RUN := $(VENV)/bin/ipu-results
+
+.PHONY: setup ingest test lint bench clean
+
+setup: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: Python 3.11 or newer is needed; name one with: make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+ingest: setup
+	$(RUN) ingest
+
+test: setup
+	$(VENV)/bin/python -m pytest
+
+lint: setup
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+bench: setup
+	$(VENV)/bin/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build *.egg-info .hypothesis .mypy_cache .ruff_cache warehouse/*.duckdb warehouse/.staging warehouse/.lock

@@ -1,0 +1,1 @@
+"""ipu-results: the pipeline behind the open, verified record of Graphcore IPU performance."""
