@@ -1,0 +1,101 @@
+"""The views that answer first questions; each column is one of a table's, or described here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from schema.columns import Column, integer
+from schema.generate import SQL
+from schema.tables import TABLES
+
+ERRORS = integer("errors", "Error flags on the result.")
+WARNINGS = integer("warnings", "Warning flags on the result.")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """`columns` are `table.column` of the source, or a column described on its own."""
+
+    name: str
+    description: str
+    columns: tuple[str | Column, ...]
+
+    @property
+    def sql(self) -> str:
+        return (files("schema") / "views" / f"{self.name}.sql").read_text(encoding="utf-8")
+
+    @property
+    def described(self) -> tuple[Column, ...]:
+        return tuple(column if isinstance(column, Column) else _column(column) for column in self.columns)
+
+
+@cache
+def _column(path: str) -> Column:
+    table_name, name = path.split(".")
+    return next(table for table in TABLES if table.name == table_name).column(name)
+
+
+def _of(table: str, names: str) -> tuple[str, ...]:
+    return tuple(f"{table}.{name}" for name in names.split())
+
+
+VIEWS: tuple[View, ...] = (
+    View(
+        "inference",
+        "Inference results of every origin, with the number of error and warning flags on each.",
+        (
+            *_of("results", "result_id origin publisher model variant platform chip chip_count sdk_version framework"),
+            *_of("results", "precision compute_precision batch_size throughput item latency_ms efficiency"),
+            ERRORS,
+            WARNINGS,
+            *_of("results", "document_id table_name row_number published_on"),
+        ),
+    ),
+    View(
+        "training",
+        "Training results other than MLPerf entries, which compare with nothing else and stand in `results`.",
+        (
+            *_of("results", "result_id origin publisher model variant dataset platform chip chip_count sdk_version"),
+            *_of("results", "framework precision compute_precision batch_size throughput item time_to_train_s"),
+            *_of("results", "quality_metric quality_value"),
+            ERRORS,
+            WARNINGS,
+            *_of("results", "document_id table_name row_number published_on"),
+        ),
+    ),
+    View(
+        "latest",
+        "For each publisher and configuration the newest published result: older page versions are left out where a "
+        "newer one has the row. The batch is part of a configuration in inference and not in training.",
+        _of(
+            "results",
+            "result_id publisher task model variant dataset platform chip_count sdk_version framework precision "
+            "compute_precision batch_size throughput item latency_ms time_to_train_s document_id published_on",
+        ),
+    ),
+    View(
+        "provenance",
+        "Where each figure was printed: one row per figure of a result, with its raw text, unit, conversion and place.",
+        (
+            *_of("results", "result_id model platform"),
+            *_of("cells", "column_name header raw_text value unit factor"),
+            *_of("documents", "document_id title url"),
+            *_of("cells", "locator"),
+            *_of("documents", "sha256 file"),
+        ),
+    ),
+)
+
+
+def view_rows(view: View) -> list[dict[str, str | None]]:
+    """The view's lines in `columns`, the first one for the view itself."""
+    rows: list[dict[str, str | None]] = [
+        {"table_name": view.name, "column_name": "", "type": "view", "unit": None, "description": view.description}
+    ]
+    for column in view.described:
+        kind = SQL[column.kind]
+        told = {"column_name": column.name, "type": kind, "unit": column.unit, "description": column.description}
+        rows.append({"table_name": view.name, **told})
+    return rows

@@ -1,0 +1,11 @@
+SELECT
+    result_id, publisher, task, model, variant, dataset, platform, chip_count, sdk_version, framework, precision,
+    compute_precision, batch_size, throughput, item, latency_ms, time_to_train_s, document_id, published_on
+FROM results
+WHERE origin = 'published' AND benchmark IS DISTINCT FROM 'mlperf-training'
+QUALIFY row_number() OVER (
+    PARTITION BY
+        publisher, task, model, variant, dataset, platform, framework, compiler, precision, compute_precision,
+        CASE WHEN task = 'inference' THEN batch_size END
+    ORDER BY published_on DESC NULLS LAST, document_id DESC, row_number
+) = 1
