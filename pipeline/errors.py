@@ -1,0 +1,75 @@
+"""Everything that can go wrong, as one hierarchy.
+
+IpuResultsError
+    The base: one line for the user, naming the document and the place where they are known.
+  CatalogueError
+      A sidecar is missing, incomplete, or disagrees with the file it describes (sha256, table rows).
+  DocumentError
+      A document as a whole cannot be read.
+    DocumentTooLarge
+        It is over the size or page limit.
+    DocumentUnrecognised
+        It is none of the kinds that the readers know, or not the kind that was asked for.
+    DocumentDamaged
+        It is empty, truncated, not what its type says, or a promised table is not in it.
+  ConservationError
+      Source rows were lost or counted twice between reading and writing: a fault of the pipeline itself.
+  GateError
+      A check did not refuse the row that it must refuse, so none of its passes can be trusted.
+  WarehouseError
+      The warehouse is absent, busy, a mix of two builds, or could not be written.
+  FetchError
+      A document could not be downloaded.
+  QueryError
+      The SQL is wrong, or tries to write.
+"""
+
+from __future__ import annotations
+
+
+class IpuResultsError(Exception):
+    def __init__(self, message: str, *, document: str | None = None, place: str | None = None) -> None:
+        self.message = message
+        self.document = document
+        self.place = place
+        super().__init__(": ".join(part for part in (document, place, message) if part))
+
+
+class CatalogueError(IpuResultsError):
+    pass
+
+
+class DocumentError(IpuResultsError):
+    pass
+
+
+class DocumentTooLarge(DocumentError):
+    pass
+
+
+class DocumentUnrecognised(DocumentError):
+    pass
+
+
+class DocumentDamaged(DocumentError):
+    pass
+
+
+class ConservationError(IpuResultsError):
+    pass
+
+
+class GateError(IpuResultsError):
+    pass
+
+
+class WarehouseError(IpuResultsError):
+    pass
+
+
+class FetchError(IpuResultsError):
+    pass
+
+
+class QueryError(IpuResultsError):
+    pass

@@ -1,0 +1,98 @@
+"""From rows of raw cells to named tables: find the header, check every row's width, name the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from pipeline.read.layouts import Layout, explain_mismatch, matching
+from pipeline.read.reading import Problem, Reading, Row, Table
+
+
+@dataclass(frozen=True, slots=True)
+class RawRow:
+    """Cells of one row as a reader found them, with the footnote mark of each (empty for none).
+
+    `problem` says why the cells are not those of one row, where the reader knows.
+    """
+
+    texts: tuple[str, ...]
+    marks: tuple[str, ...] = ()
+    cell_locators: tuple[str, ...] | None = None
+    problem: str | None = None
+
+
+@dataclass(slots=True)
+class Assembler:
+    """Collects the tables of one document."""
+
+    layouts: Sequence[Layout]
+    tables: list[Table] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def found(self) -> bool:
+        return bool(self.tables or self.problems)
+
+    def reading(self) -> Reading:
+        return Reading(tuple(self.tables), tuple(self.problems))
+
+    def add(self, place: str, rows: Iterable[tuple[str, RawRow]]) -> None:
+        """Take one grid of rows, each with its locator (empty: the row is told by its number in the table).
+
+        A grid whose header is no layout's and resembles none is left out.
+        """
+        remaining = iter(rows)
+        header, candidates = self._header(place, remaining)
+        if header is not None:
+            self._body(place, header, candidates, remaining)
+
+    def _header(self, place: str, rows: Iterable[tuple[str, RawRow]]) -> tuple[tuple[str, ...] | None, list[Layout]]:
+        broken: Problem | None = None
+        for locator, row in rows:
+            if candidates := matching(row.texts, self.layouts):
+                return row.texts, candidates
+            if broken is None and (message := explain_mismatch(row.texts, self.layouts)):
+                broken = Problem("", None, locator or place, "unknown-header", message, row.texts)
+        if broken is not None:
+            self.problems.append(broken)
+        return None, []
+
+    def _body(
+        self, place: str, header: tuple[str, ...], candidates: list[Layout], rows: Iterable[tuple[str, RawRow]]
+    ) -> None:
+        good: list[Row] = []
+        bad: list[Problem] = []
+        for place_of_row, row in rows:
+            if not any(row.texts) or row.texts == header:
+                continue
+            number = len(good) + len(bad) + 1
+            locator = place_of_row or f"{place}, row {number}"
+            if row.problem or len(row.texts) != len(header):
+                message = row.problem or f"{len(row.texts)} cells under a header of {len(header)}"
+                bad.append(Problem("", number, locator, "row-width", message, row.texts))
+                continue
+            marks = tuple((column, mark) for column, mark in enumerate(row.marks) if mark)
+            good.append(Row(number, row.texts, locator, row.cell_locators, marks))
+        self._finish(place, header, candidates, good, bad)
+
+    def _finish(
+        self, place: str, header: tuple[str, ...], candidates: list[Layout], good: list[Row], bad: list[Problem]
+    ) -> None:
+        layout = choose(header, good, candidates)
+        if any(table.name == layout.table for table in self.tables):
+            self.problems.append(Problem(layout.table, None, place, "duplicate-table", "the table stands here again"))
+            return
+        self.problems += [replace(problem, table_name=layout.table) for problem in bad]
+        if good:
+            self.tables.append(Table(layout.table, header, tuple(good), place))
+        elif not bad:
+            self.problems.append(Problem(layout.table, None, place, "no-rows", "the table has no row"))
+
+
+def choose(header: Sequence[str], rows: Sequence[Row], candidates: Sequence[Layout]) -> Layout:
+    """The one of several layouts with the same header whose machines most rows name."""
+    if len(candidates) == 1:
+        return candidates[0]
+    column = next(i for i, name in enumerate(header) if candidates[0].field_of(name) == "platform")
+    return max(candidates, key=lambda layout: sum(layout.lists(row.cells[column]) for row in rows))

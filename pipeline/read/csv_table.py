@@ -1,0 +1,38 @@
+"""A table of our own transcription in CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+
+from pipeline.errors import DocumentDamaged, DocumentUnrecognised
+from pipeline.read.assemble import Assembler, RawRow
+from pipeline.read.layouts import Layout, explain_mismatch, matching
+from pipeline.read.reading import Reading
+from pipeline.read.text import clean, decode
+
+
+def read_csv(data: bytes, layouts: Sequence[Layout]) -> Reading:
+    """The one table of a CSV file, its header on the first line.
+
+    Raises DocumentDamaged where the file does not end with a line break: it was cut off.
+    """
+    text = decode(data)
+    header = next(csv.reader([text.split("\n", 1)[0]]), [])
+    if not matching(header, layouts) and not explain_mismatch(header, layouts):
+        raise DocumentUnrecognised("has no known header", place="line 1")
+    if not text.endswith("\n"):
+        raise DocumentDamaged("does not end with a line break: truncated", place="last line")
+    assembler = Assembler(layouts)
+    assembler.add("line 1", _rows(text))
+    return assembler.reading()
+
+
+def _rows(text: str) -> Iterator[tuple[str, RawRow]]:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        for cells in reader:
+            yield f"line {reader.line_num}", RawRow(tuple(map(clean, cells)))
+    except csv.Error as error:
+        raise DocumentDamaged(f"is not CSV: {error}", place=f"line {reader.line_num}") from error

@@ -1,0 +1,72 @@
+"""Which reader takes a document, told from its bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pipeline.errors import DocumentTooLarge, DocumentUnrecognised
+from pipeline.read.csv_table import read_csv
+from pipeline.read.html import read_html
+from pipeline.read.layouts import Layout
+from pipeline.read.limits import MAX_BYTES, MAX_PAGES
+from pipeline.read.page_text import read_page_text
+from pipeline.read.paper_text import read_paper_text
+from pipeline.read.reading import Reading
+from pipeline.read.text import decode
+
+KINDS = ("graphcore-performance", "qwant-paper", "page-history", "comparators")
+CSV_KINDS = ("page-history", "comparators")
+HTML = re.compile(rb"<(?:!doctype\s+html|html|table|body)\b", re.I)
+
+
+def read(
+    data: bytes,
+    layouts: Sequence[Layout],
+    kind: str | None = None,
+    *,
+    max_bytes: int = MAX_BYTES,
+    max_pages: int = MAX_PAGES,
+) -> Reading:
+    """Tables of one document with the `layouts` of its kind; the kind is guessed where it is not given.
+
+    Raises a DocumentError for a document that cannot be read at all; rows that cannot are its problems.
+    """
+    if len(data) > max_bytes:
+        raise DocumentTooLarge(f"has {len(data):,} bytes, the limit is {max_bytes:,}")
+    if kind is None:
+        return _first_that_reads(data, layouts, max_pages)
+    return _read_as(kind, data, [layout for layout in layouts if layout.reader == kind], max_pages)
+
+
+def guess_kind(reading: Reading, layouts: Sequence[Layout]) -> str | None:
+    """The kind whose tables a reading holds."""
+    names = {table.name for table in reading.tables} | {problem.table_name for problem in reading.problems}
+    return next((layout.reader for layout in layouts if layout.table in names), None)
+
+
+def _first_that_reads(data: bytes, layouts: Sequence[Layout], max_pages: int) -> Reading:
+    """Each kind in turn; headers tell, never a publisher's name."""
+    kinds = ("qwant-paper",) if data.lstrip()[:5] == b"%PDF-" else KINDS
+    failures: list[DocumentUnrecognised] = []
+    for kind in kinds:
+        try:
+            return _read_as(kind, data, [layout for layout in layouts if layout.reader == kind], max_pages)
+        except DocumentUnrecognised as failure:
+            failures.append(failure)
+    if len(failures) == 1:
+        raise failures[0]
+    raise DocumentUnrecognised(f"is none of {', '.join(KINDS)}: no table with a known header")
+
+
+def _read_as(kind: str, data: bytes, layouts: Sequence[Layout], max_pages: int) -> Reading:
+    if data.lstrip()[:5] == b"%PDF-":
+        from pipeline.read.pdf import read_pdf  # noqa: PLC0415  (pdfplumber takes longer to import than a page to read)
+
+        return read_pdf(data, layouts, max_pages=max_pages)
+    if HTML.search(data[:100_000]) and kind not in CSV_KINDS:
+        return read_html(data, layouts)
+    if kind in CSV_KINDS:
+        return read_csv(data, layouts)
+    text = decode(data)
+    return read_page_text(text, layouts) if kind == "graphcore-performance" else read_paper_text(text, layouts)

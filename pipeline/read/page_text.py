@@ -1,0 +1,117 @@
+"""Tables of a page that a browser saved as text: one cell a line, or rows of `a | b | c`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pipeline.errors import DocumentUnrecognised
+from pipeline.read.align import align
+from pipeline.read.assemble import Assembler, RawRow
+from pipeline.read.layouts import Layout, explain_mismatch, fold, matching
+from pipeline.read.reading import Problem, Reading
+from pipeline.read.text import clean, lift_mark
+
+RULE = re.compile(r"[|\s:+-]+")
+DELIMITERS = ("|", "\t")
+ROW_PLACE = "line {}"
+Block = list[tuple[int, str]]
+
+
+def read_page_text(text: str, layouts: Sequence[Layout]) -> Reading:
+    """Every table of the text whose header is one of `layouts`.
+
+    An empty line ends a table; a line of U+00A0 or of zero-width characters is a blank cell. A row that lost or
+    gained a line becomes a Problem; the rows around it are kept where only one alignment of the lines explains them.
+    Raises DocumentUnrecognised where no header resembles a layout.
+    """
+    assembler = Assembler(layouts)
+    for block in _blocks(text):
+        if any(delimiter in line for _, line in block for delimiter in DELIMITERS):
+            _delimited(block, layouts, assembler)
+        _one_cell_a_line(block, layouts, assembler)
+    if not assembler.found:
+        raise DocumentUnrecognised("holds no table with a known header")
+    return assembler.reading()
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    """Runs of lines between empty ones, each line with its number."""
+    block: Block = []
+    for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1):
+        if line.strip(" \t\f\v"):
+            block.append((number, line))
+        elif block:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _delimited(block: Block, layouts: Sequence[Layout], assembler: Assembler) -> None:
+    rows = [(number, _split(line)) for number, line in block if not RULE.fullmatch(line)]
+    start = next((i for i, (_, cells) in enumerate(rows) if matching(cells, layouts)), None)
+    if start is None:
+        start = next((i for i, (_, cells) in enumerate(rows) if explain_mismatch(cells, layouts)), None)
+    if start is not None:
+        grid = [(ROW_PLACE.format(number), _raw_row(cells, [number] * len(cells))) for number, cells in rows[start:]]
+        assembler.add(ROW_PLACE.format(rows[start][0]), grid)
+
+
+def _split(line: str) -> list[str]:
+    delimiter = next((d for d in DELIMITERS if d in line), None)
+    if delimiter is None:
+        return [line]
+    cells = line.split(delimiter)
+    bare = [cell.strip(" ") for cell in cells]
+    if delimiter == "|" and len(cells) > 2 and not bare[0] and not bare[-1]:
+        return cells[1:-1]
+    return cells
+
+
+def _one_cell_a_line(block: Block, layouts: Sequence[Layout], assembler: Assembler) -> None:
+    names = {key for layout in layouts for key in layout.keys}
+    lines = [clean(line) for _, line in block]
+    known = [fold(line) in names for line in lines]
+    widths = sorted({len(layout.fields) for layout in layouts}, reverse=True)
+    for start in (i for i, is_name in enumerate(known) if is_name):
+        for width in widths:
+            header = lines[start : start + width]
+            if len(header) == width and matching(header, layouts):
+                _aligned(block, start, width, layouts, assembler)
+                return
+    if message := _broken_header(lines, known, layouts):
+        place = ROW_PLACE.format(block[known.index(True)][0])
+        assembler.problems.append(Problem("", None, place, "unknown-header", message))
+
+
+def _broken_header(lines: list[str], known: list[bool], layouts: Sequence[Layout]) -> str | None:
+    """What is wrong with the first run of header names, one foreign line allowed between two of them."""
+    if True not in known:
+        return None
+    start = stop = known.index(True)
+    while stop < len(known) and (known[stop] or (stop + 1 < len(known) and known[stop + 1])):
+        stop += 1
+    return explain_mismatch(lines[start:stop], layouts)
+
+
+def _aligned(block: Block, start: int, width: int, layouts: Sequence[Layout], assembler: Assembler) -> None:
+    header, body = block[start : start + width], block[start + width :]
+    columns = [clean(line) for _, line in header]
+    fields = [matching(columns, layouts)[0].field_of(name) for name in columns]
+    grid = [(ROW_PLACE.format(header[0][0]), _raw_row(columns, [n for n, _ in header]))]
+    for start_of_row, stop, readable in align([clean(line) for _, line in body], fields):
+        numbers, lines = zip(*body[start_of_row:stop], strict=True)
+        problem = None if readable else f"{len(lines)} lines that are not the {width} cells of one row"
+        grid.append((ROW_PLACE.format(numbers[0]), replace(_raw_row(lines, numbers), problem=problem)))
+    assembler.add(ROW_PLACE.format(header[0][0]), grid)
+
+
+def _raw_row(lines: Sequence[str], numbers: Sequence[int]) -> RawRow:
+    lifted = [lift_mark(clean(line)) for line in lines]
+    return RawRow(
+        tuple(text for text, _ in lifted),
+        tuple(mark for _, mark in lifted),
+        tuple(ROW_PLACE.format(number) for number in numbers),
+    )

@@ -1,0 +1,115 @@
+"""The vocabulary: data files under `schema/vocabulary`, loaded once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from pipeline.read.layouts import Layout
+
+
+def fold_name(name: str) -> str:
+    """The form in which names are compared: without case, blanks, hyphens and underscores."""
+    return re.sub(r"[\s\-_]+", "", name).casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    factor: Decimal
+    item: str | None
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Names and units that sources use, by folded printed form."""
+
+    layouts: tuple[Layout, ...]
+    platforms: Mapping[str, Mapping[str, Any]]
+    models: Mapping[str, Mapping[str, Any]]
+    frameworks: Mapping[str, str]
+    precision_bits: Mapping[str, tuple[int, int]]
+    compute_precisions: Mapping[str, Mapping[str, str]]
+    units: Mapping[str, Mapping[str, Unit]]
+    metrics: Mapping[str, Mapping[str, str]]
+    facts: Mapping[str, Mapping[str, str]]
+    framework_by_path: Mapping[str, str]
+    tasks: Mapping[str, str]
+
+    def layouts_of(self, reader: str) -> tuple[Layout, ...]:
+        return tuple(layout for layout in self.layouts if layout.reader == reader)
+
+    def layout(self, reader: str, table: str) -> Layout:
+        return next(layout for layout in self.layouts_of(reader) if layout.table == table)
+
+    def unit(self, column: str, printed: str) -> Unit | None:
+        return self.units.get(column, {}).get(printed.strip().casefold())
+
+    def item_of_rate(self, text: str) -> str | None:
+        """The item of a cell that holds nothing but a rate's unit, such as `frames/s`."""
+        unit = self.unit("throughput", text)
+        return unit.item if unit else None
+
+    def platform_rows(self) -> list[Mapping[str, Any]]:
+        return _distinct(self.platforms.values(), "platform")
+
+    def model_rows(self) -> list[Mapping[str, Any]]:
+        return _distinct(self.models.values(), "model")
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    platforms, units = _load("platforms"), _load("units")
+    frameworks, precisions, layouts = _load("frameworks"), _load("precisions"), _load("layouts")
+    return Vocabulary(
+        layouts=tuple(Layout(**{**entry, "fields": tuple(entry["fields"].items())}) for entry in layouts["layout"]),
+        platforms=_by_name(
+            "platform", [{**_chip_facts(platforms["chips"], entry), **entry} for entry in platforms["platform"]]
+        ),
+        models=_by_name("model", _load("models")["model"]),
+        frameworks={
+            fold_name(name): canonical for canonical, more in frameworks.items() for name in [canonical, *more]
+        },
+        precision_bits={name: (x, y) for name, (x, y) in precisions["bits"].items()},
+        compute_precisions={fold_name(name): entry for name, entry in precisions["compute"].items()},
+        units={
+            column: {name.casefold(): Unit(Decimal(unit["factor"]), unit.get("item")) for name, unit in named.items()}
+            for column, named in units.items()
+            if column != "metrics"
+        },
+        metrics=units["metrics"],
+        facts=layouts["facts"],
+        framework_by_path=layouts["comparators"]["framework_by_path"],
+        tasks=layouts["comparators"]["tasks"],
+    )
+
+
+def vocabulary_files() -> list[tuple[str, bytes]]:
+    """Name and bytes of every vocabulary file, for the build's digest."""
+    folder = files("schema") / "vocabulary"
+    return sorted((entry.name, entry.read_bytes()) for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def _load(name: str) -> dict[str, Any]:
+    return tomllib.loads((files("schema") / "vocabulary" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def _chip_facts(chips: Mapping[str, Mapping[str, Any]], entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    return chips.get(entry["chip"], {})
+
+
+def _by_name(key: str, entries: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    return {
+        fold_name(name): entry
+        for entry in entries
+        for name in [entry[key], *entry.get("spellings", []), *entry.get("variants", {})]
+    }
+
+
+def _distinct(entries: Iterable[Mapping[str, Any]], key: str) -> list[Mapping[str, Any]]:
+    return [entry for _, entry in sorted({entry[key]: entry for entry in entries}.items())]
