@@ -1,0 +1,142 @@
+"""The catalogue: one sidecar `<file>.toml` beside each document in `raw/`, and the bytes it vouches for."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import CatalogueError, DocumentDamaged, DocumentTooLarge
+from pipeline.read.limits import MAX_BYTES
+
+REQUIRED = ("document_id", "title", "publisher", "url", "kind", "licence", "sha256", "reader", "note")
+OPTIONAL = ("published_on", "retrieved_on", "tables", "fetch", "transcription_of", "facts")
+DATES = ("published_on", "retrieved_on")
+PDF = b"%PDF-"
+NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
+
+
+@dataclass(frozen=True)
+class Document:
+    """One catalogue entry. `tables` gives, per table, the source rows that must be found and facts of its section.
+
+    `transcription_of` names, for a capture, the document that it is a version of.
+    """
+
+    document_id: str
+    title: str
+    publisher: str
+    url: str
+    kind: str
+    licence: str
+    sha256: str
+    reader: str
+    note: str
+    path: Path
+    file: str
+    published_on: date | None = None
+    retrieved_on: date | None = None
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    fetch: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    transcription_of: str | None = None
+
+    def bytes(self, max_bytes: int = MAX_BYTES) -> bytes:
+        """The file's bytes, checked for size, digest and type."""
+        data = read_within(self.path, self.document_id, max_bytes)
+        digest = hashlib.sha256(data).hexdigest()
+        if digest != self.sha256:
+            message = (
+                f"sha256 is {digest[:12]}…, the sidecar says {self.sha256[:12]}…: the file or the sidecar was changed"
+            )
+            raise CatalogueError(message, document=self.document_id, place=self.file)
+        assert_type(self.path.name, data, self.document_id)
+        return data
+
+    def record(self) -> dict[str, Any]:
+        """The document's row in `documents`."""
+        names = (
+            "document_id",
+            "title",
+            "publisher",
+            "url",
+            "published_on",
+            "kind",
+            "sha256",
+            "licence",
+            "retrieved_on",
+        )
+        return {name: getattr(self, name) for name in (*names, "file", "note")}
+
+
+def assert_type(name: str, data: bytes, document: str) -> None:
+    """Refuse a file whose first bytes contradict its suffix, such as an HTML error page saved as PDF."""
+    is_pdf = data.lstrip()[:5] == PDF
+    if not data.strip():
+        raise DocumentDamaged("is empty", document=document)
+    if name.lower().endswith(".pdf") and not is_pdf:
+        what = "an HTML page" if data.lstrip()[:1] == b"<" else "something else"
+        raise DocumentDamaged(f"is not a PDF but {what}", document=document, place="first bytes")
+    if is_pdf and not name.lower().endswith(".pdf"):
+        raise DocumentDamaged("is a PDF under another suffix", document=document, place="first bytes")
+
+
+def read_within(path: Path, document: str, max_bytes: int) -> bytes:
+    """The bytes of a file that is not larger than the limit."""
+    try:
+        size = path.stat().st_size
+        if size > max_bytes:
+            raise DocumentTooLarge(f"has {size:,} bytes, the limit is {max_bytes:,}", document=document)
+        return path.read_bytes()
+    except OSError as error:
+        raise CatalogueError(f"cannot be read: {error.strerror}", document=document, place=path.name) from error
+
+
+def load_catalogue(raw: Path) -> list[Document]:
+    """All documents of `raw`, sorted by id.
+
+    Raises CatalogueError for a folder without sidecars, a sidecar that is incomplete or unknown in a key, and for two
+    documents of one id.
+    """
+    if not raw.is_dir():
+        raise CatalogueError("no such folder", place=str(raw))
+    documents = sorted((_load(raw, path) for path in _sidecars(raw)), key=lambda document: document.document_id)
+    if not documents:
+        raise CatalogueError("holds no sidecar (<file>.toml)", place=str(raw))
+    for one, other in pairwise(documents):
+        if one.document_id == other.document_id:
+            raise CatalogueError(f"stands in {one.file} and in {other.file}", document=one.document_id)
+    return documents
+
+
+def orphans(raw: Path, documents: Sequence[Document]) -> list[str]:
+    """Files under `raw` that no sidecar speaks of."""
+    known = {document.path for document in documents}
+    files = (path for path in raw.rglob("*") if path.is_file() and path.suffix not in NOT_DOCUMENTS)
+    return sorted(path.relative_to(raw).as_posix() for path in files if path not in known)
+
+
+def _sidecars(raw: Path) -> Iterator[Path]:
+    return (path for path in raw.rglob("*.toml") if path.is_file())
+
+
+def _load(raw: Path, path: Path) -> Document:
+    place = path.relative_to(raw).as_posix()
+    try:
+        entry = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise CatalogueError(f"is not a readable sidecar: {error}", place=place) from error
+    missing = [key for key in REQUIRED if key not in entry]
+    unknown = [key for key in entry if key not in (*REQUIRED, *OPTIONAL)]
+    wrong = [key for key in REQUIRED if not isinstance(entry.get(key, ""), str)]
+    wrong += [key for key in DATES if key in entry and type(entry[key]) is not date]
+    for what, keys in (("lacks", missing), ("has unknown", unknown), ("has the wrong type for", wrong)):
+        if keys:
+            raise CatalogueError(f"the sidecar {what} {', '.join(keys)}", place=place)
+    file = path.with_suffix("")
+    return Document(**entry, path=file, file=file.relative_to(raw).as_posix())
