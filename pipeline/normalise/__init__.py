@@ -1,0 +1,19 @@
+"""Normalise: from tables of raw text to results in canonical names and units, or to rejected rows."""
+
+from pipeline.catalogue import Document
+from pipeline.normalise.facts import setup_of
+from pipeline.normalise.join import Normalised, Result, join
+from pipeline.normalise.partial import Cell, Rejected
+from pipeline.normalise.sources import partials
+from pipeline.read.reading import Reading
+from pipeline.vocabulary import Vocabulary
+
+__all__ = ["Cell", "Normalised", "Rejected", "Result", "normalise"]
+
+
+def normalise(document: Document, reading: Reading, vocabulary: Vocabulary) -> Normalised:
+    """Results and rejected rows of one document; every source row is in exactly one of them."""
+    setup = setup_of(document.reader, reading.facts, vocabulary)
+    normalised = join(document, partials(document, reading, vocabulary), setup)
+    normalised.extend_with_problems(reading)
+    return normalised

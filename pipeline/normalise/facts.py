@@ -1,0 +1,43 @@
+"""Setup facts that a document states once and that hold for each of its results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.normalise.fields import Source, convert
+from pipeline.normalise.partial import Cell
+from pipeline.read.reading import Fact
+from pipeline.vocabulary import Vocabulary
+
+HALF = "half of the batch size"
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    values: dict[str, Any]
+    cells: tuple[Cell, ...]
+    halved_batch: bool
+
+    def micro_batch_size(self, batch_size: int | None) -> int | None:
+        """Items per chip, where the source gives them as half of the (even) batch."""
+        if not self.halved_batch or batch_size is None or batch_size % 2:
+            return None
+        return batch_size // 2
+
+
+def setup_of(reader: str, facts: Iterable[Fact], vocabulary: Vocabulary) -> Setup:
+    """The facts of a document with known labels, and the cells that cite them."""
+    values: dict[str, Any] = {}
+    cells: list[Cell] = []
+    halved = False
+    for fact in facts:
+        field = vocabulary.facts.get(reader, {}).get(fact.label)
+        if field is None:
+            continue
+        converted = convert(field, fact.text, Source(vocabulary, None, False))
+        values.update(converted.values)
+        cells.append(Cell(field, fact.label, fact.text, *converted[1:], None, fact.locator))
+        halved |= field == "batch_per_chip" and fact.text == HALF
+    return Setup(values, tuple(cells), halved)

@@ -1,0 +1,212 @@
+"""What one cell says: for each field of a layout, the columns of `results` that its text fills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from pipeline.normalise.values import (
+    Unreadable,
+    duration_s,
+    number,
+    quality,
+    sdk_version,
+    target_metric,
+    whole_number,
+)
+from pipeline.vocabulary import Vocabulary, fold_name
+
+Values = tuple[tuple[str, Any], ...]
+NOT_GIVEN = frozenset({"-", "–", "—", "n/a", "N/A"})
+
+
+class Converted(NamedTuple):
+    """What a cell fills, and its figure as printed: `figure` × `factor` is the value in `results`."""
+
+    values: Values = ()
+    figure: float | None = None
+    unit: str | None = None
+    factor: float | None = None
+
+
+class Source(NamedTuple):
+    """What the conversion of a cell depends on besides its text.
+
+    `unit` is the one that the header or caption prints; `strict` binds the row to the vocabulary.
+    """
+
+    vocabulary: Vocabulary
+    unit: str | None
+    strict: bool
+
+
+Converter = Callable[[str, Source], Converted]
+
+
+def convert(field: str, text: str, source: Source) -> Converted:
+    """Columns that a cell fills; none for a blank one. Raises Unreadable."""
+    if not text or text in NOT_GIVEN:
+        return Converted()
+    return CONVERTERS.get(field, _as_printed(field))(text, source)
+
+
+def _as_printed(column: str) -> Converter:
+    return lambda text, _: Converted(((column, text),))
+
+
+def _known(kind: str, column: str, text: str, found: Any, source: Source) -> Any:
+    if found is None and source.strict:
+        raise Unreadable(f"unknown-{kind}", f"unknown {kind} {text!r} in {column}")
+    return found
+
+
+def _platform(text: str, source: Source) -> Converted:
+    entry = _known("platform", "platform", text, source.vocabulary.platforms.get(fold_name(text)), source)
+    if entry is None:
+        return Converted((("platform", text),))
+    return Converted(tuple((column, entry[column]) for column in ("platform", "chip", "chip_count")))
+
+
+def _model(text: str, source: Source) -> Converted:
+    entry = _known("model", "model", text, source.vocabulary.models.get(fold_name(text)), source)
+    if entry is None:
+        return Converted((("model", text),))
+    variant = next(
+        (said for name, said in entry.get("variants", {}).items() if fold_name(name) == fold_name(text)), None
+    )
+    extra = {"item": entry.get("item"), "variant": variant}
+    return Converted((("model", entry["model"]), *((name, said) for name, said in extra.items() if said)))
+
+
+def _variant(text: str, source: Source) -> Converted:
+    item = source.vocabulary.item_of_rate(text)
+    return Converted((("variant", text), *((("item", item),) if item else ())))
+
+
+def _framework(text: str, source: Source) -> Converted:
+    found = _known("framework", "framework", text, source.vocabulary.frameworks.get(fold_name(text)), source)
+    return Converted((("framework", found or text),))
+
+
+def _sdk(text: str, source: Source) -> Converted:
+    return Converted((("sdk_version", _known("sdk-version", "sdk_version", text, sdk_version(text), source) or text),))
+
+
+def _precision(text: str, source: Source) -> Converted:
+    bits = _known("precision", "precision", text, source.vocabulary.precision_bits.get(text), source)
+    if bits is None:
+        return Converted((("compute_precision", text),))
+    return Converted((("precision", text), ("activation_bits", bits[0]), ("weight_bits", bits[1])))
+
+
+def _compute_precision(text: str, source: Source) -> Converted:
+    entry = source.vocabulary.compute_precisions.get(fold_name(text), {"compute_precision": text})
+    return Converted(tuple(entry.items()))
+
+
+def _batch(text: str, source: Source) -> Converted:
+    try:
+        batch = whole_number(text)
+    except Unreadable:
+        if source.strict:
+            raise
+        return Converted()
+    return Converted((("batch_size", batch),), float(batch), "item", 1.0)
+
+
+def _figure(column: str) -> Converter:
+    def converter(text: str, source: Source) -> Converted:
+        printed = number(text)
+        unit = source.vocabulary.unit(column, source.unit or "")
+        if unit is None:
+            said = f"unknown unit {source.unit!r}" if source.unit else "no unit"
+            raise Unreadable("unknown-unit", f"{said} for {column}")
+        item: Values = (("item", unit.item),) if unit.item else ()
+        return Converted(
+            ((column, float(printed * unit.factor)), *item), float(printed), source.unit, float(unit.factor)
+        )
+
+    return converter
+
+
+def _time(column: str) -> Converter:
+    figure = _figure(column)
+
+    def converter(text: str, source: Source) -> Converted:
+        seconds = duration_s(text)
+        if seconds is None:
+            return figure(text, source)
+        return Converted(((column, float(seconds)),), float(seconds), "s", 1.0)
+
+    return converter
+
+
+def _quality_value(text: str, _: Source) -> Converted:
+    value, metric = quality(text)
+    return Converted((("quality_value", float(value)), ("quality_metric", metric)), float(value), metric, 1.0)
+
+
+def _quality_target(text: str, _: Source) -> Converted:
+    metric = target_metric(text)
+    return Converted((("quality_target", text), *((("quality_metric", metric),) if metric else ())))
+
+
+def _division(text: str, source: Source) -> Converted:
+    division = text.casefold() if text.casefold() in ("open", "closed") else None
+    return Converted((("division", _known("division", "division", text, division, source)),))
+
+
+def _mlperf_id(text: str, _: Source) -> Converted:
+    entry_round, rest = text.partition("-")[::2]
+    if not (rest.isdecimal() and sdk_version(entry_round)):
+        raise Unreadable("unknown-mlperf-id", f"{text!r} is not an MLPerf id")
+    return Converted((("mlperf_id", text), ("mlperf_round", entry_round)))
+
+
+def _date(text: str, _: Source) -> Converted:
+    try:
+        return Converted((("published_on", date.fromisoformat(text)),))
+    except ValueError as error:
+        raise Unreadable("unreadable-date", f"{text!r} is not a date") from error
+
+
+def _own(_: str, __: Source) -> Converted:
+    """A cell that fills no column of `results`."""
+    return Converted()
+
+
+def _own_number(text: str, _: Source) -> Converted:
+    printed: Decimal = number(text)
+    return Converted((), float(printed), None, None)
+
+
+CONVERTERS: dict[str, Converter] = {
+    "platform": _platform,
+    "model": _model,
+    "variant": _variant,
+    "framework": _framework,
+    "sdk_version": _sdk,
+    "precision": _precision,
+    "compute_precision": _compute_precision,
+    "batch_size": _batch,
+    "throughput": _figure("throughput"),
+    "latency_ms": _figure("latency_ms"),
+    "efficiency": _figure("efficiency"),
+    "time_to_train_s": _time("time_to_train_s"),
+    "time_to_result_s": _time("time_to_result_s"),
+    "quality_value": _quality_value,
+    "quality_target": _quality_target,
+    "division": _division,
+    "mlperf_id": _mlperf_id,
+    "published_on": _date,
+    "repo": _own,
+    "path": _own,
+    "commit": _own,
+    "task": _own,
+    "metric": _own,
+    "batch_per_chip": _own,
+    "images": _own_number,
+    "chips": _own_number,
+}

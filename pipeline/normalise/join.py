@@ -1,0 +1,112 @@
+"""From partial results to results: source rows about one thing are joined, repeated ones told apart."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.catalogue import Document
+from pipeline.normalise.facts import Setup
+from pipeline.normalise.partial import FIGURE_FIELDS, Cell, Partial, Rejected
+from pipeline.read.reading import Reading
+
+Place = tuple[str, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One row of `results` in the making. `accepted` and `repeated` are its source rows (table, number, locator)."""
+
+    result_id: str
+    values: dict[str, Any]
+    cells: list[Cell]
+    accepted: list[Place]
+    repeated: list[Place]
+    raws: list[Any]
+
+
+@dataclass(slots=True)
+class Normalised:
+    """All that one document gives."""
+
+    document: Document
+    results: list[Result] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+
+    def extend_with_problems(self, reading: Reading) -> None:
+        self.rejected += [
+            Rejected(p.table_name, p.row_number, p.locator, p.reason, p.message, list(p.raw))
+            for p in reading.problems
+            if p.row_number is not None
+        ]
+
+
+def join(document: Document, outcomes: Iterable[Partial | Rejected], setup: Setup) -> Normalised:
+    """Group what the rows say by identity; rows of one identity and different figures are rejected together."""
+    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Partial]] = {}
+    normalised = Normalised(document)
+    for outcome in outcomes:
+        if isinstance(outcome, Rejected):
+            normalised.rejected.append(outcome)
+        else:
+            groups.setdefault((outcome.result_table, outcome.identity), []).append(outcome)
+    for group in groups.values():
+        first, *more = group
+        _take(normalised, first, more, setup)
+    return normalised
+
+
+def _take(normalised: Normalised, first: Partial, more: list[Partial], setup: Setup) -> None:
+    accepted, repeated = [first], []
+    for partial in more:
+        if any(partial.table_name == one.table_name and partial.raw == one.raw for one in accepted):
+            repeated.append(partial)
+        elif clash := next((one for one in accepted if _figures(one).keys() & _figures(partial).keys()), None):
+            _reject_all(normalised, [*accepted, *repeated, partial], clash, partial, more)
+            return
+        else:
+            accepted.append(partial)
+    normalised.results.append(_result(normalised.document, accepted, repeated, setup))
+
+
+def _reject_all(normalised: Normalised, seen: list[Partial], one: Partial, other: Partial, more: list[Partial]) -> None:
+    message = f"rows {one.row_number} and {other.row_number} have one configuration and different figures"
+    rest = more[len(seen) - 1 :]
+    normalised.rejected += [partial.reject("conflicting-rows", message) for partial in [*seen, *rest]]
+
+
+def _figures(partial: Partial) -> dict[str, Any]:
+    return {name: value for name, value in partial.values.items() if name in FIGURE_FIELDS}
+
+
+def _result(document: Document, accepted: list[Partial], repeated: list[Partial], setup: Setup) -> Result:
+    first = accepted[0]
+    values: dict[str, Any] = {}
+    for partial in reversed(accepted):
+        values.update((name, value) for name, value in partial.values.items() if value is not None)
+    values |= {name: value for name, value in setup.values.items() if values.get(name) is None}
+    result_id = result_key(document.document_id, first.result_table, first.identity)
+    values |= {"result_id": result_id, "row_number": first.row_number}
+    if (micro := setup.micro_batch_size(values.get("batch_size"))) is not None:
+        values["micro_batch_size"] = micro
+    return Result(
+        result_id,
+        values,
+        [cell for partial in accepted for cell in partial.cells] + list(setup.cells),
+        [_place(partial) for partial in accepted],
+        [_place(partial) for partial in repeated],
+        [partial.raw for partial in accepted],
+    )
+
+
+def _place(partial: Partial) -> Place:
+    return partial.table_name, partial.row_number, partial.locator
+
+
+def result_key(document_id: str, table: str, identity: Iterable[tuple[str, str]]) -> str:
+    """16 hex digits that depend on the printed configuration alone, not on figures or position."""
+    told = json.dumps([document_id, table, sorted(identity)], ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(told.encode()).hexdigest()[:16]

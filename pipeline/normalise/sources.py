@@ -1,0 +1,75 @@
+"""What is particular to one kind of document: which partial results its rows make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from pipeline.catalogue import Document
+from pipeline.normalise.partial import Converter, Partial, Rejected, constants_of
+from pipeline.read.layouts import Layout
+from pipeline.read.reading import Reading, Row, Table
+from pipeline.vocabulary import Vocabulary
+
+Outcome = Partial | Rejected
+
+
+def partials(document: Document, reading: Reading, vocabulary: Vocabulary) -> Iterator[Outcome]:
+    """Every readable row of the document, normalised or rejected, in printed order."""
+    make = SOURCES.get(document.reader, _one_to_one)
+    for table in reading.tables:
+        yield from make(document, table, vocabulary.layout(document.reader, table.name), vocabulary)
+
+
+def _one_to_one(document: Document, table: Table, layout: Layout, vocabulary: Vocabulary) -> Iterator[Outcome]:
+    """Each row is one result."""
+    converter, constants = Converter(table, layout, vocabulary), constants_of(document, layout)
+    return (converter.row(row, constants) for row in table.rows)
+
+
+def _joined_on_batch(document: Document, table: Table, layout: Layout, vocabulary: Vocabulary) -> Iterator[Outcome]:
+    """Several tables make one result per batch size, so a row without one cannot be placed."""
+    for outcome in _one_to_one(document, table, layout, vocabulary):
+        if isinstance(outcome, Partial) and "batch_size" not in outcome.values:
+            yield outcome.reject("missing-batch", "no batch size to join the tables on")
+        else:
+            yield outcome
+
+
+def _one_figure_a_line(document: Document, table: Table, layout: Layout, vocabulary: Vocabulary) -> Iterator[Outcome]:
+    """Each line names its metric; the lines of one configuration make one result."""
+    converters = {
+        metric: Converter(table, _for_metric(layout, known["column"]), vocabulary, {known["column"]: known["unit"]})
+        for metric, known in vocabulary.metrics.items()
+    }
+    column = {layout.field_of(header): i for i, header in enumerate(table.columns)}
+    constants = constants_of(document, layout)
+    for row in table.rows:
+        converter = converters.get(row.cells[column["metric"]])
+        task = vocabulary.tasks.get(row.cells[column["task"]])
+        if converter is None or task is None:
+            yield _unknown_words(table, row, column, converter is None)
+            continue
+        said = {**constants, "task": task, "framework": _framework(row.cells[column["path"]], vocabulary)}
+        yield converter.row(row, said)
+
+
+def _for_metric(layout: Layout, field: str) -> Layout:
+    return replace(layout, fields=tuple((name, field if old == "value" else old) for name, old in layout.fields))
+
+
+def _unknown_words(table: Table, row: Row, column: dict[str, int], metric: bool) -> Rejected:
+    field = "metric" if metric else "task"
+    message = f"unknown {field} {row.cells[column[field]]!r}"
+    raw = dict(zip(table.columns, row.cells, strict=True))
+    return Rejected(table.name, row.number, row.locator, f"unknown-{field}", message, raw)
+
+
+def _framework(path: str, vocabulary: Vocabulary) -> str | None:
+    return next((name for folder, name in vocabulary.framework_by_path.items() if path.startswith(folder)), None)
+
+
+SOURCES: dict[str, Callable[[Document, Table, Layout, Vocabulary], Iterator[Outcome]]] = {
+    "qwant-paper": _joined_on_batch,
+    "comparators": _one_figure_a_line,
+}

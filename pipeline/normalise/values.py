@@ -1,0 +1,69 @@
+"""Figures, durations and versions out of printed text. Exact: every figure goes through Decimal."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+NUMBER = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
+DURATION = re.compile(r"(?=\d)(?:(\d+)\s*d)?\s*(?:(\d+)\s*h)?\s*(?:(\d+)\s*m)?\s*(?:(\d+(?:\.\d+)?)\s*s)?")
+DURATION_SECONDS = (86_400, 3_600, 60, 1)
+SDK = re.compile(r"(?:Poplar\s+)?SDK\s*(\d+(?:\.\d+)*)", re.I)
+BARE_VERSION = re.compile(r"\d+(?:\.\d+)+")
+QUALITY = re.compile(rf"({NUMBER.pattern})\s+(\S.*)")
+TARGET = re.compile(rf"{NUMBER.pattern}\s*%?\s+(\S.*)")
+
+
+class Unreadable(ValueError):
+    """A cell that cannot be normalised: a stable reason code and a message naming the word."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+def number(text: str) -> Decimal:
+    """`'1,260,000'` or `'0.0719'`; misplaced thousands marks, letters and signs are unreadable."""
+    if not NUMBER.fullmatch(text):
+        raise Unreadable("unreadable-figure", f"{text!r} is not a figure")
+    return Decimal(text.replace(",", ""))
+
+
+def whole_number(text: str) -> int:
+    value = number(text)
+    if value != int(value) or value < 1:
+        raise Unreadable("unreadable-figure", f"{text!r} is not a whole number from 1")
+    return int(value)
+
+
+def duration_s(text: str) -> Decimal | None:
+    """Seconds of a duration such as `23h 43m`; None where the text has no units of time."""
+    found = DURATION.fullmatch(text)
+    if found is None or not any(found.groups()):
+        return None
+    return sum(
+        (Decimal(part) * seconds for part, seconds in zip(found.groups(), DURATION_SECONDS, strict=True) if part),
+        Decimal(0),
+    )
+
+
+def sdk_version(text: str) -> str | None:
+    """`'SDK 2.4.0'` gives `'2.4.0'`; None where the text is not of that form."""
+    found = SDK.fullmatch(text)
+    if found:
+        return found.group(1)
+    return text if BARE_VERSION.fullmatch(text) else None
+
+
+def quality(text: str) -> tuple[Decimal, str]:
+    """`'0.0719 MAE'` gives `(Decimal('0.0719'), 'MAE')`."""
+    found = QUALITY.fullmatch(text)
+    if found is None:
+        raise Unreadable("unreadable-figure", f"{text!r} is not a figure with the name of a metric")
+    return number(found.group(1)), found.group(2)
+
+
+def target_metric(text: str) -> str | None:
+    """`'75.90% classification'` gives `'classification'`."""
+    found = TARGET.fullmatch(text)
+    return found.group(1) if found else None
