@@ -1,0 +1,35 @@
+"""Bad rows that the gate of `results` must refuse before any of its passes is trusted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+GOOD: dict[str, Any] = {
+    "result_id": "0123456789abcdef",
+    "origin": "published",
+    "publisher": "canary",
+    "document_id": "canary",
+    "task": "training",
+    "model": "canary",
+    "platform": "canary",
+    "precision": "16.16",
+    "activation_bits": 16,
+    "weight_bits": 16,
+    "throughput": 1.0,
+}
+
+CHANGES: tuple[dict[str, Any], ...] = (
+    {"throughput": float("inf")},
+    {"throughput": -1.0},
+    {"throughput": None},
+    {"model": None},
+    {"task": "Training"},
+    {"weight_bits": 32},
+    {"batch_size": 0},
+    {"origin": "emulated", "run_id": "canary", "document_id": None},
+    {"origin": "measured"},
+    {"latency_ms": 2.0, "latency_ms_low": 3.0},
+    {"result_id": "7"},
+)
+
+BAD = tuple(GOOD | {"result_id": f"{number:016x}"} | change for number, change in enumerate(CHANGES))

@@ -1,0 +1,120 @@
+"""The two gates that every row passes: pandera without coercion, then an explicit Arrow schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+from pandera.errors import SchemaErrors
+
+from pipeline.errors import GateError
+from schema import Table, arrow_schema, frame_dtypes, pandera_model
+
+REASONS = {
+    "not_nullable": "missing-{}",
+    "greater_than_or_equal_to": "{}-out-of-range",
+    "less_than_or_equal_to": "{}-out-of-range",
+    "isin": "{}-not-a-choice",
+    "str_matches": "{}-malformed",
+}
+NULLABLE_TYPES = {pa.string(): pd.StringDtype("pyarrow", na_value=float("nan")), pa.int64(): pd.Int64Dtype()}
+
+
+class Failure(NamedTuple):
+    """Why the `row`th record is refused."""
+
+    row: int
+    reason: str
+    message: str
+
+
+def frame_of(table: Table, records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Records as a frame with the table's dtypes and a unique integer index; absent values are null."""
+    return _frame(table, {name: [record.get(name) for record in records] for name in table.names})
+
+
+def frame_of_tuples(table: Table, rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
+    """The same from tuples in the order of the table's columns."""
+    columns = zip(*rows, strict=True) if rows else ([] for _ in table.names)
+    return _frame(table, dict(zip(table.names, columns, strict=True)))
+
+
+def _frame(table: Table, columns: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
+    arrays = []
+    for field in arrow_schema(table):
+        try:
+            arrays.append(pa.array(columns[field.name], field.type))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            raise GateError(f"{table.name}.{field.name} holds a value of another type: {error}") from error
+    names = list(table.names)
+    return pa.Table.from_arrays(arrays, names=names).to_pandas(types_mapper=_pandas_type)
+
+
+def _pandas_type(kind: pa.DataType) -> Any:
+    if kind == pa.float64():
+        return None
+    return NULLABLE_TYPES.get(kind, pd.BooleanDtype() if kind == pa.bool_() else pd.ArrowDtype(kind))
+
+
+def failures(table: Table, frame: pd.DataFrame) -> list[Failure]:
+    """Rows that pandera refuses, one failure per row and check."""
+    try:
+        pandera_model(table).validate(frame, lazy=True)
+    except SchemaErrors as errors:
+        return _told(table, errors.failure_cases)
+    return []
+
+
+def _told(table: Table, cases: pd.DataFrame) -> list[Failure]:
+    told: dict[tuple[int, str], Failure] = {}
+    for column, check, value, index in cases[["column", "check", "failure_case", "index"]].itertuples(index=False):
+        if pd.isna(index):
+            raise GateError(f"{table.name}: column {column} as a whole fails {check}")
+        reason = _reason(str(column), str(check))
+        if (int(index), reason) not in told:
+            shown = "" if reason == str(check).replace("_", "-") else f": {column} is {str(value)[:80]!r}"
+            told[int(index), reason] = Failure(int(index), reason, f"fails {reason}{shown}")
+    return sorted(told.values())
+
+
+def _reason(column: str, check: str) -> str:
+    name = check.partition("(")[0]
+    if name == "multiple_fields_uniqueness":
+        return "repeated-key"
+    return REASONS.get(name, name).format(column).replace("_", "-")
+
+
+def to_arrow(table: Table, frame: pd.DataFrame, metadata: Mapping[str, str] | None = None) -> pa.Table:
+    """The frame as an Arrow table of exactly the table's schema. Raises GateError where a required value is null."""
+    schema = arrow_schema(table)
+    try:
+        arrow = pa.Table.from_pandas(frame, schema=schema, preserve_index=False, safe=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, KeyError) as error:
+        raise GateError(f"{table.name}: {error}") from error
+    for field in schema:
+        if not field.nullable and arrow.column(field.name).null_count:
+            raise GateError(f"{table.name}.{field.name} is required and null in a row")
+    return arrow.replace_schema_metadata({**(schema.metadata or {}), **(metadata or {})})
+
+
+def assert_refused(table: Table, canaries: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse to trust the gates unless each of the bad rows is refused by pandera, or a null by Arrow.
+
+    Catches validation that was switched off, such as by PANDERA_VALIDATION_ENABLED=False.
+    """
+    frame = frame_of(table, canaries)
+    refused = {failure.row for failure in failures(table, frame)}
+    if missed := [index for index in range(len(canaries)) if index not in refused]:
+        raise GateError(
+            f"the gate of {table.name} accepted {len(missed)} bad rows that it must refuse: is pandera off?"
+        )
+    try:
+        to_arrow(
+            table,
+            frame.assign(**{table.key[0]: pd.Series([None] * len(frame), dtype=frame_dtypes(table)[table.key[0]])}),
+        )
+    except GateError:
+        return
+    raise GateError(f"the Arrow gate of {table.name} accepted a null key")
