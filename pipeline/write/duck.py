@@ -1,0 +1,50 @@
+"""The DuckDB file: tables with keys and comments, and the views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from schema import TABLES, sql_table
+from schema.generate import quoted
+from schema.views import VIEWS, View
+
+STORAGE_VERSION = "v1.2.0"
+
+
+def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
+    """Write one database file that DuckDB reads from 1.2.2 on, without a write-ahead log beside it."""
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH {quoted(str(path))} AS warehouse (STORAGE_VERSION '{STORAGE_VERSION}')")
+        connection.execute("USE warehouse")
+        fill(connection, tables)
+        connection.execute("CHECKPOINT warehouse")
+        connection.execute("USE memory")
+        connection.execute("DETACH warehouse")
+
+
+def fill(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
+    """Create the published tables and views in the current database."""
+    for table in TABLES:
+        for statement in sql_table(table):
+            connection.execute(statement)
+        connection.register("incoming", tables[table.name])
+        connection.execute(f"INSERT INTO {table.name} BY NAME SELECT * FROM incoming")
+        connection.unregister("incoming")
+    for view in VIEWS:
+        for statement in _view_statements(view):
+            connection.execute(statement)
+
+
+def _view_statements(view: View) -> list[str]:
+    comments = [
+        f"COMMENT ON COLUMN {view.name}.{column.name} IS {quoted(column.description)}" for column in view.described
+    ]
+    return [
+        f"CREATE VIEW {view.name} AS {view.sql}",
+        f"COMMENT ON VIEW {view.name} IS {quoted(view.description)}",
+        *comments,
+    ]
