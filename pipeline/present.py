@@ -1,0 +1,73 @@
+"""Rows for a reader: a table for the eye, CSV or JSON for a program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+FORMATS = ("table", "csv", "json")
+UNLIMITED = 100_000
+
+
+def records_as(kind: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> str:
+    """Rows in one of FORMATS; nulls are `NULL`, empty and null respectively."""
+    if kind == "json":
+        return as_json([dict(zip(columns, map(_plain, row), strict=True)) for row in rows])
+    if kind == "csv":
+        return as_csv([columns, *([_plain(value) for value in row] for row in rows)])
+    return as_table(columns, rows, title)
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
+
+
+def as_csv(rows: Iterable[Sequence[Any]]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue().removesuffix("\n")
+
+
+def as_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> str:
+    """A table as wide as its content, figures to the right."""
+    shown = [[_shown(value) for value in row] for row in rows]
+    table = RichTable(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    for index, name in enumerate(columns):
+        figures = any(right for _, right in (row[index] for row in shown))
+        table.add_column(Text(name), justify="right" if figures else "left", no_wrap=True)
+    for row in shown:
+        table.add_row(*(Text(text) for text, _ in row))
+    out = io.StringIO()
+    Console(file=out, width=UNLIMITED, color_system=None, highlight=False).print(table)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (date, datetime)):
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, (str, int, float, bool, list, dict)) or value is None:
+        return value
+    return str(value)
+
+
+def _shown(value: Any) -> tuple[str, bool]:
+    """Text of a value and whether it stands to the right."""
+    if value is None:
+        return "NULL", False
+    if isinstance(value, float):
+        return (repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)), True
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value), True
+    return str(_plain(value)), False
