@@ -1,0 +1,80 @@
+"""The tables of the paper from its plain text, where the columns of a table may stand far from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pipeline.errors import DocumentDamaged, DocumentUnrecognised
+from pipeline.read import paper
+from pipeline.read.layouts import Layout
+from pipeline.read.paper_forms import Found, cell_by_cell, column_by_column, row_by_row
+from pipeline.read.paper_lines import Source, captions_of, facts_of, source_of
+from pipeline.read.reading import Problem, Reading, Table
+
+NEAR_LINES = 12
+
+
+def read_paper_text(text: str, layouts: Sequence[Layout]) -> Reading:
+    """Tables whose header names are those of `layouts`, in one of three forms:
+
+    one row a line, cells parted by `|`, tabs or wide blanks; one cell a line, row by row under the stacked header;
+    or a column after the other, other text in between: `Batch size` and its labels, later `Latency` and its figures.
+
+    In the last form a column may have fewer labels than figures. They are taken to be lost at the end, and are `""`,
+    where those that are left are the first multiples of one number (2, 4, 6). A gap before them (4, 6, 8) or among
+    them (1, 2, 4) could be anywhere, so the table is a problem, as it is with fewer figures than labels.
+    Figures that other lines part from their column count only where they complete it exactly.
+
+    Raises DocumentDamaged for an empty text, DocumentUnrecognised where no table is found.
+    """
+    if not text.strip():
+        raise DocumentDamaged("is empty")
+    source = source_of(text, layouts)
+    found = [*row_by_row(source), *cell_by_cell(source), *column_by_column(source)]
+    if not found:
+        raise DocumentUnrecognised("no table with a known header")
+    found.sort(key=lambda table: table.first)
+    refuse_repeated(found)
+    return Reading(tuple(tables_of(source, found)), tuple(problems_of(source, found)), facts_of(source))
+
+
+def refuse_repeated(found: Sequence[Found]) -> None:
+    """Only the first table of a layout is read."""
+    seen: dict[str, int] = {}
+    for table in found:
+        if table.layout is not None and table.layout.table in seen:
+            table.refuse("duplicate-table", f"the table has been read from line {seen[table.layout.table]} already")
+        elif table.layout is not None and table.rows:
+            seen[table.layout.table] = table.first
+
+
+def tables_of(source: Source, found: Sequence[Found]) -> Iterator[Table]:
+    captions = nearest_captions(source, found)
+    for place, table in enumerate(found):
+        if table.layout is not None and table.rows:
+            caption = captions.get(place, "")
+            yield Table(table.layout.table, table.columns, tuple(table.rows), table.locator, caption)
+
+
+def problems_of(source: Source, found: Sequence[Found]) -> Iterator[Problem]:
+    """The faults, each with the name of its table; where the header does not tell, the first that is not found."""
+    told = {table.layout.table for table in found if table.layout is not None}
+    untold = [layout.table for layout in source.layouts if layout.table not in told]
+    for table in found:
+        if table.layout is not None:
+            yield from table.problems(table.layout.table)
+        else:
+            yield from table.problems(untold.pop(0) if untold else source.layouts[0].table)
+
+
+def nearest_captions(source: Source, found: Sequence[Found]) -> dict[int, str]:
+    """The caption of each table: those that name its measure first, the nearest of them, each given away once."""
+    captions = captions_of(source)
+    distances = []
+    for place, table in enumerate(found):
+        for number, caption in enumerate(captions):
+            distance = min(abs(caption.line - table.first), abs(caption.line - table.last))
+            named = table.layout is not None and paper.mentions(caption.text, table.layout, source.layouts)
+            if named or distance <= NEAR_LINES:
+                distances.append((not named, float(distance), place, number))
+    return {place: captions[number].text for place, number in paper.closest_captions(distances).items()}
