@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -55,5 +56,5 @@ def write(tables: Mapping[str, pa.Table], warehouse: Path) -> None:
             for name, arrow in tables.items():
                 pq.write_table(arrow, staging / parquet_name(name), compression="zstd", write_page_checksum=True)
             write_duckdb(staging / DATABASE, tables)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, duckdb.Error) as error:
         raise WarehouseError(f"could not be written, the old build stays: {error}", place=str(warehouse)) from error

@@ -1,0 +1,76 @@
+"""Fixtures: the project's own documents, a warehouse built from them once, and the real command line."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from pipeline.query import open_warehouse, run_query
+
+ROOT = Path(__file__).resolve().parent.parent
+RAW = ROOT / "raw"
+PAGE = "graphcore/performance-2023-07-04.html"
+PAGE_ID = "graphcore-performance-2023-07-04"
+PAPER_ID = "qwant-c2-report-2020-02-28"
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Ask = Callable[..., list[tuple[object, ...]]]
+
+
+def run_cli(*args: object, env: Mapping[str, str] | None = None, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """The command as a user runs it, in a process of its own."""
+    command = [sys.executable, "-m", "pipeline", *map(str, args)]
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, env={**os.environ, **(env or {})}, timeout=120, check=False
+    )
+
+
+def copy_raw(target: Path) -> Path:
+    shutil.copytree(RAW, target, ignore=shutil.ignore_patterns("__pycache__"))
+    return target
+
+
+def reseal(raw: Path, file: str) -> None:
+    """Write the sha256 of a changed file into its sidecar, as an honest editor would."""
+    sidecar = raw / f"{file}.toml"
+    digest = hashlib.sha256((raw / file).read_bytes()).hexdigest()
+    sidecar.write_text(re.sub(r'sha256 = "\w+"', f'sha256 = "{digest}"', sidecar.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def edit(raw: Path, file: str, old: str, new: str, count: int = 1) -> None:
+    """Replace text of a document that must be there, and reseal it."""
+    path = raw / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, count), encoding="utf-8")
+    reseal(raw, file)
+
+
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse built from the carried documents by the real command."""
+    target = tmp_path_factory.mktemp("built") / "warehouse"
+    done = run_cli("ingest", "--raw", RAW, "--warehouse", target)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+@pytest.fixture(scope="session")
+def ask(warehouse: Path) -> Iterator[Ask]:
+    """Rows of a query over the built warehouse."""
+    with open_warehouse(warehouse) as connection:
+        yield lambda sql: [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    """A copy of the documents that a test may change."""
+    return copy_raw(tmp_path / "raw")
