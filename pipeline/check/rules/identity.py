@@ -29,8 +29,10 @@ def r10(data: Dataset) -> pd.DataFrame:
     stated = cells.loc[rates.index, ["row", "result_id", "column_name", "raw_text"]].assign(unit=rates)
     stated = stated.drop_duplicates("row")
     unstated = rows[rows["item"].isna() & ~rows.index.isin(stated["row"])]
+    notes = data.models.set_index("model")["item_note"] if "item_note" in data.models else pd.Series(dtype="str")
+    unstated = unstated.assign(note=("; " + unstated["model"].map(notes).astype("str")).fillna(""))
     printed = "the {column_name} cell prints a unit, {raw_text}: the throughput counts {unit} per second"
-    unknown = "no source says what the {throughput} items per second of {model} are"
+    unknown = "no source says what the {throughput} items per second of {model} are{note}"
     return pd.concat(
         [
             findings(
@@ -54,7 +56,8 @@ def r16(data: Dataset) -> pd.DataFrame:
     cells = data.printed_cells
     cells = cells[cells["column_name"].isin(NAMED) & (cells["raw_text"] != "")]
     variants = data.published["variant"].fillna("").array.take(cells["row"].to_numpy())
-    cells = cells[[not (said and name.endswith(said)) for name, said in zip(cells["raw_text"], variants, strict=True)]]
+    alone = [not (said and name.endswith(said)) for name, said in zip(cells["raw_text"], variants, strict=True)]
+    cells = cells[np.array(alone, dtype=bool)]
     parts = [_names(data, cells, column) for column in NAMED]
     rows = pd.concat([part for part in parts if len(part)], ignore_index=True) if any(map(len, parts)) else parts[0]
     rows = rows[rows["raw_text"] != rows["canonical"]]
