@@ -48,7 +48,11 @@ def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
             raise QueryError(f"one statement is wanted, {len(statements)} are given")
         if statements[0].type not in READ_ONLY:
             raise QueryError(f"the warehouse is read-only, {statements[0].type.name.lower()} is refused")
-        return connection.sql(statements[0].query).to_arrow_table()
+        connection.execute("BEGIN TRANSACTION READ ONLY")
+        try:
+            return connection.sql(statements[0].query).to_arrow_table()
+        finally:
+            connection.execute("ROLLBACK")
     except duckdb.Error as error:
         raise QueryError(_first_line(error)) from error
 

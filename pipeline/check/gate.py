@@ -42,14 +42,21 @@ def frame_of_tuples(table: Table, rows: Sequence[tuple[Any, ...]]) -> pd.DataFra
 
 
 def _frame(table: Table, columns: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
-    arrays = []
-    for field in arrow_schema(table):
-        try:
-            arrays.append(pa.array(columns[field.name], field.type))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            raise GateError(f"{table.name}.{field.name} holds a value of another type: {error}") from error
+    arrays = [_array(table, field, columns[field.name]) for field in arrow_schema(table)]
     names = list(table.names)
     return pa.Table.from_arrays(arrays, names=names).to_pandas(types_mapper=_pandas_type)
+
+
+def _array(table: Table, field: pa.Field, values: Iterable[Any]) -> pa.Array:
+    """Values of exactly the field's type. Given the type, Arrow would turn 1.5 into 1: so it infers, and is compared."""
+    try:
+        inferred = pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise GateError(f"{table.name}.{field.name} holds values of several types: {error}") from error
+    widened = pa.types.is_null(inferred.type) or (inferred.type, field.type) == (pa.int64(), pa.float64())
+    if inferred.type != field.type and not widened:
+        raise GateError(f"{table.name}.{field.name} holds a value of type {inferred.type}, not {field.type}")
+    return inferred.cast(field.type)
 
 
 def _pandas_type(kind: pa.DataType) -> Any:
