@@ -38,8 +38,8 @@ def compare_captures(
 def _compare_one(
     capture: Document, ours: Reading, words: Vocabulary, max_bytes: int, max_pages: int
 ) -> Iterator[Difference]:
-    data = capture.bytes(max_bytes)
     try:
+        data = capture.bytes(max_bytes)
         reading = read(data, words.layouts, capture.reader, max_bytes=max_bytes, max_pages=max_pages)
     except DocumentError as error:
         yield {"kind": "unreadable", "locator": error.place or "document", "captured": error.message}
@@ -64,6 +64,7 @@ def differences(ours: Reading, theirs: Reading) -> Iterator[Difference]:
 
 def _tables(ours: Table, theirs: Table) -> Iterator[Difference]:
     theirs = _in_order_of(ours, theirs)
+    yield from _headers(ours, theirs)
     left, right = [row.cells for row in ours.rows], [row.cells for row in theirs.rows]
     for tag, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         if tag == "equal":
@@ -77,6 +78,20 @@ def _tables(ours: Table, theirs: Table) -> Iterator[Difference]:
         for index in range(c + shared, d):
             row = theirs.rows[index]
             yield {"kind": "row", "table_name": ours.name, "locator": row.locator, "captured": " | ".join(row.cells)}
+
+
+def _headers(ours: Table, theirs: Table) -> Iterator[Difference]:
+    """Names of one column that are printed differently; the unit may be what differs."""
+    for column, (name, captured) in enumerate(zip(ours.columns, theirs.columns, strict=True), start=1):
+        if name != captured:
+            place = f"{ours.locator}, header, column {column}"
+            yield {
+                "kind": "cell",
+                "table_name": ours.name,
+                "locator": place,
+                "transcribed": name,
+                "captured": captured,
+            }
 
 
 def _cells(ours: Table, i: int, theirs: Table, j: int) -> Iterator[Difference]:

@@ -93,8 +93,11 @@ def _reason(column: str, check: str) -> str:
     return REASONS.get(name, name).format(column).replace("_", "-")
 
 
-def to_arrow(table: Table, frame: pd.DataFrame, metadata: Mapping[str, str] | None = None) -> pa.Table:
-    """The frame as an Arrow table of exactly the table's schema. Raises GateError where a required value is null."""
+def to_arrow(table: Table, frame: pd.DataFrame) -> pa.Table:
+    """The frame as an Arrow table of exactly the table's schema. Raises GateError where a required value is null.
+
+    The pandas metadata stays: without it a nullable integer reads back as a float.
+    """
     schema = arrow_schema(table)
     try:
         arrow = pa.Table.from_pandas(frame, schema=schema, preserve_index=False, safe=True)
@@ -103,7 +106,7 @@ def to_arrow(table: Table, frame: pd.DataFrame, metadata: Mapping[str, str] | No
     for field in schema:
         if not field.nullable and arrow.column(field.name).null_count:
             raise GateError(f"{table.name}.{field.name} is required and null in a row")
-    return arrow.replace_schema_metadata({**(schema.metadata or {}), **(metadata or {})})
+    return arrow.replace_schema_metadata({**arrow.schema.metadata, **schema.metadata})
 
 
 def assert_refused(table: Table, canaries: Sequence[Mapping[str, Any]]) -> None:

@@ -13,7 +13,7 @@ __all__ = ["Cell", "Normalised", "Rejected", "Result", "normalise"]
 
 def normalise(document: Document, reading: Reading, vocabulary: Vocabulary) -> Normalised:
     """Results and rejected rows of one document; every source row is in exactly one of them."""
-    setup = setup_of(document.reader, reading.facts, vocabulary)
+    setup = setup_of(document, reading.facts, vocabulary)
     normalised = join(document, partials(document, reading, vocabulary), setup)
     normalised.extend_with_problems(reading)
     return normalised

@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.catalogue import Document
+from pipeline.errors import DocumentDamaged
 from pipeline.normalise.fields import Source, convert
 from pipeline.normalise.partial import Cell
+from pipeline.normalise.values import Unreadable
 from pipeline.read.reading import Fact
 from pipeline.vocabulary import Vocabulary
 
@@ -27,16 +30,23 @@ class Setup:
         return batch_size // 2
 
 
-def setup_of(reader: str, facts: Iterable[Fact], vocabulary: Vocabulary) -> Setup:
-    """The facts of a document with known labels, and the cells that cite them."""
+def setup_of(document: Document, facts: Iterable[Fact], vocabulary: Vocabulary) -> Setup:
+    """The facts of a document with known labels, and the cells that cite them.
+
+    Raises DocumentDamaged for one that cannot be read, since it would hold for every result.
+    """
     values: dict[str, Any] = {}
     cells: list[Cell] = []
     halved = False
     for fact in facts:
-        field = vocabulary.facts.get(reader, {}).get(fact.label)
+        field = vocabulary.facts.get(document.reader, {}).get(fact.label)
         if field is None:
             continue
-        converted = convert(field, fact.text, Source(vocabulary, None, False))
+        try:
+            converted = convert(field, fact.text, Source(vocabulary, None, False))
+        except Unreadable as error:
+            message = f"{fact.label}: {error}"
+            raise DocumentDamaged(message, document=document.document_id, place=fact.locator) from error
         values.update(converted.values)
         cells.append(Cell(field, fact.label, fact.text, *converted[1:], None, fact.locator))
         halved |= field == "batch_per_chip" and fact.text == HALF

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pipeline.normalise.values import (
     Unreadable,
     duration_s,
+    mlperf_round,
     number,
     quality,
     sdk_version,
@@ -107,6 +108,8 @@ def _compute_precision(text: str, source: Source) -> Converted:
 
 
 def _batch(text: str, source: Source) -> Converted:
+    if source.strict and source.unit:
+        raise Unreadable("unknown-unit", f"unknown unit {source.unit!r} for batch_size")
     try:
         batch = whole_number(text)
     except Unreadable:
@@ -159,10 +162,7 @@ def _division(text: str, source: Source) -> Converted:
 
 
 def _mlperf_id(text: str, _: Source) -> Converted:
-    entry_round, rest = text.partition("-")[::2]
-    if not (rest.isdecimal() and sdk_version(entry_round)):
-        raise Unreadable("unknown-mlperf-id", f"{text!r} is not an MLPerf id")
-    return Converted((("mlperf_id", text), ("mlperf_round", entry_round)))
+    return Converted((("mlperf_id", text), ("mlperf_round", mlperf_round(text))))
 
 
 def _date(text: str, _: Source) -> Converted:

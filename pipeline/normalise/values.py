@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-NUMBER = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
-DURATION = re.compile(r"(?=\d)(?:(\d+)\s*d)?\s*(?:(\d+)\s*h)?\s*(?:(\d+)\s*m)?\s*(?:(\d+(?:\.\d+)?)\s*s)?")
+NUMBER = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
+MAX_DIGITS = 15
+DURATION = re.compile(
+    r"(?=[0-9])(?:([0-9]{1,9})\s*d)?\s*(?:([0-9]{1,9})\s*h)?\s*(?:([0-9]{1,9})\s*m)?"
+    r"\s*(?:([0-9]{1,9}(?:\.[0-9]{1,3})?)\s*s)?"
+)
 DURATION_SECONDS = (86_400, 3_600, 60, 1)
-SDK = re.compile(r"(?:Poplar\s+)?SDK\s*(\d+(?:\.\d+)*)", re.I)
-BARE_VERSION = re.compile(r"\d+(?:\.\d+)+")
+SDK = re.compile(r"(?:Poplar\s+)?SDK\s*([0-9]+(?:\.[0-9]+)*)", re.I)
+BARE_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+")
+MLPERF_ID = re.compile(r"([0-9]+\.[0-9]+)-[0-9]+")
 QUALITY = re.compile(rf"({NUMBER.pattern})\s+(\S.*)")
 TARGET = re.compile(rf"{NUMBER.pattern}\s*%?\s+(\S.*)")
 
@@ -23,9 +28,14 @@ class Unreadable(ValueError):
 
 
 def number(text: str) -> Decimal:
-    """`'1,260,000'` or `'0.0719'`; misplaced thousands marks, letters and signs are unreadable."""
+    """`'1,260,000'` or `'0.0719'`; misplaced thousands marks, letters and signs are unreadable.
+
+    So is a figure of more digits than a double holds exactly.
+    """
     if not NUMBER.fullmatch(text):
         raise Unreadable("unreadable-figure", f"{text!r} is not a figure")
+    if sum(character.isdecimal() for character in text) > MAX_DIGITS:
+        raise Unreadable("unreadable-figure", f"{text!r} has more than {MAX_DIGITS} digits")
     return Decimal(text.replace(",", ""))
 
 
@@ -53,6 +63,14 @@ def sdk_version(text: str) -> str | None:
     if found:
         return found.group(1)
     return text if BARE_VERSION.fullmatch(text) else None
+
+
+def mlperf_round(text: str) -> str:
+    """`'2.0-2047'` gives `'2.0'`."""
+    found = MLPERF_ID.fullmatch(text)
+    if found is None:
+        raise Unreadable("unknown-mlperf-id", f"{text!r} is not an MLPerf id")
+    return found.group(1)
 
 
 def quality(text: str) -> tuple[Decimal, str]:

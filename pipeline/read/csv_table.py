@@ -19,7 +19,7 @@ def read_csv(data: bytes, layouts: Sequence[Layout]) -> Reading:
     Raises DocumentDamaged where the file does not end with a line break: it was cut off.
     """
     text = decode(data)
-    header = next(csv.reader([text.split("\n", 1)[0]]), [])
+    header = _header(text.split("\n", 1)[0])
     if not matching(header, layouts) and not explain_mismatch(header, layouts):
         raise DocumentUnrecognised("has no known header", place="line 1")
     if not text.endswith("\n"):
@@ -27,6 +27,13 @@ def read_csv(data: bytes, layouts: Sequence[Layout]) -> Reading:
     assembler = Assembler(layouts)
     assembler.add("line 1", _rows(text))
     return assembler.reading()
+
+
+def _header(line: str) -> list[str]:
+    try:
+        return [clean(cell) for cell in next(csv.reader([line]), [])]
+    except csv.Error:
+        return []
 
 
 def _rows(text: str) -> Iterator[tuple[str, RawRow]]:

@@ -34,6 +34,8 @@ def read(
     """
     if len(data) > max_bytes:
         raise DocumentTooLarge(f"has {len(data):,} bytes, the limit is {max_bytes:,}")
+    if kind not in (None, *KINDS):
+        raise DocumentUnrecognised(f"cannot be of kind {kind!r}; the kinds are {', '.join(KINDS)}")
     if kind is None:
         return _first_that_reads(data, layouts, max_pages)
     return _read_as(kind, data, [layout for layout in layouts if layout.reader == kind], max_pages)
@@ -64,7 +66,7 @@ def _read_as(kind: str, data: bytes, layouts: Sequence[Layout], max_pages: int) 
         from pipeline.read.pdf import read_pdf  # noqa: PLC0415  (pdfplumber takes longer to import than a page to read)
 
         return read_pdf(data, layouts, max_pages=max_pages)
-    if HTML.search(data[:100_000]) and kind not in CSV_KINDS:
+    if HTML.search(data[:100_000].replace(b"\0", b"")) and kind not in CSV_KINDS:  # NULs: UTF-16
         return read_html(data, layouts)
     if kind in CSV_KINDS:
         return read_csv(data, layouts)

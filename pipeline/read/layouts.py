@@ -75,4 +75,6 @@ def explain_mismatch(header: Sequence[str], layouts: Iterable[Layout]) -> str | 
         for what, words in (("lacks", missing), ("has unknown", unknown), ("repeats", repeated))
         if words
     ]
+    if "" in header:
+        parts.append("has a column without a name")
     return f"the header {' and '.join(parts)}" if parts else None
