@@ -10,10 +10,10 @@ from typing import Any
 
 import tomli_w
 
+from pipeline.accepted import MAX_BYTES
 from pipeline.catalogue import Document
 from pipeline.errors import DocumentError, FetchError
 from pipeline.fetch import Download, download
-from pipeline.read.limits import MAX_BYTES
 from pipeline.read.text import decode
 
 SUFFIXES = {

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pipeline.accepted import KINDS, MAX_BYTES, MAX_PAGES
 from pipeline.errors import IpuResultsError
-from pipeline.read.limits import MAX_BYTES, MAX_PAGES
 
 if TYPE_CHECKING:
     from pipeline.catalogue import Document
     from pipeline.ingest import Limits, Summary
 
 MEGABYTE = 1_000_000
-KIND_NAMES = ("graphcore-performance", "qwant-paper", "page-history", "comparators")
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -213,7 +212,7 @@ def _capture_findings(raw: Path) -> list[str]:
 
 @main.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--kind", type=click.Choice(KIND_NAMES), help="What the file is; guessed when left out.")
+@click.option("--kind", type=click.Choice(KINDS), help="What the file is; guessed when left out.")
 @click.option("--format", "output", type=click.Choice(("csv", "json")), default="csv", show_default=True)
 @limit_options
 def extract(file: Path, kind: str | None, output: str, max_size: float, max_pages: int) -> None:

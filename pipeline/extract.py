@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pipeline.accepted import MAX_BYTES, MAX_PAGES
 from pipeline.catalogue import assert_type, read_within
 from pipeline.errors import DocumentError
 from pipeline.present import as_csv, as_json
 from pipeline.read import Problem, Reading, read
-from pipeline.read.limits import MAX_BYTES, MAX_PAGES
 from pipeline.vocabulary import vocabulary
 
 

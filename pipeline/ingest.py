@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
+from pipeline.accepted import MAX_BYTES, MAX_PAGES
 from pipeline.captures import Difference, compare_captures
 from pipeline.catalogue import Document, load_catalogue, orphans
 from pipeline.check import Checked, Source, check
 from pipeline.errors import DocumentDamaged, DocumentError
 from pipeline.normalise import normalise
 from pipeline.read import Reading, read
-from pipeline.read.limits import MAX_BYTES, MAX_PAGES
 from pipeline.vocabulary import Vocabulary, vocabulary, vocabulary_files
 from pipeline.write import arrow_tables, write
 from pipeline.write.transaction import locked

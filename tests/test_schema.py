@@ -160,6 +160,10 @@ def test_a_good_row_passes_and_each_change_for_the_worse_is_refused() -> None:
         ({"throughput": None}, "no-figure"),
         ({"weight_bits": 32}, "precision-bits"),
         ({"origin": "measured"}, "origin-place"),
+        ({"origin": "emulated", "run_id": "r", "document_id": None}, "emulated-marked"),
+        ({"latency_ms": 2.0, "latency_ms_low": 3.0}, "latency-band"),
+        ({"throughput": -1.0}, "throughput-out-of-range"),
+        ({"batch_size": 0}, "batch-size-out-of-range"),
     ],
 )
 def test_a_refusal_has_a_stable_reason_code(change: dict[str, Any], reason: str) -> None:

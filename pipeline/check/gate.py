@@ -48,7 +48,7 @@ def _frame(table: Table, columns: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
 
 
 def _array(table: Table, field: pa.Field, values: Iterable[Any]) -> pa.Array:
-    """Values of exactly the field's type. Given the type, Arrow would turn 1.5 into 1: so it infers, and is compared."""
+    """Values of exactly the field's type: told the type, Arrow would turn 1.5 into 1, so it infers and is compared."""
     try:
         inferred = pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:

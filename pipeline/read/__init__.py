@@ -1,6 +1,6 @@
 """Read: from the bytes of a document to tables of raw text. Pure; nothing here opens a file."""
 
-from pipeline.read.dispatch import KINDS, guess_kind, read
+from pipeline.read.dispatch import read
 from pipeline.read.reading import Fact, Problem, Reading, Row, Table
 
-__all__ = ["KINDS", "Fact", "Problem", "Reading", "Row", "Table", "guess_kind", "read"]
+__all__ = ["Fact", "Problem", "Reading", "Row", "Table", "read"]

@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pipeline.accepted import KINDS, MAX_BYTES, MAX_PAGES
 from pipeline.errors import DocumentTooLarge, DocumentUnrecognised
 from pipeline.read.csv_table import read_csv
 from pipeline.read.html import read_html
 from pipeline.read.layouts import Layout
-from pipeline.read.limits import MAX_BYTES, MAX_PAGES
+from pipeline.read.mlperf_log import MARK, read_mlperf_log
 from pipeline.read.page_text import read_page_text
 from pipeline.read.paper_text import read_paper_text
 from pipeline.read.reading import Reading
 from pipeline.read.text import decode
 
-KINDS = ("graphcore-performance", "qwant-paper", "page-history", "comparators")
 CSV_KINDS = ("page-history", "comparators")
+SIGNS = {b"%PDF-": ("qwant-paper",), MARK: ("mlperf-log",)}
+SIGN_WITHIN = 100_000
 HTML = re.compile(rb"<(?:!doctype\s+html|html|table|body)\b", re.I)
 
 
@@ -41,15 +43,9 @@ def read(
     return _read_as(kind, data, [layout for layout in layouts if layout.reader == kind], max_pages)
 
 
-def guess_kind(reading: Reading, layouts: Sequence[Layout]) -> str | None:
-    """The kind whose tables a reading holds."""
-    names = {table.name for table in reading.tables} | {problem.table_name for problem in reading.problems}
-    return next((layout.reader for layout in layouts if layout.table in names), None)
-
-
 def _first_that_reads(data: bytes, layouts: Sequence[Layout], max_pages: int) -> Reading:
     """Each kind in turn; headers tell, never a publisher's name."""
-    kinds = ("qwant-paper",) if data.lstrip()[:5] == b"%PDF-" else KINDS
+    kinds = next((kinds for sign, kinds in SIGNS.items() if sign in data[:SIGN_WITHIN]), KINDS)
     failures: list[DocumentUnrecognised] = []
     for kind in kinds:
         try:
@@ -66,7 +62,9 @@ def _read_as(kind: str, data: bytes, layouts: Sequence[Layout], max_pages: int) 
         from pipeline.read.pdf import read_pdf  # noqa: PLC0415  (pdfplumber takes longer to import than a page to read)
 
         return read_pdf(data, layouts, max_pages=max_pages)
-    if HTML.search(data[:100_000].replace(b"\0", b"")) and kind not in CSV_KINDS:  # NULs: UTF-16
+    if kind == "mlperf-log":
+        return read_mlperf_log(data)
+    if HTML.search(data[:SIGN_WITHIN].replace(b"\0", b"")) and kind not in CSV_KINDS:  # NULs: UTF-16
         return read_html(data, layouts)
     if kind in CSV_KINDS:
         return read_csv(data, layouts)

@@ -27,7 +27,8 @@ def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
-    """Create the published tables and views in the current database."""
+    """Create the published tables and views in the current database, in one transaction."""
+    connection.begin()
     for table in TABLES:
         for statement in sql_table(table):
             connection.execute(statement)
@@ -37,6 +38,7 @@ def fill(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) 
     for view in VIEWS:
         for statement in _view_statements(view):
             connection.execute(statement)
+    connection.commit()
 
 
 def _view_statements(view: View) -> list[str]:
