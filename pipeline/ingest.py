@@ -175,5 +175,7 @@ def _findings(
 
 
 def _difference_line(difference: Difference) -> str:
+    if difference["kind"] == "unreadable":
+        return f"capture cannot be read: {difference['capture_id']}: {difference['locator']}: {difference['captured']}"
     ours, theirs = (repr(difference[key]) if key in difference else "nothing" for key in ("transcribed", "captured"))
     return f"capture differs: {difference['capture_id']}: {difference['locator']}: {ours} here, {theirs} there"

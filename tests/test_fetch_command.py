@@ -1,0 +1,167 @@
+"""Fetch as a user runs it: captures beside transcriptions, compared cell by cell, adding no rows."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, run_cli
+
+PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
+
+
+@dataclass
+class Site:
+    """What the server answers, by path: status, type and body."""
+
+    address: str = ""
+    answers: dict[str, tuple[int, str, bytes]] = field(default_factory=dict)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    site = Site()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, kind, body = site.answers.get(self.path, (404, "text/html", b"<html>gone</html>"))
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    site.address = f"http://127.0.0.1:{server.server_port}"
+    yield site
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def served(raw: Path, site: Site) -> Path:
+    """Documents whose addresses are those of the local site."""
+    for file, path in ((PAGE, "/page"), (PAPER, "/paper")):
+        sidecar = raw / f"{file}.toml"
+        text = re.sub(r'\nurl = "[^"]+"', f'\nurl = "{site.address}{path}"', sidecar.read_text(encoding="utf-8"))
+        sidecar.write_text(text, encoding="utf-8")
+    site.answers["/page"] = (200, "text/html; charset=utf-8", (RAW / PAGE).read_bytes().replace(b"6,044", b"6,045"))
+    site.answers["/paper"] = (200, "application/pdf", (RAW / PAPER).read_bytes())
+    return raw
+
+
+def captures(raw: Path) -> list[Path]:
+    return sorted(path for path in raw.rglob("*.capture-*") if path.suffix != ".toml")
+
+
+def test_a_fetched_document_becomes_a_version_beside_its_transcription(served: Path) -> None:
+    done = run_cli("fetch", PAGE_ID, "--raw", served)
+    assert done.returncode == 0, done.stderr
+    assert f"{PAGE_ID}: captured as {PAGE_ID}@" in done.stdout
+    (path,) = captures(served)
+    assert path.parent == served / "graphcore"
+    sidecar = tomllib.loads((path.parent / f"{path.name}.toml").read_text(encoding="utf-8"))
+    assert (sidecar["kind"], sidecar["transcription_of"], sidecar["reader"]) == (
+        "capture",
+        PAGE_ID,
+        "graphcore-performance",
+    )
+    assert len(sidecar["sha256"]) == 64
+    assert "finding: capture differs: " in done.stderr
+    assert "'6,044' here, '6,045' there" in done.stderr
+
+
+def test_ingest_reports_every_differing_cell_and_adds_no_rows(served: Path, tmp_path: Path) -> None:
+    assert run_cli("fetch", PAGE_ID, "--raw", served).returncode == 0
+    target = tmp_path / "warehouse"
+    done = run_cli("ingest", "--raw", served, "--warehouse", target)
+    assert done.returncode == 0
+    assert "516 results" in done.stdout
+    assert len(done.stderr.splitlines()) == 1
+    sql = "SELECT document_id, kind, table_name, locator, transcribed, captured FROM capture_differences"
+    rows = json.loads(run_cli("query", "--warehouse", target, "--format", "json", sql).stdout)
+    assert [list(row.values()) for row in rows] == [
+        [PAGE_ID, "cell", "bow_training", "table 2, row 1, column 9 (Throughput (items/sec))", "6,044", "6,045"]
+    ]
+    kinds = "SELECT kind, count(*) AS n FROM documents GROUP BY 1 ORDER BY 1"
+    counted = json.loads(run_cli("query", "--warehouse", target, "--format", "json", kinds).stdout)
+    assert counted == [{"kind": "capture", "n": 1}, {"kind": "transcription", "n": 6}]
+    assert run_cli("ingest", "--strict", "--raw", served, "--warehouse", target).returncode == 1
+
+
+def test_without_names_every_document_with_an_address_is_fetched(served: Path) -> None:
+    done = run_cli("fetch", "--raw", served)
+    assert done.returncode == 0, done.stderr
+    assert [line.split(":")[0] for line in done.stdout.splitlines()] == [PAGE_ID, PAPER_ID]
+    assert f"{PAPER_ID}: unchanged since {PAPER_ID}" in done.stdout
+    assert len(captures(served)) == 1
+
+
+def test_what_was_fetched_before_is_not_kept_twice(served: Path) -> None:
+    assert run_cli("fetch", PAGE_ID, "--raw", served).returncode == 0
+    again = run_cli("fetch", PAGE_ID, "--raw", served)
+    assert again.returncode == 0
+    assert f"unchanged since {PAGE_ID}@" in again.stdout
+    assert len(captures(served)) == 1
+
+
+def test_a_page_that_is_something_else_now_is_kept_and_told(served: Path, site: Site, tmp_path: Path) -> None:
+    site.answers["/page"] = (200, "text/html", b"<html><body><h1>We have moved</h1></body></html>")
+    done = run_cli("fetch", PAGE_ID, "--raw", served)
+    assert done.returncode == 0
+    assert re.search(rf"finding: capture cannot be read: {PAGE_ID}@\w+: document: holds no table", done.stderr)
+    target = tmp_path / "warehouse"
+    assert run_cli("ingest", "--raw", served, "--warehouse", target).returncode == 0
+    sql = "SELECT kind FROM capture_differences"
+    assert json.loads(run_cli("query", "--warehouse", target, "--format", "json", sql).stdout) == [{"kind": "unreadable"}]
+
+
+@pytest.mark.parametrize(
+    ("answer", "word"),
+    [
+        ((404, "text/html", b"<html>gone</html>"), "404"),
+        ((200, "application/pdf", b"%PDF-1.7"), "came as application/pdf"),
+        ((200, "text/html", b""), "empty"),
+        ((200, "text/html", b"<html>\xff\xfe\xfd</html>"), "not text"),
+    ],
+)
+def test_a_failed_download_leaves_nothing_and_is_one_line(
+    served: Path, site: Site, answer: tuple[int, str, bytes], word: str
+) -> None:
+    site.answers["/page"] = answer
+    before = sorted(path for path in served.rglob("*"))
+    done = run_cli("fetch", PAGE_ID, "--raw", served, "--retries", "0")
+    assert done.returncode == 1
+    assert word in done.stderr
+    assert done.stderr.startswith(f"error: {PAGE_ID}: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert sorted(path for path in served.rglob("*")) == before
+
+
+def test_one_failure_does_not_keep_the_others_from_being_fetched(served: Path, site: Site) -> None:
+    del site.answers["/page"]
+    done = run_cli("fetch", "--raw", served, "--retries", "0")
+    assert done.returncode == 1
+    assert f"error: {PAGE_ID}: " in done.stderr
+    assert f"{PAPER_ID}: unchanged" in done.stdout
+
+
+def test_a_download_over_the_limit_is_refused(served: Path) -> None:
+    done = run_cli("fetch", PAGE_ID, "--raw", served, "--max-size", "0.001", "--retries", "0")
+    assert done.returncode == 1
+    assert "limit of 1000 bytes" in done.stderr
+    assert captures(served) == []
