@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from pipeline.accepted import MAX_BYTES
 from pipeline.errors import CatalogueError, DocumentDamaged, DocumentTooLarge
-from pipeline.read.limits import MAX_BYTES
 
 REQUIRED = ("document_id", "title", "publisher", "url", "kind", "licence", "sha256", "reader", "note")
 OPTIONAL = ("published_on", "retrieved_on", "tables", "fetch", "transcription_of", "facts")
-DATES = ("published_on", "retrieved_on")
 PDF = b"%PDF-"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
 
@@ -72,6 +71,33 @@ class Document:
             "retrieved_on",
         )
         return {name: getattr(self, name) for name in (*names, "file", "note")}
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_date(value: object) -> bool:
+    return type(value) is date
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_is_text, value.values()))
+
+
+def _are_promises(value: object) -> bool:
+    """Tables by name, each with its whole number of rows."""
+    return isinstance(value, dict) and all(
+        isinstance(promise, dict) and type(promise.get("rows")) is int for promise in value.values()
+    )
+
+
+TYPES: Mapping[str, Callable[[object], bool]] = {
+    **dict.fromkeys((*REQUIRED, "transcription_of"), _is_text),
+    **dict.fromkeys(("published_on", "retrieved_on"), _is_date),
+    **dict.fromkeys(("fetch", "facts"), _are_texts),
+    "tables": _are_promises,
+}
 
 
 def assert_type(name: str, data: bytes, document: str) -> None:
@@ -133,8 +159,7 @@ def _load(raw: Path, path: Path) -> Document:
         raise CatalogueError(f"is not a readable sidecar: {error}", place=place) from error
     missing = [key for key in REQUIRED if key not in entry]
     unknown = [key for key in entry if key not in (*REQUIRED, *OPTIONAL)]
-    wrong = [key for key in REQUIRED if not isinstance(entry.get(key, ""), str)]
-    wrong += [key for key in DATES if key in entry and type(entry[key]) is not date]
+    wrong = [key for key in entry if key in TYPES and not TYPES[key](entry[key])]
     for what, keys in (("lacks", missing), ("has unknown", unknown), ("has the wrong type for", wrong)):
         if keys:
             raise CatalogueError(f"the sidecar {what} {', '.join(keys)}", place=place)

@@ -88,6 +88,8 @@ class Converter:
             Source(vocabulary, known.get(name) or printed_unit(table, header), layout.strict)
             for name, header in zip(self.fields, table.columns, strict=True)
         )
+        known_order = [name for _, name in layout.fields]
+        self.order = sorted(range(len(self.fields)), key=lambda column: known_order.index(self.fields[column]))
         self._seen: tuple[dict[str, Converted | Unreadable], ...] = tuple({} for _ in self.fields)
 
     def cell(self, column: int, text: str) -> Converted:
@@ -105,7 +107,8 @@ class Converter:
     def row(self, row: Row, constants: Mapping[str, Any]) -> Partial | Rejected:
         """One row's part of a result; `constants` are the values that hold for the whole table."""
         table, raw = self.table, dict(zip(self.table.columns, row.cells, strict=True))
-        values, cells = dict(constants), []
+        said: list[Converted] = []
+        cells: list[Cell] = []
         marks = dict(row.marks)
         for column, (header, name, text) in enumerate(zip(table.columns, self.fields, row.cells, strict=True)):
             try:
@@ -113,9 +116,12 @@ class Converter:
             except Unreadable as error:
                 place = table.cell_locator(row, column)
                 return Rejected(table.name, row.number, place, error.reason, str(error), raw)
-            values.update(converted.values)
+            said.append(converted)
             locator = table.cell_locator(row, column)
             cells.append(Cell(name, header, text, *converted[1:], marks.get(column), locator))
+        values = dict(constants)
+        for column in self.order:  # a cell of its own overrides what another implies, wherever it stands
+            values.update(said[column].values)
         identity = tuple(
             sorted((name, text) for name, text in zip(self.fields, row.cells, strict=True) if name not in FIGURE_FIELDS)
         )

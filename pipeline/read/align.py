@@ -7,8 +7,10 @@ rows; a row is trusted only if it is part of every best cut, so a lost line spoi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
+
+from pipeline.read.layouts import Layout
 
 SHAPES: dict[str, re.Pattern[str]] = {
     "sdk_version": re.compile(r"(?:Pre-?)?SDK\s*\d[\w.]*", re.I),
@@ -24,6 +26,8 @@ SHAPES: dict[str, re.Pattern[str]] = {
 WORDS = re.compile(r"(?!\d[\d,]*(?:\.\d+)?$)(?!(?:Pre-?)?SDK\s*\d).*", re.I)
 ROW_WORDS = re.compile(WORDS.pattern.replace(".*", ".+"), re.I)
 SHAPES |= dict.fromkeys(("model", "platform", "framework"), ROW_WORDS)
+TELLING = "sdk_version"
+MISFITS_OF_A_SHIFTED_ROW = 3
 MODULUS = 2**61 - 1
 
 
@@ -42,6 +46,12 @@ def align(cells: Sequence[str], fields: Sequence[str]) -> list[Span]:
     if len(cells) % width == 0 and all(good[start] for start in range(0, len(cells), width)):
         return [Span(start, start + width, True) for start in range(0, len(cells), width)]
     return _with_gaps(_trusted(good, len(cells), width), cells, fields)
+
+
+def holds_row(cells: Sequence[str], layouts: Iterable[Layout]) -> bool:
+    """Whether a row of one of `layouts` stands in `cells`, told by the shapes of them all and of a telling one."""
+    every = {tuple(field for _, field in layout.fields) for layout in layouts}
+    return any(any(_well_shaped(cells, fields)) for fields in every if TELLING in fields)
 
 
 def _well_shaped(cells: Sequence[str], fields: Sequence[str]) -> list[bool]:
@@ -95,7 +105,7 @@ def _with_gaps(starts: Sequence[int], cells: Sequence[str], fields: Sequence[str
         if start < len(cells):
             spans.append(Span(start, start + width, True))
         position = start + width
-    return _spoiled_by_extra_lines(spans, width)
+    return _without_doubtful_neighbours(spans, cells, fields)
 
 
 def _gap(first: int, last: int, cells: Sequence[str], fields: Sequence[str]) -> list[Span]:
@@ -111,12 +121,25 @@ def _misfits(row: Sequence[str], fields: Sequence[str]) -> int:
     return sum(not _shape(field)(cell) for field, cell in zip(fields, row, strict=True))
 
 
-def _spoiled_by_extra_lines(spans: Sequence[Span], width: int) -> list[Span]:
-    """A few lines too many may have shifted the rows on either side of them, so those become bad as well."""
+def _may_reach_further(span: Span, cells: Sequence[str], fields: Sequence[str]) -> bool:
+    """Whether the rows beside an unreadable span may hold lines of it.
+
+    They do not where it lacks one line, nor where it is as long as its rows are and nearly of their shape.
+    """
+    width = len(fields)
+    over = (span.stop - span.start) % width
+    if span.readable or over:
+        return not span.readable and over != width - 1
+    rows = (cells[start : start + width] for start in range(span.start, span.stop, width))
+    return any(_misfits(row, fields) >= MISFITS_OF_A_SHIFTED_ROW for row in rows)
+
+
+def _without_doubtful_neighbours(spans: Sequence[Span], cells: Sequence[str], fields: Sequence[str]) -> list[Span]:
+    """Rows on either side of lines that may be theirs become bad as well."""
     merged: list[Span] = []
-    extra = [not span.readable and 0 < (span.stop - span.start) % width <= width // 2 for span in spans]
+    doubtful = [_may_reach_further(span, cells, fields) for span in spans]
     for i, span in enumerate(spans):
-        beside = extra[i] or (i > 0 and extra[i - 1]) or (i + 1 < len(spans) and extra[i + 1])
+        beside = doubtful[i] or (i > 0 and doubtful[i - 1]) or (i + 1 < len(spans) and doubtful[i + 1])
         if beside and merged and not merged[-1].readable:
             merged[-1] = Span(merged[-1].start, span.stop, False)
         else:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from pipeline.read.align import holds_row
 from pipeline.read.layouts import Layout, explain_mismatch, matching
 from pipeline.read.reading import Problem, Reading, Row, Table
+
+NO_HEADER = "rows of a table stand here without a header"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Assembler:
     def add(self, place: str, rows: Iterable[tuple[str, RawRow]]) -> None:
         """Take one grid of rows, each with its locator (empty: the row is told by its number in the table).
 
-        A grid whose header is no layout's and resembles none is left out.
+        A grid is left out if its header is no layout's and resembles none, unless rows stand there without a header.
         """
         remaining = iter(rows)
         header, candidates = self._header(place, remaining)
@@ -54,6 +57,8 @@ class Assembler:
                 return row.texts, candidates
             if broken is None and (message := explain_mismatch(row.texts, self.layouts)):
                 broken = Problem("", None, locator or place, "unknown-header", message, row.texts)
+            if broken is None and holds_row(row.texts, self.layouts):
+                broken = Problem("", None, locator or place, "unknown-header", NO_HEADER, row.texts)
         if broken is not None:
             self.problems.append(broken)
         return None, []

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from bs4 import BeautifulSoup
-from bs4.element import Comment, NavigableString, Tag
+from bs4.element import NavigableString, PageElement, Tag
 from bs4.filter import SoupStrainer
 
 from pipeline.errors import DocumentDamaged, DocumentUnrecognised
 from pipeline.read.assemble import Assembler, RawRow
 from pipeline.read.layouts import Layout
 from pipeline.read.reading import Reading
-from pipeline.read.text import clean, decode, lift_mark
+from pipeline.read.text import clean, decode, is_power, lift_mark
 
 CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]+)""", re.I)
+TABLE_TAG = re.compile(r"<table\b", re.I)
 PAGE_TAG = re.compile(r"<(/?)(html|table)\b", re.I)
-COMMENT = re.compile(r"<!--.*?-->|<script\b.*?</script\s*>", re.S | re.I)
+COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<script\b.*?(?:</script\s*>|\Z)", re.S | re.I)
 FOOTNOTE = re.compile(r"[\s\[(]*(?:\d{1,2}|[a-z]|[*†‡§¶]+)(?:\s*,\s*(?:\d{1,2}|[a-z]|[*†‡§¶]+))*[\s\])]*")
-POWER_BASE = re.compile(r"(?:^|[^\d.,])10$")
 MAX_SPAN = 1000
-BLOCKS = frozenset({"br", "p", "div", "li"})
+SECTIONS = ("thead", "tbody", "tfoot", "table")
+BLOCKS = frozenset({"blockquote", "br", "dd", "div", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "p", "pre"})
 INVISIBLE = frozenset({"script", "style", "template", "table"})
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """Cells of one row; `owner` is its `tr`, or the table where cells stand outside of any."""
+
+    owner: Tag
+    section: Tag
+    cells: list[Tag] = field(default_factory=list)
 
 
 def read_html(data: bytes, layouts: Sequence[Layout]) -> Reading:
@@ -33,10 +44,12 @@ def read_html(data: bytes, layouts: Sequence[Layout]) -> Reading:
     """
     text = decode(data, _charset(data))
     _assert_complete(text)
+    if not TABLE_TAG.search(text):
+        raise DocumentUnrecognised("holds no table")
     soup = BeautifulSoup(text, "lxml", parse_only=SoupStrainer("table"))
     assembler = Assembler(layouts)
-    for number, table in enumerate(soup.find_all("table"), start=1):
-        assembler.add(f"table {number}", (("", cells) for cells in _grid(table)))
+    for number, rows in enumerate(_tables(soup), start=1):
+        assembler.add(f"table {number}", (("", row) for row in _expand(rows)))
     if not assembler.found:
         raise DocumentUnrecognised("holds no table with a known header")
     return assembler.reading()
@@ -49,82 +62,119 @@ def _charset(data: bytes) -> str | None:
 
 def _assert_complete(text: str) -> None:
     """A page cut off in the middle lacks the end of the page or of a table; unclosed rows and cells are ordinary."""
-    tags = [found.group(1, 2) for found in PAGE_TAG.finditer(COMMENT.sub("", text))]
     depth = dict.fromkeys(("html", "table"), 0)
-    for closing, name in tags:
-        depth[name.lower()] += -1 if closing else 1
-    if depth["html"] > 0 or (depth["table"] > 0 and ("/", "html") not in tags):
+    ended = False
+    for found in PAGE_TAG.finditer(COMMENT.sub("", text)):
+        closing, name = bool(found[1]), found[2].lower()
+        depth[name] += -1 if closing else 1
+        ended |= closing and name == "html"
+    if depth["html"] > 0 or (depth["table"] > 0 and not ended):
         raise DocumentDamaged("has no end: truncated", place="end of page")
 
 
-def _grid(table: Tag) -> Iterator[RawRow]:
-    """Rows of one table with row and column spans expanded into repeated cells."""
-    pending: dict[int, tuple[int, str, str]] = {}
-    for tr in _rows(table):
-        texts: list[str] = []
-        marks: list[str] = []
-        for cell in [*tr.find_all(["td", "th"], recursive=False), None]:
-            while len(texts) in pending:
-                left, text, mark = pending.pop(len(texts))
-                if left > 1:
-                    pending[len(texts)] = (left - 1, text, mark)
-                texts.append(text)
-                marks.append(mark)
-            if cell is None:
-                break
-            text, mark = _cell(cell)
-            for _ in range(_span(cell, "colspan")):
-                if (rows := _span(cell, "rowspan")) > 1:
-                    pending[len(texts)] = (rows - 1, text, mark)
-                texts.append(text)
-                marks.append(mark)
-        yield RawRow(tuple(texts), tuple(marks))
+def _tables(soup: BeautifulSoup) -> Iterable[list[SourceRow]]:
+    """Rows of each table in the order of the page, whatever stands between a table and its rows and cells."""
+    tables: dict[int, list[SourceRow]] = {}
+    for node in soup.find_all(["table", "tr", "td", "th"]):
+        if node.name == "table":
+            tables[id(node)] = []
+            continue
+        rows = tables[id(_enclosing(node, ("table",)))]
+        if node.name == "tr":
+            rows.append(SourceRow(node, _enclosing(node, SECTIONS)))
+            continue
+        owner = _enclosing(node, ("tr", "table"))
+        if not rows or rows[-1].owner is not owner:
+            rows.append(SourceRow(owner, owner))
+        rows[-1].cells.append(node)
+    return tables.values()
 
 
-def _rows(table: Tag) -> Iterator[Tag]:
-    for child in table.find_all(["tr", "thead", "tbody", "tfoot"], recursive=False):
-        if child.name == "tr":
-            yield child
-        else:
-            yield from child.find_all("tr", recursive=False)
+def _enclosing(node: Tag, names: Sequence[str]) -> Tag:
+    parent = node.parent
+    while parent is not None and parent.name not in names:
+        parent = parent.parent
+    assert parent is not None, "only tables are parsed"
+    return parent
+
+
+def _expand(rows: Iterable[SourceRow]) -> Iterator[RawRow]:
+    """Rows with row and column spans expanded into repeated cells; a row span ends with its section."""
+    below: dict[int, tuple[int, str, str]] = {}
+    section: Tag | None = None
+    for row in rows:
+        above = below if row.section is section else {}
+        section = row.section
+        below = {column: (left - 1, text, mark) for column, (left, text, mark) in above.items() if left > 1}
+        yield _expand_row(row, above, below)
+
+
+def _expand_row(
+    row: SourceRow, above: dict[int, tuple[int, str, str]], below: dict[int, tuple[int, str, str]]
+) -> RawRow:
+    """One row between the cells that reach into it from `above` and those that it sends `below`."""
+    texts: list[str] = []
+    marks: list[str] = []
+    problem = None
+    for cell in [*row.cells, None]:
+        while len(texts) in above:
+            _, text, mark = above[len(texts)]
+            texts.append(text)
+            marks.append(mark)
+        if cell is None:
+            break
+        text, mark = _cell(cell)
+        width = min(_span(cell, "colspan"), max(MAX_SPAN - len(texts), 1))
+        if not above.keys().isdisjoint(range(len(texts), len(texts) + width)):
+            problem = "two cells span one place"
+        if (height := _span(cell, "rowspan")) > 1:
+            below |= dict.fromkeys(range(len(texts), len(texts) + width), (height - 1, text, mark))
+        texts += [text] * width
+        marks += [mark] * width
+    if len(row.cells) == 1 and len(texts) > 1 and not above:
+        problem = "one cell spans the row"
+    return RawRow(tuple(texts), tuple(marks), problem=problem)
 
 
 def _span(cell: Tag, name: str) -> int:
+    """How many columns or rows a cell takes; a row span of 0 is one to the end of the section."""
     value = str(cell.get(name, "1")).strip()
-    return min(max(int(value), 1), MAX_SPAN) if value.isdecimal() and len(value) < 10 else 1
+    if not value.isdecimal() or len(value) > 9:
+        return 1
+    if name == "rowspan" and int(value) == 0:
+        return MAX_SPAN
+    return min(max(int(value), 1), MAX_SPAN)
 
 
 def _cell(cell: Tag) -> tuple[str, str]:
     """Text and footnote marks of one cell."""
-    only = cell.contents[0] if len(cell.contents) == 1 else None
-    if only is None and not cell.contents:
-        return "", ""
-    if type(only) is NavigableString:
-        return lift_mark(clean(only))
     parts: list[str] = []
     marks: list[str] = []
-    _collect(cell, parts, marks)
+    nodes: list[PageElement | str] = [*reversed(cell.contents)]
+    while nodes:
+        node = nodes.pop()
+        if type(node) in (str, NavigableString):
+            parts.append(str(node))
+        elif isinstance(node, Tag) and not _is_hidden(node):
+            if node.name == "sup":
+                _superscript(node.get_text(), parts, marks)
+            else:
+                edge = " " if node.name in BLOCKS else ""
+                nodes += [edge, *reversed(node.contents), edge]
     text, mark = lift_mark(clean("".join(parts)))
     return text, " ".join([*marks, mark] if mark else marks)
 
 
-def _collect(node: Tag, parts: list[str], marks: list[str]) -> None:
-    for child in node.children:
-        if isinstance(child, Tag):
-            if child.name == "sup":
-                _superscript(child.get_text(), parts, marks)
-            elif child.name not in INVISIBLE:
-                parts.append(" " if child.name in BLOCKS else "")
-                _collect(child, parts, marks)
-                parts.append(" " if child.name in BLOCKS else "")
-        elif isinstance(child, NavigableString) and not isinstance(child, Comment):
-            parts.append(str(child))
+def _is_hidden(node: Tag) -> bool:
+    if node.name in INVISIBLE or "hidden" in node.attrs:
+        return True
+    return "display:none" in str(node.attrs.get("style", "")).replace(" ", "").lower()
 
 
 def _superscript(raw: str, parts: list[str], marks: list[str]) -> None:
     """A raised footnote sign is a mark; a raised power of ten or word is text."""
     text = clean(raw)
-    if POWER_BASE.search("".join(parts).rstrip()):
+    if is_power(clean("".join(parts)), text):
         parts.append(f"^{text}")
     elif FOOTNOTE.fullmatch(text):
         marks.append(text)

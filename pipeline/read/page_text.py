@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pipeline.errors import DocumentUnrecognised
-from pipeline.read.align import align
-from pipeline.read.assemble import Assembler, RawRow
+from pipeline.read.align import align, holds_row
+from pipeline.read.assemble import NO_HEADER, Assembler, RawRow
 from pipeline.read.layouts import Layout, explain_mismatch, fold, matching
 from pipeline.read.reading import Problem, Reading
 from pipeline.read.text import clean, lift_mark
@@ -28,9 +28,12 @@ def read_page_text(text: str, layouts: Sequence[Layout]) -> Reading:
     """
     assembler = Assembler(layouts)
     for block in _blocks(text):
+        known = len(assembler.tables) + len(assembler.problems)
         if any(delimiter in line for _, line in block for delimiter in DELIMITERS):
             _delimited(block, layouts, assembler)
         _one_cell_a_line(block, layouts, assembler)
+        if known == len(assembler.tables) + len(assembler.problems):
+            _without_header(block, layouts, assembler)
     if not assembler.found:
         raise DocumentUnrecognised("holds no table with a known header")
     return assembler.reading()
@@ -50,13 +53,24 @@ def _blocks(text: str) -> Iterator[Block]:
 
 
 def _delimited(block: Block, layouts: Sequence[Layout], assembler: Assembler) -> None:
-    rows = [(number, _split(line)) for number, line in block if not RULE.fullmatch(line)]
-    start = next((i for i, (_, cells) in enumerate(rows) if matching(cells, layouts)), None)
+    grid = [
+        (ROW_PLACE.format(number), _raw_row(cells, [number] * len(cells)))
+        for number, cells in ((number, _split(line)) for number, line in block if not RULE.fullmatch(line))
+    ]
+    start = next((i for i, (_, row) in enumerate(grid) if matching(row.texts, layouts)), None)
     if start is None:
-        start = next((i for i, (_, cells) in enumerate(rows) if explain_mismatch(cells, layouts)), None)
+        start = next((i for i, (_, row) in enumerate(grid) if explain_mismatch(row.texts, layouts)), None)
     if start is not None:
-        grid = [(ROW_PLACE.format(number), _raw_row(cells, [number] * len(cells))) for number, cells in rows[start:]]
-        assembler.add(ROW_PLACE.format(rows[start][0]), grid)
+        assembler.add(grid[start][0], grid[start:])
+
+
+def _without_header(block: Block, layouts: Sequence[Layout], assembler: Assembler) -> None:
+    """Rows that an empty line or a lost header has cut off from their table must not be lost in silence."""
+    for cells in ([line for _, line in block], [cell for _, line in block for cell in _split(line)]):
+        if holds_row([_text(cell) for cell in cells], layouts):
+            place = ROW_PLACE.format(block[0][0])
+            assembler.problems.append(Problem("", None, place, "unknown-header", NO_HEADER))
+            return
 
 
 def _split(line: str) -> list[str]:
@@ -72,7 +86,7 @@ def _split(line: str) -> list[str]:
 
 def _one_cell_a_line(block: Block, layouts: Sequence[Layout], assembler: Assembler) -> None:
     names = {key for layout in layouts for key in layout.keys}
-    lines = [clean(line) for _, line in block]
+    lines = [_text(line) for _, line in block]
     known = [fold(line) in names for line in lines]
     widths = sorted({len(layout.fields) for layout in layouts}, reverse=True)
     for start in (i for i, is_name in enumerate(known) if is_name):
@@ -98,14 +112,18 @@ def _broken_header(lines: list[str], known: list[bool], layouts: Sequence[Layout
 
 def _aligned(block: Block, start: int, width: int, layouts: Sequence[Layout], assembler: Assembler) -> None:
     header, body = block[start : start + width], block[start + width :]
-    columns = [clean(line) for _, line in header]
+    columns = [_text(line) for _, line in header]
     fields = [matching(columns, layouts)[0].field_of(name) for name in columns]
     grid = [(ROW_PLACE.format(header[0][0]), _raw_row(columns, [n for n, _ in header]))]
-    for start_of_row, stop, readable in align([clean(line) for _, line in body], fields):
+    for start_of_row, stop, readable in align([_text(line) for _, line in body], fields):
         numbers, lines = zip(*body[start_of_row:stop], strict=True)
         problem = None if readable else f"{len(lines)} lines that are not the {width} cells of one row"
         grid.append((ROW_PLACE.format(numbers[0]), replace(_raw_row(lines, numbers), problem=problem)))
     assembler.add(ROW_PLACE.format(header[0][0]), grid)
+
+
+def _text(line: str) -> str:
+    return lift_mark(clean(line))[0]
 
 
 def _raw_row(lines: Sequence[str], numbers: Sequence[int]) -> RawRow:

@@ -43,9 +43,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
     """
     if not data.strip():
         raise DocumentDamaged("is empty")
-    encodings = (
-        ["utf-16"] if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ["utf-8-sig", *_web_encoding(declared or "")]
-    )
+    encodings = ["utf-16"] if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ["utf-8-sig", *_web_encoding(declared or "")]
     for encoding in encodings:
         try:
             text = data.decode(encoding)

@@ -1,0 +1,111 @@
+"""Headers: how names are compared, what a unit is, and what is said of a header that nearly fits."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.read.layouts import explain_mismatch, fold, matching, unit_of
+from pipeline.read.text import clean, lift_mark
+from tests.reading_support import HEADERS, INFERENCE, LAYOUTS, MLPERF, OGB, TRAINING, WORDS
+
+
+def names(header: list[str]) -> list[str]:
+    return [layout.table for layout in matching(header, LAYOUTS)]
+
+
+@pytest.mark.parametrize(
+    ("header", "folded", "unit"),
+    [
+        ("Throughput (items/sec)", "throughput", "items/sec"),
+        ("Latency [ms]", "latency", "ms"),
+        ("Latency ( ms )", "latency", "ms"),
+        ("Latency(ms)", "latency", "ms"),
+        ("Batch-Size", "batch size", None),
+        ("batch_size", "batch size", None),
+        ("OGB-LSC 2022 Ranking", "ogb lsc 2022 ranking", None),
+        ("Latency (ms) per batch", "latency (ms) per batch", None),
+        ("Latency ()", "latency", ""),
+        ("", "", None),
+    ],
+)
+def test_name_and_unit_of_a_header(header: str, folded: str, unit: str | None) -> None:
+    assert (fold(header), unit_of(header)) == (folded, unit)
+
+
+def test_each_header_of_the_page_is_its_table() -> None:
+    assert {tuple(header): names(header) for header in HEADERS.values()} == {
+        tuple(OGB): ["ogb_lsc"],
+        tuple(TRAINING): ["bow_training", "pod_training"],
+        tuple(INFERENCE): ["bow_inference", "pod_inference"],
+        tuple(MLPERF): ["mlperf_v2_training"],
+        tuple(HEADERS["pod_time_to_result"]): ["pod_time_to_result"],
+    }
+
+
+@given(st.permutations(INFERENCE))
+def test_the_order_of_the_names_does_not_matter(header: list[str]) -> None:
+    assert names(header) == ["bow_inference", "pod_inference"]
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (TRAINING[1:], "the header lacks 'Model'"),
+        ([*TRAINING, "Power"], "the header has unknown 'Power'"),
+        ([*TRAINING[:-1], "Speed"], "the header lacks 'Throughput' and has unknown 'Speed'"),
+        ([*TRAINING, "Model"], "the header repeats 'Model'"),
+        ([*TRAINING, ""], "the header has a column without a name"),
+    ],
+)
+def test_a_header_that_nearly_fits_is_explained(header: list[str], message: str) -> None:
+    assert names(header) == []
+    assert explain_mismatch(header, LAYOUTS) == message
+
+
+@pytest.mark.parametrize("header", [[], [""] * 9, ["Model", "Platform"], ["a", "b", "c"]])
+def test_other_headers_are_none_of_ours(header: list[str]) -> None:
+    assert names(header) == []
+    assert explain_mismatch(header, LAYOUTS) is None
+
+
+@given(st.lists(st.sampled_from([*INFERENCE, "Other", ""]), max_size=12))
+def test_a_header_of_three_known_names_fits_or_is_explained(header: list[str]) -> None:
+    known = {fold(name) for name in header} & {fold(name) for name in INFERENCE}
+    if len(known) >= 3:
+        assert bool(names(header)) != bool(explain_mismatch(header, LAYOUTS))
+
+
+def test_every_layout_names_each_field_once() -> None:
+    for layout in WORDS.layouts:
+        fields = [field for _, field in layout.fields]
+        assert len(set(fields)) == len(fields), layout.table
+        assert [layout.field_of(name.upper()) for name in layout.names] == fields
+
+
+# --- text of a cell
+
+
+@given(st.text())
+def test_cleaning_twice_is_cleaning_once(text: str) -> None:
+    assert clean(clean(text)) == clean(text)
+
+
+@given(st.text("ab1,.*†²¹0⁶- ", max_size=12))
+def test_a_mark_is_the_end_of_the_text_and_not_all_of_it(text: str) -> None:
+    cell = clean(text)
+    left, mark = lift_mark(cell)
+    assert cell.startswith(left)
+    assert cell.endswith(mark)
+    assert (left == "") == (cell == "")
+    assert lift_mark(left) == (left, "")
+
+
+@pytest.mark.parametrize("text", ["*" * 50_000 + "x", "x" + " *" * 50_000 + "x", "²" * 50_000])
+def test_long_runs_of_marks_take_no_time(text: str) -> None:
+    started = time.perf_counter()
+    lift_mark(text)
+    assert time.perf_counter() - started < 1
