@@ -15,7 +15,7 @@ from pipeline.accepted import MAX_BYTES
 from pipeline.errors import CatalogueError, DocumentDamaged, DocumentTooLarge
 
 REQUIRED = ("document_id", "title", "publisher", "url", "kind", "licence", "sha256", "reader", "note")
-OPTIONAL = ("published_on", "retrieved_on", "tables", "fetch", "transcription_of", "facts")
+OPTIONAL = ("published_on", "retrieved_on", "tables", "fetch", "transcription_of")
 PDF = b"%PDF-"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
 
@@ -42,7 +42,6 @@ class Document:
     retrieved_on: date | None = None
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     fetch: Mapping[str, str] = field(default_factory=dict)
-    facts: Mapping[str, str] = field(default_factory=dict)
     transcription_of: str | None = None
 
     def bytes(self, max_bytes: int = MAX_BYTES) -> bytes:
@@ -95,7 +94,7 @@ def _are_promises(value: object) -> bool:
 TYPES: Mapping[str, Callable[[object], bool]] = {
     **dict.fromkeys((*REQUIRED, "transcription_of"), _is_text),
     **dict.fromkeys(("published_on", "retrieved_on"), _is_date),
-    **dict.fromkeys(("fetch", "facts"), _are_texts),
+    "fetch": _are_texts,
     "tables": _are_promises,
 }
 

@@ -14,6 +14,7 @@ from pipeline.accepted import MAX_BYTES, MAX_PAGES
 from pipeline.captures import Difference, compare_captures
 from pipeline.catalogue import Document, load_catalogue, orphans
 from pipeline.check import Checked, Source, check
+from pipeline.collector import collector_paused
 from pipeline.errors import DocumentDamaged, DocumentError
 from pipeline.normalise import normalise
 from pipeline.read import Reading, read
@@ -63,7 +64,7 @@ def ingest(raw: Path, warehouse: Path, limits: Limits = Limits(), progress: Prog
 
     Raises an IpuResultsError naming the document and the place.
     """
-    with locked(warehouse, limits.wait_s):
+    with locked(warehouse, limits.wait_s), collector_paused():
         documents = load_catalogue(raw)
         words = vocabulary()
         transcriptions = [document for document in documents if document.transcription_of is None]

@@ -42,7 +42,9 @@ def reseal(raw: Path, file: str) -> None:
     """Write the sha256 of a changed file into its sidecar, as an honest editor would."""
     sidecar = raw / f"{file}.toml"
     digest = hashlib.sha256((raw / file).read_bytes()).hexdigest()
-    sidecar.write_text(re.sub(r'sha256 = "\w+"', f'sha256 = "{digest}"', sidecar.read_text(encoding="utf-8")), encoding="utf-8")
+    sidecar.write_text(
+        re.sub(r'sha256 = "\w+"', f'sha256 = "{digest}"', sidecar.read_text(encoding="utf-8")), encoding="utf-8"
+    )
 
 
 def edit(raw: Path, file: str, old: str, new: str, count: int = 1) -> None:

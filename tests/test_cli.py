@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from conftest import PAGE, RAW, ROOT, run_cli
+
 from pipeline.cli import main
 
 COMMANDS = sorted(main.commands)
@@ -184,7 +184,9 @@ def only_parquet(warehouse: Path, folder: Path) -> Path:
 
 def test_query_works_from_the_committed_parquet_files(warehouse: Path, tmp_path: Path) -> None:
     sql = "SELECT rule, count(*) AS n FROM flags JOIN inference USING (result_id) GROUP BY 1 ORDER BY 1"
-    both = [run_cli("query", "--warehouse", place, sql).stdout for place in (warehouse, only_parquet(warehouse, tmp_path))]
+    both = [
+        run_cli("query", "--warehouse", place, sql).stdout for place in (warehouse, only_parquet(warehouse, tmp_path))
+    ]
     assert both[0] == both[1]
     assert "R01" in both[0]
     assert sorted(path.suffix for path in (tmp_path / "parquet-only").iterdir()) == [".parquet"] * 11
@@ -237,7 +239,9 @@ def test_extract_prints_each_table_as_csv_with_its_name() -> None:
     ]
     assert blocks[2][1:] == [
         ["qwant_table_3", batch, figure]
-        for batch, figure in zip("2 4 6 8 10 12".split(), "6.51 7.80 7.87 9.07 9.68 9.49".split(), strict=True)
+        for batch, figure in zip(
+            ["2", "4", "6", "8", "10", "12"], ["6.51", "7.80", "7.87", "9.07", "9.68", "9.49"], strict=True
+        )
     ]
 
 
@@ -269,7 +273,9 @@ def test_extract_prints_what_it_could_read_and_names_what_not(tmp_path: Path) ->
     assert done.returncode == 1
     assert [len(table["rows"]) for table in json.loads(done.stdout)] == [2, 63, 37, 11, 62, 1, 71]
     (line,) = done.stderr.splitlines()
-    assert line.startswith("error: page.html: table 2, row 1, bow_training, row 1: 8 cells under a header of 9 (row-width)")
+    assert line.startswith(
+        "error: page.html: table 2, row 1, bow_training, row 1: 8 cells under a header of 9 (row-width)"
+    )
 
 
 @pytest.mark.parametrize(

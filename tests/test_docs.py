@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-
 from conftest import ROOT, Ask
+
 from pipeline.check.rules import RULES
 from schema import TABLES
 
@@ -35,7 +35,9 @@ def constant(module: str, name: str) -> str:
 def console(block: str) -> str:
     command = block.splitlines()[0]
     args = shlex.split(command.removeprefix("$ ipu-results "))
-    done = subprocess.run([sys.executable, "-m", "pipeline", *args], capture_output=True, text=True, cwd=ROOT, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline", *args], capture_output=True, text=True, cwd=ROOT, check=True
+    )
     return f"{command}\n{done.stdout}"
 
 
@@ -88,17 +90,23 @@ def test_the_table_of_tables_is_true(ask: Ask) -> None:
 
 def test_the_counts_in_the_prose_are_true(ask: Ask) -> None:
     text = " ".join(README.read_text(encoding="utf-8").split())
-    counts = [ask(f"SELECT count(*) FROM {name}")[0][0] for name in ("results", "source_rows", "documents", "quarantine")]
+    counts = [
+        ask(f"SELECT count(*) FROM {name}")[0][0] for name in ("results", "source_rows", "documents", "quarantine")
+    ]
     assert "{} results from {} source rows of {} documents, no row lost, {} quarantined".format(*counts) in text
 
 
 def test_the_list_of_rules_is_that_of_the_code(ask: Ask) -> None:
     """What a rule fires on is its docstring; the counts are those of the dataset."""
     page = ROOT / "docs" / "rules.md"
-    found = {(rule, severity): n for rule, severity, n in ask("SELECT rule, severity, count(*) FROM flags GROUP BY ALL")}
+    found = {
+        (rule, severity): n for rule, severity, n in ask("SELECT rule, severity, count(*) FROM flags GROUP BY ALL")
+    }
     lines = []
     for rule in RULES:
-        told = CONSTANT.sub(lambda name: constant(rule.find.__module__, name[0]), " ".join(str(rule.find.__doc__).split()))
+        told = CONSTANT.sub(
+            lambda name: constant(rule.find.__module__, name[0]), " ".join(str(rule.find.__doc__).split())
+        )
         counts = [str(found.get((rule.id, severity), 0)) for severity in ("error", "warn", "info")]
         lines.append(f"| {rule.id} | {rule.title} | {' | '.join(counts)} | {told} |")
     text = page.read_text(encoding="utf-8")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-
 from conftest import PAGE, RAW, ROOT, edit, run_cli
+
 from pipeline.errors import WarehouseError
 from pipeline.query import open_warehouse, run_query
 from pipeline.write.transaction import COMMIT, STAGING, locked, pending, recover, staged

@@ -47,7 +47,12 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def reply(
-        self, body: bytes = PAGE, *, status: int = 200, kind: str | None = "text/html", length: int | None = -1,
+        self,
+        body: bytes = PAGE,
+        *,
+        status: int = 200,
+        kind: str | None = "text/html",
+        length: int | None = -1,
         **more: str,
     ) -> None:
         self.send_response(status)
@@ -362,7 +367,7 @@ def test_a_redirect_on_the_same_host_is_followed(server: Server, tmp_path: Path,
     url = server.on(redirect(server.on(redirect(last, status)), status))
     came = get(url, tmp_path)
     assert (came.url, came.final_url) == (url, last)
-    relative = get(server.on(redirect("." + last[last.rindex("/"):], status)), tmp_path / "..", media_type="text/html")
+    relative = get(server.on(redirect("." + last[last.rindex("/") :], status)), tmp_path / "..", media_type="text/html")
     assert relative.final_url == last
     relative.path.unlink()
 
@@ -370,9 +375,17 @@ def test_a_redirect_on_the_same_host_is_followed(server: Server, tmp_path: Path,
 @pytest.mark.parametrize(
     "location",
     [
-        "http://localhost:{port}/0", "http://127.0.0.1/0", "http://127.0.0.2:{port}/0", "//evil.invalid/0",
-        "http://127.0.0.1:{port}@evil.invalid/", "ftp://127.0.0.1:{port}/0", "file:///etc/passwd", "http://[::1",
-        "http://user:secret@127.0.0.1:{port}/0", "http://127.0.0.1:{port}0/", "\xff\xfe",
+        "http://localhost:{port}/0",
+        "http://127.0.0.1/0",
+        "http://127.0.0.2:{port}/0",
+        "//evil.invalid/0",
+        "http://127.0.0.1:{port}@evil.invalid/",
+        "ftp://127.0.0.1:{port}/0",
+        "file:///etc/passwd",
+        "http://[::1",
+        "http://user:secret@127.0.0.1:{port}/0",
+        "http://127.0.0.1:{port}0/",
+        "\xff\xfe",
     ],
 )
 def test_a_redirect_elsewhere_is_refused(server: Server, tmp_path: Path, location: str) -> None:

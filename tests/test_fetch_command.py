@@ -12,7 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-
 from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, run_cli
 
 PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
@@ -127,7 +126,9 @@ def test_a_page_that_is_something_else_now_is_kept_and_told(served: Path, site: 
     target = tmp_path / "warehouse"
     assert run_cli("ingest", "--raw", served, "--warehouse", target).returncode == 0
     sql = "SELECT kind FROM capture_differences"
-    assert json.loads(run_cli("query", "--warehouse", target, "--format", "json", sql).stdout) == [{"kind": "unreadable"}]
+    assert json.loads(run_cli("query", "--warehouse", target, "--format", "json", sql).stdout) == [
+        {"kind": "unreadable"}
+    ]
 
 
 @pytest.mark.parametrize(

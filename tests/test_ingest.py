@@ -11,7 +11,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-
 from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, ROOT, Ask, copy_raw, edit, reseal, run_cli
 
 COUNTS = {
@@ -114,7 +113,9 @@ def test_the_paper_gives_six_results_and_eighteen_figures(ask: Ask) -> None:
 
 def test_blank_is_not_unknown(ask: Ask) -> None:
     assert ask("SELECT count(*) FROM quarantine") == [(0,)]
-    tgn = "SELECT dataset, batch_size, precision, throughput FROM results WHERE model = 'TGN' AND platform = '1x Bow IPU'"
+    tgn = (
+        "SELECT dataset, batch_size, precision, throughput FROM results WHERE model = 'TGN' AND platform = '1x Bow IPU'"
+    )
     assert ask(tgn) == [(None, None, None, 31617.0)]
 
 
@@ -141,11 +142,21 @@ def test_every_source_row_is_accounted_for(ask: Ask) -> None:
 
 def test_every_figure_of_results_is_a_cell_times_its_factor(ask: Ask) -> None:
     """Report, don't repair: no figure stands in results that cells do not lead to, and the other way round."""
-    columns = ("throughput", "latency_ms", "efficiency", "time_to_train_s", "time_to_result_s", "quality_value", "batch_size")
+    columns = (
+        "throughput",
+        "latency_ms",
+        "efficiency",
+        "time_to_train_s",
+        "time_to_result_s",
+        "quality_value",
+        "batch_size",
+    )
     for column in columns:
         join = f"results r JOIN cells c ON r.result_id = c.result_id AND c.column_name = '{column}'"
         held = ask(f"SELECT count(*) FROM results WHERE {column} IS NOT NULL")[0][0]
-        cited = ask(f"SELECT count(DISTINCT r.result_id) FROM {join} WHERE c.value IS NOT NULL AND r.{column} IS NOT NULL")
+        cited = ask(
+            f"SELECT count(DISTINCT r.result_id) FROM {join} WHERE c.value IS NOT NULL AND r.{column} IS NOT NULL"
+        )
         wrong = ask(
             f"SELECT r.{column}, c.raw_text FROM {join} WHERE c.value IS NOT NULL AND "
             f"abs(r.{column} - c.value * c.factor) > 1e-9 * r.{column}"
@@ -179,10 +190,14 @@ def test_a_locator_leads_back_to_the_cell(ask: Ask) -> None:
 
 def test_the_committed_dataset_is_what_the_documents_give(ask: Ask) -> None:
     """The repository itself is the published dataset: a rebuild has the same rows."""
-    done = run_cli("query", "--warehouse", ROOT / "warehouse", "--format", "json", "SELECT * FROM build ORDER BY table_name")
+    done = run_cli(
+        "query", "--warehouse", ROOT / "warehouse", "--format", "json", "SELECT * FROM build ORDER BY table_name"
+    )
     assert done.returncode == 0, done.stderr
     committed = {row["table_name"]: (row["row_count"], row["rows_sha256"]) for row in json.loads(done.stdout)}
-    assert {name: (count, digest) for name, count, digest in ask("SELECT table_name, row_count, rows_sha256 FROM build")} == committed
+    assert {
+        name: (count, digest) for name, count, digest in ask("SELECT table_name, row_count, rows_sha256 FROM build")
+    } == committed
 
 
 @pytest.mark.parametrize(
@@ -196,7 +211,9 @@ def test_the_committed_dataset_is_what_the_documents_give(ask: Ask) -> None:
         ("<td>65,280</td>", "<td>652,80</td>", "unreadable-figure", "652,80"),
     ],
 )
-def test_an_unknown_word_quarantines_its_row_and_no_other(raw: Path, old: str, new: str, reason: str, word: str) -> None:
+def test_an_unknown_word_quarantines_its_row_and_no_other(
+    raw: Path, old: str, new: str, reason: str, word: str
+) -> None:
     edit(raw, PAGE, old, new)
     target = raw.parent / "warehouse"
     done = run_cli("ingest", "--raw", raw, "--warehouse", target)
@@ -233,7 +250,14 @@ def test_a_repeated_row_is_told_and_counted(raw: Path) -> None:
     sidecar.write_text(sidecar.read_text().replace("rows = 37,", "rows = 38,"))
     target = raw.parent / "warehouse"
     assert run_cli("ingest", "--raw", raw, "--warehouse", target).returncode == 0
-    found = run_cli("query", "--warehouse", target, "--format", "csv", "SELECT status, count(*) FROM source_rows GROUP BY 1 ORDER BY 1")
+    found = run_cli(
+        "query",
+        "--warehouse",
+        target,
+        "--format",
+        "csv",
+        "SELECT status, count(*) FROM source_rows GROUP BY 1 ORDER BY 1",
+    )
     assert found.stdout.split() == ["status,count_star()", "accepted,600", "duplicate,1"]
 
 
@@ -298,7 +322,11 @@ def test_a_document_that_was_changed_behind_its_sidecar_stops_the_build(raw: Pat
 
 @pytest.mark.parametrize(
     ("content", "word"),
-    [(b"", "empty"), (b"<html><body>502 Bad Gateway</body></html>", "not a PDF"), (bytes(range(256)) * 64, "not a PDF")],
+    [
+        (b"", "empty"),
+        (b"<html><body>502 Bad Gateway</body></html>", "not a PDF"),
+        (bytes(range(256)) * 64, "not a PDF"),
+    ],
 )
 def test_a_paper_that_is_no_pdf_stops_the_build(raw: Path, content: bytes, word: str) -> None:
     file = "qwant/resnext101-c2-2020-02-28.pdf"

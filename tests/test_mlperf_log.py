@@ -7,16 +7,21 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from conftest import ROOT, run_cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import ROOT, run_cli
 from pipeline.errors import DocumentError
 from pipeline.read.mlperf_log import COLUMNS, MARK, read_mlperf_log
 
 ARCHIVE = ROOT.parent / "shared" / "mlperf" / "training_v1.0_results_part.tar.xz"
 START = {"namespace": "", "time_ms": 1624000000000, "event_type": "INTERVAL_START", "key": "run_start", "value": None}
-STOP = START | {"time_ms": 1624000600000, "event_type": "INTERVAL_END", "key": "run_stop", "metadata": {"status": "success"}}
+STOP = START | {
+    "time_ms": 1624000600000,
+    "event_type": "INTERVAL_END",
+    "key": "run_stop",
+    "metadata": {"status": "success"},
+}
 
 
 def log(*entries: object, prefix: str = "") -> bytes:
@@ -39,7 +44,10 @@ def test_what_stands_before_the_mark_is_not_part_of_the_line(prefix: str) -> Non
     assert read_mlperf_log(log(START, prefix=prefix)).tables[0].rows[0].cells[3] == "run_start"
 
 
-@pytest.mark.parametrize("line", [b":::MLLOG {\"key\": ", b":::MLLOG 7", b":::MLLOG {\"key\": \"\xff\"}", b":::MLLOG", b":::MLLOG " + b"[" * 100_000])
+@pytest.mark.parametrize(
+    "line",
+    [b':::MLLOG {"key": ', b":::MLLOG 7", b':::MLLOG {"key": "\xff"}', b":::MLLOG", b":::MLLOG " + b"[" * 100_000],
+)
 def test_a_broken_line_is_named_and_the_others_are_kept(line: bytes) -> None:
     reading = read_mlperf_log(log(START) + line + b"\n" + log(STOP))
     assert [row.cells[3] for row in reading.tables[0].rows] == ["run_start", "run_stop"]
@@ -75,11 +83,16 @@ def test_official_logs_are_read() -> None:
     assert reading.problems == ()
 
 
-json_values = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3))
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3)
+)
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.fixed_dictionaries({"key": st.text(), "value": json_values}), min_size=1, max_size=5), st.binary(max_size=60))
+@given(
+    st.lists(st.fixed_dictionaries({"key": st.text(), "value": json_values}), min_size=1, max_size=5),
+    st.binary(max_size=60),
+)
 def test_arbitrary_bytes_between_lines_change_no_row(entries: list[dict[str, object]], noise: bytes) -> None:
     noise = noise.replace(MARK, b"").replace(b"\n", b"")
     data = b"".join(log(entry) + noise + b"\n" for entry in entries)

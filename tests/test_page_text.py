@@ -117,6 +117,12 @@ def test_an_empty_line_ends_the_table(end: str) -> None:
     assert reading.problems == ()
 
 
+@every_form
+def test_a_row_may_begin_and_end_with_a_blank_cell(form: Callable[[Sequence[str], Grid], list[str]]) -> None:
+    rows = [["", *UNET[1:]], UNET]
+    assert texts(read(*form(INFERENCE, rows))) == {"bow_inference": [INFERENCE, *rows]}
+
+
 def test_rows_and_cells_are_told_by_their_lines() -> None:
     table = read("a", "", *one_cell_a_line(TRAINING, ROWS)).tables[0]
     assert (table.locator, [row.locator for row in table.rows]) == ("line 3", ["line 12", "line 21", "line 30"])

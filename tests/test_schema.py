@@ -13,10 +13,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import RAW, ROOT, Ask, run_cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import RAW, ROOT, Ask, run_cli
 from pipeline.check.canary import BAD, CHANGES, GOOD
 from pipeline.check.gate import assert_refused, failures, frame_of, to_arrow
 from pipeline.errors import GateError
@@ -25,11 +25,51 @@ from pipeline.write.digest import rows_digest
 from schema import TABLES, arrow_schema, dictionary_rows, frame_dtypes, pandera_model, table
 from schema.views import VIEWS, view_rows
 
-CONTRACT = """result_id origin publisher document_id table_name row_number published_on run_id task benchmark division
-mlperf_id mlperf_round model variant dataset platform chip chip_count sdk_version framework precision activation_bits
-weight_bits compute_precision batch_size micro_batch_size throughput item latency_ms latency_ms_low latency_ms_high
-latency_kind suspect calibration_id power_scope efficiency power_w time_to_train_s time_to_result_s quality_metric
-quality_value quality_target""".split()
+CONTRACT = [
+    "result_id",
+    "origin",
+    "publisher",
+    "document_id",
+    "table_name",
+    "row_number",
+    "published_on",
+    "run_id",
+    "task",
+    "benchmark",
+    "division",
+    "mlperf_id",
+    "mlperf_round",
+    "model",
+    "variant",
+    "dataset",
+    "platform",
+    "chip",
+    "chip_count",
+    "sdk_version",
+    "framework",
+    "precision",
+    "activation_bits",
+    "weight_bits",
+    "compute_precision",
+    "batch_size",
+    "micro_batch_size",
+    "throughput",
+    "item",
+    "latency_ms",
+    "latency_ms_low",
+    "latency_ms_high",
+    "latency_kind",
+    "suspect",
+    "calibration_id",
+    "power_scope",
+    "efficiency",
+    "power_w",
+    "time_to_train_s",
+    "time_to_result_s",
+    "quality_metric",
+    "quality_value",
+    "quality_target",
+]
 NAMES = [described.name for described in TABLES]
 
 
@@ -95,10 +135,14 @@ def test_duckdb_has_keys_and_comments(database: Any) -> None:
     assert {name for name, kind in keys if kind == "PRIMARY KEY"} == set(NAMES)
     foreign = {(name, column.name) for name in NAMES for column in table(name).columns if column.references}
     assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 11
-    comments = database.sql("SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal").fetchall()
+    comments = database.sql(
+        "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"
+    ).fetchall()
     assert len(comments) > 150
     assert [row for row in comments if not row[2]] == []
-    assert database.sql("SELECT count(*) FROM duckdb_views() WHERE NOT internal AND comment IS NULL").fetchall() == [(0,)]
+    assert database.sql("SELECT count(*) FROM duckdb_views() WHERE NOT internal AND comment IS NULL").fetchall() == [
+        (0,)
+    ]
 
 
 def test_the_dictionary_describes_every_column_that_there_is(ask: Ask, database: Any) -> None:
@@ -135,7 +179,9 @@ def test_latest_leaves_out_what_a_newer_page_replaced(ask: Ask) -> None:
 
 def test_provenance_leads_from_every_figure_to_its_document(ask: Ask) -> None:
     assert ask("SELECT count(*) FROM provenance") == ask("SELECT count(*) FROM cells WHERE value IS NOT NULL")
-    found = ask("SELECT header, raw_text, locator, file FROM provenance WHERE model = 'FastPitch' AND column_name = 'throughput'")
+    found = ask(
+        "SELECT header, raw_text, locator, file FROM provenance WHERE model = 'FastPitch' AND column_name = 'throughput'"
+    )
     place = "table 2, row 35, column 9 (Throughput (items/sec))"
     assert found == [("Throughput (items/sec)", "1,489,341", place, "graphcore/performance-2023-07-04.html")]
 
@@ -228,7 +274,9 @@ def test_the_digest_is_of_the_rows_and_not_of_their_order(rows: list[tuple[str, 
     )
     assert rows_digest(one) == rows_digest(other)
     changed = [*rows, ("", None)]
-    grown = pa.table({"a": pa.array([a for a, _ in changed], pa.string()), "b": pa.array([b for _, b in changed], pa.int64())})
+    grown = pa.table(
+        {"a": pa.array([a for a, _ in changed], pa.string()), "b": pa.array([b for _, b in changed], pa.int64())}
+    )
     assert rows_digest(grown) != rows_digest(one)
 
 
@@ -276,5 +324,8 @@ def test_the_database_opens_in_duckdb_1_2_2(old_duckdb: Path, warehouse: Path, a
         [sys.executable, "-c", code, str(warehouse / DATABASE)], capture_output=True, text=True, env=env, check=False
     )
     assert done.returncode == 0, done.stderr
-    now = [ask(f"SELECT {what}") for what in ("count(*), sum(throughput) FROM results", "count(*) FROM inference", "count(*) FROM latest")]
+    now = [
+        ask(f"SELECT {what}")
+        for what in ("count(*), sum(throughput) FROM results", "count(*) FROM inference", "count(*) FROM latest")
+    ]
     assert done.stdout.strip() == " ".join(map(str, now))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from pipeline.accepted import KINDS, MAX_BYTES, MAX_PAGES
+from pipeline.collector import collector_paused
 from pipeline.errors import DocumentTooLarge, DocumentUnrecognised
 from pipeline.read.csv_table import read_csv
 from pipeline.read.html import read_html
@@ -38,9 +39,10 @@ def read(
         raise DocumentTooLarge(f"has {len(data):,} bytes, the limit is {max_bytes:,}")
     if kind not in (None, *KINDS):
         raise DocumentUnrecognised(f"cannot be of kind {kind!r}; the kinds are {', '.join(KINDS)}")
-    if kind is None:
-        return _first_that_reads(data, layouts, max_pages)
-    return _read_as(kind, data, [layout for layout in layouts if layout.reader == kind], max_pages)
+    with collector_paused():
+        if kind is None:
+            return _first_that_reads(data, layouts, max_pages)
+        return _read_as(kind, data, [layout for layout in layouts if layout.reader == kind], max_pages)
 
 
 def _first_that_reads(data: bytes, layouts: Sequence[Layout], max_pages: int) -> Reading:

@@ -22,6 +22,9 @@ PAGE_TAG = re.compile(r"<(/?)(html|table)\b", re.I)
 COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<script\b.*?(?:</script\s*>|\Z)", re.S | re.I)
 FOOTNOTE = re.compile(r"[\s\[(]*(?:\d{1,2}|[a-z]|[*†‡§¶]+)(?:\s*,\s*(?:\d{1,2}|[a-z]|[*†‡§¶]+))*[\s\])]*")
 MAX_SPAN = 1000
+CELLS = ("td", "th")
+PARTS = frozenset({"table", "tr", *CELLS})
+SPANS = ("colspan", "rowspan")
 SECTIONS = ("thead", "tbody", "tfoot", "table")
 BLOCKS = frozenset({"blockquote", "br", "dd", "div", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "p", "pre"})
 INVISIBLE = frozenset({"script", "style", "template", "table"})
@@ -75,7 +78,13 @@ def _assert_complete(text: str) -> None:
 def _tables(soup: BeautifulSoup) -> Iterable[list[SourceRow]]:
     """Rows of each table in the order of the page, whatever stands between a table and its rows and cells."""
     tables: dict[int, list[SourceRow]] = {}
-    for node in soup.find_all(["table", "tr", "td", "th"]):
+    rows: list[SourceRow] = []
+    for node in soup.descendants:
+        if not isinstance(node, Tag) or node.name not in PARTS:
+            continue
+        if rows and node.parent is rows[-1].owner and node.name in CELLS:
+            rows[-1].cells.append(node)
+            continue
         if node.name == "table":
             tables[id(node)] = []
             continue
@@ -113,6 +122,9 @@ def _expand_row(
     row: SourceRow, above: dict[int, tuple[int, str, str]], below: dict[int, tuple[int, str, str]]
 ) -> RawRow:
     """One row between the cells that reach into it from `above` and those that it sends `below`."""
+    if not above and not any(name in cell.attrs for cell in row.cells for name in SPANS):
+        plain = [_cell(cell) for cell in row.cells]
+        return RawRow(tuple(text for text, _ in plain), tuple(mark for _, mark in plain))
     texts: list[str] = []
     marks: list[str] = []
     problem = None
@@ -148,6 +160,8 @@ def _span(cell: Tag, name: str) -> int:
 
 def _cell(cell: Tag) -> tuple[str, str]:
     """Text and footnote marks of one cell."""
+    if len(cell.contents) == 1 and type(cell.contents[0]) is NavigableString:
+        return lift_mark(clean(cell.contents[0]))
     parts: list[str] = []
     marks: list[str] = []
     nodes: list[PageElement | str] = [*reversed(cell.contents)]

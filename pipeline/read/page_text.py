@@ -53,35 +53,40 @@ def _blocks(text: str) -> Iterator[Block]:
 
 
 def _delimited(block: Block, layouts: Sequence[Layout], assembler: Assembler) -> None:
-    grid = [
-        (ROW_PLACE.format(number), _raw_row(cells, [number] * len(cells)))
-        for number, cells in ((number, _split(line)) for number, line in block if not RULE.fullmatch(line))
-    ]
-    start = next((i for i, (_, row) in enumerate(grid) if matching(row.texts, layouts)), None)
+    lines = [(number, line) for number, line in block if not RULE.fullmatch(line)]
+    names = [[_text(cell) for cell in _split(line, _is_fenced(line))] for _, line in lines]
+    start = next((i for i, header in enumerate(names) if matching(header, layouts)), None)
     if start is None:
-        start = next((i for i, (_, row) in enumerate(grid) if explain_mismatch(row.texts, layouts)), None)
+        start = next((i for i, header in enumerate(names) if explain_mismatch(header, layouts)), None)
     if start is not None:
-        assembler.add(grid[start][0], grid[start:])
+        fenced = _is_fenced(lines[start][1])
+        rows = [(number, _split(line, fenced)) for number, line in lines[start:]]
+        grid = [(ROW_PLACE.format(number), _raw_row(cells, [number] * len(cells))) for number, cells in rows]
+        assembler.add(grid[0][0], grid)
 
 
 def _without_header(block: Block, layouts: Sequence[Layout], assembler: Assembler) -> None:
     """Rows that an empty line or a lost header has cut off from their table must not be lost in silence."""
-    for cells in ([line for _, line in block], [cell for _, line in block for cell in _split(line)]):
+    for cells in ([line for _, line in block], [cell for _, line in block for cell in _split(line, _is_fenced(line))]):
         if holds_row([_text(cell) for cell in cells], layouts):
             place = ROW_PLACE.format(block[0][0])
             assembler.problems.append(Problem("", None, place, "unknown-header", NO_HEADER))
             return
 
 
-def _split(line: str) -> list[str]:
+def _is_fenced(line: str) -> bool:
+    """Whether a line begins and ends with a pipe: with one of a markdown table, or beside a blank cell."""
+    bare = line.strip(" ")
+    return len(bare) > 1 and bare[0] == bare[-1] == "|"
+
+
+def _split(line: str, fenced: bool) -> list[str]:
+    """Cells of a line; the header tells whether the table's lines are fenced."""
     delimiter = next((d for d in DELIMITERS if d in line), None)
     if delimiter is None:
         return [line]
     cells = line.split(delimiter)
-    bare = [cell.strip(" ") for cell in cells]
-    if delimiter == "|" and len(cells) > 2 and not bare[0] and not bare[-1]:
-        return cells[1:-1]
-    return cells
+    return cells[1:-1] if delimiter == "|" and fenced and _is_fenced(line) else cells
 
 
 def _one_cell_a_line(block: Block, layouts: Sequence[Layout], assembler: Assembler) -> None:

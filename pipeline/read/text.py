@@ -11,6 +11,7 @@ from pipeline.errors import DocumentDamaged
 ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f"))
 BLANKS = re.compile(r"\s+")
 SIGNS = "*†‡§¶⁎∗¹²³⁰⁴-⁹"
+SIGN = frozenset(char for char in map(chr, range(0x2100)) if re.fullmatch(f"[{SIGNS}]", char)) | {"⁎", "∗"}
 TRAILING_MARK = re.compile(rf"(?<=[^\s{SIGNS}])\s*([{SIGNS}][{SIGNS}\s]*)$")
 POWER_BASE = re.compile(r"(?:(?:^|[^\d.,])10|^2)[⁺⁻]?$")
 EXPONENT = re.compile(r"[-+−]?[\d⁰¹²³⁴-⁹]+")
@@ -20,12 +21,14 @@ MAX_CONTROL_SHARE = 0.01
 
 def clean(raw: str) -> str:
     """The text of a cell: no zero-width characters, blanks of any kind collapsed and trimmed, NFC."""
+    if raw.isascii():
+        return " ".join(raw.split())
     return BLANKS.sub(" ", unicodedata.normalize("NFC", raw).translate(ZERO_WIDTH)).strip()
 
 
 def lift_mark(text: str) -> tuple[str, str]:
     """Split trailing footnote signs off a cell: `'37,112*'` gives `('37,112', '*')`; `'10⁶'` is a power."""
-    found = TRAILING_MARK.search(text)
+    found = TRAILING_MARK.search(text) if text[-1:] in SIGN else None
     if found is None or is_power(text[: found.start(1)], found.group(1)):
         return text, ""
     return text[: found.start()], found.group(1)

@@ -14,13 +14,11 @@ def rows_digest(table: pa.Table) -> str:
     """sha256 over the table's column names and its rows as text, sorted bytewise."""
     digest = hashlib.sha256(FIELD.join(table.column_names).encode())
     if table.num_rows:
+        field, record, nothing = (pa.scalar(text, pa.large_string()) for text in (FIELD, RECORD, ""))
         texts = [pc.cast(column, pa.large_string()) for column in table.columns]
-        separator = pa.scalar(FIELD, pa.large_string())
-        rows = pc.binary_join_element_wise(*texts, separator, null_handling="replace", null_replacement=NULL)
-        rows = pc.cast(rows, pa.large_binary())
-        ordered = pc.take(rows, pc.array_sort_indices(rows.combine_chunks()))
-        for chunk in ordered.chunks if isinstance(ordered, pa.ChunkedArray) else [ordered]:
-            for row in chunk:
-                digest.update(row.as_py())
-                digest.update(RECORD.encode())
+        rows = pc.binary_join_element_wise(*texts, field, null_handling="replace", null_replacement=NULL)
+        rows = pc.cast(pc.binary_join_element_wise(rows, record, nothing), pa.large_binary()).combine_chunks()
+        ordered = pc.take(rows, pc.array_sort_indices(rows))
+        length = pc.sum(pc.binary_length(ordered)).as_py()
+        digest.update(memoryview(ordered.buffers()[2])[:length])
     return digest.hexdigest()
