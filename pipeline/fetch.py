@@ -105,7 +105,7 @@ def _parsed(url: str) -> Url:
         if parts.auth is not None:
             raise Fault("a url with credentials is refused")
         if parts.scheme in DEFAULT_PORTS and parts.host:
-            return parts._replace(fragment=None)
+            return parts._replace(path=parts.path or "/", fragment=None)
     raise Fault("not an http or https url")
 
 

@@ -10,22 +10,16 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table as RichTable
-from rich.text import Text
-
-FORMATS = ("table", "csv", "json")
-UNLIMITED = 100_000
+from tabulate import tabulate
 
 
-def records_as(kind: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> str:
-    """Rows in one of FORMATS; nulls are `NULL`, empty and null respectively."""
+def records_as(kind: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as a `table`, `csv` or `json`; nulls are `NULL`, empty and null respectively."""
     if kind == "json":
         return as_json([dict(zip(columns, map(_plain, row), strict=True)) for row in rows])
     if kind == "csv":
         return as_csv([columns, *([_plain(value) for value in row] for row in rows)])
-    return as_table(columns, rows, title)
+    return as_table(columns, rows)
 
 
 def as_json(value: Any) -> str:
@@ -38,18 +32,19 @@ def as_csv(rows: Iterable[Sequence[Any]]) -> str:
     return out.getvalue().removesuffix("\n")
 
 
-def as_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> str:
+def as_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A table as wide as its content, figures to the right."""
     shown = [[_shown(value) for value in row] for row in rows]
-    table = RichTable(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
-    for index, name in enumerate(columns):
-        figures = any(right for _, right in (row[index] for row in shown))
-        table.add_column(Text(name), justify="right" if figures else "left", no_wrap=True)
-    for row in shown:
-        table.add_row(*(Text(text) for text, _ in row))
-    out = io.StringIO()
-    Console(file=out, width=UNLIMITED, color_system=None, highlight=False).print(table)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")
+    figures = [any(right for _, right in column) for column in zip(*shown, strict=True)] or [False] * len(columns)
+    return str(
+        tabulate(
+            [[text for text, _ in row] for row in shown],
+            headers=list(columns),
+            tablefmt="simple",
+            colalign=["right" if right else "left" for right in figures] if shown else None,
+            disable_numparse=True,
+        )
+    )
 
 
 def _plain(value: Any) -> Any:

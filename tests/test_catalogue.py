@@ -97,7 +97,6 @@ def test_an_unknown_key_is_named(put: Put) -> None:
         ("transcription_of", 5),
         ("fetch", "https://example.org"),
         ("fetch", {"url": 5}),
-        ("facts", {"platform": 5}),
         ("tables", 7),
         ("tables", {"bow_training": 7}),
         ("tables", {"bow_training": {}}),

@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import PAGE, RAW, ROOT, run_cli
+from conftest import PAGE, RAW, ROOT, run_cli, run_process
 
 from pipeline.cli import main
+from pipeline.errors import QueryError
+from pipeline.query import open_warehouse, run_query
 
 COMMANDS = sorted(main.commands)
 SHARED = ROOT.parent / "shared" / "sources"
@@ -43,7 +45,7 @@ def test_the_console_script_is_the_module() -> None:
     if not script.exists():
         pytest.skip("not installed as a script")
     shown = subprocess.run([script, "--help"], capture_output=True, text=True, check=True).stdout
-    assert shown == run_cli("--help").stdout
+    assert shown == run_process("--help").stdout
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_a_missing_raw_folder_is_one_line(tmp_path: Path) -> None:
 
 
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:
-    done = run_cli("ingest", "--debug", "--raw", tmp_path / "nothing", "--warehouse", tmp_path / "warehouse")
+    done = run_process("ingest", "--debug", "--raw", tmp_path / "nothing", "--warehouse", tmp_path / "warehouse")
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     assert "CatalogueError" in done.stderr
@@ -155,9 +157,6 @@ def test_markup_in_data_is_shown_as_it_is(warehouse: Path) -> None:
 def test_query_refuses_to_write_and_to_leave_the_warehouse(
     warehouse: Path, tmp_path: Path, sql: str, built: bool
 ) -> None:
-    from pipeline.errors import QueryError
-    from pipeline.query import open_warehouse, run_query
-
     place = warehouse if built else only_parquet(warehouse, tmp_path)
     with open_warehouse(place) as connection, pytest.raises(QueryError):
         run_query(connection, sql)

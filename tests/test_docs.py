@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from conftest import ROOT, Ask
 
-from pipeline.check.rules import RULES
+from pipeline.check.rules import RULES, Rule
 from schema import TABLES
 
 README = ROOT / "README.md"
@@ -27,9 +27,10 @@ TABLE_ROW = re.compile(r"(?m)^\| `(\w+)` \| ([\d,]+) \| (.*) \|$")
 CONSTANT = re.compile(r"\b[A-Z]+_[A-Z_]+\b")
 
 
-def constant(module: str, name: str) -> str:
-    """The value of a threshold that a rule's docstring names."""
-    return f"{getattr(sys.modules[module], name):g}"
+def with_values(rule: Rule) -> str:
+    """A rule's docstring with the thresholds that it names as figures."""
+    module = sys.modules[rule.find.__module__]
+    return CONSTANT.sub(lambda name: f"{getattr(module, name[0]):g}", " ".join(str(rule.find.__doc__).split()))
 
 
 def console(block: str) -> str:
@@ -104,9 +105,7 @@ def test_the_list_of_rules_is_that_of_the_code(ask: Ask) -> None:
     }
     lines = []
     for rule in RULES:
-        told = CONSTANT.sub(
-            lambda name: constant(rule.find.__module__, name[0]), " ".join(str(rule.find.__doc__).split())
-        )
+        told = with_values(rule)
         counts = [str(found.get((rule.id, severity), 0)) for severity in ("error", "warn", "info")]
         lines.append(f"| {rule.id} | {rule.title} | {' | '.join(counts)} | {told} |")
     text = page.read_text(encoding="utf-8")

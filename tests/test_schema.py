@@ -8,18 +8,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import RAW, ROOT, Ask, run_cli
+from conftest import RAW, ROOT, Ask, run_process
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.check.canary import BAD, CHANGES, GOOD
 from pipeline.check.gate import assert_refused, failures, frame_of, to_arrow
 from pipeline.errors import GateError
+from pipeline.query import open_warehouse
 from pipeline.write import DATABASE
 from pipeline.write.digest import rows_digest
 from schema import TABLES, arrow_schema, dictionary_rows, frame_dtypes, pandera_model, table
@@ -114,7 +114,7 @@ def test_integers_with_gaps_stay_integers_in_pandas(warehouse: Path) -> None:
 
 @pytest.fixture(scope="module")
 def database(warehouse: Path) -> Any:
-    with duckdb.connect(str(warehouse / DATABASE), read_only=True) as connection:
+    with open_warehouse(warehouse) as connection:
         yield connection
 
 
@@ -179,9 +179,8 @@ def test_latest_leaves_out_what_a_newer_page_replaced(ask: Ask) -> None:
 
 def test_provenance_leads_from_every_figure_to_its_document(ask: Ask) -> None:
     assert ask("SELECT count(*) FROM provenance") == ask("SELECT count(*) FROM cells WHERE value IS NOT NULL")
-    found = ask(
-        "SELECT header, raw_text, locator, file FROM provenance WHERE model = 'FastPitch' AND column_name = 'throughput'"
-    )
+    row = "model = 'FastPitch' AND column_name = 'throughput'"
+    found = ask(f"SELECT header, raw_text, locator, file FROM provenance WHERE {row}")
     place = "table 2, row 35, column 9 (Throughput (items/sec))"
     assert found == [("Throughput (items/sec)", "1,489,341", place, "graphcore/performance-2023-07-04.html")]
 
@@ -241,7 +240,7 @@ def test_a_gate_that_accepts_a_bad_row_is_not_trusted() -> None:
 
 def test_switched_off_validation_stops_the_build(tmp_path: Path) -> None:
     env = {"PANDERA_VALIDATION_ENABLED": "False"}
-    done = run_cli("ingest", "--raw", RAW, "--warehouse", tmp_path / "warehouse", env=env)
+    done = run_process("ingest", "--raw", RAW, "--warehouse", tmp_path / "warehouse", env=env)
     assert done.returncode == 1
     assert "is pandera off?" in done.stderr
     assert not (tmp_path / "warehouse" / "results.parquet").exists()
