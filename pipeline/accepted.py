@@ -1,5 +1,6 @@
-"""Which documents are accepted: their kinds, and how large one may be."""
+"""Which documents are accepted: the kinds that give results, those that can be extracted, and how large one may be."""
 
-KINDS = ("graphcore-performance", "qwant-paper", "mlperf-log", "page-history", "comparators")
+INGESTED = ("graphcore-performance", "qwant-paper", "page-history", "comparators")
+KINDS = (*INGESTED, "mlperf-log")
 MAX_BYTES = 50_000_000
 MAX_PAGES = 500

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import tomli_w
 
@@ -14,6 +17,7 @@ from pipeline.accepted import MAX_BYTES
 from pipeline.catalogue import Document
 from pipeline.errors import DocumentError, FetchError
 from pipeline.fetch import Download, download
+from pipeline.read.html import CHARSET
 from pipeline.read.text import decode
 
 SUFFIXES = {
@@ -23,6 +27,7 @@ SUFFIXES = {
     "text/csv": ".csv",
     "text/markdown": ".txt",
 }
+CONTENT_TYPE_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]+)""", re.I)
 Progress = Callable[[int, int | None], None]
 
 
@@ -51,40 +56,86 @@ def capture(
     """Download one document and keep it as a further version of it. Raises FetchError; nothing half-written stays."""
     media_type = document.fetch.get("media_type", "text/html")
     url = document.fetch.get("url", document.url)
-    draft = document.path.with_name(f".{document.document_id}.download")
-    draft.unlink(missing_ok=True)
-    try:
+    with _draft(document) as draft:
         got = download(
             url, draft, media_type=media_type, max_bytes=max_bytes, timeout=timeout, retries=retries, progress=progress
         )
-        _assert_text(document, draft, media_type)
+        _assert_text(document, got, draft, media_type)
         if known := next((one for one in documents if one.sha256 == got.sha256), None):
             return Capture(known.document_id, known.path, kept=False)
         return _keep(document, got, draft, media_type)
+
+
+@contextmanager
+def _draft(document: Document) -> Iterator[Path]:
+    """A hidden name of this fetch alone, gone at the end; `.part` is what the catalogue passes over."""
+    draft = document.path.with_name(f".{document.document_id}.{uuid4().hex}.part")
+    try:
+        yield draft
+    except OSError as error:
+        message = f"cannot be kept: {error.strerror or error}"
+        raise FetchError(message, document=document.document_id) from error
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
-def _assert_text(document: Document, path: Path, media_type: str) -> None:
+def _assert_text(document: Document, got: Download, path: Path, media_type: str) -> None:
     if media_type != "application/pdf":
+        data = path.read_bytes()
         try:
-            decode(path.read_bytes())
+            decode(data, _declared(got.content_type, data))
         except DocumentError as error:
             raise FetchError(error.message, document=document.document_id) from error
 
 
+def _declared(content_type: str, data: bytes) -> str | None:
+    """The encoding that the server names, or else the page itself."""
+    if served := CONTENT_TYPE_CHARSET.search(content_type):
+        return served[1]
+    written = CHARSET.search(data[:4096])
+    return written[1].decode("ascii") if written else None
+
+
 def _keep(document: Document, got: Download, draft: Path, media_type: str) -> Capture:
     """Name the file after its time, write the sidecar, and let each appear whole."""
-    stamp = got.retrieved_at.strftime("%Y%m%dT%H%M%SZ")
-    stem = document.path.name.removesuffix(document.path.suffix)
-    path = document.path.with_name(f"{stem}.capture-{stamp}{SUFFIXES.get(media_type, '.bin')}")
+    stamp, path = _claim(document, got.retrieved_at.strftime("%Y%m%dT%H%M%SZ"), SUFFIXES.get(media_type, ".bin"))
     capture_id = f"{document.document_id}@{stamp.lower()}"
-    sidecar = path.with_name(f"{path.name}.toml")
-    part = sidecar.with_name(f"{sidecar.name}.part")
-    part.write_text(tomli_w.dumps(_sidecar(document, got, capture_id)), encoding="utf-8")
-    os.replace(draft, path)
-    os.replace(part, sidecar)
+    _publish(draft, path, tomli_w.dumps(_sidecar(document, got, capture_id)))
     return Capture(capture_id, path, kept=True)
+
+
+def _claim(document: Document, moment: str, suffix: str) -> tuple[str, Path]:
+    """A stamp and a path that no other fetch has; the empty `.toml.part` beside the path claims it."""
+    stem = document.path.name.removesuffix(document.path.suffix)
+    stamp, number = moment, 1
+    while True:
+        path = document.path.with_name(f"{stem}.capture-{stamp}{suffix}")
+        sidecar, part = _beside(path)
+        with suppress(FileExistsError):
+            part.touch(exist_ok=False)
+            if not (path.exists() or sidecar.exists()):
+                return stamp, path
+            part.unlink(missing_ok=True)
+        number += 1
+        stamp = f"{moment}-{number}"
+
+
+def _publish(draft: Path, path: Path, text: str) -> None:
+    """Both files or none."""
+    sidecar, part = _beside(path)
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(draft, path)
+        os.replace(part, sidecar)
+    finally:
+        if not sidecar.exists():
+            path.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> tuple[Path, Path]:
+    return path.with_name(f"{path.name}.toml"), path.with_name(f"{path.name}.toml.part")
 
 
 def _sidecar(document: Document, got: Download, capture_id: str) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import SequenceMatcher
 from typing import Any
 
 from pipeline.catalogue import Document
@@ -14,12 +15,14 @@ from pipeline.read.layouts import fold
 from pipeline.vocabulary import Vocabulary
 
 Difference = dict[str, Any]
+Cells = tuple[str, ...]
 
 
 def compare_captures(
     captures: Sequence[Document], readings: Mapping[str, Reading], words: Vocabulary, max_bytes: int, max_pages: int
 ) -> list[Difference]:
-    """Rows of `capture_differences`. A capture that cannot be read is one difference; it never stops a build.
+    """Rows of `capture_differences`. A capture that cannot be read, or that is not the file its sidecar
+    vouches for, is one difference; it never stops a build.
 
     Raises CatalogueError for a capture of a document that is not in the catalogue.
     """
@@ -41,7 +44,7 @@ def _compare_one(
     try:
         data = capture.bytes(max_bytes)
         reading = read(data, words.layouts, capture.reader, max_bytes=max_bytes, max_pages=max_pages)
-    except DocumentError as error:
+    except (CatalogueError, DocumentError) as error:
         yield {"kind": "unreadable", "locator": error.place or "document", "captured": error.message}
         return
     yield from differences(ours, reading)
@@ -66,9 +69,7 @@ def _tables(ours: Table, theirs: Table) -> Iterator[Difference]:
     theirs = _in_order_of(ours, theirs)
     yield from _headers(ours, theirs)
     left, right = [row.cells for row in ours.rows], [row.cells for row in theirs.rows]
-    for tag, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        if tag == "equal":
-            continue
+    for a, b, c, d in _gaps(left, right):
         shared = min(b - a, d - c)
         for offset in range(shared):
             yield from _cells(ours, a + offset, theirs, c + offset)
@@ -78,6 +79,61 @@ def _tables(ours: Table, theirs: Table) -> Iterator[Difference]:
         for index in range(c + shared, d):
             row = theirs.rows[index]
             yield {"kind": "row", "table_name": ours.name, "locator": row.locator, "captured": " | ".join(row.cells)}
+
+
+def _gaps(left: Sequence[Cells], right: Sequence[Cells]) -> Iterator[tuple[int, int, int, int]]:
+    """Where the two lists differ, as left[a:b] and right[c:d]."""
+    i = j = 0
+    for a, c in [*_matches(left, right), (len(left), len(right))]:
+        if (i, j) != (a, c):
+            yield i, a, j, c
+        i, j = a + 1, c + 1
+
+
+def _matches(left: Sequence[Cells], right: Sequence[Cells]) -> list[tuple[int, int]]:
+    """Pairs of equal rows, both sides rising: common start and end, and between them the longest such choice.
+
+    The n-th of several equal rows is matched with the n-th, so that the time hardly grows faster than the rows.
+    """
+    start = _alike(left, right)
+    end = _alike(left[start:][::-1], right[start:][::-1])
+    where = {row: j for j, row in enumerate(_numbered(right[start : len(right) - end]), start)}
+    ours = enumerate(_numbered(left[start : len(left) - end]), start)
+    between = _rising([(i, where[row]) for i, row in ours if row in where])
+    ending = [(len(left) - n, len(right) - n) for n in range(end, 0, -1)]
+    return [(n, n) for n in range(start)] + between + ending
+
+
+def _alike(left: Sequence[Cells], right: Sequence[Cells]) -> int:
+    """How many rows from the start are equal."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((n for n, (one, other) in pairs if one != other), min(len(left), len(right)))
+
+
+def _numbered(rows: Sequence[Cells]) -> Iterator[tuple[Cells, int]]:
+    """Each row with the number of equal rows before it: no two are the same."""
+    seen: Counter[Cells] = Counter()
+    for row in rows:
+        yield row, seen[row]
+        seen[row] += 1
+
+
+def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest choice of pairs, in order, whose second numbers rise; the first ones do already."""
+    lowest: list[int] = []  # the lowest end of a choice of each length, and where in `pairs` that is
+    at: list[int] = []
+    before: list[int] = []
+    for n, (_, j) in enumerate(pairs):
+        length = bisect_left(lowest, j)
+        before.append(at[length - 1] if length else -1)
+        lowest[length : length + 1] = [j]
+        at[length : length + 1] = [n]
+    found: list[tuple[int, int]] = []
+    n = at[-1] if at else -1
+    while n >= 0:
+        found.append(pairs[n])
+        n = before[n]
+    return found[::-1]
 
 
 def _headers(ours: Table, theirs: Table) -> Iterator[Difference]:
@@ -96,7 +152,7 @@ def _headers(ours: Table, theirs: Table) -> Iterator[Difference]:
 
 def _cells(ours: Table, i: int, theirs: Table, j: int) -> Iterator[Difference]:
     one, other = ours.rows[i], theirs.rows[j]
-    for column, (text, captured) in enumerate(zip(one.cells, other.cells, strict=False)):
+    for column, (text, captured) in enumerate(zip(one.cells, other.cells, strict=True)):
         if text != captured:
             place = ours.cell_locator(one, column)
             yield {"kind": "cell", "table_name": ours.name, "locator": place, "transcribed": text, "captured": captured}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pipeline.accepted import MAX_BYTES
+from pipeline.accepted import INGESTED, MAX_BYTES
 from pipeline.errors import CatalogueError, DocumentDamaged, DocumentTooLarge
+from schema import table
 
 REQUIRED = ("document_id", "title", "publisher", "url", "kind", "licence", "sha256", "reader", "note")
 OPTIONAL = ("published_on", "retrieved_on", "tables", "fetch", "transcription_of")
@@ -80,21 +82,25 @@ def _is_date(value: object) -> bool:
     return type(value) is date
 
 
-def _are_texts(value: object) -> bool:
-    return isinstance(value, dict) and all(map(_is_text, value.values()))
+def _is_address(value: object) -> bool:
+    return isinstance(value, dict) and value.keys() <= {"url", "media_type"} and all(map(_is_text, value.values()))
 
 
 def _are_promises(value: object) -> bool:
-    """Tables by name, each with its whole number of rows."""
+    """Tables by name, each with its whole number of rows and, if one is told, the platform of its section."""
     return isinstance(value, dict) and all(
-        isinstance(promise, dict) and type(promise.get("rows")) is int for promise in value.values()
+        isinstance(promise, dict)
+        and type(promise.get("rows")) is int
+        and promise.keys() <= {"rows", "platform"}
+        and _is_text(promise.get("platform", ""))
+        for promise in value.values()
     )
 
 
 TYPES: Mapping[str, Callable[[object], bool]] = {
     **dict.fromkeys((*REQUIRED, "transcription_of"), _is_text),
     **dict.fromkeys(("published_on", "retrieved_on"), _is_date),
-    "fetch": _are_texts,
+    "fetch": _is_address,
     "tables": _are_promises,
 }
 
@@ -150,6 +156,15 @@ def _sidecars(raw: Path) -> Iterator[Path]:
     return (path for path in raw.rglob("*.toml") if path.is_file())
 
 
+def _is_allowed(key: str, entry: Mapping[str, Any]) -> bool:
+    """Whether a value is one that `documents` or the readers take; a missing key is told elsewhere."""
+    if key not in entry or key == "reader":
+        return entry.get(key, INGESTED[0]) in INGESTED
+    column = table("documents").column(key)
+    fits = column.pattern is None or re.fullmatch(column.pattern, entry[key]) is not None
+    return fits and (column.choices is None or entry[key] in column.choices)
+
+
 def _load(raw: Path, path: Path) -> Document:
     place = path.relative_to(raw).as_posix()
     try:
@@ -159,7 +174,8 @@ def _load(raw: Path, path: Path) -> Document:
     missing = [key for key in REQUIRED if key not in entry]
     unknown = [key for key in entry if key not in (*REQUIRED, *OPTIONAL)]
     wrong = [key for key in entry if key in TYPES and not TYPES[key](entry[key])]
-    for what, keys in (("lacks", missing), ("has unknown", unknown), ("has the wrong type for", wrong)):
+    wrong = wrong or [key for key in ("document_id", "kind", "url", "sha256", "reader") if not _is_allowed(key, entry)]
+    for what, keys in (("lacks", missing), ("has unknown", unknown), ("has no valid", wrong)):
         if keys:
             raise CatalogueError(f"the sidecar {what} {', '.join(keys)}", place=place)
     file = path.with_suffix("")

@@ -49,7 +49,7 @@ class Command(click.Command):
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except KeyboardInterrupt as error:
-            raise Failure("interrupted; nothing half-written was left") from error
+            raise Failure("interrupted; what was begun is finished or discarded by the next command") from error
         except Exception as error:
             if ctx.meta["debug"]:
                 raise
@@ -90,7 +90,13 @@ def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @main.command()
 @click.option("--raw", type=FOLDER, default="raw", show_default=True, help="Documents and their sidecars.")
 @click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True, help="Where the dataset is written.")
-@click.option("--wait", default=60.0, show_default=True, help="Seconds to wait while another process builds it.")
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    help="Seconds to wait while another process builds it.",
+)
 @click.option("--strict", is_flag=True, help="Exit 1 when rows were quarantined or captures differ.")
 @limit_options
 def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_size: float, max_pages: int) -> None:

@@ -22,6 +22,7 @@ from pipeline.vocabulary import Vocabulary, vocabulary, vocabulary_files
 from pipeline.write import arrow_tables, write
 from pipeline.write.transaction import locked
 from schema import TABLES, sql_table
+from schema.views import VIEWS, sql_view
 
 Progress = Callable[[str, str], None]
 SEVERITIES = ("error", "warn", "info")
@@ -64,7 +65,7 @@ def ingest(raw: Path, warehouse: Path, limits: Limits = Limits(), progress: Prog
 
     Raises an IpuResultsError naming the document and the place.
     """
-    with locked(warehouse, limits.wait_s), collector_paused():
+    with locked(warehouse, limits.wait_s):
         documents = load_catalogue(raw)
         words = vocabulary()
         transcriptions = [document for document in documents if document.transcription_of is None]
@@ -77,7 +78,8 @@ def ingest(raw: Path, warehouse: Path, limits: Limits = Limits(), progress: Prog
         readings = {source.document.document_id: source.reading for source in sources}
         differences = compare_captures(captures, readings, words, limits.max_bytes, limits.max_pages)
         progress("check", f"{sum(len(source.normalised.results) for source in sources)} results")
-        checked = check(sources, documents, differences, words)
+        with collector_paused():
+            checked = check(sources, documents, differences, words)
         progress("write", str(warehouse))
         tables = arrow_tables(checked.frames, inputs_digest(documents))
         write(tables, warehouse)
@@ -95,7 +97,8 @@ def read_source(document: Document, words: Vocabulary, limits: Limits, progress:
         if problem.row_number is None:
             raise DocumentDamaged(problem.message, document=document.document_id, place=problem.locator)
     progress("normalise", document.document_id)
-    return Source(document, reading, normalise(document, reading, words))
+    with collector_paused():
+        return Source(document, reading, normalise(document, reading, words))
 
 
 def read_document(document: Document, words: Vocabulary, max_bytes: int, max_pages: int) -> Reading:
@@ -115,6 +118,7 @@ def inputs_digest(documents: Sequence[Document]) -> str:
         told.append(f"{document.document_id} {document.sha256} {hashlib.sha256(sidecar.read_bytes()).hexdigest()}")
     told += [f"{name} {hashlib.sha256(data).hexdigest()}" for name, data in vocabulary_files()]
     told += [statement for table in TABLES for statement in sql_table(table)]
+    told += [statement for view in VIEWS for statement in sql_view(view)]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 

@@ -7,7 +7,8 @@ import io
 import json
 import math
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time
+from decimal import Decimal
 from typing import Any
 
 from tabulate import tabulate
@@ -48,19 +49,28 @@ def as_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, (date, datetime)):
+    """A value that JSON can hold: dates as ISO text, bytes as hex, decimals as numbers, what is not finite as null."""
+    if isinstance(value, (date, datetime, time)):
         return value.isoformat()
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    if isinstance(value, (str, int, float, bool, list, dict)) or value is None:
-        return value
-    return str(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return value if isinstance(value, (str, int, float)) or value is None else str(value)
 
 
 def _shown(value: Any) -> tuple[str, bool]:
     """Text of a value and whether it stands to the right."""
     if value is None:
         return "NULL", False
+    if isinstance(value, Decimal):
+        return str(value), True
     if isinstance(value, float):
         return (repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)), True
     if isinstance(value, int) and not isinstance(value, bool):

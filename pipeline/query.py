@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,10 +19,16 @@ from pipeline.write.transaction import locked, pending, recover
 from schema import TABLES
 
 READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
+TRIES_WHILE_PUBLISHING = 5
+PUBLISHING_S = 0.1
 LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "lock_configuration": "true",
 }
+
+
+class _TwoBuilds(WarehouseError):
+    """Files of two builds: for a moment while another process publishes, or for good."""
 
 
 @contextmanager
@@ -29,16 +37,33 @@ def open_warehouse(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
     Raises WarehouseError where nothing is built, where a file is damaged, or where the files are of two builds.
     """
+    with _connect(warehouse) as connection:
+        yield connection
+
+
+def _connect(warehouse: Path) -> duckdb.DuckDBPyConnection:
+    for _ in range(TRIES_WHILE_PUBLISHING - 1):
+        try:
+            return _connect_once(warehouse)
+        except _TwoBuilds:
+            time.sleep(PUBLISHING_S)
+    return _connect_once(warehouse)
+
+
+def _connect_once(warehouse: Path) -> duckdb.DuckDBPyConnection:
     _finish_interrupted_build(warehouse)
     database = warehouse / DATABASE
     build_id = _one_build_id(warehouse)
     try:
         connection = _open(database) if database.exists() else _from_parquet(warehouse)
+        found = connection.execute("SELECT min(build_id), max(build_id) FROM build").fetchall()
     except duckdb.Error as error:
         raise WarehouseError(f"cannot be opened: {_first_line(error)}", place=str(database)) from error
-    with connection:
-        _assert_same_build(connection, build_id, warehouse)
-        yield connection
+    if found != [(build_id, build_id)]:
+        connection.close()
+        message = f"{DATABASE} and the Parquet files are of two builds; build it again with: ipu-results ingest"
+        raise _TwoBuilds(message, place=str(warehouse))
+    return connection
 
 
 def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
@@ -51,11 +76,14 @@ def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
             raise QueryError(f"the warehouse is read-only, {statements[0].type.name.lower()} is refused")
         connection.execute("BEGIN TRANSACTION READ ONLY")
         try:
-            return connection.sql(statements[0].query).to_arrow_table()
+            found = connection.sql(statements[0].query).to_arrow_table()
         finally:
             connection.execute("ROLLBACK")
     except duckdb.Error as error:
         raise QueryError(_first_line(error)) from error
+    if repeated := [name for name, count in Counter(found.column_names).items() if count > 1]:
+        raise QueryError(f"two columns are called {repeated[0]}; name one of them with AS")
+    return found
 
 
 def _finish_interrupted_build(warehouse: Path) -> None:
@@ -86,13 +114,6 @@ def _one_build_id(warehouse: Path) -> str:
             f"{names} are of two builds; build it again with: ipu-results ingest", place=str(warehouse)
         )
     return next(iter(found))
-
-
-def _assert_same_build(connection: duckdb.DuckDBPyConnection, build_id: str, warehouse: Path) -> None:
-    rows = connection.execute("SELECT min(build_id), max(build_id) FROM build").fetchall()
-    if rows != [(build_id, build_id)]:
-        message = f"{DATABASE} and the Parquet files are of two builds; build it again with: ipu-results ingest"
-        raise WarehouseError(message, place=str(warehouse))
 
 
 def _open(database: Path) -> duckdb.DuckDBPyConnection:

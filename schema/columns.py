@@ -32,7 +32,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One published table; `key` names the columns that no two rows share, and the order of rows."""
+    """One published table; `key` names the columns that no two rows share."""
 
     name: str
     description: str

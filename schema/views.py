@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from schema.columns import Column, integer
-from schema.generate import SQL
+from schema.generate import SQL, quoted
 from schema.tables import TABLES
 
 ERRORS = integer("errors", "Error flags on the result.")
@@ -99,3 +99,12 @@ def view_rows(view: View) -> list[dict[str, str | None]]:
         told = {"column_name": column.name, "type": kind, "unit": column.unit, "description": column.description}
         rows.append({"table_name": view.name, **told})
     return rows
+
+
+def sql_view(view: View) -> list[str]:
+    """DuckDB statements that create the view with its comments."""
+    comments = [
+        f"COMMENT ON COLUMN {view.name}.{column.name} IS {quoted(column.description)}" for column in view.described
+    ]
+    created = f"CREATE VIEW {view.name} AS {view.sql}"
+    return [created, f"COMMENT ON VIEW {view.name} IS {quoted(view.description)}", *comments]

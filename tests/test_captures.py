@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pipeline.captures import Difference, compare_captures, differences
 from pipeline.catalogue import Document
@@ -87,6 +89,43 @@ def test_a_removed_row_is_one_difference(place: int) -> None:
 
 def test_swapped_rows_are_differences() -> None:
     assert {found["kind"] for found in against(RESNET, GPT2, TGN)} == {"row"}
+
+
+def tables_against(ours: list[list[str]], theirs: list[list[str]]) -> list[Difference]:
+    one, other = (Reading((make_table("t", TRAINING, rows),)) for rows in (ours, theirs))
+    return list(differences(one, other))
+
+
+def test_one_more_of_many_equal_rows_is_one_difference() -> None:
+    [found] = tables_against([GPT2] * 2000, [GPT2] * 2001)
+    assert (found["kind"], found["captured"]) == ("row", " | ".join(GPT2))
+
+
+def test_many_equal_rows_between_others_are_matched_in_no_time() -> None:
+    start = time.perf_counter()
+    found = tables_against([RESNET, *[GPT2] * 2000, RESNET], [TGN, *[GPT2] * 2001, TGN])
+    assert time.perf_counter() - start < 2
+    assert sum(one["kind"] == "row" for one in found) == 1
+    assert {one["transcribed"] for one in found if one["kind"] == "cell"} <= set(RESNET)
+
+
+def test_a_row_moved_to_the_end_leaves_the_others_matched() -> None:
+    rows = [[str(n), *GPT2[1:]] for n in range(50)]
+    found = tables_against(rows, [*rows[1:], rows[0]])
+    assert [(one["kind"], one["locator"]) for one in found] == [("row", "t, row 1"), ("row", "t, row 50")]
+
+
+def test_a_cell_that_makes_a_row_equal_to_its_neighbours_is_one_difference() -> None:
+    [found] = tables_against([GPT2, ["x", *GPT2[1:]], GPT2], [GPT2, GPT2, GPT2])
+    assert (found["kind"], found["transcribed"], found["captured"]) == ("cell", "x", "GPT2")
+
+
+@given(st.lists(st.sampled_from([GPT2, RESNET, TGN])), st.lists(st.sampled_from([GPT2, RESNET, TGN])))
+def test_rows_told_as_lost_and_added_explain_the_two_lengths(ours: list[list[str]], theirs: list[list[str]]) -> None:
+    found = tables_against(ours, theirs)
+    rows = [one for one in found if one["kind"] == "row"]
+    assert sum("captured" in one for one in rows) - sum("transcribed" in one for one in rows) == len(theirs) - len(ours)
+    assert (found == []) == (ours == theirs)
 
 
 def test_reordered_columns_do_not_differ_and_their_cells_are_compared() -> None:
@@ -187,9 +226,17 @@ def test_a_capture_over_the_limit_is_one_difference(tmp_path: Path) -> None:
     assert "the limit is 100" in found["captured"]
 
 
-def test_a_capture_whose_bytes_were_changed_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(CatalogueError, match="sha256"):
-        compare(replace(capture(tmp_path / "c.html", training_page(*ROWS)), sha256="0"))
+def test_a_capture_changed_behind_its_sidecar_is_one_difference(tmp_path: Path) -> None:
+    [found] = compare(replace(capture(tmp_path / "c.html", training_page(*ROWS)), sha256="0"))
+    assert (found["kind"], found["locator"]) == ("unreadable", "c.html")
+    assert "the file or the sidecar was changed" in found["captured"]
+
+
+def test_a_capture_whose_file_is_gone_is_one_difference(tmp_path: Path) -> None:
+    document = capture(tmp_path / "c.html", training_page(*ROWS))
+    document.path.unlink()
+    [found] = compare(document)
+    assert (found["kind"], found["captured"]) == ("unreadable", "cannot be read: No such file or directory")
 
 
 def test_a_capture_of_nothing_in_the_catalogue_is_an_error(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_an_unknown_key_is_named(put: Put) -> None:
     ],
 )
 def test_a_key_of_the_wrong_type_is_named(put: Put, key: str, value: Any) -> None:
-    with pytest.raises(CatalogueError, match=f"has the wrong type for {key}$"):
+    with pytest.raises(CatalogueError, match=f"has no valid {key}$"):
         load_catalogue(put(**{key: value}))
 
 

@@ -120,6 +120,20 @@ def test_json_holds_dates_and_what_json_cannot_hold(warehouse: Path) -> None:
     assert json.loads(done.stdout) == [{"d": "2023-07-04", "n": None, "i": None, "b": True, "l": [1, 2]}]
 
 
+def test_json_keeps_numbers_numbers_and_lists_lists(warehouse: Path) -> None:
+    what = "sum(batch_size) AS s, 1.5 AS d, list(published_on ORDER BY 1) AS l, '\\x01'::BLOB AS b"
+    sql = f"SELECT {what} FROM results WHERE document_id = 'graphcore-performance-2023-07-04' AND model = 'DINO'"
+    (row,) = json.loads(run_cli("query", "--warehouse", warehouse, "--format", "json", sql).stdout)
+    assert (row["s"], row["d"], row["b"]) == (6400, 1.5, "01")
+    assert row["l"] == ["2023-07-04"] * 2
+
+
+def test_two_columns_of_one_name_are_refused(warehouse: Path) -> None:
+    done = run_cli("query", "--warehouse", warehouse, "SELECT 1 AS a, 2 AS a")
+    assert done.returncode == 1
+    assert done.stderr == "error: two columns are called a; name one of them with AS\n"
+
+
 def test_query_of_no_rows_is_still_a_table(warehouse: Path) -> None:
     sql = "SELECT model FROM results WHERE false"
     assert run_cli("query", "--warehouse", warehouse, sql).stdout.strip().startswith("model")

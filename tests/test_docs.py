@@ -21,16 +21,20 @@ from schema import TABLES
 README = ROOT / "README.md"
 UPDATE = os.environ.get("UPDATE_DOCS") == "1"
 BLOCK = re.compile(r"```(console|pycon)\n(.*?)```", re.S)
-TABLE_ROW = re.compile(r"(?m)^\| `(\w+)` \| ([\d,]+) \| (.*) \|$")
+TABLE_ROW = re.compile(r"(?m)^\| `(\w+)` \| ([\d,]+) \| (.*) \|\n")
 
 
 CONSTANT = re.compile(r"\b[A-Z]+_[A-Z_]+\b")
 
 
+def figure(value: float) -> str:
+    return f"{100 * value:g} %" if value < 1 else f"{value:g}"
+
+
 def with_values(rule: Rule) -> str:
     """A rule's docstring with the thresholds that it names as figures."""
     module = sys.modules[rule.find.__module__]
-    return CONSTANT.sub(lambda name: f"{getattr(module, name[0]):g}", " ".join(str(rule.find.__doc__).split()))
+    return CONSTANT.sub(lambda name: figure(getattr(module, name[0])), " ".join(str(rule.find.__doc__).split()))
 
 
 def console(block: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import signal
 import subprocess
@@ -14,7 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import PAGE, RAW, ROOT, edit, run_cli
 
+from pipeline import query
 from pipeline.errors import WarehouseError
+from pipeline.ingest import ingest
 from pipeline.query import open_warehouse, run_query
 from pipeline.write.transaction import COMMIT, STAGING, locked, pending, recover, staged
 
@@ -111,9 +114,9 @@ def test_an_interrupt_leaves_the_old_build_and_one_line(changed: Path, built: Pa
     _, stderr = process.communicate(timeout=30)
     assert process.returncode in (0, 1)
     if process.returncode:
-        assert stderr == "error: interrupted; nothing half-written was left\n"
-    assert not (built / STAGING).exists()
+        assert stderr == "error: interrupted; what was begun is finished or discarded by the next command\n"
     assert figure(built) in (OLD, NEW)
+    assert not (built / STAGING).exists()
 
 
 def test_two_at_once_both_succeed_one_after_the_other(changed: Path, built: Path) -> None:
@@ -220,3 +223,34 @@ def test_a_busy_target_is_refused_and_free_again_afterwards(tmp_path: Path) -> N
         pass
     with locked(tmp_path, 0):
         pass
+
+
+def test_a_reader_that_meets_a_publication_looks_again(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files are of two builds for a moment while another process renames them."""
+    real, calls = query._one_build_id, iter(range(100))
+    monkeypatch.setattr(query, "_one_build_id", lambda path: real(path) if next(calls) else "a build of before")
+    assert figure(built) == OLD
+    assert next(calls) == 2
+
+
+def test_a_failed_rename_is_told_as_what_it_is(changed: Path, built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, calls = os.replace, iter(range(100))
+
+    def replace(source: Path, target: Path) -> None:
+        if next(calls) == 3:
+            raise OSError(28, "No space left on device")
+        real(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", replace)
+        with pytest.raises(WarehouseError, match="the next command finishes it: No space left"):
+            ingest(changed, built)
+    assert pending(built)
+    assert figure(built) == NEW
+
+
+def test_a_warehouse_that_is_a_file_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run_cli("ingest", "--raw", RAW, "--warehouse", tmp_path / "file" / "warehouse")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: {tmp_path}")

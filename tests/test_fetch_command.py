@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import threading
 import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, run_cli
+from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, run_cli, run_process
+
+from pipeline import capture as capture_module
+from pipeline.capture import capture
+from pipeline.catalogue import load_catalogue, orphans
+from pipeline.fetch import Download
 
 PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
 
 
 @dataclass
 class Site:
-    """What the server answers, by path: status, type and body."""
+    """What the server answers, by path: status, type and body. With `meeting`, bodies wait for each other halfway."""
 
     address: str = ""
     answers: dict[str, tuple[int, str, bytes]] = field(default_factory=dict)
+    meeting: threading.Barrier | None = None
 
 
 @pytest.fixture
@@ -36,7 +47,10 @@ def site() -> Iterator[Site]:
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(body[: len(body) // 2])
+            if site.meeting:
+                site.meeting.wait(timeout=60)
+            self.wfile.write(body[len(body) // 2 :])
 
         def log_message(self, *args: object) -> None:
             pass
@@ -166,3 +180,76 @@ def test_a_download_over_the_limit_is_refused(served: Path) -> None:
     assert done.returncode == 1
     assert "limit of 1000 bytes" in done.stderr
     assert captures(served) == []
+
+
+def test_two_fetches_of_one_document_at_once_both_keep_theirs(served: Path, site: Site) -> None:
+    site.meeting = threading.Barrier(2)
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(lambda _: run_process("fetch", PAGE_ID, "--raw", served), range(2)))
+    assert [(done.returncode, "captured as" in done.stdout) for done in both] == [(0, True)] * 2, both
+    documents = load_catalogue(served)
+    assert sum(document.kind == "capture" for document in documents) == len(captures(served)) == 2
+    assert all(document.bytes() for document in documents)
+    assert orphans(served, documents) == list(served.rglob("*.part")) == []
+
+
+def test_two_captures_of_one_second_have_two_names(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies = iter([b"<html>1</html>", b"<html>2</html>"])
+
+    def download(url: str, path: Path, **_: object) -> Download:
+        body = next(bodies)
+        path.write_bytes(body)
+        moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+        return Download(url, url, "text/html", path, sha256(body).hexdigest(), len(body), moment)
+
+    monkeypatch.setattr(capture_module, "download", download)
+    documents = load_catalogue(raw)
+    [page] = [document for document in documents if document.document_id == PAGE_ID]
+    kept = [capture(page, documents) for _ in range(2)]
+    assert [one.document_id for one in kept] == [f"{PAGE_ID}@20260102t030405z", f"{PAGE_ID}@20260102t030405z-2"]
+    assert [one.path.read_bytes() for one in kept] == [b"<html>1</html>", b"<html>2</html>"]
+    assert len(load_catalogue(raw)) == len(documents) + 2
+
+
+def fail(*_: object, **__: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("step", ["sidecar", "rename of the capture", "rename of the sidecar"])
+def test_a_full_disk_leaves_nothing_and_is_one_line(served: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    before = sorted(served.rglob("*"))
+    rename = os.replace
+
+    def replace(source: Path, target: Path) -> None:
+        if (".toml" in target.name) == step.endswith("sidecar") and ".capture-" in target.name:
+            fail()
+        rename(source, target)
+
+    if step == "sidecar":
+        monkeypatch.setattr(Path, "write_text", fail)
+    else:
+        monkeypatch.setattr(os, "replace", replace)
+    done = run_cli("fetch", PAGE_ID, "--raw", served, "--retries", "0")
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [f"error: {PAGE_ID}: {PAGE_ID}: cannot be kept: No space left on device"]
+    assert sorted(served.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "meta"),
+    [("text/html; charset=windows-1252", b""), ("text/html", b'<meta charset="windows-1252">')],
+)
+def test_a_page_in_the_encoding_that_it_declares_is_kept(served: Path, site: Site, kind: str, meta: bytes) -> None:
+    site.answers["/page"] = (200, kind, b"<html><head>" + meta + b"</head><body>1 \x96 2</body></html>")
+    done = run_cli("fetch", PAGE_ID, "--raw", served, "--retries", "0")
+    assert done.returncode == 0, done.stderr
+    assert len(captures(served)) == 1
+
+
+def test_a_capture_changed_behind_its_sidecar_does_not_stop_a_build(served: Path, tmp_path: Path) -> None:
+    assert run_cli("fetch", PAGE_ID, "--raw", served).returncode == 0
+    (path,) = captures(served)
+    path.write_bytes(path.read_bytes() + b" ")
+    done = run_cli("ingest", "--raw", served, "--warehouse", tmp_path / "warehouse")
+    assert done.returncode == 0, done.stderr
+    assert re.search(rf"finding: capture cannot be read: {PAGE_ID}@\w+: .*sha256 is", done.stderr)

@@ -158,7 +158,9 @@ def test_one_configuration_with_different_figures_is_rejected_whole(rows: list[i
     assert [number for number, *_ in rejections(normalised)] == list(range(1, len(rows) + 1))
     messages = {message for _, _, message in rejections(normalised)}
     assert len(messages) == 1
-    assert re.fullmatch(r"rows \d and \d have one configuration and different figures", messages.pop())
+    assert re.fullmatch(
+        r"bow_training row \d and bow_training row \d have one configuration and different figures", messages.pop()
+    )
 
 
 def test_rows_that_differ_in_one_printed_word_are_two_results() -> None:
@@ -253,3 +255,11 @@ def test_figures_of_the_carried_documents_are_the_printed_ones(carried: list[Nor
             for cell in result.cells:
                 if cell.value is not None and cell.factor == 1.0 and cell.raw_text[0].isdigit() and cell.unit != "s":
                     assert cell.value == float(cell.raw_text.replace(",", "").split(" ")[0])
+
+
+def test_two_rows_of_a_page_are_never_one_result() -> None:
+    """One with a throughput only, one with a latency only: on a page that is a contradiction, not a pair."""
+    cells = ["GPT2", "GPT2-Small", "Bow-2000", "SDK 3.3", "PyTorch", "", "4", "16.16"]
+    normalised = normalise_page([*cells, "100", ""], [*cells, "", "5.0"], header=INFERENCE, name="bow_inference")
+    assert normalised.results == []
+    assert [reason for _, reason, _ in rejections(normalised)] == ["conflicting-rows"] * 2

@@ -92,7 +92,9 @@ def test_blank_cells_are_kept_where_they_stand(form: Callable[[Sequence[str], Gr
 
 @every_form
 def test_text_before_the_header_in_the_same_block(form: Callable[[Sequence[str], Grid], list[str]]) -> None:
-    assert grids(read("Training", "Our results", *form(TRAINING, ROWS))) == {"bow_training": ROWS}
+    reading = read("Training", "Our results", "Model", *form(TRAINING, ROWS))
+    assert grids(reading) == {"bow_training": ROWS}
+    assert reading.problems == ()
 
 
 @every_form
@@ -256,6 +258,27 @@ def test_rows_without_their_header_are_a_problem(form: Callable[[Sequence[str], 
     reading = read(*form(INFERENCE, [UNET]), "", *form(TRAINING, ROWS)[start:])
     assert grids(reading) == {"bow_inference": [UNET]}
     assert refusals(reading) == [("", None, "unknown-header")]
+
+
+@every_form
+def test_rows_above_the_header_are_a_problem(form: Callable[[Sequence[str], Grid], list[str]]) -> None:
+    start = len(form(TRAINING, [])) if form is not markdown else 2
+    reading = read("Training", *form(TRAINING, ROWS)[start:], *form(TRAINING, [GPT2]))
+    assert grids(reading) == {"bow_training": [GPT2]}
+    assert refusals(reading) == [("", None, "unknown-header")]
+
+
+@pytest.mark.parametrize("rows", [ROWS, [GPT2[:-1]]])
+@every_form
+def test_rows_under_a_misspelled_header_above_a_good_one_are_a_problem(
+    form: Callable[[Sequence[str], Grid], list[str]], rows: Grid
+) -> None:
+    misspelled = [*TRAINING[:5], "Data Source", *TRAINING[6:]]
+    reading = read("Model", "Words", "Words", *form(misspelled, rows), *form(TRAINING, [GPT2]))
+    assert grids(reading) == {"bow_training": [GPT2]}
+    assert refusals(reading) == [("", None, "unknown-header")]
+    assert "'Data Source'" in reading.problems[0].message
+    assert reading.problems[0].locator == "line 4"
 
 
 @every_form

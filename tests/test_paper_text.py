@@ -262,6 +262,54 @@ def test_other_texts_are_not_recognised(text: str) -> None:
         read_paper_text(text, LAYOUTS)
 
 
+# --- long texts: in time that grows with the square of the length, these would not end
+
+
+MANY = 20_000
+
+
+@pytest.mark.parametrize("line", ["Latency", "Batch size", "Latency\n", "Batch size\nwords", "Table 1. Latency"])
+def test_many_names_and_captions_without_figures_are_no_table(line: str) -> None:
+    with pytest.raises(DocumentUnrecognised, match="no table with a known header"):
+        read(*[line] * MANY)
+
+
+@pytest.mark.parametrize("mark", ["", "words"])
+def test_many_names_before_a_table(mark: str) -> None:
+    reading = read(*["Latency", mark] * MANY, "words", *columns())
+    assert tables(reading) == {"qwant_table_1": ROWS}
+    assert reading.problems == ()
+
+
+def test_a_stack_at_the_end_of_many_names() -> None:
+    reading = read(*["Latency", ""] * MANY, "Batch size", "Latency", *(cell for row in ROWS for cell in row))
+    assert tables(reading) == {"qwant_table_1": ROWS}
+    assert reading.tables[0].locator == f"lines {2 * MANY + 1}-{2 * MANY + 14}"
+
+
+def test_columns_in_many_parts() -> None:
+    labels = [line for number in range(1, MANY) for line in (str(2 * number), "words")]
+    figures = [line for _ in range(MANY) for line in ("1.5", "words")]
+    reading = read("Batch size", *labels, "Latency", *figures)
+    assert tables(reading) == {"qwant_table_1": (("2", "1.5"),)}
+
+
+def test_a_table_that_stands_many_times_is_read_once() -> None:
+    reading = read(*[*columns(), ""] * 2_000)
+    assert tables(reading) == {"qwant_table_1": ROWS}
+    assert refusals(reading) == [("qwant_table_1", None, "duplicate-table")] * 1_999
+    assert reading.tables[0].caption == "Table 1. Latency (ms)"
+
+
+@pytest.mark.parametrize("between", [[], ["words"] * 30])
+def test_each_of_many_captions_is_given_away_once(between: list[str]) -> None:
+    block = ["Batch size | Latency", "2 | 1.36", *between]
+    captions = [f"Table {number}. Latency" for number in range(1, 2_001)]
+    reading = read(*block * 2_000, "", *captions)
+    assert len(reading.problems) == 1_999
+    assert reading.tables[0].caption == captions[-1]
+
+
 # --- properties
 
 prose = st.lists(

@@ -109,6 +109,13 @@ def test_a_lost_or_renamed_header_name(column: int) -> None:
         assert refusals(read(csv_of(header, ROW))) == [("", None, "unknown-header")]
 
 
+def test_rows_under_a_misspelled_header_above_a_good_one_are_a_problem() -> None:
+    reading = read(csv_of([*HEADER[:5], "data source", *HEADER[6:]], ROW, HEADER, ROW))
+    assert grids(reading) == {"bow_training_history": [ROW]}
+    assert refusals(reading) == [("", None, "unknown-header")]
+    assert "'data source'" in reading.problems[0].message
+
+
 @pytest.mark.parametrize("data", [csv_of(HEADER), csv_of(HEADER) + b"\n\n"])
 def test_a_header_without_rows(data: bytes) -> None:
     assert refusals(read(data)) == [("bow_training_history", None, "no-rows")]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import re
+from contextlib import suppress
 
 import pytest
+from bs4.element import Tag
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +22,7 @@ from tests.reading_support import (
     PAGE,
     PAGE_TEXT,
     RESNET,
+    TGN,
     TRAINING,
     UNET,
     grids,
@@ -255,7 +259,9 @@ def test_two_header_rows_joined_by_spans() -> None:
     above = "".join(f'<th rowspan="2">{name}</th>' for name in INFERENCE[:8]) + '<th colspan="2">Performance</th>'
     below = "<tr><th>Throughput (items/sec)</th><th>Latency (ms)</th></tr>"
     page = page_html("<table><thead><tr>", above, "</tr>", below, "</thead>", row_html(UNET), "</table>")
-    assert grids(read(page)) == {"bow_inference": [UNET]}
+    reading = read(page)
+    assert grids(reading) == {"bow_inference": [UNET]}
+    assert reading.problems == ()
 
 
 def test_row_spans_are_repeated_below_and_column_spans_beside() -> None:
@@ -438,6 +444,25 @@ def test_rows_whose_header_is_lost_are_a_problem() -> None:
     assert refusals(reading) == [("", None, "unknown-header")]
 
 
+@pytest.mark.parametrize("above", [[], [["Training"] * 9], [["x"], [""] * 9]])
+def test_rows_above_the_header_are_a_problem(above: list[list[str]]) -> None:
+    lost = "".join(map(row_html, [*above, GPT2, RESNET, TGN]))
+    reading = read(page_html("<table>", lost, row_html(TRAINING, "th"), row_html(GPT2), "</table>"))
+    assert grids(reading) == {"bow_training": [GPT2]}
+    assert refusals(reading) == [("", None, "unknown-header")]
+    assert reading.problems[0].raw == tuple(GPT2)
+
+
+@pytest.mark.parametrize("rows", [[GPT2, RESNET], [GPT2[:-1]]])
+def test_rows_under_a_misspelled_header_above_a_good_one_are_a_problem(rows: list[list[str]]) -> None:
+    misspelled = row_html([*TRAINING[:5], "Data Source", *TRAINING[6:]], "th")
+    lost = "".join(map(row_html, rows))
+    reading = read(page_html("<table>", misspelled, lost, row_html(TRAINING, "th"), row_html(TGN), "</table>"))
+    assert grids(reading) == {"bow_training": [TGN]}
+    assert refusals(reading) == [("", None, "unknown-header")]
+    assert "'Data Source'" in reading.problems[0].message
+
+
 @pytest.mark.parametrize("row", [GPT2[:-1], [*GPT2, "7"], GPT2[1:], ["x"]])
 def test_a_row_too_short_or_too_long_is_refused_and_the_others_kept(row: list[str]) -> None:
     reading = read(training_page(RESNET, row, GPT2))
@@ -508,6 +533,22 @@ def test_bytes_changed_or_lost_anywhere_never_end_in_another_exception(data: st.
     except DocumentError:
         return
     assert reading.tables or reading.problems
+
+
+@pytest.mark.parametrize("page", [training_page(GPT2), page_html(table_html(["Model"], [["GPT2"]]))])
+def test_the_tree_of_a_page_is_freed_without_the_cycle_collector(page: bytes) -> None:
+    gc.collect()
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        before = sum(type(found) is Tag for found in gc.get_objects())
+        for _ in range(3):
+            with suppress(DocumentUnrecognised):
+                read(page)
+        assert sum(type(found) is Tag for found in gc.get_objects()) == before
+    finally:
+        if was_on:
+            gc.enable()
 
 
 # --- any table

@@ -109,22 +109,20 @@ def to_arrow(table: Table, frame: pd.DataFrame) -> pa.Table:
     return arrow.replace_schema_metadata({**arrow.schema.metadata, **schema.metadata})
 
 
-def assert_refused(table: Table, canaries: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse to trust the gates unless each of the bad rows is refused by pandera, or a null by Arrow.
+def assert_refused(table: Table, good: Mapping[str, Any], changes: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse to trust the gates unless `good` passes and each change of it is refused for its reason.
 
-    Catches validation that was switched off, such as by PANDERA_VALIDATION_ENABLED=False.
+    Catches validation that was switched off, such as by PANDERA_VALIDATION_ENABLED=False. Raises GateError.
     """
-    frame = frame_of(table, canaries)
-    refused = {failure.row for failure in failures(table, frame)}
-    if missed := [index for index in range(len(canaries)) if index not in refused]:
-        raise GateError(
-            f"the gate of {table.name} accepted {len(missed)} bad rows that it must refuse: is pandera off?"
-        )
+    bad = [{**good, table.key[0]: f"{row:016x}", **change} for row, change in enumerate(changes.values(), start=1)]
+    frame = frame_of(table, [good, *bad])
+    expected = set(enumerate(changes, start=1))
+    if (found := {(failure.row, failure.reason) for failure in failures(table, frame)}) != expected:
+        missed = ", ".join(reason for _, reason in sorted(expected - found)) or "none"
+        raise GateError(f"the gate of {table.name} does not refuse what it must (missed: {missed}): is pandera off?")
+    keyless = pd.Series([None] * len(frame), dtype=frame_dtypes(table)[table.key[0]])
     try:
-        to_arrow(
-            table,
-            frame.assign(**{table.key[0]: pd.Series([None] * len(frame), dtype=frame_dtypes(table)[table.key[0]])}),
-        )
+        to_arrow(table, frame.assign(**{table.key[0]: keyless}))
     except GateError:
         return
     raise GateError(f"the Arrow gate of {table.name} accepted a null key")

@@ -18,7 +18,10 @@ Place = tuple[str, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One row of `results` in the making. `accepted` and `repeated` are its source rows (table, number, locator)."""
+    """One row of `results` in the making.
+
+    `accepted` and `repeated` are its source rows (table, number, locator), `raws` their texts in that order.
+    """
 
     result_id: str
     values: dict[str, Any]
@@ -64,18 +67,22 @@ def _take(normalised: Normalised, first: Partial, more: list[Partial], setup: Se
     for partial in more:
         if any(partial.table_name == one.table_name and partial.raw == one.raw for one in accepted):
             repeated.append(partial)
-        elif clash := next((one for one in accepted if _figures(one).keys() & _figures(partial).keys()), None):
-            _reject_all(normalised, [*accepted, *repeated, partial], clash, partial, more)
+        elif clash := next((one for one in accepted if _clash(one, partial)), None):
+            _reject_all(normalised, [first, *more], clash, partial)
             return
         else:
             accepted.append(partial)
     normalised.results.append(_result(normalised.document, accepted, repeated, setup))
 
 
-def _reject_all(normalised: Normalised, seen: list[Partial], one: Partial, other: Partial, more: list[Partial]) -> None:
-    message = f"rows {one.row_number} and {other.row_number} have one configuration and different figures"
-    rest = more[len(seen) - 1 :]
-    normalised.rejected += [partial.reject("conflicting-rows", message) for partial in [*seen, *rest]]
+def _clash(one: Partial, other: Partial) -> bool:
+    return not other.joins or not _figures(one).keys().isdisjoint(_figures(other))
+
+
+def _reject_all(normalised: Normalised, group: list[Partial], one: Partial, other: Partial) -> None:
+    places = " and ".join(f"{partial.table_name} row {partial.row_number}" for partial in (one, other))
+    message = f"{places} have one configuration and different figures"
+    normalised.rejected += [partial.reject("conflicting-rows", message) for partial in group]
 
 
 def _figures(partial: Partial) -> dict[str, Any]:
@@ -98,7 +105,7 @@ def _result(document: Document, accepted: list[Partial], repeated: list[Partial]
         [cell for partial in accepted for cell in partial.cells] + list(setup.cells),
         [_place(partial) for partial in accepted],
         [_place(partial) for partial in repeated],
-        [partial.raw for partial in accepted],
+        [partial.raw for partial in [*accepted, *repeated]],
     )
 
 

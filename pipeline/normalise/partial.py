@@ -56,10 +56,15 @@ class Rejected:
 
 @dataclass(slots=True)
 class Partial:
-    """What one source row says. Rows with the same `identity` (printed texts, no figures) are about one result."""
+    """What one source row says.
+
+    Rows with the same `identity` (printed texts, no figures) are about one result; only where `joins` holds may several
+    of them make it up.
+    """
 
     table_name: str
     result_table: str
+    joins: bool
     row_number: int
     locator: str
     identity: tuple[tuple[str, str], ...]
@@ -126,7 +131,8 @@ class Converter:
             sorted((name, text) for name, text in zip(self.fields, row.cells, strict=True) if name not in FIGURE_FIELDS)
         )
         result_table = self.layout.result_table or table.name
-        return Partial(table.name, result_table, row.number, row.locator, identity, values, cells, raw)
+        joins = self.layout.joins
+        return Partial(table.name, result_table, joins, row.number, row.locator, identity, values, cells, raw)
 
 
 def printed_unit(table: Table, header: str) -> str | None:

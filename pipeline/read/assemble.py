@@ -51,17 +51,24 @@ class Assembler:
             self._body(place, header, candidates, remaining)
 
     def _header(self, place: str, rows: Iterable[tuple[str, RawRow]]) -> tuple[tuple[str, ...] | None, list[Layout]]:
+        """The first row that is a header; what would be lost above it, or for want of one, becomes a problem."""
         broken: Problem | None = None
+        lost = False
+        candidates: list[Layout] = []
         for locator, row in rows:
             if candidates := matching(row.texts, self.layouts):
-                return row.texts, candidates
-            if broken is None and (message := explain_mismatch(row.texts, self.layouts)):
-                broken = Problem("", None, locator or place, "unknown-header", message, row.texts)
-            if broken is None and holds_row(row.texts, self.layouts):
-                broken = Problem("", None, locator or place, "unknown-header", NO_HEADER, row.texts)
-        if broken is not None:
+                break
+            if lost:
+                continue
+            message = explain_mismatch(row.texts, self.layouts)
+            lost = message is None and (
+                holds_row(row.texts, self.layouts) or (broken is not None and _is_more_than_a_title(row))
+            )
+            if broken is None and (message or lost):
+                broken = Problem("", None, locator or place, "unknown-header", message or NO_HEADER, row.texts)
+        if broken is not None and (lost or not candidates):
             self.problems.append(broken)
-        return None, []
+        return (row.texts, candidates) if candidates else (None, [])
 
     def _body(
         self, place: str, header: tuple[str, ...], candidates: list[Layout], rows: Iterable[tuple[str, RawRow]]
@@ -93,6 +100,11 @@ class Assembler:
             self.tables.append(Table(layout.table, header, tuple(good), place))
         elif not bad:
             self.problems.append(Problem(layout.table, None, place, "no-rows", "the table has no row"))
+
+
+def _is_more_than_a_title(row: RawRow) -> bool:
+    """Whether a row under a broken header holds more than one text."""
+    return len({text for text in row.texts if text}) > 1
 
 
 def choose(header: Sequence[str], rows: Sequence[Row], candidates: Sequence[Layout]) -> Layout:

@@ -51,8 +51,11 @@ def read_html(data: bytes, layouts: Sequence[Layout]) -> Reading:
         raise DocumentUnrecognised("holds no table")
     soup = BeautifulSoup(text, "lxml", parse_only=SoupStrainer("table"))
     assembler = Assembler(layouts)
-    for number, rows in enumerate(_tables(soup), start=1):
-        assembler.add(f"table {number}", (("", row) for row in _expand(rows)))
+    try:
+        for number, rows in enumerate(_tables(soup), start=1):
+            assembler.add(f"table {number}", (("", row) for row in _expand(rows)))
+    finally:
+        soup.clear(decompose=True)  # its nodes refer to each other: else only the cycle collector would free them
     if not assembler.found:
         raise DocumentUnrecognised("holds no table with a known header")
     return assembler.reading()

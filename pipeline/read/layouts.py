@@ -16,7 +16,7 @@ class Layout:
 
     `platforms` is a pattern of the machines that the table lists; it tells two tables with one header apart.
     `strict` binds its rows to the vocabulary. `result_table` is the table name of its results, where several
-    printed tables make one result.
+    printed tables make one result; `joins` where several rows of one configuration do.
     """
 
     reader: str
@@ -27,6 +27,7 @@ class Layout:
     benchmark: str | None = None
     strict: bool = False
     result_table: str | None = None
+    joins: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from pipeline.errors import DocumentUnrecognised
 from pipeline.read.align import align, holds_row
@@ -17,6 +18,14 @@ RULE = re.compile(r"[|\s:+-]+")
 DELIMITERS = ("|", "\t")
 ROW_PLACE = "line {}"
 Block = list[tuple[int, str]]
+
+
+class BrokenHeader(NamedTuple):
+    """Lines of names, half open, that are nearly a header, and what is wrong with them."""
+
+    start: int
+    stop: int
+    message: str
 
 
 def read_page_text(text: str, layouts: Sequence[Layout]) -> Reading:
@@ -60,9 +69,9 @@ def _delimited(block: Block, layouts: Sequence[Layout], assembler: Assembler) ->
         start = next((i for i, header in enumerate(names) if explain_mismatch(header, layouts)), None)
     if start is not None:
         fenced = _is_fenced(lines[start][1])
-        rows = [(number, _split(line, fenced)) for number, line in lines[start:]]
+        rows = [(number, _split(line, fenced)) for number, line in lines]
         grid = [(ROW_PLACE.format(number), _raw_row(cells, [number] * len(cells))) for number, cells in rows]
-        assembler.add(grid[0][0], grid)
+        assembler.add(grid[start][0], grid)
 
 
 def _without_header(block: Block, layouts: Sequence[Layout], assembler: Assembler) -> None:
@@ -98,21 +107,39 @@ def _one_cell_a_line(block: Block, layouts: Sequence[Layout], assembler: Assembl
         for width in widths:
             header = lines[start : start + width]
             if len(header) == width and matching(header, layouts):
+                _above(block[:start], known[:start], layouts, assembler)
                 _aligned(block, start, width, layouts, assembler)
                 return
-    if message := _broken_header(lines, known, layouts):
-        place = ROW_PLACE.format(block[known.index(True)][0])
-        assembler.problems.append(Problem("", None, place, "unknown-header", message))
+    if broken := _broken_header(lines, known, layouts):
+        place = ROW_PLACE.format(block[broken.start][0])
+        assembler.problems.append(Problem("", None, place, "unknown-header", broken.message))
 
 
-def _broken_header(lines: list[str], known: list[bool], layouts: Sequence[Layout]) -> str | None:
-    """What is wrong with the first run of header names, one foreign line allowed between two of them."""
-    if True not in known:
-        return None
-    start = stop = known.index(True)
-    while stop < len(known) and (known[stop] or (stop + 1 < len(known) and known[stop + 1])):
-        stop += 1
-    return explain_mismatch(lines[start:stop], layouts)
+def _above(block: Block, known: list[bool], layouts: Sequence[Layout], assembler: Assembler) -> None:
+    """Rows above the header, and those under a broken one there, must not be lost in silence."""
+    lines = [_text(line) for _, line in block]
+    broken = _broken_header(lines, known, layouts)
+    if broken is not None and len(lines) - broken.stop > 1:
+        start, message = broken.start, broken.message
+    elif holds_row(lines, layouts):
+        start, message = 0, NO_HEADER
+    else:
+        return
+    assembler.problems.append(Problem("", None, ROW_PLACE.format(block[start][0]), "unknown-header", message))
+
+
+def _broken_header(lines: list[str], known: list[bool], layouts: Sequence[Layout]) -> BrokenHeader | None:
+    """The first run of header names, one foreign line allowed between two of them, that is nearly a header."""
+    stop = 0
+    for start in (i for i, is_name in enumerate(known) if is_name):
+        if start < stop:
+            continue
+        stop = start
+        while stop < len(known) and (known[stop] or (stop + 1 < len(known) and known[stop + 1])):
+            stop += 1
+        if message := explain_mismatch(lines[start:stop], layouts):
+            return BrokenHeader(start, stop, message)
+    return None
 
 
 def _aligned(block: Block, start: int, width: int, layouts: Sequence[Layout], assembler: Assembler) -> None:

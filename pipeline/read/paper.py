@@ -66,6 +66,12 @@ def known_names(layouts: Iterable[Layout]) -> frozenset[str]:
     return frozenset().union(*(layout.keys for layout in layouts))
 
 
+def label_names(layouts: Iterable[Layout]) -> frozenset[str]:
+    """The names, folded, of the columns that hold the labels of the rows."""
+    names = ((layout, name) for layout in layouts for name in layout.names)
+    return frozenset(fold(name) for layout, name in names if layout.field_of(name) in LABEL_FIELDS)
+
+
 def telling_names(layout: Layout, layouts: Sequence[Layout]) -> frozenset[str]:
     """The names, folded, that no other of `layouts` has."""
     return layout.keys - known_names(other for other in layouts if other is not layout)
@@ -89,9 +95,11 @@ def mentions(caption: str, layout: Layout, layouts: Sequence[Layout]) -> bool:
 def closest_captions(distances: Iterable[tuple[bool, float, int, int]]) -> dict[int, int]:
     """The caption of each table, from (names another measure, distance, table, caption): each is given away once."""
     given: dict[int, int] = {}
+    gone: set[int] = set()
     for _, _, table, caption in sorted(distances):
-        if table not in given and caption not in given.values():
+        if table not in given and caption not in gone:
             given[table] = caption
+            gone.add(caption)
     return given
 
 

@@ -50,12 +50,11 @@ class Found:
 
 def row_by_row(source: Source) -> Iterator[Found]:
     """Tables with one row a line."""
-    for number in source.numbers:
-        if layout := source.header(number):
-            table = Found(layout, source.cells(number), number, number)
-            for following in source.numbers_after(number):
-                add_row(table, layout, source.cells(following), following)
-            yield table if table.rows or table.faults else table.refuse("cells-missing", "no rows under the header")
+    for number, layout in source.headers.items():
+        table = Found(layout, source.cells(number), number, number)
+        for following in source.numbers_after(number):
+            add_row(table, layout, source.cells(following), following)
+        yield table if table.rows or table.faults else table.refuse("cells-missing", "no rows under the header")
 
 
 def add_row(table: Found, layout: Layout, cells: tuple[str, ...], line: int) -> None:
@@ -76,9 +75,9 @@ def add_row(table: Found, layout: Layout, cells: tuple[str, ...], line: int) -> 
 
 def cell_by_cell(source: Source) -> Iterator[Found]:
     """Tables with the names of the header one under another, then the cells one under another."""
-    for number in source.numbers:
+    for number in sorted(source.stacks):
         if table := stacked(source, number):
-            tokens = [token for part in source.parts_after(table.last) for token in part]
+            tokens = tokens_after(source, table.last)
             table.last = tokens[-1].line if tokens else table.last
             assert table.layout is not None
             label = min(paper.label_columns(table.columns, table.layout), default=0)
@@ -87,9 +86,7 @@ def cell_by_cell(source: Source) -> Iterator[Found]:
 
 def stacked(source: Source, number: int) -> Found | None:
     """The table whose header names stand one under another from `number` on."""
-    if not source.is_name(number):
-        return None
-    lines = source.names_from(number)
+    lines = source.stacks[number]
     columns = tuple(map(source.line, lines))
     layout = paper.layout_of(columns, source.layouts)
     return Found(layout, columns, number, lines[-1]) if layout else None
@@ -113,13 +110,12 @@ def column_by_column(source: Source) -> Iterator[Found]:
 
 
 def unstacked_names(source: Source) -> list[int]:
-    taken = {line for number in source.numbers if stacked(source, number) for line in source.names_from(number)}
-    return [number for number in source.numbers if source.is_name(number) and number not in taken]
+    taken = {line for number, lines in source.stacks.items() if stacked(source, number) for line in lines}
+    return sorted(source.names - taken)
 
 
 def is_label(source: Source, number: int) -> bool:
-    name = paper.folded(source.line(number))
-    return any(name in layout.keys and layout.field_of(name) in paper.LABEL_FIELDS for layout in source.layouts)
+    return paper.folded(source.line(number)) in source.label_names
 
 
 def tokens_after(source: Source, number: int) -> list[Token]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from pipeline.read import paper
 from pipeline.read.layouts import Layout
@@ -23,12 +24,20 @@ class Caption:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The lines as they are and cleaned, counted from 1, and the layouts that are looked for."""
+    """The lines as they are and cleaned, counted from 1, the layouts that are looked for, and what each line is.
+
+    `headers` are the lines that hold a whole header: `Batch size | Latency`. `stacks` has for a line with a name the
+    lines of the names that stand one under another from there on, blank lines aside, unless no layout has so many.
+    """
 
     raw: tuple[str, ...]
     lines: tuple[str, ...]
     layouts: Sequence[Layout]
-    names: frozenset[str]
+    names: frozenset[int]
+    headers: dict[int, Layout]
+    captions: frozenset[int]
+    stacks: dict[int, tuple[int, ...]]
+    label_names: frozenset[str]
 
     @property
     def numbers(self) -> range:
@@ -40,18 +49,10 @@ class Source:
     def cells(self, number: int) -> tuple[str, ...]:
         return split_cells(self.raw[number - 1])
 
-    def is_name(self, number: int) -> bool:
-        return paper.folded(self.line(number)) in self.names
-
-    def header(self, number: int) -> Layout | None:
-        """The layout whose whole header stands on one line: `Batch size | Latency`."""
-        cells = self.cells(number)
-        return paper.layout_of(cells, self.layouts) if len(cells) > 1 else None
-
     def numbers_after(self, number: int) -> Iterator[int]:
         """The lines up to the next header or caption."""
         for following in range(number + 1, len(self.lines) + 1):
-            if self.is_name(following) or self.header(following) or paper.is_caption(self.line(following)):
+            if following in self.names or following in self.headers or following in self.captions:
                 return
             yield following
 
@@ -67,20 +68,35 @@ class Source:
                 previous = following
         return parts
 
-    def names_from(self, number: int) -> tuple[int, ...]:
-        """The lines of the names that stand one under another from `number` on, blank lines aside."""
-        found = []
-        for following in range(number, len(self.lines) + 1):
-            if self.is_name(following):
-                found.append(following)
-            elif self.line(following):
-                break
-        return tuple(found)
-
 
 def source_of(text: str, layouts: Sequence[Layout]) -> Source:
     raw = tuple(text.replace("\r\n", "\n").split("\n"))
-    return Source(raw, tuple(map(paper.plain, raw)), layouts, paper.known_names(layouts))
+    lines = tuple(map(paper.plain, raw))
+    known = paper.known_names(layouts)
+    names = frozenset(number for number, line in enumerate(lines, 1) if paper.folded(line) in known)
+    captions = frozenset(number for number, line in enumerate(lines, 1) if paper.is_caption(line))
+    stacks = stacks_of(lines, names, max((len(layout.keys) for layout in layouts), default=0))
+    return Source(raw, lines, layouts, names, headers_of(raw, layouts), captions, stacks, paper.label_names(layouts))
+
+
+def headers_of(raw: Sequence[str], layouts: Sequence[Layout]) -> dict[int, Layout]:
+    rows = ((number, split_cells(line)) for number, line in enumerate(raw, 1))
+    found = ((number, paper.layout_of(cells, layouts)) for number, cells in rows if len(cells) > 1)
+    return {number: layout for number, layout in found if layout}
+
+
+def stacks_of(lines: Sequence[str], names: frozenset[int], most: int) -> dict[int, tuple[int, ...]]:
+    """The names from each on, as long as they are at most `most`; from the last line up, so that none is seen twice."""
+    stacks: dict[int, tuple[int, ...]] = {}
+    below: tuple[int, ...] = ()
+    for number in range(len(lines), 0, -1):
+        if number in names:
+            below = (number, *below)[: most + 1]
+            if len(below) <= most:
+                stacks[number] = below
+        elif lines[number - 1]:
+            below = ()
+    return stacks
 
 
 def split_cells(line: str) -> tuple[str, ...]:
@@ -94,17 +110,13 @@ def split_cells(line: str) -> tuple[str, ...]:
 
 
 def captions_of(source: Source) -> list[Caption]:
-    return [
-        Caption(paper.join_lines(caption_lines(source, number)), number)
-        for number in source.numbers
-        if paper.is_caption(source.line(number))
-    ]
+    return [Caption(paper.join_lines(caption_lines(source, number)), number) for number in sorted(source.captions)]
 
 
 def caption_lines(source: Source, number: int) -> Iterator[str]:
     """The first line of a caption and those that go on with it, up to a blank line, a header or a figure."""
     yield source.line(number)
-    for following in list(source.numbers_after(number))[: MAX_CAPTION_LINES - 1]:
+    for following in islice(source.numbers_after(number), MAX_CAPTION_LINES - 1):
         line = source.line(following)
         if not line or paper.is_figure(line) or paper.split_fact(line):
             return

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 
 LEAST_OF_A_SERIES = 3
 
@@ -34,17 +34,29 @@ def pair_columns(labels: Sequence[list[Token]], figures: Sequence[list[Token]]) 
     Equal counts pair in order, the fewest parts first. A shorter label column is filled with blanks where it is a
     whole beginning of a regular series. Everything else is refused.
     """
-    heads = list(cumulated(labels))
-    for column in cumulated(figures):
-        for head in heads:
-            if len(head) == len(column) and ascending(head) and one_shape(column):
-                return tuple(zip(head, column, strict=True))
-    whole = [part for part in figures if one_shape([*figures[0], *part])]
-    regular = [head for head in heads if len(head) < len(figures[0]) and begins_series(head)]
+    if rows := equal_columns(labels, figures):
+        return rows
+    shapes = shapes_of(figures[0])
+    whole = [part for part in figures if len(shapes | shapes_of(part)) == 1]
+    regular = beginning_of_series(labels, len(figures[0]))
     if regular and len(whole) == 1:
-        lost = [Token("", token.line) for token in whole[0][len(regular[-1]) :]]
-        return tuple(zip([*regular[-1], *lost], whole[0], strict=True))
+        lost = [Token("", token.line) for token in whole[0][len(regular) :]]
+        return tuple(zip([*regular, *lost], whole[0], strict=True))
     return refusal(sum(map(len, labels)), sum(map(len, whole)))
+
+
+def equal_columns(labels: Sequence[list[Token]], figures: Sequence[list[Token]]) -> Rows:
+    """The rows of the fewest parts with equal counts; where these are no columns, neither are more parts."""
+    count = min(set(ends(labels)) & set(ends(figures)), default=0)
+    head, column = first_tokens(labels, count), first_tokens(figures, count)
+    return tuple(zip(head, column, strict=True)) if ascending(head) and one_shape(column) else ()
+
+
+def beginning_of_series(labels: Sequence[list[Token]], limit: int) -> list[Token]:
+    """The most parts with fewer than `limit` labels that are the beginning of a series."""
+    length = series_length(first_tokens(labels, limit - 1))
+    count = max((end for end in ends(labels) if end <= length), default=0)
+    return first_tokens(labels, count) if count >= LEAST_OF_A_SERIES else []
 
 
 def refusal(labels: int, figures: int) -> Refusal:
@@ -52,10 +64,13 @@ def refusal(labels: int, figures: int) -> Refusal:
     return Refusal(reason, f"{labels} labels and {figures} figures cannot be paired")
 
 
-def cumulated(parts: Sequence[list[Token]]) -> Iterator[list[Token]]:
-    """The first part, the first two together, and so on."""
-    for count in range(1, len(parts) + 1):
-        yield [token for part in parts[:count] for token in part]
+def ends(parts: Sequence[list[Token]]) -> list[int]:
+    """How many tokens are in the first part, in the first two together, and so on."""
+    return list(accumulate(map(len, parts)))
+
+
+def first_tokens(parts: Sequence[list[Token]], count: int) -> list[Token]:
+    return list(chain.from_iterable(parts))[:count]
 
 
 def rows_cell_by_cell(tokens: Sequence[Token], label: int, width: int) -> Rows | Refusal:
@@ -83,7 +98,11 @@ def ascending(labels: Sequence[Token]) -> bool:
 
 def one_shape(figures: Sequence[Token]) -> bool:
     """Whether all figures or none have a decimal point, as those of one column have; a page number has none."""
-    return len({"." in figure.text for figure in figures}) <= 1
+    return len(shapes_of(figures)) <= 1
+
+
+def shapes_of(figures: Sequence[Token]) -> set[bool]:
+    return {"." in figure.text for figure in figures}
 
 
 def is_regular(labels: Sequence[Token]) -> bool:
@@ -96,11 +115,15 @@ def is_regular(labels: Sequence[Token]) -> bool:
     return len(steps) <= 1 or all(low * high == middle * middle for low, middle, high in triples)
 
 
-def begins_series(labels: Sequence[Token]) -> bool:
-    """Whether labels are the first multiples of one number: 2, 4, 6.
+def series_length(labels: Sequence[Token]) -> int:
+    """How many labels from the first on are the first multiples of one number: 2, 4, 6.
 
     A gap would show in these. It would not in 4, 6, 8 (2 may be lost) nor in 1, 2, 4 (3 may be lost).
     """
-    numbers = [int(label.text) for label in labels] if ascending(labels) else []
-    multiples = [numbers[0] * place for place in range(1, len(numbers) + 1)] if numbers else None
-    return len(numbers) >= LEAST_OF_A_SERIES and numbers == multiples
+    step = 0
+    for place, label in enumerate(labels, 1):
+        number = int(label.text) if label.text.isdecimal() else 0
+        step = step or number
+        if not number or number != step * place:
+            return place - 1
+    return len(labels)

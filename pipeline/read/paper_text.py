@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from math import inf
 
 from pipeline.errors import DocumentDamaged, DocumentUnrecognised
 from pipeline.read import paper
@@ -69,12 +72,51 @@ def problems_of(source: Source, found: Sequence[Found]) -> Iterator[Problem]:
 
 def nearest_captions(source: Source, found: Sequence[Found]) -> dict[int, str]:
     """The caption of each table: those that name its measure first, the nearest of them, each given away once."""
-    captions = captions_of(source)
-    distances = []
-    for place, table in enumerate(found):
-        for number, caption in enumerate(captions):
-            distance = min(abs(caption.line - table.first), abs(caption.line - table.last))
-            named = table.layout is not None and paper.mentions(caption.text, table.layout, source.layouts)
-            if named or distance <= NEAR_LINES:
-                distances.append((not named, float(distance), place, number))
-    return {place: captions[number].text for place, number in paper.closest_captions(distances).items()}
+    captions = {caption.line: caption.text for caption in captions_of(source)}
+    pools = {
+        layout: [line for line, text in captions.items() if paper.mentions(text, layout, source.layouts)]
+        for layout in {table.layout for table in found if table.layout is not None}
+    }
+    named = {place: pools[table.layout] for place, table in enumerate(found) if table.layout is not None}
+    given = give_away(found, named, inf)
+    left = sorted(captions.keys() - given.values())
+    given |= give_away(found, {place: left for place in range(len(found)) if place not in given}, NEAR_LINES)
+    return {place: captions[line] for place, line in given.items()}
+
+
+def give_away(found: Sequence[Found], offered: Mapping[int, list[int]], limit: float) -> dict[int, int]:
+    """The caption line of each table, the nearest pair first; `offered` has the lines that each may have, ascending.
+
+    Lines that are given away are taken out of `offered`.
+    """
+    given: dict[int, int] = {}
+    pools = {id(pool): pool for pool in offered.values()}.values()
+    queue = [pair for place, pool in offered.items() for pair in nearest_pair(found[place], place, pool, limit)]
+    heapify(queue)
+    while queue:
+        _, place, line = heappop(queue)
+        if is_in(offered[place], line):
+            given[place] = line
+            take_out(pools, line)
+        else:
+            for pair in nearest_pair(found[place], place, offered[place], limit):
+                heappush(queue, pair)
+    return given
+
+
+def nearest_pair(table: Found, place: int, pool: Sequence[int], limit: float) -> list[tuple[int, int, int]]:
+    """(distance, table, line) of the line that is nearest to the first or the last line of a table, if within limit."""
+    starts = [(edge, max(bisect_left(pool, edge) - 1, 0)) for edge in (table.first, table.last)]
+    pairs = [(abs(line - edge), place, line) for edge, start in starts for line in pool[start : start + 2]]
+    return [pair for pair in [min(pairs, default=None)] if pair is not None and pair[0] <= limit]
+
+
+def is_in(pool: Sequence[int], line: int) -> bool:
+    at = bisect_left(pool, line)
+    return at < len(pool) and pool[at] == line
+
+
+def take_out(pools: Iterable[list[int]], line: int) -> None:
+    for pool in pools:
+        if is_in(pool, line):
+            del pool[bisect_left(pool, line)]

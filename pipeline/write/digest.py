@@ -7,18 +7,30 @@ import hashlib
 import pyarrow as pa
 import pyarrow.compute as pc
 
-FIELD, NULL, RECORD = "\x1f", "\x00", "\x1e"
+NULL = "-"
+PREFIX = ":"
 
 
 def rows_digest(table: pa.Table) -> str:
-    """sha256 over the table's column names and its rows as text, sorted bytewise."""
-    digest = hashlib.sha256(FIELD.join(table.column_names).encode())
+    """sha256 over the table's column names and its rows as text, sorted bytewise.
+
+    A value stands as its length in bytes, a colon and its text, a null as a hyphen, so that no two rows read alike.
+    """
+    digest = hashlib.sha256("".join(f"{len(name)}{PREFIX}{name}" for name in table.column_names).encode())
     if table.num_rows:
-        field, record, nothing = (pa.scalar(text, pa.large_string()) for text in (FIELD, RECORD, ""))
-        texts = [pc.cast(column, pa.large_string()) for column in table.columns]
-        rows = pc.binary_join_element_wise(*texts, field, null_handling="replace", null_replacement=NULL)
-        rows = pc.cast(pc.binary_join_element_wise(rows, record, nothing), pa.large_binary()).combine_chunks()
+        fields = [_prefixed(column) for column in table.columns]
+        rows = pc.cast(pc.binary_join_element_wise(*fields, _text("")), pa.large_binary()).combine_chunks()
         ordered = pc.take(rows, pc.array_sort_indices(rows))
         length = pc.sum(pc.binary_length(ordered)).as_py()
         digest.update(memoryview(ordered.buffers()[2])[:length])
     return digest.hexdigest()
+
+
+def _prefixed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    texts = pc.cast(column, pa.large_string())
+    lengths = pc.cast(pc.binary_length(texts), pa.large_string())
+    return pc.fill_null(pc.binary_join_element_wise(lengths, texts, _text(PREFIX)), NULL)
+
+
+def _text(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.large_string())

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from schema import TABLES, sql_table
 from schema.generate import quoted
-from schema.views import VIEWS, View
+from schema.views import VIEWS, sql_view
 
 STORAGE_VERSION = "v1.2.0"
 
@@ -36,17 +36,6 @@ def fill(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) 
         connection.execute(f"INSERT INTO {table.name} BY NAME SELECT * FROM incoming")
         connection.unregister("incoming")
     for view in VIEWS:
-        for statement in _view_statements(view):
+        for statement in sql_view(view):
             connection.execute(statement)
     connection.commit()
-
-
-def _view_statements(view: View) -> list[str]:
-    comments = [
-        f"COMMENT ON COLUMN {view.name}.{column.name} IS {quoted(column.description)}" for column in view.described
-    ]
-    return [
-        f"CREATE VIEW {view.name} AS {view.sql}",
-        f"COMMENT ON VIEW {view.name} IS {quoted(view.description)}",
-        *comments,
-    ]

@@ -25,24 +25,30 @@ COMMIT = "commit.json"
 @contextmanager
 def locked(target: Path, wait_s: float) -> Iterator[None]:
     """Hold the target's lock, released by the system when the process dies. Raises WarehouseError when it is busy."""
-    target.mkdir(parents=True, exist_ok=True)
     lock = FileLock(target / LOCK, timeout=wait_s)
     try:
+        target.mkdir(parents=True, exist_ok=True)
         lock.acquire()
-    except Timeout as error:
-        message = f"another process has been building it for more than {wait_s:g} s; try again, or wait with --wait"
-        raise WarehouseError(message, place=str(target)) from error
+    except OSError as error:
+        if isinstance(error, Timeout):
+            raise WarehouseError(_busy(wait_s), place=str(target)) from error
+        raise WarehouseError(f"cannot be written: {error.strerror}", place=str(target)) from error
     try:
         yield
     finally:
         lock.release()
 
 
+def _busy(wait_s: float) -> str:
+    return f"another process has been building it for more than {wait_s:g} s; try again, or wait with --wait"
+
+
 @contextmanager
 def staged(target: Path) -> Iterator[Path]:
     """A fresh staging folder; its files replace those of the target when the block ends without an error.
 
-    The caller holds the lock. A failure leaves the target as it was.
+    The caller holds the lock. A failure before all files are whole leaves the target as it was; one in the renames
+    after that raises a WarehouseError, and the next command finishes them.
     """
     recover(target)
     staging = target / STAGING
@@ -53,7 +59,11 @@ def staged(target: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
-    recover(target)
+    try:
+        recover(target)
+    except OSError as error:
+        message = f"the new build is whole but not all in place; the next command finishes it: {error.strerror}"
+        raise WarehouseError(message, place=str(target)) from error
 
 
 def pending(target: Path) -> bool:
