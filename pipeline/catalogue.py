@@ -120,12 +120,14 @@ def assert_type(name: str, data: bytes, document: str) -> None:
 def read_within(path: Path, document: str, max_bytes: int) -> bytes:
     """The bytes of a file that is not larger than the limit."""
     try:
-        size = path.stat().st_size
-        if size > max_bytes:
-            raise DocumentTooLarge(f"has {size:,} bytes, the limit is {max_bytes:,}", document=document)
-        return path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(max_bytes + 1)
     except OSError as error:
-        raise CatalogueError(f"cannot be read: {error.strerror}", document=document, place=path.name) from error
+        place = path.name if path.name != document else None
+        raise CatalogueError(f"cannot be read: {error.strerror}", document=document, place=place) from error
+    if len(data) > max_bytes:
+        raise DocumentTooLarge(f"is too large: the limit is {max_bytes:,} bytes", document=document)
+    return data
 
 
 def load_catalogue(raw: Path) -> list[Document]:
@@ -142,6 +144,9 @@ def load_catalogue(raw: Path) -> list[Document]:
     for one, other in pairwise(documents):
         if one.document_id == other.document_id:
             raise CatalogueError(f"stands in {one.file} and in {other.file}", document=one.document_id)
+    for one, other in pairwise(sorted(documents, key=lambda document: document.sha256)):
+        if one.sha256 == other.sha256:
+            raise CatalogueError(f"has the same bytes as {other.document_id}", document=one.document_id)
     return documents
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pipeline.ingest import Limits, Summary
 
 MEGABYTE = 1_000_000
+MAX_MEGABYTES = 1_000_000
+MAX_LINE = 400
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -79,12 +81,25 @@ def main() -> None:
     """
 
 
+def _megabytes(_: click.Context, param: click.Parameter, value: float) -> int:
+    """Bytes of a size in MB."""
+    if not 0 < value <= MAX_MEGABYTES:
+        raise click.BadParameter(f"{value:g} is not a size from 0 to {MAX_MEGABYTES:,} MB", param=param)
+    return int(value * MEGABYTE)
+
+
+def size_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    said = "Refuse a document over so many MB."
+    return click.option(
+        "--max-size", "max_bytes", default=MAX_BYTES / MEGABYTE, show_default=True, callback=_megabytes, help=said
+    )(function)
+
+
 def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    size = click.option(
-        "--max-size", default=MAX_BYTES / MEGABYTE, show_default=True, help="Refuse a document over so many MB."
+    pages = click.option(
+        "--max-pages", type=click.IntRange(min=1), default=MAX_PAGES, show_default=True, help="Refuse a longer PDF."
     )
-    pages = click.option("--max-pages", default=MAX_PAGES, show_default=True, help="Refuse a PDF of more pages.")
-    return size(pages(function))
+    return size_option(pages(function))
 
 
 @main.command()
@@ -99,7 +114,7 @@ def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--strict", is_flag=True, help="Exit 1 when rows were quarantined or captures differ.")
 @limit_options
-def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_size: float, max_pages: int) -> None:
+def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int, max_pages: int) -> None:
     """Build the whole warehouse from the documents in RAW, without network.
 
     The old build stays until the new one is complete, and after any failure. Quarantined rows are named on stderr
@@ -112,7 +127,7 @@ def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_size: floa
     from pipeline.ingest import Limits
 
     with _spinner() as progress:
-        summary = _ingest(raw, warehouse, Limits(int(max_size * MEGABYTE), max_pages, wait), progress)
+        summary = _ingest(raw, warehouse, Limits(max_bytes, max_pages, wait), progress)
     click.echo(_summary_table(summary))
     click.echo(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
     _tell(summary.findings, strict)
@@ -145,9 +160,13 @@ def _summary_table(summary: Summary) -> str:
     return as_table(columns, [*rows, total])
 
 
+def _shortened(line: str) -> str:
+    return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
+
+
 def _tell(findings: list[str], strict: bool, most: int = 50) -> None:
     for line in findings[:most]:
-        click.echo(f"finding: {line}", err=True)
+        click.echo(f"finding: {_shortened(line)}", err=True)
     if len(findings) > most:
         click.echo(
             f"finding: and {len(findings) - most} more; see the tables quarantine and capture_differences", err=True
@@ -161,9 +180,9 @@ def _tell(findings: list[str], strict: bool, most: int = 50) -> None:
 @click.option("--raw", type=FOLDER, default="raw", show_default=True, help="Documents and their sidecars.")
 @click.option("--timeout", default=30.0, show_default=True, help="Seconds of silence after which a try is given up.")
 @click.option("--retries", default=4, show_default=True, help="Further tries after a failure that may pass.")
-@click.option("--max-size", default=MAX_BYTES / MEGABYTE, show_default=True, help="Refuse a document over so many MB.")
+@size_option
 @click.option("--strict", is_flag=True, help="Exit 1 when a capture differs from its transcription.")
-def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int, max_size: float, strict: bool) -> None:
+def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int, max_bytes: int, strict: bool) -> None:
     """Download the real documents named in the catalogue into RAW, beside our transcriptions.
 
     Each becomes a capture with a sidecar. It is compared with the transcription cell by cell and adds no rows to the
@@ -177,7 +196,7 @@ def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int,
     from pipeline.catalogue import load_catalogue
 
     documents = load_catalogue(raw)
-    options = {"max_bytes": int(max_size * MEGABYTE), "timeout": timeout, "retries": retries}
+    options = {"max_bytes": max_bytes, "timeout": timeout, "retries": retries}
     known = {document.document_id: document for document in fetchable(documents)}
     if unknown := [name for name in document_id if name not in known]:
         raise click.BadParameter(f"no document {unknown[0]!r} to fetch; there are: {', '.join(known)}")
@@ -217,11 +236,11 @@ def _capture_findings(raw: Path) -> list[str]:
 
 
 @main.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path))
 @click.option("--kind", type=click.Choice(KINDS), help="What the file is; guessed when left out.")
 @click.option("--format", "output", type=click.Choice(("csv", "json")), default="csv", show_default=True)
 @limit_options
-def extract(file: Path, kind: str | None, output: str, max_size: float, max_pages: int) -> None:
+def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages: int) -> None:
     """Print the tables of one document as printed, without building anything.
 
     FILE may be HTML, PDF or plain text (one cell a line, or `a | b | c` rows). Rows that cannot be read are named on
@@ -236,7 +255,7 @@ def extract(file: Path, kind: str | None, output: str, max_size: float, max_page
 
     with _spinner() as progress:
         progress("read", file.name)
-        reading = run(file, kind, int(max_size * MEGABYTE), max_pages)
+        reading = run(file, kind, max_bytes, max_pages)
     if reading.tables or output == "json":
         click.echo(tables_as(output, reading))
     for problem in reading.problems:

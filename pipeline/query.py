@@ -99,6 +99,8 @@ def _finish_interrupted_build(warehouse: Path) -> None:
 
 def _one_build_id(warehouse: Path) -> str:
     paths = [warehouse / parquet_name(table.name) for table in TABLES]
+    if not any(path.exists() for path in paths):
+        raise WarehouseError("holds no dataset; build it with: ipu-results ingest", place=str(warehouse))
     if missing := [path.name for path in paths if not path.exists()]:
         raise WarehouseError(f"lacks {missing[0]}; build it with: ipu-results ingest", place=str(warehouse))
     found: dict[str, str] = {}

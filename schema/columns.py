@@ -14,8 +14,8 @@ FIGURE_LIMIT = 1e15
 class Column:
     """One column: what it holds and which values it takes.
 
-    `low` and `high` bound a number inclusively; `choices` and `pattern` bind a text; `references` is
-    `table.column` of the row that the value must exist in.
+    `low` and `high` bound a number inclusively, `above` does not include itself; `choices` and `pattern` bind a text;
+    `references` is `table.column` of the row that the value must exist in.
     """
 
     name: str
@@ -25,6 +25,7 @@ class Column:
     required: bool = False
     low: float | None = None
     high: float | None = None
+    above: float | None = None
     choices: tuple[str, ...] | None = None
     pattern: str | None = None
     references: str | None = None

@@ -74,6 +74,7 @@ def _field(column: Column) -> Any:
     return pandera.Field(
         nullable=not column.required,
         ge=column.low,
+        gt=column.above,
         le=column.high,
         isin=list(column.choices) if column.choices else None,
         str_matches=rf"(?:{column.pattern})\Z" if column.pattern else None,

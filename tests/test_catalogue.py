@@ -151,7 +151,7 @@ def test_a_folder_in_place_of_the_file(put: Put) -> None:
 def test_a_file_over_the_limit(put: Put) -> None:
     document = only(put())
     assert document.bytes(max_bytes=len(DATA)) == DATA
-    with pytest.raises(DocumentTooLarge, match=f"a-page: has {len(DATA):,} bytes, the limit is {len(DATA) - 1:,}"):
+    with pytest.raises(DocumentTooLarge, match=f"a-page: is too large: the limit is {len(DATA) - 1:,} bytes"):
         document.bytes(max_bytes=len(DATA) - 1)
     with pytest.raises(DocumentTooLarge):
         read_within(document.path, "a-page", 1)

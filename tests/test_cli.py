@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +33,7 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
     assert "Example:" in done.stdout
     assert "--debug" in done.stdout
     options = [param for param in main.commands[command].params if param.param_type_name == "option"]
-    assert all(f"--{option.name.replace('_', '-')}" in done.stdout or option.name == "output" for option in options)
+    assert [option.opts for option in options if option.opts[0] not in done.stdout] == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -54,7 +55,9 @@ def test_the_console_script_is_the_module() -> None:
         ["nonsense"],
         ["query"],
         ["query", "SELECT 1", "--format", "xml"],
-        ["extract", "no-such-file.html"],
+        ["extract", PAGE, "--max-size", "nan"],
+        ["extract", PAGE, "--max-size", "-1"],
+        ["ingest", "--wait", "-1"],
         ["extract", PAGE, "--kind", "novel"],
         ["ingest", "--max-pages", "many"],
         ["fetch", "no-such-document"],
@@ -312,6 +315,36 @@ def test_a_document_that_cannot_be_read_is_one_clear_line(tmp_path: Path, name: 
     assert done.stderr.startswith(f"error: {name}: ")
     assert len(done.stderr.splitlines()) == 1
     assert word in done.stderr
+
+
+def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    done = run_cli("extract", tmp_path / "none.html")
+    assert done.returncode == 1
+    assert done.stderr == "error: none.html: cannot be read: No such file or directory\n"
+
+
+def test_an_endless_file_is_refused_at_the_limit() -> None:
+    done = run_cli("extract", "/dev/zero", "--max-size", "1")
+    assert done.returncode == 1
+    assert "the limit is 1,000,000 bytes" in done.stderr
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the source texts are not here")
+def test_a_line_lost_from_the_paper_is_never_a_wrong_figure(tmp_path: Path) -> None:
+    """Each line of the three tables in turn: the other tables of the sweep give a shifted one away."""
+    lines = (SHARED / "qwant-c2-report-arxiv-2002.11670.txt").read_text(encoding="utf-8").split("\n")
+    whole = {name: set(map(tuple, rows)) for name, rows in paper_rows(tmp_path, lines).items()}
+    for number in [i for i, line in enumerate(lines) if re.fullmatch(r"\s?\d+(\.\d\d)?", line)]:
+        for name, rows in paper_rows(tmp_path, lines[:number] + lines[number + 1 :]).items():
+            wrong = {(batch, figure) for batch, figure in map(tuple, rows) if batch} - whole[name]
+            assert wrong == set(), f"line {number + 1}, {name}"
+
+
+def paper_rows(folder: Path, lines: list[str]) -> dict[str, list[list[str]]]:
+    path = folder / "paper.txt"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    tables = json.loads(run_cli("extract", path, "--format", "json").stdout or "[]")
+    return {table["table_name"]: table["rows"] for table in tables}
 
 
 def test_a_document_over_the_limit_is_refused() -> None:

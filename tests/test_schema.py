@@ -207,6 +207,7 @@ def test_a_good_row_passes_and_each_change_for_the_worse_is_refused() -> None:
         ({"origin": "emulated", "run_id": "r", "document_id": None}, "emulated-marked"),
         ({"latency_ms": 2.0, "latency_ms_low": 3.0}, "latency-band"),
         ({"throughput": -1.0}, "throughput-out-of-range"),
+        ({"throughput": 0.0}, "throughput-out-of-range"),
         ({"batch_size": 0}, "batch-size-out-of-range"),
     ],
 )
@@ -247,7 +248,7 @@ def test_switched_off_validation_stops_the_build(tmp_path: Path) -> None:
     assert not (tmp_path / "warehouse" / "results.parquet").exists()
 
 
-finite = st.floats(0, 1e14, allow_nan=False)
+finite = st.floats(1e-9, 1e14, allow_nan=False)
 
 
 @settings(max_examples=40, deadline=None)

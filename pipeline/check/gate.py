@@ -15,6 +15,7 @@ from schema import Table, arrow_schema, frame_dtypes, pandera_model
 REASONS = {
     "not_nullable": "missing-{}",
     "greater_than_or_equal_to": "{}-out-of-range",
+    "greater_than": "{}-out-of-range",
     "less_than_or_equal_to": "{}-out-of-range",
     "isin": "{}-not-a-choice",
     "str_matches": "{}-malformed",
@@ -80,10 +81,16 @@ def _told(table: Table, cases: pd.DataFrame) -> list[Failure]:
         if pd.isna(index):
             raise GateError(f"{table.name}: column {column} as a whole fails {check}")
         reason = _reason(str(column), str(check))
-        if (int(index), reason) not in told:
-            shown = "" if reason == str(check).replace("_", "-") else f": {column} is {str(value)[:80]!r}"
-            told[int(index), reason] = Failure(int(index), reason, f"fails {reason}{shown}")
+        told.setdefault((int(index), reason), Failure(int(index), reason, _message(table, str(column), reason, value)))
     return sorted(told.values())
+
+
+def _message(table: Table, column: str, reason: str, value: Any) -> str:
+    if reason.startswith("missing-"):
+        return f"{column} is blank or missing"
+    if column in table.names:
+        return f"{column} is {str(value)[:80]!r}, which {reason} refuses"
+    return f"the row is refused by the check {reason}"
 
 
 def _reason(column: str, check: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from pipeline.read.align import holds_row
-from pipeline.read.layouts import Layout, explain_mismatch, matching
+from pipeline.read.layouts import Layout, explain_mismatch, fold, matching
 from pipeline.read.reading import Problem, Reading, Row, Table
 
 NO_HEADER = "rows of a table stand here without a header"
@@ -47,8 +47,8 @@ class Assembler:
         """
         remaining = iter(rows)
         header, candidates = self._header(place, remaining)
-        if header is not None:
-            self._body(place, header, candidates, remaining)
+        while header is not None:
+            header, candidates = self._body(place, header, candidates, remaining)
 
     def _header(self, place: str, rows: Iterable[tuple[str, RawRow]]) -> tuple[tuple[str, ...] | None, list[Layout]]:
         """The first row that is a header; what would be lost above it, or for want of one, becomes a problem."""
@@ -71,13 +71,18 @@ class Assembler:
         return (row.texts, candidates) if candidates else (None, [])
 
     def _body(
-        self, place: str, header: tuple[str, ...], candidates: list[Layout], rows: Iterable[tuple[str, RawRow]]
-    ) -> None:
+        self, place: str, header: tuple[str, ...], candidates: list[Layout], rows: Iterator[tuple[str, RawRow]]
+    ) -> tuple[tuple[str, ...] | None, list[Layout]]:
+        """Rows up to the end or to another header, which is returned: what follows it is a table of its own."""
         good: list[Row] = []
         bad: list[Problem] = []
+        names = {fold(name) for name in header}
         for place_of_row, row in rows:
             if not any(row.texts) or row.texts == header:
                 continue
+            if row.texts[0] and fold(row.texts[0]) in names and matching(row.texts, self.layouts):
+                self._finish(place, header, candidates, good, bad)
+                return row.texts, matching(row.texts, self.layouts)
             number = len(good) + len(bad) + 1
             locator = place_of_row or f"{place}, row {number}"
             if row.problem or len(row.texts) != len(header):
@@ -87,6 +92,7 @@ class Assembler:
             marks = tuple((column, mark) for column, mark in enumerate(row.marks) if mark)
             good.append(Row(number, row.texts, locator, row.cell_locators, marks))
         self._finish(place, header, candidates, good, bad)
+        return None, []
 
     def _finish(
         self, place: str, header: tuple[str, ...], candidates: list[Layout], good: list[Row], bad: list[Problem]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -27,7 +28,10 @@ PARTS = frozenset({"table", "tr", *CELLS})
 SPANS = ("colspan", "rowspan")
 SECTIONS = ("thead", "tbody", "tfoot", "table")
 BLOCKS = frozenset({"blockquote", "br", "dd", "div", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "p", "pre"})
-INVISIBLE = frozenset({"script", "style", "template", "table"})
+INVISIBLE = frozenset({"noscript", "script", "select", "style", "svg", "table", "template", "textarea"})
+EDGE = "\ue000"
+GLUED = re.compile(rf"(?<=\d){EDGE}+(?=\d)")
+BASE_PARTS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +53,13 @@ def read_html(data: bytes, layouts: Sequence[Layout]) -> Reading:
     _assert_complete(text)
     if not TABLE_TAG.search(text):
         raise DocumentUnrecognised("holds no table")
-    soup = BeautifulSoup(text, "lxml", parse_only=SoupStrainer("table"))
+    with warnings.catch_warnings(action="ignore"):  # of XHTML that is read as HTML
+        soup = BeautifulSoup(text, "lxml", parse_only=SoupStrainer("table"))
     assembler = Assembler(layouts)
     try:
-        for number, rows in enumerate(_tables(soup), start=1):
+        tables = _tables(soup)
+        _assert_all_seen(text, len(tables))
+        for number, rows in enumerate(tables, start=1):
             assembler.add(f"table {number}", (("", row) for row in _expand(rows)))
     finally:
         soup.clear(decompose=True)  # its nodes refer to each other: else only the cycle collector would free them
@@ -78,7 +85,14 @@ def _assert_complete(text: str) -> None:
         raise DocumentDamaged("has no end: truncated", place="end of page")
 
 
-def _tables(soup: BeautifulSoup) -> Iterable[list[SourceRow]]:
+def _assert_all_seen(text: str, seen: int) -> None:
+    """An element that is not closed, such as a style or a text area, swallows the tables behind it."""
+    opened = len(TABLE_TAG.findall(COMMENT.sub("", text)))
+    if seen < opened:
+        raise DocumentDamaged(f"has {opened} tables, and {opened - seen} stand in an element that hides them")
+
+
+def _tables(soup: BeautifulSoup) -> list[list[SourceRow]]:
     """Rows of each table in the order of the page, whatever stands between a table and its rows and cells."""
     tables: dict[int, list[SourceRow]] = {}
     rows: list[SourceRow] = []
@@ -99,7 +113,7 @@ def _tables(soup: BeautifulSoup) -> Iterable[list[SourceRow]]:
         if not rows or rows[-1].owner is not owner:
             rows.append(SourceRow(owner, owner))
         rows[-1].cells.append(node)
-    return tables.values()
+    return list(tables.values())
 
 
 def _enclosing(node: Tag, names: Sequence[str]) -> Tag:
@@ -162,7 +176,7 @@ def _span(cell: Tag, name: str) -> int:
 
 
 def _cell(cell: Tag) -> tuple[str, str]:
-    """Text and footnote marks of one cell."""
+    """Text and footnote marks of one cell. Digits of two elements are never glued into one figure."""
     if len(cell.contents) == 1 and type(cell.contents[0]) is NavigableString:
         return lift_mark(clean(cell.contents[0]))
     parts: list[str] = []
@@ -176,10 +190,14 @@ def _cell(cell: Tag) -> tuple[str, str]:
             if node.name == "sup":
                 _superscript(node.get_text(), parts, marks)
             else:
-                edge = " " if node.name in BLOCKS else ""
+                edge = " " if node.name in BLOCKS else EDGE
                 nodes += [edge, *reversed(node.contents), edge]
-    text, mark = lift_mark(clean("".join(parts)))
+    text, mark = lift_mark(clean(_joined(parts)))
     return text, " ".join([*marks, mark] if mark else marks)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return GLUED.sub(" ", "".join(parts)).replace(EDGE, "")
 
 
 def _is_hidden(node: Tag) -> bool:
@@ -191,9 +209,9 @@ def _is_hidden(node: Tag) -> bool:
 def _superscript(raw: str, parts: list[str], marks: list[str]) -> None:
     """A raised footnote sign is a mark; a raised power of ten or word is text."""
     text = clean(raw)
-    if is_power(clean("".join(parts)), text):
+    if is_power(clean(_joined(parts[-BASE_PARTS:])), text):
         parts.append(f"^{text}")
     elif FOOTNOTE.fullmatch(text):
         marks.append(text)
     else:
-        parts.append(raw)
+        parts += [EDGE, raw, EDGE]

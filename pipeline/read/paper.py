@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from pipeline.read.layouts import Layout, fold, matching
+from pipeline.read.reading import Problem, Reading
 from pipeline.read.text import clean
 
 FACT_LABELS = (
@@ -105,3 +108,21 @@ def closest_captions(distances: Iterable[tuple[bool, float, int, int]]) -> dict[
 
 def folded(text: str) -> str:
     return fold(plain(text))
+
+
+def of_one_sweep(reading: Reading) -> Reading:
+    """The paper's tables list one sweep, so one with another number of rows than the others has lost or gained cells.
+
+    It becomes a problem; where no number is the most common, the largest is taken for right.
+    """
+    unread = Counter(problem.table_name for problem in reading.problems if problem.row_number is not None)
+    sizes = {table.name: len(table.rows) + unread[table.name] for table in reading.tables}
+    counts = Counter(sizes.values())
+    usual = max(counts, key=lambda size: (counts[size], size), default=0)
+    odd = [table for table in reading.tables if sizes[table.name] != usual]
+    told = [
+        Problem(table.name, None, table.locator, "cells-missing", f"has {sizes[table.name]} rows, the others {usual}")
+        for table in odd
+    ]
+    kept = tuple(table for table in reading.tables if sizes[table.name] == usual)
+    return replace(reading, tables=kept, problems=(*reading.problems, *told))

@@ -38,7 +38,8 @@ def read_paper_text(text: str, layouts: Sequence[Layout]) -> Reading:
         raise DocumentUnrecognised("no table with a known header")
     found.sort(key=lambda table: table.first)
     refuse_repeated(found)
-    return Reading(tuple(tables_of(source, found)), tuple(problems_of(source, found)), facts_of(source))
+    reading = Reading(tuple(tables_of(source, found)), tuple(problems_of(source, found)), facts_of(source))
+    return paper.of_one_sweep(reading)
 
 
 def refuse_repeated(found: Sequence[Found]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pipeline.errors import DocumentUnrecognised
 from pipeline.read import paper
 from pipeline.read.layouts import Layout
-from pipeline.read.paper import FACT_LABELS
+from pipeline.read.paper import FACT_LABELS, of_one_sweep
 from pipeline.read.pdf_captions import Caption, captions_of, give_captions, promised_header
 from pipeline.read.pdf_pages import page_texts, words_of_pages
 from pipeline.read.pdf_tables import Found, Header, headers_of, rows_under
@@ -98,7 +98,7 @@ def reading_of(columns: Sequence[Strip], strips: Sequence[Strip], layouts: Seque
     problems += broken_promises(free, columns, taken, [header.layout for header in headers], layouts)
     if not tables and not problems:
         raise DocumentUnrecognised("no table with a known header")
-    return Reading(tuple(tables), tuple(problems), tuple(facts_of(columns)))
+    return of_one_sweep(Reading(tuple(tables), tuple(problems), tuple(facts_of(columns))))
 
 
 def tables_and_problems(printed: Sequence[Printed], captions: Sequence[str]) -> tuple[list[Table], list[Problem]]:
