@@ -367,3 +367,20 @@ def test_a_file_without_a_sidecar_is_named(tmp_path: Path) -> None:
     done = run_cli("ingest", "--raw", raw, "--warehouse", tmp_path / "warehouse")
     assert done.returncode == 0
     assert "no sidecar speaks of graphcore/stray.html" in done.stderr
+
+
+def test_one_document_under_two_names_is_refused(raw: Path) -> None:
+    for suffix in ("", ".toml"):
+        shutil.copyfile(raw / f"{PAGE}{suffix}", raw / "graphcore" / f"again.html{suffix}")
+    sidecar = raw / "graphcore" / "again.html.toml"
+    sidecar.write_text(sidecar.read_text().replace(PAGE_ID, "another-name"))
+    done = run_cli("ingest", "--raw", raw, "--warehouse", raw.parent / "warehouse")
+    assert done.returncode == 1
+    assert "has the same bytes as" in done.stderr
+
+
+def test_a_figure_of_nothing_is_quarantined(raw: Path) -> None:
+    edit(raw, PAGE, "<td>22,759</td>", "<td>0</td>")
+    done = run_cli("ingest", "--raw", raw, "--warehouse", raw.parent / "warehouse")
+    assert done.returncode == 0
+    assert "throughput-out-of-range" in done.stderr

@@ -587,3 +587,41 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
         except DocumentError:
             continue
         assert reading.tables or reading.problems
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "1,590<sub>2</sub>",
+        '1,590<a href="#fn">2</a>',
+        "1,590<span>2</span>",
+        "1,590<sup>100</sup>",
+        "<del>1,591</del>1,590",
+    ],
+)
+def test_digits_of_two_elements_are_never_one_figure(cell: str) -> None:
+    (row,) = grids(read(training_page([*GPT2[:8], "@"]).replace(b"@", cell.encode())))["bow_training"]
+    assert " " in row[8]
+
+
+@pytest.mark.parametrize("tag", ["noscript", "svg", "select", "textarea"])
+def test_what_is_no_text_of_a_cell_is_left_out(tag: str) -> None:
+    page = training_page([*GPT2[:8], "@"]).replace(b"@", f"1,590<{tag}>9</{tag}>".encode())
+    assert grids(read(page))["bow_training"] == [[*GPT2[:8], "1,590"]]
+
+
+@pytest.mark.parametrize("tag", ["style", "title", "textarea", "iframe"])
+def test_an_element_that_hides_a_table_is_told(tag: str) -> None:
+    page = training_page(GPT2).replace(b"<body>", f"<body><table><tr><td>1</td></tr></table><{tag}>".encode())
+    with pytest.raises(DocumentDamaged, match="stand in an element that hides them"):
+        read(page)
+
+
+def test_another_header_inside_a_table_is_told() -> None:
+    swapped = [TRAINING[5], *TRAINING[1:5], TRAINING[0], *TRAINING[6:]]
+    swapped[0], swapped[5] = TRAINING[0], TRAINING[5]
+    swapped[1], swapped[5] = TRAINING[5], TRAINING[1]
+    page = training_page(GPT2).replace(b"</table>", (row_html(swapped, "th") + row_html(GPT2)).encode() + b"</table>")
+    reading = read(page)
+    assert grids(reading) == {"bow_training": [GPT2]}
+    assert [reason for _, _, reason in refusals(reading)] == ["duplicate-table"]
