@@ -11,10 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 from pipeline.accepted import MAX_BYTES, MAX_PAGES
-from pipeline.captures import Difference, compare_captures
 from pipeline.catalogue import Document, load_catalogue, orphans
 from pipeline.check import Checked, Source, check
 from pipeline.collector import collector_paused
+from pipeline.compare import Difference, compare_captures
 from pipeline.errors import DocumentDamaged, DocumentError
 from pipeline.normalise import normalise
 from pipeline.read import Reading, read

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.captures import Difference, compare_captures, differences
 from pipeline.catalogue import Document
+from pipeline.compare import Difference, compare_captures, differences
 from pipeline.errors import CatalogueError
 from pipeline.read.html import read_html
 from pipeline.read.page_text import read_page_text
