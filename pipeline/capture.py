@@ -17,7 +17,7 @@ from pipeline.accepted import MAX_BYTES
 from pipeline.catalogue import Document
 from pipeline.errors import DocumentError, FetchError
 from pipeline.fetch import Download, download
-from pipeline.read.html import CHARSET
+from pipeline.read.html import declared_charset
 from pipeline.read.text import decode
 
 SUFFIXES = {
@@ -93,8 +93,7 @@ def _declared(content_type: str, data: bytes) -> str | None:
     """The encoding that the server names, or else the page itself."""
     if served := CONTENT_TYPE_CHARSET.search(content_type):
         return served[1]
-    written = CHARSET.search(data[:4096])
-    return written[1].decode("ascii") if written else None
+    return declared_charset(data)
 
 
 def _keep(document: Document, got: Download, draft: Path, media_type: str) -> Capture:

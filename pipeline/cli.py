@@ -15,7 +15,7 @@ from pipeline.errors import IpuResultsError
 
 if TYPE_CHECKING:
     from pipeline.catalogue import Document
-    from pipeline.ingest import Limits, Summary
+    from pipeline.ingest import Summary
 
 MEGABYTE = 1_000_000
 MAX_MEGABYTES = 1_000_000
@@ -125,18 +125,13 @@ def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int
       ipu-results ingest --raw raw --warehouse warehouse
     """
     from pipeline.ingest import Limits
+    from pipeline.ingest import ingest as run
 
     with _spinner() as progress:
-        summary = _ingest(raw, warehouse, Limits(max_bytes, max_pages, wait), progress)
+        summary = run(raw, warehouse, Limits(max_bytes, max_pages, wait), progress)
     click.echo(_summary_table(summary))
     click.echo(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
     _tell(summary.findings, strict)
-
-
-def _ingest(raw: Path, warehouse: Path, limits: Limits, progress: Callable[[str, str], None]) -> Summary:
-    from pipeline.ingest import ingest as run
-
-    return run(raw, warehouse, limits, progress)
 
 
 def _summary_table(summary: Summary) -> str:
@@ -194,6 +189,7 @@ def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int,
     """
     from pipeline.capture import fetchable
     from pipeline.catalogue import load_catalogue
+    from pipeline.ingest import Limits, capture_findings
 
     documents = load_catalogue(raw)
     options = {"max_bytes": max_bytes, "timeout": timeout, "retries": retries}
@@ -201,7 +197,7 @@ def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int,
     if unknown := [name for name in document_id if name not in known]:
         raise click.BadParameter(f"no document {unknown[0]!r} to fetch; there are: {', '.join(known)}")
     failed = [name for name in document_id or known if not _fetch_one(known[name], documents, options)]
-    _tell(_capture_findings(raw), strict)
+    _tell(capture_findings(raw, Limits(max_bytes)), strict)
     if failed:
         raise click.exceptions.Exit(1)
 
@@ -227,12 +223,6 @@ def _fetch_one(document: Document, documents: Sequence[Document], options: dict[
 
 def _progress_line(name: str, done: int, total: int | None) -> str:
     return f"{name} {done:,} of {total:,} bytes" if total else f"{name} {done:,} bytes"
-
-
-def _capture_findings(raw: Path) -> list[str]:
-    from pipeline.ingest import capture_findings
-
-    return capture_findings(raw)
 
 
 @main.command()

@@ -153,9 +153,9 @@ def _summary(sources: Sequence[Source], checked: Checked, seconds: dict[str, flo
     return Summary(rows)
 
 
-def capture_findings(raw: Path) -> list[str]:
+def capture_findings(raw: Path, limits: Limits = Limits()) -> list[str]:
     """Where the captures in `raw` differ from their transcriptions, a line each."""
-    documents, words, limits = load_catalogue(raw), vocabulary(), Limits()
+    documents, words = load_catalogue(raw), vocabulary()
     captures = [document for document in documents if document.transcription_of is not None]
     wanted = {document.transcription_of for document in captures}
     readings = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Annotated, Any
 
@@ -78,7 +78,6 @@ def _field(column: Column) -> Any:
         le=column.high,
         isin=list(column.choices) if column.choices else None,
         str_matches=rf"(?:{column.pattern})\Z" if column.pattern else None,
-        unique=False,
         description=column.description,
     )
 
@@ -134,20 +133,12 @@ def _described(column: Column) -> str:
 
 def dictionary_rows(table: Table) -> list[dict[str, str | None]]:
     """The table's lines in `columns`, the first one for the table itself."""
-    head = {
-        "table_name": table.name,
-        "column_name": "",
-        "type": "table",
-        "unit": None,
-        "description": table.description,
-    }
-    return [head] + [
-        {
-            "table_name": table.name,
-            "column_name": column.name,
-            "type": SQL[column.kind],
-            "unit": column.unit,
-            "description": column.description,
-        }
-        for column in table.columns
-    ]
+    return described_rows(table.name, "table", table.description, table.columns)
+
+
+def described_rows(name: str, kind: str, description: str, columns: Iterable[Column]) -> list[dict[str, str | None]]:
+    """Lines in `columns` of a table or view: one for itself, one for each of its columns."""
+    told: list[tuple[str, str, str | None, str]] = [("", kind, None, description)]
+    told += [(column.name, SQL[column.kind], column.unit, column.description) for column in columns]
+    keys = ("table_name", "column_name", "type", "unit", "description")
+    return [dict(zip(keys, (name, *line), strict=True)) for line in told]

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from schema.columns import Column, integer
-from schema.generate import SQL, quoted
+from schema.generate import described_rows, quoted
 from schema.tables import TABLES
 
 ERRORS = integer("errors", "Error flags on the result.")
@@ -91,14 +91,7 @@ VIEWS: tuple[View, ...] = (
 
 def view_rows(view: View) -> list[dict[str, str | None]]:
     """The view's lines in `columns`, the first one for the view itself."""
-    rows: list[dict[str, str | None]] = [
-        {"table_name": view.name, "column_name": "", "type": "view", "unit": None, "description": view.description}
-    ]
-    for column in view.described:
-        kind = SQL[column.kind]
-        told = {"column_name": column.name, "type": kind, "unit": column.unit, "description": column.description}
-        rows.append({"table_name": view.name, **told})
-    return rows
+    return described_rows(view.name, "view", view.description, view.described)
 
 
 def sql_view(view: View) -> list[str]:

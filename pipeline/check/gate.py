@@ -11,6 +11,7 @@ from pandera.errors import SchemaErrors
 
 from pipeline.errors import GateError
 from schema import Table, arrow_schema, frame_dtypes, pandera_model
+from schema.generate import ARROW, FRAME
 
 REASONS = {
     "not_nullable": "missing-{}",
@@ -20,7 +21,7 @@ REASONS = {
     "isin": "{}-not-a-choice",
     "str_matches": "{}-malformed",
 }
-NULLABLE_TYPES = {pa.string(): pd.StringDtype("pyarrow", na_value=float("nan")), pa.int64(): pd.Int64Dtype()}
+PANDAS = {ARROW[kind]: FRAME[kind] for kind in ARROW if kind != "double"}
 
 
 class Failure(NamedTuple):
@@ -45,7 +46,7 @@ def frame_of_tuples(table: Table, rows: Sequence[tuple[Any, ...]]) -> pd.DataFra
 def _frame(table: Table, columns: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
     arrays = [_array(table, field, columns[field.name]) for field in arrow_schema(table)]
     names = list(table.names)
-    return pa.Table.from_arrays(arrays, names=names).to_pandas(types_mapper=_pandas_type)
+    return pa.Table.from_arrays(arrays, names=names).to_pandas(types_mapper=PANDAS.get)
 
 
 def _array(table: Table, field: pa.Field, values: Iterable[Any]) -> pa.Array:
@@ -58,12 +59,6 @@ def _array(table: Table, field: pa.Field, values: Iterable[Any]) -> pa.Array:
     if inferred.type != field.type and not widened:
         raise GateError(f"{table.name}.{field.name} holds a value of type {inferred.type}, not {field.type}")
     return inferred.cast(field.type)
-
-
-def _pandas_type(kind: pa.DataType) -> Any:
-    if kind == pa.float64():
-        return None
-    return NULLABLE_TYPES.get(kind, pd.BooleanDtype() if kind == pa.bool_() else pd.ArrowDtype(kind))
 
 
 def failures(table: Table, frame: pd.DataFrame) -> list[Failure]:

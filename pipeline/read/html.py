@@ -49,8 +49,8 @@ def read_html(data: bytes, layouts: Sequence[Layout]) -> Reading:
     Spans are expanded, footnote marks lifted off. Raises DocumentDamaged for an empty, binary or truncated page and
     DocumentUnrecognised where no table has a header that resembles a layout.
     """
-    text = decode(data, _charset(data))
-    _assert_complete(text)
+    text = decode(data, declared_charset(data))
+    opened = _opened_tables(text)
     if not TABLE_TAG.search(text):
         raise DocumentUnrecognised("holds no table")
     with warnings.catch_warnings(action="ignore"):  # of XHTML that is read as HTML
@@ -58,7 +58,9 @@ def read_html(data: bytes, layouts: Sequence[Layout]) -> Reading:
     assembler = Assembler(layouts)
     try:
         tables = _tables(soup)
-        _assert_all_seen(text, len(tables))
+        if len(tables) < opened:  # an element left open, such as a style or a text area, swallows what follows
+            hidden = opened - len(tables)
+            raise DocumentDamaged(f"has {opened} tables, and {hidden} stand in an element that hides them")
         for number, rows in enumerate(tables, start=1):
             assembler.add(f"table {number}", (("", row) for row in _expand(rows)))
     finally:
@@ -68,28 +70,28 @@ def read_html(data: bytes, layouts: Sequence[Layout]) -> Reading:
     return assembler.reading()
 
 
-def _charset(data: bytes) -> str | None:
+def declared_charset(data: bytes) -> str | None:
+    """The encoding that a page names in its first bytes."""
     found = CHARSET.search(data[:4096])
     return found.group(1).decode("ascii") if found else None
 
 
-def _assert_complete(text: str) -> None:
-    """A page cut off in the middle lacks the end of the page or of a table; unclosed rows and cells are ordinary."""
+def _opened_tables(text: str) -> int:
+    """How many tables the page opens. Raises DocumentDamaged for a page cut off in the middle.
+
+    Such a page lacks its own end or that of a table; unclosed rows and cells are ordinary.
+    """
+    opened = 0
     depth = dict.fromkeys(("html", "table"), 0)
     ended = False
     for found in PAGE_TAG.finditer(COMMENT.sub("", text)):
         closing, name = bool(found[1]), found[2].lower()
         depth[name] += -1 if closing else 1
         ended |= closing and name == "html"
+        opened += not closing and name == "table"
     if depth["html"] > 0 or (depth["table"] > 0 and not ended):
         raise DocumentDamaged("has no end: truncated", place="end of page")
-
-
-def _assert_all_seen(text: str, seen: int) -> None:
-    """An element that is not closed, such as a style or a text area, swallows the tables behind it."""
-    opened = len(TABLE_TAG.findall(COMMENT.sub("", text)))
-    if seen < opened:
-        raise DocumentDamaged(f"has {opened} tables, and {opened - seen} stand in an element that hides them")
+    return opened
 
 
 def _tables(soup: BeautifulSoup) -> list[list[SourceRow]]:
@@ -110,7 +112,7 @@ def _tables(soup: BeautifulSoup) -> list[list[SourceRow]]:
             rows.append(SourceRow(node, _enclosing(node, SECTIONS)))
             continue
         owner = _enclosing(node, ("tr", "table"))
-        if not rows or rows[-1].owner is not owner:
+        if not rows or rows[-1].owner is not owner:  # cells outside of any row
             rows.append(SourceRow(owner, owner))
         rows[-1].cells.append(node)
     return list(tables.values())
