@@ -20,6 +20,8 @@ IpuResultsError
       The warehouse is absent, busy, a mix of two builds, or could not be written.
   FetchError
       A document could not be downloaded.
+  WorkerLost
+      A process that read logs was killed; nothing was written.
   QueryError
       The SQL is wrong, or tries to write.
 """
@@ -68,6 +70,10 @@ class WarehouseError(IpuResultsError):
 
 
 class FetchError(IpuResultsError):
+    pass
+
+
+class WorkerLost(IpuResultsError):
     pass
 
 

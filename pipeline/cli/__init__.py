@@ -1,0 +1,25 @@
+"""The command line. Nothing imports it; each command imports what it needs when it is called."""
+
+from __future__ import annotations
+
+import click
+
+from pipeline.cli.common import Group
+from pipeline.cli.mlperf import mlperf
+from pipeline.cli.warehouse import extract, fetch, ingest, query
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="ipu-results", prog_name="ipu-results")
+def main() -> None:
+    """The open, verified record of Graphcore IPU performance.
+
+    \b
+    Start with:
+      ipu-results ingest
+      ipu-results query "SELECT model, platform, throughput FROM inference LIMIT 5"
+    """
+
+
+for command in (ingest, fetch, extract, query, mlperf):
+    main.add_command(command)

@@ -1,0 +1,71 @@
+"""The command that scores official MLPerf Training results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pipeline.cli.common import Command, bar, tell
+
+
+def _round(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    from pipeline.mlperf.layout import round_of
+
+    told = round_of(value) if value else None
+    if value and told is None:
+        raise click.BadParameter(f"{value!r} is no round such as 2.0", param=param)
+    return told
+
+
+@click.command(cls=Command)
+@click.argument("path")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(("table", "csv", "json", "parquet")),
+    default="table",
+    show_default=True,
+    help="Parquet needs --out.",
+)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout.")
+@click.option("--runs", is_flag=True, help="One record per log file, with its sha256, instead of one per entry.")
+@click.option("--round", "round_", callback=_round, help="Round of a checkout whose folder names none, such as 2.0.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes that read logs.  [default: one per core]")
+@click.option("--strict", is_flag=True, help="Exit 1 when there is any finding.")
+def mlperf(
+    path: str,
+    output: str,
+    out: Path | None,
+    runs: bool,
+    round_: str | None,
+    workers: int | None,
+    strict: bool,
+) -> None:
+    """Score every entry of the official MLPerf Training results under PATH, by the official rule.
+
+    PATH is a checkout of one round (v0.7 to v5.1), or a folder of several. It is never written to. Logs that do not
+    count, missing logs and files that cannot be read are named on stderr and leave exit status 0.
+
+    \b
+    Example:
+      ipu-results mlperf training_results_v2.0
+      ipu-results mlperf training_results_v2.0 --format csv --out scores.csv
+    """
+    from pipeline.mlperf.output import as_bytes, write_whole
+    from pipeline.mlperf.records import entry_record, run_records
+    from pipeline.mlperf.scoring import default_workers, in_processes, score_tree
+    from pipeline.mlperf.tree import LocalTree
+
+    if output == "parquet" and out is None:
+        raise click.UsageError("--format parquet needs --out FILE")
+    with bar("entries") as progress:
+        reader = in_processes(workers or default_workers())
+        found = score_tree(LocalTree(path), reader, digests=runs, round_=round_, progress=progress)
+    records = [record for one in found.entries for record in (run_records(one) if runs else [entry_record(one)])]
+    data = as_bytes(output, records)
+    if out is None:
+        click.echo(data, nl=False)
+    else:
+        write_whole(out, data)
+    tell([str(finding) for finding in found.findings], strict, most=None)

@@ -1,0 +1,161 @@
+"""A results checkout in a local folder: only what the layout names is listed, links out of it are not followed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import Protocol
+
+from pipeline.errors import DocumentTooLarge, DocumentUnrecognised
+from pipeline.mlperf.layout import Finding
+from pipeline.mlperf.lines import CHUNK
+
+MAX_SMALL = 1_000_000
+PARTS = ("results", "systems")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Paths relative to the root, folders with a slash at the end, and what was not followed."""
+
+    paths: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+class Tree(Protocol):
+    """Where a checkout lies. It can be sent to another process, which reads the same files."""
+
+    @property
+    def name(self) -> str: ...
+
+    def listing(self) -> Listing: ...
+
+    def chunks(self, path: str) -> Iterator[bytes]:
+        """The bytes of a file. Raises OSError."""
+        ...
+
+
+def small_file(tree: Tree, path: str) -> bytes | None:
+    """The bytes of a file, None where there is none. Raises OSError, DocumentTooLarge."""
+    data = b""
+    try:
+        with closing(tree.chunks(path)) as chunks:  # type: ignore[type-var]
+            for chunk in chunks:
+                data += chunk
+                if len(data) > MAX_SMALL:
+                    raise DocumentTooLarge(f"is larger than {MAX_SMALL:,} bytes")
+    except FileNotFoundError:
+        return None
+    return data
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTree:
+    root: str
+
+    @property
+    def name(self) -> str:
+        return Path(self.root).resolve().name
+
+    def listing(self) -> Listing:
+        """Raises DocumentUnrecognised for what is no folder, or is the folder of one submitter."""
+        if not os.path.isdir(self.root):
+            raise DocumentUnrecognised("is no folder", document=self.root)
+        walk = _Walk(self.root)
+        top = walk.folders("")
+        if {"results", "systems"} <= set(top):
+            raise DocumentUnrecognised("is the folder of one submitter; give the one above it", document=self.root)
+        for name in top:
+            if not walk.submitter(name):
+                for inner in walk.folders(name):
+                    walk.submitter(f"{name}/{inner}")
+        return Listing(tuple(walk.paths), tuple(walk.findings))
+
+    def chunks(self, path: str) -> Iterator[bytes]:
+        with closing(_open(self.root, path)) as file:
+            while chunk := file.read(CHUNK):
+                yield chunk
+
+
+def _open(root: str, path: str) -> FileIO:
+    full = os.path.join(root, path)
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(full, flags)
+    except OSError as error:
+        if error.errno != errno.ELOOP or not _is_within(root, full):
+            raise
+        descriptor = os.open(os.path.realpath(full), flags)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is no regular file", path)
+    return FileIO(descriptor)
+
+
+def _is_within(root: str, full: str) -> bool:
+    inner, outer = os.path.realpath(full), os.path.realpath(root)
+    return os.path.commonpath([inner, outer]) == outer
+
+
+class _Walk:
+    """Goes as deep as the layout says and no deeper."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.paths: list[str] = []
+        self.findings: list[Finding] = []
+
+    def submitter(self, path: str) -> bool:
+        """List one submitter's results and systems; False where the folder is none."""
+        inner = self.folders(path)
+        if not set(PARTS) & set(inner):
+            return False
+        if "results" in inner:
+            self._results(f"{path}/results")
+        if "systems" in inner:
+            self.paths.append(f"{path}/systems/")
+            self.paths += [f"{path}/systems/{name}" for name in self._names(f"{path}/systems", False, ".json")]
+        return True
+
+    def _results(self, path: str) -> None:
+        self.paths.append(f"{path}/")
+        for system in self.folders(path):
+            self.paths.append(f"{path}/{system}/")
+            for folder in self.folders(f"{path}/{system}"):
+                inner = f"{path}/{system}/{folder}"
+                self.paths.append(f"{inner}/")
+                self.paths += [f"{inner}/{name}" for name in self._names(inner, False, ".txt")]
+
+    def folders(self, path: str) -> list[str]:
+        return self._names(path, True)
+
+    def _names(self, path: str, folders: bool, suffix: str = "") -> list[str]:
+        names = []
+        try:
+            with os.scandir(os.path.join(self.root, path)) as entries:
+                for entry in entries:
+                    if entry.name.endswith(suffix) and self._is_wanted(entry, path, folders):
+                        names.append(entry.name)
+        except OSError as error:
+            self.findings.append(Finding(path or ".", f"cannot be listed: {error.strerror}"))
+        return sorted(names)
+
+    def _is_wanted(self, entry: os.DirEntry[str], path: str, folders: bool) -> bool:
+        told = f"{path}/{entry.name}" if path else entry.name
+        if entry.is_symlink() and not _is_within(self.root, entry.path):
+            if entry.is_dir() == folders:
+                self.findings.append(Finding(told, "is a link out of the tree: not followed"))
+            return False
+        if folders:
+            return entry.is_dir()
+        if entry.is_dir():
+            return False
+        if not entry.is_file():
+            self.findings.append(Finding(told, "is no regular file: not read"))
+        return entry.is_file()
