@@ -38,6 +38,8 @@ class Vocabulary:
     units: Mapping[str, Mapping[str, Unit]]
     metrics: Mapping[str, Mapping[str, str]]
     facts: Mapping[str, Mapping[str, str]]
+    chips: Mapping[str, str]
+    benchmarks: Mapping[str, str]
     framework_by_path: Mapping[str, str]
     tasks: Mapping[str, str]
 
@@ -67,7 +69,7 @@ def vocabulary() -> Vocabulary:
     platforms, units = _load("platforms"), _load("units")
     frameworks, precisions, layouts = _load("frameworks"), _load("precisions"), _load("layouts")
     return Vocabulary(
-        layouts=tuple(Layout(**{**entry, "fields": tuple(entry["fields"].items())}) for entry in layouts["layout"]),
+        layouts=tuple(_layout(entry) for entry in layouts["layout"]),
         platforms=_by_name(
             "platform", [{**_chip_facts(platforms["chips"], entry), **entry} for entry in platforms["platform"]]
         ),
@@ -84,9 +86,21 @@ def vocabulary() -> Vocabulary:
         },
         metrics=units["metrics"],
         facts=layouts["facts"],
+        chips={
+            fold_name(name): chip
+            for chip, facts in platforms["chips"].items()
+            for name in [chip, *facts.get("spellings", [])]
+        },
+        benchmarks={name: entry["model"] for name, entry in _load("mlperf")["benchmarks"].items() if "model" in entry},
         framework_by_path=layouts["comparators"]["framework_by_path"],
         tasks=layouts["comparators"]["tasks"],
     )
+
+
+def _layout(entry: Mapping[str, Any]) -> Layout:
+    identity = entry.get("identity")
+    told = {"fields": tuple(entry["fields"].items()), "identity": None if identity is None else tuple(identity)}
+    return Layout(**{**entry, **told})
 
 
 def vocabulary_files() -> list[tuple[str, bytes]]:
@@ -100,7 +114,7 @@ def _load(name: str) -> dict[str, Any]:
 
 
 def _chip_facts(chips: Mapping[str, Mapping[str, Any]], entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    return chips.get(entry["chip"], {})
+    return {name: fact for name, fact in chips.get(entry["chip"], {}).items() if name != "spellings"}
 
 
 def _by_name(key: str, entries: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

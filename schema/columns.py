@@ -60,5 +60,9 @@ def double(name: str, description: str, **rules: object) -> Column:
     return Column(name, "double", description, **{"low": 0, "high": FIGURE_LIMIT, **rules})  # type: ignore[arg-type]
 
 
+def boolean(name: str, description: str, **rules: object) -> Column:
+    return Column(name, "boolean", description, **rules)  # type: ignore[arg-type]
+
+
 def date(name: str, description: str, **rules: object) -> Column:
     return Column(name, "date", description, **rules)  # type: ignore[arg-type]

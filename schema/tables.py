@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schema.columns import Table, date, double, integer, text
+from schema.mlperf import MLPERF_COMPARABILITY, MLPERF_ENTRIES, MLPERF_IDS, MLPERF_RUNS
 from schema.results import RESULTS
 
 DOCUMENTS = Table(
@@ -18,9 +19,10 @@ DOCUMENTS = Table(
         date("published_on", "Day of publication; null where only a vaguer date is known."),
         text(
             "kind",
-            "What the file in raw/ is: our transcription of its facts, a capture of the document itself, or a pointer.",
+            "What the file in raw/ is: our transcription of its facts, figures that we derived from it or curated, a "
+            "capture of the document itself, or a pointer.",
             required=True,
-            choices=("transcription", "capture", "pointer"),
+            choices=("transcription", "derived", "curated", "capture", "pointer"),
         ),
         text("sha256", "Digest of the file in raw/.", required=True, pattern=r"[0-9a-f]{64}"),
         text("licence", "Licence of the source, as far as it is known.", required=True),
@@ -63,7 +65,11 @@ SOURCE_ROWS = Table(
         integer("row_number", "Position within the table as printed, from 1.", required=True, low=1),
         text("locator", "Where in the document.", required=True),
         text("status", "What became of it.", required=True, choices=("accepted", "quarantined", "duplicate")),
-        text("result_id", "The result that cites it, or that it repeats.", references="results.result_id"),
+        text(
+            "result_id",
+            "The result that cites it, or that it repeats; null for rows that are published in a table of their own.",
+            references="results.result_id",
+        ),
     ),
     key=("document_id", "table_name", "row_number"),
 )
@@ -178,6 +184,10 @@ TABLES: tuple[Table, ...] = (
     PLATFORMS,
     MODELS,
     RESULTS,
+    MLPERF_ENTRIES,
+    MLPERF_RUNS,
+    MLPERF_IDS,
+    MLPERF_COMPARABILITY,
     CELLS,
     SOURCE_ROWS,
     QUARANTINE,

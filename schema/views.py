@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from schema.columns import Column, integer
+from schema.columns import Column, double, integer
 from schema.generate import described_rows, quoted
 from schema.tables import TABLES
 
@@ -73,6 +73,29 @@ VIEWS: tuple[View, ...] = (
             "results",
             "result_id publisher task model variant dataset platform chip_count sdk_version framework precision "
             "compute_precision batch_size throughput item latency_ms time_to_train_s document_id published_on",
+        ),
+    ),
+    View(
+        "mlperf_comparable",
+        "Scored MLPerf Training entries, official ones alone. Minutes may be compared only between rows that share "
+        "benchmark, comparable_rounds and division; availability and accelerators are shown because they differ.",
+        (
+            *_of("mlperf_entries", "benchmark comparable_rounds division availability round submitter system"),
+            *_of("mlperf_entries", "accelerator accelerators framework minutes scaling_factor run_minutes_min"),
+            *_of("mlperf_entries", "run_minutes_max run_minutes_cv n_runs n_success global_batch_size"),
+            *_of("mlperf_entries", "epochs_to_converge samples_to_converge mlperf_id mlperf_id_confidence path"),
+            "mlperf_entries.attribution",
+        ),
+    ),
+    View(
+        "mlperf_per_chip",
+        "The same entries with the accelerator minutes that each took: minutes times accelerators, a derived figure "
+        "that is no MLPerf metric and that larger systems do worse on because no work scales freely.",
+        (
+            *_of("mlperf_entries", "benchmark comparable_rounds division availability round submitter system"),
+            *_of("mlperf_entries", "accelerator accelerators framework minutes"),
+            double("accelerator_minutes", "Minutes times accelerators.", unit="min"),
+            *_of("mlperf_entries", "mlperf_id mlperf_id_confidence path attribution"),
         ),
     ),
     View(

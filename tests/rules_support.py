@@ -170,8 +170,9 @@ def dataset(
     *,
     results: pd.DataFrame | None = None,
     identities: Sequence[Identity] | None = None,
+    official: Sequence[dict[str, Any]] = (),
 ) -> Dataset:
-    """The dataset of these rows; `results` are further rows that have no cells."""
+    """The dataset of these rows; `results` are further rows that have no cells, `official` the MLPerf entries."""
     table = frame("results", map(result_of, printed))
     return Dataset(
         results=table if results is None else pd.concat([table, results], ignore_index=True),
@@ -181,6 +182,7 @@ def dataset(
             [dict(zip(("platform", "family", "chip", "chip_count"), machine, strict=True)) for machine in MACHINES],
         ),
         models=frame("models", []),
+        official=frame("mlperf_entries", official),
         sections=SECTIONS,
         printed_tables=PRINTED_TABLES,
         identities=load_identities() if identities is None else identities,

@@ -19,6 +19,7 @@ from pipeline.check.conservation import (
     assert_promised,
 )
 from pipeline.check.gate import assert_refused, failures, frame_of, frame_of_tuples
+from pipeline.check.official import join_ids, official_frames
 from pipeline.check.rules import Dataset, find_flags, load_identities
 from pipeline.errors import GateError
 from pipeline.normalise import Normalised, Rejected, Result
@@ -61,10 +62,13 @@ def check(
     assert_refused(table("results"), GOOD, CHANGES)
     for source in sources:
         assert_promised(source.document.document_id, source.document.tables, source.reading)
+    normalised = [source.normalised for source in sources]
+    join_ids(normalised)
     results = _gated_results(sources)
     frames = {
         "documents": frame_of(table("documents"), [document.record() for document in documents]),
         "results": results,
+        **official_frames(normalised),
         **_source_frames(sources),
         **_vocabulary_frames(results, vocabulary),
         "capture_differences": frame_of(table("capture_differences"), differences),
@@ -128,6 +132,8 @@ def _fates(normalised: Normalised) -> Iterable[tuple[tuple[str, int, str], tuple
     for result in normalised.results:
         yield from ((place, ("accepted", result.result_id)) for place in result.accepted)
         yield from ((place, ("duplicate", result.result_id)) for place in result.repeated)
+    if not normalised.results:
+        yield from (((row.table, row.row_number, row.locator), ("accepted", None)) for row in normalised.carried)
     for rejected in normalised.rejected:
         yield (rejected.table_name, rejected.row_number, rejected.locator), ("quarantined", None)
 
@@ -142,6 +148,7 @@ def _tally(source: Source) -> Tally:
     fates = [((table_name, number), fate) for (table_name, number, _), (fate, _) in _fates(source.normalised)]
     tally = assert_conserved(document_id, source.reading, fates)
     out: list[SourceKey] = [key for key, fate in fates if fate != "accepted"]
+    out += [(row.table, row.row_number) for row in source.normalised.carried if not source.normalised.results]
     facts = {fact.locator for fact in source.reading.facts}
     cited = sum(cell.locator not in facts for result in source.normalised.results for cell in result.cells)
     assert_cells_kept(document_id, source.reading, cited, out)
@@ -183,6 +190,7 @@ def _dataset(frames: Mapping[str, pd.DataFrame], sources: Sequence[Source], voca
         cells=frames["cells"],
         platforms=frames["platforms"],
         models=frames["models"],
+        official=frames["mlperf_entries"],
         sections=sections,
         printed_tables=printed,
         identities=load_identities(),

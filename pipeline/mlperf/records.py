@@ -54,6 +54,9 @@ def entry_record(one: Scored) -> Record:
         "global_batch_size": one.global_batch_size,
         "epochs_to_converge": one.epochs_to_converge,
         "samples_to_converge": one.samples_to_converge,
+        "system_path": f"{entry.submitter}/systems/{entry.system}.json",
+        "system_sha256": system.sha256,
+        "scaling_sha256": one.scaling_sha256,
         "attribution": attribution(one),
     }
 

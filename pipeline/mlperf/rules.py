@@ -30,7 +30,7 @@ class Benchmark:
     """
 
     name: str
-    model: str
+    model: str | None = None
     runs: int | None = None
     drop: int = DROP
     epochs_are_samples: bool = False
@@ -60,7 +60,7 @@ class Rules:
 
     def benchmark(self, name: str) -> Benchmark:
         """The benchmark of a folder; one without entry is scored by the common rule."""
-        return self.benchmarks.get(name.lower()) or Benchmark(name, name)
+        return self.benchmarks.get(name.lower()) or Benchmark(name)
 
     def knows(self, name: str) -> bool:
         return name.lower() in self.benchmarks

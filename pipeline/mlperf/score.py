@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from pipeline.mlperf.rules import Benchmark, Rules
 from pipeline.mlperf.systems import System
 
 SUCCESS = "success"
+MAX_FACTOR = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Scored:
     system: System
     runs: tuple[Run, ...]
     scaling_factor: float | None
+    scaling_sha256: str | None
     minutes: float | None
     reason: str | None
     run_minutes_min: float | None
@@ -74,11 +76,12 @@ def score(entry: Entry, read: Iterable[Run], system: System, scaling: bytes | No
         system=system,
         runs=runs,
         scaling_factor=factor,
+        scaling_sha256=None if scaling is None else hashlib.sha256(scaling).hexdigest(),
         minutes=None if mean is None or factor is None else mean * factor,
         reason=_no_score(runs, missing, mean, factor, benchmark),
         run_minutes_min=min(minutes, default=None),
         run_minutes_max=max(minutes, default=None),
-        run_minutes_cv=stdev(minutes) / fmean(minutes) if len(minutes) > 1 else None,
+        run_minutes_cv=_variation(minutes),
         global_batch_size=sizes.pop() if len(sizes) == 1 else None,
         epochs_to_converge=_over_runs([run.epochs for run in counted], missing, benchmark.drop),
         samples_to_converge=_over_runs([run.samples for run in counted], missing, benchmark.drop),
@@ -97,6 +100,11 @@ def olympic_mean(values: Sequence[float], missing: int, drop: int) -> float | No
     return sum(kept) / len(kept) if kept else None
 
 
+def _variation(values: Sequence[float]) -> float | None:
+    """Standard deviation over mean."""
+    return stdev(values) / fmean(values) if len(values) > 1 and fmean(values) else None
+
+
 def scaling_factor(data: bytes | None) -> tuple[float | None, str | None]:
     """The factor of a `scaling.json`, 1 where there is none, None and a finding where it cannot be read."""
     if data is None:
@@ -105,7 +113,7 @@ def scaling_factor(data: bytes | None) -> tuple[float | None, str | None]:
         factor = json.loads(data)["scaling_factor"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None, "holds no scaling_factor: the entry has no score"
-    if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not 0 < factor < math.inf:
+    if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not 0 < factor < MAX_FACTOR:
         return None, f"scaling_factor is no factor: {factor!r}: the entry has no score"
     return float(factor), None
 
@@ -151,8 +159,10 @@ def _reached(evaluations: Sequence[Evaluation], benchmark: Benchmark) -> Evaluat
     """The last evaluation; of a benchmark with bounds, the first at which every metric is within its own."""
     if not benchmark.converged:
         return evaluations[-1] if evaluations else None
-    within = Counter(one.count for one in evaluations if _is_within(one, benchmark))
-    passed = [count for count, metrics in within.items() if metrics >= len(benchmark.converged)]
+    within = Counter(
+        count for count, _ in {(one.count, one.metric) for one in evaluations if _is_within(one, benchmark)}
+    )
+    passed = [count for count, metrics in within.items() if metrics == len(benchmark.converged)]
     return next((one for one in evaluations if passed and one.count == min(passed)), None)
 
 

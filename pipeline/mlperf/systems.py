@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.mlperf.rules import Rules
 
-WHOLE = re.compile(r"\s*(\d+)(?:\.0*)?\s*")
+WHOLE = re.compile(r"\s*([0-9]{1,9})(?:\.0*)?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class System:
     accelerators: int | None = None
     nodes: int | None = None
     framework: str | None = None
+    sha256: str | None = None
     findings: tuple[str, ...] = ()
 
 
@@ -32,13 +34,14 @@ def read_system(data: bytes | None, rules: Rules) -> System:
     """What the file says; where it is missing or is no JSON, an unknown system and a finding."""
     if data is None:
         return System(findings=("is missing: the system is unknown",))
+    digest = hashlib.sha256(data).hexdigest()
     try:
         facts = json.loads(_text(data))
     except (ValueError, RecursionError) as error:
-        return System(findings=(f"is not JSON, the system is unknown: {error}",))
+        return System(sha256=digest, findings=(f"is not JSON, the system is unknown: {error}",))
     if not isinstance(facts, dict):
-        return System(findings=("is not a JSON object: the system is unknown",))
-    return _system(facts, rules)
+        return System(sha256=digest, findings=("is not a JSON object: the system is unknown",))
+    return replace(_system(facts, rules), sha256=digest)
 
 
 def _text(data: bytes) -> str:

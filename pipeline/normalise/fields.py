@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from pipeline.normalise.values import (
+    DERIVED_DIGITS,
+    MAX_DIGITS,
     Unreadable,
     duration_s,
     mlperf_round,
@@ -35,12 +37,14 @@ class Converted(NamedTuple):
 class Source(NamedTuple):
     """What the conversion of a cell depends on besides its text.
 
-    `unit` is the one that the header or caption prints; `strict` binds the row to the vocabulary.
+    `unit` is the one that the header or caption prints; `strict` binds the row to the vocabulary; `derived` figures
+    are doubles that we computed.
     """
 
     vocabulary: Vocabulary
     unit: str | None
     strict: bool
+    derived: bool = False
 
 
 Converter = Callable[[str, Source], Converted]
@@ -121,7 +125,7 @@ def _batch(text: str, source: Source) -> Converted:
 
 def _figure(column: str) -> Converter:
     def converter(text: str, source: Source) -> Converted:
-        printed = number(text)
+        printed = number(text, DERIVED_DIGITS if source.derived else MAX_DIGITS)
         unit = source.vocabulary.unit(column, source.unit or "")
         if unit is None:
             said = f"unknown unit {source.unit!r}" if source.unit else "no unit"
@@ -172,6 +176,22 @@ def _date(text: str, _: Source) -> Converted:
         raise Unreadable("unreadable-date", f"{text!r} is not a date") from error
 
 
+def _chip(text: str, source: Source) -> Converted:
+    return Converted((("chip", source.vocabulary.chips.get(fold_name(text), text)),))
+
+
+def _chip_count(text: str, _: Source) -> Converted:
+    """None for a machine without accelerators."""
+    if text == "0":
+        return Converted((), 0.0, "chip", None)
+    count = whole_number(text)
+    return Converted((("chip_count", count),), float(count), "chip", 1.0)
+
+
+def _round(text: str, _: Source) -> Converted:
+    return Converted((("mlperf_round", text),))
+
+
 def _own(_: str, __: Source) -> Converted:
     """A cell that fills no column of `results`."""
     return Converted()
@@ -180,6 +200,14 @@ def _own(_: str, __: Source) -> Converted:
 def _own_number(text: str, _: Source) -> Converted:
     printed: Decimal = number(text)
     return Converted((), float(printed), None, None)
+
+
+def _own_double(text: str, _: Source) -> Converted:
+    """A figure that we computed, in whatever form a double is written."""
+    try:
+        return Converted((), float(text), None, None)
+    except ValueError as error:
+        raise Unreadable("unreadable-figure", f"{text!r} is not a figure") from error
 
 
 CONVERTERS: dict[str, Converter] = {
@@ -209,4 +237,14 @@ CONVERTERS: dict[str, Converter] = {
     "batch_per_chip": _own,
     "images": _own_number,
     "chips": _own_number,
+    "chip": _chip,
+    "chip_count": _chip_count,
+    "mlperf_round": _round,
+    **dict.fromkeys(("n_runs", "n_success", "nodes"), _own_number),
+    **dict.fromkeys(
+        ("scaling_factor", "run_minutes_min", "run_minutes_max", "run_minutes_cv", "epochs_to_converge"), _own_double
+    ),
+    "samples_to_converge": _own_double,
+    **dict.fromkeys(("submitter", "folder", "software", "no_score_reason", "availability", "status"), _own),
+    **dict.fromkeys(("system_path", "system_sha256", "scaling_sha256", "attribution"), _own),
 }

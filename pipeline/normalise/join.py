@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.catalogue import Document
+from pipeline.normalise.carried import CarriedRow
 from pipeline.normalise.facts import Setup
 from pipeline.normalise.partial import FIGURE_FIELDS, Cell, Partial, Rejected
 from pipeline.read.reading import Reading
@@ -33,11 +34,12 @@ class Result:
 
 @dataclass(slots=True)
 class Normalised:
-    """All that one document gives."""
+    """All that one document gives; `carried` rows make a table of their own, beside a result or without one."""
 
     document: Document
     results: list[Result] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
+    carried: list[CarriedRow] = field(default_factory=list)
 
     def extend_with_problems(self, reading: Reading) -> None:
         self.rejected += [

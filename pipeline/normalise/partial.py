@@ -90,7 +90,7 @@ class Converter:
         self.fields = tuple(layout.field_of(header) for header in table.columns)
         known = units or {}
         self.sources = tuple(
-            Source(vocabulary, known.get(name) or printed_unit(table, header), layout.strict)
+            Source(vocabulary, known.get(name) or printed_unit(table, header), layout.strict, layout.derived)
             for name, header in zip(self.fields, table.columns, strict=True)
         )
         known_order = [name for _, name in layout.fields]
@@ -108,6 +108,10 @@ class Converter:
         if isinstance(found, Unreadable):
             raise found
         return found
+
+    def _identifies(self, name: str) -> bool:
+        named = self.layout.identity
+        return name not in FIGURE_FIELDS if named is None else name in named
 
     def row(self, row: Row, constants: Mapping[str, Any]) -> Partial | Rejected:
         """One row's part of a result; `constants` are the values that hold for the whole table."""
@@ -128,7 +132,7 @@ class Converter:
         for column in self.order:  # a cell of its own overrides what another implies, wherever it stands
             values.update(said[column].values)
         identity = tuple(
-            sorted((name, text) for name, text in zip(self.fields, row.cells, strict=True) if name not in FIGURE_FIELDS)
+            sorted((name, text) for name, text in zip(self.fields, row.cells, strict=True) if self._identifies(name))
         )
         result_table = self.layout.result_table or table.name
         joins = self.layout.joins

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from pipeline.catalogue import Document
 from pipeline.normalise.partial import Converter, Partial, Rejected, constants_of
+from pipeline.normalise.values import SDK
 from pipeline.read.layouts import Layout
 from pipeline.read.reading import Reading, Row, Table
-from pipeline.vocabulary import Vocabulary
+from pipeline.vocabulary import Vocabulary, fold_name
 
 Outcome = Partial | Rejected
 
@@ -69,7 +70,27 @@ def _framework(path: str, vocabulary: Vocabulary) -> str | None:
     return next((name for folder, name in vocabulary.framework_by_path.items() if path.startswith(folder)), None)
 
 
+def _official(document: Document, table: Table, layout: Layout, vocabulary: Vocabulary) -> Iterator[Outcome]:
+    """Each row is the score of an official entry; its software line names framework and SDK."""
+    converter = Converter(table, layout, vocabulary, {"time_to_train_s": "min"})
+    column = {layout.field_of(header): i for i, header in enumerate(table.columns)}
+    constants = {**constants_of(document, layout), "origin": "official"}
+    for row in table.rows:
+        folder, software = row.cells[column["folder"]], row.cells[column["software"]]
+        model = vocabulary.benchmarks.get(folder, folder)
+        yield converter.row(row, {**constants, "model": model, **_software(software, vocabulary)})
+
+
+def _software(text: str, vocabulary: Vocabulary) -> dict[str, str | None]:
+    """Framework and SDK of a line such as `PopART Poplar SDK 2.5.1`; a line of several frameworks stays as printed."""
+    words = text.split()
+    known = vocabulary.frameworks.get(fold_name(words[0])) if words and "," not in text else None
+    sdk = SDK.search(text)
+    return {"framework": known or text or None, "sdk_version": sdk.group(1) if sdk else None}
+
+
 SOURCES: dict[str, Callable[[Document, Table, Layout, Vocabulary], Iterator[Outcome]]] = {
     "qwant-paper": _joined_on_batch,
     "comparators": _one_figure_a_line,
+    "mlperf-entries": _official,
 }

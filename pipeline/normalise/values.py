@@ -7,6 +7,7 @@ from decimal import Decimal
 
 NUMBER = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
 MAX_DIGITS = 15
+DERIVED_DIGITS = 17
 DURATION = re.compile(
     r"(?=[0-9])(?:([0-9]{1,9})\s*d)?\s*(?:([0-9]{1,9})\s*h)?\s*(?:([0-9]{1,9})\s*m)?"
     r"\s*(?:([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*s)?"
@@ -27,15 +28,15 @@ class Unreadable(ValueError):
         self.reason = reason
 
 
-def number(text: str) -> Decimal:
+def number(text: str, max_digits: int = MAX_DIGITS) -> Decimal:
     """`'1,260,000'` or `'0.0719'`; misplaced thousands marks, letters and signs are unreadable.
 
     So is a figure of more digits than a double holds exactly.
     """
     if not NUMBER.fullmatch(text):
         raise Unreadable("unreadable-figure", f"{text!r} is not a figure")
-    if sum(character.isdecimal() for character in text) > MAX_DIGITS:
-        raise Unreadable("unreadable-figure", f"{text!r} has more than {MAX_DIGITS} digits")
+    if len(re.sub(r"[.,]", "", text).lstrip("0")) > max_digits:
+        raise Unreadable("unreadable-figure", f"{text!r} has more than {max_digits} digits")
     return Decimal(text.replace(",", ""))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pipeline.accepted import KINDS, MAX_BYTES, MAX_PAGES
+from pipeline.accepted import CARRIED, KINDS, MAX_BYTES, MAX_PAGES
 from pipeline.collector import collector_paused
 from pipeline.errors import DocumentTooLarge, DocumentUnrecognised
 from pipeline.read.csv_table import read_csv
@@ -17,7 +17,7 @@ from pipeline.read.paper_text import read_paper_text
 from pipeline.read.reading import Reading
 from pipeline.read.text import decode
 
-CSV_KINDS = ("page-history", "comparators")
+CSV_KINDS = ("page-history", "comparators", "mlperf-entries", *CARRIED)
 SIGNS = {b"%PDF-": ("qwant-paper",), MARK: ("mlperf-log",)}
 SIGN_WITHIN = 100_000
 HTML = re.compile(rb"<(?:!doctype\s+html|html|table|body)\b", re.I)

@@ -16,7 +16,8 @@ class Layout:
 
     `platforms` is a pattern of the machines that the table lists; it tells two tables with one header apart.
     `strict` binds its rows to the vocabulary. `result_table` is the table name of its results, where several
-    printed tables make one result; `joins` where several rows of one configuration do.
+    printed tables make one result; `joins` where several rows of one configuration do. `derived` says that we computed
+    its figures; `identity` names the fields that tell its rows apart, all but figures where it is None.
     """
 
     reader: str
@@ -28,6 +29,8 @@ class Layout:
     strict: bool = False
     result_table: str | None = None
     joins: bool = False
+    derived: bool = False
+    identity: tuple[str, ...] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

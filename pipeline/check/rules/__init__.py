@@ -1,6 +1,6 @@
 """The quality rules: each a pure function from a dataset to its flags. A rule reports and changes no figure.
 
-R12, R13 and R15 compare with other sources and stand elsewhere.
+R13 and R15 compare with other sources and stand elsewhere.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pipeline.check.rules.findings import FLAGS, no_findings
 from pipeline.check.rules.generations import r06, r07
 from pipeline.check.rules.identity import r10, r16, r20
 from pipeline.check.rules.little import r01, r04
+from pipeline.check.rules.official import r12
 from pipeline.check.rules.printing import r09, r14, r19
 from pipeline.check.rules.scaling import r08
 from pipeline.check.rules.surroundings import r11, r17, r18
@@ -42,6 +43,7 @@ RULES: tuple[Rule, ...] = (
     Rule("R09", "blank-cell", r09),
     Rule("R10", "unit-not-the-column's", r10),
     Rule("R11", "row-contradicts-its-section", r11),
+    Rule("R12", "official-record", r12),
     Rule("R14", "repeated-figure", r14),
     Rule("R16", "name-variants", r16),
     Rule("R17", "older-SDK", r17),

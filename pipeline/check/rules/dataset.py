@@ -63,13 +63,14 @@ class Dataset:
     """The tables of one build, in the dtypes of `schema.frame_dtypes`, and what is known of the printed tables.
 
     `sections` tells which platform the text around a table speaks of; `printed_tables` are those whose printed
-    header promises cells. Both name a table as (document_id, table_name).
+    header promises cells. Both name a table as (document_id, table_name). `official` is `mlperf_entries`.
     """
 
     results: pd.DataFrame
     cells: pd.DataFrame
     platforms: pd.DataFrame
     models: pd.DataFrame
+    official: pd.DataFrame
     sections: Mapping[tuple[str, str], str]
     printed_tables: frozenset[tuple[str, str]]
     identities: Sequence[Identity]
