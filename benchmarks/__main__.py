@@ -11,10 +11,10 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks.environment import environment
-from benchmarks.options import QUICK_ROWS, ROWS, Options
+from benchmarks.options import QUICK_ROWS, ROWS, Options, Skipped
 from benchmarks.report import Report, as_markdown, as_text
 
-NAMES = ("ingest", "extract", "stages", "query")
+NAMES = ("ingest", "extract", "stages", "query", "mlperf")
 MIN_ROWS = 10_000
 
 
@@ -25,7 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"no benchmark {unknown[0]!r}; there are: {', '.join(NAMES)}")
     if asked.rows is not None and asked.rows < MIN_ROWS:
         parser.error(f"--rows must be at least {MIN_ROWS:,}")
-    options = Options(asked.quick, asked.rows or (QUICK_ROWS if asked.quick else ROWS))
+    for path in (asked.mlperf, asked.official):
+        if path is not None and not path.exists():
+            parser.error(f"{path} is not there")
+    rows = asked.rows or (QUICK_ROWS if asked.quick else ROWS)
+    options = Options(asked.quick, rows, asked.mlperf, asked.official)
     show = as_markdown if asked.format == "markdown" else as_text
     told = environment()
     print(", ".join(f"{name} {value}" for name, value in told.items()), flush=True)
@@ -37,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.out:
         found = {"environment": told, "quick": options.quick, "benchmarks": [report.as_json() for report in reports]}
         asked.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return 0
+    return 1 if all(report.skipped for report in reports) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -45,6 +49,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("name", nargs="*", help=f"which: {', '.join(NAMES)}; all by default")
     parser.add_argument("--quick", action="store_true", help="small sizes: shows that it runs, not how fast")
     parser.add_argument("--rows", type=int, help=f"rows of the queried table, {ROWS:,} by default")
+    parser.add_argument("--mlperf", type=Path, metavar="PATH", help="archive or checkout of an MLPerf Training round")
+    parser.add_argument("--official", type=Path, metavar="PYTHON", help="an interpreter that has mlperf-logging")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the figures as JSON, too")
     parser.add_argument("--format", choices=("text", "markdown"), default="text")
     return parser
@@ -52,7 +58,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _measured(name: str, options: Options) -> Report:
     start = time.perf_counter()
-    report: Report = import_module(f"benchmarks.{name}").run(options)
+    try:
+        report: Report = import_module(f"benchmarks.{name}").run(options)
+    except Skipped as reason:
+        return Report(name, "skipped", skipped=str(reason))
     report.seconds = time.perf_counter() - start
     return report
 

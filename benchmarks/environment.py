@@ -46,6 +46,11 @@ def resident_mb(pid: int) -> float | None:
     return _kilobytes(Path(f"/proc/{pid}/status"), "VmRSS")
 
 
+def peak_mb_of(pid: int) -> float | None:
+    """The most resident memory that a process has had so far; None where it has ended or the system does not tell."""
+    return _kilobytes(Path(f"/proc/{pid}/status"), "VmHWM")
+
+
 def available_mb() -> float | None:
     return _kilobytes(Path("/proc/meminfo"), "MemAvailable")
 

@@ -23,9 +23,9 @@ def run(options: Options) -> Report:
     repeats = QUICK_REPEATS if options.quick else REPEATS
     with tempfile.TemporaryDirectory() as folder:
         commands = {
-            "ipu-results ingest": [*_program(), "ingest", "--raw", str(ROOT / "raw"), "--warehouse", folder],
+            "ipu-results ingest": [*program(), "ingest", "--raw", str(ROOT / "raw"), "--warehouse", folder],
             "the imports alone": [sys.executable, "-c", IMPORTS],
-            "ipu-results --version": [*_program(), "--version"],
+            "ipu-results --version": [*program(), "--version"],
         }
         if not options.quick:
             _interleaved(commands, 1)
@@ -50,7 +50,7 @@ def _interleaved(commands: dict[str, list[str]], repeats: int) -> dict[str, list
     return taken
 
 
-def _program() -> list[str]:
+def program() -> list[str]:
     script = Path(sysconfig.get_path("scripts")) / "ipu-results"
     return [str(script)] if script.exists() else [sys.executable, "-m", "pipeline"]
 

@@ -11,19 +11,20 @@ Value = str | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`value` ought to be at most `limit`."""
+    """`value` ought to be at most `limit`, or at least it."""
 
     name: str
     value: float
     limit: float
+    at_least: bool = False
 
     @property
     def met(self) -> bool:
-        return self.value <= self.limit
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
 
     def line(self) -> str:
-        verdict = "met" if self.met else "MISSED"
-        return f"{self.name}: {shown(self.value)}, target at most {shown(self.limit)}: {verdict}"
+        verdict, side = "met" if self.met else "MISSED", "least" if self.at_least else "most"
+        return f"{self.name}: {shown(self.value)}, target at {side} {shown(self.limit)}: {verdict}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Report:
     targets: list[Target] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    skipped: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         told = asdict(self)
@@ -60,6 +62,8 @@ def shown(value: Value) -> str:
 
 
 def as_text(report: Report) -> str:
+    if report.skipped:
+        return f"{report.name}: SKIPPED: {report.skipped}"
     parts = [f"{report.name}: {report.title}"]
     for table in report.tables:
         lines = [list(table.columns), *([shown(value) for value in row] for row in table.rows)]
@@ -70,6 +74,8 @@ def as_text(report: Report) -> str:
 
 
 def as_markdown(report: Report) -> str:
+    if report.skipped:
+        return f"### `{report.name}`\n\nSKIPPED: {report.skipped}"
     parts = [f"### `{report.name}`: {report.title}"]
     for table in report.tables:
         lines = [table.columns, ["---", *["---:"] * (len(table.columns) - 1)]]

@@ -22,6 +22,10 @@ IpuResultsError
       A document could not be downloaded.
   WorkerLost
       A process that read logs was killed; nothing was written.
+  ClusterError
+      The cluster's scheduler does not answer, or its workers are missing or do not see the data.
+  ExtraMissing
+      What was asked for needs packages of an extra that is not installed.
   QueryError
       The SQL is wrong, or tries to write.
 """
@@ -74,6 +78,14 @@ class FetchError(IpuResultsError):
 
 
 class WorkerLost(IpuResultsError):
+    pass
+
+
+class ClusterError(IpuResultsError):
+    pass
+
+
+class ExtraMissing(IpuResultsError):
     pass
 
 

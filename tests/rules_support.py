@@ -153,6 +153,7 @@ def cells_of(row: Printed) -> Iterator[dict[str, Any]]:
             "header": header,
             "raw_text": text,
             "value": number(text) if figure else None,
+            "factor": FACTORS.get(column, 1.0) if figure else None,
             "document_id": row.document,
             "locator": f"{row.table} row {row.number} column {position}",
         }

@@ -35,7 +35,7 @@ def replace(*args):
 os.replace = replace
 ingest(Path(sys.argv[1]), Path(sys.argv[2]))
 """
-FILES = 12
+FILES = 16
 RENAMES = 1 + FILES
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import DocumentError
-from pipeline.read.mlperf_log import COLUMNS, MARK, read_mlperf_log
+from pipeline.read.mlperf_log import COLUMNS, read_mlperf_log
 
 ARCHIVE = ROOT.parent / "shared" / "mlperf" / "training_v1.0_results_part.tar.xz"
 START = {"namespace": "", "time_ms": 1624000000000, "event_type": "INTERVAL_START", "key": "run_start", "value": None}
@@ -46,7 +46,7 @@ def test_what_stands_before_the_mark_is_not_part_of_the_line(prefix: str) -> Non
 
 @pytest.mark.parametrize(
     "line",
-    [b':::MLLOG {"key": ', b":::MLLOG 7", b':::MLLOG {"key": "\xff"}', b":::MLLOG", b":::MLLOG " + b"[" * 100_000],
+    [b':::MLLOG {"key": ', b":::MLLOG 7", b":::MLLOG ", b':::MLLOG {"key": "a\tb"}', b":::MLLOG " + b"[" * 100_000],
 )
 def test_a_broken_line_is_named_and_the_others_are_kept(line: bytes) -> None:
     reading = read_mlperf_log(log(START) + line + b"\n" + log(STOP))
@@ -57,7 +57,34 @@ def test_a_broken_line_is_named_and_the_others_are_kept(line: bytes) -> None:
     ]
 
 
-@pytest.mark.parametrize("data", [b"", b" \n", b"a sentence\n"])
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        (b'{"value": "caf\xc3\xa9"}', "café"),
+        (b'{"value": "caf\xe9"}', "café"),
+        (b'{"value": "\\ud800"}', "\\ud800"),
+        (b'{"value": [1, null]}', "[1, null]"),
+    ],
+)
+def test_a_line_is_read_whatever_its_encoding(line: bytes, value: str) -> None:
+    reading = read_mlperf_log(b":::MLLOG " + line)
+    assert [row.cells[4] for row in reading.tables[0].rows] == [value]
+    assert reading.problems == ()
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_every_line_end_counts(end: bytes) -> None:
+    data = end.join([b"noise", log(START).strip(), b"", log(STOP).strip()])
+    assert [row.locator for row in read_mlperf_log(data).tables[0].rows] == ["line 2", "line 4"]
+
+
+def test_of_several_marks_in_a_line_the_last_counts() -> None:
+    reading = read_mlperf_log(b':::MLLOG {"key": :::MLLOG {"key": "run_stop"}\n:::MLLOG')
+    assert [row.cells[3] for row in reading.tables[0].rows] == ["run_stop"]
+    assert reading.problems == ()
+
+
+@pytest.mark.parametrize("data", [b"", b" \n", b"a sentence\n", b":::MLLOG", b":::MLL 7"])
 def test_a_file_without_log_lines_is_no_empty_success(data: bytes) -> None:
     with pytest.raises(DocumentError):
         read_mlperf_log(data)
@@ -94,7 +121,7 @@ json_values = st.recursive(
     st.binary(max_size=60),
 )
 def test_arbitrary_bytes_between_lines_change_no_row(entries: list[dict[str, object]], noise: bytes) -> None:
-    noise = noise.replace(MARK, b"").replace(b"\n", b"")
+    noise = noise.replace(b":::", b"")
     data = b"".join(log(entry) + noise + b"\n" for entry in entries)
     reading = read_mlperf_log(data)
     assert [row.cells[3] for row in reading.tables[0].rows] == [entry["key"] for entry in entries]

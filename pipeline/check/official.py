@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -19,7 +18,6 @@ from schema import table
 Record = Mapping[str, Any]
 Key = tuple[str, str]
 GUESSED = "inferred"
-TOLERANCE = 1e-12
 
 
 def join_ids(documents: Sequence[Normalised]) -> None:
@@ -77,13 +75,9 @@ def _contradiction(entry: Record, runs: Sequence[Record], known: Rules) -> str |
         return f"{len(runs)} runs, {len(minutes)} of them counted; the entry says {told[0]} and {told[1]}"
     mean = olympic_mean(minutes, len(runs) - len(minutes), known.benchmark(entry["benchmark"]).drop)
     score = None if mean is None else mean * entry["scaling_factor"]
-    if not _same(score, entry["minutes"]):
+    if score != entry["minutes"]:
         return f"its runs give {score} minutes, the entry says {entry['minutes']}"
     return None
-
-
-def _same(one: float | None, other: float | None) -> bool:
-    return one == other or (one is not None and other is not None and math.isclose(one, other, rel_tol=TOLERANCE))
 
 
 def _assert_known(entries: Iterable[Record], ids: Mapping[Key, Record]) -> None:

@@ -31,7 +31,12 @@ def _round(_: click.Context, param: click.Parameter, value: str | None) -> str |
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout.")
 @click.option("--runs", is_flag=True, help="One record per log file, with its sha256, instead of one per entry.")
 @click.option("--round", "round_", callback=_round, help="Round of a checkout whose folder names none, such as 2.0.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes that read logs.  [default: one per core]")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Processes that read logs; an archive is one stream, read by one.  [default: one per core]",
+)
+@click.option("--dask", metavar="ADDRESS", help="Read logs on the dask cluster of this scheduler, tcp://HOST:PORT.")
 @click.option("--strict", is_flag=True, help="Exit 1 when there is any finding.")
 def mlperf(
     path: str,
@@ -40,6 +45,7 @@ def mlperf(
     runs: bool,
     round_: str | None,
     workers: int | None,
+    dask: str | None,
     strict: bool,
 ) -> None:
     """Score every entry of the official MLPerf Training results under PATH, by the official rule.
@@ -47,21 +53,38 @@ def mlperf(
     PATH is a checkout of one round (v0.7 to v5.1), or a folder of several. It is never written to. Logs that do not
     count, missing logs and files that cannot be read are named on stderr and leave exit status 0.
 
+    PATH may also be an archive of such a folder (.tar, .tar.gz, .tar.xz), which is read in one pass and not unpacked,
+    or any URL that fsspec knows. With --dask the workers of the cluster read the logs, so PATH must be a URL or a
+    folder that they see.
+
+    \b
+    Extras:
+      URLs:   pip install 'ipu-results[remote]'
+      --dask: pip install 'ipu-results[distributed]'
+
     \b
     Example:
       ipu-results mlperf training_results_v2.0
       ipu-results mlperf training_results_v2.0 --format csv --out scores.csv
+      ipu-results mlperf training_v2.0_results.tar.xz --format json
+      ipu-results mlperf s3://bucket/training_results_v2.0
+      ipu-results mlperf /shared/training_results_v2.0 --dask tcp://10.0.0.1:8786
     """
+    from pipeline.mlperf.cluster import on_cluster
     from pipeline.mlperf.output import as_bytes, write_whole
     from pipeline.mlperf.records import entry_record, run_records
-    from pipeline.mlperf.scoring import default_workers, in_processes, score_tree
-    from pipeline.mlperf.tree import LocalTree
+    from pipeline.mlperf.scoring import default_workers, in_processes
+    from pipeline.mlperf.sources import is_one_archive, score_source
 
     if output == "parquet" and out is None:
         raise click.UsageError("--format parquet needs --out FILE")
-    with bar("entries") as progress:
-        reader = in_processes(workers or default_workers())
-        found = score_tree(LocalTree(path), reader, digests=runs, round_=round_, progress=progress)
+    if dask is not None and is_one_archive(path):
+        raise click.UsageError("--dask cannot read an archive: it is one stream; unpack it where the workers see it")
+    if dask is not None and workers is not None:
+        raise click.UsageError("--workers counts processes here, --dask has its own: give one of them")
+    with bar("MB" if is_one_archive(path) else "entries") as progress:
+        reader = on_cluster(dask) if dask is not None else in_processes(workers or default_workers())
+        found = score_source(path, reader, digests=runs, round_=round_, progress=progress)
     records = [record for one in found.entries for record in (run_records(one) if runs else [entry_record(one)])]
     data = as_bytes(output, records)
     if out is None:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from pipeline.mlperf.rules import Rules, in_order
 
-ROUND = re.compile(r"(?<![\d.])v?(\d+\.\d+)(?![\d.]*\d)")
+ROUND = re.compile(r"(?<![\d.])v?([0-9]{1,3}\.[0-9]{1,3})(?![\d.]*\d)")
 LOG = "result_*.txt"
 SCALING = "scaling.json"
 
@@ -22,7 +22,7 @@ class Finding:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.message}"
+        return "".join(map(_shown, f"{self.path}: {self.message}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +172,11 @@ def _refusal(round_: str | None, rules: Rules) -> str | None:
     if round_ is not None and in_order(round_) < in_order(rules.first_round):
         return f"round {round_} is refused: its logs have another syntax; v{rules.first_round} and later are scored"
     return None
+
+
+def _shown(letter: str) -> str:
+    """A log may hold line ends and terminal codes in its texts, a path bytes that are not UTF-8."""
+    return letter if letter.isprintable() else repr(letter)[1:-1]
 
 
 def _join(folder: str, path: str) -> str:

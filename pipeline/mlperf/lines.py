@@ -27,6 +27,7 @@ class LineTooLong(ValueError):
 
 
 decode = msgspec.json.Decoder(Line).decode
+REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def blocks(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -85,10 +86,10 @@ def parse(told: bytes) -> dict[str, Any]:
         text = text.encode("latin-1").decode()
     try:
         entry = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"is not JSON: {error}") from error
     except RecursionError as error:
         raise ValueError("is not JSON: nested too deeply") from error
+    except ValueError as error:
+        raise ValueError(f"is not JSON: {error}") from error
     if not isinstance(entry, dict):
         raise ValueError("is not a JSON object")
     return entry

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
-from pipeline.mlperf.lines import LineTooLong, blocks, decode, marked, parse, parse_strictly, places
+from pipeline.mlperf.lines import REFUSED, LineTooLong, blocks, decode, marked, parse, parse_strictly, places
 
 MS_PER_MINUTE = 60_000
+MAX_NUMBER = 2**63
 MAX_NAMED = 3
 MAX_EVALUATIONS = 10_000
 OLD_SYNTAX = {b":::MLPv0.5": "v0.5", b":::MLL ": "v0.6"}
@@ -61,39 +60,35 @@ def read_log(chunks: Iterable[bytes]) -> Log:
 
 class _Reader:
     def __init__(self) -> None:
-        self.lines = self.broken = self.shadowed = 0
+        self.lines = self.broken = 0
         self.named: list[str] = []
         self.old_syntax: str | None = None
         self.run_start: float | None = None
         self.run_stop: float | None = None
-        self.stop_told: bytes = b""
+        self.status: str | None = None
         self.init_start: float | None = None
         self.init_stop: float | None = None
         self.batch_sizes: set[float | None] = set()
-        self.train_samples: bytes = b""
+        self.train_samples: float | None = None
         self.evaluations: deque[tuple[float, bytes]] = deque(maxlen=MAX_EVALUATIONS)
 
     def take_block(self, number: int, block: bytes) -> None:
         told = marked(block)
         for index, text in enumerate(told):
             try:
-                line = decode(text)
-            except msgspec.MsgspecError:
                 try:
+                    line = decode(text)
+                except REFUSED:
                     line = parse_strictly(text)
-                except ValueError as error:
-                    self._break(places(block, number)[index], error)
-                    continue
-            if line.key in TAKERS:
-                TAKERS[line.key](self, line.time_ms, text)
+                if line.key in TAKERS:
+                    TAKERS[line.key](self, line.time_ms, text)
+            except (ValueError, RecursionError) as error:
+                if self.broken < MAX_NAMED:
+                    self.named.append(f"line {places(block, number)[index]} {error}")
+                self.broken += 1
         self.lines += len(told)
         if not told and self.old_syntax is None:
             self.old_syntax = next((version for mark, version in OLD_SYNTAX.items() if mark in block), None)
-
-    def _break(self, number: int, error: ValueError) -> None:
-        self.broken += 1
-        if self.broken <= MAX_NAMED:
-            self.named.append(f"line {number} {error}")
 
     def _run_start(self, time_ms: float, _: bytes) -> None:
         if self.run_stop is None:
@@ -101,7 +96,7 @@ class _Reader:
 
     def _run_stop(self, time_ms: float, told: bytes) -> None:
         if self.run_stop is None:
-            self.run_stop, self.stop_told = time_ms, told
+            self.run_stop, self.status = time_ms, _status(parse(told))
 
     def _init_start(self, time_ms: float, _: bytes) -> None:
         self.init_start = time_ms if self.init_start is None else min(self.init_start, time_ms)
@@ -114,7 +109,7 @@ class _Reader:
         self.batch_sizes.add(_number(parse(told).get("value")))
 
     def _train_samples(self, _: float, told: bytes) -> None:
-        self.train_samples = told
+        self.train_samples = _number(parse(told).get("value"))
 
     def _evaluation(self, time_ms: float, told: bytes) -> None:
         self.evaluations.append((time_ms, told))
@@ -122,11 +117,11 @@ class _Reader:
     def log(self) -> Log:
         return Log(
             lines=self.lines - self.broken,
-            status=_status(self.stop_told),
+            status=self.status,
             minutes=_minutes(self.run_start, self.run_stop),
             init_minutes=_minutes(self.init_start, self.init_stop),
             global_batch_size=_whole(*self.batch_sizes) if len(self.batch_sizes) == 1 else None,
-            train_samples=_number(parse(self.train_samples).get("value")) if self.train_samples else None,
+            train_samples=self.train_samples,
             evaluations=self._evaluations(),
             problem=self._problem(),
             findings=tuple(self._findings()),
@@ -159,25 +154,32 @@ class _Reader:
 
 
 def _minutes(start: float | None, stop: float | None) -> float | None:
-    return None if start is None or stop is None else (stop - start) / MS_PER_MINUTE
+    minutes = None if start is None or stop is None else (stop - start) / MS_PER_MINUTE
+    return minutes if minutes is not None and math.isfinite(minutes) else None
 
 
-def _status(told: bytes) -> str | None:
-    metadata = parse(told).get("metadata") if told else None
+def _status(entry: Mapping[str, Any]) -> str | None:
+    metadata = entry.get("metadata")
     status = metadata.get("status") if isinstance(metadata, dict) else None
     return status if status is None or isinstance(status, str) else json.dumps(status)
 
 
 def _number(value: Any) -> float | None:
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    """A number of a size that counts and amounts can have."""
+    return (
+        value if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MAX_NUMBER else None
+    )
 
 
 def _whole(value: float | None) -> int | None:
-    return int(value) if value is not None and 0 < value < math.inf and value == int(value) else None
+    return int(value) if value is not None and 0 < value == int(value) else None
 
 
 def _evaluation(told: bytes) -> Evaluation | None:
-    entry = parse(told)
+    try:
+        entry = parse(told)
+    except ValueError:
+        return None
     metadata = entry.get("metadata")
     if not isinstance(metadata, dict):
         return None

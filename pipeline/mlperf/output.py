@@ -19,10 +19,11 @@ def as_bytes(kind: str, records: Sequence[Record]) -> bytes:
     """The records in one of FORMATS; a table for the eye leaves out the columns that no line has room for."""
     if kind == "parquet":
         return _parquet(records)
-    columns = list(records[0])
+    columns = list(records[0]) if records else []
     if kind == "table" and set(TABLE_COLUMNS) <= set(columns):
         columns = list(TABLE_COLUMNS)
-    return f"{records_as(kind, columns, ([record[name] for name in columns] for record in records))}\n".encode()
+    told = records_as(kind, columns, ([record[name] for name in columns] for record in records))
+    return f"{told}\n".encode(errors="backslashreplace")
 
 
 def _parquet(records: Sequence[Record]) -> bytes:
@@ -30,16 +31,34 @@ def _parquet(records: Sequence[Record]) -> bytes:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     out = BytesIO()
-    pq.write_table(pa.Table.from_pylist(list(records)), out, compression="zstd")
+    pq.write_table(pa.Table.from_pylist([_utf8(record) for record in records]), out, compression="zstd")
     return out.getvalue()
 
 
+def _utf8(record: Record) -> Record:
+    """Names of files and texts of logs may hold what UTF-8 cannot."""
+    return {
+        name: value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+        for name, value in record.items()
+    }
+
+
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file in one step. Raises IpuResultsError naming it."""
-    draft = path.with_name(f".{path.name}.{uuid4().hex}.part")
+    """Replace a file in one step; a device or pipe is written to. Raises IpuResultsError naming it."""
+    target = Path(os.path.realpath(path))
+    try:
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)
+        else:
+            _replace(target, data)
+    except OSError as error:
+        raise IpuResultsError(f"cannot be written: {error.strerror}", place=str(path)) from error
+
+
+def _replace(target: Path, data: bytes) -> None:
+    draft = target.with_name(f".{uuid4().hex}.part")
     try:
         draft.write_bytes(data)
-        os.replace(draft, path)
-    except OSError as error:
+        os.replace(draft, target)
+    finally:
         draft.unlink(missing_ok=True)
-        raise IpuResultsError(f"cannot be written: {error.strerror}", place=str(path)) from error

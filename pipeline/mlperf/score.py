@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import fsum
 from statistics import fmean, stdev
 
 from pipeline.mlperf.layout import Entry, Finding
@@ -97,7 +98,7 @@ def olympic_mean(values: Sequence[float], missing: int, drop: int) -> float | No
     if missing > drop:
         return None
     kept = sorted(values)[drop : len(values) - (drop - missing)]
-    return sum(kept) / len(kept) if kept else None
+    return fsum(kept) / len(kept) if kept else None
 
 
 def _variation(values: Sequence[float]) -> float | None:

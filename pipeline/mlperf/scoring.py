@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
@@ -103,24 +105,27 @@ def _scored(entry: Entry, runs: Runs, small: Callable[[str], bytes | None], know
     except (OSError, DocumentError) as error:
         scaling, findings = b"", [Finding(entry.scaling_path, f"cannot be read: {_told(error)}")]
     one = score(entry, runs, system, scaling, known)
-    return replace(one, findings=(*findings, *one.findings))
+    digest = None if findings else one.scaling_sha256
+    return replace(one, scaling_sha256=digest, findings=(*findings, *one.findings))
 
 
 def read_run(chunks: Iterator[bytes], name: str, digests: bool) -> Run:
     """Read one log, whatever its bytes are."""
-    digest = hashlib.sha256() if digests else None
+    digest, whole = hashlib.sha256() if digests else None, False
 
     def hashed() -> Iterator[bytes]:
+        nonlocal whole
         for chunk in chunks:
             if digest:
                 digest.update(chunk)
             yield chunk
+        whole = True
 
     try:
         log = read_log(hashed())
     except OSError as error:
         return Run(name, Log(problem=f"cannot be read: {_told(error)}"))
-    return Run(name, log, digest.hexdigest() if digest else None)
+    return Run(name, log, digest.hexdigest() if digest and whole else None)
 
 
 def _told(error: Exception) -> str:
@@ -133,13 +138,25 @@ def _read_here(workers: int, jobs: Sequence[Job]) -> Iterator[tuple[Entry, Runs]
         return
     with ProcessPoolExecutor(min(workers, len(jobs)), mp_context=get_context("spawn")) as pool:
         try:
-            for done in as_completed([pool.submit(read_entry, job) for job in jobs]):
+            with _interrupt_held():
+                futures = [pool.submit(read_entry, job) for job in jobs]
+            for done in as_completed(futures):
                 yield done.result()
         except BrokenProcessPool as error:
             raise WorkerLost("a worker was killed; nothing was written") from error
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+@contextmanager
+def _interrupt_held() -> Iterator[None]:
+    """Ctrl-C reaches every process of the terminal: workers started here never see it, this process afterwards."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _nothing(findings: Sequence[Finding]) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import lru_cache
 from io import FileIO
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +19,7 @@ from pipeline.mlperf.layout import Finding
 from pipeline.mlperf.lines import CHUNK
 
 MAX_SMALL = 1_000_000
+FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 PARTS = ("results", "systems")
 
 
@@ -67,15 +70,7 @@ class LocalTree:
         """Raises DocumentUnrecognised for what is no folder, or is the folder of one submitter."""
         if not os.path.isdir(self.root):
             raise DocumentUnrecognised("is no folder", document=self.root)
-        walk = _Walk(self.root)
-        top = walk.folders("")
-        if {"results", "systems"} <= set(top):
-            raise DocumentUnrecognised("is the folder of one submitter; give the one above it", document=self.root)
-        for name in top:
-            if not walk.submitter(name):
-                for inner in walk.folders(name):
-                    walk.submitter(f"{name}/{inner}")
-        return Listing(tuple(walk.paths), tuple(walk.findings))
+        return _LocalWalk(self.root).listing()
 
     def chunks(self, path: str) -> Iterator[bytes]:
         with closing(_open(self.root, path)) as file:
@@ -84,18 +79,28 @@ class LocalTree:
 
 
 def _open(root: str, path: str) -> FileIO:
-    full = os.path.join(root, path)
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+    folder, name = os.path.split(path)
     try:
-        descriptor = os.open(full, flags)
+        descriptor = os.open(os.path.join(_real_folder(root, folder), name), FLAGS)
     except OSError as error:
-        if error.errno != errno.ELOOP or not _is_within(root, full):
+        if error.errno != errno.ELOOP:
             raise
-        descriptor = os.open(os.path.realpath(full), flags)
+        descriptor = os.open(_real(root, path), FLAGS)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "is no regular file", path)
     return FileIO(descriptor)
+
+
+def _real(root: str, path: str) -> str:
+    """The path without links. Raises OSError where it leads out of the tree."""
+    full = os.path.join(root, path)
+    if not _is_within(root, full):
+        raise OSError(errno.EPERM, "leads out of the tree: not followed", path)
+    return os.path.realpath(full)
+
+
+_real_folder = lru_cache(maxsize=64)(_real)
 
 
 def _is_within(root: str, full: str) -> bool:
@@ -103,13 +108,28 @@ def _is_within(root: str, full: str) -> bool:
     return os.path.commonpath([inner, outer]) == outer
 
 
-class _Walk:
+class Walk(ABC):
     """Goes as deep as the layout says and no deeper."""
 
     def __init__(self, root: str) -> None:
         self.root = root
         self.paths: list[str] = []
         self.findings: list[Finding] = []
+
+    @abstractmethod
+    def _names(self, path: str, folders: bool, suffix: str = "") -> list[str]:
+        """The names in a folder, of folders or else of files; what cannot be read is a finding."""
+
+    def listing(self) -> Listing:
+        """Raises DocumentUnrecognised for the folder of one submitter."""
+        top = self.folders("")
+        if set(PARTS) <= set(top):
+            raise DocumentUnrecognised("is the folder of one submitter; give the one above it", document=self.root)
+        for name in top:
+            if not self.submitter(name):
+                for inner in self.folders(name):
+                    self.submitter(f"{name}/{inner}")
+        return Listing(tuple(self.paths), tuple(self.findings))
 
     def submitter(self, path: str) -> bool:
         """List one submitter's results and systems; False where the folder is none."""
@@ -135,27 +155,32 @@ class _Walk:
     def folders(self, path: str) -> list[str]:
         return self._names(path, True)
 
+
+class _LocalWalk(Walk):
     def _names(self, path: str, folders: bool, suffix: str = "") -> list[str]:
         names = []
         try:
             with os.scandir(os.path.join(self.root, path)) as entries:
-                for entry in entries:
-                    if entry.name.endswith(suffix) and self._is_wanted(entry, path, folders):
-                        names.append(entry.name)
+                names = [
+                    entry.name
+                    for entry in entries
+                    if entry.name.endswith(suffix) and self._is_wanted(entry, path, folders)
+                ]
         except OSError as error:
             self.findings.append(Finding(path or ".", f"cannot be listed: {error.strerror}"))
         return sorted(names)
 
     def _is_wanted(self, entry: os.DirEntry[str], path: str, folders: bool) -> bool:
         told = f"{path}/{entry.name}" if path else entry.name
-        if entry.is_symlink() and not _is_within(self.root, entry.path):
-            if entry.is_dir() == folders:
+        link = entry.is_symlink()
+        is_folder = os.path.isdir(entry.path) if link else entry.is_dir()
+        if link and not _is_within(self.root, entry.path):
+            if is_folder == folders:
                 self.findings.append(Finding(told, "is a link out of the tree: not followed"))
             return False
-        if folders:
-            return entry.is_dir()
-        if entry.is_dir():
-            return False
-        if not entry.is_file():
-            self.findings.append(Finding(told, "is no regular file: not read"))
-        return entry.is_file()
+        if is_folder or (folders and not link):
+            return is_folder and folders
+        is_file = os.path.isfile(entry.path) if link else entry.is_file()
+        if not is_file:
+            self.findings.append(Finding(told, f"is {'a broken link' if link else 'no regular file'}: not read"))
+        return is_file and not folders

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from pipeline.read.reading import Reading, Row, Table
 from pipeline.vocabulary import Vocabulary, fold_name
 
 Outcome = Partial | Rejected
+BRACKETS = re.compile(r"\([^()]*\)")
 
 
 def partials(document: Document, reading: Reading, vocabulary: Vocabulary) -> Iterator[Outcome]:
@@ -83,8 +85,8 @@ def _official(document: Document, table: Table, layout: Layout, vocabulary: Voca
 
 def _software(text: str, vocabulary: Vocabulary) -> dict[str, str | None]:
     """Framework and SDK of a line such as `PopART Poplar SDK 2.5.1`; a line of several frameworks stays as printed."""
-    words = text.split()
-    known = vocabulary.frameworks.get(fold_name(words[0])) if words and "," not in text else None
+    words = BRACKETS.sub("", text).split()
+    known = vocabulary.frameworks.get(fold_name(words[0])) if words and "," not in "".join(words) else None
     sdk = SDK.search(text)
     return {"framework": known or text or None, "sdk_version": sdk.group(1) if sdk else None}
 

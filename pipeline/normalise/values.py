@@ -7,7 +7,7 @@ from decimal import Decimal
 
 NUMBER = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
 MAX_DIGITS = 15
-DERIVED_DIGITS = 17
+DERIVED_DIGITS = 18  # 17 significant ones and a leading zero
 DURATION = re.compile(
     r"(?=[0-9])(?:([0-9]{1,9})\s*d)?\s*(?:([0-9]{1,9})\s*h)?\s*(?:([0-9]{1,9})\s*m)?"
     r"\s*(?:([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*s)?"
@@ -35,7 +35,7 @@ def number(text: str, max_digits: int = MAX_DIGITS) -> Decimal:
     """
     if not NUMBER.fullmatch(text):
         raise Unreadable("unreadable-figure", f"{text!r} is not a figure")
-    if len(re.sub(r"[.,]", "", text).lstrip("0")) > max_digits:
+    if sum(character.isdecimal() for character in text) > max_digits:
         raise Unreadable("unreadable-figure", f"{text!r} has more than {max_digits} digits")
     return Decimal(text.replace(",", ""))
 

@@ -9,10 +9,10 @@ import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from pipeline.mlperf.sources import score_path
-
 from pipeline.mlperf.output import as_bytes, write_whole
 from pipeline.mlperf.records import entry_record, run_records
+from pipeline.mlperf.scoring import in_processes
+from pipeline.mlperf.sources import score_source
 
 HERE = Path(__file__).resolve().parent
 KEPT = {
@@ -24,7 +24,9 @@ KEPT = {
 def derive(sources: dict[str, str], target: Path = HERE) -> None:
     """Write `training-v<round>-entries.csv` and `-runs.csv` for each round of KEPT from the official results."""
     for round_, patterns in KEPT.items():
-        scored = score_path(sources[round_], digests=True, workers=2).entries
+        scored = score_source(
+            sources[round_], in_processes(1), digests=True, round_=None, progress=lambda *_: None
+        ).entries
         kept = [one for one in scored if any(fnmatchcase(one.entry.path, pattern) for pattern in patterns)]
         entries = [entry_record(one) for one in kept]
         runs = [run for one in kept for run in run_records(one)]

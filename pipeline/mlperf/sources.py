@@ -1,0 +1,24 @@
+"""What a PATH is: an archive, a URL or a local folder; and its entries scored."""
+
+from __future__ import annotations
+
+import os
+
+from pipeline.mlperf.archive import is_archive, open_local, score_archive
+from pipeline.mlperf.remote import is_url, open_remote, open_tree
+from pipeline.mlperf.scoring import Progress, Reader, Round, score_tree
+from pipeline.mlperf.tree import LocalTree
+
+
+def is_one_archive(path: str) -> bool:
+    """Read as one stream; a folder may be named as it likes, and `tar://` reaches into an archive as into a folder."""
+    return is_archive(path) and "::" not in path and not os.path.isdir(path)
+
+
+def score_source(path: str, reader: Reader, *, digests: bool, round_: str | None, progress: Progress) -> Round:
+    """Score every entry under PATH; an archive is read here, in one pass, and not by `reader`."""
+    if is_one_archive(path):
+        opened = open_remote if is_url(path) else open_local
+        return score_archive(path, digests=digests, round_=round_, progress=progress, opened=opened)
+    tree = open_tree(path) if is_url(path) else LocalTree(os.path.abspath(path) if path else path)
+    return score_tree(tree, reader, digests=digests, round_=round_, progress=progress)
