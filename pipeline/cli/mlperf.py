@@ -71,8 +71,9 @@ def mlperf(
       ipu-results mlperf /shared/training_results_v2.0 --dask tcp://10.0.0.1:8786
     """
     from pipeline.mlperf.cluster import on_cluster
-    from pipeline.mlperf.output import as_bytes, write_whole
+    from pipeline.mlperf.output import as_bytes, is_inside, write_whole
     from pipeline.mlperf.records import entry_record, run_records
+    from pipeline.mlperf.remote import is_url
     from pipeline.mlperf.scoring import default_workers, in_processes
     from pipeline.mlperf.sources import is_one_archive, score_source
 
@@ -82,11 +83,13 @@ def mlperf(
         raise click.UsageError("--dask cannot read an archive: it is one stream; unpack it where the workers see it")
     if dask is not None and workers is not None:
         raise click.UsageError("--workers counts processes here, --dask has its own: give one of them")
+    if out is not None and not is_url(path) and is_inside(out, path):
+        raise click.UsageError("--out lies in PATH, which is never written to")
     with bar("MB" if is_one_archive(path) else "entries") as progress:
         reader = on_cluster(dask) if dask is not None else in_processes(workers or default_workers())
         found = score_source(path, reader, digests=runs, round_=round_, progress=progress)
     records = [record for one in found.entries for record in (run_records(one) if runs else [entry_record(one)])]
-    data = as_bytes(output, records)
+    data = as_bytes(output, "mlperf_runs" if runs else "mlperf_entries", records)
     if out is None:
         click.echo(data, nl=False)
     else:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import lzma
-import os
 import tarfile
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from gzip import GzipFile
 from pathlib import PurePosixPath
-from typing import IO, Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO
 
 from pipeline.errors import DocumentDamaged, DocumentTooLarge, DocumentUnrecognised
 from pipeline.mlperf.layout import LOG, SCALING, Finding
@@ -22,18 +16,12 @@ from pipeline.mlperf.rules import rules
 from pipeline.mlperf.score import Run
 from pipeline.mlperf.scoring import Progress, Round, assemble, planned, read_run
 from pipeline.mlperf.tree import MAX_SMALL, PARTS, Listing
+from pipeline.mlperf.unpacked import BLOCK, Unpacked, as_damage
 
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
-MAX_RATIO = 500
-MAX_UNPACKED = 10**9
 MAX_MEMBERS = 1_000_000
 MAX_KEPT = 250_000
-MAX_HEADER = 2**20
-XZ_MEMORY = 2**28
-BLOCK = 2**18
-MEGABYTE = 10**6
 BROKEN = (tarfile.TarError, ValueError, LookupError, OverflowError, RecursionError)
-UNPACKING = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
 def is_archive(path: str) -> bool:
@@ -64,7 +52,7 @@ def score_archive(
     with file:
         held = _Held(digests)
         try:
-            _read(_Unpacked(file, path), held, progress)
+            _read(Unpacked(file, path), held, progress)
         except DocumentTooLarge as error:
             raise DocumentTooLarge(error.message, document=path, place=held.place) from error
         except (DocumentDamaged, tarfile.TarError) as error:
@@ -75,7 +63,7 @@ def score_archive(
     return assemble(found, runs, held.small_file, known)
 
 
-def _read(unpacked: _Unpacked, held: _Held, progress: Progress) -> None:
+def _read(unpacked: Unpacked, held: _Held, progress: Progress) -> None:
     for count, (tar, member) in enumerate(_members(unpacked), start=1):
         if count > MAX_MEMBERS or len(held.paths) + len(held.findings) > MAX_KEPT:
             raise DocumentTooLarge(f"holds more than {MAX_MEMBERS:,} members or {MAX_KEPT:,} of a round")
@@ -85,10 +73,10 @@ def _read(unpacked: _Unpacked, held: _Held, progress: Progress) -> None:
         held.findings.append(Finding(".", "something stands behind the end of the archive: not read"))
 
 
-def _members(unpacked: _Unpacked) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+def _members(unpacked: Unpacked) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
     """Every member while its bytes can be read."""
     source: Any = unpacked
-    with _as_damage(BROKEN):
+    with as_damage(BROKEN):
         tar: Any = tarfile.open(fileobj=source, mode="r|", bufsize=BLOCK, tarinfo=_header_class(unpacked))  # noqa: SIM115
     with tar:
         while (member := _next(tar)) is not None:
@@ -101,11 +89,11 @@ def _members(unpacked: _Unpacked) -> Iterator[tuple[tarfile.TarFile, tarfile.Tar
 
 
 def _next(tar: tarfile.TarFile) -> tarfile.TarInfo | None:
-    with _as_damage(BROKEN):
+    with as_damage(BROKEN):
         return tar.next()
 
 
-def _header_class(unpacked: _Unpacked) -> type[tarfile.TarInfo]:
+def _header_class(unpacked: Unpacked) -> type[tarfile.TarInfo]:
     class Header(tarfile.TarInfo):
         """A header whose length is bounded, and which is damage where `tarfile` would see the end of the archive."""
 
@@ -222,101 +210,3 @@ def _chunks(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
     file = tar.extractfile(member)
     while file is not None and (chunk := file.read(CHUNK)):
         yield chunk
-
-
-class _Reads(Protocol):
-    def read(self, size: int = ..., /) -> bytes: ...
-
-
-class _Unpacked:
-    """The unpacked bytes of an archive. Raises DocumentTooLarge and DocumentDamaged."""
-
-    def __init__(self, file: BinaryIO, path: str) -> None:
-        self.name = path
-        self.file: IO[bytes] = io.BufferedReader(cast(io.RawIOBase, file), BLOCK)
-        with _as_damage(UNPACKING):
-            self.size = self.file.seek(0, os.SEEK_END)
-            self.file.seek(0)
-            self.stream = _unpacking(self.file)
-        self.most = max(MAX_UNPACKED, MAX_RATIO * self.size)
-        self.count = 0
-        self.header_at: int | None = None
-        self.is_ending = self.has_more = False
-
-    def read(self, size: int) -> bytes:
-        with _as_damage(UNPACKING):
-            data = self.stream.read(size)
-        if not data and not self.is_ending:
-            raise DocumentDamaged("it ends before its end mark")
-        self.count += len(data)
-        self.check(self.count)
-        if self.header_at is not None and self.count - self.header_at > MAX_HEADER + BLOCK:
-            raise DocumentTooLarge(f"a header is longer than {MAX_HEADER:,} bytes")
-        return data
-
-    def check(self, count: int) -> None:
-        if count > self.most:
-            raise DocumentTooLarge(f"unpacks to more than {self.most:,} bytes: a bomb, {MAX_RATIO} times its own size")
-
-    def header_begins(self) -> None:
-        self.header_at = self.count if self.header_at is None else self.header_at
-
-    def header_ends(self) -> None:
-        self.header_at = None
-
-    def progress(self) -> tuple[int, int]:
-        return self.file.tell() // MEGABYTE, self.size // MEGABYTE
-
-    def drain(self, rest: Any) -> None:
-        """Read `rest` to the end, which shows whether it is whole and whether it is mere padding."""
-        self.header_ends()
-        self.is_ending = True
-        while data := rest.read(BLOCK):
-            self.has_more |= bool(data.strip(b"\0"))
-
-
-@contextmanager
-def _as_damage(errors: tuple[type[Exception], ...]) -> Iterator[None]:
-    try:
-        yield
-    except errors as error:
-        raise DocumentDamaged(str(error)) from error
-
-
-def _unpacking(file: IO[bytes]) -> _Reads:
-    """By the first bytes, whatever the name says."""
-    first = file.read(6)
-    file.seek(0)
-    if first.startswith(b"\xfd7zXZ\x00"):
-        return _Xz(file)
-    return GzipFile(fileobj=file) if first.startswith(b"\x1f\x8b") else file
-
-
-class _Xz:
-    """The streams of an .xz file, with a bound on the memory that they may ask for; `lzma.open` has none."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.file = file
-        self.one = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
-
-    def read(self, size: int = BLOCK, /) -> bytes:
-        data = b""
-        while not data:
-            packed = b""
-            if self.one.eof:
-                packed = self._next_stream()
-                if not packed:
-                    break
-                self.one = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
-            elif self.one.needs_input:
-                packed = self.file.read(BLOCK)
-                if not packed:
-                    raise EOFError("the compressed data ends before its end mark")
-            data = self.one.decompress(packed, size)
-        return data
-
-    def _next_stream(self) -> bytes:
-        packed = self.one.unused_data.lstrip(b"\0")
-        while not packed and (more := self.file.read(BLOCK)):
-            packed = more.lstrip(b"\0")
-        return packed

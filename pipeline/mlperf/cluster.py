@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -25,14 +26,14 @@ def on_cluster(address: str, *, timeout: float = TIMEOUT) -> Reader:
     return partial(_read_on_cluster, address, timeout)
 
 
-def _read_on_cluster(address: str, timeout: float, jobs: Sequence[Job]) -> Iterator[tuple[Entry, Runs]]:
+def _read_on_cluster(address: str, timeout: float, jobs: Sequence[Job]) -> Generator[tuple[Entry, Runs]]:
     dask = _distributed()
-    pickle.dumps(jobs[0])
-    with _client(dask, address, timeout) as client:
+    pickle.dumps(jobs[0])  # what cannot be sent is told here, in one line
+    with _without_its_log(), _client(dask, address, timeout) as client:
         _check_workers(client, address, timeout, jobs)
         futures = client.map(read_entry, jobs, pure=False, retries=RETRIES)
         try:
-            for done in dask.as_completed(futures):
+            for done in dask.as_completed(futures, loop=client.loop):
                 yield done.result()
         except dask.scheduler.KilledWorker as error:
             raise WorkerLost("its workers were killed; nothing was written", document=address) from error
@@ -49,6 +50,18 @@ def _distributed() -> Any:
     except ImportError as error:
         raise ExtraMissing("--dask needs dask: pip install 'ipu-results[distributed]'") from error
     return distributed
+
+
+@contextmanager
+def _without_its_log() -> Iterator[None]:
+    """Its log writes tracebacks of lost connections to stderr; what matters of them is raised as an error."""
+    log = logging.getLogger("distributed.client")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 @contextmanager

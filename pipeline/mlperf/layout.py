@@ -12,6 +12,7 @@ from pipeline.mlperf.rules import Rules, in_order
 ROUND = re.compile(r"(?<![\d.])v?([0-9]{1,3}\.[0-9]{1,3})(?![\d.]*\d)")
 LOG = "result_*.txt"
 SCALING = "scaling.json"
+ASTRAY = frozenset({"", ".", ".."})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Finding:
     message: str
 
     def __str__(self) -> str:
-        return "".join(map(_shown, f"{self.path}: {self.message}"))
+        return printable(f"{self.path}: {self.message}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +74,15 @@ class _Checkout:
 
 def plan(paths: Iterable[str], rules: Rules, name: str = "") -> Plan:
     """The entries that `paths` make up; a folder ends with a slash. `name` is the root's, for the round it may name."""
-    parted = [(path, path.rstrip("/").split("/")) for path in sorted(set(paths))]
+    every = [(path, path.rstrip("/").split("/")) for path in sorted(set(paths))]
+    parted = [(path, parts) for path, parts in every if not ASTRAY & set(parts)]
     roots = _outermost(root for path, parts in parted if (root := _root(path, parts)) is not None)
     checkouts: dict[tuple[str, ...], _Checkout] = {root: _Checkout() for root in roots}
     for path, parts in parted:
         if (root := _root(path, parts)) in checkouts:
             _place(checkouts[root], path, parts)
     entries: list[Entry] = []
-    findings: list[Finding] = []
+    findings = [Finding(path, "is no path within a tree: left out") for path, parts in every if ASTRAY & set(parts)]
     for root, held in checkouts.items():
         checkout = "/".join(root)
         place = checkout or name or "."
@@ -95,6 +97,11 @@ def plan(paths: Iterable[str], rules: Rules, name: str = "") -> Plan:
         entries += _entries(checkout, round_, held, rules)
         findings += _gaps(checkout, held, rules)
     return Plan(tuple(sorted(entries, key=_order)), tuple(findings))
+
+
+def printable(text: str) -> str:
+    """A log may hold line ends and terminal codes in its texts, a path bytes that are not UTF-8."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def round_of(name: str) -> str | None:
@@ -172,11 +179,6 @@ def _refusal(round_: str | None, rules: Rules) -> str | None:
     if round_ is not None and in_order(round_) < in_order(rules.first_round):
         return f"round {round_} is refused: its logs have another syntax; v{rules.first_round} and later are scored"
     return None
-
-
-def _shown(letter: str) -> str:
-    """A log may hold line ends and terminal codes in its texts, a path bytes that are not UTF-8."""
-    return letter if letter.isprintable() else repr(letter)[1:-1]
 
 
 def _join(folder: str, path: str) -> str:

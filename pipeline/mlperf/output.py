@@ -3,44 +3,58 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
 from uuid import uuid4
 
 from pipeline.errors import IpuResultsError
-from pipeline.mlperf.records import TABLE_COLUMNS, Record
+from pipeline.mlperf.layout import printable
+from pipeline.mlperf.records import CITE, COLUMNS, CONTRACT, Record
 from pipeline.present import records_as
 
 FORMATS = ("table", "csv", "json", "parquet")
 
 
-def as_bytes(kind: str, records: Sequence[Record]) -> bytes:
-    """The records in one of FORMATS; a table for the eye leaves out the columns that no line has room for."""
+def as_bytes(kind: str, name: str, records: Sequence[Record]) -> bytes:
+    """The records of the table `name` in one of FORMATS; for the eye, the columns of the contract and how to cite."""
     if kind == "parquet":
-        return _parquet(records)
-    columns = list(records[0]) if records else []
-    if kind == "table" and set(TABLE_COLUMNS) <= set(columns):
-        columns = list(TABLE_COLUMNS)
-    told = records_as(kind, columns, ([record[name] for name in columns] for record in records))
-    return f"{told}\n".encode(errors="backslashreplace")
+        return _parquet(name, records)
+    columns, cite = COLUMNS[name], ""
+    if kind == "table":
+        columns = tuple(column for column in columns if name != "mlperf_entries" or column in CONTRACT)
+        records, cite = [_with_texts(record, printable) for record in records], f"\n{CITE}"
+    told = records_as(kind, columns, ([record[column] for column in columns] for record in records))
+    return f"{told}{cite}\n".encode(errors="backslashreplace")
 
 
-def _parquet(records: Sequence[Record]) -> bytes:
+def _parquet(name: str, records: Sequence[Record]) -> bytes:
     import pyarrow as pa  # noqa: PLC0415  (a worker must not load it)
     import pyarrow.parquet as pq  # noqa: PLC0415
 
+    from schema import arrow_schema, table  # noqa: PLC0415
+
+    types = arrow_schema(table(name))
+    fields = [types.field(column).with_nullable(True) for column in COLUMNS[name]]
     out = BytesIO()
-    pq.write_table(pa.Table.from_pylist([_utf8(record) for record in records]), out, compression="zstd")
+    told = pa.Table.from_pylist([_with_texts(record, _utf8) for record in records], schema=pa.schema(fields))
+    pq.write_table(told, out, compression="zstd")
     return out.getvalue()
 
 
-def _utf8(record: Record) -> Record:
+def _utf8(text: str) -> str:
     """Names of files and texts of logs may hold what UTF-8 cannot."""
-    return {
-        name: value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
-        for name, value in record.items()
-    }
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _with_texts(record: Record, told: Callable[[str], str]) -> Record:
+    return {name: told(value) if isinstance(value, str) else value for name, value in record.items()}
+
+
+def is_inside(out: Path, folder: str) -> bool:
+    """Whether a file would lie in a folder, or be it."""
+    target, root = Path(os.path.realpath(out)), Path(os.path.realpath(folder))
+    return target == root or root in target.parents
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What is told of entries and runs: flat records, the same in a table, CSV, JSON and Parquet."""
+"""What is told of entries and runs: flat records, the same in CSV, JSON and Parquet, with the columns of two tables."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ Record = dict[str, Any]
 
 REPOSITORY = "https://github.com/mlcommons/training_results_v{round}"
 NOT_VERIFIED = "computed from the logs by ipu-results, result not verified by MLCommons Association"
-TABLE_COLUMNS = (
-    "round",
-    "submitter",
-    "division",
-    "system",
-    "benchmark",
-    "accelerators",
-    "accelerator",
-    "framework",
-    "n_runs",
-    "n_success",
-    "minutes",
-    "path",
+CITE = f"Minutes {NOT_VERIFIED}. Cite as the attribution of --format csv, json or parquet says."
+CONTRACT = (
+    *("round", "submitter", "division", "system", "benchmark", "accelerators", "accelerator", "framework"),
+    *("n_runs", "n_success", "minutes", "path"),
 )
+COLUMNS = {
+    "mlperf_entries": (
+        *CONTRACT,
+        *("no_score_reason", "availability", "status", "nodes", "scaling_factor"),
+        *("run_minutes_min", "run_minutes_max", "run_minutes_cv"),
+        *("global_batch_size", "epochs_to_converge", "samples_to_converge"),
+        *("system_path", "system_sha256", "scaling_sha256", "attribution"),
+    ),
+    "mlperf_runs": (
+        *("round", "path", "file", "minutes", "status", "counted", "reason", "init_minutes"),
+        *("global_batch_size", "epochs", "samples", "lines", "sha256"),
+    ),
+}
 
 
 def entry_record(one: Scored) -> Record:

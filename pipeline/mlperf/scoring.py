@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 
 from pipeline.errors import DocumentError, DocumentUnrecognised, WorkerLost
 from pipeline.mlperf.layout import Entry, Finding, Plan, plan
@@ -34,7 +35,7 @@ class Job:
 
 
 Runs = tuple[Run, ...]
-Reader = Callable[[Sequence[Job]], Iterator[tuple[Entry, Runs]]]
+Reader = Callable[[Sequence[Job]], Generator[tuple[Entry, Runs]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,10 @@ def score_tree(
     found = planned(listing, known, round_ or tree.name)
     jobs = [Job(tree, entry, digests) for entry in found.entries]
     runs: dict[Entry, Runs] = {}
-    for done, (entry, read) in enumerate(reader(jobs), start=1):
-        runs[entry] = read
-        progress(done, len(jobs))
+    with closing(reader(jobs)) as results:
+        for done, (entry, read) in enumerate(results, start=1):
+            runs[entry] = read
+            progress(done, len(jobs))
     return assemble(found, runs, lambda path: small_file(tree, path), known)
 
 
@@ -132,10 +134,12 @@ def _told(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _read_here(workers: int, jobs: Sequence[Job]) -> Iterator[tuple[Entry, Runs]]:
+def _read_here(workers: int, jobs: Sequence[Job]) -> Generator[tuple[Entry, Runs]]:
     if workers == 1 or len(jobs) == 1:
         yield from map(read_entry, jobs)
         return
+    pickle.dumps(jobs[0])  # what cannot be sent is told here: within the pool it may hang
+    others = set(active_children())
     with ProcessPoolExecutor(min(workers, len(jobs)), mp_context=get_context("spawn")) as pool:
         try:
             with _interrupt_held():
@@ -145,18 +149,19 @@ def _read_here(workers: int, jobs: Sequence[Job]) -> Iterator[tuple[Entry, Runs]
         except BrokenProcessPool as error:
             raise WorkerLost("a worker was killed; nothing was written") from error
         except BaseException:
-            pool.shutdown(cancel_futures=True)
+            for worker in set(active_children()) - others:
+                worker.kill()
             raise
 
 
 @contextmanager
 def _interrupt_held() -> Iterator[None]:
     """Ctrl-C reaches every process of the terminal: workers started here never see it, this process afterwards."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _nothing(findings: Sequence[Finding]) -> str:

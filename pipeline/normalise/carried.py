@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.catalogue import Document
@@ -32,17 +32,18 @@ def carried_rows(document: Document, reading: Reading) -> Iterator[CarriedRow]:
     """
     name = TABLES.get(document.reader)
     for table in reading.tables if name else ():
+        kinds = [published(str(name)).column(header).kind for header in table.columns]
         for row in table.rows:
-            yield CarriedRow(str(name), row.number, row.locator, _values(document, table, row, str(name)))
+            yield CarriedRow(str(name), row.number, row.locator, _values(document, table, row, kinds))
 
 
-def _values(document: Document, table: Table, row: Row, name: str) -> dict[str, Any]:
+def _values(document: Document, table: Table, row: Row, kinds: Sequence[Kind]) -> dict[str, Any]:
     values: dict[str, Any] = {"document_id": document.document_id}
-    for index, (header, text) in enumerate(zip(table.columns, row.cells, strict=True)):
+    for index, (header, text, kind) in enumerate(zip(table.columns, row.cells, kinds, strict=True)):
         try:
-            values[header] = PARSERS[published(name).column(header).kind](text) if text else None
+            values[header] = PARSERS[kind](text) if text else None
         except (ValueError, KeyError) as error:
-            kind, place = published(name).column(header).kind, table.cell_locator(row, index)
+            place = table.cell_locator(row, index)
             raise DocumentDamaged(f"{text!r} is no {kind}", document=document.document_id, place=place) from error
     return values
 

@@ -31,7 +31,7 @@ def derive(sources: dict[str, str], target: Path = HERE) -> None:
         entries = [entry_record(one) for one in kept]
         runs = [run for one in kept for run in run_records(one)]
         for name, records in (("entries", entries), ("runs", runs)):
-            write_whole(target / f"training-v{round_}-{name}.csv", as_bytes("csv", records))
+            write_whole(target / f"training-v{round_}-{name}.csv", as_bytes("csv", f"mlperf_{name}", records))
 
 
 if __name__ == "__main__":
