@@ -86,7 +86,7 @@ def copied(source: Path, to: Path, quick: bool) -> Checkout:
         with tarfile.open(source) as archive:
             archive.extractall(to, _members(archive, quick), filter="data")
     except (tarfile.TarError, EOFError) as error:
-        raise Skipped(f"{source} cannot be unpacked: {error}") from error
+        raise Skipped(f"{source} cannot be unpacked: {' '.join(str(error).split())}") from error
     found = [path for path in to.iterdir() if path.is_dir()]
     return _checkout(found[0] if len(found) == 1 else to, source)
 
