@@ -1,5 +1,4 @@
-"""Which documents are accepted: the kinds that give results, those whose rows
-are carried over into a table of their own, those that can be extracted, and how large one may be."""
+"""Which documents are accepted: those that give results or a table of their own, those to extract, and limits."""
 
 CARRIED = ("mlperf-runs", "mlperf-ids")
 INGESTED = ("graphcore-performance", "qwant-paper", "page-history", "comparators", "mlperf-entries", *CARRIED)

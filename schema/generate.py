@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable
 from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import pandas as pd
@@ -13,6 +15,16 @@ import pyarrow as pa
 
 from schema.checks import ROW_CHECKS
 from schema.columns import Column, Kind, Table
+
+# pandera loads what it can work with, for half a second, wherever that is installed; nothing here is one of these.
+for unused, user in {
+    "dask.dataframe": "pandera.typing.dask",
+    "hypothesis": "pandera.strategies.base_strategies",
+}.items():
+    if unused not in sys.modules:
+        sys.modules[unused] = None  # type: ignore[assignment]
+        import_module(user)
+        del sys.modules[unused]
 
 ARROW: dict[Kind, pa.DataType] = {
     "text": pa.string(),

@@ -84,11 +84,46 @@ def test_a_folder_without_logs_is_a_hole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
-@pytest.mark.parametrize("target", ["/etc/passwd", "../../../../../secret", "result_1.txt"])
-def test_a_link_is_told_and_never_followed(tmp_path: Path, kind: bytes, target: str, as_usual: list[str]) -> None:
+@pytest.mark.parametrize("target", ["/etc/passwd", "../../../../../secret", "nothing.txt", "result_9.txt"])
+def test_a_link_to_what_is_not_read_is_a_run_that_does_not_count(tmp_path: Path, kind: bytes, target: str) -> None:
     found = scored(tmp_path, member(f"{FOLDER}/result_9.txt", type=kind, linkname=target))
-    assert [run.file for run in found.entries[0].runs] == [f"result_{run}.txt" for run in range(5)]
-    assert set(told(found)) - set(as_usual) == {f"{FOLDER}/result_9.txt: is a link: not followed"}
+    assert found.entries[0].runs[-1].reason == "is a link to what is not read"
+    assert (len(found.entries[0].runs), found.entries[0].n_success) == (6, 5)
+    assert f"{FOLDER}/result_9.txt: does not count: is a link to what is not read" in told(found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        (tarfile.LNKTYPE, f"{FOLDER}/result_1.txt"),
+        (tarfile.SYMTYPE, "result_1.txt"),
+        (tarfile.SYMTYPE, "../../../results/pod/resnet/result_1.txt"),
+    ],
+)
+def test_a_link_to_a_log_that_is_read_is_that_log(tmp_path: Path, kind: bytes, target: str) -> None:
+    [entry, *_] = scored(tmp_path, member(f"{FOLDER}/result_9.txt", type=kind, linkname=target)).entries
+    assert (entry.runs[-1].file, entry.runs[-1].log) == ("result_9.txt", entry.runs[1].log)
+    assert entry.n_success == 6
+
+
+def test_a_folder_and_its_archive_agree_on_hard_links(tmp_path: Path) -> None:
+    folder = as_folder(tmp_path / "tree") / FOLDER
+    for number in (0, 1):
+        (folder / f"result_{number}.txt").unlink()
+        (folder / f"result_{number}.txt").hardlink_to(folder / "result_4.txt")
+    with tarfile.open(tmp_path / "v.tar", "w") as tar:
+        tar.add(tmp_path / "tree" / "v2.0", "v2.0")
+    packed, unpacked = (
+        score_archive(str(tmp_path / "v.tar")),
+        score_tree(LocalTree(f"{tmp_path}/tree"), in_processes(1)),
+    )
+    assert [one.minutes for one in packed.entries] == [one.minutes for one in unpacked.entries]
+    assert packed.entries[0].n_success == 5
+
+
+def test_a_linked_scaling_file_that_is_not_read_gives_no_score(tmp_path: Path) -> None:
+    found = scored(tmp_path, member(f"{FOLDER}/scaling.json", type=tarfile.SYMTYPE, linkname="/etc/passwd"))
+    assert (found.entries[0].minutes, found.entries[0].scaling_factor) == (None, None)
 
 
 def test_a_link_in_place_of_a_folder_leads_nowhere(tmp_path: Path, as_usual: list[str]) -> None:
@@ -96,13 +131,13 @@ def test_a_link_in_place_of_a_folder_leads_nowhere(tmp_path: Path, as_usual: lis
     link = member("v2.0/Initech", type=tarfile.SYMTYPE, linkname=str(outside / "v2.0" / "Acme"))
     found = scored(tmp_path, link)
     assert {one.entry.submitter for one in found.entries} == {"Acme", "Globex"}
-    assert set(told(found)) - set(as_usual) == {"v2.0/Initech: is a link: not followed"}
+    assert set(told(found)) - set(as_usual) == {"v2.0/Initech: is a link or no folder: not followed"}
 
 
 @pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
 def test_a_device_is_told_and_not_read(tmp_path: Path, kind: bytes, as_usual: list[str]) -> None:
     found = scored(tmp_path, member(f"{FOLDER}/result_9.txt", type=kind))
-    assert set(told(found)) - set(as_usual) == {f"{FOLDER}/result_9.txt: is no regular file: not read"}
+    assert f"{FOLDER}/result_9.txt: does not count: is a link to what is not read" in set(told(found)) - set(as_usual)
 
 
 @pytest.mark.parametrize("name", [f"/{FOLDER}/result_9.txt", f"v2.0/../{FOLDER}/result_9.txt", f"../{LOG}", "/etc/x"])
@@ -119,9 +154,9 @@ def test_of_a_file_that_comes_twice_the_last_counts(tmp_path: Path, name: str) -
     assert f"{LOG}: stands in the archive twice: the last one counts, as when it is unpacked" in told(found)
 
 
-def test_a_link_that_replaces_a_file_takes_it_away(tmp_path: Path) -> None:
+def test_a_link_that_replaces_a_file_takes_its_place(tmp_path: Path) -> None:
     found = scored(tmp_path, member(LOG, type=tarfile.SYMTYPE, linkname="/dev/zero"))
-    assert [run.file for run in found.entries[0].runs] == [f"result_{run}.txt" for run in range(1, 5)]
+    assert [run.counted for run in found.entries[0].runs] == [False, True, True, True, True]
 
 
 def test_a_system_that_is_too_large_is_unknown(tmp_path: Path) -> None:

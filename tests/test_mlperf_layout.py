@@ -32,7 +32,10 @@ LOGS = tuple(f"result_{number}.txt" for number in range(5))
         ("2.1", "2.1"),
         ("mlperf-1.1/training_results_v3.0", "3.0"),
         ("training_v2.0_results", "2.0"),
-        ("v2.0.1", None),
+        ("v2.0.1", "2.0"),
+        ("training_results_v2.0-cuda11.6", "2.0"),
+        ("mlperf-2.0-py3.11", None),
+        ("v2.0-v3.0", None),
         ("v20", None),
         ("results", None),
         ("", None),
@@ -163,8 +166,10 @@ def test_a_log_linked_from_outside_is_not_read(tree: Path, outside: Path) -> Non
     linked = tree / "ACME/results/acme1/resnet/result_5.txt"
     linked.symlink_to(outside / "ACME/results/acme1/resnet/result_0.txt")
     found = scored(tree)
-    assert len(found.entries[0].runs) == 5
-    assert told(found) == ["ACME/results/acme1/resnet/result_5.txt: is a link out of the tree: not followed"]
+    assert [run.counted for run in found.entries[0].runs] == [True] * 5 + [False]
+    assert told(found)[-1] == (
+        "ACME/results/acme1/resnet/result_5.txt: does not count: cannot be read: leads out of the tree: not followed"
+    )
 
 
 @pytest.mark.parametrize("place", ["Other", "ACME/results/acme2", "ACME/results/acme1/bert", "Other/results"])
@@ -186,10 +191,10 @@ def test_a_description_linked_from_outside_is_not_read(tree: Path, outside: Path
         System(findings=found.entries[0].system.findings),
         12,
     )
-    assert told(found) == [
-        f"{place}: is a link out of the tree: not followed",
-        "ACME/systems/acme1.json: cannot be read, the system is unknown: leads out of the tree: not followed",
-    ]
+    assert told(found)[-1] == (
+        "ACME/systems/acme1.json: cannot be read, the system is unknown: leads out of the tree: not followed"
+    )
+    assert (f"{place}: is a link out of the tree: not followed" in told(found)) == (place == "ACME/systems")
 
 
 def test_a_scaling_file_linked_from_outside_gives_no_score(tree: Path, outside: Path) -> None:
@@ -221,8 +226,29 @@ def test_links_within_the_tree_are_read(tree: Path) -> None:
 def test_a_link_to_nothing_hides_no_other_log(tree: Path, target: str) -> None:
     (tree / "ACME/results/acme1/resnet/result_5.txt").symlink_to(target)
     found = scored(tree)
-    assert len(found.entries[0].runs) == 5
-    assert told(found) == ["ACME/results/acme1/resnet/result_5.txt: is a broken link: not read"]
+    assert [run.counted for run in found.entries[0].runs] == [True] * 5 + [False]
+    assert found.entries[0].runs[-1].file == "result_5.txt"
+
+
+@pytest.mark.parametrize("stray", ["analysis/results", "analysis/systems", "analysis/results/s"])
+def test_a_folder_that_looks_like_a_submitter_hides_no_round(tmp_path: Path, stray: str) -> None:
+    for name in ("training_results_v2.0", "training_results_v3.1"):
+        entry(tmp_path / name, FIVE)
+    (tmp_path / stray).mkdir(parents=True)
+    assert {one.entry.round for one in scored(tmp_path).entries} == {"2.0", "3.1"}
+    put(tmp_path, "analysis/results/s/bert/result_0.txt", b"")
+    assert {one.entry.checkout for one in scored(tmp_path).entries} == {
+        "",
+        "training_results_v2.0",
+        "training_results_v3.1",
+    }
+
+
+def test_a_results_folder_within_a_submitters_is_left_out_and_told() -> None:
+    paths = ["v2.0/A/results/s/bert/result_0.txt", "v2.0/A/code/B/results/s/bert/result_0.txt"]
+    found = plan(paths, rules())
+    assert [one.submitter for one in found.entries] == ["A"]
+    assert "v2.0/A/code: lies within a submitter's folder: left out" in [str(finding) for finding in found.findings]
 
 
 def test_a_benchmark_folder_linked_to_nothing_is_told(tree: Path) -> None:
@@ -235,7 +261,8 @@ def test_a_pipe_does_not_hang(tree: Path, name: str) -> None:
     path = tree / "ACME/results/acme1/resnet" / name
     path.unlink(missing_ok=True)
     os.mkfifo(path)
-    assert f"ACME/results/acme1/resnet/{name}: is no regular file: not read" in told(scored(tree))
+    path_told = f"ACME/results/acme1/resnet/{name}"
+    assert f"{path_told}: does not count: cannot be read: is no regular file" in told(scored(tree))
 
 
 @pytest.mark.parametrize("place", ["ACME/systems/acme1.json", "ACME/results/acme1/resnet/scaling.json"])

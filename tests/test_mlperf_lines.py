@@ -177,9 +177,9 @@ def test_a_run_is_from_the_last_start_before_the_first_stop(
     assert (found.minutes, found.status) == (minutes, status)
 
 
-def test_initialisation_is_from_the_first_start_to_the_first_stop() -> None:
+def test_initialisation_is_from_the_first_start_to_the_last_stop() -> None:
     pieces = [line("init_start", -5), line("init_start", -9), line("init_stop", -2), line("init_stop", -1)]
-    assert read(*pieces).init_minutes == 7.0
+    assert read(*pieces).init_minutes == 8.0
 
 
 @pytest.mark.parametrize(

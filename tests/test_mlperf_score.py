@@ -78,8 +78,8 @@ def test_a_whole_record(tmp_path: Path) -> None:
         "scaling_sha256": digest(scaling),
         "attribution": (
             "MLPerf Training v2.0 closed resnet, ACME, https://github.com/mlcommons/training_results_v2.0, "
-            "ACME/results/acme1/resnet; computed from the logs by ipu-results, result not verified by MLCommons "
-            "Association"
+            "ACME/results/acme1/resnet; MLPerf ID not known; day of retrieval not told; computed from the logs by "
+            "ipu-results, result not verified by MLCommons Association"
         ),
     }
     assert told(scored(tmp_path)) == []
@@ -251,7 +251,7 @@ def test_the_scaling_factor(
         ("resnet", 5, None),
         ("resnet", 6, "holds 6 logs, the rules ask for 5"),
         ("bert", 5, "holds 5 logs, the rules ask for 10"),
-        ("BERT", 10, None),
+        ("BERT", 10, "is no benchmark of the known rounds; scored by the common rule"),
         ("mask", 5, None),
         ("mask", 4, "holds 4 logs, the rules ask for 5"),
         ("novel", 5, "is no benchmark of the known rounds; scored by the common rule"),
@@ -287,9 +287,18 @@ def test_an_alias_is_told_by_its_proper_name(tmp_path: Path) -> None:
 
 
 def test_bert_logs_call_samples_epochs(tmp_path: Path) -> None:
-    entry(tmp_path, [log(10, inner=evaluation(9, epoch_num=count)) for count in (100, 200, 300, 400, 900)], "bert")
+    entry(tmp_path, [log(10, inner=evaluation(9, epoch_num=count)) for count in (1000, 2000, 3000, 4000, 9000)], "bert")
     record = the_record(tmp_path)
-    assert (record["epochs_to_converge"], record["samples_to_converge"]) == (None, 300.0)
+    assert (record["epochs_to_converge"], record["samples_to_converge"]) == (None, 3000.0)
+
+
+@pytest.mark.parametrize(("told", "samples"), [(2_400_384, 2_400_384.0), (None, None), (3, None)])
+def test_a_bert_log_that_counts_evaluations_tells_its_samples_at_the_end(
+    tmp_path: Path, told: object, samples: float | None
+) -> None:
+    inner = evaluation(9, epoch_num=1) + line("train_samples", 9, told)
+    entry(tmp_path, [log(10 + run, inner=inner) for run in range(10)], "bert")
+    assert the_record(tmp_path)["samples_to_converge"] == samples
 
 
 @pytest.mark.parametrize("samples", [[1000, 2000], "1000", None])

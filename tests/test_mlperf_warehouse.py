@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
+import io
 import shutil
 from collections.abc import Callable
 from datetime import date
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import RAW, ROOT, Ask, edit, reseal, run_cli
 
+from pipeline.query import open_warehouse, run_query
 from tests.rules_support import MLPERF_ROWS, Printed, dataset, found
 
 ENTRIES, RUNS, IDS = (f"mlperf/{name}.csv" for name in ("training-v2.0-entries", "training-v2.0-runs", "ids"))
@@ -252,11 +255,43 @@ def test_the_attribution_names_all_that_a_citation_needs(ask: Ask) -> None:
     [(told,)] = ask("SELECT attribution FROM mlperf_entries WHERE mlperf_id = '2.0-2047'")
     assert told == (
         "MLPerf Training v2.0 closed resnet, Graphcore, https://github.com/mlcommons/training_results_v2.0, "
-        f"{POD16_RESNET}; computed from the logs by ipu-results, result not verified by MLCommons Association; "
-        f"MLPerf ID 2.0-2047 (printed); retrieved {date(2026, 11, 21)}"
+        f"{POD16_RESNET}; MLPerf ID 2.0-2047 (printed); retrieved {date(2026, 11, 21)}; "
+        "computed from the logs by ipu-results, result not verified by MLCommons Association"
     )
     marked = "attribution LIKE '%not verified by MLCommons Association%' AND attribution LIKE '%retrieved 2026-%'"
     assert ask(f"SELECT count(*) FROM mlperf_entries WHERE NOT ({marked})") == [(0,)]
+
+
+def test_samples_are_more_than_one_batch(ask: Ask) -> None:
+    """Five BERT entries log `epoch_num` 1 and their samples elsewhere."""
+    assert ask("SELECT count(*) FROM mlperf_entries WHERE samples_to_converge < 100 * global_batch_size") == [(0,)]
+    assert ask("SELECT count(*) FROM mlperf_entries WHERE benchmark = 'bert' AND samples_to_converge IS NULL") == [(0,)]
+
+
+def test_an_entry_without_a_score_is_published_and_is_no_result(raw: Path) -> None:
+    path = "Fujitsu"
+    lines = lines_of(raw, RUNS)
+    mine = [line for line in lines if f",{path}/" in line and line.split(",")[1].endswith("/resnet")]
+    where = mine[0].split(",")[1]
+    lost = [line.replace(",success,True,,", ",aborted,False,its status is aborted,") for line in mine if where in line]
+    rewrite(raw, RUNS, [lost[mine.index(line)] if line in mine and where in line else line for line in lines])
+    entries = lines_of(raw, ENTRIES)
+    [old] = [line for line in entries if f",{where}," in line]
+    cells = next(csv.reader([old]))
+    cells[9], cells[10], cells[12] = "0", "", "no run counts"
+    cells[17:20] = ["", "", ""]
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow(cells)
+    rewrite(raw, ENTRIES, [out.getvalue() if line == old else line for line in entries])
+    target = raw.parent / "warehouse"
+    done = run_cli("ingest", "--raw", raw, "--warehouse", target)
+    assert (done.returncode, done.stderr) == (0, "")
+    with open_warehouse(target) as connection:
+        found = run_query(
+            connection, f"SELECT minutes, result_id FROM mlperf_entries WHERE path = '{where}'"
+        ).to_pylist()
+        counts = run_query(connection, "SELECT count(*) AS n FROM results WHERE origin = 'official'").to_pylist()
+    assert (found, counts) == ([{"minutes": None, "result_id": None}], [{"n": 269}])
 
 
 def test_a_run_names_its_log_and_digest(ask: Ask) -> None:
@@ -327,6 +362,7 @@ def count_an_aborted_run(raw: Path) -> None:
         (lambda raw: edit(raw, RUNS, "24.411783333333332", '"24,4"'), "'24,4' is no double"),
         (lambda raw: edit(raw, RUNS, "24.411783333333332", "nan"), "column 4 (minutes): 'nan' is no double"),
         (lambda raw: edit(raw, IDS, "ipu-pod16-TF1-closed", "ipu-pod17"), "2.0-2047 names Graphcore/results/ipu-pod17"),
+        (lambda raw: edit(raw, IDS, "ipu-pod16-TF1-closed", "ipu-pod64-TF1-closed"), "bears 2.0-2047 and 2.0-2050"),
         (lambda raw: edit(raw, IDS, ",printed,", ",guessed,"), "confidence is 'guessed'"),
         (lambda raw: edit(raw, IDS, "2.0-2046,", "2.0-2045,"), "mlperf_ids"),
         (lambda raw: rewrite(raw, RUNS, lines_of(raw, RUNS)[:99]), "the sidecar promises 2760"),

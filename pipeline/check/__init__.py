@@ -132,8 +132,7 @@ def _fates(normalised: Normalised) -> Iterable[tuple[tuple[str, int, str], tuple
     for result in normalised.results:
         yield from ((place, ("accepted", result.result_id)) for place in result.accepted)
         yield from ((place, ("duplicate", result.result_id)) for place in result.repeated)
-    if not normalised.results:
-        yield from (((row.table, row.row_number, row.locator), ("accepted", None)) for row in normalised.carried)
+    yield from (((row.table, row.row_number, row.locator), ("accepted", None)) for row in normalised.alone)
     for rejected in normalised.rejected:
         yield (rejected.table_name, rejected.row_number, rejected.locator), ("quarantined", None)
 
@@ -148,7 +147,7 @@ def _tally(source: Source) -> Tally:
     fates = [((table_name, number), fate) for (table_name, number, _), (fate, _) in _fates(source.normalised)]
     tally = assert_conserved(document_id, source.reading, fates)
     out: list[SourceKey] = [key for key, fate in fates if fate != "accepted"]
-    out += [(row.table, row.row_number) for row in source.normalised.carried if not source.normalised.results]
+    out += [(row.table, row.row_number) for row in source.normalised.alone]
     facts = {fact.locator for fact in source.reading.facts}
     cited = sum(cell.locator not in facts for result in source.normalised.results for cell in result.cells)
     assert_cells_kept(document_id, source.reading, cited, out)

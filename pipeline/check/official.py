@@ -10,6 +10,7 @@ import pandas as pd
 
 from pipeline.check.gate import frame_of
 from pipeline.errors import ConservationError
+from pipeline.mlperf.records import attribution
 from pipeline.mlperf.rules import Block, Rules, rules
 from pipeline.mlperf.score import olympic_mean
 from pipeline.normalise import CarriedRow, Normalised
@@ -22,7 +23,7 @@ GUESSED = "inferred"
 
 def join_ids(documents: Sequence[Normalised]) -> None:
     """Give each official result the MLPerf id of its system, unless the id is merely inferred."""
-    ids = {(one["round"], one["system_path"]): one for one in _rows(documents, "mlperf_ids")}
+    ids = _ids(documents)
     for normalised in documents:
         entries = {row.row_number: row.values for row in normalised.carried if row.table == "mlperf_entries"}
         for result in normalised.results if entries else ():
@@ -37,7 +38,7 @@ def official_frames(documents: Sequence[Normalised]) -> dict[str, pd.DataFrame]:
     Raises ConservationError where a score is not what its runs give, or a run or an id has no entry.
     """
     known = rules()
-    ids = {(one["round"], one["system_path"]): one for one in _rows(documents, "mlperf_ids")}
+    ids = _ids(documents)
     runs = _rows(documents, "mlperf_runs")
     entries = [
         _entry(row, normalised, ids, known)
@@ -53,6 +54,17 @@ def official_frames(documents: Sequence[Normalised]) -> dict[str, pd.DataFrame]:
         "mlperf_ids": frame_of(table("mlperf_ids"), sorted(ids.values(), key=lambda one: str(one["mlperf_id"]))),
         "mlperf_comparability": frame_of(table("mlperf_comparability"), [_block(block) for block in known.blocks]),
     }
+
+
+def _ids(documents: Iterable[Normalised]) -> dict[Key, Record]:
+    """The curated ids by round and system. Raises ConservationError where one system bears two."""
+    ids: dict[Key, Record] = {}
+    for one in _rows(documents, "mlperf_ids"):
+        other = ids.setdefault((one["round"], one["system_path"]), one)
+        if other is not one:
+            message = f"{one['system_path']} bears {other['mlperf_id']} and {one['mlperf_id']}"
+            raise ConservationError(message, document=one["document_id"])
+    return ids
 
 
 def assert_recomputed(entries: Iterable[Record], runs: Iterable[Record], known: Rules) -> None:
@@ -92,14 +104,14 @@ def _entry(row: CarriedRow, normalised: Normalised, ids: Mapping[Key, Record], k
     entry = row.values
     results = {result.values["row_number"]: result.result_id for result in normalised.results}
     named = ids.get(_system(entry))
-    told = f"MLPerf ID {named['mlperf_id']} ({named['confidence']})" if named else "MLPerf ID not known"
+    told = f"{named['mlperf_id']} ({named['confidence']})" if named else None
     return {
         **entry,
         "result_id": results.get(row.row_number),
         "mlperf_id": named["mlperf_id"] if named else None,
         "mlperf_id_confidence": named["confidence"] if named else None,
         "comparable_rounds": known.block(entry["benchmark"], entry["round"]),
-        "attribution": f"{entry['attribution']}; {told}; retrieved {normalised.document.retrieved_on}",
+        "attribution": attribution(entry, told, normalised.document.retrieved_on),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -37,6 +38,11 @@ def _round(_: click.Context, param: click.Parameter, value: str | None) -> str |
     help="Processes that read logs; an archive is one stream, read by one.  [default: one per core]",
 )
 @click.option("--dask", metavar="ADDRESS", help="Read logs on the dask cluster of this scheduler, tcp://HOST:PORT.")
+@click.option(
+    "--retrieved",
+    type=click.DateTime(("%Y-%m-%d",)),
+    help="Day on which PATH was taken from its source, for the attribution.",
+)
 @click.option("--strict", is_flag=True, help="Exit 1 when there is any finding.")
 def mlperf(
     path: str,
@@ -46,6 +52,7 @@ def mlperf(
     round_: str | None,
     workers: int | None,
     dask: str | None,
+    retrieved: datetime | None,
     strict: bool,
 ) -> None:
     """Score every entry of the official MLPerf Training results under PATH, by the official rule.
@@ -73,9 +80,8 @@ def mlperf(
     from pipeline.mlperf.cluster import on_cluster
     from pipeline.mlperf.output import as_bytes, is_inside, write_whole
     from pipeline.mlperf.records import entry_record, run_records
-    from pipeline.mlperf.remote import is_url
     from pipeline.mlperf.scoring import default_workers, in_processes
-    from pipeline.mlperf.sources import is_one_archive, score_source
+    from pipeline.mlperf.sources import is_one_archive, local_root, score_source
 
     if output == "parquet" and out is None:
         raise click.UsageError("--format parquet needs --out FILE")
@@ -83,12 +89,13 @@ def mlperf(
         raise click.UsageError("--dask cannot read an archive: it is one stream; unpack it where the workers see it")
     if dask is not None and workers is not None:
         raise click.UsageError("--workers counts processes here, --dask has its own: give one of them")
-    if out is not None and not is_url(path) and is_inside(out, path):
+    if out is not None and (root := local_root(path)) is not None and is_inside(out, root):
         raise click.UsageError("--out lies in PATH, which is never written to")
     with bar("MB" if is_one_archive(path) else "entries") as progress:
         reader = on_cluster(dask) if dask is not None else in_processes(workers or default_workers())
         found = score_source(path, reader, digests=runs, round_=round_, progress=progress)
-    records = [record for one in found.entries for record in (run_records(one) if runs else [entry_record(one)])]
+    day = retrieved.date() if retrieved else None
+    records = [record for one in found.entries for record in (run_records(one) if runs else [entry_record(one, day)])]
     data = as_bytes(output, "mlperf_runs" if runs else "mlperf_entries", records)
     if out is None:
         click.echo(data, nl=False)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import posixpath
 import tarfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
-from pipeline.errors import DocumentDamaged, DocumentTooLarge, DocumentUnrecognised
+from pipeline.errors import DocumentDamaged, DocumentError, DocumentTooLarge, DocumentUnrecognised
 from pipeline.mlperf.layout import LOG, SCALING, Finding
 from pipeline.mlperf.lines import CHUNK
 from pipeline.mlperf.log import Log
@@ -21,6 +23,7 @@ from pipeline.mlperf.unpacked import BLOCK, Unpacked, as_damage
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
 MAX_MEMBERS = 1_000_000
 MAX_KEPT = 250_000
+MAX_LINKS = 8
 BROKEN = (tarfile.TarError, ValueError, LookupError, OverflowError, RecursionError)
 
 
@@ -59,7 +62,7 @@ def score_archive(
             raise DocumentDamaged(f"is damaged or truncated: {error}", document=path, place=held.place) from error
     known, name = rules(), PurePosixPath(path).name
     found = planned(held.listing(), known, round_ or name)
-    runs = {entry: tuple(held.runs[f"{entry.full_path}/{log}"] for log in entry.logs) for entry in found.entries}
+    runs = {entry: tuple(held.run(f"{entry.full_path}/{log}") for log in entry.logs) for entry in found.entries}
     return assemble(found, runs, held.small_file, known)
 
 
@@ -117,7 +120,8 @@ class _Held:
         self.digests = digests
         self.paths: set[str] = set()
         self.runs: dict[str, Run] = {}
-        self.small: dict[str, bytes | DocumentTooLarge] = {}
+        self.small: dict[str, bytes | DocumentError] = {}
+        self.links: dict[str, str] = {}
         self.findings: list[Finding] = []
         self.place = "at its start"
 
@@ -125,11 +129,24 @@ class _Held:
         return Listing(tuple(self.paths), tuple(self.findings))
 
     def small_file(self, path: str) -> bytes | None:
-        """Raises DocumentTooLarge."""
-        data = self.small.get(path)
-        if isinstance(data, DocumentTooLarge):
+        """Raises DocumentError."""
+        data = self.small.get(self._behind(path))
+        if isinstance(data, DocumentError):
             raise data
+        if data is None and path in self.links:
+            raise DocumentDamaged("is a link to what is not read")
         return data
+
+    def run(self, path: str) -> Run:
+        """The run of a log; a link to a log that was read is that log, as in the folder, any other is not read."""
+        name = path.rpartition("/")[2]
+        found = self.runs.get(self._behind(path))
+        return replace(found, file=name) if found else Run(name, Log(problem="is a link to what is not read"))
+
+    def _behind(self, path: str) -> str:
+        for _ in range(MAX_LINKS):
+            path = self.links.get(path, path)
+        return path
 
     def take(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
         self.place = f"after {member.name}"
@@ -150,20 +167,24 @@ class _Held:
             self.paths.add(f"{path}/")
 
     def _take_special(self, path: str, parts: list[str], member: tarfile.TarInfo) -> None:
-        if len(parts) <= 2 or _is_folder_of_round(parts) or _is_file_of_round(parts):
+        if _is_file_of_round(parts):
             self._forget(path)
-            is_link = member.issym() or member.islnk()
-            self._tell(path, "is a link: not followed" if is_link else "is no regular file: not read")
+            self._keep_path(path)
+            beside = f"{posixpath.dirname(path)}/" if member.issym() else ""
+            self.links[path] = posixpath.normpath(beside + member.linkname) if member.issym() or member.islnk() else ""
+        elif len(parts) <= 2 or _is_folder_of_round(parts):
+            self._tell(path, "is a link or no folder: not followed")
+
+    def _keep_path(self, path: str) -> None:
+        if not path.endswith(f"/{SCALING}"):
+            self.paths.add(path)
 
     def _take_file(self, path: str, name: str, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
-        if name.endswith(".txt"):
-            self.paths.add(path)
-            if fnmatchcase(name, LOG):
-                self.runs[path] = self._run(name, tar, member)
-            return
-        if name != SCALING:
-            self.paths.add(path)
-        self.small[path] = _small(tar, member)
+        self._keep_path(path)
+        if not name.endswith(".txt"):
+            self.small[path] = _small(tar, member)
+        elif fnmatchcase(name, LOG):
+            self.runs[path] = self._run(name, tar, member)
 
     def _run(self, name: str, tar: tarfile.TarFile, member: tarfile.TarInfo) -> Run:
         if member.issparse():
@@ -171,11 +192,12 @@ class _Held:
         return read_run(_chunks(tar, member), name, self.digests)
 
     def _forget(self, path: str) -> None:
-        if path in self.paths or path in self.small:
+        if path in self.paths or path in self.small or path in self.links:
             self._tell(path, "stands in the archive twice: the last one counts, as when it is unpacked")
         self.paths.discard(path)
         self.runs.pop(path, None)
         self.small.pop(path, None)
+        self.links.pop(path, None)
 
     def _tell(self, path: str, message: str) -> None:
         self.findings.append(Finding(path, message))
@@ -198,7 +220,7 @@ def _inner(parts: list[str]) -> list[str] | None:
     return next((parts[depth:] for depth in (1, 2) if parts[depth : depth + 1] and parts[depth] in PARTS), None)
 
 
-def _small(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | DocumentTooLarge:
+def _small(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | DocumentError:
     if member.issparse():
         return DocumentTooLarge("is a sparse file: not read")
     if member.size > MAX_SMALL:

@@ -9,7 +9,9 @@ from fnmatch import fnmatchcase
 
 from pipeline.mlperf.rules import Rules, in_order
 
-ROUND = re.compile(r"(?<![\d.])v?([0-9]{1,3}\.[0-9]{1,3})(?![\d.]*\d)")
+VERSION = r"([0-9]{1,3}\.[0-9]{1,3})(?:\.[0-9]{1,3})?(?![\d.]*\d)"
+ROUND = re.compile(rf"(?<![A-Za-z\d.])v{VERSION}", re.I)
+BARE_ROUND = re.compile(rf"(?<![\d.]){VERSION}")
 LOG = "result_*.txt"
 SCALING = "scaling.json"
 ASTRAY = frozenset({"", ".", ".."})
@@ -69,20 +71,20 @@ class _Checkout:
     logs: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
     systems: set[tuple[str, str]] = field(default_factory=set)
     described: set[tuple[str, str]] = field(default_factory=set)
-    strays: list[str] = field(default_factory=list)
 
 
 def plan(paths: Iterable[str], rules: Rules, name: str = "") -> Plan:
     """The entries that `paths` make up; a folder ends with a slash. `name` is the root's, for the round it may name."""
     every = [(path, path.rstrip("/").split("/")) for path in sorted(set(paths))]
     parted = [(path, parts) for path, parts in every if not ASTRAY & set(parts)]
-    roots = _outermost(root for path, parts in parted if (root := _root(path, parts)) is not None)
+    roots, inner = _outermost(parted)
     checkouts: dict[tuple[str, ...], _Checkout] = {root: _Checkout() for root in roots}
     for path, parts in parted:
         if (root := _root(path, parts)) in checkouts:
             _place(checkouts[root], path, parts)
     entries: list[Entry] = []
     findings = [Finding(path, "is no path within a tree: left out") for path, parts in every if ASTRAY & set(parts)]
+    findings += [Finding("/".join(root), "lies within a submitter's folder: left out") for root in inner]
     for root, held in checkouts.items():
         checkout = "/".join(root)
         place = checkout or name or "."
@@ -105,9 +107,9 @@ def printable(text: str) -> str:
 
 
 def round_of(name: str) -> str | None:
-    """`2.0` of `training_results_v2.0` or `v2.0`; None where a name holds no version."""
-    found = ROUND.findall(name)
-    return found[-1] if found else None
+    """`2.0` of `training_results_v2.0`, `v2.0.0` or `2.0`; None where a name holds no version, or several without v."""
+    found = ROUND.findall(name) or BARE_ROUND.findall(name)
+    return found[0] if len(set(found)) == 1 else None
 
 
 def _order(entry: Entry) -> tuple[tuple[int, ...], str, str, str, str]:
@@ -130,13 +132,27 @@ def _is_part(parts: Sequence[str], depth: int, name: str) -> bool:
     return len(parts) >= depth and parts[1 - depth] == name
 
 
-def _outermost(roots: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """The roots that stand within no other: a `results` folder deep in somebody's code is no round."""
-    kept: list[tuple[str, ...]] = []
-    for root in sorted(set(roots), key=len):
-        if not any(root[: len(outer)] == outer for outer in kept):
-            kept.append(root)
-    return sorted(kept)
+def _outermost(parted: Iterable[tuple[str, Sequence[str]]]) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """The roots that hold an entry or a system, and those within a submitter's folder of another, which are no rounds.
+
+    A `results` folder deep in somebody's code is none, and an empty one beside the rounds hides none of them.
+    """
+    submitters: dict[tuple[str, ...], set[str]] = {}
+    for path, parts in parted:
+        root = _root(path, parts)
+        if root is not None and not _is_bare(path, parts):
+            submitters.setdefault(root, set()).add(parts[len(root)])
+    roots: list[tuple[str, ...]] = []
+    inner: list[tuple[str, ...]] = []
+    for root in sorted(submitters, key=lambda root: (len(root), root)):
+        within = any(root[: len(outer)] == outer and root[len(outer)] in submitters[outer] for outer in roots)
+        (inner if within else roots).append(root)
+    return sorted(roots), inner
+
+
+def _is_bare(path: str, parts: Sequence[str]) -> bool:
+    """A folder above those of the benchmarks, which shows no round by itself."""
+    return path.endswith("/") and not _is_part(parts, 4, "results")
 
 
 def _place(held: _Checkout, path: str, parts: Sequence[str]) -> None:

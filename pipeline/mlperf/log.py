@@ -14,7 +14,8 @@ from pipeline.mlperf.lines import REFUSED, LineTooLong, blocks, decode, marked, 
 MS_PER_MINUTE = 60_000
 MAX_NUMBER = 2**63
 MAX_NAMED = 3
-MAX_EVALUATIONS = 10_000
+MAX_EVALUATIONS = 4_000
+MAX_EVALUATION = 2**12
 OLD_SYNTAX = {b":::MLPv0.5": "v0.5", b":::MLL ": "v0.6"}
 PROGRESS = {"samples_count": "samples", "epoch_num": "epochs", "step_num": "steps"}
 
@@ -102,8 +103,7 @@ class _Reader:
         self.init_start = time_ms if self.init_start is None else min(self.init_start, time_ms)
 
     def _init_stop(self, time_ms: float, _: bytes) -> None:
-        if self.init_stop is None:
-            self.init_stop = time_ms
+        self.init_stop = time_ms if self.init_stop is None else max(self.init_stop, time_ms)
 
     def _batch_size(self, _: float, told: bytes) -> None:
         self.batch_sizes.add(_number(parse(told).get("value")))
@@ -112,7 +112,8 @@ class _Reader:
         self.train_samples = _number(parse(told).get("value"))
 
     def _evaluation(self, time_ms: float, told: bytes) -> None:
-        self.evaluations.append((time_ms, told))
+        if len(told) <= MAX_EVALUATION:
+            self.evaluations.append((time_ms, told))
 
     def log(self) -> Log:
         return Log(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import Any
 
 from pipeline.mlperf.score import Run, Scored
@@ -31,10 +32,10 @@ COLUMNS = {
 }
 
 
-def entry_record(one: Scored) -> Record:
+def entry_record(one: Scored, retrieved: date | None = None) -> Record:
     """One entry. Minutes are unrounded; per-run figures are as logged, without the scaling factor."""
     entry, system = one.entry, one.system
-    return {
+    record = {
         "round": entry.round,
         "submitter": entry.submitter,
         "division": system.division,
@@ -61,8 +62,8 @@ def entry_record(one: Scored) -> Record:
         "system_path": f"{entry.submitter}/systems/{entry.system}.json",
         "system_sha256": system.sha256,
         "scaling_sha256": one.scaling_sha256,
-        "attribution": attribution(one),
     }
+    return record | {"attribution": attribution(record, None, retrieved)}
 
 
 def run_records(one: Scored) -> Iterable[Record]:
@@ -88,9 +89,14 @@ def _run_record(one: Scored, run: Run) -> Record:
     }
 
 
-def attribution(one: Scored) -> str:
-    """How a figure of this entry must be cited; the date is that on which the reader took the logs."""
-    round_ = one.entry.round or "(round unknown)"
-    where = REPOSITORY.format(round=round_) if one.entry.round else "the official results"
-    told = (f"MLPerf Training v{round_}", one.system.division or "division unknown", one.benchmark)
-    return f"{' '.join(told)}, {one.entry.submitter}, {where}, {one.entry.path}; {NOT_VERIFIED}"
+def attribution(entry: Mapping[str, Any], told: str | None, retrieved: date | None) -> str:
+    """How a figure of an entry must be cited: version, division, benchmark, submitter, source, id, day, and its mark.
+
+    `entry` has the columns of the contract; `told` is its MLPerf id and how sure that is.
+    """
+    round_ = entry["round"]
+    where = REPOSITORY.format(round=round_) if round_ else "the official results"
+    what = f"MLPerf Training v{round_ or ' unknown'} {entry['division'] or 'division unknown'} {entry['benchmark']}"
+    day = f"retrieved {retrieved}" if retrieved else "day of retrieval not told"
+    id_ = f"MLPerf ID {told}" if told else "MLPerf ID not known"
+    return f"{what}, {entry['submitter']}, {where}, {entry['path']}; {id_}; {day}; {NOT_VERIFIED}"

@@ -60,10 +60,10 @@ class Rules:
 
     def benchmark(self, name: str) -> Benchmark:
         """The benchmark of a folder; one without entry is scored by the common rule."""
-        return self.benchmarks.get(name.lower()) or Benchmark(name)
+        return self.benchmarks.get(name) or Benchmark(name)
 
     def knows(self, name: str) -> bool:
-        return name.lower() in self.benchmarks
+        return name in self.benchmarks
 
     def init_limit(self, division: str | None) -> float:
         """Minutes; the closed division's where the division is not known."""

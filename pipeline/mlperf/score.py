@@ -148,12 +148,21 @@ def _convergence(log: Log, benchmark: Benchmark) -> tuple[float | None, float | 
     reached = _reached(log.evaluations, benchmark)
     if reached is None:
         return None, None
-    if reached.unit == "samples" or (reached.unit == "epochs" and benchmark.epochs_are_samples):
+    if reached.unit == "samples":
         return None, reached.count
+    if reached.unit == "epochs" and benchmark.epochs_are_samples:
+        return None, _samples(reached.count, log)
     if reached.unit != "epochs":
         return None, None
     per_epoch = log.train_samples if benchmark.epochs_of_train_samples else None
     return reached.count, None if per_epoch is None else reached.count * per_epoch
+
+
+def _samples(count: float, log: Log) -> float | None:
+    """Samples where the log calls them epochs; some logs count evaluations there and tell the samples at their end."""
+    batch = log.global_batch_size or 1
+    told = next((value for value in (count, log.train_samples) if value is not None and value > max(batch, 1)), None)
+    return None if told is None else float(told)
 
 
 def _reached(evaluations: Sequence[Evaluation], benchmark: Benchmark) -> Evaluation | None:

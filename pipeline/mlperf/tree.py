@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pipeline.errors import DocumentTooLarge, DocumentUnrecognised
-from pipeline.mlperf.layout import Finding
+from pipeline.mlperf.layout import Finding, round_of
 from pipeline.mlperf.lines import CHUNK
 
 MAX_SMALL = 1_000_000
@@ -64,7 +64,9 @@ class LocalTree:
 
     @property
     def name(self) -> str:
-        return Path(self.root).resolve().name
+        """The folder's own name, or of a link, where it names no round, that of the folder behind it."""
+        given, behind = Path(self.root).name, Path(self.root).resolve().name
+        return given if round_of(given) else behind
 
     def listing(self) -> Listing:
         """Raises DocumentUnrecognised for what is no folder, or is the folder of one submitter."""
@@ -171,16 +173,15 @@ class _LocalWalk(Walk):
         return sorted(names)
 
     def _is_wanted(self, entry: os.DirEntry[str], path: str, folders: bool) -> bool:
-        told = f"{path}/{entry.name}" if path else entry.name
-        link = entry.is_symlink()
-        is_folder = os.path.isdir(entry.path) if link else entry.is_dir()
-        if link and not _is_within(self.root, entry.path):
-            if is_folder == folders:
-                self.findings.append(Finding(told, "is a link out of the tree: not followed"))
-            return False
-        if is_folder or (folders and not link):
-            return is_folder and folders
-        is_file = os.path.isfile(entry.path) if link else entry.is_file()
-        if not is_file:
-            self.findings.append(Finding(told, f"is {'a broken link' if link else 'no regular file'}: not read"))
-        return is_file and not folders
+        """A file that is a link out of the tree, or no file, is listed: reading it tells why it is not read."""
+        is_folder = os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()
+        if folders and entry.is_symlink() and not os.path.exists(entry.path) and "." not in entry.name:
+            self._tell(path, entry, "is a broken link: not read")
+        if not (is_folder and entry.is_symlink()) or _is_within(self.root, entry.path):
+            return is_folder == folders
+        if folders:
+            self._tell(path, entry, "is a link out of the tree: not followed")
+        return False
+
+    def _tell(self, path: str, entry: os.DirEntry[str], message: str) -> None:
+        self.findings.append(Finding(f"{path}/{entry.name}" if path else entry.name, message))

@@ -73,11 +73,13 @@ def _framework(path: str, vocabulary: Vocabulary) -> str | None:
 
 
 def _official(document: Document, table: Table, layout: Layout, vocabulary: Vocabulary) -> Iterator[Outcome]:
-    """Each row is the score of an official entry; its software line names framework and SDK."""
+    """Each row with a score is a result; the software line names framework and SDK."""
     converter = Converter(table, layout, vocabulary, {"time_to_train_s": "min"})
     column = {layout.field_of(header): i for i, header in enumerate(table.columns)}
     constants = {**constants_of(document, layout), "origin": "official"}
     for row in table.rows:
+        if not row.cells[column["time_to_train_s"]]:
+            continue
         folder, software = row.cells[column["folder"]], row.cells[column["software"]]
         model = vocabulary.benchmarks.get(folder, folder)
         yield converter.row(row, {**constants, "model": model, **_software(software, vocabulary)})

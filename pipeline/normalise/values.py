@@ -7,7 +7,7 @@ from decimal import Decimal
 
 NUMBER = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
 MAX_DIGITS = 15
-DERIVED_DIGITS = 18  # 17 significant ones and a leading zero
+DERIVED_DIGITS = 25  # 17 significant ones and leading zeros
 DURATION = re.compile(
     r"(?=[0-9])(?:([0-9]{1,9})\s*d)?\s*(?:([0-9]{1,9})\s*h)?\s*(?:([0-9]{1,9})\s*m)?"
     r"\s*(?:([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*s)?"

@@ -6,6 +6,7 @@ V2.0 and V1.0 are checkouts or archives of the official results. Nothing of the 
 from __future__ import annotations
 
 import sys
+from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from pipeline.mlperf.records import entry_record, run_records
 from pipeline.mlperf.scoring import in_processes
 from pipeline.mlperf.sources import score_source
 
+RETRIEVED = date(2026, 11, 21)
 HERE = Path(__file__).resolve().parent
 KEPT = {
     "2.0": ("*",),
@@ -28,7 +30,7 @@ def derive(sources: dict[str, str], target: Path = HERE) -> None:
             sources[round_], in_processes(1), digests=True, round_=None, progress=lambda *_: None
         ).entries
         kept = [one for one in scored if any(fnmatchcase(one.entry.path, pattern) for pattern in patterns)]
-        entries = [entry_record(one) for one in kept]
+        entries = [entry_record(one, RETRIEVED) for one in kept]
         runs = [run for one in kept for run in run_records(one)]
         for name, records in (("entries", entries), ("runs", runs)):
             write_whole(target / f"training-v{round_}-{name}.csv", as_bytes("csv", f"mlperf_{name}", records))
