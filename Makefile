@@ -19,7 +19,7 @@ ingest: setup
 	$(RUN) ingest
 
 test: setup
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 lint: setup
 	$(VENV)/bin/ruff check .
