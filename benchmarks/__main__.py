@@ -14,7 +14,7 @@ from benchmarks.environment import environment
 from benchmarks.options import QUICK_ROWS, ROWS, Options, Skipped
 from benchmarks.report import Report, as_markdown, as_text
 
-NAMES = ("ingest", "extract", "stages", "query", "mlperf")
+NAMES = ("ingest", "extract", "stages", "query", "mlperf", "emulator")
 MIN_ROWS = 10_000
 
 

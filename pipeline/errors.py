@@ -24,6 +24,16 @@ IpuResultsError
       A process that read logs was killed; nothing was written.
   ClusterError
       The cluster's scheduler does not answer, or its workers are missing or do not see the data.
+  ModelError
+      A neural network cannot be read as a graph of operators.
+    ModelUnrecognised
+        It is no ONNX model, newer than the installed onnx knows, or no network of that name.
+    ModelInconsistent
+        A tensor that nothing produces or two nodes do, a cycle, or shapes that disagree.
+    ShapeUnknown
+        A dimension is neither in the model nor given with the batch.
+    OperatorUnsupported
+        A node is of a kind that the operators do not cover.
   ExtraMissing
       What was asked for needs packages of an extra that is not installed.
   QueryError
@@ -82,6 +92,26 @@ class WorkerLost(IpuResultsError):
 
 
 class ClusterError(IpuResultsError):
+    pass
+
+
+class ModelError(IpuResultsError):
+    pass
+
+
+class ModelUnrecognised(ModelError):
+    pass
+
+
+class ModelInconsistent(ModelError):
+    pass
+
+
+class ShapeUnknown(ModelError):
+    pass
+
+
+class OperatorUnsupported(ModelError):
     pass
 
 

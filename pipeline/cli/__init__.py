@@ -5,7 +5,9 @@ from __future__ import annotations
 import click
 
 from pipeline.cli.common import Group
+from pipeline.cli.emulator import predict
 from pipeline.cli.mlperf import mlperf
+from pipeline.cli.validate import validate_emulator
 from pipeline.cli.warehouse import extract, fetch, ingest, query
 
 
@@ -21,5 +23,5 @@ def main() -> None:
     """
 
 
-for command in (ingest, fetch, extract, query, mlperf):
+for command in (ingest, fetch, extract, query, mlperf, predict, validate_emulator):
     main.add_command(command)

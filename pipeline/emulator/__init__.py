@@ -1,0 +1,1 @@
+"""Predicts how long a network takes on an IPU: operators, split search, supersteps, host path."""

@@ -1,0 +1,245 @@
+"""What a network asks of a machine: operators with all their sizes, and the order in which results are needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """Sizes in elements; `in_height` and `in_width` without padding. One-dimensional ones have height 1."""
+
+    name: str
+    batch: int
+    groups: int
+    in_channels_per_group: int
+    out_channels_per_group: int
+    in_height: int
+    in_width: int
+    kernel_height: int
+    kernel_width: int
+    stride_h: int = 1
+    stride_w: int = 1
+    pad_top: int = 0
+    pad_left: int = 0
+    pad_bottom: int = 0
+    pad_right: int = 0
+    dilation_h: int = 1
+    dilation_w: int = 1
+    bias: bool = False
+
+    @property
+    def out_height(self) -> int:
+        padded = self.pad_top + self.in_height + self.pad_bottom
+        return (padded - self.dilation_h * (self.kernel_height - 1) - 1) // self.stride_h + 1
+
+    @property
+    def out_width(self) -> int:
+        padded = self.pad_left + self.in_width + self.pad_right
+        return (padded - self.dilation_w * (self.kernel_width - 1) - 1) // self.stride_w + 1
+
+    @property
+    def weights(self) -> int:
+        """Elements of the kernel, without the bias."""
+        channels = self.groups * self.in_channels_per_group * self.out_channels_per_group
+        return channels * self.kernel_height * self.kernel_width
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the dense kernel, those on padding too."""
+        return self.batch * self.out_height * self.out_width * self.weights
+
+    @property
+    def elements(self) -> int:
+        """Of the output."""
+        return self.batch * self.groups * self.out_channels_per_group * self.out_height * self.out_width
+
+
+@dataclass(frozen=True, slots=True)
+class Gemm:
+    """`groups` products of m×k with k×n; `constant` where the k×n side is a weight.
+
+    Leading dimensions that the k×n side does not have are part of m: a product with one matrix has one group.
+    """
+
+    name: str
+    groups: int
+    m: int
+    k: int
+    n: int
+    constant: bool = True
+    bias: bool = False
+
+    @property
+    def weights(self) -> int:
+        """Elements of the constant side, without the bias."""
+        return self.groups * self.k * self.n if self.constant else 0
+
+    @property
+    def macs(self) -> int:
+        return self.groups * self.m * self.k * self.n
+
+    @property
+    def elements(self) -> int:
+        """Of the output."""
+        return self.groups * self.m * self.n
+
+
+@dataclass(frozen=True, slots=True)
+class Elementwise:
+    """One result per place of the output. `kind` is one of `frontend.ELEMENTWISE_KINDS`."""
+
+    name: str
+    kind: str
+    elements: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A sliding window, `kind` `max` or `average`."""
+
+    name: str
+    kind: str
+    batch: int
+    channels: int
+    out_height: int
+    out_width: int
+    kernel_height: int
+    kernel_width: int
+    stride_h: int = 1
+    stride_w: int = 1
+
+    @property
+    def window(self) -> int:
+        """Elements read for one result."""
+        return self.kernel_height * self.kernel_width
+
+    @property
+    def elements(self) -> int:
+        """Of the output."""
+        return self.batch * self.channels * self.out_height * self.out_width
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalPool:
+    """One result per image and channel, `kind` `max` or `average`."""
+
+    name: str
+    kind: str
+    batch: int
+    channels: int
+    in_height: int
+    in_width: int
+
+    @property
+    def window(self) -> int:
+        """Elements read for one result."""
+        return self.in_height * self.in_width
+
+    @property
+    def elements(self) -> int:
+        """Of the output."""
+        return self.batch * self.channels
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """Any other reduction of `in_elements` to `elements`; `kind` is `sum`, `average`, `max` or `min`."""
+
+    name: str
+    kind: str
+    in_elements: int
+    elements: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rearrangement:
+    """Data moved and not changed: `transpose`, `concat`, `slice`, `split`, `gather`, `pad` or `expand`."""
+
+    name: str
+    kind: str
+    elements: int
+
+
+Operator = Convolution | Gemm | Elementwise | Pool | GlobalPool | Reduction | Rearrangement
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """What goes to or comes from the host; `bits` of one element."""
+
+    name: str
+    shape: tuple[int, ...]
+    bits: int
+
+    @property
+    def elements(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        return -(-self.elements * self.bits // 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Operators in an order in which each result exists before it is read.
+
+    `sources[i]` are what operator i reads: j ≥ 0 for operator j, −1 − j for input j. `results` are the operators (or
+    inputs, in the same notation) that the outputs are. `constants` are the elements of all parameters that are used.
+    """
+
+    name: str
+    operators: tuple[Operator, ...]
+    sources: tuple[tuple[int, ...], ...]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    results: tuple[int, ...]
+    constants: int
+
+    def __hash__(self) -> int:
+        """Of little, for memos; equality compares all."""
+        return hash((self.name, self.inputs, self.constants, len(self.operators)))
+
+    @property
+    def macs(self) -> int:
+        return sum(one.macs for one in self.operators if isinstance(one, Convolution | Gemm))
+
+    @property
+    def weights(self) -> int:
+        """Elements of all convolution kernels and constant matrices."""
+        return sum(one.weights for one in self.operators if isinstance(one, Convolution | Gemm))
+
+
+@lru_cache(maxsize=256)
+def live_elements(program: Program, *, in_place: bool = True) -> tuple[int, ...]:
+    """Elements of activations that exist while each operator runs: its result and all that it or a later one reads.
+
+    `in_place`: an elementwise operator overwrites a source of its size that nothing reads later. Outputs live to the
+    end, inputs from the start. Parameters and an operator's temporaries are not counted.
+    """
+    last = _last_uses(program)
+    sizes = {-1 - at: one.elements for at, one in enumerate(program.inputs)}
+    live = sum(sizes[at] for at in sizes if last.get(at, -1) >= 0)
+    found = []
+    for at, operator in enumerate(program.operators):
+        sizes[at] = operator.elements
+        dying = [source for source in set(program.sources[at]) if last[source] == at]
+        overwrites = in_place and isinstance(operator, Elementwise)
+        reused = overwrites and any(sizes[source] == operator.elements for source in dying)
+        found.append(live + (0 if reused else operator.elements))
+        live += operator.elements - sum(sizes[source] for source in dying)
+    return tuple(found)
+
+
+def peak_live_elements(program: Program, *, in_place: bool = True) -> int:
+    """The most elements of activations that exist at one time (see `live_elements`)."""
+    return max(live_elements(program, in_place=in_place), default=0)
+
+
+def _last_uses(program: Program) -> dict[int, int]:
+    """For each operator and input that is read, the last operator that does; past the end for results."""
+    last = {source: at for at, sources in enumerate(program.sources) for source in sources}
+    return last | dict.fromkeys(program.results, len(program.operators))
