@@ -235,3 +235,7 @@ def test_the_command_refuses_another_kind_of_plot(tmp_path: Path) -> None:
     done = run_cli("validate-emulator", "--plot", tmp_path / "plot.gif")
     assert done.returncode == 2
     assert "plot.gif ends in neither .svg nor .png" in done.stderr
+
+
+def test_no_published_row_is_said_not_to_fit() -> None:
+    assert {one.prediction.memory_verdict for one in report().scored} <= {"FITS", "UNCERTAIN"}
