@@ -21,8 +21,9 @@ from conftest import ROOT, run_cli, run_process
 from mlperf_support import SYSTEM, T0, KillingTree, SlowTree, entry, log, logs, put
 
 from pipeline.errors import WorkerLost
+from pipeline.files import write_whole
 from pipeline.mlperf.layout import plan
-from pipeline.mlperf.output import as_bytes, write_whole
+from pipeline.mlperf.output import as_bytes
 from pipeline.mlperf.records import COLUMNS
 from pipeline.mlperf.rules import rules
 from pipeline.mlperf.scoring import in_processes, score_tree

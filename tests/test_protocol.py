@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pipeline.emulator.operators import Program, Tensor
@@ -90,4 +92,4 @@ def test_a_protocol_of_another_machine(name: str, target: str) -> None:
 
 def test_pixels_of_another_size() -> None:
     path = protocol_of("tensorflow", load_target("m2000"))
-    assert path.with_pixels(2) == Protocol("tensorflow", "host.prefetch", 2, 3, path.source)
+    assert replace(path, pixel_bytes=2) == Protocol("tensorflow", "host.prefetch", 2, 3, path.source)

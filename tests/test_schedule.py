@@ -12,7 +12,7 @@ from pipeline.emulator.calibration import Calibration, Fit
 from pipeline.emulator.frontend import read_program
 from pipeline.emulator.operators import Convolution, Elementwise, Gemm, GlobalPool, Program, Tensor
 from pipeline.emulator.prediction import Prediction, predict
-from pipeline.emulator.schedule import schedule, shape_of, slowest
+from pipeline.emulator.schedule import schedule, shape_of
 from pipeline.emulator.split import Shape, plan
 from pipeline.emulator.target import TARGETS, Target, load_target
 from pipeline.errors import ModelInconsistent, ModelUnrecognised
@@ -82,14 +82,6 @@ def test_an_elementwise_operator_works_on_what_the_fullest_tile_holds() -> None:
 def test_a_program_of_nothing_takes_nothing() -> None:
     found = schedule(tiny(), MK1)
     assert (found.cycles, found.supersteps, found.temporary) == (0, 0, 0)
-
-
-def test_the_slowest_come_first() -> None:
-    steps = schedule(resnet(1), MK2).steps
-    found = slowest(steps, 5)
-    assert len(found) == 5
-    assert found[0].cycles == max(step.cycles for step in steps)
-    assert [step.cycles for step in found] == sorted((step.cycles for step in found), reverse=True)
 
 
 def test_the_same_program_read_anew_has_the_same_schedule() -> None:

@@ -16,6 +16,7 @@ from pipeline.errors import IpuResultsError
 MEGABYTE = 1_000_000
 MAX_MEGABYTES = 1_000_000
 MAX_LINE = 400
+IMAGES = (".svg", ".png")
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -88,6 +89,16 @@ def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _shortened(line: str) -> str:
     return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
+
+
+def _plot(_: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    if value is not None and value.suffix.lower() not in IMAGES:
+        raise click.BadParameter(f"{value.name} ends in neither .svg nor .png", param=param)
+    return value
+
+
+def plot_option(said: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), callback=_plot, help=said)
 
 
 def tell(findings: list[str], strict: bool, most: int | None = 50, where: str = "") -> None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.common import Command
+from pipeline.cli.common import Command, plot_option
+from pipeline.emulator.target import TARGETS
 
 if TYPE_CHECKING:
     from pipeline.emulator.prediction import Prediction
 
-TARGETS = ("c2", "m2000", "bow-2000")
 BATCH_SIZES = {"c2": (2, 4, 6, 8, 10, 12), "m2000": (4, 8, 16, 32, 64), "bow-2000": (4, 8, 16, 32, 64)}
 LARGEST = 100_000
 
@@ -29,12 +29,6 @@ def _batch_sizes(_: click.Context, param: click.Parameter, value: str | None) ->
     return found
 
 
-def _plot(_: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
-    if value is not None and value.suffix.lower() not in {".svg", ".png"}:
-        raise click.BadParameter(f"{value.name} ends in neither .svg nor .png", param=param)
-    return value
-
-
 @click.command(cls=Command)
 @click.option("--target", type=click.Choice(TARGETS), required=True, help="C2 card, IPU-M2000 or Bow-2000.")
 @click.option(
@@ -48,9 +42,7 @@ def _plot(_: click.Context, param: click.Parameter, value: Path | None) -> Path 
 )
 @click.option("--protocol", metavar="NAME", help="Host path.  [default: paper on c2, else tensorflow]")
 @click.option("--layers", is_flag=True, help="One record per operator of the first batch size, with its split.")
-@click.option(
-    "--plot", type=click.Path(dir_okay=False, path_type=Path), callback=_plot, help="Draw the parts as .svg or .png."
-)
+@plot_option("Draw the parts as .svg or .png.")
 @click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout.")
 def predict(
@@ -95,7 +87,7 @@ def predict(
         found = run(programs, load_target(target), needed, protocol, planner=planner)
     if plot is not None:
         from pipeline.emulator.plot import draw
-        from pipeline.mlperf.output import write_whole
+        from pipeline.files import write_whole
 
         write_whole(plot, draw(found, programs.name, plot.suffix.lower()))
     _write(_told(found, programs.name, layers, output), out)
@@ -119,7 +111,7 @@ def _told(found: list[Prediction], model: str, layers: bool, output: str) -> str
 
 
 def _write(told: str, out: Path | None) -> None:
-    from pipeline.mlperf.output import write_whole
+    from pipeline.files import write_whole
 
     if out is None:
         click.echo(told, nl=False)

@@ -77,8 +77,9 @@ def mlperf(
       ipu-results mlperf s3://bucket/training_results_v2.0
       ipu-results mlperf /shared/training_results_v2.0 --dask tcp://10.0.0.1:8786
     """
+    from pipeline.files import is_inside, write_whole
     from pipeline.mlperf.cluster import on_cluster
-    from pipeline.mlperf.output import as_bytes, is_inside, write_whole
+    from pipeline.mlperf.output import as_bytes
     from pipeline.mlperf.records import entry_record, run_records
     from pipeline.mlperf.scoring import default_workers, in_processes
     from pipeline.mlperf.sources import is_one_archive, local_root, score_source

@@ -8,19 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.common import FOLDER, Command
+from pipeline.cli.common import FOLDER, Command, plot_option
 
 if TYPE_CHECKING:
     from pipeline.emulator.published import Row
     from pipeline.emulator.report import Report
-
-FORMATS = (".svg", ".png")
-
-
-def _plot(_: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
-    if value is not None and value.suffix.lower() not in FORMATS:
-        raise click.BadParameter(f"{value.name} ends in neither .svg nor .png", param=param)
-    return value
 
 
 @click.command("validate-emulator", cls=Command)
@@ -28,7 +20,7 @@ def _plot(_: click.Context, param: click.Parameter, value: Path | None) -> Path 
 @click.option("--format", "output", type=click.Choice(("table", "json")), default="table", show_default=True)
 @click.option("--recalibrate", is_flag=True, help="Freeze what the warehouse gives: calibration and predictions.")
 @click.option("--sensitivity", is_flag=True, help="Also change each assumed constant; takes minutes.")
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), callback=_plot, help="Draw as .svg or .png.")
+@plot_option("Draw as .svg or .png.")
 def validate_emulator(warehouse: Path, output: str, recalibrate: bool, sensitivity: bool, plot: Path | None) -> None:
     """Recompute calibration, predictions and errors from the warehouse, against published rows and baselines.
 
@@ -59,8 +51,9 @@ def validate_emulator(warehouse: Path, output: str, recalibrate: bool, sensitivi
         _tell_sensitivity(report, rows)
     if plot is not None:
         from pipeline.emulator.scatter import draw
+        from pipeline.files import write_whole
 
-        plot.write_bytes(draw(report, plot.suffix.lower()))
+        write_whole(plot, draw(report, plot.suffix.lower()))
     _refuse(report)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pipeline.emulator.operators import Program, live_elements
+from pipeline.emulator.operators import Program, live_elements, peak_live_elements
 from pipeline.emulator.schedule import Schedule
 from pipeline.emulator.split import HALF
 from pipeline.emulator.target import Target
@@ -26,7 +26,7 @@ def verdict(program: Program, plan: Schedule, target: Target) -> Verdict:
     if data + code * (1 + CODE_BAND) <= target["sram"]:
         return "FITS"
     if target["plan.memory"] >= DEFAULT_PROPORTION:
-        held = (program.constants + max(live_elements(program), default=0)) * HALF / target.tiles
+        held = (program.constants + peak_live_elements(program)) * HALF / target.tiles
         data = min(data, held + SERIAL_PROPORTION * target["sram"])
     return "UNCERTAIN" if data + code * (1 - CODE_BAND) <= target["sram"] else "DOES-NOT-FIT"
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pipeline.emulator.drawing import drawn
 from pipeline.emulator.prediction import Prediction
-from pipeline.errors import ExtraMissing
 
-FORMATS = (".svg", ".png")
 PARTS = {"compute": "#3b6ea5", "exchange": "#e08e45", "supersteps": "#7a9e5f", "protocol": "#b5b5b5"}
-SCALE = 2.0  # PNG pixels for each of the drawing's
 
 
 def parts(one: Prediction) -> dict[str, float]:
@@ -20,16 +18,8 @@ def parts(one: Prediction) -> dict[str, float]:
 
 
 def draw(predictions: Sequence[Prediction], model: str, suffix: str) -> bytes:
-    """An image in one of FORMATS. Raises ExtraMissing."""
-    try:
-        import altair  # noqa: PLC0415 (slow, and of an extra)
-        import vl_convert  # noqa: PLC0415
-    except ImportError as error:
-        raise ExtraMissing("--plot needs altair and vl-convert: pip install 'ipu-results[plots]'") from error
-    drawing = _chart(altair, predictions, model).to_dict()
-    if suffix == ".svg":
-        return str(vl_convert.vegalite_to_svg(drawing)).encode()
-    return bytes(vl_convert.vegalite_to_png(drawing, scale=SCALE))
+    """An image, `suffix` .svg or .png. Raises ExtraMissing."""
+    return drawn(lambda altair: _chart(altair, predictions, model), suffix)
 
 
 def _chart(altair: Any, predictions: Sequence[Prediction], model: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -28,9 +28,6 @@ class Protocol:
     per_image: bool = False
     io_tiles: int = 0
     overlapped: bool = False
-
-    def with_pixels(self, count: int) -> Protocol:
-        return replace(self, pixel_bytes=count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from pipeline.emulator.drawing import drawn
 from pipeline.emulator.prediction import MS
 from pipeline.emulator.report import Report
-from pipeline.errors import ExtraMissing
 
-FORMATS = (".svg", ".png")
 COLORS = {"calibration (fitted)": "#9a9a9a", "ResNeXt101": "#3b6ea5", "ten": "#e08e45", "honest": "#7a9e5f"}
 LEGEND = dict(zip(("calibration", "resnext", "ten", "honest"), COLORS, strict=True))
-SIZE, SCALE, ROOM = 460, 2.0, 1.3
+SIZE, ROOM = 460, 1.3
 
 
 def draw(report: Report, suffix: str) -> bytes:
-    """An image in one of FORMATS. Raises ExtraMissing."""
-    try:
-        import altair  # noqa: PLC0415 (slow, and of an extra)
-        import vl_convert  # noqa: PLC0415
-    except ImportError as error:
-        raise ExtraMissing("--plot needs altair and vl-convert: pip install 'ipu-results[plots]'") from error
-    drawing = _chart(altair, report).to_dict()
-    if suffix == ".svg":
-        return str(vl_convert.vegalite_to_svg(drawing)).encode()
-    return bytes(vl_convert.vegalite_to_png(drawing, scale=SCALE))
+    """An image, `suffix` .svg or .png. Raises ExtraMissing."""
+    return drawn(lambda altair: _chart(altair, report), suffix)
 
 
 def _chart(altair: Any, report: Report) -> Any:

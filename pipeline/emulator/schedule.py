@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -154,7 +154,3 @@ def shape_of(operator: Convolution | Gemm) -> Shape:
         operator.in_height,
         operator.in_width,
     )
-
-
-def slowest(steps: Sequence[Step], count: int) -> list[Step]:
-    return sorted(steps, key=lambda step: -step.cycles)[:count]

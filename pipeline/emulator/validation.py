@@ -6,13 +6,10 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 
-import onnx
-
 from pipeline.emulator.calibration import Calibration, Observation, calibrate, seconds
-from pipeline.emulator.frontend import read_program
+from pipeline.emulator.network import network
 from pipeline.emulator.operators import Program
 from pipeline.emulator.prediction import MS, Prediction, predict
 from pipeline.emulator.protocol import timing
@@ -20,7 +17,6 @@ from pipeline.emulator.published import Row
 from pipeline.emulator.schedule import schedule
 from pipeline.emulator.target import Target, load_target
 from pipeline.errors import WarehouseError
-from pipeline.networks import build
 
 COMMITTED = "predictions.csv"
 COLUMNS = ("result_id", "model", "target", "protocol", "batch", "time_ms", "latency_ms", "calibration_id", "constants")
@@ -75,14 +71,8 @@ def score(errors: Sequence[float]) -> Score:
     return Score(len(sizes), sum(sizes) / len(sizes), max(sizes))
 
 
-@cache
-def _model(network: str) -> onnx.ModelProto:
-    return build(network)
-
-
-@cache
-def program_of(network: str, micro: int) -> Program:
-    return read_program(_model(network), micro)
+def program_of(name: str, micro: int) -> Program:
+    return network(name)(micro)
 
 
 def predicted(
@@ -95,7 +85,7 @@ def predicted(
 def _predicted(row: Row, calibration: Calibration, targets: Mapping[str, Target]) -> Prediction:
     how = row.how
     target = targets.get(how.target) or load_target(how.target)
-    (found,) = predict(lambda micro: program_of(how.network, micro), target, [row.batch], how.path, calibration)
+    (found,) = predict(network(how.network), target, [row.batch], how.path, calibration)
     return found
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from io import BytesIO
-from pathlib import Path
-from uuid import uuid4
 
-from pipeline.errors import IpuResultsError
 from pipeline.mlperf.layout import printable
 from pipeline.mlperf.records import CITE, COLUMNS, CONTRACT, Record
 from pipeline.present import records_as
@@ -49,30 +45,3 @@ def _utf8(text: str) -> str:
 
 def _with_texts(record: Record, told: Callable[[str], str]) -> Record:
     return {name: told(value) if isinstance(value, str) else value for name, value in record.items()}
-
-
-def is_inside(out: Path, folder: str) -> bool:
-    """Whether a file would lie in a folder, or be it."""
-    target, root = Path(os.path.realpath(out)), Path(os.path.realpath(folder))
-    return target == root or root in target.parents
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file in one step; a device or pipe is written to. Raises IpuResultsError naming it."""
-    target = Path(os.path.realpath(path))
-    try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(data)
-        else:
-            _replace(target, data)
-    except OSError as error:
-        raise IpuResultsError(f"cannot be written: {error.strerror}", place=str(path)) from error
-
-
-def _replace(target: Path, data: bytes) -> None:
-    draft = target.with_name(f".{uuid4().hex}.part")
-    try:
-        draft.write_bytes(data)
-        os.replace(draft, target)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -70,7 +70,7 @@ def score(entry: Entry, read: Iterable[Run], system: System, scaling: bytes | No
     factor, scaling_finding = scaling_factor(scaling)
     missing = len(runs) - len(counted)
     mean = olympic_mean(minutes, missing, benchmark.drop)
-    sizes = {run.log.global_batch_size for run in runs} - {None}
+    sizes = sorted({size for run in runs if (size := run.log.global_batch_size) is not None})
     return Scored(
         entry=entry,
         benchmark=benchmark.name,
@@ -83,10 +83,10 @@ def score(entry: Entry, read: Iterable[Run], system: System, scaling: bytes | No
         run_minutes_min=min(minutes, default=None),
         run_minutes_max=max(minutes, default=None),
         run_minutes_cv=_variation(minutes),
-        global_batch_size=sizes.pop() if len(sizes) == 1 else None,
+        global_batch_size=sizes[0] if len(sizes) == 1 else None,
         epochs_to_converge=_over_runs([run.epochs for run in counted], missing, benchmark.drop),
         samples_to_converge=_over_runs([run.samples for run in counted], missing, benchmark.drop),
-        findings=tuple(_findings(entry, runs, system, scaling_finding, benchmark)),
+        findings=tuple(_findings(entry, runs, system, scaling_finding, benchmark, sizes)),
     )
 
 
@@ -200,7 +200,7 @@ def _no_score(
 
 
 def _findings(
-    entry: Entry, runs: Sequence[Run], system: System, scaling: str | None, benchmark: Benchmark
+    entry: Entry, runs: Sequence[Run], system: System, scaling: str | None, benchmark: Benchmark, sizes: Sequence[int]
 ) -> Iterable[Finding]:
     yield from (Finding(entry.system_path, told) for told in system.findings)
     if scaling:
@@ -216,6 +216,5 @@ def _findings(
         yield from (Finding(path, told) for told in run.log.findings)
         if run.reason:
             yield Finding(path, f"does not count: {run.reason}")
-    if len(sizes := {run.log.global_batch_size for run in runs} - {None}) > 1:
-        told = ", ".join(str(size) for size in sorted(size for size in sizes if size))
-        yield Finding(entry.full_path, f"its runs differ in global batch size: {told}")
+    if len(sizes) > 1:
+        yield Finding(entry.full_path, f"its runs differ in global batch size: {', '.join(map(str, sizes))}")

@@ -10,7 +10,8 @@ from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from pipeline.mlperf.output import as_bytes, write_whole
+from pipeline.files import write_whole
+from pipeline.mlperf.output import as_bytes
 from pipeline.mlperf.records import entry_record, run_records
 from pipeline.mlperf.scoring import in_processes
 from pipeline.mlperf.sources import score_source
