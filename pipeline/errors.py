@@ -34,6 +34,16 @@ IpuResultsError
         A dimension is neither in the model nor given with the batch.
     OperatorUnsupported
         A node is of a kind that the operators do not cover.
+  RunnerError
+      A sweep cannot be run, or cannot go on.
+    BackendError
+        A device or a compiled model is not what was asked for.
+    ImagesUnusable
+        The folder holds no image that can be decoded.
+    SessionLost
+        A process that measured was killed or does not answer.
+    RunDamaged
+        The folder of a run is not what its journal says, or another sweep is at it.
   ExtraMissing
       What was asked for needs packages of an extra that is not installed.
   QueryError
@@ -112,6 +122,26 @@ class ShapeUnknown(ModelError):
 
 
 class OperatorUnsupported(ModelError):
+    pass
+
+
+class RunnerError(IpuResultsError):
+    pass
+
+
+class BackendError(RunnerError):
+    pass
+
+
+class ImagesUnusable(RunnerError):
+    pass
+
+
+class SessionLost(RunnerError):
+    pass
+
+
+class RunDamaged(RunnerError):
     pass
 
 

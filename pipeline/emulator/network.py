@@ -49,8 +49,10 @@ class Network:
             raise type(error)(error.message, document=self.name, place=error.place) from error
 
 
-def network(source: onnx.ModelProto | Path | str) -> Network:
+def network(source: Network | onnx.ModelProto | Path | str) -> Network:
     """A built-in name goes before a file of that name. Raises ModelUnrecognised."""
+    if isinstance(source, Network):
+        return source
     if isinstance(source, onnx.ModelProto):
         return Network(source.graph.name or "model", source, source.SerializeToString(deterministic=True))
     return _built_in(source) if isinstance(source, str) and source in NAMES else _of_file(Path(source))

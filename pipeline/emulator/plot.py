@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.emulator.drawing import drawn
+from pipeline.drawing import drawn
 from pipeline.emulator.prediction import Prediction
 
 PARTS = {"compute": "#3b6ea5", "exchange": "#e08e45", "supersteps": "#7a9e5f", "protocol": "#b5b5b5"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.emulator.drawing import drawn
+from pipeline.drawing import drawn
 from pipeline.emulator.prediction import MS
 from pipeline.emulator.report import Report
 

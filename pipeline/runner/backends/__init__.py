@@ -1,0 +1,23 @@
+"""One file per backend; `backend(name)` is its module."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+NAMES = ("popart", "onnxruntime", "openvino", "emulator", "null")
+
+
+def is_virtual(name: str) -> bool:
+    """Whether its time is calculated."""
+    return bool(getattr(backend(name), "VIRTUAL", False))
+
+
+def computes(name: str) -> bool:
+    """Whether its sessions compute outputs of images."""
+    return bool(getattr(backend(name), "COMPUTES", True))
+
+
+def backend(name: str) -> Any:
+    """The module with `probe()` and `open(spec)`. Imports nothing of other backends."""
+    return import_module(f"{__name__}.{name}")
