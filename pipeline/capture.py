@@ -41,7 +41,12 @@ class Capture:
 
 
 def fetchable(documents: Sequence[Document]) -> list[Document]:
-    return [document for document in documents if document.fetch and document.transcription_of is None]
+    return [document for document in documents if _address(document) and document.transcription_of is None]
+
+
+def _address(document: Document) -> str:
+    """Where it is downloaded from; empty where nothing tells."""
+    return document.fetch.get("url", document.url or "") if document.fetch else ""
 
 
 def capture(
@@ -55,7 +60,7 @@ def capture(
 ) -> Capture:
     """Download one document and keep it as a further version of it. Raises FetchError; nothing half-written stays."""
     media_type = document.fetch.get("media_type", "text/html")
-    url = document.fetch.get("url", document.url)
+    url = _address(document)
     with _draft(document) as draft:
         got = download(
             url, draft, media_type=media_type, max_bytes=max_bytes, timeout=timeout, retries=retries, progress=progress

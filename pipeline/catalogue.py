@@ -1,4 +1,7 @@
-"""The catalogue: one sidecar `<file>.toml` beside each document in `raw/`, and the bytes it vouches for."""
+"""The catalogue: one sidecar `<file>.toml` beside each document in `raw/`, and the bytes it vouches for.
+
+A finished local run is a folder of documents; that of an unfinished one is passed over whole.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pipeline.accepted import INGESTED, MAX_BYTES
+from pipeline.accepted import INGESTED, LOCAL, MAX_BYTES
 from pipeline.errors import CatalogueError, DocumentDamaged, DocumentTooLarge
 from schema import table
 
 REQUIRED = ("document_id", "title", "publisher", "url", "kind", "licence", "sha256", "reader", "note")
-OPTIONAL = ("published_on", "retrieved_on", "tables", "fetch", "transcription_of")
+OPTIONAL = ("published_on", "retrieved_on", "tables", "fetch", "transcription_of", "attachments")
+RUN, LOCAL_PUBLISHER = "run", "local"
+UNFINISHED = ".unfinished"
 PDF = b"%PDF-"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
 
@@ -26,13 +31,14 @@ NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
 class Document:
     """One catalogue entry. `tables` gives, per table, the source rows that must be found and facts of its section.
 
-    `transcription_of` names, for a capture, the document that it is a version of.
+    `transcription_of` names, for a capture, the document that it is a version of. `attachments` are files beside it
+    that go with it, by name, each with its sha256. `url` is None for a local run alone.
     """
 
     document_id: str
     title: str
     publisher: str
-    url: str
+    url: str | None
     kind: str
     licence: str
     sha256: str
@@ -45,18 +51,26 @@ class Document:
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     fetch: Mapping[str, str] = field(default_factory=dict)
     transcription_of: str | None = None
+    attachments: Mapping[str, str] = field(default_factory=dict)
 
     def bytes(self, max_bytes: int = MAX_BYTES) -> bytes:
-        """The file's bytes, checked for size, digest and type."""
+        """The file's bytes, checked for size, digest and type; its attachments are checked for their digests."""
         data = read_within(self.path, self.document_id, max_bytes)
-        digest = hashlib.sha256(data).hexdigest()
-        if digest != self.sha256:
-            message = (
-                f"sha256 is {digest[:12]}…, the sidecar says {self.sha256[:12]}…: the file or the sidecar was changed"
-            )
-            raise CatalogueError(message, document=self.document_id, place=self.file)
+        self._assert_digest(self.file, hashlib.sha256(data).hexdigest(), self.sha256)
         assert_type(self.path.name, data, self.document_id)
+        for path, told in self.attached.items():
+            self._assert_digest(path.name, _digest(path, self.document_id), told)
         return data
+
+    @property
+    def attached(self) -> dict[Path, str]:
+        """The attachments' paths, each with its sha256."""
+        return {self.path.with_name(name): told for name, told in sorted(self.attachments.items())}
+
+    def _assert_digest(self, place: str, found: str, told: str) -> None:
+        if found != told:
+            message = f"sha256 is {found[:12]}…, the sidecar says {told[:12]}…: the file or the sidecar was changed"
+            raise CatalogueError(message, document=self.document_id, place=place)
 
     def record(self) -> dict[str, Any]:
         """The document's row in `documents`."""
@@ -97,11 +111,20 @@ def _are_promises(value: object) -> bool:
     )
 
 
+def _are_digests(value: object) -> bool:
+    """File names, none of them a path, each with its sha256."""
+    return isinstance(value, dict) and all(
+        re.fullmatch(r"\w[\w.-]*", name) and isinstance(told, str) and re.fullmatch(r"[0-9a-f]{64}", told)
+        for name, told in value.items()
+    )
+
+
 TYPES: Mapping[str, Callable[[object], bool]] = {
     **dict.fromkeys((*REQUIRED, "transcription_of"), _is_text),
     **dict.fromkeys(("published_on", "retrieved_on"), _is_date),
     "fetch": _is_address,
     "tables": _are_promises,
+    "attachments": _are_digests,
 }
 
 
@@ -130,21 +153,29 @@ def read_within(path: Path, document: str, max_bytes: int) -> bytes:
     return data
 
 
+def _digest(path: Path, document: str) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise CatalogueError(f"cannot be read: {error.strerror}", document=document, place=path.name) from error
+
+
 def load_catalogue(raw: Path) -> list[Document]:
     """All documents of `raw`, sorted by id.
 
     Raises CatalogueError for a folder without sidecars, a sidecar that is incomplete or unknown in a key, and for two
-    documents of one id.
+    documents of one id or of the same bytes. Two runs may have the same bytes: an emulated one repeats.
     """
     if not raw.is_dir():
         raise CatalogueError("no such folder", place=str(raw))
-    documents = sorted((_load(raw, path) for path in _sidecars(raw)), key=lambda document: document.document_id)
+    documents = sorted((_load(raw, path) for path in _files(raw, "*.toml")), key=lambda document: document.document_id)
     if not documents:
         raise CatalogueError("holds no sidecar (<file>.toml)", place=str(raw))
     for one, other in pairwise(documents):
         if one.document_id == other.document_id:
             raise CatalogueError(f"stands in {one.file} and in {other.file}", document=one.document_id)
-    ours = (document for document in documents if document.transcription_of is None)
+    ours = (document for document in documents if document.transcription_of is None and document.kind != RUN)
     for one, other in pairwise(sorted(ours, key=lambda document: document.sha256)):
         if one.sha256 == other.sha256:
             raise CatalogueError(f"has the same bytes as {other.document_id}", document=one.document_id)
@@ -152,14 +183,23 @@ def load_catalogue(raw: Path) -> list[Document]:
 
 
 def orphans(raw: Path, documents: Sequence[Document]) -> list[str]:
-    """Files under `raw` that no sidecar speaks of."""
-    known = {document.path for document in documents}
-    files = (path for path in raw.rglob("*") if path.is_file() and path.suffix not in NOT_DOCUMENTS)
+    """Files under `raw` that no sidecar speaks of, but for those of unfinished runs."""
+    known = {document.path for document in documents}.union(*(document.attached for document in documents))
+    files = (path for path in _files(raw, "*") if path.suffix not in NOT_DOCUMENTS)
     return sorted(path.relative_to(raw).as_posix() for path in files if path not in known)
 
 
-def _sidecars(raw: Path) -> Iterator[Path]:
-    return (path for path in raw.rglob("*.toml") if path.is_file())
+def unfinished(raw: Path) -> list[str]:
+    """The ids of the runs under `raw` that are not finished."""
+    folders = (path for path in raw.rglob(f"*{UNFINISHED}") if path.is_dir())
+    return sorted(path.name.removesuffix(UNFINISHED) for path in folders)
+
+
+def _files(raw: Path, pattern: str) -> Iterator[Path]:
+    for path in raw.rglob(pattern):
+        within = path.relative_to(raw).parent.parts
+        if path.is_file() and not any(part.endswith(UNFINISHED) for part in within):
+            yield path
 
 
 def _is_allowed(key: str, entry: Mapping[str, Any]) -> bool:
@@ -177,12 +217,19 @@ def _load(raw: Path, path: Path) -> Document:
         entry = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise CatalogueError(f"is not a readable sidecar: {error}", place=place) from error
-    missing = [key for key in REQUIRED if key not in entry]
+    is_run = entry.get("kind") == RUN
+    missing = [key for key in REQUIRED if key not in entry and not (is_run and key == "url")]
     unknown = [key for key in entry if key not in (*REQUIRED, *OPTIONAL)]
     wrong = [key for key in entry if key in TYPES and not TYPES[key](entry[key])]
     wrong = wrong or [key for key in ("document_id", "kind", "url", "sha256", "reader") if not _is_allowed(key, entry)]
+    wrong = wrong or [key for key, fits in _of_runs(entry).items() if is_run is not fits]
     for what, keys in (("lacks", missing), ("has unknown", unknown), ("has no valid", wrong)):
         if keys:
             raise CatalogueError(f"the sidecar {what} {', '.join(keys)}", place=place)
     file = path.with_suffix("")
-    return Document(**entry, path=file, file=file.relative_to(raw).as_posix())
+    return Document(**{"url": None, **entry}, path=file, file=file.relative_to(raw).as_posix())
+
+
+def _of_runs(entry: Mapping[str, Any]) -> dict[str, bool]:
+    """Keys whose value is one that local runs have, and no other document."""
+    return {"reader": entry.get("reader") in LOCAL, "publisher": entry.get("publisher") == LOCAL_PUBLISHER}

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from pipeline.accepted import MAX_BYTES, MAX_PAGES
-from pipeline.catalogue import Document, load_catalogue, orphans
+from pipeline.catalogue import Document, load_catalogue, orphans, unfinished
 from pipeline.check import Checked, Source, check
 from pipeline.collector import collector_paused
 from pipeline.compare import Difference, compare_captures
@@ -176,6 +176,10 @@ def _findings(
         for row in checked.frames["quarantine"].itertuples()
     ]
     told += [_difference_line(difference) for difference in differences]
+    told += [
+        f"sweep {run_id} is unfinished: resume it with `ipu-results sweep --resume {run_id}`, or delete its folder"
+        for run_id in unfinished(raw)
+    ]
     return told + [f"no sidecar speaks of {name}: not ingested" for name in orphans(raw, documents)]
 
 

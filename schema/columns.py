@@ -64,5 +64,9 @@ def boolean(name: str, description: str, **rules: object) -> Column:
     return Column(name, "boolean", description, **rules)  # type: ignore[arg-type]
 
 
+def timestamp(name: str, description: str, **rules: object) -> Column:
+    return Column(name, "timestamp", description, **rules)  # type: ignore[arg-type]
+
+
 def date(name: str, description: str, **rules: object) -> Column:
     return Column(name, "date", description, **rules)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from schema.columns import Table, date, double, integer, text
 from schema.mlperf import MLPERF_COMPARABILITY, MLPERF_ENTRIES, MLPERF_IDS, MLPERF_RUNS
 from schema.results import RESULTS
+from schema.runs import RUN_POINTS, RUNS
 
 DOCUMENTS = Table(
     "documents",
@@ -15,14 +16,14 @@ DOCUMENTS = Table(
         ),
         text("title", "Title as published.", required=True),
         text("publisher", "Who published it.", required=True),
-        text("url", "Where it was published.", required=True, pattern=r"https?://\S+"),
+        text("url", "Where it was published; null for a local run.", pattern=r"https?://\S+"),
         date("published_on", "Day of publication; null where only a vaguer date is known."),
         text(
             "kind",
             "What the file in raw/ is: our transcription of its facts, figures that we derived from it or curated, a "
-            "capture of the document itself, or a pointer.",
+            "capture of the document itself, a pointer, or a record of a local run.",
             required=True,
-            choices=("transcription", "derived", "curated", "capture", "pointer"),
+            choices=("transcription", "derived", "curated", "capture", "pointer", "run"),
         ),
         text("sha256", "Digest of the file in raw/.", required=True, pattern=r"[0-9a-f]{64}"),
         text("licence", "Licence of the source, as far as it is known.", required=True),
@@ -181,9 +182,11 @@ BUILD = Table(
 
 TABLES: tuple[Table, ...] = (
     DOCUMENTS,
+    RUNS,
     PLATFORMS,
     MODELS,
     RESULTS,
+    RUN_POINTS,
     MLPERF_ENTRIES,
     MLPERF_RUNS,
     MLPERF_IDS,

@@ -47,7 +47,8 @@ VIEWS: tuple[View, ...] = (
         "Inference results of every origin, with the number of error and warning flags on each.",
         (
             *_of("results", "result_id origin publisher model variant platform chip chip_count sdk_version framework"),
-            *_of("results", "precision compute_precision batch_size throughput item latency_ms efficiency"),
+            *_of("results", "precision compute_precision batch_size throughput item latency_ms latency_kind"),
+            *_of("results", "efficiency run_id suspect"),
             ERRORS,
             WARNINGS,
             *_of("results", "document_id table_name row_number published_on"),
@@ -73,6 +74,24 @@ VIEWS: tuple[View, ...] = (
             "results",
             "result_id publisher task model variant dataset platform chip_count sdk_version framework precision "
             "compute_precision batch_size throughput item latency_ms time_to_train_s document_id published_on",
+        ),
+    ),
+    View(
+        "local_runs",
+        "Points of local sweeps, measured and emulated, with what must agree before two of them are compared.",
+        (
+            *_of("runs", "run_id"),
+            *_of("results", "result_id origin"),
+            *_of("runs", "backend device started_at"),
+            *_of("results", "model platform chip chip_count sdk_version framework"),
+            *_of("run_points", "backend_version provider"),
+            *_of("results", "compute_precision"),
+            *_of("run_points", "model_precision weights sessions threads pipeline preprocessing"),
+            *_of("results", "batch_size micro_batch_size throughput item latency_ms latency_ms_low latency_ms_high"),
+            *_of("results", "interval_confidence latency_kind latency_isolated_ms latency_p90_ms latency_p99_ms"),
+            *_of("results", "power_w power_scope efficiency"),
+            *_of("run_points", "cosine top1"),
+            *_of("results", "suspect calibration_id"),
         ),
     ),
     View(

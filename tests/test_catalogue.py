@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import tomli_w
 
-from pipeline.catalogue import Document, assert_type, load_catalogue, orphans, read_within
+from pipeline.catalogue import Document, assert_type, load_catalogue, orphans, read_within, unfinished
 from pipeline.errors import CatalogueError, DocumentDamaged, DocumentError, DocumentTooLarge
 from tests.reading_support import GPT2, ROOT, training_page
 
@@ -102,6 +102,11 @@ def test_an_unknown_key_is_named(put: Put) -> None:
         ("tables", {"bow_training": {}}),
         ("tables", {"bow_training": {"rows": "7"}}),
         ("tables", {"bow_training": {"rows": True}}),
+        ("attachments", "stamps.parquet"),
+        ("attachments", {"stamps.parquet": 5}),
+        ("attachments", {"stamps.parquet": "abc"}),
+        ("attachments", {"../stamps.parquet": "a" * 64}),
+        ("attachments", {"": "a" * 64}),
     ],
 )
 def test_a_key_of_the_wrong_type_is_named(put: Put, key: str, value: Any) -> None:
@@ -184,6 +189,86 @@ def test_files_that_no_sidecar_speaks_of(put: Put) -> None:
         (raw / name).parent.mkdir(exist_ok=True)
         (raw / name).write_bytes(b"x")
     assert orphans(raw, load_catalogue(raw)) == ["deep/other.html", "left.pdf"]
+
+
+RUN: dict[str, Any] = {"kind": "run", "publisher": "local", "reader": "sweep-points"}
+
+
+def test_a_local_run_alone_needs_no_address(put: Put) -> None:
+    document = only(put(without="url", **RUN))
+    assert document.url is None
+    assert document.record()["url"] is None
+    assert only(put(**RUN)).url == ENTRY["url"]
+    with pytest.raises(CatalogueError, match=r"lacks url$"):
+        load_catalogue(put(without="url"))
+
+
+@pytest.mark.parametrize(
+    ("keys", "wrong"),
+    [
+        ({"kind": "curated"}, "reader, publisher"),
+        ({"reader": "page-history"}, "reader"),
+        ({"publisher": "Graphcore"}, "publisher"),
+        ({"kind": "curated", "reader": "page-history"}, "publisher"),
+    ],
+)
+def test_only_a_run_has_the_readers_and_the_publisher_of_one(put: Put, keys: dict[str, str], wrong: str) -> None:
+    with pytest.raises(CatalogueError, match=rf"has no valid {wrong}$"):
+        load_catalogue(put(**(RUN | keys)))
+
+
+def test_two_runs_may_have_the_same_bytes_and_no_other_documents(put: Put) -> None:
+    put("one.csv", **RUN)
+    assert len(load_catalogue(put("two.csv", document_id="another", **RUN))) == 2
+    put("three.csv", document_id="third")
+    with pytest.raises(CatalogueError, match=r"has the same bytes as"):
+        load_catalogue(put("four.csv", document_id="fourth"))
+
+
+ATTACHED = b"stamps"
+
+
+@pytest.fixture
+def attached(put: Put) -> Path:
+    raw = put("deep/points.csv", attachments={"stamps.parquet": hashlib.sha256(ATTACHED).hexdigest()})
+    (raw / "deep" / "stamps.parquet").write_bytes(ATTACHED)
+    return raw
+
+
+def test_an_attachment_belongs_to_its_document(attached: Path) -> None:
+    document = only(attached)
+    assert document.bytes() == DATA
+    assert orphans(attached, [document]) == []
+    (attached / "stamps.parquet").write_bytes(ATTACHED)
+    assert orphans(attached, [document]) == ["stamps.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda path: path.unlink(), "cannot be read: No such file or directory"),
+        (lambda path: path.write_bytes(ATTACHED[:-1]), "sha256 is [0-9a-f]{12}…, the sidecar says .* was changed"),
+        (lambda path: (path.unlink(), path.mkdir()), "cannot be read: Is a directory"),
+    ],
+)
+def test_a_damaged_attachment_is_named(attached: Path, damage: Callable[[Path], object], told: str) -> None:
+    damage(attached / "deep" / "stamps.parquet")
+    with pytest.raises(CatalogueError, match=f"^a-page: stamps.parquet: {told}$"):
+        only(attached).bytes()
+
+
+def test_an_unfinished_run_is_passed_over_whole(put: Put) -> None:
+    raw = put()
+    folder = raw / "runs" / "20261121-134501-x.unfinished"
+    (folder / "deep").mkdir(parents=True)
+    for name in ("journal.jsonl", "points.csv", "deep/stamps.parquet"):
+        (folder / name).write_bytes(b"x")
+        (folder / f"{name}.toml").write_bytes(b"no sidecar")
+    assert only(raw).document_id == "a-page"
+    assert orphans(raw, load_catalogue(raw)) == []
+    assert unfinished(raw) == ["20261121-134501-x"]
+    (raw / "a.unfinished").write_bytes(b"a file of that name is a file like others")
+    assert (orphans(raw, load_catalogue(raw)), unfinished(raw)) == (["a.unfinished"], ["20261121-134501-x"])
 
 
 def test_every_error_is_one_line_that_names_the_document(put: Put) -> None:

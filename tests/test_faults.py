@@ -35,7 +35,7 @@ def replace(*args):
 os.replace = replace
 ingest(Path(sys.argv[1]), Path(sys.argv[2]))
 """
-FILES = 16
+FILES = 18
 RENAMES = 1 + FILES
 
 

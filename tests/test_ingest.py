@@ -359,7 +359,7 @@ def test_the_same_documents_give_the_same_bytes_anywhere(warehouse: Path, tmp_pa
     done = run_process("ingest", "--raw", other, "--warehouse", tmp_path / "warehouse", env=env)
     assert done.returncode == 0, done.stderr
     names = sorted(path.name for path in warehouse.glob("*.parquet"))
-    assert len(names) == 15
+    assert len(names) == 17
     for name in names:
         assert (tmp_path / "warehouse" / name).read_bytes() == (warehouse / name).read_bytes(), name
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.read.layouts import explain_mismatch, fold, matching, unit_of
 from pipeline.read.text import clean, lift_mark
+from schema import table
 from tests.reading_support import HEADERS, INFERENCE, LAYOUTS, MLPERF, OGB, TRAINING, WORDS
 
 
@@ -82,6 +83,16 @@ def test_every_layout_names_each_field_once() -> None:
         fields = [field for _, field in layout.fields]
         assert len(set(fields)) == len(fields), layout.table
         assert [layout.field_of(name.upper()) for name in layout.names] == fields
+
+
+def test_every_figure_of_a_point_has_one_place() -> None:
+    """A header of a local run's points is a column of `results` or of `run_points`, and only keys are in both."""
+    headers = WORDS.layout("sweep-points", "sweep_points").names
+    results, points = table("results").names, table("run_points").names
+    assert [name for name in headers if name not in (*results, *points)] == []
+    assert {*points} - {*headers} == {"run_id", "result_id", "document_id"}
+    assert {*points} & {*results} == {"run_id", "result_id", "document_id", "batch_size"}
+    assert WORDS.layout("sweep-record", "runs").names == table("runs").names[:-2]
 
 
 # --- text of a cell

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pipeline.normalise.values import (
     MAX_DIGITS,
     Unreadable,
+    derived_number,
     duration_s,
     mlperf_round,
     number,
@@ -207,3 +208,20 @@ def test_what_is_no_mlperf_id(text: str) -> None:
     with pytest.raises(Unreadable) as caught:
         mlperf_round(text)
     assert (caught.value.reason, str(caught.value)) == ("unknown-mlperf-id", f"{text!r} is not an MLPerf id")
+
+
+# --- figures that we computed
+
+
+@given(st.floats(0, allow_nan=False, allow_infinity=False))
+def test_a_double_comes_back_from_its_text(value: float) -> None:
+    assert float(derived_number(repr(abs(value)))) == abs(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "-1.0", "+1", "nan", "inf", "1e999", "1,000", "1_0", " 1", "1 ", "1.", ".5", "1e", "٣", "9" * 26, "0x1"],
+)
+def test_what_no_double_is_written_as_is_no_computed_figure(text: str) -> None:
+    with pytest.raises(Unreadable, match="is not a figure"):
+        derived_number(text)

@@ -21,6 +21,7 @@ from pipeline.check.conservation import (
 from pipeline.check.gate import assert_refused, failures, frame_of, frame_of_tuples
 from pipeline.check.official import join_ids, official_frames
 from pipeline.check.rules import Dataset, find_flags, load_identities
+from pipeline.check.runs import run_frames
 from pipeline.errors import GateError
 from pipeline.normalise import Normalised, Rejected, Result
 from pipeline.read import Reading
@@ -69,6 +70,7 @@ def check(
         "documents": frame_of(table("documents"), [document.record() for document in documents]),
         "results": results,
         **official_frames(normalised),
+        **run_frames(normalised),
         **_source_frames(sources),
         **_vocabulary_frames(results, vocabulary),
         "capture_differences": frame_of(table("capture_differences"), differences),
@@ -77,7 +79,9 @@ def check(
     frames["flags"] = find_flags(_dataset(frames, sources, vocabulary))
     for name, frame in frames.items():
         if name != "results" and (failed := failures(table(name), frame)):
-            raise GateError(f"{name}, row {failed[0].row}: {failed[0].message} ({len(failed)} failures)")
+            document = frame["document_id"][failed[0].row] if "document_id" in frame else None
+            message = f"{name}, row {failed[0].row}: {failed[0].message} ({len(failed)} failures)"
+            raise GateError(message, document=document)
     return Checked(frames, {source.document.document_id: _tally(source) for source in sources})
 
 
@@ -132,7 +136,7 @@ def _fates(normalised: Normalised) -> Iterable[tuple[tuple[str, int, str], tuple
     for result in normalised.results:
         yield from ((place, ("accepted", result.result_id)) for place in result.accepted)
         yield from ((place, ("duplicate", result.result_id)) for place in result.repeated)
-    yield from (((row.table, row.row_number, row.locator), ("accepted", None)) for row in normalised.alone)
+    yield from (((row.table_name, row.row_number, row.locator), ("accepted", None)) for row in normalised.alone)
     for rejected in normalised.rejected:
         yield (rejected.table_name, rejected.row_number, rejected.locator), ("quarantined", None)
 
@@ -147,7 +151,7 @@ def _tally(source: Source) -> Tally:
     fates = [((table_name, number), fate) for (table_name, number, _), (fate, _) in _fates(source.normalised)]
     tally = assert_conserved(document_id, source.reading, fates)
     out: list[SourceKey] = [key for key, fate in fates if fate != "accepted"]
-    out += [(row.table, row.row_number) for row in source.normalised.alone]
+    out += [(row.table_name, row.row_number) for row in source.normalised.alone]
     facts = {fact.locator for fact in source.reading.facts}
     cited = sum(cell.locator not in facts for result in source.normalised.results for cell in result.cells)
     assert_cells_kept(document_id, source.reading, cited, out)

@@ -11,6 +11,7 @@ from pandera.errors import SchemaErrors
 
 from pipeline.errors import GateError
 from schema import Table, arrow_schema, frame_dtypes, pandera_model
+from schema.checks import ROW_CHECKS
 from schema.generate import ARROW, FRAME
 
 REASONS = {
@@ -83,7 +84,7 @@ def _told(table: Table, cases: pd.DataFrame) -> list[Failure]:
 def _message(table: Table, column: str, reason: str, value: Any) -> str:
     if reason.startswith("missing-"):
         return f"{column} is blank or missing"
-    if column in table.names:
+    if column in table.names and reason.replace("-", "_") not in ROW_CHECKS.get(table.name, {}):
         return f"{column} is {str(value)[:80]!r}, which {reason} refuses"
     return f"the row is refused by the check {reason}"
 

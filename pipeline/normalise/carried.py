@@ -1,9 +1,14 @@
-"""Rows that are published as they are, in a table whose columns bear the names of their headers."""
+"""Rows that are published as they are, in a table whose columns bear the names of their headers.
+
+A header that is no column of that table fills one of `results` alone.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from pipeline.catalogue import Document
@@ -12,14 +17,22 @@ from pipeline.read.reading import Reading, Row, Table
 from schema import table as published
 from schema.columns import Kind
 
-TABLES = {"mlperf-entries": "mlperf_entries", "mlperf-runs": "mlperf_runs", "mlperf-ids": "mlperf_ids"}
+TABLES = {
+    "mlperf-entries": "mlperf_entries",
+    "mlperf-runs": "mlperf_runs",
+    "mlperf-ids": "mlperf_ids",
+    "sweep-record": "runs",
+    "sweep-points": "run_points",
+}
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 BOOLEANS = {"True": True, "False": False}
 
 
 class CarriedRow(NamedTuple):
-    """One row of `table`, without the columns that a join fills."""
+    """One row of `table`, without the columns that a join fills; it stands in `table_name` of its document."""
 
     table: str
+    table_name: str
     row_number: int
     locator: str
     values: dict[str, Any]
@@ -32,14 +45,18 @@ def carried_rows(document: Document, reading: Reading) -> Iterator[CarriedRow]:
     """
     name = TABLES.get(document.reader)
     for table in reading.tables if name else ():
-        kinds = [published(str(name)).column(header).kind for header in table.columns]
+        known = {column.name: column.kind for column in published(str(name)).columns}
+        kinds = [known.get(header) for header in table.columns]
         for row in table.rows:
-            yield CarriedRow(str(name), row.number, row.locator, _values(document, table, row, kinds))
+            values = _values(document, table, row, kinds)
+            yield CarriedRow(str(name), table.name, row.number, row.locator, values)
 
 
-def _values(document: Document, table: Table, row: Row, kinds: Sequence[Kind]) -> dict[str, Any]:
+def _values(document: Document, table: Table, row: Row, kinds: Sequence[Kind | None]) -> dict[str, Any]:
     values: dict[str, Any] = {"document_id": document.document_id}
     for index, (header, text, kind) in enumerate(zip(table.columns, row.cells, kinds, strict=True)):
+        if kind is None:
+            continue
         try:
             values[header] = PARSERS[kind](text) if text else None
         except (ValueError, KeyError) as error:
@@ -54,9 +71,17 @@ def _double(text: str) -> float:
     return value
 
 
+def _moment(text: str) -> datetime:
+    """UTC, without a time zone."""
+    if MOMENT.fullmatch(text) is None:
+        raise ValueError(text)
+    return datetime.fromisoformat(text.removesuffix("Z"))
+
+
 PARSERS: dict[Kind, Callable[[str], Any]] = {
     "text": str,
     "integer": int,
     "double": _double,
     "boolean": BOOLEANS.__getitem__,
+    "timestamp": _moment,
 }

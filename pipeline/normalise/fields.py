@@ -8,9 +8,8 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from pipeline.normalise.values import (
-    DERIVED_DIGITS,
-    MAX_DIGITS,
     Unreadable,
+    derived_number,
     duration_s,
     mlperf_round,
     number,
@@ -20,6 +19,10 @@ from pipeline.normalise.values import (
     whole_number,
 )
 from pipeline.vocabulary import Vocabulary, fold_name
+from schema import table
+
+LATENCIES = ("latency_ms_low", "latency_ms_high", "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms")
+OF_POINTS = [column for column in table("run_points").columns if column.name not in table("results").names]
 
 Values = tuple[tuple[str, Any], ...]
 NOT_GIVEN = frozenset({"-", "–", "—", "n/a", "N/A"})
@@ -123,10 +126,17 @@ def _batch(text: str, source: Source) -> Converted:
     return Converted((("batch_size", batch),), float(batch), "item", 1.0)
 
 
-def _figure(column: str) -> Converter:
+def _micro_batch(text: str, _: Source) -> Converted:
+    size = whole_number(text)
+    return Converted((("micro_batch_size", size),), float(size), "item", 1.0)
+
+
+def _figure(column: str, units_of: str | None = None) -> Converter:
+    """A figure in one of the units of `column`, or of the other column that it shares them with."""
+
     def converter(text: str, source: Source) -> Converted:
-        printed = number(text, DERIVED_DIGITS if source.derived else MAX_DIGITS)
-        unit = source.vocabulary.unit(column, source.unit or "")
+        printed = derived_number(text) if source.derived else number(text)
+        unit = source.vocabulary.unit(units_of or column, source.unit or "")
         if unit is None:
             said = f"unknown unit {source.unit!r}" if source.unit else "no unit"
             raise Unreadable("unknown-unit", f"{said} for {column}")
@@ -197,6 +207,16 @@ def _own(_: str, __: Source) -> Converted:
     return Converted()
 
 
+def _share(column: str) -> Converter:
+    """A figure without a unit."""
+
+    def converter(text: str, _: Source) -> Converted:
+        share = float(derived_number(text))
+        return Converted(((column, share),), share, None, 1.0)
+
+    return converter
+
+
 def _own_number(text: str, _: Source) -> Converted:
     printed: Decimal = number(text)
     return Converted((), float(printed), None, None)
@@ -210,6 +230,10 @@ def _own_double(text: str, _: Source) -> Converted:
         raise Unreadable("unreadable-figure", f"{text!r} is not a figure") from error
 
 
+def _own_figure(unit: str | None) -> Converter:
+    return lambda text, source: _own_double(text, source)._replace(unit=unit)
+
+
 CONVERTERS: dict[str, Converter] = {
     "platform": _platform,
     "model": _model,
@@ -221,6 +245,10 @@ CONVERTERS: dict[str, Converter] = {
     "batch_size": _batch,
     "throughput": _figure("throughput"),
     "latency_ms": _figure("latency_ms"),
+    **{column: _figure(column, "latency_ms") for column in LATENCIES},
+    "interval_confidence": _share("interval_confidence"),
+    "power_w": _figure("power_w"),
+    "micro_batch_size": _micro_batch,
     "efficiency": _figure("efficiency"),
     "time_to_train_s": _time("time_to_train_s"),
     "time_to_result_s": _time("time_to_result_s"),
@@ -247,4 +275,5 @@ CONVERTERS: dict[str, Converter] = {
     "samples_to_converge": _own_double,
     **dict.fromkeys(("submitter", "folder", "software", "no_score_reason", "availability", "status"), _own),
     **dict.fromkeys(("system_path", "system_sha256", "scaling_sha256", "attribution"), _own),
+    **{column.name: _own if column.kind == "text" else _own_figure(column.unit) for column in OF_POINTS},
 }

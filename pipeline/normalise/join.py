@@ -46,7 +46,7 @@ class Normalised:
         """Carried rows that neither make a result nor were rejected."""
         told = {place[:2] for result in self.results for place in [*result.accepted, *result.repeated]}
         told |= {(row.table_name, row.row_number) for row in self.rejected}
-        return [row for row in self.carried if (row.table, row.row_number) not in told]
+        return [row for row in self.carried if (row.table_name, row.row_number) not in told]
 
     def extend_with_problems(self, reading: Reading) -> None:
         self.rejected += [

@@ -7,13 +7,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from pipeline.catalogue import Document
+from pipeline.errors import CatalogueError
+from pipeline.normalise.fields import LATENCIES
 from pipeline.normalise.partial import Converter, Partial, Rejected, constants_of
 from pipeline.normalise.values import SDK
 from pipeline.read.layouts import Layout
 from pipeline.read.reading import Reading, Row, Table
 from pipeline.vocabulary import Vocabulary, fold_name
+from schema.runs import RUN_ID
 
 Outcome = Partial | Rejected
+POINT_UNITS = {
+    "throughput": "items/s",
+    **dict.fromkeys(("latency_ms", *LATENCIES), "ms"),
+    "power_w": "W",
+    "efficiency": "items/s/W",
+}
 BRACKETS = re.compile(r"\([^()]*\)")
 
 
@@ -33,10 +42,7 @@ def _one_to_one(document: Document, table: Table, layout: Layout, vocabulary: Vo
 def _joined_on_batch(document: Document, table: Table, layout: Layout, vocabulary: Vocabulary) -> Iterator[Outcome]:
     """Several tables make one result per batch size, so a row without one cannot be placed."""
     for outcome in _one_to_one(document, table, layout, vocabulary):
-        if isinstance(outcome, Partial) and "batch_size" not in outcome.values:
-            yield outcome.reject("missing-batch", "no batch size to join the tables on")
-        else:
-            yield outcome
+        yield _with_batch(outcome, "no batch size to join the tables on")
 
 
 def _one_figure_a_line(document: Document, table: Table, layout: Layout, vocabulary: Vocabulary) -> Iterator[Outcome]:
@@ -93,8 +99,31 @@ def _software(text: str, vocabulary: Vocabulary) -> dict[str, str | None]:
     return {"framework": known or text or None, "sdk_version": sdk.group(1) if sdk else None}
 
 
+def run_of(document: Document) -> str:
+    """The id of the local run that a document is of. Raises CatalogueError where its name holds none."""
+    suffix = "-points" if document.reader == "sweep-points" else ""
+    found = re.fullmatch(f"sweep-({RUN_ID}){suffix}", document.document_id)
+    if found is None:
+        raise CatalogueError(f"is no sweep-<run_id>{suffix}", document=document.document_id, place=document.file)
+    return found.group(1)
+
+
+def _points(document: Document, table: Table, layout: Layout, vocabulary: Vocabulary) -> Iterator[Outcome]:
+    """Each row is one result of a local run, which says itself how its figures came to be."""
+    converter = Converter(table, layout, vocabulary, POINT_UNITS)
+    constants = {**constants_of(document, layout), "origin": None, "run_id": run_of(document)}
+    return (_with_batch(converter.row(row, constants), "no batch size") for row in table.rows)
+
+
+def _with_batch(outcome: Outcome, message: str) -> Outcome:
+    if isinstance(outcome, Partial) and "batch_size" not in outcome.values:
+        return outcome.reject("missing-batch", message)
+    return outcome
+
+
 SOURCES: dict[str, Callable[[Document, Table, Layout, Vocabulary], Iterator[Outcome]]] = {
     "qwant-paper": _joined_on_batch,
     "comparators": _one_figure_a_line,
     "mlperf-entries": _official,
+    "sweep-points": _points,
 }

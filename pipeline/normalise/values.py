@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 
 NUMBER = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
 MAX_DIGITS = 15
-DERIVED_DIGITS = 25  # 17 significant ones and leading zeros
+DERIVED = re.compile(r"[0-9]{1,25}(?:\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?")  # 17 significant digits and zeros
 DURATION = re.compile(
     r"(?=[0-9])(?:([0-9]{1,9})\s*d)?\s*(?:([0-9]{1,9})\s*h)?\s*(?:([0-9]{1,9})\s*m)?"
     r"\s*(?:([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*s)?"
@@ -28,16 +29,23 @@ class Unreadable(ValueError):
         self.reason = reason
 
 
-def number(text: str, max_digits: int = MAX_DIGITS) -> Decimal:
+def number(text: str) -> Decimal:
     """`'1,260,000'` or `'0.0719'`; misplaced thousands marks, letters and signs are unreadable.
 
     So is a figure of more digits than a double holds exactly.
     """
     if not NUMBER.fullmatch(text):
         raise Unreadable("unreadable-figure", f"{text!r} is not a figure")
-    if sum(character.isdecimal() for character in text) > max_digits:
-        raise Unreadable("unreadable-figure", f"{text!r} has more than {max_digits} digits")
+    if sum(character.isdecimal() for character in text) > MAX_DIGITS:
+        raise Unreadable("unreadable-figure", f"{text!r} has more than {MAX_DIGITS} digits")
     return Decimal(text.replace(",", ""))
+
+
+def derived_number(text: str) -> Decimal:
+    """A figure that we computed, in whatever form a double that is not negative is written."""
+    if not DERIVED.fullmatch(text) or not math.isfinite(float(text)):
+        raise Unreadable("unreadable-figure", f"{text[:40]!r} is not a figure")
+    return Decimal(text)
 
 
 def whole_number(text: str) -> int:

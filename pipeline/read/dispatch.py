@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pipeline.accepted import CARRIED, KINDS, MAX_BYTES, MAX_PAGES
+from pipeline.accepted import KINDS, MAX_BYTES, MAX_PAGES
 from pipeline.collector import collector_paused
-from pipeline.errors import DocumentTooLarge, DocumentUnrecognised
+from pipeline.errors import DocumentError, DocumentTooLarge, DocumentUnrecognised
 from pipeline.read.csv_table import read_csv
 from pipeline.read.html import read_html
 from pipeline.read.layouts import Layout
@@ -15,9 +15,10 @@ from pipeline.read.mlperf_log import MARK, read_mlperf_log
 from pipeline.read.page_text import read_page_text
 from pipeline.read.paper_text import read_paper_text
 from pipeline.read.reading import Reading
+from pipeline.read.sweep_record import read_sweep_record
 from pipeline.read.text import decode
 
-CSV_KINDS = ("page-history", "comparators", "mlperf-entries", *CARRIED)
+CSV_KINDS = ("page-history", "comparators", "mlperf-entries", "mlperf-runs", "mlperf-ids", "sweep-points")
 SIGNS = {b"%PDF-": ("qwant-paper",), MARK: ("mlperf-log",)}
 SIGN_WITHIN = 100_000
 HTML = re.compile(rb"<(?:!doctype\s+html|html|table|body)\b", re.I)
@@ -46,14 +47,24 @@ def read(
 
 
 def _first_that_reads(data: bytes, layouts: Sequence[Layout], max_pages: int) -> Reading:
-    """Each kind in turn; headers tell, never a publisher's name."""
+    """The first kind that finds a table, else one that finds what nearly is; headers tell, never a publisher's name."""
     kinds = next((kinds for sign, kinds in SIGNS.items() if sign in data[:SIGN_WITHIN]), KINDS)
     failures: list[DocumentUnrecognised] = []
+    nearly: Reading | None = None
     for kind in kinds:
         try:
-            return _read_as(kind, data, [layout for layout in layouts if layout.reader == kind], max_pages)
+            reading = _read_as(kind, data, [layout for layout in layouts if layout.reader == kind], max_pages)
         except DocumentUnrecognised as failure:
             failures.append(failure)
+        except DocumentError:
+            if nearly is None:
+                raise
+        else:
+            if reading.tables:
+                return reading
+            nearly = nearly or reading
+    if nearly is not None:
+        return nearly
     if len(failures) == 1:
         raise failures[0]
     raise DocumentUnrecognised(f"is none of {', '.join(KINDS)}: no table with a known header")
@@ -66,6 +77,8 @@ def _read_as(kind: str, data: bytes, layouts: Sequence[Layout], max_pages: int) 
         return read_pdf(data, layouts, max_pages=max_pages)
     if kind == "mlperf-log":
         return read_mlperf_log(data)
+    if kind == "sweep-record":
+        return read_sweep_record(data, layouts)
     if HTML.search(data[:SIGN_WITHIN].replace(b"\0", b"")) and kind not in CSV_KINDS:  # NULs: UTF-16
         return read_html(data, layouts)
     if kind in CSV_KINDS:

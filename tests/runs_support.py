@@ -1,0 +1,192 @@
+"""Folders of finished local runs, made of a few points, and ways to damage them."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import tomli_w
+
+from pipeline.vocabulary import vocabulary
+
+RUN_ID = "20261121-134501-onnxruntime-cpu-3fa2"
+EMULATED_ID = "20261121-140000-emulator-c2-00b1"
+POINT_COLUMNS = vocabulary().layout("sweep-points", "sweep_points").names
+STAMPS = ("block", "session", "iteration", "start_ns", "loaded_ns", "preprocessed_ns", "inferred_ns", "retrieved_ns")
+
+CPU: dict[str, Any] = {
+    "platform": "Some CPU @ 2.00GHz",
+    "framework": "onnxruntime",
+    "compute_precision": "fp32",
+    "backend": "onnxruntime",
+    "backend_version": "1.31.0",
+    "provider": "CPUExecutionProvider",
+    "device": "cpu",
+    "threads": 2,
+    "power_reason": "no sensor",
+    "origin": "measured",
+    "interval_confidence": 0.95,
+    "latency_isolated_ms": 101.5,
+    "latency_p90_ms": 120.25,
+    "probe_ms": 5.25,
+    "foreign_cpu": 1e-05,
+    "steal": 0.0,
+}
+C2: dict[str, Any] = {
+    "platform": "C2",
+    "sdk_version": "1.0.136",
+    "framework": "PopART",
+    "compute_precision": "fp16",
+    "backend": "emulator",
+    "backend_version": "0.1.0",
+    "provider": "emulator",
+    "device": "c2",
+    "power_w": 225.0,
+    "power_scope": "board",
+    "origin": "emulated",
+    "calibration_id": "a-calibration",
+    "sessions": 2,
+}
+SHARED: dict[str, Any] = {
+    "sessions": 1,
+    "latency_kind": "amortised",
+    "rounds": 5,
+    "blocks": 5,
+    "iterations": 40,
+    "disturbed_blocks": 0,
+    "model": "resnext101-32x4d",
+    "item": "image",
+    "pipeline": "serial",
+    "preprocessing": "centre crop 224, ImageNet normalisation",
+    "model_precision": "fp32",
+    "weights": "random-he-seed0",
+    "model_sha256": "a" * 64,
+    "cosine": 1.0,
+    "top1": 1.0,
+    "load_s": 0.75,
+    "first_run_ms": 210.5,
+    "warm_up_runs": 10,
+    "preprocess_ms": 2.2,
+    "infer_ms": 98.75,
+    "retrieve_ms": 0.01,
+}
+
+
+def point(batch_size: int, throughput: float, **changes: Any) -> dict[str, Any]:
+    """One line of points.csv, of a CPU measurement unless `changes` say otherwise; None is a blank cell."""
+    said = {**SHARED, **CPU, **changes}
+    latency = batch_size / throughput * 1000
+    figures = {
+        "batch_size": batch_size,
+        "micro_batch_size": batch_size // said["sessions"],
+        "throughput": throughput,
+        "latency_ms": latency,
+        "latency_ms_low": latency * 0.9,
+        "latency_ms_high": latency * 1.1,
+        "efficiency": throughput / said["power_w"] if said.get("power_w") else None,
+    }
+    return {**figures, **said, **changes}
+
+
+def emulated_point(batch_size: int, throughput: float, **changes: Any) -> dict[str, Any]:
+    absent = dict.fromkeys(CPU.keys() - C2.keys())
+    return point(batch_size, throughput, **{**absent, **C2, **changes})
+
+
+POINTS = (point(1, 17.6), point(4, 19.1, suspect="interval of 12 %; probe 1.4 times slower"), point(8, 19.5))
+EMULATED = (emulated_point(2, 1480.0), emulated_point(4, 2050.5))
+
+
+def record(run_id: str = RUN_ID, **changes: Any) -> dict[str, Any]:
+    return {
+        "run_id": run_id,
+        "backend": "onnxruntime",
+        "device": "cpu",
+        "started_at": "2026-11-21T13:45:01Z",
+        "finished_at": "2026-11-21T13:46:31Z",
+        "command_line": "ipu-results sweep --backend onnxruntime",
+        "environment": {"kernel": "6.8", "cpu": {"name": "Some CPU @ 2.00GHz", "flags": ["avx2"]}},
+        "versions": {"onnxruntime": "1.31.0", "numpy": "2.4.0"},
+        "setup": {"threads": 2},
+        "plan": {"seed": 0, "rounds": 5, "batch_sizes": [1, 4, 8]},
+        "model": {"name": "resnext101-32x4d", "sha256": "a" * 64},
+        "images": {"source": "generated", "seed": 0},
+        "notes": ["auto took the CPU: no IPU is here"],
+        **changes,
+    }
+
+
+def put_run(
+    raw: Path,
+    points: Iterable[Mapping[str, Any]] = POINTS,
+    run_id: str = RUN_ID,
+    folder: str | None = None,
+    **changes: Any,
+) -> Path:
+    """Write a finished run of these points under `raw`/runs; `changes` are those of its record. Its folder."""
+    target = raw / "runs" / (folder or run_id)
+    target.mkdir(parents=True)
+    lines = list(points)
+    (target / "record.json").write_text(json.dumps(record(run_id, **changes), indent=1), encoding="utf-8")
+    (target / "points.csv").write_text(points_text(lines), encoding="utf-8")
+    (target / "blocks.jsonl").write_text('{"block": 0}\n', encoding="utf-8")
+    stamps = {name: pa.array([0, 1], pa.int64()) for name in STAMPS}
+    pq.write_table(pa.table(stamps), target / "stamps.parquet")
+    seal(target, run_id, len(lines))
+    return target
+
+
+def put_emulated(raw: Path, run_id: str = EMULATED_ID, points: Iterable[Mapping[str, Any]] = EMULATED) -> Path:
+    return put_run(raw, points, run_id, backend="emulator", device="c2")
+
+
+def points_text(points: Iterable[Mapping[str, Any]], columns: Iterable[str] = POINT_COLUMNS) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(columns), lineterminator="\n", extrasaction="ignore", restval="")
+    writer.writeheader()
+    writer.writerows({name: "" if value is None else value for name, value in line.items()} for line in points)
+    return out.getvalue()
+
+
+def seal(folder: Path, run_id: str = RUN_ID, rows: int = len(POINTS)) -> None:
+    """Write the sidecars of a run as it stands."""
+    said = {
+        "publisher": "local",
+        "kind": "run",
+        "licence": "CC-BY-4.0",
+        "published_on": date(2026, 11, 21),
+        "retrieved_on": date(2026, 11, 21),
+        "note": "made for a test",
+    }
+    files = {
+        "record.json": {
+            "document_id": f"sweep-{run_id}",
+            "title": f"Local sweep {run_id}: record",
+            "reader": "sweep-record",
+            "tables": {"runs": {"rows": 1}},
+        },
+        "points.csv": {
+            "document_id": f"sweep-{run_id}-points",
+            "title": f"Local sweep {run_id}: points",
+            "reader": "sweep-points",
+            "tables": {"sweep_points": {"rows": rows}},
+            "attachments": {
+                name: digest(folder / name) for name in ("blocks.jsonl", "stamps.parquet") if (folder / name).exists()
+            },
+        },
+    }
+    for name, own in files.items():
+        entry = {**said, **own, "sha256": digest(folder / name)}
+        (folder / f"{name}.toml").write_text(tomli_w.dumps(entry), encoding="utf-8")
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

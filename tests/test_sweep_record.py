@@ -1,0 +1,142 @@
+"""The record of a local run: one row of text, or one error that names the place."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
+from pipeline.read import Reading, read
+from pipeline.read.sweep_record import read_sweep_record
+from tests.reading_support import WORDS
+from tests.runs_support import record
+
+LAYOUTS = WORDS.layouts_of("sweep-record")
+NAMES = LAYOUTS[0].names
+
+
+def reading(said: Any) -> Reading:
+    return read_sweep_record(json.dumps(said).encode(), LAYOUTS)
+
+
+def failure(said: Any) -> str:
+    data = said if isinstance(said, bytes) else json.dumps(said).encode()
+    with pytest.raises(DocumentDamaged) as caught:
+        read_sweep_record(data, LAYOUTS)
+    return str(caught.value)
+
+
+def test_a_record_is_one_row_with_a_place_for_each_cell() -> None:
+    [table] = reading(record(versions={"b": "2", "a": "1"})).tables
+    [row] = table.rows
+    cells = dict(zip(table.columns, row.cells, strict=True))
+    assert (table.name, table.columns, row.number, row.locator) == ("runs", NAMES, 1, "$")
+    assert (cells["started_at"], cells["device"]) == ("2026-11-21T13:45:01Z", "cpu")
+    assert (cells["versions"], cells["notes"]) == ('{"a": "1", "b": "2"}', '["auto took the CPU: no IPU is here"]')
+    assert row.cell_locators == tuple(f"$.{name}" for name in NAMES)
+    assert table.cell_locator(row, NAMES.index("started_at")) == "$.started_at"
+
+
+def test_the_order_of_keys_and_the_blanks_do_not_matter() -> None:
+    said = record()
+    turned = dict(reversed(said.items()))
+    assert reading(said) == reading(turned) == read_sweep_record(json.dumps(said, indent=3).encode(), LAYOUTS)
+
+
+def test_its_kind_is_guessed() -> None:
+    data = json.dumps(record(), indent=1).encode()
+    assert read(data, WORDS.layouts) == read(data, WORDS.layouts, "sweep-record") == read_sweep_record(data, LAYOUTS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_missing_key_is_named(name: str) -> None:
+    said = {key: value for key, value in record(plan={"run_id": 0}).items() if key != name}
+    assert failure({**said, "environment": {"run_id": 0}} if name == "plan" else said) == f"$: lacks {name}"
+
+
+def test_an_unknown_key_is_named() -> None:
+    assert failure(record(seed=0)) == "$: has unknown 'seed'"
+    assert failure(record(**{f"key{number}": 0 for number in range(99)})).endswith("'key4'")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"run_id": 5}, "$.run_id: is no text"),
+        ({"device": None}, "$.device: is no text"),
+        ({"backend": " "}, "$.backend: is blank"),
+        ({"command_line": ["ipu-results", "sweep"]}, "$.command_line: is no text"),
+        ({"command_line": "a\0b"}, "$.command_line: holds a null character"),
+        ({"environment": []}, "$.environment: is no object"),
+        ({"versions": {"numpy": 2}}, "$.versions['numpy']: is no text"),
+        ({"notes": "one"}, "$.notes: is no list"),
+        ({"notes": ["one", 2]}, "$.notes[1]: is no text"),
+        ({"plan": {"seed": float("nan")}}, "$: is not JSON: 'NaN is no JSON number'"),
+        ({"device": "\ud800"}, "$.device: holds a number or a character that cannot be written"),
+        ({"setup": {"\udfff": 1}}, "$.setup: holds a number or a character that cannot be written"),
+    ],
+)
+def test_a_value_of_another_type_is_named(change: dict[str, Any], told: str) -> None:
+    assert failure(record(**change)) == told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (b'"seed": 0,', b'"seed": 0', "line 1, column "),
+        (b'"seed": 0,', b'"seed": 1e999,', "$.plan: holds a number"),
+        (b'"seed": 0,', b'"seed": %s,' % (b"9" * 5000), "$: is not JSON: "),
+        (b'"seed": 0,', b'"seed": %s0%s,' % (b"[" * 200_000, b"]" * 200_000), "$: is not JSON: "),
+        (b'"device"', b'"backend"', "$: is not JSON: 'a key stands in one object twice'"),
+        (b'here"]}', b"", "line 1, column "),
+        (b'here"]}', b'here"]}{}', "line 1, column "),
+    ],
+)
+def test_broken_json_is_one_line_with_its_place(old: bytes, new: bytes, told: str) -> None:
+    data = json.dumps(record()).encode()
+    assert data.count(old) == 1
+    line = failure(data.replace(old, new))
+    assert line.startswith(told)
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize("data", [b"[]", b'["run_id"]', b'"run_id"', b"{}", b"null", b"7", b'{"a": 1}'])
+def test_what_is_no_record_is_not_recognised(data: bytes) -> None:
+    with pytest.raises(DocumentUnrecognised, match=r"^\$: is no record of a sweep"):
+        read_sweep_record(data, LAYOUTS)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def told_or_refused(data: bytes) -> None:
+    try:
+        [table] = read_sweep_record(data, LAYOUTS).tables
+    except DocumentError as error:
+        lines = str(error).splitlines()
+    else:
+        lines = [cell for row in table.rows for cell in row.cells if cell.encode()][:1]
+    assert len(lines) == 1
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(st.sampled_from([*NAMES, "more"]), VALUES, max_size=4))
+def test_any_values_are_told_or_refused(changes: dict[str, Any]) -> None:
+    told_or_refused(json.dumps(record() | changes).encode())
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_any_bytes_are_told_or_refused(data: st.DataObject) -> None:
+    good = json.dumps(record()).encode()
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(good))] * 2)))
+    told_or_refused(good[:start] + data.draw(st.binary(max_size=9)) + good[end:])
+    told_or_refused(data.draw(st.binary(max_size=60)) + b'"run_id"')
