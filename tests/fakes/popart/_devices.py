@@ -1,0 +1,73 @@
+"""The pool of IPUs, of which other users may hold all for a while, and models of an IPU."""
+
+import os
+
+from popart._common import OLD, TRIES, popart_exception
+
+POOL = []
+BUSY = [int(os.environ.get("POPART_FAKE_BUSY", "0"))]
+
+
+class DeviceInfo:
+    def __init__(self, kind, tiles, version, index=0):
+        self.type, self.id, self.numIpus, self._tiles, self.version = kind, index, 1, tiles, version
+        self.isAttached = False
+        self.loaded = None  # the session whose program it holds
+        self.weights = None  # the session whose weights it holds
+
+    def attach(self):
+        free, self.isAttached = not self.isAttached, True
+        return free
+
+    def detach(self):
+        self.isAttached = False
+
+    @property
+    def tilesPerIpu(self):
+        return self._tiles
+
+
+if not OLD:
+    DeviceInfo.tilesPerIPU = DeviceInfo.tilesPerIpu
+
+TILES = int(os.environ.get("POPART_FAKE_TILES", "1216"))
+POOL += [DeviceInfo("ipu", TILES, "1.0.49", index) for index in range(int(os.environ.get("POPART_FAKE_IPUS", "1")))]
+MODELS = []
+
+
+def attached():
+    """How many devices this process holds."""
+    return sum(one.isAttached for one in POOL + MODELS)
+
+
+class DeviceManager:
+    def __getattr__(self, name):
+        if name == "tryAcquireAvailableDevice" and TRIES:
+            return self._free
+        raise AttributeError(name)
+
+    def enumerateDevices(self):
+        return list(POOL)
+
+    def acquireAvailableDevice(self, numIpus=1, tilesPerIpu=0):
+        device = self._free(numIpus, tilesPerIpu)
+        if device is None and not OLD:
+            raise popart_exception(f"Failed to acquire device with {numIpus} IPUs")
+        return device
+
+    def createIpuModelDevice(self, options):
+        unknown = set(options) - {"numIPUs", "tilesPerIPU", "compileIPUCode", "ipuVersion"}
+        if unknown:
+            raise popart_exception(f"Invalid option {unknown} passed to DevicexManager::createHostDevice")
+        device = DeviceInfo("ipu-model", int(options.get("tilesPerIPU", 4)), options.get("ipuVersion", "ipu2"))
+        device.attach()
+        MODELS.append(device)
+        return device
+
+    def _free(self, numIpus=1, tilesPerIpu=0):
+        if numIpus != 1 or tilesPerIpu not in (0, TILES):
+            raise popart_exception("the stand-in gives single IPUs only")
+        if BUSY[0]:
+            BUSY[0] -= 1
+            return None
+        return next((one for one in POOL if one.attach()), None)

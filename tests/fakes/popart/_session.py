@@ -1,0 +1,147 @@
+"""Compiling a model for a device and running it there."""
+# ruff: noqa: ARG002 (signatures are PopART's)
+
+import math
+import os
+
+import numpy as np
+import onnxruntime
+
+from popart._common import TensorInfo, popart_exception
+from popart._model import NAMES, checked, parsed
+
+MEMORY = int(os.environ.get("POPART_FAKE_MEMORY", str(304 << 20)))
+OPTIONS = {"partialsType", "availableMemoryProportion"}
+
+
+class OutOfMemoryException(popart_exception):
+    pass
+
+
+class PrepareDeviceException(popart_exception):
+    pass
+
+
+class SessionOptions:
+    def __init__(self):
+        self.convolutionOptions = {}
+
+
+class AnchorReturnType:
+    def __init__(self, anchorReturnTypeString, returnPeriod=0):
+        if anchorReturnTypeString != "ALL" or returnPeriod:  # releases before 1.2 know capitals only
+            raise popart_exception(f"Invalid anchor return type ID supplied: {anchorReturnTypeString}")
+
+
+class DataFlow:
+    def __init__(self, batchesPerStep, anchorTensors):
+        if not all(isinstance(one, AnchorReturnType) for one in anchorTensors.values()):
+            raise TypeError("incompatible constructor arguments: anchorTensors")
+        self.batchesPerStep, self.anchors = batchesPerStep, list(anchorTensors)
+
+
+class PyStepIO:
+    def __init__(self, inputs, outputs):
+        self.inputs, self.outputs = dict(inputs), dict(outputs)
+
+
+class _InferenceSessionCore:
+    def __init__(self, fnModel, flow, deviceInfo, options, full):
+        if not isinstance(flow, DataFlow) or not isinstance(options, SessionOptions):
+            raise TypeError("incompatible constructor arguments")
+        if not deviceInfo.isAttached:
+            raise popart_exception("failed to attach to device")
+        _check_options(options.convolutionOptions)
+        self._model, self._flow, self._device, self._full = checked(parsed(fnModel)), flow, deviceInfo, full
+        self._infos = {one.name: _info(one) for one in [*self._model.graph.input, *self._model.graph.output]}
+        self._engine = None
+
+    def prepareDevice(self):
+        weights = sum(len(one.raw_data) for one in self._model.graph.initializer)
+        images = sum(self._bytes(one.name) for one in self._model.graph.input)
+        if weights + images > MEMORY:
+            raise self._full("Out of memory on all tiles")
+        self._engine = onnxruntime.InferenceSession(self._model.SerializeToString(), providers=["CPUExecutionProvider"])
+        self._load()
+
+    def initAnchorArrays(self):
+        front = [] if self._flow.batchesPerStep == 1 else [self._flow.batchesPerStep]
+        infos = {name: self.getInfo(name) for name in self._flow.anchors}
+        return {name: np.empty([*front, *one.shape()], one.data_type_lcase()) for name, one in infos.items()}
+
+    def weightsFromHost(self):
+        self._need_engine()
+        self._load()
+        self._device.weights = self
+
+    def getInfo(self, id):
+        return self._infos[id]
+
+    def run(self, stepio, debugName=""):
+        self._need_engine()
+        self._load()
+        if self._device.weights is not self:
+            raise popart_exception("stand-in: the weights of this session are not on the device: weightsFromHost")
+        for name, array in stepio.inputs.items():
+            self._check(name, array)
+        feeds = {name: array.reshape(self._infos[name].shape()) for name, array in stepio.inputs.items()}
+        for name, found in zip(self._flow.anchors, self._engine.run(self._flow.anchors, feeds), strict=True):
+            if name not in stepio.outputs:
+                raise popart_exception(f"No tensor {name} provided in PyStepIO's outputs")
+            stepio.outputs[name][...] = found.reshape(stepio.outputs[name].shape)
+
+    def _need_engine(self):
+        if self._engine is None:
+            raise popart_exception("Trying to load an engine but no compiled engine: prepareDevice()")
+        if not self._device.isAttached:
+            raise popart_exception("failed to attach to device")
+
+    def _load(self):
+        if self._device.loaded is not self:
+            self._device.loaded, self._device.weights = self, None
+
+    def _check(self, name, array):
+        if name not in self._infos:
+            raise popart_exception(f"The tensor '{name}' is not registered as one of the inputs to the model")
+        info = self._infos[name]
+        expected = math.prod(info.shape()) * self._flow.batchesPerStep
+        if array.size != expected:
+            raise popart_exception(f"Unexpected number of input elements for Tensor {name}. Expected {expected}")
+        if str(array.dtype) != info.data_type_lcase():
+            raise popart_exception(f"Type discrepancy for tensor {name}. User provided : {array.dtype}")
+        if not array.flags.c_contiguous:
+            raise popart_exception("stand-in: the array is not contiguous")
+
+    def _bytes(self, name):
+        info = self._infos[name]
+        return math.prod(info.shape()) * np.dtype(info.data_type_lcase()).itemsize
+
+
+class InferenceSession(_InferenceSessionCore):
+    def __init__(
+        self, fnModel, dataFlow, deviceInfo, inputShapeInfo=None, patterns=None, userOptions=None, name="inference"
+    ):
+        super().__init__(fnModel, dataFlow, deviceInfo, userOptions or SessionOptions(), OutOfMemoryException)
+
+    def prepareDevice(self, loadEngine=True):
+        super().prepareDevice()
+
+
+class OldInferenceSession(_InferenceSessionCore):
+    def __init__(self, fnModel, dataFeed, deviceInfo, losses=(), inputShapeInfo=None, passes=None, userOptions=None):
+        super().__init__(fnModel, dataFeed, deviceInfo, userOptions or SessionOptions(), PrepareDeviceException)
+
+
+def _info(value):
+    dims = [axis.dim_value for axis in value.type.tensor_type.shape.dim]
+    if not dims or min(dims) < 1:
+        raise popart_exception(f"the shape of {value.name} is not static")
+    return TensorInfo(NAMES[value.type.tensor_type.elem_type], dims)
+
+
+def _check_options(given):
+    for key, value in given.items():
+        if key not in OPTIONS or not isinstance(value, str):
+            raise popart_exception(f"convolutionOptions takes text of {sorted(OPTIONS)}, not {key}={value!r}")
+    if not 0 < float(given.get("availableMemoryProportion", "0.6")) <= 1:
+        raise popart_exception("availableMemoryProportion must be in (0,1]")
