@@ -4,7 +4,7 @@ VENV := .venv
 STAMP := $(VENV)/.current
 RUN := $(VENV)/bin/ipu-results
 
-.PHONY: setup ingest test lint bench clean
+.PHONY: setup ingest test sweep lint bench clean
 
 setup: $(STAMP)
 
@@ -20,6 +20,9 @@ ingest: setup
 
 test: setup
 	$(VENV)/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+
+sweep: setup
+	$(RUN) sweep
 
 lint: setup
 	$(VENV)/bin/ruff check .

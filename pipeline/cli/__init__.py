@@ -7,6 +7,7 @@ import click
 from pipeline.cli.common import Group
 from pipeline.cli.emulator import predict
 from pipeline.cli.mlperf import mlperf
+from pipeline.cli.sweep import sweep
 from pipeline.cli.validate import validate_emulator
 from pipeline.cli.warehouse import extract, fetch, ingest, query
 
@@ -23,5 +24,5 @@ def main() -> None:
     """
 
 
-for command in (ingest, fetch, extract, query, mlperf, predict, validate_emulator):
+for command in (ingest, fetch, extract, query, mlperf, predict, validate_emulator, sweep):
     main.add_command(command)

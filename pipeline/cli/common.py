@@ -17,6 +17,7 @@ MEGABYTE = 1_000_000
 MAX_MEGABYTES = 1_000_000
 MAX_LINE = 400
 IMAGES = (".svg", ".png")
+LARGEST_BATCH = 100_000
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -91,14 +92,32 @@ def _shortened(line: str) -> str:
     return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
 
 
-def _plot(_: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
-    if value is not None and value.suffix.lower() not in IMAGES:
-        raise click.BadParameter(f"{value.name} ends in neither .svg nor .png", param=param)
+def _plot(_: click.Context, param: click.Parameter, value: Any) -> Any:
+    for file in value if isinstance(value, tuple) else (value,):
+        if file is not None and file.suffix.lower() not in IMAGES:
+            raise click.BadParameter(f"{file.name} ends in neither .svg nor .png", param=param)
     return value
 
 
-def plot_option(said: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), callback=_plot, help=said)
+def plot_option(said: str, multiple: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    kind = click.Path(dir_okay=False, path_type=Path)
+    return click.option("--plot", type=kind, callback=_plot, multiple=multiple, metavar="FILE", help=said)
+
+
+def _batch_sizes(_: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    try:
+        found = tuple(int(one) for one in value.split(","))
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is no list of batch sizes such as 2,4,6", param=param) from error
+    if not all(0 < one <= LARGEST_BATCH for one in found):
+        raise click.BadParameter(f"a batch size is from 1 to {LARGEST_BATCH:,}", param=param)
+    return found
+
+
+def batch_sizes_option(said: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option("--batch-sizes", callback=_batch_sizes, metavar="LIST", help=said)
 
 
 def tell(findings: list[str], strict: bool, most: int | None = 50, where: str = "") -> None:

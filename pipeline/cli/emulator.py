@@ -7,36 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.common import Command, plot_option
+from pipeline.cli.common import Command, batch_sizes_option, plot_option
 from pipeline.emulator.target import TARGETS
 
 if TYPE_CHECKING:
     from pipeline.emulator.prediction import Prediction
 
 BATCH_SIZES = {"c2": (2, 4, 6, 8, 10, 12), "m2000": (4, 8, 16, 32, 64), "bow-2000": (4, 8, 16, 32, 64)}
-LARGEST = 100_000
-
-
-def _batch_sizes(_: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
-    if value is None:
-        return None
-    try:
-        found = tuple(int(one) for one in value.split(","))
-    except ValueError as error:
-        raise click.BadParameter(f"{value!r} is no list of batch sizes such as 2,4,6", param=param) from error
-    if not all(0 < one <= LARGEST for one in found):
-        raise click.BadParameter(f"a batch size is from 1 to {LARGEST:,}", param=param)
-    return found
 
 
 @click.command(cls=Command)
 @click.option("--target", type=click.Choice(TARGETS), required=True, help="C2 card, IPU-M2000 or Bow-2000.")
-@click.option(
-    "--batch-sizes",
-    callback=_batch_sizes,
-    metavar="LIST",
-    help="Batches over all chips.  [default: 2,4,6,8,10,12 on c2, else 4,8,16,32,64]",
-)
+@batch_sizes_option("Batches over all chips.  [default: 2,4,6,8,10,12 on c2, else 4,8,16,32,64]")
 @click.option(
     "--model", default="resnext101-32x4d", show_default=True, metavar="FILE", help="ONNX file or built-in network."
 )
