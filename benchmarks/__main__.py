@@ -14,7 +14,10 @@ from benchmarks.environment import environment
 from benchmarks.options import QUICK_ROWS, ROWS, Options, Skipped
 from benchmarks.report import Report, as_markdown, as_text
 
-NAMES = ("ingest", "extract", "stages", "query", "mlperf", "emulator")
+NAMES = (
+    *("ingest", "extract", "stages", "query", "mlperf", "emulator", "repeatability", "runner", "runner_real"),
+    "runner_configurations",
+)
 MIN_ROWS = 10_000
 
 
@@ -25,11 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"no benchmark {unknown[0]!r}; there are: {', '.join(NAMES)}")
     if asked.rows is not None and asked.rows < MIN_ROWS:
         parser.error(f"--rows must be at least {MIN_ROWS:,}")
-    for path in (asked.mlperf, asked.official):
+    for path in (asked.mlperf, asked.official, asked.loadgen, asked.torch):
         if path is not None and not path.exists():
             parser.error(f"{path} is not there")
     rows = asked.rows or (QUICK_ROWS if asked.quick else ROWS)
-    options = Options(asked.quick, rows, asked.mlperf, asked.official)
+    options = Options(asked.quick, rows, asked.mlperf, asked.official, asked.loadgen, asked.torch)
     show = as_markdown if asked.format == "markdown" else as_text
     told = environment()
     print(", ".join(f"{name} {value}" for name, value in told.items()), flush=True)
@@ -51,6 +54,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rows", type=int, help=f"rows of the queried table, {ROWS:,} by default")
     parser.add_argument("--mlperf", type=Path, metavar="PATH", help="archive or checkout of an MLPerf Training round")
     parser.add_argument("--official", type=Path, metavar="PYTHON", help="an interpreter that has mlperf-logging")
+    parser.add_argument("--loadgen", type=Path, metavar="PYTHON", help="an interpreter that has mlcommons-loadgen")
+    parser.add_argument("--torch", type=Path, metavar="PYTHON", help="an interpreter that has torch, numpy and pillow")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the figures as JSON, too")
     parser.add_argument("--format", choices=("text", "markdown"), default="text")
     return parser

@@ -13,13 +13,15 @@ class Options:
     """`rows` is the size of the table that is queried; `quick` takes sizes at which nothing is worth reading.
 
     `mlperf` is the archive or the checkout of a round of MLPerf Training, `official` an interpreter that has
-    mlperf-logging.
+    mlperf-logging, `loadgen` one that has mlcommons-loadgen, `torch` one that has torch, numpy and pillow.
     """
 
     quick: bool = False
     rows: int = ROWS
     mlperf: Path | None = None
     official: Path | None = None
+    loadgen: Path | None = None
+    torch: Path | None = None
 
 
 class Skipped(Exception):

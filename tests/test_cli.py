@@ -22,7 +22,7 @@ SHARED = ROOT.parent / "shared" / "sources"
 
 
 def test_the_commands_are_those_of_the_contract() -> None:
-    assert COMMANDS == ["extract", "fetch", "ingest", "mlperf", "predict", "query", "validate-emulator"]
+    assert COMMANDS == ["extract", "fetch", "ingest", "mlperf", "predict", "query", "sweep", "validate-emulator"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

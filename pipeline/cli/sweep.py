@@ -128,7 +128,7 @@ def _which(resumed: str, left: Sequence[str], out: Path) -> str:
 def _all_asked(context: click.Context, given: dict[str, Any]) -> list[tuple[Asked, Choice]]:
     from pipeline.runner.choice import choose
 
-    found = choose(given["backend"], given["device"], given["target"], _probe(given["python"]))
+    found = choose(given["backend"], given["device"], given["target"], _probe(given["python"]), given["precision"])
     told = context.get_parameter_source("out")
     if any(one.device.kind == "simulated" for one in found) and told is click.core.ParameterSource.DEFAULT:
         raise click.UsageError(f"a simulated run is no result and is not appended to {RUNS}: give --out")

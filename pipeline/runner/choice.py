@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pipeline.errors import BackendError, RunnerError
-from pipeline.runner.backends import NAMES, backend
+from pipeline.runner.backends import NAMES, backend, precisions
 from pipeline.runner.backends.base import Device
 from pipeline.runner.crew import Apart
 
@@ -47,15 +47,23 @@ def _probed_apart(name: str, python: str) -> Sequence[Device]:
         seat.leave()
 
 
-def choose(name: str, device: str | None, target: str, probe: Probe = probed) -> list[Choice]:
+def choose(
+    name: str, device: str | None, target: str, probe: Probe = probed, precision: str | None = None
+) -> list[Choice]:
     """The devices to run on, one after the other. `device` is a backend's own name, `target` the emulated machine.
     A simulated device beside real ones is taken by name alone.
 
     `auto` takes a real IPU, else a GPU, else the emulated machine and the CPU. Raises BackendError for a device that
-    is not here or cannot be used; nothing else is taken in its place.
+    is not here or cannot be used, or that does not compute in `precision`; nothing else is taken in its place.
     """
-    if name == AUTO:
-        return _automatic(target, probe)
+    found = _automatic(target, probe) if name == AUTO else [_named(name, device, target, probe)]
+    for one in found:
+        if precision not in (None, *precisions(one.device.backend)):
+            raise BackendError(f"does not compute in {precision}", document=one.device.backend, place=one.device.name)
+    return found
+
+
+def _named(name: str, device: str | None, target: str, probe: Probe) -> Choice:
     if name == "emulator":
         device = device or target
     found = probe(name)
@@ -63,7 +71,7 @@ def choose(name: str, device: str | None, target: str, probe: Probe = probed) ->
     wanted = [one for one in found if one.name == device] if device else real
     usable = [one for one in wanted if one.usable]
     if usable:
-        return [Choice(usable[0], "asked for")]
+        return Choice(usable[0], "asked for")
     if wanted:
         raise BackendError(wanted[0].reason or "cannot be used", document=name, place=wanted[0].name)
     known = ", ".join(one.name for one in found) or "none"

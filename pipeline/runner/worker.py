@@ -1,6 +1,7 @@
 """One session in a process of its own, told what to do by lines of JSON: `python -m pipeline.runner.worker`.
 
 Answers go to the standard output that the process was started with; whatever a library prints goes to standard error.
+Its standard input is empty for them.
 """
 
 from __future__ import annotations
@@ -90,9 +91,11 @@ def answer(host: Host, request: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    requests = os.fdopen(os.dup(0), encoding="utf-8")
     os.dup2(2, 1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     host = Host()
-    for line in sys.stdin:
+    for line in requests:
         request = json.loads(line)
         answers.write(json.dumps(answer(host, request)) + "\n")
         answers.flush()

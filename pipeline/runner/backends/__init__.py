@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from pipeline.runner.backends.base import PRECISIONS
+
 NAMES = ("popart", "onnxruntime", "openvino", "emulator", "null")
 
 
@@ -16,6 +18,11 @@ def is_virtual(name: str) -> bool:
 def computes(name: str) -> bool:
     """Whether its sessions compute outputs of images."""
     return bool(getattr(backend(name), "COMPUTES", True))
+
+
+def precisions(name: str) -> tuple[str, ...]:
+    """Those that can be asked of it."""
+    return tuple(getattr(backend(name), "PRECISIONS", PRECISIONS))
 
 
 def backend(name: str) -> Any:

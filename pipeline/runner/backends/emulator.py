@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NAME = "emulator"
 VIRTUAL = True
+PRECISIONS = ("fp16",)
 PLATFORMS = {"c2": "C2", "m2000": "IPU-M2000", "bow-2000": "Bow-2000"}
 CHIPS = {"c2": ("GC2", 2), "m2000": ("GC200", 4), "bow-2000": ("Bow", 4)}
 PROTOCOLS = {"c2": "paper", "m2000": "lowest-latency", "bow-2000": "lowest-latency"}  # nothing in flight but the batch
@@ -33,7 +34,7 @@ def open(spec: Spec) -> EmulatedChip:
     if spec.device not in PLATFORMS:
         raise BackendError(f"is no emulated machine: one of {', '.join(PLATFORMS)}", place=spec.device)
     chip, count = CHIPS[spec.device]
-    if spec.precision not in (None, "fp16"):
+    if spec.precision not in (None, *PRECISIONS):
         raise BackendError(f"computes in fp16, not in {spec.precision}", place=spec.device)
     if spec.sessions != count:
         raise BackendError(f"has {count} chips, a session each, not {spec.sessions}", place=spec.device)

@@ -20,6 +20,7 @@ from pipeline.runner.backends.base import Device, Facts, Session, Spec
 from pipeline.runner.backends.hardware import gpus, processor
 
 NAME = "onnxruntime"
+PRECISIONS = ("fp32", "fp16", "int8")
 ALONE = "in place of onnxruntime and never beside it, for they share one module name"
 TYPES = {"float": "fp32", "float16": "fp16", "bfloat16": "bf16", "uint8": "int8", "int8": "int8"}
 DTYPES = {"tensor(float)": "float32", "tensor(float16)": "float16"}
@@ -68,7 +69,7 @@ def open(spec: Spec) -> OnnxRuntimeSession:
     if provider.name not in onnxruntime.get_available_providers():
         wanted = f"{provider.name} is not in the installed onnxruntime: install {provider.wheel}, {ALONE}"
         raise BackendError(wanted, place=spec.device)
-    if spec.precision == "bf16":
+    if spec.precision not in (None, *PRECISIONS):
         raise BackendError("computes fp32, fp16 and int8 models as they are, and has no bf16", place=spec.device)
     start = time.perf_counter()
     session = _create(spec, provider, options)
@@ -85,24 +86,32 @@ class OnnxRuntimeSession(Session):
 
     def __init__(self, spec: Spec, provider: Provider, session: Any, load: float) -> None:
         self._place, self._session = spec.device, session
-        self._input, self._output = session.get_inputs()[0], session.get_outputs()[0]
+        self._input, self._outputs = session.get_inputs()[0], [session.get_outputs()[0].name]
         self.dtype = DTYPES[self._input.type]
+        self._kind = np.dtype(self.dtype)
+        self._shape: tuple[int, ...] = ()
         self.facts = _facts(spec, provider, session, load)
         if spec.session == 0:
             self._ask_precision(spec, provider)
 
     def run(self, images: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        if images.shape != self._shape or images.dtype != self._kind:
+            self._check(images)
         if self._session is None:
             raise BackendError("is closed", place=self._place)
-        wanted = tuple(one if isinstance(one, int) else None for one in self._input.shape)
-        if str(images.dtype) != self.dtype or not _fits(images.shape, wanted):
-            found = f"{images.dtype} {images.shape}"
-            raise BackendError(f"takes {self.dtype} images of shape {wanted}, not {found}", place=self._place)
         try:
-            found = self._session.run([self._output.name], {self._input.name: images})[0]
+            found = self._session.run(self._outputs, {self._input.name: images})[0]
         except Exception as error:  # the library's own classes share no other base
             raise BackendError(_line(error), place=self._place) from error
         return np.asarray(found, dtype=np.float32)
+
+    def _check(self, images: npt.NDArray[Any]) -> None:
+        """Images that fit are not looked at again until their shape changes."""
+        wanted = tuple(one if isinstance(one, int) else None for one in self._input.shape)
+        if images.dtype != self._kind or not _fits(images.shape, wanted):
+            found = f"{images.dtype} {images.shape}"
+            raise BackendError(f"takes {self.dtype} images of shape {wanted}, not {found}", place=self._place)
+        self._shape = images.shape
 
     def close(self) -> None:
         self._session = None

@@ -63,13 +63,14 @@ class OpenVinoSession(Session):
             raise BackendError(f"the model takes {self.dtype}, not float images", place=spec.device)
         self._wanted = tuple(_dimension(one) for one in compiled.inputs[0].get_partial_shape())
         self._request = compiled.create_infer_request()
+        self._kind = np.dtype(self.dtype)
+        self._shape: tuple[int, ...] = ()
 
     def run(self, images: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        if images.shape != self._shape or images.dtype != self._kind:
+            self._check(images)
         if self._request is None:
             raise BackendError("is closed", place=self._place)
-        if str(images.dtype) != self.dtype or not self._fits(images.shape):
-            found = f"{images.dtype} {images.shape}"
-            raise BackendError(f"takes {self.dtype} images of shape {self._wanted}, not {found}", place=self._place)
         try:
             found = self._request.infer([images], share_inputs=True)[0]
         except Exception as error:  # openvino raises RuntimeError and TypeError alike
@@ -78,6 +79,13 @@ class OpenVinoSession(Session):
 
     def close(self) -> None:
         self._request = None
+
+    def _check(self, images: npt.NDArray[Any]) -> None:
+        """Images that fit are not looked at again until their shape changes."""
+        if images.dtype != self._kind or not self._fits(images.shape):
+            found = f"{images.dtype} {images.shape}"
+            raise BackendError(f"takes {self.dtype} images of shape {self._wanted}, not {found}", place=self._place)
+        self._shape = images.shape
 
     def _fits(self, shape: tuple[int, ...]) -> bool:
         return len(shape) == len(self._wanted) and all(
