@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pipeline.errors import BackendError, RunnerError
 from pipeline.runner.backends import NAMES, backend, precisions
 from pipeline.runner.backends.base import Device
-from pipeline.runner.crew import Apart
+from pipeline.runner.seats import Apart
 
 AUTO = "auto"
 PROBE_S = 60.0

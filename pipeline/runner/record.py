@@ -118,6 +118,8 @@ ESTIMATED = (
 
 def _doubts(ready: Mapping[str, Any]) -> list[str]:
     doubts = [] if ready["settled"] else [UNSETTLED.format(runs=ready["warm_up_runs"])]
+    if ready["cosine"] is None and ready["top1"] is not None:
+        doubts.append("outputs hold no direction to compare with fp32: not finite, or all zero")
     if ready["cosine"] is not None and ready["cosine"] < LEAST_COSINE:
         doubts.append(f"outputs are not those of fp32: cosine {ready['cosine']:.3f}")
     return doubts

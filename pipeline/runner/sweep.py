@@ -22,7 +22,7 @@ from pipeline.runner.blocks import NS, Block
 from pipeline.runner.companions import announced
 from pipeline.runner.crew import Crew, open_crew
 from pipeline.runner.environment import environment, versions
-from pipeline.runner.journal import Journal
+from pipeline.runner.journal import Journal, unfinished
 from pipeline.runner.observe import Observer, unobserved
 from pipeline.runner.plan import Visit
 from pipeline.runner.power import find
@@ -33,7 +33,7 @@ from pipeline.runner.scene import Scene, set_up
 SETTLED = 0.05  # two medians of warm-up runs are as one
 WARM_RUNS, MOST_WARM = 5, 8  # runs of a set, sets
 VERSIONS = ("ipu-results", "numpy", "onnx", "onnxruntime", "openvino", "pillow", "psutil")
-SAME = ("environment", "versions", "model", "facts")  # what a resumed sweep must share with its beginning
+SAME = ("environment", "versions", "model", "images", "facts")  # what a resumed sweep must share with its beginning
 LOOSE = ("load_1min", "load_5min", "load_15min", "load_average")  # of the environment, what may differ then
 
 
@@ -72,13 +72,20 @@ def sweep(asked: Asked, out: Path, progress: Progress) -> Finished:
 def resume(run_id: str, out: Path, progress: Progress) -> Finished:
     """Go on with a sweep that was interrupted. Raises RunDamaged where machine or versions are not as they were."""
     journal = Journal(out, run_id)
-    if not journal.folder.is_dir():
+    if run_id not in unfinished(out):
         raise RunDamaged("is no unfinished run", document=run_id, place=str(out))
     with journal.held():
         journal.read()
         if not journal.of("opened"):
             raise RunDamaged("was interrupted before anything was measured: delete its folder", document=run_id)
-        return _Sweep(Asked.from_json(journal.of("opened")[0]["asked"]), journal, progress).run()
+        return _begun(journal, progress).run()
+
+
+def _begun(journal: Journal, progress: Progress) -> _Sweep:
+    try:
+        return _Sweep(Asked.from_json(journal.of("opened")[0]["asked"]), journal, progress)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise RunDamaged(f"its journal is not one of this version: {error!r}", document=journal.run_id) from error
 
 
 class _Sweep:
