@@ -59,7 +59,12 @@ RESULTS = Table(
             above=0,
             high=1,
         ),
-        double("latency_isolated_ms", "Median time of a batch with nothing else in flight.", unit="ms", above=0),
+        double(
+            "latency_isolated_ms",
+            "Median time of a batch with nothing else in flight, from reading its images to its outputs.",
+            unit="ms",
+            above=0,
+        ),
         double(
             "latency_p90_ms",
             "90th percentile of the times of such batches, by LoadGen's early-stopping estimate; null for too few.",

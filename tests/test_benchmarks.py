@@ -15,7 +15,10 @@ from benchmarks.__main__ import main
 from benchmarks.mlperf_compare import compared
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ("ingest", "extract", "stages", "query", "mlperf", "emulator")
+NAMES = (
+    *("ingest", "extract", "stages", "query", "mlperf", "emulator", "repeatability", "runner", "runner_real"),
+    "runner_configurations",
+)
 
 
 def small_round(root: Path) -> Path:

@@ -180,8 +180,10 @@ def test_fp32_on_cuda_is_tf32_where_allowed_and_able(
 def test_tf32_is_off_when_fp32_is_asked_for() -> None:
     assert ort._asked(Spec("cuda:1", "m", "fp32"))[1] == {"device_id": "1", "use_tf32": "0"}
     assert ort._asked(Spec("cuda", "m"))[1] == {"device_id": "0"}
-    options = {"device_id": 3, "gpu_mem_limit": 1}
-    assert ort._asked(Spec("cuda", "m", options=options))[1] == {"device_id": "3", "gpu_mem_limit": "1"}
+    options = {"gpu_mem_limit": 1}
+    assert ort._asked(Spec("cuda", "m", options=options))[1] == {"device_id": "0", "gpu_mem_limit": "1"}
+    with pytest.raises(BackendError, match="names another device than --device"):
+        ort._asked(Spec("cuda", "m", options={"device_id": 3}))
     assert ort._asked(Spec("openvino", "m", threads=2))[1] == {"device_type": "CPU", "num_of_threads": "2"}
 
 

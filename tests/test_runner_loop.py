@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from pipeline.errors import ImagesUnusable
 from pipeline.runner.backends.base import Session, VirtualSession
 from pipeline.runner.loop import AHEAD, feeding, repeat, retrieve
+from pipeline.runner.worker import Host
 
 STAMPS = 5
 
@@ -191,3 +193,22 @@ def test_waiting_ends_at_the_moment_and_not_before() -> None:
     for moment in _moments(session.clock()):
         session.wait_until(moment)
         assert session.clock() >= moment
+
+
+@pytest.mark.parametrize(("overlap", "unstamped"), [(True, 1), (False, 0)])
+def test_a_block_in_overlap_counts_from_its_second_batch(
+    overlap: bool, unstamped: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was made ahead before the count would be counted for nothing, wherever images are what is waited for."""
+    ran: list[Any] = []
+
+    class Counting(Session):
+        def run(self, images: Any) -> Any:
+            ran.append(images)
+            return np.zeros((1, 2))
+
+    host = Host()
+    host.session, host.micro_batch = Counting(), 1
+    monkeypatch.setattr(host, "_source", lambda: SimpleNamespace(load=lambda: [b""], prepare=len))
+    told = host.block(host.session.clock(), 0.0, 5, overlap)
+    assert len(ran) == len(told["stamps"]) + unstamped == 5 + unstamped

@@ -18,7 +18,7 @@ from pipeline.errors import RunnerError
 from pipeline.networks.builder import Builder, Norm
 from pipeline.networks.values import Values
 from pipeline.runner import models
-from pipeline.runner.reference import agreement, reference
+from pipeline.runner.reference import CHUNK, agreement, reference
 
 SIDE, CLASSES = 16, 10
 
@@ -222,7 +222,7 @@ def test_static_fixes_the_batch_and_nothing_else(tmp_path: Path, precision: str)
 
 def test_reference_is_the_same_in_parts(tmp_path: Path) -> None:
     prepared = models.prepare(stored(network(), tmp_path), None, tmp_path)
-    x = images(2 * models.CHUNK + 1)
+    x = images(2 * CHUNK + 1)
     whole = reference(prepared.path, x)
     assert (whole.shape, whole.dtype) == ((len(x), CLASSES), np.float32)
     single = np.concatenate([reference(prepared.path, x[i : i + 1]) for i in range(len(x))])

@@ -90,15 +90,6 @@ def test_how_many_rounds_there_are(least: int, most: int, budget: float, wanted:
     assert done == wanted
 
 
-@given(plans, st.integers(0, 6), st.data())
-def test_what_is_left_is_what_has_no_block(plan: Plan, rounds: int, data: st.DataObject) -> None:
-    every = [visit for number in range(rounds) for visit in plan.visits(number)]
-    done = [visit for visit in every if data.draw(st.booleans())] if len(every) < 40 else every[::3]
-    left = list(plan.visits_left(done, rounds))
-    assert sorted([*done, *left], key=every.index) == every
-    assert left == [visit for visit in every if visit in left]
-
-
 @given(plans, st.floats(0.001, 10))
 def test_a_mean_round_is_as_long_as_its_blocks(plan: Plan, seconds: float) -> None:
     """Over two rounds: each block takes its least time, or its least iterations where those take longer."""

@@ -450,12 +450,20 @@ def test_loading_the_first_run_and_warming_up_are_apart(on_cpu: Ran) -> None:
 def test_each_iteration_is_a_row_of_stamps(on_cpu: Ran, emulated: Ran) -> None:
     for run in (on_cpu[0], emulated[0]):
         table, told = pq.read_table(run.folder / "stamps.parquet"), blocks(run)
-        assert table.num_rows == sum(one["iterations"] for one in told) == sum(p["iterations"] for p in run.points)
+        assert table.num_rows == sum(one["iterations"] for one in told)
         rows = table.to_pylist()
         assert sorted({row["block"] for row in rows}) == [one["block"] for one in told] == list(range(len(told)))
         assert {row["session"] for row in rows} == {0, 1}
         times = [[row[name] for name in table.column_names[3:]] for row in rows]
         assert all(one == sorted(one) for one in times)
+
+
+def test_a_prediction_leaves_blank_what_only_a_measurement_has(on_cpu: Ran, emulated: Ran) -> None:
+    stamps = pq.read_table(on_cpu[0].folder / "stamps.parquet").num_rows
+    assert stamps == sum(point["iterations"] for point in on_cpu[0].points)
+    for point in emulated[0].points:
+        assert [point[name] for name in ("iterations", "rounds", "infer_ms", "first_run_ms", "load_s")] == [None] * 5
+        assert point["cosine"] > 0.99
 
 
 def test_what_was_seen_around_each_block_stands_beside_it(on_cpu: Ran) -> None:

@@ -13,9 +13,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, Done, run_cli, run_process
+from onnxruntime.transformers.float16 import convert_float_to_float16
 from runner_support import tiny_model
 
 from pipeline.runner.companions import VARIABLE
@@ -73,11 +75,13 @@ def test_a_quick_sweep_of_the_real_network(tmp_path: Path) -> None:
     assert f"appended: {run}" in done.stderr
 
 
-def test_nothing_is_asked_without_a_terminal(tmp_path: Path) -> None:
-    done = _null(tmp_path / "runs")
+def test_nothing_is_asked_without_a_terminal(tmp_path: Path, model: Path) -> None:
+    out = tmp_path / "runs"
+    done = run_cli("sweep", "--backend", "emulator", "--model", model, "--batch-sizes", "2", "--out", out)
     assert done.returncode == 0
     assert "Ingest it now" not in done.stdout + done.stderr
     assert f"`ipu-results ingest --raw {tmp_path}`" in done.stderr
+    assert "ipu-results ingest" not in _null(tmp_path / "null" / "runs").stderr
 
 
 def test_progress_and_findings_go_to_stderr(tmp_path: Path) -> None:
@@ -115,6 +119,14 @@ def test_a_simulated_run_is_not_appended_to_the_documents() -> None:
         (["--backend", "onnxruntime", "--model", "absent.onnx"], 1, "absent.onnx: is no file"),
         (["--backend", "onnxruntime", "--images", "absent"], 1, "absent: is no folder of images"),
         (["--plot", "sweep.gif"], 2, "neither .svg nor .png"),
+        (["--device", "cuda:1"], 1, "cuda:1: is a device of which backend? --backend names it"),
+        (
+            ["--resume", "20260101-000000-x", "--dry-run"],
+            2,
+            "as the run was begun: not with --dry-run",
+        ),
+        (["--resume", "20260101-000000-x", "--rounds", "3"], 2, "not with --rounds"),
+        (["--backend", "emulator", "--rounds", "3"], 2, "an emulated sweep has one round"),
         (["--rounds", "0"], 2, "--rounds"),
         (["--resume"], 1, "no run was interrupted here"),
         (["--resume", "20260101-000000-x"], 1, "is no unfinished run"),
@@ -228,3 +240,26 @@ def test_a_full_disk_stops_it_cleanly(tmp_path: Path, model: Path) -> None:
     assert "Traceback" not in told
     if _journals(out):
         assert _journal(out).read_bytes().endswith(b"\n")
+
+
+def test_an_emulated_sweep_takes_the_precision_that_it_has(tmp_path: Path, model: Path) -> None:
+    out = tmp_path / "runs"
+    asked = ("--backend", "emulator", "--precision", "fp16", "--model", model, "--batch-sizes", "2", "--format", "json")
+    done = run_cli("sweep", *asked, "--out", out)
+    assert done.returncode == 0, done.stderr
+    (point,) = json.loads(done.stdout)
+    assert (point["origin"], point["compute_precision"], point["model_precision"]) == ("emulated", "fp16", "fp32")
+
+
+def test_a_model_that_is_not_fp32_is_held_against_nothing(tmp_path: Path, model: Path) -> None:
+    """Its own outputs would always agree with themselves."""
+    halved = tmp_path / "half.onnx"
+    onnx.save(convert_float_to_float16(onnx.load(model), keep_io_types=True), halved)
+    asked = ("--backend", "onnxruntime", "--model", halved, "--batch-sizes", "2", "--quick", "--format", "json")
+    done = run_process("sweep", *asked, "--out", tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    (point,) = json.loads(done.stdout)
+    assert (point["model_precision"], point["cosine"], point["top1"]) == ("fp16", None, None)
+    refused = run_process("sweep", *asked, "--precision", "fp32", "--out", tmp_path / "refused")
+    assert refused.returncode == 1
+    assert "is fp16 already and cannot be made fp32" in refused.stderr

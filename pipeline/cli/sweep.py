@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from pipeline.runner.plan import Plan, Visit
     from pipeline.runner.sweep import Finished
 
-LATEST = "latest"
+AUTO, LATEST = "auto", "latest"
 RUNS = Path("raw/runs")
 SUSPECT = 3  # exit status
 QUICK = {"least_rounds": 2, "most_rounds": 2, "block_s": 0.5, "iterations": 2, "warm_runs": 1}
 QUICK_SIZES = 2  # of the batch sizes
+BESIDE_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output", "strict"})
 
 
 @click.command(cls=Command)
-@click.option("--backend", type=click.Choice(("auto", *NAMES)), default="auto", show_default=True)
+@click.option("--backend", type=click.Choice((AUTO, *NAMES)), default=AUTO, show_default=True)
 @click.option("--device", metavar="NAME", help="Device of the backend, as --list-devices names it.")
 @click.option("--target", type=click.Choice(TARGETS), default="c2", show_default=True, help="Machine to emulate.")
 @batch_sizes_option("Batches over all sessions.  [default: 2,4,6,8,10,12; 4,8,16,32,64 on four emulated chips]")
@@ -42,7 +43,9 @@ QUICK_SIZES = 2  # of the batch sizes
 @click.option("--threads", type=click.IntRange(min=1), help="Of each session.  [default: its share of the cores]")
 @click.option("--pipeline", type=click.Choice(("overlap", "serial")), default="overlap", show_default=True)
 @click.option(
-    "--budget", type=click.FloatRange(min=0), help="Seconds of measuring.  [default: 90, and 6 rounds at least]"
+    "--budget",
+    type=click.FloatRange(min=0),
+    help="Begin no round after so many seconds.  [default: 90, after six]",
 )
 @click.option("--rounds", type=click.IntRange(min=1), help="Exactly so many rounds.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the order of the visits.")
@@ -104,17 +107,37 @@ def _runs(context: click.Context, given: dict[str, Any], progress: _Lines) -> li
     from pipeline.runner.sweep import resume, sweep
 
     out = given["out"]
+    before = unfinished(out)
+    runs: list[Finished] = []
+
+    def appended(run: Finished) -> None:
+        runs.append(run)
+        click.echo(f"appended: {run.folder}", err=True)
+
     try:
         if given["resume"]:
-            return [resume(_which(given["resume"], unfinished(out), out), out, progress)]
-        asked = _all_asked(context, given)
+            _refuse_beside_resume(context)
+            appended(resume(_which(given["resume"], before, out), out, progress))
+            return runs
+        asked = _all_asked(given)
         if given["dry_run"]:
             return _dry(asked)
-        return [sweep(one, out, progress) for one, _ in asked]
+        for one, choice in asked:
+            progress.stage(f"{one.device.backend} {one.device.name}: {choice.why}")
+            appended(sweep(one, out, progress))
+        return runs
     except KeyboardInterrupt as error:
-        left = unfinished(out)
+        left = [run_id for run_id in unfinished(out) if given["resume"] or run_id not in before]
         how = f"finished blocks are kept; go on with: --resume {left[-1]}" if left else "nothing had been measured"
         raise Failure(f"interrupted; {how}") from error
+
+
+def _refuse_beside_resume(context: click.Context) -> None:
+    """A resumed run does what it was asked at its start."""
+    typed = click.core.ParameterSource.COMMANDLINE
+    given = {name for name in context.params if context.get_parameter_source(name) is typed}
+    if beside := sorted(given - BESIDE_RESUME):
+        raise click.UsageError(f"--resume goes on as the run was begun: not with --{beside[0].replace('_', '-')}")
 
 
 def _which(resumed: str, left: Sequence[str], out: Path) -> str:
@@ -125,12 +148,11 @@ def _which(resumed: str, left: Sequence[str], out: Path) -> str:
     return left[-1]
 
 
-def _all_asked(context: click.Context, given: dict[str, Any]) -> list[tuple[Asked, Choice]]:
+def _all_asked(given: dict[str, Any]) -> list[tuple[Asked, Choice]]:
     from pipeline.runner.choice import choose
 
     found = choose(given["backend"], given["device"], given["target"], _probe(given["python"]), given["precision"])
-    told = context.get_parameter_source("out")
-    if any(one.device.kind == "simulated" for one in found) and told is click.core.ParameterSource.DEFAULT:
+    if any(one.device.kind == "simulated" for one in found) and given["out"].resolve() == RUNS.resolve():
         raise click.UsageError(f"a simulated run is no result and is not appended to {RUNS}: give --out")
     return [(_asked(one, given), one) for one in found]
 
@@ -162,11 +184,15 @@ def _plan(choice: Choice, sessions: int, given: dict[str, Any]) -> Plan:
 
     sizes = given["batch_sizes"] or default_sizes(sessions)[: QUICK_SIZES if given["quick"] else None]
     rounds, budget = given["rounds"], given["budget"]
+    emulated = choice.device.kind == "emulated"
+    if rounds and emulated and given["backend"] != AUTO:
+        raise click.UsageError("an emulated sweep has one round: every other would be the same")
+    exactly = 1 if emulated else rounds
     told: dict[str, Any] = {
-        "least_rounds": rounds or (LEAST_ROUNDS if budget is None else 1),
-        "most_rounds": rounds or MOST_ROUNDS,
+        "least_rounds": LEAST_ROUNDS if budget is None else 1,
+        "most_rounds": MOST_ROUNDS,
         **(QUICK if given["quick"] else {}),
-        **({"least_rounds": 1, "most_rounds": 1} if choice.device.kind == "emulated" else {}),
+        **({"least_rounds": exactly, "most_rounds": exactly} if exactly else {}),
     }
     return Plan(
         checked_batches(sizes, sessions),
@@ -197,7 +223,7 @@ def _dry(asked: Sequence[tuple[Asked, Choice]]) -> list[Finished]:
         plan = one.plan
         click.echo(f"{one.device.backend} {one.device.name} ({one.device.description}): {choice.why}")
         click.echo(f"  {one.model} in {one.precision or 'the precision of the backend'}, {plan.sessions} sessions")
-        rounds = f"{plan.least_rounds} rounds or more within {plan.budget_s:g} s"
+        rounds = f"{plan.least_rounds} rounds however long they take, and more until {plan.budget_s:g} s are measured"
         if plan.least_rounds == plan.most_rounds:
             rounds = f"{plan.least_rounds} {'round' if plan.least_rounds == 1 else 'rounds'}"
         click.echo(f"  batch sizes {', '.join(map(str, plan.batch_sizes))}; {rounds}, seed {plan.seed}")
@@ -255,8 +281,6 @@ def _show(runs: Sequence[Finished], given: dict[str, Any]) -> None:
     published, note = _published(given["warehouse"], points)
     told = as_json(records(points, published)) if given["output"] == "json" else summary(points, published, note)
     click.echo(told)
-    for run in runs:
-        click.echo(f"appended: {run.folder}", err=True)
     if given["plot"]:
         from pipeline.files import write_whole
         from pipeline.runner.chart import draw
@@ -285,5 +309,5 @@ def _ingest(given: dict[str, Any]) -> None:
 
         summary = ingest(raw, given["warehouse"])
         click.echo(f"{summary.results} results in {given['warehouse']}, build {summary.build_id[:12]}", err=True)
-    elif wanted is None:
+    elif wanted is None and given["out"].name == RUNS.name and given["backend"] != "null":
         click.echo(f"the next `ipu-results ingest --raw {raw}` takes it in", err=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from pipeline.errors import RunnerError
 from pipeline.runner.backends.base import Device
+from pipeline.runner.environment import cpu_quota, usable_cores
 from pipeline.runner.plan import Plan
 
 SESSIONS = {"m2000": 4, "bow-2000": 4}  # one per chip
@@ -30,8 +30,9 @@ def default_sizes(sessions: int) -> tuple[int, ...]:
 
 
 def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Whole cores that this process may use, within what its control groups allow."""
+    usable, quota = usable_cores() or 1, cpu_quota()
+    return max(1, min(usable, int(quota) if quota else usable))
 
 
 def options_of(told: Iterable[str]) -> dict[str, Any]:

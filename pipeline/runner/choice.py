@@ -13,7 +13,6 @@ from pipeline.runner.seats import Apart
 
 AUTO = "auto"
 PROBE_S = 60.0
-CHOICES = (AUTO, *NAMES)
 
 Probe = Callable[[str], Sequence[Device]]
 
@@ -56,11 +55,14 @@ def choose(
     `auto` takes a real IPU, else a GPU, else the emulated machine and the CPU. Raises BackendError for a device that
     is not here or cannot be used, or that does not compute in `precision`; nothing else is taken in its place.
     """
+    if name == AUTO and device:
+        raise BackendError("is a device of which backend? --backend names it", place=device)
     found = _automatic(target, probe) if name == AUTO else [_named(name, device, target, probe)]
-    for one in found:
-        if precision not in (None, *precisions(one.device.backend)):
-            raise BackendError(f"does not compute in {precision}", document=one.device.backend, place=one.device.name)
-    return found
+    able = [one for one in found if precision in (None, *precisions(one.device.backend))]
+    if not able:
+        one = found[0].device
+        raise BackendError(f"does not compute in {precision}", document=one.backend, place=one.name)
+    return able
 
 
 def _named(name: str, device: str | None, target: str, probe: Probe) -> Choice:

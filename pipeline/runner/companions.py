@@ -41,12 +41,16 @@ class Companions:
 def _alive(path: Path) -> bool:
     lock = FileLock(path, timeout=LOOK_S, poll_interval=LOOK_S / 5, mode=0o666, preserve_lock_file=True)
     try:
-        with lock:
-            path.unlink(missing_ok=True)
-    except Timeout:
+        lock.acquire()
+    except (Timeout, PermissionError):  # another user's file cannot be told dead, so it counts
         return True
-    except OSError:  # another user's file: not ours to open or remove
+    except OSError:
         return False
+    try:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+    finally:
+        lock.release()
     return False
 
 

@@ -24,16 +24,15 @@ def repeat(session: Session, feed: Feed, until: int, least: int) -> list[tuple[i
     """
     clock, run = session.clock, session.run
     stamps: list[tuple[int, ...]] = []
-    done = 0
+    keep = stamps.append
     while True:
         images, start, loaded, ready = feed()
         outputs = run(images)
         inferred = clock()
         retrieve(outputs)
         retrieved = clock()
-        stamps.append((start, loaded, ready, inferred, retrieved))
-        done += 1
-        if retrieved >= until and done >= least:
+        keep((start, loaded, ready, inferred, retrieved))
+        if retrieved >= until and len(stamps) >= least:
             return stamps
 
 
@@ -87,7 +86,7 @@ def _waiting(clock: Callable[[], int], ready: Callable[[], Any]) -> Feed:
 
 @contextmanager
 def _ahead(source: Any) -> Iterator[Callable[[], Any]]:
-    """Full when the block begins, and as full when it ends, so what is made ahead is what was made before."""
+    """Nothing is made yet when the block begins: what is ahead when it starts to count is left over when it ends."""
     made: Queue[Any] = Queue(AHEAD)
     stop = Event()
 
@@ -112,8 +111,6 @@ def _ahead(source: Any) -> Iterator[Callable[[], Any]]:
 
     thread = Thread(target=make, daemon=True)
     thread.start()
-    while not made.full() and thread.is_alive():
-        stop.wait(POLL_S / 100)
     try:
         yield ready
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -57,11 +57,6 @@ class Plan:
         """Seconds of a mean round, given those of one batch by batch size."""
         kinds = 1 + 1 / ISOLATED_EVERY
         return kinds * sum(max(self.block_s, self.iterations * seconds) for seconds in batch_s.values())
-
-    def visits_left(self, done: Sequence[Visit], rounds: int) -> Iterator[Visit]:
-        """The visits of so many rounds that have no block yet, in their order."""
-        known = set(done)
-        return (visit for number in range(rounds) for visit in self.visits(number) if visit not in known)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

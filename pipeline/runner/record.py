@@ -44,7 +44,7 @@ class Run:
     ready: Sequence[Mapping[str, Any]]
     blocks: Sequence[Block]
     finished_at: str
-    left_out: tuple[str, ...] = ()
+    happened: tuple[str, ...] = ()
 
     @property
     def origin(self) -> str:
@@ -59,7 +59,7 @@ class Run:
 
     @property
     def notes(self) -> list[str]:
-        return [*self.opened["facts"]["notes"], *self.left_out]
+        return [*self.opened["facts"]["notes"], *self.happened]
 
 
 def points_of(run: Run) -> list[Point]:
@@ -90,7 +90,7 @@ def _point(run: Run, ready: Mapping[str, Any], found: Estimate, blocks: Sequence
         "item": ITEM,
         "power_w": watts,
         "power_scope": opened["power"]["scope"] if watts is not None else None,
-        "power_reason": reason or next((block.power_reason for block in blocks if block.power_w is None), None),
+        "power_reason": reason or _unread(blocks) if watts is None else None,
         "calibration_id": facts["calibration_id"],
         "backend": asked.device.backend,
         **{name: facts[name] for name in ("backend_version", "provider", "threads", "load_s")},
@@ -116,6 +116,17 @@ ESTIMATED = (
 )
 
 
+MEASURED = (
+    *("interval_confidence", "latency_p90_ms", "latency_p99_ms", "rounds", "blocks", "iterations", "disturbed_blocks"),
+    *("preprocess_ms", "infer_ms", "retrieve_ms", "first_run_ms", "warm_up_runs", "load_s", "compile_s"),
+)  # columns that a prediction leaves blank
+
+
+def _unread(blocks: Sequence[Block]) -> str | None:
+    """Why a sensor that is there gave nothing."""
+    return next((block.power_reason for block in blocks if block.power_reason), None)
+
+
 def _doubts(ready: Mapping[str, Any]) -> list[str]:
     doubts = [] if ready["settled"] else [UNSETTLED.format(runs=ready["warm_up_runs"])]
     if ready["cosine"] is None and ready["top1"] is not None:
@@ -131,7 +142,7 @@ def _predicted(run: Run, ready: Mapping[str, Any]) -> Point:
         return {}
     told = ready["told"]
     doubts = {"suspect": [*told["suspect"], *_doubts(ready)]}
-    return {"interval_confidence": None, "latency_p90_ms": None, "latency_p99_ms": None, **told, **doubts}
+    return {**dict.fromkeys(MEASURED), **told, **doubts}
 
 
 def files_of(run: Run, points: Sequence[Point]) -> dict[str, bytes]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.runner.asked import Asked
+from pipeline.runner.backends import converts
 from pipeline.runner.images import Source, digest, usable
 from pipeline.runner.models import Prepared, prepare, static
 from pipeline.runner.photos import generate
@@ -26,11 +27,14 @@ PREPROCESSING = "centre crop {height} × {width} without resize, ImageNet normal
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`wanted` are fp32 outputs for the first images; `left_out` names images that cannot be decoded, and why."""
+    """`wanted` are fp32 outputs for the first images, None where the model's own file is not fp32.
+
+    `left_out` names images that cannot be decoded, and why.
+    """
 
     model: Prepared
     images: Mapping[str, Any]
-    wanted: Array
+    wanted: Array | None
     told: Mapping[str, Any]
     left_out: tuple[str, ...]
     options: Mapping[str, Any]
@@ -39,8 +43,10 @@ class Scene:
     def preprocessing(self) -> str:
         return PREPROCESSING.format(**self.images)
 
-    def wanted_of(self, batch: int, sessions: int) -> Array:
+    def wanted_of(self, batch: int, sessions: int) -> Array | None:
         """The reference outputs in the order in which the sessions are dealt the images of their first batch."""
+        if self.wanted is None:
+            return None
         dealt = [session + turn * sessions for session in range(sessions) for turn in range(batch // sessions)]
         return np.asarray(self.wanted[[one % len(self.wanted) for one in dealt]])
 
@@ -51,10 +57,12 @@ def set_up(asked: Asked, work: Path) -> Scene:
     folder, names, left_out, source = _images(asked, work, plain)
     size = {"height": plain.height, "width": plain.width}
     first = _first(folder, names, size, min(len(names), max(asked.plan.batch_sizes)))
-    model = plain if asked.precision in (None, "fp32") else prepare(asked.model, asked.precision, work, first)
+    own = asked.precision is None or converts(asked.device.backend)
+    model = plain if own else prepare(asked.model, asked.precision, work, first)
     told = {"source": source, "count": len(names), "sha256": digest(folder, names), "left_out": list(left_out)}
     images = {"folder": str(folder), "names": names, **size}
-    return Scene(model, images, reference(plain.path, first), told, tuple(left_out), _options(asked, plain, work))
+    wanted = reference(plain.path, first) if plain.precision == "fp32" else None
+    return Scene(model, images, wanted, told, tuple(left_out), _options(asked, plain, work))
 
 
 def _images(asked: Asked, work: Path, model: Prepared) -> tuple[Path, list[str], list[str], str]:
@@ -64,6 +72,8 @@ def _images(asked: Asked, work: Path, model: Prepared) -> tuple[Path, list[str],
         return folder, generate(folder, max(GENERATED, *asked.plan.batch_sizes), SEED), [], f"generated, seed {SEED}"
     folder = Path(asked.images)
     names, left_out = usable(folder, MOST_IMAGES, (model.height, model.width))
+    if len(names) == MOST_IMAGES:
+        left_out = [*left_out, f"all after {names[-1]}: {MOST_IMAGES} are taken"]
     return folder.resolve(), names, left_out, "folder"
 
 

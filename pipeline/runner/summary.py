@@ -86,7 +86,7 @@ def _line(
         "to": _rounded(ends[1]) if ends else None,
         "ms (amortised)": _rounded(point.get("latency_ms")),
         "ms (isolated)": _rounded(point.get("latency_isolated_ms")),
-        "ms (p99)": _rounded(point.get("latency_p99_ms")),
+        "ms (isolated p99)": _rounded(point.get("latency_p99_ms")),
         "precision": point.get("compute_precision") or "not known",
         "cosine": _rounded(point.get("cosine"), 6),
         "top-1": _rounded(point.get("top1")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ SETTLED = 0.05  # two medians of warm-up runs are as one
 WARM_RUNS, MOST_WARM = 5, 8  # runs of a set, sets
 VERSIONS = ("ipu-results", "numpy", "onnx", "onnxruntime", "openvino", "pillow", "psutil")
 SAME = ("environment", "versions", "model", "images", "facts")  # what a resumed sweep must share with its beginning
-LOOSE = ("load_1min", "load_5min", "load_15min", "load_average")  # of the environment, what may differ then
+LOOSE = ("load_average", "load_s", "compile_s")  # what may differ even so
 
 
 class Progress(Protocol):
@@ -100,9 +101,12 @@ class _Sweep:
         return sum(block.window.end - block.window.start for block in self.blocks) / NS
 
     def run(self) -> Finished:
+        os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # sessions, sensors and names count alike
         with ExitStack() as stack:
             work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ipu-results-")))
             companions = stack.enter_context(announced(self.journal.run_id))
+            if companions.reason:
+                self.progress.warn(f"other sweeps on this machine cannot be seen: {companions.reason}")
             self.progress.stage("building the model and the images")
             scene = set_up(self.asked, work) if computes(self.asked.device.backend) else None
             sensor, reason = find(
@@ -161,6 +165,8 @@ class _Sweep:
             self.journal.add("opened", **told)
         elif differing := _differing(self.journal.of("opened")[0], told):
             raise RunDamaged(f"cannot go on here: {'; '.join(differing)}", document=self.journal.run_id)
+        else:
+            self.journal.add("resumed", at=told["started_at"], block=len(self.blocks))
 
     def _tried(self, crew: Crew, scene: Scene | None, batch: int) -> None:
         """Make a batch size ready, or leave it out where the device does not take it."""
@@ -181,8 +187,8 @@ class _Sweep:
         if any(one["batch_size"] == batch for one in self.journal.of("ready")):
             return
         cosine, top1 = (None, None)
-        if scene is not None:
-            cosine, top1 = agreement(crew.outputs(batch), scene.wanted_of(batch, self.plan.sessions))
+        if scene is not None and (wanted := scene.wanted_of(batch, self.plan.sessions)) is not None:
+            cosine, top1 = agreement(crew.outputs(batch), wanted)
         self.journal.add(
             "ready",
             batch_size=batch,
@@ -239,8 +245,11 @@ class _Sweep:
 
     def _finish(self) -> Finished:
         opened, ready = self.journal.of("opened")[0], self.journal.of("ready")
-        left_out = [f"batch {one['batch_size']} left out: {one['reason']}" for one in self.journal.of("left_out")]
-        run = Run(self.journal.run_id, self.asked, opened, ready, self.blocks, _now(), tuple(left_out))
+        told = [f"batch {one['batch_size']} left out: {one['reason']}" for one in self.journal.of("left_out")]
+        told += [
+            f"interrupted; resumed before block {one['block']} at {one['at']}" for one in self.journal.of("resumed")
+        ]
+        run = Run(self.journal.run_id, self.asked, opened, ready, self.blocks, _now(), tuple(told))
         points = points_of(run)
         if run.best_probe_ms is not None:
             remember(run.best_probe_ms)
@@ -261,7 +270,7 @@ def _differing(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     for part in SAME:
         was, is_ = before[part], now[part]
         for name in sorted(was.keys() | is_.keys()):
-            if name not in (*LOOSE, "load_s", "compile_s") and was.get(name) != is_.get(name):
+            if name not in LOOSE and was.get(name) != is_.get(name):
                 found.append(f"{part} {name} was {was.get(name)}, is {is_.get(name)}")
     return found
 

@@ -47,10 +47,17 @@ class Host:
         return {"seconds": (self.session.clock() - start) / 1e9, "told": self.session.told()}
 
     def block(self, at: int, seconds: float, least: int, overlap: bool) -> dict[str, Any]:
-        """Stamps of batches from the moment `at` on, for so many seconds and at least so many batches."""
-        with feeding(self.session, self._source(), overlap) as feed:
+        """Stamps of batches from the moment `at` on, for so many seconds and at least so many batches.
+
+        In overlap one batch goes before them without a stamp: after it the making of images is as far ahead as it
+        stays, so that none is counted that was made before.
+        """
+        source = self._source()
+        with feeding(self.session, source, overlap) as feed:
             self.session.wait_until(at)
-            stamps = repeat(self.session, feed, at + int(seconds * 1e9), least)
+            if overlap and source is not None:
+                self.session.run(feed()[0])
+            stamps = repeat(self.session, feed, max(at, self.session.clock()) + int(seconds * 1e9), least)
         return {"stamps": stamps, "clock": self.session.clock()}
 
     def outputs(self, count: int, file: str) -> dict[str, Any]:

@@ -20,6 +20,11 @@ def computes(name: str) -> bool:
     return bool(getattr(backend(name), "COMPUTES", True))
 
 
+def converts(name: str) -> bool:
+    """Whether it takes an fp32 model and makes the asked precision of it itself."""
+    return bool(getattr(backend(name), "CONVERTS", False))
+
+
 def precisions(name: str) -> tuple[str, ...]:
     """Those that can be asked of it."""
     return tuple(getattr(backend(name), "PRECISIONS", PRECISIONS))

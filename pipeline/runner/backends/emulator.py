@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from pipeline.emulator.network import Network
 
 NAME = "emulator"
-VIRTUAL = True
+VIRTUAL = CONVERTS = True
 PRECISIONS = ("fp16",)
 PLATFORMS = {"c2": "C2", "m2000": "IPU-M2000", "bow-2000": "Bow-2000"}
 CHIPS = {"c2": ("GC2", 2), "m2000": ("GC200", 4), "bow-2000": ("Bow", 4)}
@@ -56,7 +55,6 @@ class EmulatedChip(VirtualSession):
         from pipeline.emulator.calibration import frozen  # noqa: PLC0415
         from pipeline.emulator.emulator import Emulator  # noqa: PLC0415
 
-        start = time.perf_counter()
         self._spec = spec
         self._emulator = Emulator(spec.device, PROTOCOLS[spec.device])
         self._compiled: Any = None
@@ -70,7 +68,6 @@ class EmulatedChip(VirtualSession):
             chip=chip,
             chip_count=count,
             calibration_id=frozen().id,
-            load_s=time.perf_counter() - start,
             notes=["emulated: time and power are predicted by a model of the machine, nothing is measured"],
         )
 

@@ -159,6 +159,8 @@ def _asked(spec: Spec) -> tuple[Provider, dict[str, str]]:
         options["use_tf32"] = "0"
     if family == "openvino" and spec.threads:
         options["num_of_threads"] = str(spec.threads)
+    if provider.key in spec.options:
+        raise BackendError(f"--option {provider.key} names another device than --device", place=spec.device)
     return provider, options | {key: str(value) for key, value in spec.options.items()}
 
 
