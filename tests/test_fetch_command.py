@@ -107,7 +107,7 @@ def test_ingest_reports_every_differing_cell_and_adds_no_rows(served: Path, tmp_
     target = tmp_path / "warehouse"
     done = run_cli("ingest", "--raw", served, "--warehouse", target)
     assert done.returncode == 0
-    assert "786 results" in done.stdout
+    assert "816 results" in done.stdout
     assert len(done.stderr.splitlines()) == 1
     sql = "SELECT document_id, kind, table_name, locator, transcribed, captured FROM capture_differences"
     rows = json.loads(run_cli("query", "--warehouse", target, "--format", "json", sql).stdout)

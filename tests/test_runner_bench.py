@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -93,15 +92,6 @@ def shaped(report: Report) -> None:
 
 
 # they run
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_each_runs_at_small_sizes(name: str) -> None:
-    report: Report = import_module(f"benchmarks.{name}").run(QUICK)
-    assert report.name == name
-    assert report.targets
-    assert any(note.startswith("Load of the machine") for note in report.notes)
-    shaped(report)
 
 
 def test_an_interpreter_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

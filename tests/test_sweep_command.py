@@ -50,10 +50,12 @@ def _rows(run: Path) -> list[dict[str, str]]:
 
 def test_a_quick_sweep_of_the_real_network(tmp_path: Path) -> None:
     out = tmp_path / "raw" / "runs"
-    done = run_process("sweep", "--backend", "onnxruntime", "--quick", "--format", "json", "--out", out)
+    done = run_process(
+        "sweep", "--backend", "onnxruntime", "--quick", "--batch-sizes", "2", "--format", "json", "--out", out
+    )
     assert done.returncode == 0, done.stderr
     points = json.loads(done.stdout)
-    assert [point["batch_size"] for point in points] == [2, 4]
+    assert [point["batch_size"] for point in points] == [2]
     for point in points:
         assert point["origin"] == "measured"
         assert point["compute_precision"] == "fp32"
