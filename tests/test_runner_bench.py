@@ -29,7 +29,6 @@ from benchmarks.runner_support import Stage, set_up, small_model
 from pipeline.runner.blocks import Block, Kind, Stamps
 from pipeline.runner.estimate import estimate
 
-NAMES = ("runner", "runner_real", "runner_configurations")
 QUICK = Options(quick=True)
 MS, S = 1_000_000, 1_000_000_000
 
@@ -89,9 +88,6 @@ def shaped(report: Report) -> None:
         assert all(len(row) == len(table.columns) for row in table.rows)
     assert as_text(report).startswith(f"{report.name}: ")
     assert all(f"- {target.line()}" in as_markdown(report) for target in report.targets)
-
-
-# they run
 
 
 def test_an_interpreter_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
