@@ -7,3 +7,4 @@ LOCAL = ("sweep-record", "sweep-points")
 KINDS = (*INGESTED, "mlperf-log")
 MAX_BYTES = 50_000_000
 MAX_PAGES = 500
+UNFINISHED = ".unfinished"  # ends the name of the folder of a run in the making

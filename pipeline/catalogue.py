@@ -15,14 +15,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pipeline.accepted import INGESTED, LOCAL, MAX_BYTES
+from pipeline.accepted import INGESTED, LOCAL, MAX_BYTES, UNFINISHED
 from pipeline.errors import CatalogueError, DocumentDamaged, DocumentTooLarge
 from schema import table
 
 REQUIRED = ("document_id", "title", "publisher", "url", "kind", "licence", "sha256", "reader", "note")
 OPTIONAL = ("published_on", "retrieved_on", "tables", "fetch", "transcription_of", "attachments")
 RUN, LOCAL_PUBLISHER = "run", "local"
-UNFINISHED = ".unfinished"
 PDF = b"%PDF-"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from pipeline.accepted import UNFINISHED
 from pipeline.errors import RunDamaged
 
-UNFINISHED = ".unfinished"
 JOURNAL = "journal.jsonl"
 LOCK = ".lock"
 PART = "finished"

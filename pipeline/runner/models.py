@@ -17,7 +17,8 @@ from onnx import TensorProto
 from pipeline import networks
 from pipeline.errors import RunnerError
 from pipeline.networks.builder import BATCH
-from pipeline.runner.precisions import converted, one_line, save
+from pipeline.runner.backends.base import one_line
+from pipeline.runner.precisions import converted, save
 from pipeline.runner.reference import cpu_session
 
 Array = npt.NDArray[Any]

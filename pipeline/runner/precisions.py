@@ -11,6 +11,7 @@ import onnx
 from google.protobuf.message import EncodeError
 
 from pipeline.errors import RunnerError
+from pipeline.runner.backends.base import one_line
 from pipeline.runner.reference import cpu_session
 
 PER_CHANNEL_OPSET = 13  # the first in which QuantizeLinear takes an axis
@@ -72,7 +73,3 @@ def save(model: onnx.ModelProto, path: Path, source: str) -> None:
         onnx.save(model, path)
     except (EncodeError, ValueError) as error:
         raise RunnerError(f"does not fit one file of 2 GB: {one_line(error)}", document=source) from error
-
-
-def one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]

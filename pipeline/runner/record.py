@@ -31,6 +31,16 @@ COMPILED_S = 0.001  # what is ready sooner was not compiled for its batch size
 LEAST_COSINE = 0.99
 UNSETTLED = "did not settle in {runs} warm-up runs"
 
+ESTIMATED = (
+    *("throughput", "latency_ms", "latency_ms_low", "latency_ms_high", "interval_confidence", "latency_isolated_ms"),
+    *("latency_p90_ms", "latency_p99_ms", "rounds", "blocks", "iterations", "disturbed_blocks", "preprocess_ms"),
+    *("infer_ms", "retrieve_ms", "probe_ms", "foreign_cpu", "steal"),
+)
+MEASURED = (
+    *("interval_confidence", "latency_p90_ms", "latency_p99_ms", "rounds", "blocks", "iterations", "disturbed_blocks"),
+    *("preprocess_ms", "infer_ms", "retrieve_ms", "first_run_ms", "warm_up_runs", "load_s", "compile_s"),
+)  # columns that a prediction leaves blank
+
 Point = dict[str, Any]
 
 
@@ -107,19 +117,6 @@ def _point(run: Run, ready: Mapping[str, Any], found: Estimate, blocks: Sequence
     point["efficiency"] = point["throughput"] / point["power_w"] if point["power_w"] else None
     point["suspect"] = "; ".join(point["suspect"]) or None
     return point
-
-
-ESTIMATED = (
-    *("throughput", "latency_ms", "latency_ms_low", "latency_ms_high", "interval_confidence", "latency_isolated_ms"),
-    *("latency_p90_ms", "latency_p99_ms", "rounds", "blocks", "iterations", "disturbed_blocks", "preprocess_ms"),
-    *("infer_ms", "retrieve_ms", "probe_ms", "foreign_cpu", "steal"),
-)
-
-
-MEASURED = (
-    *("interval_confidence", "latency_p90_ms", "latency_p99_ms", "rounds", "blocks", "iterations", "disturbed_blocks"),
-    *("preprocess_ms", "infer_ms", "retrieve_ms", "first_run_ms", "warm_up_runs", "load_s", "compile_s"),
-)  # columns that a prediction leaves blank
 
 
 def _unread(blocks: Sequence[Block]) -> str | None:

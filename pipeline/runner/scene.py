@@ -57,8 +57,8 @@ def set_up(asked: Asked, work: Path) -> Scene:
     folder, names, left_out, source = _images(asked, work, plain)
     size = {"height": plain.height, "width": plain.width}
     first = _first(folder, names, size, min(len(names), max(asked.plan.batch_sizes)))
-    own = asked.precision is None or converts(asked.device.backend)
-    model = plain if own else prepare(asked.model, asked.precision, work, first)
+    as_it_is = asked.precision in (None, plain.precision) or converts(asked.device.backend)
+    model = plain if as_it_is else prepare(asked.model, asked.precision, work, first)
     told = {"source": source, "count": len(names), "sha256": digest(folder, names), "left_out": list(left_out)}
     images = {"folder": str(folder), "names": names, **size}
     wanted = reference(plain.path, first) if plain.precision == "fp32" else None

@@ -115,3 +115,12 @@ class VirtualSession(Session):
 
     def advance(self, seconds: float) -> None:
         self.now += round(seconds * 1e9)
+
+
+def fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    """Whether an array has the wanted shape; None stands for any length."""
+    return len(shape) == len(wanted) and all(n in (None, found) for n, found in zip(wanted, shape))  # noqa: B905
+
+
+def one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:500]

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.errors import BackendError
-from pipeline.runner.backends.base import Device, Facts, Session, Spec
+from pipeline.runner.backends.base import Device, Facts, Session, Spec, fits, one_line
 from pipeline.runner.backends.hardware import gpus, processor
 
 NAME = "onnxruntime"
@@ -102,13 +102,13 @@ class OnnxRuntimeSession(Session):
         try:
             found = self._session.run(self._outputs, {self._input.name: images})[0]
         except Exception as error:  # the library's own classes share no other base
-            raise BackendError(_line(error), place=self._place) from error
+            raise BackendError(one_line(error), place=self._place) from error
         return np.asarray(found, dtype=np.float32)
 
     def _check(self, images: npt.NDArray[Any]) -> None:
         """Images that fit are not looked at again until their shape changes."""
         wanted = tuple(one if isinstance(one, int) else None for one in self._input.shape)
-        if images.dtype != self._kind or not _fits(images.shape, wanted):
+        if images.dtype != self._kind or not fits(images.shape, wanted):
             found = f"{images.dtype} {images.shape}"
             raise BackendError(f"takes {self.dtype} images of shape {wanted}, not {found}", place=self._place)
         self._shape = images.shape
@@ -125,10 +125,6 @@ class OnnxRuntimeSession(Session):
         if len(kinds) > 1:
             self.facts.notes.append(f"{count} of {kinds.total()} convolutions or products are {precision}")
         self.facts.compute_precision = _tensor_cores(precision, self._session, spec.device)
-
-
-def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
-    return len(shape) == len(wanted) and all(w in (None, n) for n, w in zip(shape, wanted, strict=True))
 
 
 def _listed() -> list[tuple[str, Provider]]:
@@ -175,7 +171,7 @@ def _create(spec: Spec, provider: Provider, options: Mapping[str, str], profile:
     try:
         session = onnxruntime.InferenceSession(spec.model, choices, providers=providers, enable_fallback=0)
     except Exception as error:  # the library's own classes share no other base
-        raise BackendError(_line(error), place=spec.device) from error
+        raise BackendError(one_line(error), place=spec.device) from error
     if session.get_providers()[0] != provider.name:
         raise BackendError(
             f"{provider.name} did not start: {', '.join(session.get_providers())} did", place=spec.device
@@ -246,7 +242,3 @@ def _gpu(device: str) -> tuple[str, float] | None:
     if PROVIDERS[family].wheel != "onnxruntime-gpu":
         return None
     return dict(enumerate(gpus())).get(int(which or 0))
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:500]

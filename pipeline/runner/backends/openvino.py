@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.errors import BackendError
-from pipeline.runner.backends.base import Device, Facts, Session, Spec
+from pipeline.runner.backends.base import Device, Facts, Session, Spec, fits, one_line
 
 NAME = "openvino"
 EXTRA = "pip install 'ipu-results[openvino]'"
@@ -30,7 +30,7 @@ def probe() -> list[Device]:
     except BackendError as error:
         return [Device(NAME, "CPU", "cpu", "OpenVINO", error.message)]
     except Exception as error:  # a driver may raise anything; a probe must not
-        return [Device(NAME, "CPU", "cpu", "OpenVINO", f"does not start: {_line(error)}")]
+        return [Device(NAME, "CPU", "cpu", "OpenVINO", f"does not start: {one_line(error)}")]
 
 
 def open(spec: Spec) -> OpenVinoSession:
@@ -48,7 +48,7 @@ def open(spec: Spec) -> OpenVinoSession:
         compiled = core.compile_model(model, spec.device, _configuration(spec))
         end = time.perf_counter()
     except Exception as error:  # openvino raises RuntimeError and TypeError alike
-        raise BackendError(_line(error), place=spec.device) from error
+        raise BackendError(one_line(error), place=spec.device) from error
     _refuse_elsewhere(spec.device, compiled.get_property("EXECUTION_DEVICES"))
     return OpenVinoSession(spec, compiled, _facts(core, spec, compiled, (read - start, end - read)))
 
@@ -74,7 +74,7 @@ class OpenVinoSession(Session):
         try:
             found = self._request.infer([images], share_inputs=True)[0]
         except Exception as error:  # openvino raises RuntimeError and TypeError alike
-            raise BackendError(_line(error), place=self._place) from error
+            raise BackendError(one_line(error), place=self._place) from error
         return np.asarray(found, dtype=np.float32)
 
     def close(self) -> None:
@@ -82,15 +82,10 @@ class OpenVinoSession(Session):
 
     def _check(self, images: npt.NDArray[Any]) -> None:
         """Images that fit are not looked at again until their shape changes."""
-        if images.dtype != self._kind or not self._fits(images.shape):
+        if images.dtype != self._kind or not fits(images.shape, self._wanted):
             found = f"{images.dtype} {images.shape}"
             raise BackendError(f"takes {self.dtype} images of shape {self._wanted}, not {found}", place=self._place)
         self._shape = images.shape
-
-    def _fits(self, shape: tuple[int, ...]) -> bool:
-        return len(shape) == len(self._wanted) and all(
-            wanted in (None, found) for wanted, found in zip(self._wanted, shape, strict=True)
-        )
 
 
 def _core() -> Any:
@@ -167,7 +162,3 @@ def _precisions(nodes: list[Any], kinds: tuple[str, ...]) -> Counter[str]:
 
 def _dimension(one: Any) -> int | None:
     return int(one.get_length()) if one.is_static else None
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:500]
