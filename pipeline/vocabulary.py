@@ -27,7 +27,12 @@ class Unit:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Names and units that sources use, by folded printed form."""
+    """Names and units that sources use, by folded printed form.
+
+    `work` is the multiply-accumulates of one inference in units of 10⁹ by network and printed variant ("" for none),
+    `peaks` the column of `platforms` that bounds work of a precision, `latency_bases` what a script times that computes
+    a latency in such words, None where it computes none.
+    """
 
     layouts: tuple[Layout, ...]
     platforms: Mapping[str, Mapping[str, Any]]
@@ -42,6 +47,9 @@ class Vocabulary:
     benchmarks: Mapping[str, str]
     framework_by_path: Mapping[str, str]
     tasks: Mapping[str, str]
+    work: Mapping[tuple[str, str], float]
+    peaks: Mapping[str, str]
+    latency_bases: Mapping[str, str | None]
 
     def layouts_of(self, reader: str) -> tuple[Layout, ...]:
         return tuple(layout for layout in self.layouts if layout.reader == reader)
@@ -67,13 +75,14 @@ class Vocabulary:
 @cache
 def vocabulary() -> Vocabulary:
     platforms, units = _load("platforms"), _load("units")
+    models = _load("models")["model"]
     frameworks, precisions, layouts = _load("frameworks"), _load("precisions"), _load("layouts")
     return Vocabulary(
         layouts=tuple(_layout(entry) for entry in layouts["layout"]),
         platforms=_by_name(
             "platform", [{**_chip_facts(platforms["chips"], entry), **entry} for entry in platforms["platform"]]
         ),
-        models=_by_name("model", _load("models")["model"]),
+        models=_by_name("model", models),
         frameworks={
             fold_name(name): canonical for canonical, more in frameworks.items() for name in [canonical, *more]
         },
@@ -94,6 +103,9 @@ def vocabulary() -> Vocabulary:
         benchmarks={name: entry["model"] for name, entry in _load("mlperf")["benchmarks"].items() if "model" in entry},
         framework_by_path=layouts["comparators"]["framework_by_path"],
         tasks=layouts["comparators"]["tasks"],
+        work=_work(models),
+        peaks=precisions["peaks"],
+        latency_bases={entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]},
     )
 
 
@@ -115,6 +127,14 @@ def _load(name: str) -> dict[str, Any]:
 
 def _chip_facts(chips: Mapping[str, Mapping[str, Any]], entry: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: fact for name, fact in chips.get(entry["chip"], {}).items() if name != "spellings"}
+
+
+def _work(models: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], float]:
+    return {
+        (entry["model"], variant): entry["gmacs_per_item"]
+        for entry in models
+        for variant in entry.get("gmacs_variants", [])
+    }
 
 
 def _by_name(key: str, entries: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schema.columns import Table, date, double, integer, text
+from schema.configurations import BASES
 
 POSITIVE = {"low": 1}
 
@@ -47,10 +48,15 @@ RESULTS = Table(
         integer("weight_bits", "Bits of weights: the Y of X.Y.", unit="bit", low=1, high=64),
         text("compute_precision", "What the source or the compiled model says otherwise of precision."),
         integer("batch_size", "Items per batch over the whole machine, as printed.", unit="item", **POSITIVE),
-        integer("micro_batch_size", "Items per batch and processor, where a source gives it.", unit="item", **POSITIVE),
+        integer(
+            "micro_batch_size",
+            "Items per batch and processor, or per replica where one spans several, where a source gives it.",
+            unit="item",
+            **POSITIVE,
+        ),
         double("throughput", "Items per second.", unit="item/s", above=0),
         text("item", "What one item is; null where no source says."),
-        double("latency_ms", "Time per batch as printed.", unit="ms", above=0),
+        double("latency_ms", "Time per batch as printed; `latency_basis` may say otherwise.", unit="ms", above=0),
         double("latency_ms_low", "Lower end of a measured interval or an emulated band.", unit="ms"),
         double("latency_ms_high", "Upper end of a measured interval or an emulated band.", unit="ms"),
         double(
@@ -72,6 +78,12 @@ RESULTS = Table(
             above=0,
         ),
         double("latency_p99_ms", "99th percentile, likewise.", unit="ms", above=0),
+        text(
+            "latency_basis",
+            "What the public configuration of a published row times: one batch, the same with several in flight, or a "
+            "batch over its items; null where no source says.",
+            choices=BASES,
+        ),
         text("latency_kind", "How a measured or emulated latency was taken.", choices=("amortised", "isolated")),
         text("suspect", "Why a measured row is doubtful."),
         text("calibration_id", "Calibration that an emulated row rests on."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schema.columns import Table, date, double, integer, text
+from schema.configurations import CONFIGURATIONS
 from schema.mlperf import MLPERF_COMPARABILITY, MLPERF_ENTRIES, MLPERF_IDS, MLPERF_RUNS
 from schema.results import RESULTS
 from schema.runs import RUN_POINTS, RUNS
@@ -119,6 +120,13 @@ PLATFORMS = Table(
         double("clock_ghz", "Clock of the processor.", unit="GHz"),
         integer("tiles_per_chip", "Tiles (cores) of one processor.", low=1),
         double("sram_per_chip_mib", "Memory on one processor.", unit="MiB"),
+        double("peak_fp16_tflops", "Peak of one processor at 16 bits, dense.", unit="TFLOP/s", above=0),
+        double("peak_fp32_tflops", "Peak of one processor at 32 bits.", unit="TFLOP/s", above=0),
+        double("peak_tf32_tflops", "Peak of one processor in TF32, dense.", unit="TFLOP/s", above=0),
+        double("peak_int8_tops", "Peak of one processor at 8 bits, dense.", unit="TOP/s", above=0),
+        text("peak_source", "Where the peaks come from."),
+        double("rated_power_w", "Power that the machine is rated for.", unit="W", above=0),
+        text("power_source", "Where that comes from."),
         double("list_price_usd", "List price as published.", unit="USD"),
         text("source", "Where these facts come from."),
     ),
@@ -133,7 +141,7 @@ MODELS = Table(
         text("item", "What one item of its throughput is; null where no source says."),
         text("item_note", "What is known of the item where no source names it."),
         integer("parameters", "Trained parameters."),
-        double("gmacs_per_item", "Multiply-accumulates of one inference.", unit="GMAC"),
+        double("gmacs_per_item", "Multiply-accumulates of one inference; `source` tells for which input.", unit="GMAC"),
         text("source", "Where these facts come from."),
     ),
     key=("model",),
@@ -187,6 +195,7 @@ TABLES: tuple[Table, ...] = (
     MODELS,
     RESULTS,
     RUN_POINTS,
+    CONFIGURATIONS,
     MLPERF_ENTRIES,
     MLPERF_RUNS,
     MLPERF_IDS,

@@ -47,8 +47,8 @@ VIEWS: tuple[View, ...] = (
         "Inference results of every origin, with the number of error and warning flags on each.",
         (
             *_of("results", "result_id origin publisher model variant platform chip chip_count sdk_version framework"),
-            *_of("results", "precision compute_precision batch_size throughput item latency_ms latency_kind"),
-            *_of("results", "efficiency run_id suspect"),
+            *_of("results", "precision compute_precision batch_size throughput item latency_ms latency_basis"),
+            *_of("results", "latency_kind efficiency run_id suspect"),
             ERRORS,
             WARNINGS,
             *_of("results", "document_id table_name row_number published_on"),

@@ -13,7 +13,10 @@ from typing import Any, NamedTuple
 
 from pipeline.catalogue import Document
 from pipeline.errors import DocumentDamaged
+from pipeline.normalise.partial import Cell
+from pipeline.read.layouts import fold
 from pipeline.read.reading import Reading, Row, Table
+from schema import Column
 from schema import table as published
 from schema.columns import Kind
 
@@ -21,6 +24,7 @@ TABLES = {
     "mlperf-entries": "mlperf_entries",
     "mlperf-runs": "mlperf_runs",
     "mlperf-ids": "mlperf_ids",
+    "configurations": "configurations",
     "sweep-record": "runs",
     "sweep-points": "run_points",
 }
@@ -29,13 +33,32 @@ BOOLEANS = {"True": True, "False": False}
 
 
 class CarriedRow(NamedTuple):
-    """One row of `table`, without the columns that a join fills; it stands in `table_name` of its document."""
+    """One row of `table`, without the columns that a join fills; `source` is its row in the table `read`."""
 
     table: str
-    table_name: str
-    row_number: int
-    locator: str
+    read: Table
+    source: Row
     values: dict[str, Any]
+
+    @property
+    def table_name(self) -> str:
+        return self.read.name
+
+    @property
+    def row_number(self) -> int:
+        return self.source.number
+
+    @property
+    def locator(self) -> str:
+        return self.source.locator
+
+    def cell(self, header: str, fills: str, unit: str | None = None) -> Cell:
+        """The cell under a header, as the source of a column of a result; with `unit` it holds a figure."""
+        index = [fold(name) for name in self.read.columns].index(fold(header))
+        figure = None if unit is None else float(self.values[header])
+        factor = None if unit is None else 1.0
+        place = self.read.cell_locator(self.source, index)
+        return Cell(fills, self.read.columns[index], self.source.cells[index], figure, unit, factor, None, place)
 
 
 def carried_rows(document: Document, reading: Reading) -> Iterator[CarriedRow]:
@@ -45,23 +68,23 @@ def carried_rows(document: Document, reading: Reading) -> Iterator[CarriedRow]:
     """
     name = TABLES.get(document.reader)
     for table in reading.tables if name else ():
-        known = {column.name: column.kind for column in published(str(name)).columns}
-        kinds = [known.get(header) for header in table.columns]
+        known = {fold(column.name): column for column in published(str(name)).columns}
+        columns = [known.get(fold(header)) for header in table.columns]
         for row in table.rows:
-            values = _values(document, table, row, kinds)
-            yield CarriedRow(str(name), table.name, row.number, row.locator, values)
+            yield CarriedRow(str(name), table, row, _values(document, table, row, columns))
 
 
-def _values(document: Document, table: Table, row: Row, kinds: Sequence[Kind | None]) -> dict[str, Any]:
+def _values(document: Document, table: Table, row: Row, columns: Sequence[Column | None]) -> dict[str, Any]:
     values: dict[str, Any] = {"document_id": document.document_id}
-    for index, (header, text, kind) in enumerate(zip(table.columns, row.cells, kinds, strict=True)):
-        if kind is None:
+    for index, (text, column) in enumerate(zip(row.cells, columns, strict=True)):
+        if column is None:
             continue
         try:
-            values[header] = PARSERS[kind](text) if text else None
+            values[column.name] = PARSERS[column.kind](text) if text else None
         except (ValueError, KeyError) as error:
             place = table.cell_locator(row, index)
-            raise DocumentDamaged(f"{text!r} is no {kind}", document=document.document_id, place=place) from error
+            message = f"{text!r} is no {column.kind}"
+            raise DocumentDamaged(message, document=document.document_id, place=place) from error
     return values
 
 

@@ -21,7 +21,8 @@ Place = tuple[str, int, str]
 class Result:
     """One row of `results` in the making.
 
-    `accepted` and `repeated` are its source rows (table, number, locator), `raws` their texts in that order.
+    `accepted` and `repeated` are its source rows (table, number, locator), `raws` their texts in that order. `cited`
+    are cells of other documents that tell something of it, each with its document.
     """
 
     result_id: str
@@ -30,6 +31,7 @@ class Result:
     accepted: list[Place]
     repeated: list[Place]
     raws: list[Any]
+    cited: list[tuple[str, Cell]] = field(default_factory=list)
 
 
 @dataclass(slots=True)

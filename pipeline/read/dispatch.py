@@ -18,7 +18,15 @@ from pipeline.read.reading import Reading
 from pipeline.read.sweep_record import read_sweep_record
 from pipeline.read.text import decode
 
-CSV_KINDS = ("page-history", "comparators", "mlperf-entries", "mlperf-runs", "mlperf-ids", "sweep-points")
+CSV_KINDS = (
+    "page-history",
+    "comparators",
+    "mlperf-entries",
+    "mlperf-runs",
+    "mlperf-ids",
+    "configurations",
+    "sweep-points",
+)
 SIGNS = {b"%PDF-": ("qwant-paper",), MARK: ("mlperf-log",)}
 SIGN_WITHIN = 100_000
 HTML = re.compile(rb"<(?:!doctype\s+html|html|table|body)\b", re.I)
