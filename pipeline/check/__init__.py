@@ -11,6 +11,7 @@ import pandas as pd
 
 from pipeline.catalogue import Document
 from pipeline.check.canary import CHANGES, GOOD
+from pipeline.check.configurations import configuration_frames, join_configurations
 from pipeline.check.conservation import (
     SourceKey,
     Tally,
@@ -65,12 +66,14 @@ def check(
         assert_promised(source.document.document_id, source.document.tables, source.reading)
     normalised = [source.normalised for source in sources]
     join_ids(normalised)
+    join_configurations(normalised, vocabulary.latency_bases)
     results = _gated_results(sources)
     frames = {
         "documents": frame_of(table("documents"), [document.record() for document in documents]),
         "results": results,
         **official_frames(normalised),
         **run_frames(normalised),
+        **configuration_frames(normalised, vocabulary.latency_bases),
         **_source_frames(sources),
         **_vocabulary_frames(results, vocabulary),
         "capture_differences": frame_of(table("capture_differences"), differences),
@@ -120,6 +123,10 @@ def _source_frames(sources: Sequence[Source]) -> dict[str, pd.DataFrame]:
             cells += [
                 (result.result_id, number, *cell[:-1], document_id, cell.locator)
                 for number, cell in enumerate(result.cells, start=1)
+            ]
+            cells += [
+                (result.result_id, number, *cell[:-1], where, cell.locator)
+                for number, (where, cell) in enumerate(result.cited, start=len(result.cells) + 1)
             ]
         rows += [(document_id, *place, *fate) for place, fate in _fates(source.normalised)]
         quarantine += [_quarantined(document_id, rejected) for rejected in source.normalised.rejected]
@@ -194,7 +201,10 @@ def _dataset(frames: Mapping[str, pd.DataFrame], sources: Sequence[Source], voca
         platforms=frames["platforms"],
         models=frames["models"],
         official=frames["mlperf_entries"],
+        configurations=frames["configurations"],
         sections=sections,
         printed_tables=printed,
         identities=load_identities(),
+        work=vocabulary.work,
+        peaks=vocabulary.peaks,
     )

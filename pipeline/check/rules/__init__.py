@@ -1,7 +1,4 @@
-"""The quality rules: each a pure function from a dataset to its flags. A rule reports and changes no figure.
-
-R13 and R15 compare with other sources and stand elsewhere.
-"""
+"""The quality rules: each a pure function from a dataset to its flags. A rule reports and changes no figure."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from pipeline.check.rules.configurations import r13, r15
 from pipeline.check.rules.curves import r02, r03, r05
 from pipeline.check.rules.dataset import Dataset, Identity, load_identities
 from pipeline.check.rules.findings import FLAGS, no_findings
@@ -17,6 +15,7 @@ from pipeline.check.rules.generations import r06, r07
 from pipeline.check.rules.identity import r10, r16, r20
 from pipeline.check.rules.little import r01, r04
 from pipeline.check.rules.official import r12
+from pipeline.check.rules.plausibility import r21, r22
 from pipeline.check.rules.printing import r09, r14, r19
 from pipeline.check.rules.scaling import r08
 from pipeline.check.rules.surroundings import r11, r17, r18
@@ -44,12 +43,16 @@ RULES: tuple[Rule, ...] = (
     Rule("R10", "unit-not-the-column's", r10),
     Rule("R11", "row-contradicts-its-section", r11),
     Rule("R12", "official-record", r12),
+    Rule("R13", "batch-against-config", r13),
     Rule("R14", "repeated-figure", r14),
+    Rule("R15", "data-against-config", r15),
     Rule("R16", "name-variants", r16),
     Rule("R17", "older-SDK", r17),
     Rule("R18", "mixed-precision-group", r18),
     Rule("R19", "number-format", r19),
     Rule("R20", "model-identity", r20),
+    Rule("R21", "flops-above-peak", r21),
+    Rule("R22", "power-above-rating", r22),
 )
 
 

@@ -36,6 +36,8 @@ USED = (
     "throughput",
     "item",
     "latency_ms",
+    "latency_basis",
+    "efficiency",
 )
 LABELS = {"document_id": "str", "table_name": "str", "printed": bool, "section": "str"}
 
@@ -64,6 +66,7 @@ class Dataset:
 
     `sections` tells which platform the text around a table speaks of; `printed_tables` are those whose printed
     header promises cells. Both name a table as (document_id, table_name). `official` is `mlperf_entries`.
+    `work` and `peaks` are those of the vocabulary.
     """
 
     results: pd.DataFrame
@@ -71,9 +74,12 @@ class Dataset:
     platforms: pd.DataFrame
     models: pd.DataFrame
     official: pd.DataFrame
+    configurations: pd.DataFrame
     sections: Mapping[tuple[str, str], str]
     printed_tables: frozenset[tuple[str, str]]
     identities: Sequence[Identity]
+    work: Mapping[tuple[str, str], float]
+    peaks: Mapping[str, str]
 
     @cached_property
     def published(self) -> pd.DataFrame:
@@ -103,10 +109,12 @@ class Dataset:
 
     @cached_property
     def printed_cells(self) -> pd.DataFrame:
-        """The cells of published rows by row and cell number; `row` is the position in `published`."""
+        """The cells of published rows in their own documents by row and cell number; `row` is as in `published`."""
         positions = pd.Index(self.published["result_id"]).get_indexer(self.cells["result_id"])
         cells = self.cells.assign(row=positions)
         cells = cells[cells["row"] >= 0]
+        own = self.published["document_id"].array.take(cells["row"].to_numpy())
+        cells = cells[(cells["document_id"] == own).to_numpy()]
         return cells.iloc[np.lexsort((cells["cell_number"].to_numpy(dtype="int64"), cells["row"]))]
 
     def once(self, compute: Callable[[Dataset], pd.DataFrame]) -> pd.DataFrame:

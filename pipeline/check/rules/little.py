@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pipeline.check.rules.configurations import behind
 from pipeline.check.rules.dataset import Dataset
 from pipeline.check.rules.findings import findings, no_findings, rounded, told
 
 ONE_BATCH_AT_LEAST = 0.95
 ONE_ITEM_PER_CHIP_WITHIN = 0.05
+PER_ITEM = "per-item"
 CONTRADICTS_BEYOND = 1.5
 AGREES_WITHIN = 0.15
 
@@ -23,8 +25,11 @@ def r01(data: Dataset) -> pd.DataFrame:
     """Less than one batch in flight: impossible where the latency is that of a batch.
 
     One-sided, since several batches in flight are normal; below one, one batch in flight bounds the latency from below.
+    Where the public configuration behind the row times an item, that is why.
     """
-    rows = data.published[["result_id", "throughput", "latency_ms", "batch_size", "chip_count", "in_flight"]]
+    rows = data.published[
+        ["result_id", "throughput", "latency_ms", "latency_basis", "batch_size", "chip_count", "in_flight"]
+    ]
     rows = rows[(rows["in_flight"] < ONE_BATCH_AT_LEAST) & (rows["throughput"] > 0)]
     items = rows["throughput"] * rows["latency_ms"] / 1000
     per_chip = (items / rows["chip_count"] - 1).abs() < ONE_ITEM_PER_CHIP_WITHIN
@@ -34,11 +39,26 @@ def r01(data: Dataset) -> pd.DataFrame:
         least=rounded(rows["batch_size"] / rows["throughput"] * 1000),
         hint=np.where(per_chip, ", one item on each chip", ""),
     )
+    rows = rows.assign(reading=_readings(data, rows))
     template = (
         "{in_flight} batches in flight: throughput {throughput} × latency {latency_ms} ms / batch {batch_size}; "
-        "{items} items{hint}; at least {least} ms per batch if the printed value is per item"
+        "{items} items{hint}; {reading}"
     )
     return findings("R01", "error", rows, "latency_ms", told(template, rows), suggested=told("at least {least}", rows))
+
+
+def _readings(data: Dataset, rows: pd.DataFrame) -> list[str]:
+    """What the latency would be per batch: with the source where one says that the printed figure is per item."""
+    known = behind(data).set_index("result_id").reindex(rows["result_id"])[["repository", "tag", "path"]]
+    rows = rows.assign(**{name: known[name].array for name in known})
+    sure = (
+        "the printed value is per item, as the script of {path}, {repository} {tag}, computes it: "
+        "at least {least} ms per batch"
+    )
+    unsure = "at least {least} ms per batch if the printed value is per item"
+    of_item = (rows["latency_basis"] == PER_ITEM).to_list()
+    pairs = zip(of_item, told(sure, rows), told(unsure, rows), strict=True)
+    return [said if certain else guessed for certain, said, guessed in pairs]
 
 
 def r04(data: Dataset) -> pd.DataFrame:
