@@ -14,6 +14,7 @@ import pandas as pd
 
 import schema
 from pipeline.check.rules import RULES, Dataset, Identity, load_identities
+from pipeline.vocabulary import fold_name, vocabulary
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 PAGE_TEXT = SHARED / "sources" / "graphcore-performance-results-2023-07-04.txt"
@@ -172,22 +173,40 @@ def dataset(
     results: pd.DataFrame | None = None,
     identities: Sequence[Identity] | None = None,
     official: Sequence[dict[str, Any]] = (),
+    configurations: Sequence[dict[str, Any]] = (),
 ) -> Dataset:
-    """The dataset of these rows; `results` are further rows that have no cells, `official` the MLPerf entries."""
-    table = frame("results", map(result_of, printed))
+    """The dataset of these rows; `results` are further rows that have no cells, `official` the MLPerf entries.
+
+    A row has the latency basis of its configuration.
+    """
+    bases = {known["result_id"]: known.get("latency_basis") for known in configurations}
+    table = frame("results", [result_of(row) | {"latency_basis": bases.get(row.result_id)} for row in printed])
+    words = vocabulary()
     return Dataset(
         results=table if results is None else pd.concat([table, results], ignore_index=True),
         cells=frame("cells", (cell for row in printed for cell in cells_of(row))),
-        platforms=frame(
-            "platforms",
-            [dict(zip(("platform", "family", "chip", "chip_count"), machine, strict=True)) for machine in MACHINES],
-        ),
+        platforms=frame("platforms", [machine(*known) for known in MACHINES]),
         models=frame("models", []),
         official=frame("mlperf_entries", official),
+        configurations=frame("configurations", configurations),
         sections=SECTIONS,
         printed_tables=PRINTED_TABLES,
         identities=load_identities() if identities is None else identities,
+        work=words.work,
+        peaks=words.peaks,
     )
+
+
+def machine(name: str, family: str, chip: str, count: int) -> dict[str, Any]:
+    facts = vocabulary().platforms.get(fold_name(name), {})
+    return {**facts, "platform": name, "family": family, "chip": chip, "chip_count": count}
+
+
+def configuration(row: Printed, command: str, match: str = "exact", **told: Any) -> dict[str, Any]:
+    """The configuration behind a row; `command` is its tag, path and benchmark."""
+    tag, path, benchmark = command.split()
+    named = {"repository": "graphcore/examples", "tag": tag, "path": path, "benchmark": benchmark}
+    return {"result_id": row.result_id, **named, "match_confidence": match, **told}
 
 
 def page_rows() -> list[Printed]:

@@ -29,6 +29,7 @@ CARRIED = {
     "raw/graphcore/performance-2023-07-04.html": "graphcore-performance",
     "raw/graphcore/performance-2022-03.csv": "page-history",
     "raw/nvidia/a100-comparators.csv": "comparators",
+    "raw/graphcore/public-configurations.csv": "configurations",
     "raw/qwant/resnext101-c2-2020-02-28.pdf": "qwant-paper",
 }
 

@@ -95,6 +95,12 @@ def test_every_figure_of_a_point_has_one_place() -> None:
     assert WORDS.layout("sweep-record", "runs").names == table("runs").names[:-2]
 
 
+def test_every_header_of_the_configurations_is_a_column_of_theirs() -> None:
+    headers, columns = WORDS.layout("configurations", "configurations").names, table("configurations").names
+    assert [name for name in columns if name not in headers] == ["result_id", "latency_basis", "document_id"]
+    assert [name for name in columns if name in headers] == list(headers)
+
+
 # --- text of a cell
 
 

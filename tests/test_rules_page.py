@@ -73,7 +73,7 @@ def shuffled(data: Dataset, seed: int) -> Dataset:
     order = np.random.default_rng(seed)
     frames = {
         name: getattr(data, name).sample(frac=1, random_state=order)
-        for name in ("results", "cells", "platforms", "models", "official")
+        for name in ("results", "cells", "platforms", "models", "official", "configurations")
     }
     return replace(data, **frames)
 
@@ -163,5 +163,5 @@ def test_only_published_rows_are_looked_at() -> None:
 def test_rules_have_distinct_ids_in_order() -> None:
     ids = [rule.id for rule in RULES]
     assert ids == sorted(set(ids))
-    assert len(ids) == 18
+    assert len(ids) == 22
     assert all(rule.find.__doc__ for rule in RULES)
