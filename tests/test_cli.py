@@ -205,7 +205,7 @@ def test_query_works_from_the_committed_parquet_files(warehouse: Path, tmp_path:
     ]
     assert both[0] == both[1]
     assert "R01" in both[0]
-    assert sorted(path.suffix for path in (tmp_path / "parquet-only").iterdir()) == [".parquet"] * 17
+    assert sorted(path.suffix for path in (tmp_path / "parquet-only").iterdir()) == [".parquet"] * 18
 
 
 def test_query_without_a_warehouse_says_how_to_build_it(tmp_path: Path) -> None:
