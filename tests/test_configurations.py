@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import PAGE, PAGE_ID, RAW, Ask, edit, reseal, run_cli
+from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, Ask, edit, reseal, run_cli
 
 from pipeline.query import open_warehouse, run_query
 from schema.configurations import BASES
@@ -286,3 +286,24 @@ def test_without_the_document_the_suspicion_stays_one(raw: Path) -> None:
     sql = f"SELECT DISTINCT rule, {guess} AS open FROM flags WHERE rule IN ('R01', 'R13')"
     found = run_cli("query", "--warehouse", target, "--format", "json", sql)
     assert json.loads(found.stdout) == [{"rule": "R01", "open": True}]
+
+
+def test_a_micro_batch_of_the_rows_own_document_stays(raw: Path) -> None:
+    """The paper says one image per chip of its batch of two; a configuration of two on one replica changes nothing."""
+    place = {"result_document": PAPER_ID, "result_table": "qwant_table_1", "result_row": "1"}
+    batch = {"micro_batch_size": "2", "gradient_accumulation": "1", "global_batch_from_config": "2"}
+    change("bow_training", 64, **place, **batch, batch_agrees="True", match_confidence="exact")(raw)
+    target = raw.parent / "warehouse"
+    done = run_cli("ingest", "--raw", raw, "--warehouse", target)
+    assert (done.returncode, done.stderr) == (0, "")
+    sql = "SELECT r.micro_batch_size AS own, c.micro_batch_size AS told FROM results r JOIN configurations c"
+    found = run_cli(
+        "query", "--warehouse", target, "--format", "json", f"{sql} USING (result_id) WHERE publisher = 'Qwant'"
+    )
+    assert json.loads(found.stdout) == [{"own": 1, "told": 2}]
+
+
+def test_a_batch_that_is_told_as_a_whole_has_no_product_to_check(raw: Path) -> None:
+    parts = dict.fromkeys(("micro_batch_size", "replicas", "gradient_accumulation"), "")
+    change("bow_training", 64, **parts)(raw)
+    assert run_cli("ingest", "--raw", raw, "--warehouse", raw.parent / "warehouse").returncode == 0

@@ -85,10 +85,10 @@ def _incomplete(values: Record) -> str | None:
 
 
 def _miscounted(values: Record) -> str | None:
-    """Where a batch is told, it is the product of what it is made of."""
+    """A batch is the product of what it is made of, where that is told."""
     parts = [values[name] for name in FACTORS if values[name] is not None]
     total = values["global_batch_from_config"]
-    if total is None or prod(parts) == total:
+    if total is None or not parts or prod(parts) == total:
         return None
     return f"{' × '.join(map(str, parts))} is not {total}"
 
@@ -105,10 +105,13 @@ def _disagrees(values: Record, result: Result | None) -> str | None:
 
 
 def _fill(result: Result, document_id: str, row: CarriedRow, bases: Bases) -> None:
-    """A micro-batch from an exact match with the printed batch, a latency basis from any but a weak match."""
+    """A micro-batch from an exact match with the printed batch, a latency basis from any but a weak match.
+
+    A micro-batch that the result's own document tells stays.
+    """
     micro, basis = row.values["micro_batch_size"], bases.get(row.values["latency_definition"])
-    match = row.values["match_confidence"]
-    if match == "exact" and row.values["batch_agrees"] and micro is not None:
+    match, own = row.values["match_confidence"], result.values.get("micro_batch_size")
+    if match == "exact" and row.values["batch_agrees"] and micro is not None and own is None:
         result.values["micro_batch_size"] = micro
         result.cited.append((document_id, row.cell("micro_batch_size", "micro_batch_size", "item")))
     if match in NEAR and basis is not None and result.values.get("latency_ms") is not None:
