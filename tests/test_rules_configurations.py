@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
-from pipeline.check.rules import load_identities
+from pipeline.check.rules import find_flags, load_identities
 from pipeline.check.rules.plausibility import implied, r22
 from pipeline.emulator.frontend import read_program
 from pipeline.networks import NAMES, build
@@ -254,3 +255,13 @@ def test_no_peak_is_below_what_tiles_and_clock_give() -> None:
         peak = entry["tiles_per_chip"] * macs * entry["clock_ghz"] * 2 / 1000
         assert entry["peak_fp16_tflops"] == pytest.approx(peak, rel=0.005)
         assert entry["peak_fp32_tflops"] == pytest.approx(peak / 4, rel=0.005)
+
+
+def test_a_cell_of_another_document_is_none_that_the_table_prints() -> None:
+    data = dataset(FASTSPEECH)
+    cited = data.cells.iloc[:1].assign(
+        cell_number=99, raw_text="", document_id="elsewhere", column_name="latency_basis"
+    )
+    beside = replace(data, cells=pd.concat([data.cells, cited], ignore_index=True))
+    assert len(beside.printed_cells) == len(data.printed_cells) == len(data.cells)
+    pd.testing.assert_frame_equal(find_flags(beside), find_flags(data))
