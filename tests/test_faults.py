@@ -35,7 +35,7 @@ def replace(*args):
 os.replace = replace
 ingest(Path(sys.argv[1]), Path(sys.argv[2]))
 """
-FILES = 18
+FILES = 19
 RENAMES = 1 + FILES
 
 
