@@ -22,7 +22,8 @@ from pipeline.vocabulary import Vocabulary, vocabulary, vocabulary_files
 from pipeline.write import arrow_tables, write
 from pipeline.write.transaction import locked
 from schema import TABLES, sql_table
-from schema.views import VIEWS, sql_view
+from schema.view import sql_view
+from schema.views import VIEWS
 
 Progress = Callable[[str, str], None]
 SEVERITIES = ("error", "warn", "info")

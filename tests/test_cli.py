@@ -22,7 +22,17 @@ SHARED = ROOT.parent / "shared" / "sources"
 
 
 def test_the_commands_are_those_of_the_contract() -> None:
-    assert COMMANDS == ["extract", "fetch", "ingest", "mlperf", "predict", "query", "sweep", "validate-emulator"]
+    assert COMMANDS == [
+        "analyse",
+        "extract",
+        "fetch",
+        "ingest",
+        "mlperf",
+        "predict",
+        "query",
+        "sweep",
+        "validate-emulator",
+    ]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -28,7 +28,8 @@ from pipeline.normalise import Normalised, Rejected, Result
 from pipeline.read import Reading
 from pipeline.vocabulary import Vocabulary
 from schema import TABLES, dictionary_rows, table
-from schema.views import VIEWS, view_rows
+from schema.view import view_rows
+from schema.views import VIEWS
 
 __all__ = ["Checked", "Source", "check"]
 

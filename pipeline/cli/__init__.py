@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from pipeline.cli.analyses import analyse
 from pipeline.cli.common import Group
 from pipeline.cli.emulator import predict
 from pipeline.cli.mlperf import mlperf
@@ -24,5 +25,5 @@ def main() -> None:
     """
 
 
-for command in (ingest, fetch, extract, query, mlperf, predict, validate_emulator, sweep):
+for command in (ingest, fetch, extract, query, analyse, mlperf, predict, validate_emulator, sweep):
     main.add_command(command)

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from schema import TABLES, sql_table
 from schema.generate import quoted
-from schema.views import VIEWS, sql_view
+from schema.view import sql_view
+from schema.views import VIEWS
 
 STORAGE_VERSION = "v1.2.0"
 

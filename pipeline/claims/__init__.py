@@ -1,0 +1,1 @@
+"""The claims ledger: what documents claim, recomputed from the dataset."""
