@@ -1,6 +1,6 @@
 """Which documents are accepted: those that give results or a table of their own, those to extract, and limits."""
 
-CARRIED = ("mlperf-runs", "mlperf-ids", "configurations", "sweep-record")
+CARRIED = ("mlperf-runs", "mlperf-ids", "configurations", "claims", "contradictions", "sweep-record")
 PUBLISHED = ("graphcore-performance", "qwant-paper", "page-history", "comparators", "mlperf-entries")
 INGESTED = (*PUBLISHED, *CARRIED, "sweep-points")
 LOCAL = ("sweep-record", "sweep-points")

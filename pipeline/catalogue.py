@@ -20,7 +20,7 @@ from pipeline.errors import CatalogueError, DocumentDamaged, DocumentTooLarge
 from schema import table
 
 REQUIRED = ("document_id", "title", "publisher", "url", "kind", "licence", "sha256", "reader", "note")
-OPTIONAL = ("published_on", "retrieved_on", "tables", "fetch", "transcription_of", "attachments")
+OPTIONAL = ("published_on", "retrieved_on", "tables", "fetch", "transcription_of", "claims_of", "attachments")
 RUN, LOCAL_PUBLISHER = "run", "local"
 PDF = b"%PDF-"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
@@ -30,8 +30,9 @@ NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
 class Document:
     """One catalogue entry. `tables` gives, per table, the source rows that must be found and facts of its section.
 
-    `transcription_of` names, for a capture, the document that it is a version of. `attachments` are files beside it
-    that go with it, by name, each with its sha256. `url` is None for a local run alone.
+    `transcription_of` names, for a capture, the document that it is a version of, `claims_of`, for claims, the document
+    that makes them where it stands here under another id. `attachments` are files beside it or one folder below that go
+    with it, by name, each with its sha256. `url` is None for a local run alone.
     """
 
     document_id: str
@@ -50,6 +51,7 @@ class Document:
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     fetch: Mapping[str, str] = field(default_factory=dict)
     transcription_of: str | None = None
+    claims_of: str | None = None
     attachments: Mapping[str, str] = field(default_factory=dict)
 
     def bytes(self, max_bytes: int = MAX_BYTES) -> bytes:
@@ -61,10 +63,23 @@ class Document:
             self._assert_digest(path.name, _digest(path, self.document_id), told)
         return data
 
+    def attached_texts(self, suffix: str) -> dict[str, str]:
+        """The text of each attachment of a suffix, by its name without folder and suffix; UTF-8, its digest checked."""
+        found = {}
+        for path, told in self.attached.items():
+            if path.suffix == suffix:
+                data = read_within(path, self.document_id, MAX_BYTES)
+                self._assert_digest(path.name, hashlib.sha256(data).hexdigest(), told)
+                try:
+                    found[path.stem] = data.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    raise DocumentDamaged("is no UTF-8 text", document=self.document_id, place=path.name) from error
+        return found
+
     @property
     def attached(self) -> dict[Path, str]:
         """The attachments' paths, each with its sha256."""
-        return {self.path.with_name(name): told for name, told in sorted(self.attachments.items())}
+        return {self.path.parent / name: told for name, told in sorted(self.attachments.items())}
 
     def _assert_digest(self, place: str, found: str, told: str) -> None:
         if found != told:
@@ -111,15 +126,17 @@ def _are_promises(value: object) -> bool:
 
 
 def _are_digests(value: object) -> bool:
-    """File names, none of them a path, each with its sha256."""
+    """File names, in one folder at most, each with its sha256."""
     return isinstance(value, dict) and all(
-        re.fullmatch(r"\w[\w.-]*", name) and isinstance(told, str) and re.fullmatch(r"[0-9a-f]{64}", told)
+        re.fullmatch(r"(?:\w[\w.-]*/)?\w[\w.-]*", name)
+        and isinstance(told, str)
+        and re.fullmatch(r"[0-9a-f]{64}", told)
         for name, told in value.items()
     )
 
 
 TYPES: Mapping[str, Callable[[object], bool]] = {
-    **dict.fromkeys((*REQUIRED, "transcription_of"), _is_text),
+    **dict.fromkeys((*REQUIRED, "transcription_of", "claims_of"), _is_text),
     **dict.fromkeys(("published_on", "retrieved_on"), _is_date),
     "fetch": _is_address,
     "tables": _are_promises,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from schema.claims import CLAIMS, CONTRADICTIONS, RECOMPUTATIONS
 from schema.columns import Table, date, double, integer, text
 from schema.configurations import CONFIGURATIONS
 from schema.mlperf import MLPERF_COMPARABILITY, MLPERF_ENTRIES, MLPERF_IDS, MLPERF_RUNS
@@ -204,6 +205,9 @@ TABLES: tuple[Table, ...] = (
     SOURCE_ROWS,
     QUARANTINE,
     FLAGS,
+    CLAIMS,
+    RECOMPUTATIONS,
+    CONTRADICTIONS,
     CAPTURE_DIFFERENCES,
     COLUMNS,
     BUILD,

@@ -11,6 +11,7 @@ import pandas as pd
 
 from pipeline.catalogue import Document
 from pipeline.check.canary import CHANGES, GOOD
+from pipeline.check.claims import claim_frames
 from pipeline.check.configurations import configuration_frames, join_configurations
 from pipeline.check.conservation import (
     SourceKey,
@@ -81,6 +82,7 @@ def check(
         "columns": frame_of(table("columns"), _dictionary()),
     }
     frames["flags"] = find_flags(_dataset(frames, sources, vocabulary))
+    frames |= claim_frames(normalised, frames)
     for name, frame in frames.items():
         if name != "results" and (failed := failures(table(name), frame)):
             document = frame["document_id"][failed[0].row] if "document_id" in frame else None

@@ -25,6 +25,8 @@ TABLES = {
     "mlperf-runs": "mlperf_runs",
     "mlperf-ids": "mlperf_ids",
     "configurations": "configurations",
+    "claims": "claims",
+    "contradictions": "contradictions",
     "sweep-record": "runs",
     "sweep-points": "run_points",
 }

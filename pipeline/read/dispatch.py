@@ -25,6 +25,8 @@ CSV_KINDS = (
     "mlperf-runs",
     "mlperf-ids",
     "configurations",
+    "claims",
+    "contradictions",
     "sweep-points",
 )
 SIGNS = {b"%PDF-": ("qwant-paper",), MARK: ("mlperf-log",)}

@@ -1,0 +1,147 @@
+"""The ledger: each claim meets its recomputation, and the two give its verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from pipeline.check.claims.recompute import Recomputed, Recomputer, recomputer
+from pipeline.check.claims.verdict import ALL_HOLD, FROM_ABOVE, HOLDS, LATER, holds, verdict
+from pipeline.check.gate import frame_of
+from pipeline.errors import DocumentDamaged
+from pipeline.normalise import CarriedRow, Normalised
+from schema import table
+
+Record = Mapping[str, Any]
+DERIVED = ("recomputation_sql", "recomputed", "verdict")
+
+
+def claim_frames(documents: Sequence[Normalised], frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The tables of the ledger; `frames` are those of the build that recomputations read.
+
+    Raises DocumentDamaged for a claim that has neither a recomputation nor the reason why not, or has both; for a
+    recomputation that fails or that nobody names; and for a contradiction of unknown claims.
+    """
+    texts = {
+        normalised.document.document_id: normalised.document.attached_texts(".sql")
+        for normalised in documents
+        if _rows(normalised)
+    }
+    claims = [_claim(normalised, row) for normalised in documents for row in _rows(normalised, "claims")]
+    claims.sort(key=lambda claim: (claim["document_id"], claim["ledger_id"], claim["row_number"]))
+    _assert_whole(claims)
+    contradictions = [
+        {**row.values, "locator": row.locator}
+        for normalised in documents
+        for row in _rows(normalised, "contradictions")
+    ]
+    _assert_known(contradictions, {claim["claim_id"] for claim in claims})
+    _assert_named([*claims, *contradictions], texts)
+    columns = [name for name in table("claims").names if name not in DERIVED]
+    printed = frame_of(table("claims"), claims)[columns]
+    with recomputer(frames, printed) as runner:
+        values = {claim["claim_id"]: _values(runner, claim, texts, claim["claim_id"]) for claim in claims}
+        told = [{**one, **_told(_values(runner, one, texts, None), one, texts)} for one in contradictions]
+    judged = [_judged(claim, values[claim["claim_id"]], texts) for claim in claims]
+    return {
+        "claims": frame_of(table("claims"), judged),
+        "recomputations": frame_of(table("recomputations"), list(_recomputations(claims, values))),
+        "contradictions": frame_of(table("contradictions"), told),
+    }
+
+
+def _rows(normalised: Normalised, name: str | None = None) -> list[CarriedRow]:
+    wanted = ("claims", "contradictions") if name is None else (name,)
+    return [row for row in normalised.carried if row.table in wanted]
+
+
+def _claim(normalised: Normalised, row: CarriedRow) -> dict[str, Any]:
+    document = normalised.document
+    told = {"document_id": document.claims_of or document.document_id, "ledger_id": document.document_id}
+    return {**row.values, **told, "locator": row.locator, "row_number": row.row_number}
+
+
+def _ledger(one: Record) -> str:
+    return str(one.get("ledger_id", one["document_id"]))
+
+
+def _damaged(document: str, place: str, message: str) -> DocumentDamaged:
+    return DocumentDamaged(message, document=document, place=place)
+
+
+def _assert_whole(claims: Sequence[Record]) -> None:
+    first: dict[str, Record] = {}
+    for claim in claims:
+        if message := _fault(claim) or _repeated(claim, first):
+            raise _damaged(_ledger(claim), f"{claim['locator']} ({claim['claim_id']})", message)
+
+
+def _fault(claim: Record) -> str | None:
+    if (claim["recomputation"] is None) == (claim["not_recomputable"] is None):
+        return "a claim has either a recomputation or the reason why it has none"
+    if claim["recomputation"] is None:
+        return "a basis is that of a recomputation" if claim["basis"] else None
+    if claim["basis"] not in ALL_HOLD:
+        return f"no known basis of a recomputation: {claim['basis']!r}"
+    known = FROM_ABOVE if claim["basis"] == "later-sdk" else HOLDS
+    if claim["relation"] not in known:
+        return f"no known relation of a claim to {claim['basis']} figures: {claim['relation']!r}"
+    return None
+
+
+def _repeated(claim: Record, first: dict[str, Record]) -> str | None:
+    other = first.setdefault(claim["claim_id"], claim)
+    return None if other is claim else f"stands also in {_ledger(other)}, {other['locator']}"
+
+
+def _assert_known(contradictions: Sequence[Record], known: set[str]) -> None:
+    for one in contradictions:
+        if missing := [name for name in one["claim_ids"].split() if name not in known]:
+            raise _damaged(one["document_id"], one["locator"], f"there is no claim {missing[0]}")
+
+
+def _assert_named(rows: Sequence[Record], texts: Mapping[str, Mapping[str, str]]) -> None:
+    """Every recomputation that a row names goes with its document, and the other way round."""
+    named = {(_ledger(row), row["recomputation"]) for row in rows if row["recomputation"] is not None}
+    there = {(document, name) for document, found in texts.items() for name in found}
+    for document, name in sorted(named - there):
+        raise _damaged(document, f"{name}.sql", "is not among the attachments of the sidecar")
+    for document, name in sorted(there - named):
+        raise _damaged(document, f"{name}.sql", "no row names this recomputation")
+
+
+def _values(
+    runner: Recomputer, one: Record, texts: Mapping[str, Mapping[str, str]], claim_id: str | None
+) -> list[Recomputed]:
+    name = one["recomputation"]
+    return [] if name is None else runner.run(texts[_ledger(one)][name], claim_id, _ledger(one), name)
+
+
+def _told(values: Sequence[Recomputed], one: Record, texts: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    name = one["recomputation"]
+    shown = json.dumps([value._asdict() for value in values], ensure_ascii=False)
+    return {"recomputed": shown, "recomputation_sql": None if name is None else texts[_ledger(one)][name]}
+
+
+def _held(claim: Record, values: Sequence[Recomputed]) -> list[bool]:
+    claimed, tolerance = float(claim["value"]), float(claim["digits_tolerance"])
+    return [holds(claim["basis"], claim["relation"], one.value, claimed, tolerance) for one in values]
+
+
+def _judged(claim: Record, values: Sequence[Recomputed], texts: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    told = {**claim, **_told(values, claim, texts)}
+    if not values:
+        return {**told, "verdict": "not-recomputable"}
+    found = verdict(claim["basis"], _held(claim, values))
+    return {**told, "verdict": found, "not_recomputable": LATER if found == "not-recomputable" else None}
+
+
+def _recomputations(claims: Sequence[Record], values: Mapping[str, Sequence[Recomputed]]) -> Iterator[Record]:
+    for claim in claims:
+        own = values[claim["claim_id"]]
+        held = _held(claim, own) if own else []
+        for position, (one, does) in enumerate(zip(own, held, strict=True), start=1):
+            yield {"claim_id": claim["claim_id"], "position": position, **one._asdict(), "holds": does}

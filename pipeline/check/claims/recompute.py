@@ -1,0 +1,78 @@
+"""Recomputations: SQL that is kept beside a claim, run over the tables of this build and nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+
+from pipeline.check.gate import to_arrow
+from pipeline.errors import DocumentDamaged, QueryError
+from pipeline.query import LOCKDOWN, run_query
+from schema import table
+
+COLUMNS = {"value": pa.float64(), "baseline": pa.string(), "arithmetic": pa.string()}
+PRINTED, ONE = "printed", "claim"
+
+
+class Recomputed(NamedTuple):
+    value: float
+    baseline: str
+    arithmetic: str
+
+
+class Recomputer:
+    """Runs recomputations: they see the tables of the build, all claims as `printed`, the one at hand as `claim`."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def run(self, sql: str, claim_id: str | None, document: str, name: str) -> list[Recomputed]:
+        """The values of one recomputation. Raises DocumentDamaged, naming it, where it does not give what it must."""
+        try:
+            found = self._found(sql, claim_id)
+        except (QueryError, duckdb.Error) as error:
+            raise DocumentDamaged(str(error), document=document, place=f"{name}.sql") from error
+        if wrong := _wrong(found):
+            raise DocumentDamaged(wrong, document=document, place=f"{name}.sql")
+        return [Recomputed(**row) for row in found.to_pylist()]
+
+    def _found(self, sql: str, claim_id: str | None) -> pa.Table:
+        if claim_id is None:
+            return run_query(self._connection, sql)
+        row = self._connection.execute(f"SELECT * FROM {PRINTED} WHERE claim_id = ?", [claim_id]).to_arrow_table()
+        self._connection.register(ONE, row)
+        try:
+            return run_query(self._connection, sql)
+        finally:
+            self._connection.unregister(ONE)
+
+
+@contextmanager
+def recomputer(frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame) -> Iterator[Recomputer]:
+    """`frames` are tables of the build by name; `printed` holds what was printed of each claim."""
+    with duckdb.connect(config=LOCKDOWN) as connection:
+        for name, frame in frames.items():
+            connection.register(name, to_arrow(table(name), frame))
+        connection.register(PRINTED, pa.Table.from_pandas(printed, preserve_index=False))
+        yield Recomputer(connection)
+
+
+def _wrong(found: pa.Table) -> str | None:
+    if {field.name: field.type for field in found.schema} != COLUMNS:
+        given = ", ".join(f"{field.name} {field.type}" for field in found.schema)
+        return f"gives {given}, not value double, baseline string, arithmetic string"
+    if not found.num_rows:
+        return "gives no row"
+    rows: Sequence[Mapping[str, object]] = found.to_pylist()
+    if any(value is None for row in rows for value in row.values()):
+        return "gives a null"
+    if not all(math.isfinite(float(str(row["value"]))) for row in rows):
+        return "gives a value that is not finite"
+    told = [(row["baseline"], row["arithmetic"]) for row in rows]
+    return "gives the same row twice" if len(set(told)) < len(told) else None

@@ -1,1 +1,0 @@
-"""The claims ledger: what documents claim, recomputed from the dataset."""
