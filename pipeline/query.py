@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,19 +11,15 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.errors import QueryError, WarehouseError
+from pipeline.errors import WarehouseError
+from pipeline.sql import LOCKDOWN, first_line
 from pipeline.write import BUILD_ID, DATABASE, parquet_name
 from pipeline.write.duck import fill
 from pipeline.write.transaction import locked, pending, recover
 from schema import TABLES
 
-READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
 TRIES_WHILE_PUBLISHING = 5
 PUBLISHING_S = 0.1
-LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
-    "enable_external_access": "false",
-    "lock_configuration": "true",
-}
 
 
 class _TwoBuilds(WarehouseError):
@@ -58,32 +53,12 @@ def _connect_once(warehouse: Path) -> duckdb.DuckDBPyConnection:
         connection = _open(database) if database.exists() else _from_parquet(warehouse)
         found = connection.execute("SELECT min(build_id), max(build_id) FROM build").fetchall()
     except duckdb.Error as error:
-        raise WarehouseError(f"cannot be opened: {_first_line(error)}", place=str(database)) from error
+        raise WarehouseError(f"cannot be opened: {first_line(error)}", place=str(database)) from error
     if found != [(build_id, build_id)]:
         connection.close()
         message = f"{DATABASE} and the Parquet files are of two builds; build it again with: ipu-results ingest"
         raise _TwoBuilds(message, place=str(warehouse))
     return connection
-
-
-def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
-    """The result of one reading statement. Raises QueryError for wrong SQL and for anything that would write."""
-    try:
-        statements = duckdb.extract_statements(sql)
-        if len(statements) != 1:
-            raise QueryError(f"one statement is wanted, {len(statements)} are given")
-        if statements[0].type not in READ_ONLY:
-            raise QueryError(f"the warehouse is read-only, {statements[0].type.name.lower()} is refused")
-        connection.execute("BEGIN TRANSACTION READ ONLY")
-        try:
-            found = connection.sql(statements[0].query).to_arrow_table()
-        finally:
-            connection.execute("ROLLBACK")
-    except duckdb.Error as error:
-        raise QueryError(_first_line(error)) from error
-    if repeated := [name for name, count in Counter(found.column_names).items() if count > 1]:
-        raise QueryError(f"two columns are called {repeated[0]}; name one of them with AS")
-    return found
 
 
 def _finish_interrupted_build(warehouse: Path) -> None:
@@ -108,7 +83,7 @@ def _one_build_id(warehouse: Path) -> str:
         try:
             metadata = pq.read_schema(path).metadata or {}
         except (OSError, pa.ArrowException) as error:
-            raise WarehouseError(f"cannot be read: {_first_line(error)}", place=path.name) from error
+            raise WarehouseError(f"cannot be read: {first_line(error)}", place=path.name) from error
         found.setdefault(metadata.get(BUILD_ID.encode(), b"").decode(), path.name)
     if len(found) > 1:
         names = " and ".join(found.values())
@@ -126,7 +101,3 @@ def _from_parquet(warehouse: Path) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config=LOCKDOWN)
     fill(connection, {table.name: pq.read_table(warehouse / parquet_name(table.name)) for table in TABLES})
     return connection
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

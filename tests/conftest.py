@@ -15,7 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline.cli import main
-from pipeline.query import open_warehouse, run_query
+from pipeline.query import open_warehouse
+from pipeline.sql import run_query
 
 ROOT = Path(__file__).resolve().parent.parent
 RAW = ROOT / "raw"

@@ -15,7 +15,8 @@ from conftest import PAGE, RAW, ROOT, run_cli, run_process
 
 from pipeline.cli import main
 from pipeline.errors import QueryError
-from pipeline.query import open_warehouse, run_query
+from pipeline.query import open_warehouse
+from pipeline.sql import run_query
 
 COMMANDS = sorted(main.commands)
 SHARED = ROOT.parent / "shared" / "sources"

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, Ask, edit, reseal, run_cli
 
-from pipeline.query import open_warehouse, run_query
+from pipeline.query import open_warehouse
+from pipeline.sql import run_query
 from schema.configurations import BASES
 
 FILE = "graphcore/public-configurations.csv"

@@ -18,7 +18,8 @@ from conftest import PAGE, RAW, ROOT, edit, run_cli
 from pipeline import query
 from pipeline.errors import WarehouseError
 from pipeline.ingest import ingest
-from pipeline.query import open_warehouse, run_query
+from pipeline.query import open_warehouse
+from pipeline.sql import run_query
 from pipeline.write.transaction import COMMIT, STAGING, locked, pending, recover, staged
 
 OLD, NEW = 6044.0, 6045.0

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from conftest import RAW, ROOT, Ask, edit, reseal, run_cli
 
-from pipeline.query import open_warehouse, run_query
+from pipeline.query import open_warehouse
+from pipeline.sql import run_query
 from tests.rules_support import MLPERF_ROWS, Printed, dataset, found
 
 ENTRIES, RUNS, IDS = (f"mlperf/{name}.csv" for name in ("training-v2.0-entries", "training-v2.0-runs", "ids"))

@@ -41,7 +41,7 @@ from runner_support import (
 from pipeline.emulator.calibration import frozen
 from pipeline.errors import BackendError, ImagesUnusable, RunDamaged, RunnerError, SessionLost
 from pipeline.ingest import ingest
-from pipeline.query import open_warehouse, run_query
+from pipeline.query import open_warehouse
 from pipeline.runner import sweep as sweeps
 from pipeline.runner.asked import Asked
 from pipeline.runner.backends.null import Machine
@@ -49,6 +49,7 @@ from pipeline.runner.companions import VARIABLE
 from pipeline.runner.journal import Journal, unfinished
 from pipeline.runner.plan import Plan, Visit
 from pipeline.runner.sweep import Finished, new_id, resume, sweep
+from pipeline.sql import run_query
 from pipeline.vocabulary import vocabulary
 
 MODES = ("RGB", "broken", "L", "RGB", "CMYK", "RGB", "RGB")

@@ -14,7 +14,8 @@ import pytest
 from conftest import RAW, Ask, run_cli
 
 from pipeline.ingest import Summary, ingest
-from pipeline.query import open_warehouse, run_query
+from pipeline.query import open_warehouse
+from pipeline.sql import run_query
 from schema import table
 from tests.runs_support import (
     EMULATED,

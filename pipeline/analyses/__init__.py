@@ -10,7 +10,7 @@ import pandas as pd
 
 from pipeline.analyses.analysis import Analysis, Frames
 from pipeline.drawing import drawn, specified
-from pipeline.query import run_query
+from pipeline.sql import run_query
 from schema.views import VIEWS
 
 __all__ = ["ANALYSES", "Analysis", "Frames", "analysis", "draw", "rows", "specification"]

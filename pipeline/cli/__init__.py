@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from pipeline.cli.analyses import analyse
+from pipeline.cli.claims import claims
 from pipeline.cli.common import Group
 from pipeline.cli.emulator import predict
 from pipeline.cli.mlperf import mlperf
@@ -25,5 +26,5 @@ def main() -> None:
     """
 
 
-for command in (ingest, fetch, extract, query, analyse, mlperf, predict, validate_emulator, sweep):
+for command in (ingest, fetch, extract, query, analyse, claims, mlperf, predict, validate_emulator, sweep):
     main.add_command(command)

@@ -171,7 +171,8 @@ def query(sql: str, warehouse: Path, output: str) -> None:
       ipu-results query "SELECT model, platform, batch_size, latency_ms FROM inference ORDER BY latency_ms LIMIT 3"
     """
     from pipeline.present import records_as
-    from pipeline.query import open_warehouse, run_query
+    from pipeline.query import open_warehouse
+    from pipeline.sql import run_query
 
     with open_warehouse(warehouse) as connection:
         found = run_query(connection, sql)

@@ -14,7 +14,7 @@ import duckdb
 from pipeline.emulator.protocol import Protocol, protocol_of
 from pipeline.emulator.target import load_target
 from pipeline.errors import WarehouseError
-from pipeline.query import run_query
+from pipeline.sql import run_query
 
 SETS = ("calibration", "resnext", "ten", "honest")
 KEYS = ("model", "platform", "framework", "variant")

@@ -12,7 +12,8 @@ from typing import Any
 import duckdb
 
 from pipeline.check.rules import load_identities
-from pipeline.query import open_warehouse, run_query
+from pipeline.query import open_warehouse
+from pipeline.sql import run_query
 from pipeline.vocabulary import fold_name, vocabulary
 
 Point = Mapping[str, Any]  # a line of points.csv, typed

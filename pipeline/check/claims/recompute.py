@@ -10,10 +10,11 @@ from typing import NamedTuple
 import duckdb
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.check.gate import to_arrow
 from pipeline.errors import DocumentDamaged, QueryError
-from pipeline.query import LOCKDOWN, run_query
+from pipeline.sql import LOCKDOWN, run_query
 from schema import table
 
 COLUMNS = {"value": pa.float64(), "baseline": pa.string(), "arithmetic": pa.string()}
@@ -29,8 +30,9 @@ class Recomputed(NamedTuple):
 class Recomputer:
     """Runs recomputations: they see the tables of the build, all claims as `printed`, the one at hand as `claim`."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, printed: pa.Table) -> None:
         self._connection = connection
+        self._printed = printed
 
     def run(self, sql: str, claim_id: str | None, document: str, name: str) -> list[Recomputed]:
         """The values of one recomputation. Raises DocumentDamaged, naming it, where it does not give what it must."""
@@ -45,8 +47,7 @@ class Recomputer:
     def _found(self, sql: str, claim_id: str | None) -> pa.Table:
         if claim_id is None:
             return run_query(self._connection, sql)
-        row = self._connection.execute(f"SELECT * FROM {PRINTED} WHERE claim_id = ?", [claim_id]).to_arrow_table()
-        self._connection.register(ONE, row)
+        self._connection.register(ONE, self._printed.filter(pc.field("claim_id") == claim_id))
         try:
             return run_query(self._connection, sql)
         finally:
@@ -56,11 +57,14 @@ class Recomputer:
 @contextmanager
 def recomputer(frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame) -> Iterator[Recomputer]:
     """`frames` are tables of the build by name; `printed` holds what was printed of each claim."""
-    with duckdb.connect(config=LOCKDOWN) as connection:
+    with duckdb.connect(config={**LOCKDOWN, "threads": 1}) as connection:
         for name, frame in frames.items():
-            connection.register(name, to_arrow(table(name), frame))
-        connection.register(PRINTED, pa.Table.from_pandas(printed, preserve_index=False))
-        yield Recomputer(connection)
+            connection.register("incoming", to_arrow(table(name), frame))
+            connection.execute(f"CREATE TABLE {name} AS FROM incoming")
+            connection.unregister("incoming")
+        claims = pa.Table.from_pandas(printed, preserve_index=False)
+        connection.register(PRINTED, claims)
+        yield Recomputer(connection, claims)
 
 
 def _wrong(found: pa.Table) -> str | None:

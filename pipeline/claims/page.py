@@ -1,0 +1,106 @@
+"""The ledger in Markdown: every claim with its verdict and its arithmetic."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from pipeline.claims import Ledger, Record
+from schema.claims import VERDICTS
+
+HEAD = """# Claims, recomputed
+
+Every quantitative claim of the five documents, in our words with the printed figure, and what it gives when it is
+computed again from this dataset. A rule gives each verdict; no hand types one. The SQL of each stands in
+`raw/claims/sql` and in the column `recomputation_sql` of the table `claims`; it ran when the dataset was built. This
+page is generated: `UPDATE_DOCS=1 pytest tests/test_claims_docs.py`.
+
+| verdict | when |
+|---|---|
+| confirmed | every recomputed value agrees, from figures of the claim's own subject and baseline |
+| confirmed-internally | every value agrees, from figures of the same document alone |
+| depends-on-baseline | some values agree and some do not: the claim does not say which baseline is meant |
+| not-supported | no value agrees, although the figures are of a later SDK, which should be faster |
+| contradicted | no value agrees |
+| not-recomputable | no source at hand has the figures, or only a later SDK reaches the claim |
+
+A value agrees within half a unit of the last printed digit; a multiple such as 17x also where the digits were cut off
+(17.6). *Over*, *less than* and the like are bounds. ✓ marks a value against which the claim holds, ✗ one against which
+it does not.
+
+Figures of MLPerf Training are those of the official logs, [as described here](mlperf.md); ratios per dollar are no
+MLPerf metric.
+"""
+MARKS = {True: "✓", False: "✗"}
+FIRST = ("contradicted", "not-supported", "depends-on-baseline")
+CONDITIONS = ("model", "task", "sdk_version", "precision", "batch", "framework", "dataset")
+
+
+def page(ledger: Ledger) -> str:
+    """The whole page, in the order of the documents."""
+    parts = [HEAD, _counts(ledger), _first(ledger), _contradictions(ledger.contradictions)]
+    for document_id, claims in groupby(ledger.claims, key=lambda claim: claim["document_id"]):
+        parts.append(f"## {ledger.titles[document_id]}\n")
+        parts += ["\n".join(lines(claim)) + "\n" for claim in claims]
+    return "\n".join(parts)
+
+
+def lines(claim: Record) -> Iterator[str]:
+    """One claim: figure and verdict, what is claimed, under which conditions, how it was read, its arithmetic."""
+    yield f"### `{claim['claim_id']}`: {claim['figure']}: **{claim['verdict']}**"
+    yield ""
+    yield f"{claim['claim']} ({claim['place']})."
+    if conditions := ", ".join(str(claim[name]) for name in CONDITIONS if claim[name] is not None):
+        yield f"Conditions: {conditions}."
+    if claim["interpretation"]:
+        yield f"Read so: {claim['interpretation']}."
+    if claim["not_recomputable"]:
+        yield f"Why not: {claim['not_recomputable'].removesuffix('.')}."
+    if claim["values"]:
+        yield ""
+    for one in claim["values"]:
+        yield f"- {MARKS[one['holds']]} {one['arithmetic']} · {one['baseline']}"
+
+
+def _counts(ledger: Ledger) -> str:
+    """A table of documents and verdicts."""
+    documents = list(dict.fromkeys(claim["document_id"] for claim in ledger.claims))
+    counts = Counter((claim["document_id"], claim["verdict"]) for claim in ledger.claims)
+    rows = {f"`{name}`": [counts[name, verdict] for verdict in VERDICTS] for name in documents}
+    rows["all"] = [sum(column) for column in zip(*rows.values(), strict=True)]
+    head = ["document", *VERDICTS, "claims"]
+    return _table([head, ["---"] * len(head), *([name, *row, sum(row)] for name, row in rows.items())])
+
+
+def _first(ledger: Ledger) -> str:
+    rows = [
+        [
+            f"`{claim['claim_id']}`",
+            claim["figure"],
+            verdict,
+            "; ".join(f"{one['value']:.4g}" for one in claim["values"]),
+        ]
+        for verdict in FIRST
+        for claim in ledger.claims
+        if claim["verdict"] == verdict
+    ]
+    return "## What does not simply hold\n\n" + _table(
+        [["claim", "printed", "verdict", "recomputed"], ["---"] * 4, *rows]
+    )
+
+
+def _contradictions(rows: Sequence[Record]) -> str:
+    told = ["## Contradictions between documents\n"]
+    for one in rows:
+        told.append(f"### `{one['contradiction_id']}`: {one['kind']}\n\n{one['what']}. {one['resolution']}.")
+        told.append("Claims: " + ", ".join(f"`{name}`" for name in one["claim_ids"].split()) + ".")
+        if values := json.loads(one["recomputed"]):
+            told.append("\n" + "\n".join(f"- {value['arithmetic']} · {value['baseline']}" for value in values))
+        told.append("")
+    return "\n".join(told)
+
+
+def _table(rows: Sequence[Sequence[object]]) -> str:
+    return "".join(f"| {' | '.join(map(str, row))} |\n" for row in rows)
