@@ -1,0 +1,273 @@
+"""The claims ledger over the real documents: verdicts follow from figures, and from nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from claims_support import BLOG, CHARTS, change, claims_folder, ledger_of, rewrite_sql, tables_of
+from conftest import RAW, Ask, edit, run_cli
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.check.claims.verdict import ALL_HOLD, FROM_ABOVE, HOLDS, NONE_HOLDS, holds, verdict
+from schema.claims import BASES, RELATIONS, VERDICTS
+
+FIGURES = st.floats(0.01, 1e6)
+TOLERANCES = st.sampled_from([0.5, 0.05, 0.005])
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+
+
+# verdicts by rule
+
+
+def test_the_words_of_the_schema_are_those_of_the_rules() -> None:
+    assert set(HOLDS) == set(RELATIONS)
+    assert set(ALL_HOLD) == set(NONE_HOLDS) == set(BASES)
+    assert {*ALL_HOLD.values(), *NONE_HOLDS.values(), "depends-on-baseline"} == set(VERDICTS)
+
+
+@pytest.mark.parametrize(
+    ("relation", "claimed", "tolerance", "inside", "outside"),
+    [
+        ("eq", 3.7, 0.05, (3.66, 3.74), (3.64, 3.76)),
+        ("rounded-or-cut", 17, 0.5, (16.5, 17.99), (16.49, 18.0)),
+        ("more-than", 5, 0, (5.01, 500), (5, 4.9)),
+        ("less-than", 3, 0, (2.99, 0), (3, 3.1)),
+        ("just-over", 9, 1, (9, 9.99), (8.99, 10)),
+        ("at-most", 300, 0.5, (300, 1), (300.1, 301)),
+    ],
+)
+def test_a_relation_holds_within_its_bounds(
+    relation: str, claimed: float, tolerance: float, inside: tuple[float, ...], outside: tuple[float, ...]
+) -> None:
+    assert all(holds("own", relation, value, claimed, tolerance) for value in inside)
+    assert not any(holds("own", relation, value, claimed, tolerance) for value in outside)
+
+
+@given(st.sampled_from(sorted(FROM_ABOVE)), FIGURES, TOLERANCES)
+def test_a_later_sdk_bounds_from_above(relation: str, claimed: float, tolerance: float) -> None:
+    """More never hurts, and what agrees with the claim itself reaches it."""
+    assert holds("later-sdk", relation, claimed * 2 + 1, claimed, tolerance)
+    assert not holds("later-sdk", relation, (claimed - tolerance) * 0.99, claimed, tolerance) or claimed < tolerance
+    for value in (claimed - tolerance / 2, claimed, claimed + tolerance / 2):
+        assert holds("later-sdk", relation, value, claimed, tolerance) >= holds(
+            "own", relation, value, claimed, tolerance
+        )
+
+
+@given(st.sampled_from(BASES), st.lists(st.booleans(), min_size=1))
+def test_a_verdict_depends_on_how_many_values_hold(basis: str, held: list[bool]) -> None:
+    expected = ALL_HOLD if all(held) else NONE_HOLDS if not any(held) else {basis: "depends-on-baseline"}
+    assert verdict(basis, held) == expected[basis]
+
+
+# the real ledger
+
+
+def test_every_claim_of_the_five_documents_is_there(ask: Ask) -> None:
+    found = dict(ask("SELECT document_id, count(*) FROM claims GROUP BY 1"))  # type: ignore[arg-type]
+    assert found == {
+        "graphcore-mk2-blog-2020-12-09": 22,
+        "graphcore-mk2-charts-sdk-1.4": 21,
+        "graphcore-mlperf-v1.0-blog-2021-06-30": 33,
+        "graphcore-performance-2023-07-04": 14,
+        "qwant-c2-report-2020-02-28": 26,
+    }
+
+
+BY_HAND: dict[str, tuple[str, list[float]]] = {
+    "sdk14-mcmc-speedup-17": ("confirmed", [48 * 3600 / (200 * 49)]),
+    "sdk14-mcmc-speedup-27": ("contradicted", [48 * 3600 / (200 * 49)]),
+    "blog2020-resnext101-inference-throughput": (
+        "depends-on-baseline",
+        [
+            *(4483 / a100 for a100 in (86.02, 107.46, 111.07, 127.96)),
+            *(3395 / a100 for a100 in (86.02, 107.46, 111.07, 127.96)),
+        ],
+    ),
+    "sdk14-resnext101-training-throughput": ("not-supported", [2514 / 908.4]),
+    "blog2020-resnet50-inference-peak": ("not-supported", [50883, 40085]),
+    "sdk14-efficientnet-b4-training-standard": ("confirmed-internally", [581 / 58, 595 / 58]),
+    "mlperf2021-bert-pod64-minutes": ("depends-on-baseline", [11.07585, 9.392079166666667]),
+    "mlperf2021-resnet50-pod64-minutes": ("confirmed", [14.48462777777778]),
+    "sdk14-bert-large-training-time": (
+        "depends-on-baseline",
+        [
+            14189 / 2871.89,
+            4003 / 572.112,
+            (7038 * 65536 / 2871.89 + 1564 * 32768 / 572.112) / (7038 * 65536 / 14189 + 1564 * 32768 / 4003),
+        ],
+    ),
+    "qwant2020-latency-proportional": ("contradicted", [4.75 / 1.36]),
+    "qwant2020-highest-throughput": ("confirmed-internally", [2526.35]),
+}
+
+
+@pytest.mark.parametrize("claim_id", BY_HAND)
+def test_a_recomputation_gives_what_hand_arithmetic_gives(claim_id: str, ask: Ask) -> None:
+    expected, values = BY_HAND[claim_id]
+    found = ask(f"SELECT value FROM recomputations WHERE claim_id = '{claim_id}' ORDER BY position")
+    assert [value for (value,) in found] == pytest.approx(values, rel=1e-9)
+    assert ask(f"SELECT verdict FROM claims WHERE claim_id = '{claim_id}'") == [(expected,)]
+
+
+@pytest.mark.parametrize(
+    ("claim_id", "minutes"), [("mlperf2021-resnet50-per-dollar", "resnet"), ("mlperf2021-bert-per-dollar", "bert")]
+)
+def test_per_dollar_is_the_quotient_of_the_official_minutes_and_the_blog_prices(
+    claim_id: str, minutes: str, ask: Ask
+) -> None:
+    entries = f"FROM mlperf_entries WHERE round = '1.0' AND division = 'closed' AND benchmark = '{minutes}'"
+    [(gpu,)] = ask(f"SELECT minutes {entries} AND submitter = 'NVIDIA' AND accelerators = 8")
+    [(ipu,)] = ask(f"SELECT minutes {entries} AND submitter = 'Graphcore' AND accelerators = 16")
+    [(value,)] = ask(f"SELECT value FROM recomputations WHERE claim_id = '{claim_id}'")
+    assert value == pytest.approx(gpu * 300_000 / (ipu * 149_995), rel=1e-12)  # type: ignore[operator]
+    assert ask(f"SELECT verdict FROM claims WHERE claim_id = '{claim_id}'") == [("confirmed",)]
+
+
+def test_the_40_times_holds_against_some_a100_rows_and_one_of_two_ipu_rows(ask: Ask) -> None:
+    """The PyTorch row ran the larger network; its best ratio, 39.47, prints as 39."""
+    found = ask(
+        "SELECT holds, baseline LIKE '%32x8d%' FROM recomputations"
+        " WHERE claim_id = 'blog2020-resnext101-inference-throughput' ORDER BY position"
+    )
+    assert found == [*[(True, False)] * 3, (False, False), *[(False, True)] * 4]
+
+
+def test_json_and_table_hold_the_same_values(ask: Ask) -> None:
+    for claim_id, recomputed in ask("SELECT claim_id, recomputed FROM claims"):
+        rows = ask(
+            f"SELECT value, baseline, arithmetic FROM recomputations WHERE claim_id = '{claim_id}' ORDER BY position"
+        )
+        assert [tuple(one.values()) for one in json.loads(str(recomputed))] == rows
+
+
+def test_a_claim_is_recomputed_or_says_why_not(ask: Ask) -> None:
+    assert ask(
+        "SELECT count(*) FROM claims WHERE (verdict = 'not-recomputable') <> (not_recomputable IS NOT NULL)"
+    ) == [(0,)]
+    values = "claim_id IN (SELECT claim_id FROM recomputations)"
+    assert ask(f"SELECT count(*) FROM claims WHERE (recomputation IS NOT NULL) <> ({values})") == [(0,)]
+    assert ask("SELECT count(*) FROM claims WHERE (recomputation IS NULL) <> (recomputation_sql IS NULL)") == [(0,)]
+
+
+def test_a_tolerance_is_half_a_unit_of_the_last_printed_digit(ask: Ask) -> None:
+    """Words and bounds apart, which have a tolerance of their own."""
+    checked = 0
+    strict = "relation IN ('eq', 'rounded-or-cut') AND recomputation IS NOT NULL"
+    rows = ask(f"SELECT claim_id, figure, value, digits_tolerance FROM claims WHERE {strict}")
+    for claim_id, figure, value, tolerance in rows:
+        [*numbers] = NUMBER.findall(str(figure))
+        if len(numbers) == 1 and float(numbers[0].replace(",", "")) == value:
+            decimals = len(numbers[0].partition(".")[2])
+            assert tolerance == pytest.approx(0.5 * 10**-decimals), claim_id
+            checked += 1
+    assert checked > 40
+
+
+def test_contradictions_name_claims_that_are_there(ask: Ask) -> None:
+    split = "SELECT unnest(string_split(claim_ids, ' ')) AS claim_id FROM contradictions"
+    assert ask(f"SELECT count(*) FROM ({split}) ANTI JOIN claims USING (claim_id)") == [(0,)]
+    needed = {"mcmc-17-and-27", "bert-minutes-open-and-closed", "bert-5.3-and-1.6"}
+    assert needed <= {name for (name,) in ask("SELECT contradiction_id FROM contradictions")}
+
+
+def test_the_tension_of_bert_is_a_third_fewer_samples(ask: Ask) -> None:
+    [(told,)] = ask("SELECT recomputed FROM contradictions WHERE contradiction_id = 'bert-5.3-and-1.6'")
+    values = [one["value"] for one in json.loads(str(told))]
+    both = 1 - BY_HAND["sdk14-bert-large-training-time"][1][2] / (5.3 * 1.6)
+    assert any(value == pytest.approx(both) for value in values)
+    assert both == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_no_claim_of_a_document_is_prose_of_it(ask: Ask) -> None:
+    assert max(len(str(claim)) for (claim,) in ask("SELECT claim FROM claims")) < 160
+
+
+# a verdict follows the figures
+
+
+@pytest.fixture(scope="module")
+def frames(warehouse: Path) -> dict[str, pd.DataFrame]:
+    return tables_of(warehouse)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return claims_folder(tmp_path)
+
+
+def verdicts(raw: Path, frames: dict[str, pd.DataFrame]) -> dict[str, str]:
+    return ledger_of(raw, frames)["claims"].set_index("claim_id")["verdict"].to_dict()
+
+
+def test_the_ledger_apart_from_a_build_is_that_of_the_build(frames: dict[str, pd.DataFrame], ask: Ask) -> None:
+    found = ledger_of(RAW, frames)
+    assert found["claims"]["recomputed"].tolist() == [one for (one,) in ask("SELECT recomputed FROM claims")]
+
+
+def test_another_figure_in_the_results_gives_another_verdict(folder: Path, frames: dict[str, pd.DataFrame]) -> None:
+    """3.7 times 908.4 is 3361: a row that prints it makes the claim hold, so far as a later SDK can."""
+    results = frames["results"]
+    row = (results["platform"] == "IPU-M2000") & (results["model"] == "ResNeXt101") & (results["task"] == "training")
+    assert row.sum() == 1
+    changed = {**frames, "results": results.assign(throughput=results["throughput"].mask(row, 3361.1))}
+    name = "sdk14-resnext101-training-throughput"
+    assert verdicts(folder, frames)[name] == "not-supported"
+    assert verdicts(folder, changed)[name] == "not-recomputable"
+
+
+def test_another_price_gives_another_verdict(folder: Path, frames: dict[str, pd.DataFrame]) -> None:
+    """1.5504 prints as 1.6; with a DGX at 299,000 it is 1.545."""
+    platforms = frames["platforms"]
+    dearer = platforms["list_price_usd"].replace(300_000.0, 299_000.0)
+    changed = {**frames, "platforms": platforms.assign(list_price_usd=dearer)}
+    assert verdicts(folder, frames)["mlperf2021-resnet50-per-dollar"] == "confirmed"
+    assert verdicts(folder, changed)["mlperf2021-resnet50-per-dollar"] == "contradicted"
+
+
+def test_another_claimed_figure_gives_another_verdict(folder: Path, frames: dict[str, pd.DataFrame]) -> None:
+    change(folder, CHARTS, "sdk14-mcmc-speedup-17", value="19")
+    change(folder, CHARTS, "sdk14-resnext101-training-throughput", value="2.5")
+    found = verdicts(folder, frames)
+    assert found["sdk14-mcmc-speedup-17"] == "contradicted"
+    assert found["sdk14-resnext101-training-throughput"] == "not-recomputable"
+
+
+def test_another_recomputation_gives_another_value(folder: Path, frames: dict[str, pd.DataFrame]) -> None:
+    rewrite_sql(folder, "mcmc-speedup", "SELECT 27.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic")
+    found = verdicts(folder, frames)
+    assert found["sdk14-mcmc-speedup-27"] == "confirmed"
+    assert found["sdk14-mcmc-speedup-17"] == found["blog2020-mcmc-speedup"] == "contradicted"
+
+
+def test_a_changed_page_changes_the_verdict_of_a_build(raw: Path, tmp_path: Path) -> None:
+    """From the page's cell to the verdict through the real command."""
+    page = "graphcore/performance-2023-07-04.html"
+    text = (raw / page).read_text(encoding="utf-8")
+    assert text.count("20.66") == 1
+    edit(raw, page, "20.66", "20.65")
+    file = "claims/graphcore-performance-2023-07-04.csv"
+    change(raw, file, "page2023-mlperf-2.0-2045", figure="20.65", value="20.65")
+    out = tmp_path / "warehouse"
+    assert run_cli("ingest", "--raw", raw, "--warehouse", out).returncode == 0
+    done = run_cli("claims", "page2023-mlperf-2.0-2045", "--format", "json", "--warehouse", out)
+    assert json.loads(done.stdout)[0]["verdict"] == "confirmed"
+
+
+def test_blog_and_chart_share_a_recomputation_and_not_a_baseline(ask: Ask) -> None:
+    listed = "SELECT recomputation, list(verdict ORDER BY claim_id) FROM claims WHERE model = 'ResNeXt101' GROUP BY 1"
+    shared = ask(listed)
+    assert ("resnext101-training-throughput", ["depends-on-baseline", "not-supported"]) in shared
+
+
+def test_every_recomputation_of_the_folder_is_used() -> None:
+    folder = RAW / "claims"
+    names = {path.stem for path in (folder / "sql").glob("*.sql")}
+    sealed = {name for path in folder.glob("*.toml") for name in re.findall(r'"sql/([\w.-]+)\.sql"', path.read_text())}
+    assert names == sealed
+    assert (folder.parent / BLOG).exists()
