@@ -1,0 +1,33 @@
+-- Throughput of IPU-POD64 over that of one DGX A100 in each phase, and over both phases of NVIDIA's scheme.
+-- Steps are typed: 7,038 of phase 1 and 1,564 of phase 2 in NVIDIA's README that the chart's notes cite
+-- (NVIDIA/DeepLearningExamples, TensorFlow/LanguageModeling/BERT, Pre-training); a step's batch is that row's own.
+WITH phases AS (
+    SELECT
+        CASE WHEN a.variant LIKE '%SL128' THEN 1 ELSE 2 END AS phase,
+        i.throughput AS ipu, a.throughput AS gpu, i.variant AS ipu_variant, a.variant AS gpu_variant, a.platform,
+        a.batch_size * CASE WHEN a.variant LIKE '%SL128' THEN 7038 ELSE 1564 END AS sequences
+    FROM results AS i
+    JOIN results AS a ON i.variant LIKE CASE WHEN a.variant LIKE '%SL128' THEN 'Ph1%' ELSE 'Ph2%' END
+    WHERE i.document_id = 'graphcore-performance-2023-07-04' AND i.table_name = 'pod_training'
+        AND i.platform = 'IPU-POD64' AND i.model = 'BERT-Large' AND i.framework = 'PopART'
+        AND a.document_id = 'nvidia-a100-comparators' AND a.task = 'training'
+        AND a.model = 'BERT-Large' AND a.platform = '8x A100-40GB (DGX A100)' AND a.compute_precision = 'mixed'
+)
+SELECT value, baseline, arithmetic
+FROM (
+    SELECT
+        phase, ipu / gpu AS value,
+        platform || ', phase ' || phase || ', ' || gpu_variant || '; IPU-POD64 ' || ipu_variant AS baseline,
+        printf('%g / %g = %.2f', ipu, gpu, ipu / gpu) AS arithmetic
+    FROM phases
+    UNION ALL
+    SELECT
+        3, sum(sequences / gpu) / sum(sequences / ipu),
+        min(platform) || ', both phases of NVIDIA''s scheme',
+        printf(
+            '%.1f h / %.1f h = %.2f', sum(sequences / gpu) / 3600, sum(sequences / ipu) / 3600,
+            sum(sequences / gpu) / sum(sequences / ipu)
+        )
+    FROM phases
+) AS told
+ORDER BY phase

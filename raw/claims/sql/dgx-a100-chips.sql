@@ -1,0 +1,8 @@
+-- Accelerators of NVIDIA's one-node DGX A100 entries in MLPerf Training 1.0.
+SELECT
+    accelerators::DOUBLE AS value,
+    system || ', ' || benchmark AS baseline,
+    printf('%d %s', accelerators, accelerator) AS arithmetic
+FROM mlperf_entries
+WHERE round = '1.0' AND submitter = 'NVIDIA' AND system LIKE 'dgxa100%' AND nodes = 1
+ORDER BY benchmark, path

@@ -1,0 +1,19 @@
+-- The blog's GPU hours over the sliding windows of the chart's notes times the page's seconds, read as one window.
+SELECT
+    gpu.value * 3600 / (w.windows * r.time_to_result_s) AS value,
+    printf('latest GPU, the blog''s %g hours; IPU-M2000 at %g windows, SDK ', gpu.value, w.windows)
+        || r.sdk_version AS baseline,
+    printf(
+        '%g h × 3600 / (%g × %g s) = %.2f', gpu.value, w.windows, r.time_to_result_s,
+        gpu.value * 3600 / (w.windows * r.time_to_result_s)
+    ) AS arithmetic
+FROM results AS r
+CROSS JOIN printed AS gpu
+CROSS JOIN (
+    SELECT regexp_extract(dataset, '(\d+) sliding windows', 1)::DOUBLE AS windows
+    FROM printed
+    WHERE claim_id = 'sdk14-mcmc-speedup-17'
+) AS w
+WHERE r.document_id = 'graphcore-performance-2023-07-04' AND r.table_name = 'pod_time_to_result'
+    AND r.platform = 'IPU-M2000' AND r.model = 'MCMC TFP' AND gpu.claim_id = 'blog2020-mcmc-gpu-time'
+ORDER BY r.result_id

@@ -1,0 +1,13 @@
+-- Graphcore's systems in MLPerf Training 1.0 all of whose entries are of an available class.
+SELECT
+    count(*)::DOUBLE AS value,
+    'MLPerf Training 1.0' AS baseline,
+    string_agg(system || ' ' || classes, ', ' ORDER BY system) AS arithmetic
+FROM (
+    SELECT system, string_agg(DISTINCT availability, ' and ' ORDER BY availability) AS classes
+    FROM mlperf_entries
+    WHERE round = '1.0' AND submitter = 'Graphcore'
+    GROUP BY system
+    HAVING bool_and(availability IN ('onprem', 'cloud'))
+) AS systems
+ORDER BY value

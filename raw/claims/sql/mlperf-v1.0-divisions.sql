@@ -1,0 +1,8 @@
+-- Divisions of MLPerf Training 1.0 in which Graphcore has entries.
+SELECT
+    count(DISTINCT division)::DOUBLE AS value,
+    'MLPerf Training 1.0' AS baseline,
+    string_agg(DISTINCT division, ', ' ORDER BY division) AS arithmetic
+FROM mlperf_entries
+WHERE round = '1.0' AND submitter = 'Graphcore'
+ORDER BY value

@@ -1,0 +1,9 @@
+-- Graphcore's entries in MLPerf Training 1.0 that bear one of the ids which the claim's figure lists.
+SELECT
+    count(*)::DOUBLE AS value,
+    'MLPerf Training 1.0' AS baseline,
+    string_agg(e.mlperf_id || ' (' || e.mlperf_id_confidence || ')', ', ' ORDER BY e.mlperf_id) AS arithmetic
+FROM claim AS c
+JOIN mlperf_entries AS e ON list_contains(string_split(c.figure, ', '), e.mlperf_id)
+WHERE e.round = '1.0' AND e.submitter = 'Graphcore'
+ORDER BY value

@@ -1,0 +1,8 @@
+-- Millions of parameters of the claim's model, counted from the architecture.
+SELECT
+    m.parameters / 1e6 AS value,
+    m.model AS baseline,
+    printf('%d parameters / 1e6 = %.2f', m.parameters, m.parameters / 1e6) AS arithmetic
+FROM claim AS c
+JOIN models AS m ON m.model = c.model
+ORDER BY m.model

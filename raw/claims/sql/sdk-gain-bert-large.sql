@@ -1,0 +1,38 @@
+-- Speed-up over a DGX A100 that SDK 2.4.0 gives by throughput, over the one that the charts of SDK 1.4 claim.
+-- Steps are typed: 7,038 of phase 1 and 1,564 of phase 2 in NVIDIA's README that the chart's notes cite
+-- (NVIDIA/DeepLearningExamples, TensorFlow/LanguageModeling/BERT, Pre-training); a step's batch is that row's own.
+WITH phases AS (
+    SELECT
+        CASE WHEN a.variant LIKE '%SL128' THEN 1 ELSE 2 END AS phase,
+        i.throughput AS ipu, a.throughput AS gpu, i.variant AS ipu_variant, a.variant AS gpu_variant, a.platform,
+        a.batch_size * CASE WHEN a.variant LIKE '%SL128' THEN 7038 ELSE 1564 END AS sequences
+    FROM results AS i
+    JOIN results AS a ON i.variant LIKE CASE WHEN a.variant LIKE '%SL128' THEN 'Ph1%' ELSE 'Ph2%' END
+    WHERE i.document_id = 'graphcore-performance-2023-07-04' AND i.table_name = 'pod_training'
+        AND i.platform = 'IPU-POD64' AND i.model = 'BERT-Large' AND i.framework = 'PopART'
+        AND a.document_id = 'nvidia-a100-comparators' AND a.task = 'training'
+        AND a.model = 'BERT-Large' AND a.platform = '8x A100-40GB (DGX A100)' AND a.compute_precision = 'mixed'
+)
+SELECT value, baseline, arithmetic
+FROM (
+    SELECT
+        phase, ipu / gpu / old.value AS value,
+        printf('SDK 1.4 as %g × ', old.value) || platform || '; phase ' || phase || ', ' || gpu_variant
+            || '; IPU-POD64 ' || ipu_variant AS baseline,
+        printf('%g / %g / %g = %.2f', ipu, gpu, old.value, ipu / gpu / old.value) AS arithmetic
+    FROM phases
+    CROSS JOIN printed AS old
+    WHERE old.claim_id = 'sdk14-bert-large-training-time'
+    UNION ALL
+    SELECT
+        3, sum(sequences / gpu) / sum(sequences / ipu) / any_value(old.value),
+        printf('SDK 1.4 as %g × ', any_value(old.value)) || min(platform) || '; both phases of NVIDIA''s scheme',
+        printf(
+            '%.1f h / %.1f h / %g = %.2f', sum(sequences / gpu) / 3600, sum(sequences / ipu) / 3600,
+            any_value(old.value), sum(sequences / gpu) / sum(sequences / ipu) / any_value(old.value)
+        )
+    FROM phases
+    CROSS JOIN printed AS old
+    WHERE old.claim_id = 'sdk14-bert-large-training-time'
+) AS told
+ORDER BY phase
