@@ -16,4 +16,4 @@ WHERE i.document_id = 'graphcore-performance-2023-07-04' AND i.table_name = 'pod
     AND i.platform = 'IPU-POD16' AND i.model = 'EfficientNet-B4'
     AND a.document_id = 'nvidia-a100-comparators' AND a.task = 'training' AND a.model = 'EfficientNet-B4'
     AND a.chip_count = 8
-ORDER BY i.framework DESC, a.throughput, a.result_id
+ORDER BY i.framework DESC, a.throughput, a.result_id, i.result_id

@@ -23,4 +23,4 @@ FROM (
         AND a.model = 'ResNet-50 v1.5' AND a.compute_precision = 'mixed'
         AND (a.framework = 'TensorFlow1' OR a.chip = 'A100-80GB')
 ) AS told
-ORDER BY place, value DESC, result_id
+ORDER BY place, value DESC, result_id, arithmetic

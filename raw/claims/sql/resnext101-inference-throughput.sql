@@ -18,4 +18,4 @@ WHERE i.document_id = 'graphcore-performance-2023-07-04' AND i.table_name = 'pod
         coalesce(c.precision, '') NOT LIKE '%(A100)%'
         OR c.precision LIKE '%' || a.compute_precision || ' (A100)%'
     )
-ORDER BY i.framework DESC, a.throughput, a.result_id
+ORDER BY i.framework DESC, a.throughput, a.result_id, i.result_id

@@ -21,4 +21,5 @@ WHERE i.document_id = 'graphcore-performance-2023-07-04' AND i.table_name = 'pod
         )
     )
 ORDER BY
-    i.framework DESC, a.published_on, a.framework DESC, a.compute_precision DESC, a.compiler NULLS FIRST, a.result_id
+    i.framework DESC, a.published_on, a.framework DESC, a.compute_precision DESC, a.compiler NULLS FIRST, a.result_id,
+    i.result_id

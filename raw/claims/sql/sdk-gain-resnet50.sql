@@ -17,4 +17,4 @@ WHERE i.document_id = 'graphcore-performance-2023-07-04' AND i.table_name = 'pod
     AND a.model = 'ResNet-50 v1.5' AND a.compute_precision = 'mixed'
     AND (a.framework = 'TensorFlow1' OR a.chip = 'A100-80GB')
     AND old.claim_id = 'sdk14-resnet50-training-throughput'
-ORDER BY i.framework DESC, a.published_on, a.result_id
+ORDER BY i.framework DESC, a.published_on, a.result_id, i.result_id
