@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-import hashlib
-import re
+import runpy
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
-from conftest import RAW, reseal
+from conftest import RAW
 
 from pipeline.catalogue import load_catalogue
 from pipeline.check.claims import claim_frames
@@ -20,16 +19,17 @@ from pipeline.vocabulary import vocabulary
 from schema import TABLES
 
 OWN = ("claims", "recomputations", "contradictions", "build")
-BLOG = "claims/graphcore-mk2-blog-2020-12-09.csv"
-CHARTS = "claims/graphcore-mk2-charts-sdk-1.4.csv"
-BOTH = "claims/contradictions.csv"
+BLOG = "graphcore-mk2-blog-2020-12-09.csv"
+CHARTS = "graphcore-mk2-charts-sdk-1.4.csv"
+PAGE = "graphcore-performance-2023-07-04.csv"
+CONTRADICTIONS = "contradictions.csv"
+seal = runpy.run_path(str(RAW / "claims" / "seal.py"))["seal"]
 
 
 def tables_of(warehouse: Path) -> dict[str, pd.DataFrame]:
     """The tables that recomputations read."""
-    return {
-        one.name: pq.read_table(warehouse / f"{one.name}.parquet").to_pandas() for one in TABLES if one.name not in OWN
-    }
+    names = [one.name for one in TABLES if one.name not in OWN]
+    return {name: pq.read_table(warehouse / f"{name}.parquet").to_pandas() for name in names}
 
 
 def ledger_of(raw: Path, frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -39,43 +39,37 @@ def ledger_of(raw: Path, frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.Dat
     return claim_frames([source.normalised for source in sources], frames)
 
 
-def rows_of(raw: Path, file: str) -> list[dict[str, str]]:
-    with (raw / file).open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
-def rewrite(raw: Path, file: str, rows: list[dict[str, str]]) -> None:
-    """Replace the rows of a claims file, and seal it with their count."""
-    with (raw / file).open("w", encoding="utf-8", newline="") as lines:
-        out = csv.DictWriter(lines, list(rows[0]), lineterminator="\n")
-        out.writeheader()
-        out.writerows(rows)
-    reseal(raw, file)
-    sidecar = raw / f"{file}.toml"
-    text = re.sub(r"rows = \d+", f"rows = {len(rows)}", sidecar.read_text(encoding="utf-8"))
-    sidecar.write_text(text, encoding="utf-8")
-
-
-def change(raw: Path, file: str, claim_id: str, **values: str) -> None:
-    """Change cells of one claim or contradiction."""
-    rows = rows_of(raw, file)
-    key = next(iter(rows[0]))
-    [row] = [row for row in rows if row[key] == claim_id]
-    row.update(values)
-    rewrite(raw, file, rows)
-
-
-def rewrite_sql(raw: Path, name: str, text: str) -> None:
-    """Replace a recomputation, and seal it in every sidecar that names it."""
-    path = raw / "claims" / "sql" / f"{name}.sql"
-    old = hashlib.sha256(path.read_bytes()).hexdigest()
-    path.write_text(text, encoding="utf-8")
-    new = hashlib.sha256(path.read_bytes()).hexdigest()
-    for sidecar in (raw / "claims").glob("*.toml"):
-        sidecar.write_text(sidecar.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-
-
 def claims_folder(target: Path) -> Path:
     """A copy of the claims alone."""
     shutil.copytree(RAW / "claims", target / "claims", ignore=shutil.ignore_patterns("__pycache__"))
     return target
+
+
+def rows_of(raw: Path, file: str) -> list[dict[str, str]]:
+    with (raw / "claims" / file).open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def rewrite(raw: Path, file: str, rows: list[dict[str, str]]) -> None:
+    """Replace the rows of a claims file."""
+    with (raw / "claims" / file).open("w", encoding="utf-8", newline="") as lines:
+        out = csv.DictWriter(lines, list(rows[0]), lineterminator="\n")
+        out.writeheader()
+        out.writerows(rows)
+    seal(raw / "claims")
+
+
+def change(raw: Path, file: str, name: str, **values: str) -> None:
+    """Change cells of one claim or contradiction."""
+    rows = rows_of(raw, file)
+    key = next(iter(rows[0]))
+    [row] = [row for row in rows if row[key] == name]
+    row.update(values)
+    rewrite(raw, file, rows)
+
+
+def rewrite_sql(raw: Path, name: str, text: str | bytes) -> None:
+    """Replace a recomputation."""
+    data = text.encode() if isinstance(text, str) else text
+    (raw / "claims" / "sql" / f"{name}.sql").write_bytes(data)
+    seal(raw / "claims")

@@ -13,7 +13,7 @@ from pipeline.sql import run_query
 
 Record = Mapping[str, Any]
 
-__all__ = ["Ledger", "Record", "brief", "flat", "load"]
+__all__ = ["Ledger", "Record", "brief", "flat", "load", "shown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,5 +50,10 @@ def brief(claim: Record) -> str:
     values = [one["value"] for one in claim["values"]]
     if not values:
         return ""
-    low, high = (f"{value:.4g}" for value in (min(values), max(values)))
+    low, high = shown(min(values)), shown(max(values))
     return low if low == high else f"{low} … {high}"
+
+
+def shown(value: float) -> str:
+    """Four digits for the eye, whole from a thousand on."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

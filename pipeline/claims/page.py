@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from pipeline.claims import Ledger, Record
+from pipeline.claims import Ledger, Record, shown
 from schema.claims import VERDICTS
 
 HEAD = """# Claims, recomputed
@@ -15,7 +15,7 @@ HEAD = """# Claims, recomputed
 Every quantitative claim of the five documents, in our words with the printed figure, and what it gives when it is
 computed again from this dataset. A rule gives each verdict; no hand types one. The SQL of each stands in
 `raw/claims/sql` and in the column `recomputation_sql` of the table `claims`; it ran when the dataset was built. This
-page is generated: `UPDATE_DOCS=1 pytest tests/test_claims_docs.py`.
+page is generated: `UPDATE_DOCS=1 pytest tests/test_claims_command.py`.
 
 | verdict | when |
 |---|---|
@@ -27,15 +27,23 @@ page is generated: `UPDATE_DOCS=1 pytest tests/test_claims_docs.py`.
 | not-recomputable | no source at hand has the figures, or only a later SDK reaches the claim |
 
 A value agrees within half a unit of the last printed digit; a multiple such as 17x also where the digits were cut off
-(17.6). *Over*, *less than* and the like are bounds. ✓ marks a value against which the claim holds, ✗ one against which
-it does not.
+(17.6). *Over*, *less than* and the like are bounds. A figure of a later SDK bounds a claim from above. ✓ marks a value
+against which the claim holds, or which reaches it under a later SDK, ✗ one of which neither is true.
 
 Figures of MLPerf Training are those of the official logs, [as described here](mlperf.md); ratios per dollar are no
 MLPerf metric.
 """
 MARKS = {True: "✓", False: "✗"}
 FIRST = ("contradicted", "not-supported", "depends-on-baseline")
-CONDITIONS = ("model", "task", "sdk_version", "precision", "batch", "framework", "dataset")
+CONDITIONS = {
+    "model": "",
+    "task": "",
+    "sdk_version": "SDK ",
+    "precision": "",
+    "batch": "batch ",
+    "framework": "",
+    "dataset": "",
+}
 
 
 def page(ledger: Ledger) -> str:
@@ -52,7 +60,7 @@ def lines(claim: Record) -> Iterator[str]:
     yield f"### `{claim['claim_id']}`: {claim['figure']}: **{claim['verdict']}**"
     yield ""
     yield f"{claim['claim']} ({claim['place']})."
-    if conditions := ", ".join(str(claim[name]) for name in CONDITIONS if claim[name] is not None):
+    if conditions := ", ".join(f"{word}{claim[name]}" for name, word in CONDITIONS.items() if claim[name]):
         yield f"Conditions: {conditions}."
     if claim["interpretation"]:
         yield f"Read so: {claim['interpretation']}."
@@ -80,7 +88,7 @@ def _first(ledger: Ledger) -> str:
             f"`{claim['claim_id']}`",
             claim["figure"],
             verdict,
-            "; ".join(f"{one['value']:.4g}" for one in claim["values"]),
+            "; ".join(shown(one["value"]) for one in claim["values"]),
         ]
         for verdict in FIRST
         for claim in ledger.claims
