@@ -13,6 +13,7 @@ from pathlib import Path
 from pipeline.accepted import MAX_BYTES, MAX_PAGES
 from pipeline.catalogue import Document, load_catalogue, orphans, unfinished
 from pipeline.check import Checked, Source, check
+from pipeline.check.claims.verdict import NO_ROW
 from pipeline.collector import collector_paused
 from pipeline.compare import Difference, compare_captures
 from pipeline.errors import DocumentDamaged, DocumentError
@@ -177,6 +178,11 @@ def _findings(
         for row in checked.frames["quarantine"].itertuples()
     ]
     told += [_difference_line(difference) for difference in differences]
+    claims = checked.frames["claims"]
+    told += [
+        f"not recomputed: {row.ledger_id}: {row.claim_id}: {row.recomputation}.sql found no row"
+        for row in claims[claims["not_recomputable"] == NO_ROW].itertuples()
+    ]
     told += [
         f"sweep {run_id} is unfinished: resume it with `ipu-results sweep --resume {run_id}`, or delete its folder"
         for run_id in unfinished(raw)

@@ -155,6 +155,12 @@ def test_a_claim_is_recomputed_or_says_why_not(ask: Ask) -> None:
     assert ask("SELECT count(*) FROM claims WHERE (recomputation IS NULL) <> (recomputation_sql IS NULL)") == [(0,)]
 
 
+def test_every_recomputation_finds_its_rows_and_each_once(ask: Ask) -> None:
+    assert ask("SELECT count(*) FROM claims WHERE recomputation IS NOT NULL AND recomputed = '[]'") == [(0,)]
+    repeated = "SELECT claim_id FROM recomputations GROUP BY claim_id, baseline, arithmetic HAVING count(*) > 1"
+    assert ask(repeated) == []
+
+
 def test_a_tolerance_is_half_a_unit_of_the_last_printed_digit(ask: Ask) -> None:
     """Words and bounds apart, which have a tolerance of their own."""
     checked = 0

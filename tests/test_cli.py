@@ -17,6 +17,7 @@ from pipeline.cli import main
 from pipeline.errors import QueryError
 from pipeline.query import open_warehouse
 from pipeline.sql import run_query
+from schema import TABLES
 
 COMMANDS = sorted(main.commands)
 SHARED = ROOT.parent / "shared" / "sources"
@@ -25,6 +26,7 @@ SHARED = ROOT.parent / "shared" / "sources"
 def test_the_commands_are_those_of_the_contract() -> None:
     assert COMMANDS == [
         "analyse",
+        "claims",
         "extract",
         "fetch",
         "ingest",
@@ -102,7 +104,7 @@ def test_ingest_ends_with_a_table_per_document(tmp_path: Path) -> None:
     )
     page = next(line for line in lines if line.split()[:1] == ["graphcore-performance-2023-07-04"])
     assert page.split()[1:6] == ["248", "248", "0", "0", "248"]
-    assert lines[-2].split()[:6] == ["total", "3993", "3993", "0", "0", "816"]
+    assert lines[-2].split()[:6] == ["total", "4126", "4126", "0", "0", "816"]
     assert lines[-1].startswith("816 results in ")
     assert done.stderr == ""
 
@@ -216,7 +218,7 @@ def test_query_works_from_the_committed_parquet_files(warehouse: Path, tmp_path:
     ]
     assert both[0] == both[1]
     assert "R01" in both[0]
-    assert sorted(path.suffix for path in (tmp_path / "parquet-only").iterdir()) == [".parquet"] * 18
+    assert sorted(path.suffix for path in (tmp_path / "parquet-only").iterdir()) == [".parquet"] * len(TABLES)
 
 
 def test_query_without_a_warehouse_says_how_to_build_it(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_ingest_reports_every_differing_cell_and_adds_no_rows(served: Path, tmp_
     ]
     kinds = "SELECT kind, count(*) AS n FROM documents GROUP BY 1 ORDER BY 1"
     counted = json.loads(run_cli("query", "--warehouse", target, "--format", "json", kinds).stdout)
-    counts = {"capture": 1, "curated": 1, "derived": 4, "run": 10, "transcription": 6}
+    counts = {"capture": 1, "curated": 3, "derived": 4, "run": 10, "transcription": 11}
     assert counted == [{"kind": kind, "n": n} for kind, n in counts.items()]
     assert run_cli("ingest", "--strict", "--raw", served, "--warehouse", target).returncode == 1
 

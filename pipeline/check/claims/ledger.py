@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from pipeline.check.claims.recompute import Recomputed, Recomputer, recomputer
-from pipeline.check.claims.verdict import ALL_HOLD, FROM_ABOVE, HOLDS, LATER, holds, verdict
+from pipeline.check.claims.verdict import ALL_HOLD, FROM_ABOVE, HOLDS, LATER, NO_ROW, holds, verdict
 from pipeline.check.gate import frame_of
 from pipeline.errors import DocumentDamaged
 from pipeline.normalise import CarriedRow, Normalised
@@ -134,7 +134,7 @@ def _held(claim: Record, values: Sequence[Recomputed]) -> list[bool]:
 def _judged(claim: Record, values: Sequence[Recomputed], texts: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     told = {**claim, **_told(values, claim, texts)}
     if not values:
-        return {**told, "verdict": "not-recomputable"}
+        return {**told, "verdict": "not-recomputable", "not_recomputable": claim["not_recomputable"] or NO_ROW}
     found = verdict(claim["basis"], _held(claim, values))
     return {**told, "verdict": found, "not_recomputable": LATER if found == "not-recomputable" else None}
 

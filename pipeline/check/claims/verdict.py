@@ -23,6 +23,8 @@ ALL_HOLD = {"own": "confirmed", "internal": "confirmed-internally", "later-sdk":
 NONE_HOLDS = {"own": "contradicted", "internal": "contradicted", "later-sdk": "not-supported"}
 LATER = "Every figure at hand is of a later SDK than the claim's, and reaches it: no word on the earlier software."
 
+NO_ROW = "Its recomputation found no row in this build"
+
 
 def holds(basis: str, relation: str, value: float, claimed: float, tolerance: float) -> bool:
     """Whether a claim holds against one recomputed value.
