@@ -19,14 +19,21 @@ def _sides(names: str, **sides: str) -> tuple[Column, ...]:
     )
 
 
+def _ratio(description: str) -> Column:
+    return double("throughput_ratio", description, above=0)
+
+
 NETWORK = text(
     "network", "The network that ran: rule R20's where the printed model names several, else the canonical model."
 )
-RATIO = double("throughput_ratio", "Throughput of the row over that of the row it is compared with.", above=0)
 WORK = text(
     "work", "The variant where it changes the work; null for a variant that names a configuration of the same work."
 )
 IN_FLIGHT = double("batches_in_flight", "Throughput times latency over the batch size.", above=0)
+LATENCY_RATIO = double(
+    "latency_ratio", "Latency of the Bow row over the other's, where both have one basis; below 1 is sooner.", above=0
+)
+CLOCK_RATIO = double("clock_ratio", "Clock of the Bow chip over that of the Classic chip.", above=0)
 BOW = {"bow": "Of the Bow row.", "classic": "Of the Classic row."}
 LATENCY: tuple[View, ...] = (
     View(
@@ -85,13 +92,10 @@ GENERATIONS: tuple[View, ...] = (
             *_sides("platform variant dataset framework precision batch_size sdk_version", **BOW),
             *of("results", "item"),
             *_sides("throughput", **BOW),
-            double("throughput_ratio", "Throughput of the Bow row over that of the Classic row.", above=0),
+            _ratio("Throughput of the Bow row over that of the Classic row."),
             *_sides("latency_ms", **BOW),
-            double(
-                "latency_ratio",
-                "Latency of the Bow row over the other's, where both have one basis; below 1 is sooner.",
-            ),
-            double("clock_ratio", "Clock of the Bow chip over that of the Classic chip.", above=0),
+            LATENCY_RATIO,
+            CLOCK_RATIO,
             boolean("same_test", "Whether network, variant and dataset agree; blank agrees with blank."),
             boolean("same_framework", "Whether the frameworks agree."),
             boolean("same_precision", "Whether the precisions agree; false where either is blank."),
@@ -117,13 +121,10 @@ GENERATIONS: tuple[View, ...] = (
             *_sides("sdk_version", **BOW),
             *of("results", "item"),
             *_sides("throughput", **BOW),
-            double("throughput_ratio", "Throughput of the Bow row over that of the Classic row.", above=0),
+            _ratio("Throughput of the Bow row over that of the Classic row."),
             *_sides("latency_ms", **BOW),
-            double(
-                "latency_ratio",
-                "Latency of the Bow row over the other's, where both have one basis; below 1 is sooner.",
-            ),
-            double("clock_ratio", "Clock of the Bow chip over that of the Classic chip.", above=0),
+            LATENCY_RATIO,
+            CLOCK_RATIO,
             integer("errors", "Error flags on both rows."),
             *_sides("result_id", **BOW),
         ),
@@ -142,7 +143,7 @@ SOFTWARE: tuple[View, ...] = (
             integer("position", "1 for the oldest release of the group, then 2 and on.", low=1),
             *of("results", "throughput item"),
             *_sides("sdk_version throughput", oldest="Of the oldest release."),
-            replace(RATIO, description="Throughput over that of the oldest release; 1 for that one itself."),
+            _ratio("Throughput over that of the oldest release; 1 for that one itself."),
             ERRORS,
             WARNINGS,
             *of("results", "document_id result_id"),
@@ -165,7 +166,7 @@ SOFTWARE: tuple[View, ...] = (
             *of("results", "throughput"),
             *_sides("throughput", base="Of the base."),
             *of("results", "item"),
-            replace(RATIO, description="Throughput over that of the base."),
+            _ratio("Throughput over that of the base."),
             integer("errors", "Error flags on both rows."),
             integer("warnings", "Warning flags on both rows."),
             *of("results", "result_id"),

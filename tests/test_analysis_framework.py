@@ -109,7 +109,7 @@ def test_a_flagged_row_is_marked_and_told_of_nowhere() -> None:
     database = made_up(rows, [{"result_id": "3", "rule": "R10", "severity": "error"}])
     assert [row[2:] for row in asked(database, PAIRS)] == [(0.9, True, 0), (5.0, True, 1)]
     told = FRAMEWORK_EFFECT.told({"framework_effect": database.sql("FROM framework_effect").df()})
-    assert "1 pairs" in told
+    assert "PyTorch over PopART in training 0.90 (one pair)" in told
     assert "5.00" not in told
 
 

@@ -48,8 +48,9 @@ def test_the_naive_join_says_something_else(ask: Ask) -> None:
     found, pairs = ask(MEAN.format("generations_naive", 16))[0]
     assert pairs == 207
     assert found == pytest.approx(1.5125, abs=0.0005)
-    worst = ask("SELECT min(throughput_ratio), max(throughput_ratio) FROM generations_naive WHERE chip_count = 16")
-    assert worst == [(pytest.approx(178 / 2540), pytest.approx(16391 / 31860 * 0 + worst[0][1]))]
+    ends = ask("SELECT min(throughput_ratio), max(throughput_ratio) FROM generations_naive WHERE chip_count = 16")
+    # GPT2-Large at sequence length 1024 over GPT2-Medium at 128; BERT-Large phase 1, packed, over fine-tuning.
+    assert ends == [(pytest.approx(178 / 2540), pytest.approx(6044 / 744))]
 
 
 def test_a_batch_that_differs_keeps_a_pair_out(ask: Ask) -> None:

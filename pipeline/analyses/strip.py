@@ -22,7 +22,7 @@ def mean(ratios: pd.Series) -> float:
 
 def spread(ratios: pd.Series) -> str:
     """Number and ends of some ratios, in words."""
-    return f"{len(ratios)} pairs, {ratios.min():.2f} to {ratios.max():.2f}"
+    return "one pair" if len(ratios) == 1 else f"{len(ratios)} pairs, {ratios.min():.2f} to {ratios.max():.2f}"
 
 
 def listed(words: Sequence[str]) -> str:
