@@ -22,7 +22,7 @@ def told(frames: Frames) -> str:
     return " ".join(
         [
             f"With test, machine, SDK, precision and batch equal, {len(same)} pairs of rows differ in the framework "
-            f"alone; the geometric mean of the throughputs is {listed(by_pair)}.",
+            f"alone; geometric means of the throughputs' ratios are {listed(by_pair)}.",
             _turning(same),
             _networks(other),
             f"The pairs cover {listed(sorted(same['model'].unique()))} on {listed(sorted(same['platform'].unique()))}; "

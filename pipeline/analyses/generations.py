@@ -20,17 +20,19 @@ def told(frames: Frames) -> str:
     by_chips = [f"{mean(of):.2f} on {chips} chips ({spread(of)})" for chips, of in groups]
     releases = [listed(sorted(pairs[f"{side}_sdk_version"].unique())) for side in ("bow", "classic")]
     return " ".join(
-        [
-            "With test, framework, precision, batch, chips and items equal and nearly the same SDK, the geometric mean "
-            f"of Bow's throughput over Classic's is {listed(by_chips)}; the clocks differ by {clock:.2f}.",
-            f"The smaller the machine, the nearer a buyer came to what the clock promised; {_few(pairs)}, and the rows "
-            "do not tell why.",
-            f"All {len(pairs)} pairs are of {listed(sorted(pairs['task'].unique()))}, Bow with {releases[0]} and "
-            f"Classic with {releases[1]}.",
-            _naive(naive),
-            _without_items(pairs, naive),
-            _other_releases(naive),
-        ]
+        filter(
+            None,
+            [
+                "With test, framework, precision, batch, chips and items equal and nearly the same SDK, the geometric "
+                f"mean of Bow's throughput over Classic's is {listed(by_chips)}; the ratio of the clocks is {clock:.2f}.",
+                _falling(pairs),
+                f"All {len(pairs)} pairs are of {listed(sorted(pairs['task'].unique()))}, Bow with {releases[0]} and "
+                f"Classic with {releases[1]}.",
+                _naive(naive),
+                _without_items(pairs, naive),
+                _other_releases(naive),
+            ],
+        )
     )
 
 
@@ -38,9 +40,18 @@ def _clean(naive: pd.DataFrame) -> pd.DataFrame:
     return naive[naive["errors"] == 0]
 
 
-def _few(pairs: pd.DataFrame) -> str:
-    most = pairs["chip_count"].max()
-    return f"only {(pairs['chip_count'] == most).sum()} pairs have {most} chips"
+def _falling(pairs: pd.DataFrame) -> str:
+    """What the means say where they fall with the number of chips."""
+    counts, means = zip(
+        *((chips, mean(of)) for chips, of in pairs.groupby("chip_count")["throughput_ratio"]), strict=True
+    )
+    if list(means) != sorted(means, reverse=True):
+        return ""
+    few = (pairs["chip_count"] == counts[-1]).sum()
+    return (
+        f"The fewer chips, the nearer a buyer came to what the clock promised; {few} pairs are few to say so of "
+        f"{counts[-1]} chips, and the rows do not tell why."
+    )
 
 
 def _naive(naive: pd.DataFrame) -> str:
@@ -63,8 +74,8 @@ def _without_items(pairs: pd.DataFrame, naive: pd.DataFrame) -> str:
     among = pd.concat([pairs[pairs["chip_count"] == chips], found[found["chip_count"] == chips]])
     return (
         f"Left out for want of a source that says what its items are: {listed(sorted(found['model'].unique()))}, at "
-        f"{listed([f'{ratio:.2f}' for ratio in found['throughput_ratio']])}; with it the mean on {chips} chips were "
-        f"{mean(among['throughput_ratio']):.2f}."
+        f"{listed([f'{ratio:.2f}' for ratio in found['throughput_ratio']])}; with it the mean on {chips} chips would "
+        f"be {mean(among['throughput_ratio']):.2f}."
     )
 
 

@@ -27,8 +27,8 @@ def told(frames: Frames) -> str:
             _against(published),
             _basis(published),
             _left_out(points),
-            f"{(bounded['origin'] == 'emulated').sum()} lines are emulated and "
-            f"{(bounded['origin'] == 'measured').sum()} measured here, in groups of their own.",
+            f"Beside them {(bounded['origin'] == 'emulated').sum()} lines are emulated and "
+            f"{(bounded['origin'] == 'measured').sum()} measured by this project, in groups of their own.",
             "Batches were picked by who printed them, so a machine with few rows has a coarse front, not a poor one; "
             "machines have unlike numbers of chips, and the best row may be of any framework and precision.",
         ]
@@ -66,14 +66,14 @@ def _against(published: pd.DataFrame) -> str:
         f"{row.throughput:,.0f} on {row.platform} (batch {row.batch_size}{_chips(row.chip_count)})"
         for row in found.itertuples()
     ]
-    return f"{network} within {bound:g} ms: {listed(said)} {found['item'].iloc[0]}s/s."
+    return f"{network} within {bound:g} ms, in {found['item'].iloc[0]}s/s: {listed(said)}."
 
 
 def _basis(published: pd.DataFrame) -> str:
     several = (published["latency_basis"] == "several-in-flight").sum()
     unknown = published["latency_basis"].isna().sum()
     return (
-        f"In {several} of the {len(published)} lines the time is that of a batch among several in flight, in "
+        f"In {several} of these {len(published)} lines the time is that of a batch among several in flight, in "
         f"{unknown} no source says what was timed."
     )
 

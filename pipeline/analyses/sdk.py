@@ -26,8 +26,8 @@ def told(frames: Frames) -> str:
             f"stay within {CLOSE:.0%}.",
             f"The largest gain is {_said(best)}, the largest loss {_said(worst)}.",
             f"By release the mean is {_steps(newest)}.",
-            f"So a newer release was no reason to expect more speed from what already ran; {(ratios < 1).sum()} of "
-            f"{len(newest)} tests lost some.",
+            f"So newer releases gave {(ratios > 1 + CLOSE).sum()} tests more than {CLOSE:.0%} and took more than that "
+            f"from {(ratios < 1 - CLOSE).sum()}.",
             f"All are {listed(sorted(rows['task'].unique()))} rows on {listed(sorted(rows['platform'].unique()))}: "
             "no older page version with inference or Classic machines is at hand, and each figure is one printed "
             "number, so changes of a percent may be run to run.",
