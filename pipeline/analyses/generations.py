@@ -15,25 +15,23 @@ DIAMOND = {"filled": True, "shape": "diamond", "size": 130, "opacity": 1}
 
 def told(frames: Frames) -> str:
     pairs, naive = frames["generations"], _clean(frames["generations_naive"])
-    clock = pairs["clock_ratio"].max()
+    parts = (_matched_means(pairs), _falling(pairs), _released(pairs), _naive(naive))
+    return " ".join(filter(None, (*parts, _without_items(pairs, naive), _other_releases(naive))))
+
+
+def _matched_means(pairs: pd.DataFrame) -> str:
     groups = pairs.groupby("chip_count")["throughput_ratio"]
     by_chips = [f"{mean(of):.2f} on {chips} chips ({spread(of)})" for chips, of in groups]
-    releases = [listed(sorted(pairs[f"{side}_sdk_version"].unique())) for side in ("bow", "classic")]
-    return " ".join(
-        filter(
-            None,
-            [
-                "With test, framework, precision, batch, chips and items equal and nearly the same SDK, the geometric "
-                f"mean of Bow's throughput over Classic's is {listed(by_chips)}; the ratio of the clocks is {clock:.2f}.",
-                _falling(pairs),
-                f"All {len(pairs)} pairs are of {listed(sorted(pairs['task'].unique()))}, Bow with {releases[0]} and "
-                f"Classic with {releases[1]}.",
-                _naive(naive),
-                _without_items(pairs, naive),
-                _other_releases(naive),
-            ],
-        )
+    return (
+        "With test, framework, precision, batch, chips and items equal and nearly the same SDK, the geometric mean of "
+        f"Bow's throughput over Classic's is {listed(by_chips)}; the clocks' ratio is {pairs['clock_ratio'].max():.2f}."
     )
+
+
+def _released(pairs: pd.DataFrame) -> str:
+    bow, classic = (listed(sorted(pairs[f"{side}_sdk_version"].unique())) for side in ("bow", "classic"))
+    tasks = listed(sorted(pairs["task"].unique()))
+    return f"All {len(pairs)} pairs are of {tasks}, Bow with {bow} and Classic with {classic}."
 
 
 def _clean(naive: pd.DataFrame) -> pd.DataFrame:
