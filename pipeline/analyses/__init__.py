@@ -9,13 +9,17 @@ import duckdb
 import pandas as pd
 
 from pipeline.analyses.analysis import Analysis, Frames
+from pipeline.analyses.framework import FRAMEWORK_EFFECT
+from pipeline.analyses.generations import GENERATIONS
+from pipeline.analyses.latency import LATENCY_BOUNDED
+from pipeline.analyses.sdk import SDK_EFFECT
 from pipeline.drawing import drawn, specified
 from pipeline.sql import run_query
 from schema.views import VIEWS
 
 __all__ = ["ANALYSES", "Analysis", "Frames", "analysis", "draw", "rows", "specification"]
 
-ANALYSES: tuple[Analysis, ...] = ()
+ANALYSES: tuple[Analysis, ...] = (LATENCY_BOUNDED, GENERATIONS, SDK_EFFECT, FRAMEWORK_EFFECT)
 
 
 def analysis(name: str) -> Analysis:

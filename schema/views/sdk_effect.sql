@@ -1,0 +1,43 @@
+WITH rows AS (
+    SELECT
+        *,
+        (SELECT count(*) FROM flags f WHERE f.result_id = r.result_id AND f.severity = 'error') AS errors,
+        (SELECT count(*) FROM flags f WHERE f.result_id = r.result_id AND f.severity = 'warn') AS warnings,
+        coalesce((SELECT suggested FROM flags f WHERE f.result_id = r.result_id AND f.rule = 'R20'), model) AS network,
+        TRY_CAST(string_split(replace(sdk_version, 'Pre-SDK2.5', '2.4'), '.') AS INTEGER[]) AS sdk
+    FROM results r
+    WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL AND batch_size IS NOT NULL
+),
+kept AS (
+    FROM rows
+    WHERE errors = 0 AND sdk IS NOT NULL
+    QUALIFY row_number() OVER (
+        PARTITION BY
+            publisher, task, network, variant, dataset, platform, framework, compiler, precision, compute_precision,
+            batch_size, sdk_version
+        ORDER BY document_id DESC, row_number
+    ) = 1
+),
+compared AS (
+    SELECT
+        *,
+        count(*) OVER same AS versions,
+        row_number() OVER by_age AS position,
+        first_value(sdk_version) OVER by_age AS oldest_sdk_version,
+        first_value(throughput) OVER by_age AS oldest_throughput,
+        first_value(result_id) OVER by_age AS oldest_result_id
+    FROM kept
+    WINDOW
+        same AS (
+            PARTITION BY
+                publisher, task, network, variant, dataset, platform, framework, compiler, precision,
+                compute_precision, batch_size
+        ),
+        by_age AS (same ORDER BY sdk)
+)
+SELECT
+    task, model, network, variant, dataset, platform, chip_count, framework, precision, batch_size,
+    sdk_version, position, throughput, item, oldest_sdk_version, oldest_throughput,
+    throughput / oldest_throughput AS throughput_ratio, errors, warnings, document_id, result_id, oldest_result_id
+FROM compared
+WHERE versions > 1
