@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 
+from pipeline.analyses import c2_to_m2000, per_dollar, resnext101, scaling
 from pipeline.analyses.analysis import Analysis, Frames
 from pipeline.drawing import drawn, specified
 from pipeline.query import run_query
@@ -15,7 +16,36 @@ from schema.views import VIEWS
 
 __all__ = ["ANALYSES", "Analysis", "Frames", "analysis", "draw", "rows", "specification"]
 
-ANALYSES: tuple[Analysis, ...] = ()
+ANALYSES: tuple[Analysis, ...] = (
+    Analysis(
+        "scaling",
+        "What do 256 chips gain over 16?",
+        ("scaling",),
+        scaling.told,
+        scaling.chart,
+    ),
+    Analysis(
+        "per_dollar",
+        "What does a dollar buy, and at which price is it a tie?",
+        ("per_dollar",),
+        per_dollar.told,
+        per_dollar.chart,
+    ),
+    Analysis(
+        "c2_to_m2000",
+        "What did a chip gain from the C2 card to the IPU-M2000?",
+        ("c2_to_m2000",),
+        c2_to_m2000.told,
+        c2_to_m2000.chart,
+    ),
+    Analysis(
+        "resnext101",
+        "How do published, measured and emulated ResNeXt101 figures stand beside each other?",
+        ("resnext101",),
+        resnext101.told,
+        resnext101.chart,
+    ),
+)
 
 
 def analysis(name: str) -> Analysis:
