@@ -67,8 +67,8 @@ def _told_rates(rates: list[Record]) -> list[str]:
     )
     caution = f"; NVIDIA prints more elsewhere on eight A100: {told_apart(others)}" if others else ""
     return [
-        f"Throughput rows give {ratios[0]:.2f} to {ratios[-1]:.2f} times per dollar on {len(ratios)} priced pairs, but "
-        f"these differ in what `differs` names (framework, batch, age of the software) and train to no target{caution}.",
+        f"Throughput rows give {ratios[0]:.2f} to {ratios[-1]:.2f} times per dollar on {len(ratios)} priced pairs, "
+        f"but they differ in what `differs` names (framework, batch, software) and train to no target{caution}.",
         "The list prices of both machines are what the IPU vendor's blog of June 2021 says, the GPU one only about; "
         "without power, discounts or today's market, so put in a quote.",
     ]
@@ -82,9 +82,9 @@ def _cited(entries: list[Record]) -> str:
     systems = told_apart(sorted({row["gpu_platform"] for row in entries}))
     benchmarks = told_apart(sorted({row["benchmark"] for row in entries}))
     return (
-        f"MLPerf Training {rounds} {entries[0]['division']}, {benchmarks}: Graphcore ids {', '.join(ids)}{sure}, and "
-        f"NVIDIA's {systems}, whose ids are not known; computed from the logs by ipu-results, not verified by MLCommons "
-        "Association; performance per dollar is no MLPerf metric."
+        f"MLPerf Training {rounds} {entries[0]['division']}, {benchmarks}: Graphcore ids {', '.join(ids)}{sure}, "
+        f"and NVIDIA's {systems}, whose ids are not known; computed from the logs by ipu-results, not verified by "
+        "MLCommons Association; performance per dollar is no MLPerf metric."
     )
 
 

@@ -43,8 +43,10 @@ def _told_throughput(rows: list[Record]) -> str:
         for chips, of in same.groupby("chip_count")
     ]
     above = larger[larger["efficiency"] > SUPERLINEAR]
+    smallest = told_apart(str(chips) for chips in sorted(set(same["base_chip_count"])))
     kept = (
-        f"Training throughput per chip, on rows of one SDK and against 16 chips, keeps in the median {'; '.join(sizes)}"
+        f"Training throughput per chip, on rows of one SDK and against {smallest} chips, keeps in the median "
+        f"{'; '.join(sizes)}, of other models at each size"
     )
     if above.empty:
         return f"{kept}."
@@ -69,10 +71,10 @@ def _told_minutes(largest: list[Record], entries: list[Record]) -> list[str]:
         )
     times = largest[0]["chip_count"] / largest[0]["base_chip_count"]
     return [
-        f"MLPerf time to train gains less: on {times:.0f} times the chips it falls for {'; for '.join(gains)}.",
+        f"MLPerf time to train, a measure of its own, falls on {times:.0f} times the chips for {'; for '.join(gains)}.",
         f"Larger batches need more samples: {'; '.join(samples)}.",
-        "Throughput alone overstates what a larger machine saves; the two measures are of different programs and are "
-        "never divided by each other here.",
+        "A throughput leaves that loss of samples out, so it alone does not tell what a larger machine saves; the two "
+        "measures are never divided by each other.",
     ]
 
 
@@ -111,8 +113,9 @@ def _axes(altair: Any, y_title: str) -> dict[str, Any]:
 
 def _throughput_panel(altair: Any, rows: list[Record]) -> Any:
     points = [_point(row, row["model"]) for row in rows]
+    axes = _axes(altair, "Throughput per chip, % of the smallest machine's")
     base = altair.Chart(data(altair, points)).encode(
-        **_axes(altair, "Throughput per chip, % of the smallest machine's"),
+        **axes,
         color=_color(altair, "Model", sorted({point["name"] for point in points})),
     )
     lines = base.mark_line(strokeWidth=1.2, opacity=0.6).encode(detail="curve:N")
@@ -123,7 +126,7 @@ def _throughput_panel(altair: Any, rows: list[Record]) -> Any:
         ),
         tooltip=["name:N", "curve:N", "chips:Q", altair.Tooltip("efficiency:Q", format=".1f"), "sdk:N"],
     )
-    layers = altair.layer(_linear(altair), lines, marks)
+    layers = altair.layer(_linear(altair, axes["y"]), lines, marks)
     return layers.properties(width=400, height=330, title="Training throughput, performance page")
 
 
@@ -132,16 +135,15 @@ def _minutes_panel(altair: Any, rows: list[Record]) -> Any:
     alone = [{**point, "efficiency": 100 * row["samples_efficiency"]} for point, row in zip(total, rows, strict=True)]
     names = sorted({point["name"] for point in total})
     parts = [{**point, "part": part} for part, of in (("all", total), ("more samples alone", alone)) for point in of]
-    base = altair.Chart(data(altair, parts)).encode(
-        **_axes(altair, "MLPerf speed-up per chip, % of linear"), color=_color(altair, "Entry, closed division", names)
-    )
+    axes = _axes(altair, "MLPerf speed-up per chip, % of linear")
+    base = altair.Chart(data(altair, parts)).encode(**axes, color=_color(altair, "Entry, closed division", names))
     dash = altair.StrokeDash("part:N", title="Loss", scale=altair.Scale(range=[[1, 0], [3, 3]]))
     lines = base.mark_line(strokeWidth=1.6).encode(detail="name:N", strokeDash=dash)
     marks = base.mark_point(size=60, filled=True, opacity=1).encode(
         shape=altair.Shape("name:N", title="Entry, closed division", scale=altair.Scale(domain=names)),
         tooltip=["name:N", "part:N", "chips:Q", altair.Tooltip("efficiency:Q", format=".1f")],
     )
-    layers = altair.layer(_linear(altair), lines, marks)
+    layers = altair.layer(_linear(altair, axes["y"]), lines, marks)
     return layers.properties(width=400, height=330, title="MLPerf Training time to train, official entries, unverified")
 
 
@@ -162,5 +164,5 @@ def _color(altair: Any, name: str, domain: list[str]) -> Any:
     return altair.Color("name:N", title=name, scale=altair.Scale(domain=domain, range=list(COLORS[: len(domain)])))
 
 
-def _linear(altair: Any) -> Any:
-    return altair.Chart(data(altair, [{"efficiency": 100}])).mark_rule(color="#999999").encode(y="efficiency:Q")
+def _linear(altair: Any, y: Any) -> Any:
+    return altair.Chart(data(altair, [{"efficiency": 100}])).mark_rule(color="#999999").encode(y=y)
