@@ -128,7 +128,7 @@ def test_a_flagged_base_is_told_and_left_out(warehouse: Path, frames: Frames) ->
 
 def test_the_paragraph(frames: Frames) -> None:
     told = scaling.told(frames)
-    assert "ResNet-50 v1.5 from 19.64 to 2.67 minutes, 7.3 times faster (46 %)" in told
+    assert "ResNet-50 v1.5 from 19.64 to 2.67 minutes, 7.3 times faster (46 % of linear)" in told
     assert "DINO (2 rows), above linear" in told
     assert "not verified by MLCommons Association" in told
     assert "ids 1.0-1025, 1.0-1026, 1.0-1027, 1.0-1028, inferred" in told

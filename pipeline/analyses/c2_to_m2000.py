@@ -43,8 +43,8 @@ def _told_best(row: Record, most: int) -> str:
     return (
         f"Best against best it is {row['ratio']:.2f} times, {row['m2000_throughput_per_chip']:,.0f} images/s at "
         f"{row['m2000_micro_batch_size']} against {row['c2_throughput_per_chip']:,.0f} at "
-        f"{row['c2_micro_batch_size']}; the paper prints no more than {most} per chip, so the larger batch counts in and "
-        "not the chip alone."
+        f"{row['c2_micro_batch_size']}; the paper prints no more than {most} per chip, so the larger batch counts in "
+        "and not the chip alone."
     )
 
 

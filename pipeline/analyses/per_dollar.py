@@ -77,7 +77,7 @@ def _told_rates(rates: list[Record]) -> list[str]:
 def _cited(entries: list[Record]) -> str:
     ids = sorted({row["ipu_mlperf_id"] for row in entries if row["ipu_mlperf_id"]})
     inferred = [row["ipu_mlperf_id"] for row in entries if row["mlperf_id_confidence"] == "inferred"]
-    sure = f", {told_apart(sorted(inferred))} inferred" if inferred else ""
+    sure = f" ({told_apart(sorted(inferred))} inferred)" if inferred else ""
     rounds = told_apart(sorted({f"v{row['round']}" for row in entries}))
     systems = told_apart(sorted({row["gpu_platform"] for row in entries}))
     benchmarks = told_apart(sorted({row["benchmark"] for row in entries}))
@@ -110,7 +110,7 @@ def _prices(rows: list[Record]) -> list[float]:
     """Prices to draw, USD, evenly apart on a logarithmic axis."""
     ties = [row["break_even_ipu_price_usd"] for row in rows]
     low, high = min(ties) / BELOW, max(ties) * ABOVE
-    return [low * (high / low) ** (step / STEPS) for step in range(STEPS + 1)]
+    return [float(f"{low * (high / low) ** (step / STEPS):.5g}") for step in range(STEPS + 1)]
 
 
 def _panel(altair: Any, rows: list[Record], prices: list[float], text: str) -> Any:
@@ -133,17 +133,17 @@ def _panel(altair: Any, rows: list[Record], prices: list[float], text: str) -> A
 def _line(ties: list[Record], prices: list[float]) -> list[Record]:
     """The ratio at each price: the tie's price over it."""
     return [
-        {"name": tie["name"], "price": round(price), "ratio": tie["price"] / round(price)}
+        {"name": tie["name"], "price": price, "ratio": tie["price"] / price}
         for tie in ties
         for price in prices
-        if RATIOS[0] <= tie["price"] / round(price) <= RATIOS[-1]
+        if RATIOS[0] <= tie["price"] / price <= RATIOS[-1]
     ]
 
 
 def _axes(altair: Any, prices: list[float]) -> dict[str, Any]:
     x_scale = altair.Scale(type="log", domain=[prices[0], prices[-1]], nice=False)
     y_scale = altair.Scale(type="log", domain=[RATIOS[0], RATIOS[-1]], nice=False)
-    ticks = [float(f"{step}e{power}") for power in range(2, 9) for step in (1, 2, 5)]
+    ticks = [float(f"{step}e{power}") for power in range(-2, 12) for step in (1, 2, 5)]
     x_axis = altair.Axis(values=[tick for tick in ticks if prices[0] <= tick <= prices[-1]], format="$,.0f", grid=False)
     y_axis = altair.Axis(values=list(RATIOS), format="~g")
     return {

@@ -62,7 +62,7 @@ def _told_minutes(largest: list[Record], entries: list[Record]) -> list[str]:
         base = bases[row["base_result_id"]]
         gains.append(
             f"{row['model']} from {base['minutes']:.2f} to {row['minutes']:.2f} minutes, {row['speed_up']:.1f} times "
-            f"faster ({percent(row['efficiency'])})"
+            f"faster ({percent(row['efficiency'])} of linear)"
         )
         samples.append(
             f"{row['model']} {1 / row['samples_efficiency']:.2f} times the samples at batch {row['batch_size']:,} "
