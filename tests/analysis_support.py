@@ -8,10 +8,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from schema.analyses import ANALYSES
 from schema.generate import ARROW
 from schema.tables import TABLES
 from schema.view import sql_view
+from schema.views import VIEWS
 
 Row = Mapping[str, Any]
 PLATFORMS = (
@@ -29,7 +29,7 @@ def made_up(results: Sequence[Row], flags: Sequence[Row] = ()) -> duckdb.DuckDBP
         filled = [{name: row.get(name) for name in table.names} for row in rows.get(table.name, ())]
         connection.register("rows", pa.Table.from_pylist(filled, schema=schema))
         connection.sql(f"CREATE TABLE {table.name} AS FROM rows")
-    for view in ANALYSES:
+    for view in VIEWS:
         connection.execute(sql_view(view)[0])
     return connection
 

@@ -8,7 +8,7 @@ import pytest
 from analysis_support import asked, made_up
 from conftest import Ask
 
-from pipeline.analyses.framework import FRAMEWORK_EFFECT
+from pipeline.analyses.framework import ANALYSIS
 
 # the committed rows
 
@@ -108,7 +108,7 @@ def test_a_flagged_row_is_marked_and_told_of_nowhere() -> None:
     rows = [POPART, PYTORCH, {**POPART, "variant": "b"}, {**PYTORCH, "variant": "b", "throughput": 500.0}]
     database = made_up(rows, [{"result_id": "3", "rule": "R10", "severity": "error"}])
     assert [row[2:] for row in asked(database, PAIRS)] == [(0.9, True, 0), (5.0, True, 1)]
-    told = FRAMEWORK_EFFECT.told({"framework_effect": database.sql("FROM framework_effect").df()})
+    told = ANALYSIS.told({"framework_effect": database.sql("FROM framework_effect").df()})
     assert "PyTorch over PopART in training 0.90 (one pair)" in told
     assert "5.00" not in told
 
@@ -116,6 +116,6 @@ def test_a_flagged_row_is_marked_and_told_of_nowhere() -> None:
 def test_the_mean_leaves_out_another_network() -> None:
     rows = [POPART, PYTORCH, {**POPART, "variant": "b"}, {**PYTORCH, "variant": "b", "throughput": 500.0}]
     flag = {"result_id": "3", "rule": "R20", "severity": "warn", "suggested": "Net-32x8d"}
-    told = FRAMEWORK_EFFECT.told({"framework_effect": made_up(rows, [flag]).sql("FROM framework_effect").df()})
+    told = ANALYSIS.told({"framework_effect": made_up(rows, [flag]).sql("FROM framework_effect").df()})
     assert "PyTorch over PopART in training 0.90" in told
     assert "Not among them is Net at 5.00" in told

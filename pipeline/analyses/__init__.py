@@ -8,18 +8,24 @@ from typing import Any
 import duckdb
 import pandas as pd
 
+from pipeline.analyses import c2_to_m2000, framework, generations, latency, per_dollar, resnext101, scaling, sdk
 from pipeline.analyses.analysis import Analysis, Frames
-from pipeline.analyses.framework import FRAMEWORK_EFFECT
-from pipeline.analyses.generations import GENERATIONS
-from pipeline.analyses.latency import LATENCY_BOUNDED
-from pipeline.analyses.sdk import SDK_EFFECT
 from pipeline.drawing import drawn, specified
 from pipeline.sql import run_query
 from schema.views import VIEWS
 
 __all__ = ["ANALYSES", "Analysis", "Frames", "analysis", "draw", "rows", "specification"]
 
-ANALYSES: tuple[Analysis, ...] = (LATENCY_BOUNDED, GENERATIONS, SDK_EFFECT, FRAMEWORK_EFFECT)
+ANALYSES: tuple[Analysis, ...] = (
+    latency.ANALYSIS,
+    generations.ANALYSIS,
+    scaling.ANALYSIS,
+    sdk.ANALYSIS,
+    framework.ANALYSIS,
+    per_dollar.ANALYSIS,
+    c2_to_m2000.ANALYSIS,
+    resnext101.ANALYSIS,
+)
 
 
 def analysis(name: str) -> Analysis:

@@ -7,7 +7,9 @@ from typing import Any
 import pandas as pd
 
 from pipeline.analyses.analysis import Analysis, Frames
-from pipeline.analyses.strip import finished, label, listed, mean, spread, strip, titled
+from pipeline.analyses.look import finished, titled
+from pipeline.analyses.strip import strip
+from pipeline.analyses.words import label, listed, mean, spread
 
 TEST = ("model", "variant", "platform")
 
@@ -92,6 +94,6 @@ def chart(alt: Any, frames: Frames) -> Any:
     return finished(whole.properties(title=titled(alt, "One test, one machine, two frameworks", *under)))
 
 
-FRAMEWORK_EFFECT = Analysis(
+ANALYSIS = Analysis(
     "framework_effect", "What does the framework cost on one machine?", ("framework_effect",), told, chart
 )

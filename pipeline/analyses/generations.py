@@ -7,7 +7,9 @@ from typing import Any
 import pandas as pd
 
 from pipeline.analyses.analysis import Analysis, Frames
-from pipeline.analyses.strip import WIDTH, finished, label, listed, mean, rule, spread, strip, titled
+from pipeline.analyses.look import finished, titled
+from pipeline.analyses.strip import WIDTH, rule, strip
+from pipeline.analyses.words import label, listed, mean, spread
 
 SAME = ("same_test", "same_framework", "same_precision", "same_batch")
 DIAMOND = {"filled": True, "shape": "diamond", "size": 130, "opacity": 1}
@@ -158,7 +160,7 @@ def _joined(alt: Any, pairs: pd.DataFrame, naive: pd.DataFrame, clock: float) ->
     return alt.layer(*layers).properties(width=WIDTH, height=alt.Step(26))
 
 
-GENERATIONS = Analysis(
+ANALYSIS = Analysis(
     "generations",
     "How much faster is Bow than the Classic machines?",
     ("generations", "generations_naive"),

@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 
 from pipeline.analyses.analysis import Analysis, Frames
-from pipeline.analyses.strip import COLORS, CROSS, finished, listed, titled
+from pipeline.analyses.look import COLORS, CROSS, finished, titled
+from pipeline.analyses.words import listed
 
 LEAST_POINTS = 3  # of a panel
 GROUP = ["origin", "network", "work", "item", "platform"]
@@ -173,7 +174,7 @@ def _over(base: Any, which: str, shape: str, size: int) -> Any:
     return base.transform_filter(which).mark_point(shape=shape, size=size, stroke="#000000", strokeWidth=1.6, opacity=1)
 
 
-LATENCY_BOUNDED = Analysis(
+ANALYSIS = Analysis(
     "latency_bounded",
     "How much throughput does a bound on latency leave?",
     ("latency_bounded", "latency_front"),

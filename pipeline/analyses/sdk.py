@@ -7,7 +7,9 @@ from typing import Any
 import pandas as pd
 
 from pipeline.analyses.analysis import Analysis, Frames
-from pipeline.analyses.strip import finished, label, listed, mean, strip, titled
+from pipeline.analyses.look import finished, titled
+from pipeline.analyses.strip import strip
+from pipeline.analyses.words import label, listed, mean
 
 CLOSE = 0.01
 TEST = ("model", "variant", "framework", "platform")
@@ -85,6 +87,6 @@ def chart(alt: Any, frames: Frames) -> Any:
     return finished(strip(alt, records, x, "SDK", releases, 1.0).properties(title=title))
 
 
-SDK_EFFECT = Analysis(
+ANALYSIS = Analysis(
     "sdk_effect", "What did newer SDK releases do to one machine's figures?", ("sdk_effect",), told, chart
 )

@@ -1,38 +1,13 @@
-"""Ratios of named rows on one line each, what several analyses draw and average."""
+"""Ratios of named rows, one line each: a chart that several analyses draw."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pandas as pd
+from pipeline.analyses.look import COLORS, CROSS, SHAPES
 
-# Okabe and Ito's palette, told apart by readers with any colour vision, each with a shape of its own.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-SHAPES = ("circle", "triangle-up", "square", "diamond", "triangle-down", "triangle-right", "stroke")
-CROSS = "M-1,-1L1,1M-1,1L1,-1"
 WIDTH, STEP = 460, 17
-
-
-def mean(ratios: pd.Series) -> float:
-    """The geometric mean; not a number for no ratios."""
-    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if len(ratios) else math.nan
-
-
-def spread(ratios: pd.Series) -> str:
-    """Number and ends of some ratios, in words."""
-    return "one pair" if len(ratios) == 1 else f"{len(ratios)} pairs, {ratios.min():.2f} to {ratios.max():.2f}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """Words parted by commas, the last one by `and`."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
-
-
-def label(row: Mapping[str, Any], *columns: str) -> str:
-    """What a row is, blank cells left out."""
-    return ", ".join(str(row[name]) for name in columns if not pd.isna(row[name]))
 
 
 def strip(
@@ -61,12 +36,3 @@ def strip(
 def rule(altair: Any, at: float, x: Any) -> Any:
     """A dashed line at a ratio."""
     return altair.Chart(altair.Data(values=[{"ratio": at}])).mark_rule(color="#555555", strokeDash=[4, 3]).encode(x=x)
-
-
-def titled(altair: Any, text: str, *under: str) -> Any:
-    return altair.Title(text, subtitle=list(under), anchor="start", fontSize=15, subtitleFontSize=11, offset=12)
-
-
-def finished(chart: Any) -> Any:
-    """The looks that all these charts share."""
-    return chart.configure_view(stroke="#dddddd").configure_axis(gridColor="#e6e6e6").configure_legend(labelLimit=0)

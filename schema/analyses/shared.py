@@ -1,0 +1,26 @@
+"""Columns that several analyses have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from schema.columns import Column, double, text
+from schema.results import RESULTS
+
+NETWORK = text(
+    "network", "The network that ran: rule R20's where the printed model names several, else the canonical model."
+)
+
+
+def sides(names: str, **sides: str) -> tuple[Column, ...]:
+    """The named columns of `results` once for each side: prefix of the name, and what the description adds."""
+    return tuple(
+        replace(column, name=f"{side}_{name}", description=f"{column.description} {said}", required=False)
+        for name in names.split()
+        for column in (RESULTS.column(name),)
+        for side, said in sides.items()
+    )
+
+
+def ratio(description: str) -> Column:
+    return double("throughput_ratio", description, above=0)

@@ -1,0 +1,87 @@
+WITH network_of AS (
+    SELECT r.*, coalesce(f.suggested, r.model) AS network,
+        (SELECT count(*) FROM flags g WHERE g.result_id = r.result_id AND g.severity = 'error') AS errors
+    FROM results r
+    LEFT JOIN flags f ON f.result_id = r.result_id AND f.rule = 'R20' AND f.column_name = 'model'
+),
+machines AS (
+    SELECT
+        platform, family,
+        CASE
+            WHEN family IN ('Classic', 'Bow') THEN coalesce(CAST(ipu_price AS DOUBLE), list_price_usd)
+            ELSE coalesce(CAST(gpu_price AS DOUBLE), list_price_usd)
+        END AS price_usd
+    FROM platforms
+),
+entries AS (
+    SELECT
+        e.*, r.platform, r.model, r.framework AS framework_name, r.chip,
+        (SELECT count(*) FROM flags f WHERE f.result_id = r.result_id AND f.severity = 'error') AS errors
+    FROM mlperf_entries e
+    JOIN results r USING (result_id)
+    WHERE e.division = 'closed' AND e.minutes IS NOT NULL
+),
+pairs AS (
+    SELECT
+        'mlperf time to train' AS measure, i.model AS network, i.platform AS ipu_platform,
+        g.system AS gpu_platform, '8x A100-80GB (DGX A100)' AS gpu_priced_as,
+        i.minutes AS ipu_figure, g.minutes AS gpu_figure, 'min' AS unit, g.minutes / i.minutes AS performance_ratio,
+        CAST(NULL AS DOUBLE) AS gpu_fastest_figure,
+        i.framework_name AS ipu_framework, g.framework_name AS gpu_framework, i.framework AS ipu_software,
+        g.framework AS gpu_software, i.global_batch_size AS ipu_batch_size, g.global_batch_size AS gpu_batch_size,
+        CAST(NULL AS VARCHAR) AS ipu_precision, CAST(NULL AS VARCHAR) AS gpu_precision,
+        i.errors + g.errors AS errors, i.result_id AS ipu_result_id, g.result_id AS gpu_result_id,
+        i.benchmark, i.round, i.division, i.mlperf_id AS ipu_mlperf_id, i.mlperf_id_confidence,
+        i.attribution || '; against ' || g.attribution || '; performance per dollar is no MLPerf metric' AS attribution
+    FROM entries i
+    JOIN entries g ON g.round = i.round AND g.benchmark = i.benchmark
+    WHERE i.submitter = 'Graphcore' AND i.accelerators = 16
+        AND g.submitter = 'NVIDIA' AND g.chip = 'A100-80GB' AND g.accelerators = 8 AND g.nodes = 1
+    UNION ALL
+    SELECT
+        'training throughput', i.network, i.platform, g.platform, g.platform, i.throughput, g.throughput,
+        i.item || '/s', i.throughput / g.throughput,
+        (
+            SELECT max(b.throughput) FROM network_of b
+            WHERE b.publisher = 'NVIDIA' AND b.task = 'training' AND b.network = i.network
+                AND b.variant IS NOT DISTINCT FROM i.variant AND b.chip LIKE 'A100%' AND b.chip_count = 8
+                AND b.compute_precision = 'mixed'
+        ),
+        i.framework, g.framework, concat_ws(', ', 'SDK ' || i.sdk_version, 'published ' || i.published_on),
+        concat_ws(', ', 'README', 'of ' || g.published_on), i.batch_size, g.batch_size,
+        i.precision, g.compute_precision,
+        i.errors + g.errors, i.result_id, g.result_id, NULL, NULL, NULL, NULL, NULL, NULL
+    FROM network_of i
+    JOIN network_of g ON g.network = i.network AND g.variant IS NOT DISTINCT FROM i.variant AND g.item = i.item
+    WHERE i.task = 'training' AND i.publisher = 'Graphcore' AND i.platform IN ('IPU-POD16', 'Bow Pod16')
+        AND i.precision = '16.16' AND i.result_id IN (SELECT result_id FROM latest)
+        AND g.task = 'training' AND g.publisher = 'NVIDIA' AND g.platform = '8x A100-80GB (DGX A100)'
+        AND g.compute_precision = 'mixed' AND g.result_id IN (SELECT result_id FROM latest)
+)
+SELECT
+    q.measure, q.network, q.ipu_platform, q.gpu_platform, q.ipu_figure, q.gpu_figure, q.unit, q.performance_ratio,
+    i.price_usd AS ipu_price_usd, g.price_usd AS gpu_price_usd,
+    q.performance_ratio * g.price_usd / i.price_usd AS per_dollar_ratio,
+    q.performance_ratio * g.price_usd AS break_even_ipu_price_usd,
+    i.price_usd / q.performance_ratio AS break_even_gpu_price_usd,
+    q.gpu_fastest_figure, q.ipu_framework, q.gpu_framework,
+    concat_ws(
+        '; ',
+        CASE
+            WHEN q.ipu_framework <> q.gpu_framework THEN 'framework ' || q.ipu_framework || ' / ' || q.gpu_framework
+        END,
+        CASE
+            WHEN q.ipu_precision <> q.gpu_precision THEN 'precision ' || q.ipu_precision || ' / ' || q.gpu_precision
+        END,
+        CASE
+            WHEN q.ipu_batch_size IS DISTINCT FROM q.gpu_batch_size
+                THEN 'batch ' || coalesce(CAST(q.ipu_batch_size AS VARCHAR), 'not told') || ' / '
+                    || coalesce(CAST(q.gpu_batch_size AS VARCHAR), 'not told')
+        END,
+        'software ' || concat_ws(' / ', q.ipu_software, q.gpu_software)
+    ) AS differs,
+    q.errors, q.ipu_result_id, q.gpu_result_id, q.benchmark, q.round, q.division, q.ipu_mlperf_id,
+    q.mlperf_id_confidence, q.attribution
+FROM pairs q
+JOIN machines i ON i.platform = q.ipu_platform
+JOIN machines g ON g.platform = q.gpu_priced_as

@@ -1,0 +1,88 @@
+WITH counted AS (
+    SELECT
+        r.*, p.family,
+        (SELECT count(*) FROM flags f WHERE f.result_id = r.result_id AND f.severity = 'error') AS errors,
+        (SELECT count(*) FROM flags f WHERE f.result_id = r.result_id AND f.severity = 'warn') AS warnings
+    FROM results r
+    JOIN platforms p USING (platform)
+    WHERE r.task = 'training' AND r.chip_count >= 16 AND p.family IN ('Classic', 'Bow')
+),
+throughputs AS (
+    SELECT
+        *,
+        first_value(result_id) OVER curve AS base_result_id,
+        first_value(platform) OVER curve AS base_platform,
+        first_value(chip_count) OVER curve AS base_chip_count,
+        first_value(sdk_version) OVER curve AS base_sdk_version,
+        first_value(batch_size) OVER curve AS base_batch_size,
+        first_value(throughput) OVER curve AS base_throughput,
+        first_value(errors) OVER curve AS base_errors,
+        throughput / base_throughput AS speed_up
+    FROM counted
+    WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL
+    WINDOW curve AS (
+        PARTITION BY
+            publisher, document_id, table_name, family, model, variant, dataset, framework, precision,
+            compute_precision
+        ORDER BY chip_count, result_id
+        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+    )
+    QUALIFY last_value(chip_count) OVER curve > base_chip_count
+),
+entries AS (
+    SELECT
+        r.*, e.benchmark AS mlperf_benchmark, e.submitter, e.round, e.comparable_rounds, e.minutes, e.global_batch_size,
+        e.samples_to_converge, e.mlperf_id AS entry_id, e.mlperf_id_confidence, e.attribution,
+        first_value(r.result_id) OVER curve AS base_result_id,
+        first_value(r.platform) OVER curve AS base_platform,
+        first_value(r.chip_count) OVER curve AS base_chip_count,
+        first_value(r.sdk_version) OVER curve AS base_sdk_version,
+        first_value(e.global_batch_size) OVER curve AS base_batch_size,
+        first_value(e.minutes) OVER curve AS base_minutes,
+        first_value(r.errors) OVER curve AS base_errors,
+        first_value(e.attribution) OVER curve AS base_attribution,
+        first_value(e.samples_to_converge) OVER curve / e.samples_to_converge AS samples_efficiency,
+        base_minutes / e.minutes AS speed_up
+    FROM mlperf_entries e
+    JOIN counted r USING (result_id)
+    WHERE e.submitter = 'Graphcore' AND e.division = 'closed' AND e.minutes IS NOT NULL
+    WINDOW curve AS (
+        PARTITION BY e.round, e.division, e.benchmark, e.framework
+        ORDER BY r.chip_count, r.result_id
+        ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+    )
+    QUALIFY last_value(r.chip_count) OVER curve > base_chip_count
+)
+SELECT
+    'throughput' AS measure, origin, publisher, family, model, variant, dataset, framework, precision,
+    platform, chip_count, sdk_version, batch_size, throughput, item,
+    CAST(NULL AS DOUBLE) AS minutes, CAST(NULL AS DOUBLE) AS samples_to_converge,
+    base_platform, base_chip_count, base_sdk_version, base_batch_size,
+    sdk_version IS NOT DISTINCT FROM base_sdk_version AS same_sdk,
+    speed_up, speed_up * base_chip_count / chip_count AS efficiency,
+    CAST(NULL AS DOUBLE) AS samples_efficiency, CAST(NULL AS DOUBLE) AS rate_efficiency,
+    errors, base_errors, warnings, result_id, base_result_id, document_id, table_name, row_number,
+    CAST(NULL AS VARCHAR) AS benchmark, CAST(NULL AS VARCHAR) AS submitter, CAST(NULL AS VARCHAR) AS round,
+    CAST(NULL AS VARCHAR) AS division, CAST(NULL AS VARCHAR) AS comparable_rounds, CAST(NULL AS VARCHAR) AS mlperf_id,
+    CAST(NULL AS VARCHAR) AS mlperf_id_confidence, CAST(NULL AS VARCHAR) AS attribution
+FROM throughputs
+QUALIFY row_number() OVER (
+    PARTITION BY
+        publisher, family, model, variant, dataset, framework, precision, compute_precision, platform, sdk_version,
+        batch_size, throughput, base_platform, base_sdk_version, base_batch_size, base_throughput
+    ORDER BY published_on DESC NULLS LAST, document_id DESC
+) = 1
+UNION ALL
+SELECT
+    'mlperf time to train', origin, publisher, family, model, variant, dataset, framework, precision,
+    platform, chip_count, sdk_version, global_batch_size, NULL, NULL,
+    minutes, samples_to_converge,
+    base_platform, base_chip_count, base_sdk_version, base_batch_size,
+    sdk_version IS NOT DISTINCT FROM base_sdk_version,
+    speed_up, speed_up * base_chip_count / chip_count,
+    samples_efficiency, speed_up * base_chip_count / chip_count / samples_efficiency,
+    errors, base_errors, warnings, result_id, base_result_id, document_id, table_name, row_number,
+    mlperf_benchmark, submitter, round, division, comparable_rounds, entry_id, mlperf_id_confidence,
+    attribution || CASE WHEN result_id = base_result_id THEN '' ELSE '; against ' || base_attribution END
+        || '; speed-up and efficiency are no MLPerf metrics'
+FROM entries
