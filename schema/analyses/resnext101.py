@@ -13,7 +13,7 @@ RESNEXT101: tuple[View, ...] = (
         (
             *of("results", "result_id origin publisher"),
             text("network", "The network that ran: ResNeXt101-32x4d or -32x8d; null where no source tells."),
-            text("network_source", "What tells it: the row's own name, rule R20, or the paper's count of parameters."),
+            text("network_source", "What tells it: the row's own name, or rule R20."),
             *of("results", "platform chip chip_count sdk_version framework compiler precision compute_precision"),
             *of("results", "batch_size micro_batch_size throughput"),
             double("throughput_per_chip", "Throughput over the machine's chips; null for a CPU.", unit="item/s"),

@@ -12,12 +12,10 @@ SELECT
     CASE
         WHEN model <> 'ResNeXt101' THEN model
         WHEN suggested IS NOT NULL THEN suggested
-        WHEN document_id = 'qwant-c2-report-2020-02-28' THEN 'ResNeXt101-32x4d'
     END AS network,
     CASE
         WHEN model <> 'ResNeXt101' THEN 'named'
         WHEN suggested IS NOT NULL THEN 'flag R20'
-        WHEN document_id = 'qwant-c2-report-2020-02-28' THEN '44 M parameters, by the paper'
     END AS network_source,
     platform, chip, chip_count, sdk_version, framework, compiler, precision, compute_precision,
     batch_size, micro_batch_size, throughput, throughput / chip_count AS throughput_per_chip, item,

@@ -79,7 +79,7 @@ def _names(data: Dataset, cells: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def r20(data: Dataset) -> pd.DataFrame:
-    """The model's name hides which network ran, which the vendor's public configurations tell."""
+    """The model's name hides which network ran, which a public configuration or the document itself tells."""
     if not data.identities:
         return no_findings()
     known = pd.DataFrame([asdict(identity) for identity in data.identities])
