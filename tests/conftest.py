@@ -9,10 +9,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from filelock import FileLock
 
 from pipeline.cli import main
 from pipeline.query import open_warehouse
@@ -67,12 +69,28 @@ def edit(raw: Path, file: str, old: str, new: str, count: int = 1) -> None:
     reseal(raw, file)
 
 
+@contextmanager
+def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, bool]]:
+    """A folder of the whole run, and whether to fill it: the first of the workers does while the others wait."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    with FileLock(f"{folder}.lock"):
+        done = folder / ".done"
+        if first := not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+        yield folder, first
+        done.touch()
+
+
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse built from the carried documents by the real command."""
-    target = tmp_path_factory.mktemp("built") / "warehouse"
-    done = run_process("ingest", "--raw", RAW, "--warehouse", target)
-    assert done.returncode == 0, done.stderr
+    with once(tmp_path_factory, "built") as (folder, first):
+        target = folder / "warehouse"
+        if first:
+            done = run_process("ingest", "--raw", RAW, "--warehouse", target)
+            assert done.returncode == 0, done.stderr
     return target
 
 

@@ -171,9 +171,9 @@ def test_a_plot_of_an_emulated_sweep(tmp_path: Path, model: Path) -> None:
     assert files[1].read_bytes().startswith(b"\x89PNG")
 
 
-def _start(out: Path, model: Path, **more: Any) -> subprocess.Popen[str]:
+def _start(out: Path, model: Path, *args: str, **more: Any) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "pipeline", "sweep", "--backend", "onnxruntime", "--model", str(model)]
-    command += ["--batch-sizes", "2,4", "--quick", "--out", str(out)]
+    command += ["--batch-sizes", "2,4", "--quick", "--out", str(out), *args]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
     return subprocess.Popen(command, cwd=ROOT, **pipes)
 
@@ -199,7 +199,7 @@ def _journals(out: Path) -> list[Path]:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_sweep_goes_on_with_its_blocks(tmp_path: Path, model: Path, how: signal.Signals) -> None:
     out = tmp_path / "runs"
-    process = _start(out, model)
+    process = _start(out, model, "--rounds", "1")
     _wait_for_blocks(out, 1)
     process.send_signal(how)
     _, told = process.communicate(timeout=60)
@@ -209,7 +209,7 @@ def test_an_interrupted_sweep_goes_on_with_its_blocks(tmp_path: Path, model: Pat
         assert f"interrupted; finished blocks are kept; go on with: --resume {run_id}" in told
     whole = _journal(out).read_bytes().rpartition(b"\n")[0].splitlines()
     kept = [json.loads(line)["block"] for line in whole if b'"step": "block"' in line]
-    done = run_process("sweep", "--resume", "--out", out, "--no-ingest")
+    done = run_cli("sweep", "--resume", "--out", out, "--no-ingest")
     assert done.returncode == 0, done.stderr
     blocks = [json.loads(line) for line in (out / run_id / "blocks.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(blocks) > len(kept) >= 1
@@ -257,11 +257,12 @@ def test_a_model_that_is_not_fp32_is_held_against_nothing(tmp_path: Path, model:
     """Its own outputs would always agree with themselves."""
     halved = tmp_path / "half.onnx"
     onnx.save(convert_float_to_float16(onnx.load(model), keep_io_types=True), halved)
-    asked = ("--backend", "onnxruntime", "--model", halved, "--batch-sizes", "2", "--quick", "--format", "json")
-    done = run_process("sweep", *asked, "--out", tmp_path / "runs")
+    asked = ("--backend", "onnxruntime", "--model", halved, "--batch-sizes", "2", "--quick", "--rounds", "1")
+    asked += ("--format", "json")
+    done = run_cli("sweep", *asked, "--out", tmp_path / "runs")
     assert done.returncode == 0, done.stderr
     (point,) = json.loads(done.stdout)
     assert (point["model_precision"], point["cosine"], point["top1"]) == ("fp16", None, None)
-    refused = run_process("sweep", *asked, "--precision", "fp32", "--out", tmp_path / "refused")
+    refused = run_cli("sweep", *asked, "--precision", "fp32", "--out", tmp_path / "refused")
     assert refused.returncode == 1
     assert "is fp16 already and cannot be made fp32" in refused.stderr
