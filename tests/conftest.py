@@ -107,6 +107,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if first:
             done = run_process("ingest", "--raw", RAW, "--warehouse", target)
             assert done.returncode == 0, done.stderr
+            assert (target / "results.parquet").exists()
     return target
 
 
