@@ -18,7 +18,7 @@ from pipeline.runner.estimate import DEFAULT, Estimate, Limits, disturbances, es
 from pipeline.runner.loop import repeat
 from pipeline.runner.plan import Plan, Visit
 
-SWEEPS, QUICK_SWEEPS = 2000, 20
+SWEEPS, QUICK_SWEEPS = 2000, 5
 SIZES, JUDGED, SESSIONS, ROUNDS = (2, 4, 6, 8, 10, 12), 8, 2, 6
 MINUTE = 60.0  # seconds
 OFF = 0.05  # of the quiet value: what a row must not be without saying so

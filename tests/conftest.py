@@ -9,10 +9,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from filelock import FileLock
 
 from pipeline.cli import main
 from pipeline.query import open_warehouse
@@ -20,8 +22,10 @@ from pipeline.sql import run_query
 
 ROOT = Path(__file__).resolve().parent.parent
 RAW = ROOT / "raw"
+FIRST = ("test_benchmarks.py", "test_emulator_docs.py", "test_sweep_command.py", "test_validation.py")
 PAGE = "graphcore/performance-2023-07-04.html"
 PAGE_ID = "graphcore-performance-2023-07-04"
+PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
 PAPER_ID = "qwant-c2-report-2020-02-28"
 
 Ask = Callable[..., list[tuple[object, ...]]]
@@ -49,6 +53,15 @@ def copy_raw(target: Path) -> Path:
     return target
 
 
+def copy_documents(target: Path, *files: str) -> Path:
+    """Some of the documents alone, for tests that the others do not matter to: they are built in less time."""
+    for file in files:
+        (target / file).parent.mkdir(parents=True, exist_ok=True)
+        for name in (file, f"{file}.toml"):
+            shutil.copyfile(RAW / name, target / name)
+    return target
+
+
 def reseal(raw: Path, file: str) -> None:
     """Write the sha256 of a changed file into its sidecar, as an honest editor would."""
     sidecar = raw / f"{file}.toml"
@@ -67,12 +80,34 @@ def edit(raw: Path, file: str, old: str, new: str, count: int = 1) -> None:
     reseal(raw, file)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What shares the dearest state begins and so stays on one worker: the others steal from the end."""
+    items.sort(key=lambda item: item.path.name not in FIRST)
+
+
+@contextmanager
+def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, bool]]:
+    """A folder of the whole run, and whether to fill it: the first of the workers does while the others wait."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    with FileLock(f"{folder}.lock"):
+        done = folder / ".done"
+        if first := not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+        yield folder, first
+        done.touch()
+
+
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse built from the carried documents by the real command."""
-    target = tmp_path_factory.mktemp("built") / "warehouse"
-    done = run_process("ingest", "--raw", RAW, "--warehouse", target)
-    assert done.returncode == 0, done.stderr
+    with once(tmp_path_factory, "built") as (folder, first):
+        target = folder / "warehouse"
+        if first:
+            done = run_process("ingest", "--raw", RAW, "--warehouse", target)
+            assert done.returncode == 0, done.stderr
+            assert (target / "results.parquet").exists()
     return target
 
 
@@ -87,3 +122,20 @@ def ask(warehouse: Path) -> Iterator[Ask]:
 def raw(tmp_path: Path) -> Path:
     """A copy of the documents that a test may change."""
     return copy_raw(tmp_path / "raw")
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    """A copy of the page alone."""
+    return copy_documents(tmp_path / "raw", PAGE)
+
+
+@pytest.fixture
+def built(tmp_path: Path, warehouse: Path) -> Path:
+    """A warehouse of the carried documents that a test may break."""
+    target = tmp_path / "warehouse"
+    target.mkdir()
+    for path in warehouse.iterdir():
+        if path.is_file():
+            shutil.copyfile(path, target / path.name)
+    return target

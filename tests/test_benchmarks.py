@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
@@ -9,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import once
 
-from benchmarks import mlperf
+from benchmarks import mlperf, query, stages
 from benchmarks.__main__ import main
+from benchmarks.child import Measured, Outcome
 from benchmarks.mlperf_compare import compared
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,16 +39,39 @@ def small_round(root: Path) -> Path:
     return root
 
 
+def here(function: Measured, _timeout_s: float = 0.0, /, **arguments: Any) -> Outcome:
+    """Stands where a child process stands, of which each pays for its imports."""
+    return Outcome(list(json.loads(json.dumps([*function(**arguments)]))))
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("benchmarks")
+    with once(tmp_path_factory, "benchmarks") as (folder, first):
+        if first:
+            measure(folder)
+    return json.loads((folder / "found.json").read_text(encoding="utf-8"))
+
+
+def measure(folder: Path) -> None:
+    """Every benchmark once; into found.json."""
     out, checkout = folder / "found.json", small_round(folder / "training_results_v2.0")
-    command = [sys.executable, "-m", "benchmarks", "--quick", "--format", "markdown", "--out", str(out)]
-    command += ["--mlperf", str(checkout)]
+    asked = ["--quick", "--format", "markdown", "--out", str(out), "--mlperf", str(checkout)]
+    shown = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(shown):
+        patch.setattr(query, "in_child", here)
+        patch.setattr(stages, "in_child", here)
+        assert main(asked) == 0
+    assert all(f"### `{name}`" in shown.getvalue() for name in NAMES)
+
+
+def test_the_command_shows_what_it_writes(tmp_path: Path) -> None:
+    out = tmp_path / "found.json"
+    command = [sys.executable, "-m", "benchmarks", "runner", "--quick", "--format", "markdown", "--out", out]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert all(f"### `{name}`" in done.stdout for name in NAMES)
-    return json.loads(out.read_text(encoding="utf-8"))
+    assert "### `runner`" in done.stdout
+    (told,) = json.loads(out.read_text(encoding="utf-8"))["benchmarks"]
+    assert told["name"] == "runner"
 
 
 def test_every_benchmark_tells_figures_and_where_they_come_from(found: dict[str, Any]) -> None:

@@ -188,10 +188,12 @@ def test_query_refuses_to_write_and_to_leave_the_warehouse(
     warehouse: Path, tmp_path: Path, sql: str, built: bool
 ) -> None:
     place = warehouse if built else only_parquet(warehouse, tmp_path)
-    with open_warehouse(place) as connection, pytest.raises(QueryError):
-        run_query(connection, sql)
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
     with open_warehouse(place) as connection:
+        with pytest.raises(QueryError):
+            run_query(connection, sql)
         assert run_query(connection, "SELECT count(*) AS n FROM flags").to_pylist()[0]["n"] > 400
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == before
 
 
 def test_wrong_sql_is_one_line(warehouse: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, Ask, edit, reseal, run_cli
+from conftest import PAGE, PAGE_ID, PAPER, PAPER_ID, RAW, Ask, copy_documents, edit, reseal, run_cli
 
 from pipeline.query import open_warehouse
 from pipeline.sql import run_query
@@ -152,6 +152,11 @@ def test_no_published_row_is_beyond_its_machine(ask: Ask) -> None:
 
 
 # wrong pairs
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    return copy_documents(tmp_path / "raw", PAGE, PAPER, FILE)
 
 
 def ingest(raw: Path) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import ROOT, Ask
+from conftest import ROOT, Ask, run_cli
 
 from pipeline.check.rules import RULES, Rule
 from schema import TABLES
@@ -39,10 +39,8 @@ def with_values(rule: Rule) -> str:
 
 def console(block: str) -> str:
     command = block.splitlines()[0]
-    args = shlex.split(command.removeprefix("$ ipu-results "))
-    done = subprocess.run(
-        [sys.executable, "-m", "pipeline", *args], capture_output=True, text=True, cwd=ROOT, check=True
-    )
+    done = run_cli(*shlex.split(command.removeprefix("$ ipu-results ")))
+    assert done.returncode == 0, done.stderr
     return f"{command}\n{done.stdout}"
 
 

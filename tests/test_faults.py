@@ -42,21 +42,10 @@ RENAMES = 1 + FILES
 
 
 @pytest.fixture
-def changed(raw: Path) -> Path:
-    """Documents in which one figure is another."""
-    edit(raw, PAGE, "<td>6,044</td>", "<td>6,045</td>")
-    return raw
-
-
-@pytest.fixture
-def built(tmp_path: Path, warehouse: Path) -> Path:
-    """A warehouse of the carried documents that a test may break."""
-    target = tmp_path / "warehouse"
-    target.mkdir()
-    for path in warehouse.iterdir():
-        if path.is_file():
-            (target / path.name).write_bytes(path.read_bytes())
-    return target
+def changed(page: Path) -> Path:
+    """The page with another figure in one place."""
+    edit(page, PAGE, "<td>6,044</td>", "<td>6,045</td>")
+    return page
 
 
 def figure(warehouse: Path) -> float:

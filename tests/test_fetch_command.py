@@ -60,7 +60,7 @@ def site() -> Iterator[Site]:
             """A client that hangs up early is no news."""
 
     server = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     site.address = f"http://127.0.0.1:{server.server_port}"
     yield site

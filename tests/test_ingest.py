@@ -226,11 +226,11 @@ def test_the_committed_dataset_is_what_the_documents_give(ask: Ask) -> None:
     ],
 )
 def test_an_unknown_word_quarantines_its_row_and_no_other(
-    raw: Path, old: str, new: str, reason: str, word: str
+    page: Path, old: str, new: str, reason: str, word: str
 ) -> None:
-    edit(raw, PAGE, old, new)
-    target = raw.parent / "warehouse"
-    done = run_cli("ingest", "--raw", raw, "--warehouse", target)
+    edit(page, PAGE, old, new)
+    target = page.parent / "warehouse"
+    done = run_cli("ingest", "--raw", page, "--warehouse", target)
     assert done.returncode == 0, done.stderr
     assert word in done.stderr
     found = run_cli("query", "--warehouse", target, "--format", "json", "SELECT reason, message, raw FROM quarantine")
@@ -239,32 +239,32 @@ def test_an_unknown_word_quarantines_its_row_and_no_other(
     assert word in row["message"]
     assert word in row["raw"]
     assert " 247 " in next(line for line in done.stdout.splitlines() if PAGE_ID in line)
-    assert run_cli("ingest", "--strict", "--raw", raw, "--warehouse", target).returncode == 1
+    assert run_cli("ingest", "--strict", "--raw", page, "--warehouse", target).returncode == 1
 
 
-def test_an_unknown_unit_quarantines_every_row_under_it(raw: Path) -> None:
-    edit(raw, PAGE, "<th>Time To Result (secs)</th>", "<th>Time To Result (fortnights)</th>")
-    done = run_cli("ingest", "--raw", raw, "--warehouse", raw.parent / "warehouse")
+def test_an_unknown_unit_quarantines_every_row_under_it(page: Path) -> None:
+    edit(page, PAGE, "<th>Time To Result (secs)</th>", "<th>Time To Result (fortnights)</th>")
+    done = run_cli("ingest", "--raw", page, "--warehouse", page.parent / "warehouse")
     assert done.returncode == 0
     assert "fortnights" in done.stderr
     assert "unknown-unit" in done.stderr
     assert "not recomputed: graphcore-mk2-charts-sdk-1.4: sdk14-mcmc-speedup-17: mcmc-speedup.sql" in done.stderr
 
 
-def test_a_row_one_cell_short_is_quarantined(raw: Path) -> None:
-    edit(raw, PAGE, "<td>PopART</td><td>Wikipedia</td><td>54,784</td>", "<td>PopART</td><td>54,784</td>")
-    done = run_cli("ingest", "--raw", raw, "--warehouse", raw.parent / "warehouse")
+def test_a_row_one_cell_short_is_quarantined(page: Path) -> None:
+    edit(page, PAGE, "<td>PopART</td><td>Wikipedia</td><td>54,784</td>", "<td>PopART</td><td>54,784</td>")
+    done = run_cli("ingest", "--raw", page, "--warehouse", page.parent / "warehouse")
     assert done.returncode == 0
     assert "table 2, row 1: 8 cells under a header of 9 (row-width)" in done.stderr
 
 
-def test_a_repeated_row_is_told_and_counted(raw: Path) -> None:
-    line = next(line for line in (raw / PAGE).read_text().splitlines() if "<td>5,201</td>" in line)  # the table's last
-    edit(raw, PAGE, line, f"{line}\n{line}")
-    sidecar = raw / f"{PAGE}.toml"
+def test_a_repeated_row_is_told_and_counted(page: Path) -> None:
+    line = next(line for line in (page / PAGE).read_text().splitlines() if "<td>5,201</td>" in line)  # the table's last
+    edit(page, PAGE, line, f"{line}\n{line}")
+    sidecar = page / f"{PAGE}.toml"
     sidecar.write_text(sidecar.read_text().replace("rows = 37,", "rows = 38,"))
-    target = raw.parent / "warehouse"
-    assert run_cli("ingest", "--raw", raw, "--warehouse", target).returncode == 0
+    target = page.parent / "warehouse"
+    assert run_cli("ingest", "--raw", page, "--warehouse", target).returncode == 0
     found = run_cli(
         "query",
         "--warehouse",
@@ -273,15 +273,15 @@ def test_a_repeated_row_is_told_and_counted(raw: Path) -> None:
         "csv",
         "SELECT status, count(*) FROM source_rows GROUP BY 1 ORDER BY 1",
     )
-    assert found.stdout.split() == ["status,count_star()", "accepted,4126", "duplicate,1"]
+    assert found.stdout.split() == ["status,count_star()", "accepted,248", "duplicate,1"]
 
 
-def test_rows_that_contradict_each_other_are_both_quarantined(raw: Path) -> None:
-    line = next(line for line in (raw / PAGE).read_text().splitlines() if "<td>5,201</td>" in line)  # the table's last
-    edit(raw, PAGE, line, f"{line}\n{line.replace('<td>5,201</td>', '<td>5,202</td>')}")
-    sidecar = raw / f"{PAGE}.toml"
+def test_rows_that_contradict_each_other_are_both_quarantined(page: Path) -> None:
+    line = next(line for line in (page / PAGE).read_text().splitlines() if "<td>5,201</td>" in line)  # the table's last
+    edit(page, PAGE, line, f"{line}\n{line.replace('<td>5,201</td>', '<td>5,202</td>')}")
+    sidecar = page / f"{PAGE}.toml"
     sidecar.write_text(sidecar.read_text().replace("rows = 37,", "rows = 38,"))
-    done = run_cli("ingest", "--raw", raw, "--warehouse", raw.parent / "warehouse")
+    done = run_cli("ingest", "--raw", page, "--warehouse", page.parent / "warehouse")
     assert done.returncode == 0
     assert done.stderr.count("conflicting-rows") == 2
 
@@ -308,28 +308,26 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_a_broken_document_stops_the_build_and_the_old_one_stays(raw: Path, what: str) -> None:
+def test_a_broken_document_stops_the_build_and_the_old_one_stays(page: Path, built: Path, what: str) -> None:
     change, word = BROKEN[what]
-    target = raw.parent / "warehouse"
-    assert run_cli("ingest", "--raw", raw, "--warehouse", target).returncode == 0
-    before = {path.name: path.read_bytes() for path in target.iterdir()}
-    (raw / PAGE).write_text(change((raw / PAGE).read_text()))
-    reseal(raw, PAGE)
-    done = run_cli("ingest", "--raw", raw, "--warehouse", target)
+    before = {path.name: path.read_bytes() for path in built.iterdir()}
+    (page / PAGE).write_text(change((page / PAGE).read_text()))
+    reseal(page, PAGE)
+    done = run_cli("ingest", "--raw", page, "--warehouse", built)
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {PAGE_ID}: ")
     assert len(done.stderr.splitlines()) == 1
     assert word in done.stderr
-    assert {path.name: path.read_bytes() for path in target.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in built.iterdir()} == before
 
 
-def test_a_document_that_was_changed_behind_its_sidecar_stops_the_build(raw: Path) -> None:
-    path = raw / PAGE
+def test_a_document_that_was_changed_behind_its_sidecar_stops_the_build(page: Path) -> None:
+    path = page / PAGE
     lines = path.read_text().splitlines(keepends=True)
     at = next(i for i, line in enumerate(lines) if "Yolo v4" in line)
     lines[at], lines[at + 1] = lines[at + 1], lines[at]
     path.write_text("".join(lines))
-    done = run_cli("ingest", "--raw", raw, "--warehouse", raw.parent / "warehouse")
+    done = run_cli("ingest", "--raw", page, "--warehouse", page.parent / "warehouse")
     assert done.returncode == 1
     assert "sha256" in done.stderr
     assert PAGE_ID in done.stderr
@@ -395,8 +393,8 @@ def test_one_document_under_two_names_is_refused(raw: Path) -> None:
     assert "has the same bytes as" in done.stderr
 
 
-def test_a_figure_of_nothing_is_quarantined(raw: Path) -> None:
-    edit(raw, PAGE, "<td>22,759</td>", "<td>0</td>")
-    done = run_cli("ingest", "--raw", raw, "--warehouse", raw.parent / "warehouse")
+def test_a_figure_of_nothing_is_quarantined(page: Path) -> None:
+    edit(page, PAGE, "<td>22,759</td>", "<td>0</td>")
+    done = run_cli("ingest", "--raw", page, "--warehouse", page.parent / "warehouse")
     assert done.returncode == 0
     assert "throughput-out-of-range" in done.stderr

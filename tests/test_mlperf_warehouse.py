@@ -11,13 +11,14 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from conftest import RAW, ROOT, Ask, edit, reseal, run_cli
+from conftest import PAGE, RAW, ROOT, Ask, copy_documents, edit, reseal, run_cli
 
 from pipeline.query import open_warehouse
 from pipeline.sql import run_query
 from tests.rules_support import MLPERF_ROWS, Printed, dataset, found
 
 ENTRIES, RUNS, IDS = (f"mlperf/{name}.csv" for name in ("training-v2.0-entries", "training-v2.0-runs", "ids"))
+EARLIER = tuple(f"mlperf/training-v1.0-{name}.csv" for name in ("entries", "runs"))
 ARCHIVES = {
     "2.0": ROOT.parent / "shared" / "mlperf" / "training_v2.0_results.tar.xz",
     "1.0": ROOT.parent / "shared" / "mlperf" / "training_v1.0_results_part.tar.xz",
@@ -267,6 +268,11 @@ def test_samples_are_more_than_one_batch(ask: Ask) -> None:
     """Five BERT entries log `epoch_num` 1 and their samples elsewhere."""
     assert ask("SELECT count(*) FROM mlperf_entries WHERE samples_to_converge < 100 * global_batch_size") == [(0,)]
     assert ask("SELECT count(*) FROM mlperf_entries WHERE benchmark = 'bert' AND samples_to_converge IS NULL") == [(0,)]
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    return copy_documents(tmp_path / "raw", PAGE, ENTRIES, RUNS, IDS, *EARLIER)
 
 
 def test_an_entry_without_a_score_is_published_and_is_no_result(raw: Path) -> None:

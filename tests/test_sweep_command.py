@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, Done, run_cli, run_process
 from onnxruntime.transformers.float16 import convert_float_to_float16
-from runner_support import tiny_model
+from runner_support import pictures, tiny_model
 
 from pipeline.runner.companions import VARIABLE
 
@@ -34,6 +34,12 @@ def _own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     return tiny_model(tmp_path / "tiny.onnx")
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> tuple[str, Path]:
+    """Pictures to feed: those that a sweep makes for itself take seconds."""
+    return "--images", pictures(tmp_path / "pictures")
 
 
 def _null(out: Path, *more: object) -> Done:
@@ -77,9 +83,10 @@ def test_a_quick_sweep_of_the_real_network(tmp_path: Path) -> None:
     assert f"appended: {run}" in done.stderr
 
 
-def test_nothing_is_asked_without_a_terminal(tmp_path: Path, model: Path) -> None:
+def test_nothing_is_asked_without_a_terminal(tmp_path: Path, model: Path, images: tuple[str, Path]) -> None:
     out = tmp_path / "runs"
-    done = run_cli("sweep", "--backend", "emulator", "--model", model, "--batch-sizes", "2", "--out", out)
+    asked = ("--backend", "emulator", "--model", model, "--batch-sizes", "2", *images)
+    done = run_cli("sweep", *asked, "--out", out)
     assert done.returncode == 0
     assert "Ingest it now" not in done.stdout + done.stderr
     assert f"`ipu-results ingest --raw {tmp_path}`" in done.stderr
@@ -159,21 +166,22 @@ def test_a_dry_run_says_what_would_run_and_runs_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_plot_of_an_emulated_sweep(tmp_path: Path, model: Path) -> None:
+def test_a_plot_of_an_emulated_sweep(tmp_path: Path, model: Path, images: tuple[str, Path]) -> None:
     pytest.importorskip("vl_convert")
     out = tmp_path / "runs"
     files = [tmp_path / "sweep.svg", tmp_path / "sweep.png"]
     plots = [word for file in files for word in ("--plot", file)]
-    done = run_cli("sweep", "--backend", "emulator", "--model", model, "--batch-sizes", "2", "--out", out, *plots)
+    asked = ("--backend", "emulator", "--model", model, "--batch-sizes", "2", *images)
+    done = run_cli("sweep", *asked, "--out", out, *plots)
     assert done.returncode == 0, done.stderr
     assert "emulated, not measured" in done.stdout
     assert files[0].read_text(encoding="utf-8").startswith("<svg")
     assert files[1].read_bytes().startswith(b"\x89PNG")
 
 
-def _start(out: Path, model: Path, **more: Any) -> subprocess.Popen[str]:
+def _start(out: Path, model: Path, *args: object, **more: Any) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "pipeline", "sweep", "--backend", "onnxruntime", "--model", str(model)]
-    command += ["--batch-sizes", "2,4", "--quick", "--out", str(out)]
+    command += ["--batch-sizes", "2,4", "--quick", "--out", str(out), *map(str, args)]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
     return subprocess.Popen(command, cwd=ROOT, **pipes)
 
@@ -197,9 +205,11 @@ def _journals(out: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_an_interrupted_sweep_goes_on_with_its_blocks(tmp_path: Path, model: Path, how: signal.Signals) -> None:
+def test_an_interrupted_sweep_goes_on_with_its_blocks(
+    tmp_path: Path, model: Path, images: tuple[str, Path], how: signal.Signals
+) -> None:
     out = tmp_path / "runs"
-    process = _start(out, model)
+    process = _start(out, model, *images, "--rounds", 1)
     _wait_for_blocks(out, 1)
     process.send_signal(how)
     _, told = process.communicate(timeout=60)
@@ -209,7 +219,7 @@ def test_an_interrupted_sweep_goes_on_with_its_blocks(tmp_path: Path, model: Pat
         assert f"interrupted; finished blocks are kept; go on with: --resume {run_id}" in told
     whole = _journal(out).read_bytes().rpartition(b"\n")[0].splitlines()
     kept = [json.loads(line)["block"] for line in whole if b'"step": "block"' in line]
-    done = run_process("sweep", "--resume", "--out", out, "--no-ingest")
+    done = run_cli("sweep", "--resume", "--out", out, "--no-ingest")
     assert done.returncode == 0, done.stderr
     blocks = [json.loads(line) for line in (out / run_id / "blocks.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(blocks) > len(kept) >= 1
@@ -217,9 +227,9 @@ def test_an_interrupted_sweep_goes_on_with_its_blocks(tmp_path: Path, model: Pat
     assert [path.name for path in out.iterdir()] == [run_id]
 
 
-def test_two_sweeps_at_once_warn_each_other(tmp_path: Path, model: Path) -> None:
+def test_two_sweeps_at_once_warn_each_other(tmp_path: Path, model: Path, images: tuple[str, Path]) -> None:
     outs = [tmp_path / "a", tmp_path / "b"]
-    processes = [_start(out, model) for out in outs]
+    processes = [_start(out, model, *images) for out in outs]
     told = [process.communicate(timeout=120)[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
     for said, other in zip(told, outs[::-1], strict=True):
@@ -228,7 +238,7 @@ def test_two_sweeps_at_once_warn_each_other(tmp_path: Path, model: Path) -> None
         assert all("another sweep ran beside" in row["suspect"] for row in _rows(_finished(out)[0]))
 
 
-def test_a_full_disk_stops_it_cleanly(tmp_path: Path, model: Path) -> None:
+def test_a_full_disk_stops_it_cleanly(tmp_path: Path, model: Path, images: tuple[str, Path]) -> None:
     """The journal's limit of size stands for the disk's."""
     out = tmp_path / "runs"
 
@@ -236,7 +246,7 @@ def test_a_full_disk_stops_it_cleanly(tmp_path: Path, model: Path) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
-    process = _start(out, model, preexec_fn=limited)
+    process = _start(out, model, *images, preexec_fn=limited)
     _, told = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "Traceback" not in told
@@ -244,24 +254,29 @@ def test_a_full_disk_stops_it_cleanly(tmp_path: Path, model: Path) -> None:
         assert _journal(out).read_bytes().endswith(b"\n")
 
 
-def test_an_emulated_sweep_takes_the_precision_that_it_has(tmp_path: Path, model: Path) -> None:
+def test_an_emulated_sweep_takes_the_precision_that_it_has(
+    tmp_path: Path, model: Path, images: tuple[str, Path]
+) -> None:
     out = tmp_path / "runs"
-    asked = ("--backend", "emulator", "--precision", "fp16", "--model", model, "--batch-sizes", "2", "--format", "json")
-    done = run_cli("sweep", *asked, "--out", out)
+    asked = ("--backend", "emulator", "--precision", "fp16", "--model", model, *images, "--batch-sizes", "2")
+    done = run_cli("sweep", *asked, "--format", "json", "--out", out)
     assert done.returncode == 0, done.stderr
     (point,) = json.loads(done.stdout)
     assert (point["origin"], point["compute_precision"], point["model_precision"]) == ("emulated", "fp16", "fp32")
 
 
-def test_a_model_that_is_not_fp32_is_held_against_nothing(tmp_path: Path, model: Path) -> None:
+def test_a_model_that_is_not_fp32_is_held_against_nothing(
+    tmp_path: Path, model: Path, images: tuple[str, Path]
+) -> None:
     """Its own outputs would always agree with themselves."""
     halved = tmp_path / "half.onnx"
     onnx.save(convert_float_to_float16(onnx.load(model), keep_io_types=True), halved)
-    asked = ("--backend", "onnxruntime", "--model", halved, "--batch-sizes", "2", "--quick", "--format", "json")
-    done = run_process("sweep", *asked, "--out", tmp_path / "runs")
+    asked = ("--backend", "onnxruntime", "--model", halved, "--batch-sizes", "2", "--quick", "--rounds", "1")
+    asked += ("--format", "json", *images)
+    done = run_cli("sweep", *asked, "--out", tmp_path / "runs")
     assert done.returncode == 0, done.stderr
     (point,) = json.loads(done.stdout)
     assert (point["model_precision"], point["cosine"], point["top1"]) == ("fp16", None, None)
-    refused = run_process("sweep", *asked, "--precision", "fp32", "--out", tmp_path / "refused")
+    refused = run_cli("sweep", *asked, "--precision", "fp32", "--out", tmp_path / "refused")
     assert refused.returncode == 1
     assert "is fp16 already and cannot be made fp32" in refused.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 Kind = Literal["amortised", "isolated"]
@@ -78,7 +78,7 @@ class Block:
         return [(max(one[-1] for one in batch) - min(one[0] for one in batch)) / MS for batch in together]
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {one.name: getattr(self, one.name) for one in fields(self)}  # asdict copies every stamp
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Block:
