@@ -48,8 +48,9 @@ def run_process(*args: object, env: Mapping[str, str] | None = None) -> Done:
     )
 
 
-def copy_raw(target: Path) -> Path:
-    shutil.copytree(RAW, target, ignore=shutil.ignore_patterns("__pycache__"))
+def copy_raw(target: Path, *without: str) -> Path:
+    """The documents but for some folders."""
+    shutil.copytree(RAW, target, ignore=shutil.ignore_patterns("__pycache__", *without))
     return target
 
 
@@ -120,8 +121,8 @@ def ask(warehouse: Path) -> Iterator[Ask]:
 
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
-    """A copy of the documents that a test may change."""
-    return copy_raw(tmp_path / "raw")
+    """A copy of the documents that a test may change, without the claims: their recomputations take time."""
+    return copy_raw(tmp_path / "raw", "claims")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from claims_support import (
     seal,
     tables_of,
 )
-from conftest import run_cli
+from conftest import PAGE, copy_raw, edit, run_cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -172,16 +172,23 @@ def test_swapped_rows_give_the_same_verdicts_in_another_order(folder: Path, fram
     pd.testing.assert_frame_equal(*named)
 
 
-def test_a_fault_in_the_ledger_leaves_the_old_build(raw: Path, tmp_path: Path) -> None:
-    out = tmp_path / "warehouse"
-    assert run_cli("ingest", "--raw", raw, "--warehouse", out).returncode == 0
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
+def test_a_fault_in_the_ledger_leaves_the_old_build(tmp_path: Path, built: Path) -> None:
+    raw, out = copy_raw(tmp_path / "raw"), built
+    before = {path.name: path.read_bytes() for path in out.iterdir() if path.suffix}
     rewrite_sql(raw, "mcmc-time", "SELECT 1")
     done = run_cli("ingest", "--raw", raw, "--warehouse", out)
     assert done.returncode == 1
     assert done.stderr.startswith("error: graphcore-mk2-blog-2020-12-09: mcmc-time.sql: gives 1 int32")
     assert done.stderr.count("\n") == 1
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in out.iterdir() if path.suffix} == before
+
+
+def test_a_quarantined_row_that_a_claim_needs_is_a_finding(tmp_path: Path) -> None:
+    raw = copy_raw(tmp_path / "raw", "runs")
+    edit(raw, PAGE, "<th>Time To Result (secs)</th>", "<th>Time To Result (fortnights)</th>")
+    done = run_cli("ingest", "--raw", raw, "--warehouse", tmp_path / "warehouse")
+    assert done.returncode == 0
+    assert "not recomputed: graphcore-mk2-charts-sdk-1.4: sdk14-mcmc-speedup-17: mcmc-speedup.sql" in done.stderr
 
 
 @settings(deadline=None, max_examples=40)

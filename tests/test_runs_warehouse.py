@@ -60,7 +60,7 @@ def runs(tmp_path: Path) -> Path:
 def told(tmp_path_factory: pytest.TempPathFactory) -> Ask:
     """Queries over a warehouse of the carried documents and two runs."""
     raw = tmp_path_factory.mktemp("runs") / "raw"
-    shutil.copytree(RAW, raw, ignore=shutil.ignore_patterns("__pycache__", "runs"))
+    shutil.copytree(RAW, raw, ignore=shutil.ignore_patterns("__pycache__", "runs", "claims"))
     put_run(raw)
     put_emulated(raw)
     build(raw)

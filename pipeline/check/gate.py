@@ -64,6 +64,8 @@ def _array(table: Table, field: pa.Field, values: Iterable[Any]) -> pa.Array:
 
 def failures(table: Table, frame: pd.DataFrame) -> list[Failure]:
     """Rows that pandera refuses, one failure per row and check."""
+    if frame.empty:
+        return []
     try:
         pandera_model(table).validate(frame, lazy=True)
     except SchemaErrors as errors:

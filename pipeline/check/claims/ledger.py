@@ -30,6 +30,8 @@ def claim_frames(documents: Sequence[Normalised], frames: Mapping[str, pd.DataFr
         for normalised in documents
         if _rows(normalised)
     }
+    if not texts:
+        return {name: frame_of(table(name), []) for name in ("claims", "recomputations", "contradictions")}
     claims = [_claim(normalised, row) for normalised in documents for row in _rows(normalised, "claims")]
     claims.sort(key=lambda claim: (claim["document_id"], claim["ledger_id"], claim["row_number"]))
     _assert_whole(claims)
