@@ -74,7 +74,7 @@ def test_the_examples_print_what_the_readme_says() -> None:
         README.write_text(fresh, encoding="utf-8")
     assert fresh == text or UPDATE
     kinds = [kind for kind, _ in BLOCK.findall(text)]
-    assert kinds.count("console") == 8
+    assert kinds.count("console") == 11
     assert text.count(">>> ") >= 3
 
 
