@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from schema.columns import Column, Table, boolean, double, integer, text
+from schema.columns import Column, Table, double, integer, text
 
 RELATIONS = ("eq", "rounded-or-cut", "more-than", "less-than", "just-over", "at-most")
 BASES = ("own", "internal", "later-sdk")
+OUTCOMES = ("agrees", "exceeds", "differs", "falls-short")
 VERDICTS = (
     "confirmed",
     "confirmed-internally",
@@ -64,7 +65,8 @@ CLAIMS = Table(
         text(
             "basis",
             "What the recomputation rests on. own: figures of the claim's own subject and baseline. internal: figures "
-            "of the same document alone. later-sdk: figures of a later SDK, which bound the claim from above.",
+            "of the same document alone. later-sdk: figures of a later SDK, which bound the claim from above where "
+            "they do not agree.",
             choices=BASES,
         ),
         *_recomputation("the claim"),
@@ -85,7 +87,13 @@ RECOMPUTATIONS = Table(
         double("value", "The recomputed value, unrounded, in the unit of the claim.", required=True, low=-1e15),
         text("baseline", "What was compared, and with what.", required=True),
         text("arithmetic", "The computation with its figures.", required=True),
-        boolean("holds", "Whether the claim holds against this value, by its relation.", required=True),
+        text(
+            "outcome",
+            "What the value says of the claim, by its relation. agrees or differs; for figures of a later SDK also "
+            "exceeds, which bounds the claim from above and says no more, and falls-short in place of differs.",
+            required=True,
+            choices=OUTCOMES,
+        ),
     ),
     key=("claim_id", "position"),
 )

@@ -59,9 +59,9 @@ def test_the_table_can_be_narrowed(warehouse: Path) -> None:
 
 def test_a_named_claim_is_told_with_its_arithmetic(warehouse: Path) -> None:
     done = run_cli("claims", "sdk14-mcmc-speedup-27", "--warehouse", warehouse)
-    assert "**contradicted**" in done.stdout
+    assert "**not-supported**" in done.stdout
     assert "- ✗ 48 h × 3600 / (200 × 49 s) = 17.63" in done.stdout
-    assert "200 sliding windows" in done.stdout
+    assert "200 calculations in a sliding window" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -48,9 +48,14 @@ def folder(tmp_path: Path) -> Path:
         ({"recomputation": "", "basis": ""}, "either a recomputation or the reason"),
         ({"not_recomputable": "nobody knows"}, "either a recomputation or the reason"),
         ({"recomputation": "", "not_recomputable": "why"}, "a basis is that of a recomputation"),
-        ({"relation": "about"}, "no known relation"),
+        ({"value": ""}, "value is blank or missing"),
+        ({"digits_tolerance": ""}, "digits_tolerance is blank or missing"),
+        ({"digits_tolerance": "-1"}, "digits_tolerance is"),
+        ({"place": ""}, "place is blank or missing"),
+        ({"task": "gardening"}, "task is 'gardening'"),
+        ({"relation": "about"}, "relation is 'about'"),
         ({"relation": ""}, "no known relation"),
-        ({"basis": "hearsay"}, "no known basis"),
+        ({"basis": "hearsay"}, "basis is 'hearsay'"),
         ({"basis": ""}, "no known basis"),
         ({"basis": "later-sdk", "relation": "less-than"}, "no known relation of a claim to later-sdk figures"),
         ({"value": "many"}, "'many' is no double"),
@@ -136,6 +141,9 @@ def test_a_changed_recomputation_is_refused_until_it_is_sealed(folder: Path, fra
 def test_a_contradiction_of_a_claim_that_is_not_there_is_named(folder: Path, frames: dict[str, pd.DataFrame]) -> None:
     change(folder, CONTRADICTIONS, "mcmc-17-and-27", claim_ids="sdk14-mcmc-speedup-17 nobody-claims-this")
     with pytest.raises(DocumentDamaged, match="there is no claim nobody-claims-this"):
+        ledger_of(folder, frames)
+    change(folder, CONTRADICTIONS, "mcmc-17-and-27", claim_ids="")
+    with pytest.raises(DocumentDamaged, match="claims-contradictions: line 2: claim_ids is blank"):
         ledger_of(folder, frames)
 
 

@@ -1,4 +1,4 @@
-"""Analyses: from views of the warehouse to a paragraph and a chart each. Views: `schema/analyses.py`."""
+"""Analyses: from views of the warehouse to a paragraph and a chart each. Views: `schema/analyses/`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.drawing import drawn, specified
 from pipeline.sql import run_query
 from schema.views import VIEWS
 
-__all__ = ["ANALYSES", "Analysis", "Frames", "analysis", "draw", "rows", "specification"]
+__all__ = ["ANALYSES", "Analysis", "Frames", "draw", "rows", "specification"]
 
 ANALYSES: tuple[Analysis, ...] = (
     latency.ANALYSIS,
@@ -26,10 +26,6 @@ ANALYSES: tuple[Analysis, ...] = (
     c2_to_m2000.ANALYSIS,
     resnext101.ANALYSIS,
 )
-
-
-def analysis(name: str) -> Analysis:
-    return next(one for one in ANALYSES if one.name == name)
 
 
 def rows(

@@ -62,7 +62,8 @@ def _told_latency(row: Record) -> str:
 def _told_differences(row: Record) -> str:
     return (
         f"Software differs too ({row['c2_framework']} {row['c2_sdk_version']}, {row['c2_precision']} precision "
-        f"against {row['m2000_framework']}, SDK {row['m2000_sdk_version']}, {row['m2000_precision']}), and with "
+        f"against {row['m2000_framework']}, SDK {row['m2000_sdk_version']}, {row['m2000_precision']}), so does the "
+        f"data (C2: {row['c2_dataset']}; IPU-M2000: {row['m2000_dataset']}), and with "
         "several batches in flight transfers can overlap, so this is a step between two published set-ups, not two "
         "chips. The page's PyTorch rows, which ran the larger 32x8d, are left out."
     )

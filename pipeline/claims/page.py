@@ -19,21 +19,21 @@ page is generated: `UPDATE_DOCS=1 pytest tests/test_claims_command.py`.
 
 | verdict | when |
 |---|---|
-| confirmed | every recomputed value agrees, from figures of the claim's own subject and baseline |
-| confirmed-internally | every value agrees, from figures of the same document alone |
-| depends-on-baseline | some values agree and some do not: the claim does not say which baseline is meant |
-| not-supported | no value agrees, although the figures are of a later SDK, which should be faster |
+| confirmed | every recomputed value agrees |
+| confirmed-internally | every value agrees, but all of them rest on the document itself |
+| depends-on-baseline | some values agree or exceed and some do not: it hangs on the baseline, phase or network meant |
+| not-supported | every value falls short, although the figures are of a later SDK, which should be faster |
 | contradicted | no value agrees |
 | not-recomputable | no source at hand has the figures, or only a later SDK reaches the claim |
 
 A value agrees within half a unit of the last printed digit; a multiple such as 17x also where the digits were cut off
-(17.6). *Over*, *less than* and the like are bounds. A figure of a later SDK bounds a claim from above. ✓ marks a value
-against which the claim holds, or which reaches it under a later SDK, ✗ one of which neither is true.
+(17.6). *Over*, *less than* and the like are bounds. ✓ marks a value that agrees, ✗ one that does not, ≥ one of a later
+SDK that exceeds the claim: it bounds it from above and says no more.
 
 Figures of MLPerf Training are those of the official logs, [as described here](mlperf.md); ratios per dollar are no
 MLPerf metric.
 """
-MARKS = {True: "✓", False: "✗"}
+MARKS = {"agrees": "✓", "exceeds": "≥", "differs": "✗", "falls-short": "✗"}
 FIRST = ("contradicted", "not-supported", "depends-on-baseline")
 CONDITIONS = {
     "model": "",
@@ -69,7 +69,7 @@ def lines(claim: Record) -> Iterator[str]:
     if claim["values"]:
         yield ""
     for one in claim["values"]:
-        yield f"- {MARKS[one['holds']]} {one['arithmetic']} · {one['baseline']}"
+        yield f"- {MARKS[one['outcome']]} {one['arithmetic']} · {one['baseline']}"
 
 
 def _counts(ledger: Ledger) -> str:

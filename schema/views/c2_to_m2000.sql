@@ -37,6 +37,7 @@ SELECT
     c.sdk_version AS c2_sdk_version, m.sdk_version AS m2000_sdk_version,
     coalesce(c.compute_precision, c.precision) AS c2_precision,
     coalesce(m.compute_precision, m.precision) AS m2000_precision,
+    c.dataset AS c2_dataset, m.dataset AS m2000_dataset,
     coalesce(c.errors, 0) + coalesce(m.errors, 0) AS errors, q.c2_result_id, q.m2000_result_id
 FROM pairs q
 LEFT JOIN c2 c ON c.result_id = q.c2_result_id

@@ -10,7 +10,7 @@ WITH rows AS (
         PARTITION BY
             publisher, task, model, variant, dataset, platform, framework, compiler, precision, compute_precision,
             batch_size, sdk_version
-        ORDER BY document_id DESC, row_number
+        ORDER BY published_on DESC NULLS LAST, document_id DESC, row_number
     ) = 1
 )
 SELECT

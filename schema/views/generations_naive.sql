@@ -15,7 +15,7 @@ WITH rows AS (
     QUALIFY row_number() OVER (
         PARTITION BY
             task, model, variant, dataset, r.platform, framework, precision, batch_size, sdk_version, throughput
-        ORDER BY r.document_id DESC, row_number
+        ORDER BY r.published_on DESC NULLS LAST, r.document_id DESC, row_number
     ) = 1
 )
 SELECT

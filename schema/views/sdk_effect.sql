@@ -15,7 +15,7 @@ kept AS (
         PARTITION BY
             publisher, task, network, variant, dataset, platform, framework, compiler, precision, compute_precision,
             batch_size, sdk_version
-        ORDER BY document_id DESC, row_number
+        ORDER BY published_on DESC NULLS LAST, document_id DESC, row_number
     ) = 1
 ),
 compared AS (

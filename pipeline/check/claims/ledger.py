@@ -9,14 +9,15 @@ from typing import Any
 import pandas as pd
 
 from pipeline.check.claims.recompute import Recomputed, Recomputer, recomputer
-from pipeline.check.claims.verdict import ALL_HOLD, FROM_ABOVE, HOLDS, LATER, NO_ROW, holds, verdict
-from pipeline.check.gate import frame_of
+from pipeline.check.claims.verdict import BOUNDED, CONFIRMED, HOLDS, LATER, LATER_SDK, NO_ROW, outcome, verdict
+from pipeline.check.gate import failures, frame_of
 from pipeline.errors import DocumentDamaged
 from pipeline.normalise import CarriedRow, Normalised
 from schema import table
 
 Record = Mapping[str, Any]
 DERIVED = ("recomputation_sql", "recomputed", "verdict")
+UNJUDGED = {"recomputed": "[]", "verdict": "not-recomputable"}
 
 
 def claim_frames(documents: Sequence[Normalised], frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -34,12 +35,14 @@ def claim_frames(documents: Sequence[Normalised], frames: Mapping[str, pd.DataFr
         return {name: frame_of(table(name), []) for name in ("claims", "recomputations", "contradictions")}
     claims = [_claim(normalised, row) for normalised in documents for row in _rows(normalised, "claims")]
     claims.sort(key=lambda claim: (claim["document_id"], claim["ledger_id"], claim["row_number"]))
+    _assert_gated("claims", claims)
     _assert_whole(claims)
     contradictions = [
         {**row.values, "locator": row.locator}
         for normalised in documents
         for row in _rows(normalised, "contradictions")
     ]
+    _assert_gated("contradictions", contradictions)
     _assert_known(contradictions, {claim["claim_id"] for claim in claims})
     _assert_named([*claims, *contradictions], texts)
     columns = [name for name in table("claims").names if name not in DERIVED]
@@ -74,6 +77,14 @@ def _damaged(document: str, place: str, message: str) -> DocumentDamaged:
     return DocumentDamaged(message, document=document, place=place)
 
 
+def _assert_gated(name: str, rows: Sequence[Record]) -> None:
+    """The gate of the table, before anything is computed from a row: what is computed is filled in for it."""
+    filled = [{**row, **UNJUDGED} for row in rows]
+    for failure in failures(table(name), frame_of(table(name), filled)):
+        if failure.reason != "repeated-key":
+            raise _damaged(_ledger(rows[failure.row]), rows[failure.row]["locator"], failure.message)
+
+
 def _assert_whole(claims: Sequence[Record]) -> None:
     first: dict[str, Record] = {}
     for claim in claims:
@@ -86,9 +97,9 @@ def _fault(claim: Record) -> str | None:
         return "a claim has either a recomputation or the reason why it has none"
     if claim["recomputation"] is None:
         return "a basis is that of a recomputation" if claim["basis"] else None
-    if claim["basis"] not in ALL_HOLD:
+    if claim["basis"] not in CONFIRMED:
         return f"no known basis of a recomputation: {claim['basis']!r}"
-    known = FROM_ABOVE if claim["basis"] == "later-sdk" else HOLDS
+    known = BOUNDED if claim["basis"] == LATER_SDK else HOLDS
     if claim["relation"] not in known:
         return f"no known relation of a claim to {claim['basis']} figures: {claim['relation']!r}"
     return None
@@ -128,22 +139,22 @@ def _told(values: Sequence[Recomputed], one: Record, texts: Mapping[str, Mapping
     return {"recomputed": shown, "recomputation_sql": None if name is None else texts[_ledger(one)][name]}
 
 
-def _held(claim: Record, values: Sequence[Recomputed]) -> list[bool]:
+def _outcomes(claim: Record, values: Sequence[Recomputed]) -> list[str]:
     claimed, tolerance = float(claim["value"]), float(claim["digits_tolerance"])
-    return [holds(claim["basis"], claim["relation"], one.value, claimed, tolerance) for one in values]
+    return [outcome(claim["basis"], claim["relation"], one.value, claimed, tolerance) for one in values]
 
 
 def _judged(claim: Record, values: Sequence[Recomputed], texts: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     told = {**claim, **_told(values, claim, texts)}
     if not values:
         return {**told, "verdict": "not-recomputable", "not_recomputable": claim["not_recomputable"] or NO_ROW}
-    found = verdict(claim["basis"], _held(claim, values))
+    found = verdict(claim["basis"], _outcomes(claim, values))
     return {**told, "verdict": found, "not_recomputable": LATER if found == "not-recomputable" else None}
 
 
 def _recomputations(claims: Sequence[Record], values: Mapping[str, Sequence[Recomputed]]) -> Iterator[Record]:
     for claim in claims:
         own = values[claim["claim_id"]]
-        held = _held(claim, own) if own else []
-        for position, (one, does) in enumerate(zip(own, held, strict=True), start=1):
-            yield {"claim_id": claim["claim_id"], "position": position, **one._asdict(), "holds": does}
+        outcomes = _outcomes(claim, own) if own else []
+        for position, (one, said) in enumerate(zip(own, outcomes, strict=True), start=1):
+            yield {"claim_id": claim["claim_id"], "position": position, **one._asdict(), "outcome": said}

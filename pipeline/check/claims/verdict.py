@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-Holds = Callable[[float, float, float], bool]
-
-HOLDS: dict[str, Holds] = {
+HOLDS: dict[str, Callable[[float, float, float], bool]] = {
     "eq": lambda value, claimed, tolerance: abs(value - claimed) <= tolerance,
     "rounded-or-cut": lambda value, claimed, tolerance: claimed - tolerance <= value < claimed + 2 * tolerance,
     "more-than": lambda value, claimed, _: value > claimed,
@@ -14,30 +12,33 @@ HOLDS: dict[str, Holds] = {
     "just-over": lambda value, claimed, tolerance: claimed <= value < claimed + tolerance,
     "at-most": lambda value, claimed, _: value <= claimed,
 }
-FROM_ABOVE: dict[str, Holds] = {
-    "eq": lambda value, claimed, tolerance: value >= claimed - tolerance,
-    "rounded-or-cut": lambda value, claimed, tolerance: value >= claimed - tolerance,
-    "more-than": HOLDS["more-than"],
-}
-ALL_HOLD = {"own": "confirmed", "internal": "confirmed-internally", "later-sdk": "not-recomputable"}
-NONE_HOLDS = {"own": "contradicted", "internal": "contradicted", "later-sdk": "not-supported"}
+LATER_SDK = "later-sdk"
+BOUNDED = ("eq", "rounded-or-cut", "more-than")
+CONFIRMED = {"own": "confirmed", "internal": "confirmed-internally", LATER_SDK: "confirmed"}
+NONE_AGREES = {"differs": "contradicted", "falls-short": "not-supported"}
 LATER = "Every figure at hand is of a later SDK than the claim's, and reaches it: no word on the earlier software."
-
 NO_ROW = "Its recomputation found no row in this build"
 
 
-def holds(basis: str, relation: str, value: float, claimed: float, tolerance: float) -> bool:
-    """Whether a claim holds against one recomputed value.
+def outcome(basis: str, relation: str, value: float, claimed: float, tolerance: float) -> str:
+    """What one recomputed value says of the claim: `agrees` or `differs`.
 
-    Figures of a later SDK bound a claim from above: it holds where they reach it. Raises KeyError for a relation that
-    has no such bound.
+    A later SDK is taken to be no slower. Its figures agree where they give the claimed one; beyond it they bound the
+    claim from above and say no more (`exceeds`), short of it they speak against it (`falls-short`).
     """
-    known = FROM_ABOVE if basis == "later-sdk" else HOLDS
-    return known[relation](value, claimed, tolerance)
+    holds = HOLDS[relation](value, claimed, tolerance)
+    if basis != LATER_SDK:
+        return "agrees" if holds else "differs"
+    if holds and relation != "more-than":
+        return "agrees"
+    return "exceeds" if value > claimed else "falls-short"
 
 
-def verdict(basis: str, held: Sequence[bool]) -> str:
-    """The verdict over the values of one recomputation, at least one."""
-    if all(held):
-        return ALL_HOLD[basis]
-    return "depends-on-baseline" if any(held) else NONE_HOLDS[basis]
+def verdict(basis: str, outcomes: Sequence[str]) -> str:
+    """The verdict over the outcomes of one recomputation, at least one."""
+    found = set(outcomes)
+    if found == {"agrees"}:
+        return CONFIRMED[basis]
+    if found <= {"agrees", "exceeds"}:
+        return "not-recomputable"
+    return "depends-on-baseline" if found & {"agrees", "exceeds"} else NONE_AGREES[outcomes[0]]

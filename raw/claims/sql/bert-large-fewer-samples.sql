@@ -24,7 +24,7 @@ reached AS (
     SELECT phase, ipu / gpu AS speedup, 'phase ' || phase || ', ' || gpu_variant || ' and ' || ipu_variant AS name
     FROM phases
     UNION ALL
-    SELECT 3, sum(sequences / gpu) / sum(sequences / ipu), 'both phases of NVIDIA''s scheme'
+    SELECT 3, sum(sequences / gpu) / sum(sequences / ipu), 'both phases of NVIDIA''s scheme, 7,038 and 1,564 steps'
     FROM phases
 )
 SELECT

@@ -23,7 +23,7 @@ FROM (
     UNION ALL
     SELECT
         3, sum(sequences / gpu) / sum(sequences / ipu),
-        min(platform) || ', both phases of NVIDIA''s scheme',
+        min(platform) || ', both phases of NVIDIA''s scheme, 7,038 and 1,564 steps',
         printf(
             '%.1f h / %.1f h = %.2f', sum(sequences / gpu) / 3600, sum(sequences / ipu) / 3600,
             sum(sequences / gpu) / sum(sequences / ipu)

@@ -1,8 +1,8 @@
--- The multiple that the page's seconds, read as one sliding window, give over the blog's GPU hours; then the seconds
+-- The multiple that the page's seconds, read as one calculation, give over the blog's GPU hours; then the seconds
 -- per window that each of the chart's two multiples needs.
 WITH facts AS (
     SELECT
-        gpu.value AS hours, regexp_extract(chart.dataset, '(\d+) sliding windows', 1)::DOUBLE AS windows
+        gpu.value AS hours, regexp_extract(chart.dataset, '(\d+) calculations in a sliding window', 1)::DOUBLE AS windows
     FROM printed AS gpu
     CROSS JOIN printed AS chart
     WHERE gpu.claim_id = 'blog2020-mcmc-gpu-time' AND chart.claim_id = 'sdk14-mcmc-speedup-17'

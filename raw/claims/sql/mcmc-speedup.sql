@@ -1,4 +1,4 @@
--- The blog's GPU hours over the sliding windows of the chart's notes times the page's seconds, read as one window.
+-- The blog's GPU hours over the calculations in a sliding window of the chart's notes times the page's seconds, read as one calculation.
 SELECT
     gpu.value * 3600 / (w.windows * r.time_to_result_s) AS value,
     printf('latest GPU, the blog''s %g hours; IPU-M2000 at %g windows, SDK ', gpu.value, w.windows)
@@ -10,7 +10,7 @@ SELECT
 FROM results AS r
 CROSS JOIN printed AS gpu
 CROSS JOIN (
-    SELECT regexp_extract(dataset, '(\d+) sliding windows', 1)::DOUBLE AS windows
+    SELECT regexp_extract(dataset, '(\d+) calculations in a sliding window', 1)::DOUBLE AS windows
     FROM printed
     WHERE claim_id = 'sdk14-mcmc-speedup-17'
 ) AS w

@@ -10,4 +10,5 @@ FROM (
     GROUP BY system
     HAVING bool_and(availability IN ('onprem', 'cloud'))
 ) AS systems
+HAVING count(*) > 0
 ORDER BY value

@@ -6,4 +6,5 @@ SELECT
 FROM claim AS c
 JOIN mlperf_entries AS e ON list_contains(string_split(c.figure, ', '), e.mlperf_id)
 WHERE e.round = '1.0' AND e.submitter = 'Graphcore'
+HAVING count(*) > 0
 ORDER BY value

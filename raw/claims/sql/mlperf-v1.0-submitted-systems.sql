@@ -5,4 +5,5 @@ SELECT
     string_agg(DISTINCT system, ', ' ORDER BY system) AS arithmetic
 FROM mlperf_entries
 WHERE round = '1.0' AND submitter = 'Graphcore'
+HAVING count(*) > 0
 ORDER BY value

@@ -1,5 +1,5 @@
--- Every one-GPU A100 training row at hand if the claim names no precision; else those of its precision that agree in
--- the framework or in the card, since none has both.
+-- Every one-GPU A100 training row published by the day of the blog, 2020-12-09, if the claim names no precision; else
+-- those of its precision that agree in the framework or in the card, since none has both.
 SELECT
     i.throughput / a.throughput AS value,
     a.platform || ', ' || a.framework || ', ' || a.compute_precision || coalesce(' + ' || a.compiler, '') || ', of '
@@ -12,7 +12,7 @@ WHERE i.document_id = 'graphcore-performance-2023-07-04' AND i.table_name = 'pod
     AND i.platform = 'IPU-M2000' AND i.model = c.model
     AND a.document_id = 'nvidia-a100-comparators' AND a.task = 'training' AND a.chip_count = 1 AND a.model = c.model
     AND (
-        coalesce(c.precision, '') NOT LIKE '%(A100)%'
+        (coalesce(c.precision, '') NOT LIKE '%(A100)%' AND a.published_on <= DATE '2020-12-09')
         OR (
             c.precision LIKE '%' || a.compute_precision || ' (A100)%'
             AND (

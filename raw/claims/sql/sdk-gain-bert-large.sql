@@ -26,7 +26,7 @@ FROM (
     UNION ALL
     SELECT
         3, sum(sequences / gpu) / sum(sequences / ipu) / any_value(old.value),
-        printf('SDK 1.4 as %g × ', any_value(old.value)) || min(platform) || '; both phases of NVIDIA''s scheme',
+        printf('SDK 1.4 as %g × ', any_value(old.value)) || min(platform) || '; both phases of NVIDIA''s scheme, 7,038 and 1,564 steps',
         printf(
             '%.1f h / %.1f h / %g = %.2f', sum(sequences / gpu) / 3600, sum(sequences / ipu) / 3600,
             any_value(old.value), sum(sequences / gpu) / sum(sequences / ipu) / any_value(old.value)
