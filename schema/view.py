@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from schema.columns import Column, integer
+from schema.columns import Column, integer, text
 from schema.generate import described_rows, quoted
 from schema.tables import TABLES
 
+NETWORK = text(
+    "network", "The network that ran: rule R20's where the printed model names several, else the canonical model."
+)
 ERRORS = integer("errors", "Error flags on the result.")
 WARNINGS = integer("warnings", "Warning flags on the result.")
 

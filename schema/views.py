@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from schema.analyses import ANALYSES
 from schema.columns import double
-from schema.view import ERRORS, WARNINGS, View, of
+from schema.results import RESULTS
+from schema.view import ERRORS, NETWORK, WARNINGS, View, of
 
 FIRST: tuple[View, ...] = (
+    View(
+        "flagged",
+        "Every result with what its flags say: the network that ran, errors and warnings.",
+        (*of("results", " ".join(RESULTS.names)), NETWORK, ERRORS, WARNINGS),
+    ),
     View(
         "inference",
         "Inference results of every origin, with the number of error and warning flags on each.",

@@ -115,7 +115,7 @@ def test_a_flagged_row_is_marked_and_told_of_nowhere() -> None:
 
 def test_the_mean_leaves_out_another_network() -> None:
     rows = [POPART, PYTORCH, {**POPART, "variant": "b"}, {**PYTORCH, "variant": "b", "throughput": 500.0}]
-    flag = {"result_id": "3", "rule": "R20", "severity": "warn", "suggested": "Net-32x8d"}
+    flag = {"result_id": "3", "rule": "R20", "severity": "warn", "column_name": "model", "suggested": "Net-32x8d"}
     told = ANALYSIS.told({"framework_effect": made_up(rows, [flag]).sql("FROM framework_effect").df()})
     assert "PyTorch over PopART in training 0.90" in told
     assert "Not among them is Net at 5.00" in told

@@ -166,5 +166,5 @@ def test_an_error_flag_keeps_a_pair_apart() -> None:
 
 
 def test_two_networks_under_one_name_are_no_pair() -> None:
-    network = {"result_id": "1", "rule": "R20", "severity": "warn", "suggested": "Net-32x8d"}
+    network = {"result_id": "1", "rule": "R20", "severity": "warn", "column_name": "model", "suggested": "Net-32x8d"}
     assert ratios(BOW, CLASSIC, flags=(network,)) == []

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from schema.analyses.shared import NETWORK
 from schema.columns import boolean, double, text
-from schema.view import ERRORS, WARNINGS, View, of
+from schema.view import ERRORS, NETWORK, WARNINGS, View, of
 
 WORK = text(
     "work", "The variant where it changes the work; null for a variant that names a configuration of the same work."

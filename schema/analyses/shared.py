@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from schema.columns import Column, double, text
+from schema.columns import Column, double
 from schema.results import RESULTS
-
-NETWORK = text(
-    "network", "The network that ran: rule R20's where the printed model names several, else the canonical model."
-)
 
 
 def sides(names: str, **sides: str) -> tuple[Column, ...]:

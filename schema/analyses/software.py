@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from schema.analyses.shared import NETWORK, ratio, sides
+from schema.analyses.shared import ratio, sides
 from schema.columns import boolean, integer
-from schema.view import ERRORS, WARNINGS, View, of
+from schema.view import ERRORS, NETWORK, WARNINGS, View, of
 
 SOFTWARE: tuple[View, ...] = (
     View(

@@ -1,10 +1,5 @@
 WITH rows AS (
-    SELECT
-        *,
-        (SELECT count(*) FROM flags f WHERE f.result_id = r.result_id AND f.severity = 'error') AS errors,
-        (SELECT count(*) FROM flags f WHERE f.result_id = r.result_id AND f.severity = 'warn') AS warnings,
-        coalesce((SELECT suggested FROM flags f WHERE f.result_id = r.result_id AND f.rule = 'R20'), model) AS network
-    FROM results r
+    SELECT * FROM flagged
     WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL
     QUALIFY row_number() OVER (
         PARTITION BY

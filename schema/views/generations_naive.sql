@@ -3,12 +3,9 @@ WITH rows AS (
         r.*,
         p.family,
         p.clock_ghz,
-        coalesce(n.suggested, r.model) AS network,
-        TRY_CAST(string_split(replace(r.sdk_version, 'Pre-SDK2.5', '2.4'), '.') AS INTEGER[]) AS sdk,
-        (SELECT count(*) FROM flags f WHERE f.result_id = r.result_id AND f.severity = 'error') AS errors
-    FROM results r
+        TRY_CAST(string_split(replace(r.sdk_version, 'Pre-SDK2.5', '2.4'), '.') AS INTEGER[]) AS sdk
+    FROM flagged r
     JOIN platforms p ON p.platform = r.platform
-    LEFT JOIN flags n ON n.result_id = r.result_id AND n.rule = 'R20'
     WHERE
         r.origin = 'published' AND r.benchmark IS NULL AND p.family IN ('Bow', 'Classic')
         AND r.throughput IS NOT NULL AND r.chip_count IS NOT NULL

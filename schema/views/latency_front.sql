@@ -1,14 +1,10 @@
 WITH points AS (
     SELECT
         r.*,
-        coalesce(n.suggested, r.model) AS network,
         CASE WHEN NOT regexp_matches(r.variant, '^(lowest latency|higher throughput) config$') THEN r.variant END
             AS work,
-        r.throughput * r.latency_ms / 1000 / r.batch_size AS batches_in_flight,
-        (SELECT count(*) FROM flags f WHERE f.result_id = r.result_id AND f.severity = 'error') AS errors,
-        (SELECT count(*) FROM flags f WHERE f.result_id = r.result_id AND f.severity = 'warn') AS warnings
-    FROM results r
-    LEFT JOIN flags n ON n.result_id = r.result_id AND n.rule = 'R20'
+        r.throughput * r.latency_ms / 1000 / r.batch_size AS batches_in_flight
+    FROM flagged r
     WHERE
         r.task = 'inference' AND r.benchmark IS DISTINCT FROM 'mlperf-training'
         AND r.throughput IS NOT NULL AND r.latency_ms IS NOT NULL

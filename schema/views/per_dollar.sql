@@ -1,10 +1,4 @@
-WITH network_of AS (
-    SELECT r.*, coalesce(f.suggested, r.model) AS network,
-        (SELECT count(*) FROM flags g WHERE g.result_id = r.result_id AND g.severity = 'error') AS errors
-    FROM results r
-    LEFT JOIN flags f ON f.result_id = r.result_id AND f.rule = 'R20' AND f.column_name = 'model'
-),
-machines AS (
+WITH machines AS (
     SELECT
         platform, family,
         CASE
@@ -15,10 +9,9 @@ machines AS (
 ),
 entries AS (
     SELECT
-        e.*, r.platform, r.model, r.framework AS framework_name, r.chip,
-        (SELECT count(*) FROM flags f WHERE f.result_id = r.result_id AND f.severity = 'error') AS errors
+        e.*, r.platform, r.model, r.framework AS framework_name, r.chip, r.errors
     FROM mlperf_entries e
-    JOIN results r USING (result_id)
+    JOIN flagged r USING (result_id)
     WHERE e.division = 'closed' AND e.minutes IS NOT NULL
 ),
 pairs AS (
@@ -42,7 +35,7 @@ pairs AS (
         'training throughput', i.network, i.platform, g.platform, g.platform, i.throughput, g.throughput,
         i.item || '/s', i.throughput / g.throughput,
         (
-            SELECT max(b.throughput) FROM network_of b
+            SELECT max(b.throughput) FROM flagged b
             WHERE b.publisher = 'NVIDIA' AND b.task = 'training' AND b.network = i.network
                 AND b.variant IS NOT DISTINCT FROM i.variant AND b.chip LIKE 'A100%' AND b.chip_count = 8
                 AND b.compute_precision = 'mixed'
@@ -51,8 +44,8 @@ pairs AS (
         concat_ws(', ', 'README', 'of ' || g.published_on), i.batch_size, g.batch_size,
         i.precision, g.compute_precision,
         i.errors + g.errors, i.result_id, g.result_id, NULL, NULL, NULL, NULL, NULL, NULL
-    FROM network_of i
-    JOIN network_of g ON g.network = i.network AND g.variant IS NOT DISTINCT FROM i.variant AND g.item = i.item
+    FROM flagged i
+    JOIN flagged g ON g.network = i.network AND g.variant IS NOT DISTINCT FROM i.variant AND g.item = i.item
     WHERE i.task = 'training' AND i.publisher = 'Graphcore' AND i.platform IN ('IPU-POD16', 'Bow Pod16')
         AND i.precision = '16.16' AND i.result_id IN (SELECT result_id FROM latest)
         AND g.task = 'training' AND g.publisher = 'NVIDIA' AND g.platform = '8x A100-80GB (DGX A100)'

@@ -1,9 +1,6 @@
 WITH counted AS (
-    SELECT
-        r.*, p.family,
-        (SELECT count(*) FROM flags f WHERE f.result_id = r.result_id AND f.severity = 'error') AS errors,
-        (SELECT count(*) FROM flags f WHERE f.result_id = r.result_id AND f.severity = 'warn') AS warnings
-    FROM results r
+    SELECT r.*, p.family
+    FROM flagged r
     JOIN platforms p USING (platform)
     WHERE r.task = 'training' AND r.chip_count >= 16 AND p.family IN ('Classic', 'Bow')
 ),

@@ -1,11 +1,8 @@
 WITH rows AS (
     SELECT
         *,
-        (SELECT count(*) FROM flags f WHERE f.result_id = r.result_id AND f.severity = 'error') AS errors,
-        (SELECT count(*) FROM flags f WHERE f.result_id = r.result_id AND f.severity = 'warn') AS warnings,
-        coalesce((SELECT suggested FROM flags f WHERE f.result_id = r.result_id AND f.rule = 'R20'), model) AS network,
         TRY_CAST(string_split(replace(sdk_version, 'Pre-SDK2.5', '2.4'), '.') AS INTEGER[]) AS sdk
-    FROM results r
+    FROM flagged
     WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL AND batch_size IS NOT NULL
 ),
 kept AS (

@@ -1,0 +1,13 @@
+SELECT
+    r.*,
+    coalesce(f.network, r.model) AS network, coalesce(f.errors, 0) AS errors, coalesce(f.warnings, 0) AS warnings
+FROM results r
+LEFT JOIN (
+    SELECT
+        result_id,
+        max(suggested) FILTER (rule = 'R20' AND column_name = 'model') AS network,
+        count(*) FILTER (severity = 'error') AS errors,
+        count(*) FILTER (severity = 'warn') AS warnings
+    FROM flags
+    GROUP BY result_id
+) f USING (result_id)
