@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import date
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import ROOT, run_cli
+from conftest import ROOT, Ask, run_cli
 
 from pipeline.analyses import ANALYSES, Analysis, Frames, draw, rows, specification
 from pipeline.analyses.page import page
@@ -96,3 +97,45 @@ def test_an_unknown_name_is_wrong_usage(warehouse: Path) -> None:
     done = run_cli("analyse", "nothing", "--warehouse", warehouse)
     assert (done.returncode, done.stdout) == (2, "")
     assert "is none of" in done.stderr
+
+
+@EACH
+def test_the_command_prints_the_rows_and_tells_what_they_show(asked: Analysis, warehouse: Path, ask: Ask) -> None:
+    done = run_cli("analyse", asked.name, "--format", "json", "--warehouse", warehouse)
+    assert done.returncode == 0
+    [view] = [view for view in VIEWS if view.name == asked.views[0]]
+    [*rows] = ask(f"FROM {view.source}")
+    found = [tuple(row.values()) for row in json.loads(done.stdout)]
+    assert sorted(map(str, found)) == sorted(str(tuple(map(_plain, row))) for row in rows)
+    assert " ".join(done.stderr.split()) in PAGE.read_text(encoding="utf-8")
+
+
+def _plain(value: object) -> object:
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def test_a_parameter_and_a_plot(warehouse: Path, tmp_path: Path) -> None:
+    plot = tmp_path / "per-dollar.svg"
+    done = run_cli(
+        *("analyse", "per_dollar", "--set", "ipu_price=300000", "--plot", plot, "--format", "csv"),
+        *("--warehouse", warehouse),
+    )
+    assert done.returncode == 0
+    assert "300000.0" in done.stdout
+    assert plot.read_text(encoding="utf-8").startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["per_dollar", "--set", "price=3"], "has no parameter 'price'; it has ipu_price, gpu_price"),
+        (["scaling", "--set", "ipu_price=3"], "has no parameter 'ipu_price'; it has none"),
+        (["per_dollar", "--set", "ipu_price=-3"], "is no figure above 0"),
+        (["per_dollar", "--set", "ipu_price"], "is not NAME=FIGURE"),
+        (["scaling", "--plot", "x.gif"], "neither .svg nor .png"),
+    ],
+)
+def test_wrong_usage_is_told(args: list[str], message: str, warehouse: Path) -> None:
+    done = run_cli("analyse", *args, "--warehouse", warehouse)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr

@@ -75,8 +75,11 @@ def _assert_known(asked: Analysis, settings: dict[str, float]) -> None:
 
 def _show(asked: Analysis, frames: Frames, output: str) -> None:
     from pipeline.present import records_as
+    from schema.views import VIEWS
 
-    frame = frames[asked.views[0]]
-    found = frame.astype(object).where(frame.notna(), None)
+    [view] = [one for one in VIEWS if one.name == asked.views[0]]
+    whole = {column.name: "Int64" for column in view.described if column.kind == "integer"}
+    frame = frames[view.name].astype(whole).astype(object)
+    found = frame.where(frame.notna(), None)
     click.echo(records_as(output, list(found.columns), found.itertuples(index=False, name=None)))
     click.echo("\n" + textwrap.fill(asked.told(frames), WIDTH), err=True)
