@@ -120,7 +120,8 @@ def _matched(alt: Any, pairs: pd.DataFrame, clock: float) -> Any:
         }
         for row in ordered.to_dict("records")
     ]
-    x = alt.X("ratio:Q", title="Throughput of Bow over Classic, matched rows", scale=alt.Scale(zero=False, nice=True))
+    scale, axis = alt.Scale(zero=False, nice=True), alt.Axis(format=".2f", tickCount=6)
+    x = alt.X("ratio:Q", title="Throughput of Bow over Classic, matched rows", scale=scale, axis=axis)
     return strip(alt, records, x, "Chips", list(dict.fromkeys(record["series"] for record in records)), clock)
 
 
