@@ -44,6 +44,12 @@ IpuResultsError
         A process that measured was killed or does not answer.
     RunDamaged
         The folder of a run is not what its journal says, or another sweep is at it.
+  ReleaseError
+      A release cannot be made: the version is too low, rows vanished without a reason, or the folder is in the way.
+    CorrectionsError
+        The corrections file is not readable, or what it says is not so.
+    ReleaseUnreadable
+        A folder that is to be compared or checked is no release and no warehouse, or a file of it is damaged.
   ExtraMissing
       What was asked for needs packages of an extra that is not installed.
   QueryError
@@ -142,6 +148,18 @@ class SessionLost(RunnerError):
 
 
 class RunDamaged(RunnerError):
+    pass
+
+
+class ReleaseError(IpuResultsError):
+    pass
+
+
+class CorrectionsError(ReleaseError):
+    pass
+
+
+class ReleaseUnreadable(ReleaseError):
     pass
 
 

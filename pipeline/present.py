@@ -17,9 +17,9 @@ from tabulate import tabulate
 def records_as(kind: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Rows as a `table`, `csv` or `json`; nulls are `NULL`, empty and null respectively."""
     if kind == "json":
-        return as_json([dict(zip(columns, map(_plain, row), strict=True)) for row in rows])
+        return as_json([dict(zip(columns, map(plain, row), strict=True)) for row in rows])
     if kind == "csv":
-        return as_csv([columns, *([_plain(value) for value in row] for row in rows)])
+        return as_csv([columns, *([plain(value) for value in row] for row in rows)])
     return as_table(columns, rows)
 
 
@@ -48,7 +48,7 @@ def as_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     )
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value that JSON can hold: dates as ISO text, bytes as hex, decimals as numbers, what is not finite as null."""
     if isinstance(value, (date, datetime, time)):
         return value.isoformat()
@@ -59,9 +59,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     return value if isinstance(value, (str, int, float)) or value is None else str(value)
 
 
@@ -75,4 +75,4 @@ def _shown(value: Any) -> tuple[str, bool]:
         return (repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)), True
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value), True
-    return str(_plain(value)), False
+    return str(plain(value)), False

@@ -46,9 +46,9 @@ def _connect(warehouse: Path) -> duckdb.DuckDBPyConnection:
 
 
 def _connect_once(warehouse: Path) -> duckdb.DuckDBPyConnection:
-    _finish_interrupted_build(warehouse)
+    finish_interrupted_build(warehouse)
     database = warehouse / DATABASE
-    build_id = _one_build_id(warehouse)
+    build_id = one_build_id(warehouse)
     try:
         connection = _open(database) if database.exists() else _from_parquet(warehouse)
         found = connection.execute("SELECT min(build_id), max(build_id) FROM build").fetchall()
@@ -61,7 +61,8 @@ def _connect_once(warehouse: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _finish_interrupted_build(warehouse: Path) -> None:
+def finish_interrupted_build(warehouse: Path) -> None:
+    """Bring the files of a build into place whose process died between its commit and its last rename."""
     if not pending(warehouse):
         return
     try:
@@ -72,7 +73,8 @@ def _finish_interrupted_build(warehouse: Path) -> None:
         raise WarehouseError(message, place=str(warehouse)) from error
 
 
-def _one_build_id(warehouse: Path) -> str:
+def one_build_id(warehouse: Path) -> str:
+    """The build id that all Parquet files carry. Raises WarehouseError where one is missing or they disagree."""
     paths = [warehouse / parquet_name(table.name) for table in TABLES]
     if not any(path.exists() for path in paths):
         raise WarehouseError("holds no dataset; build it with: ipu-results ingest", place=str(warehouse))

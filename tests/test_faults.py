@@ -218,8 +218,8 @@ def test_a_busy_target_is_refused_and_free_again_afterwards(tmp_path: Path) -> N
 
 def test_a_reader_that_meets_a_publication_looks_again(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The files are of two builds for a moment while another process renames them."""
-    real, calls = query._one_build_id, iter(range(100))
-    monkeypatch.setattr(query, "_one_build_id", lambda path: real(path) if next(calls) else "a build of before")
+    real, calls = query.one_build_id, iter(range(100))
+    monkeypatch.setattr(query, "one_build_id", lambda path: real(path) if next(calls) else "a build of before")
     assert figure(built) == OLD
     assert next(calls) == 2
 

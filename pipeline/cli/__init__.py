@@ -9,6 +9,7 @@ from pipeline.cli.claims import claims
 from pipeline.cli.common import Group
 from pipeline.cli.emulator import predict
 from pipeline.cli.mlperf import mlperf
+from pipeline.cli.publish import diff, publish, verify
 from pipeline.cli.sweep import sweep
 from pipeline.cli.validate import validate_emulator
 from pipeline.cli.warehouse import extract, fetch, ingest, query
@@ -26,5 +27,9 @@ def main() -> None:
     """
 
 
-for command in (ingest, fetch, extract, query, analyse, claims, mlperf, predict, validate_emulator, sweep):
+COMMANDS = (
+    *(ingest, fetch, extract, query, analyse, claims, mlperf, predict, validate_emulator, sweep),
+    *(publish, verify, diff),
+)
+for command in COMMANDS:
     main.add_command(command)

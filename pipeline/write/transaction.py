@@ -79,7 +79,7 @@ def recover(target: Path) -> None:
         for name in json.loads(commit.read_text(encoding="utf-8")):
             if (staging / name).exists():
                 os.replace(staging / name, target / name)
-        _sync(target)
+        sync(target)
     if staging.exists():
         shutil.rmtree(staging)
 
@@ -88,15 +88,16 @@ def _commit(staging: Path) -> None:
     """Bring every file to disk, then name them in a commit file that appears whole."""
     names = sorted(path.name for path in staging.iterdir())
     for name in names:
-        _sync(staging / name)
+        sync(staging / name)
     draft = staging / f"{COMMIT}.part"
     draft.write_text(json.dumps(names), encoding="utf-8")
-    _sync(draft)
+    sync(draft)
     os.replace(draft, staging / COMMIT)
-    _sync(staging)
+    sync(staging)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Bring a file, or the names in a folder, to disk."""
     if path.is_dir() and os.name == "nt":
         return
     descriptor = os.open(path, os.O_RDONLY)

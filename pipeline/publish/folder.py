@@ -1,0 +1,107 @@
+"""Put a folder of files in the place of another in one step, whatever kills the process and whoever else is at work.
+
+All work is done in a hidden folder beside the target. Where the system can exchange two names in one step the target
+is whole at every moment; elsewhere it is missing for as long as two renames take, and the next run puts it back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipeline.errors import ReleaseError, WarehouseError
+from pipeline.publish.side import RELEASE
+from pipeline.publish.sums import SUMS, read_sums
+from pipeline.write.transaction import locked, sync
+
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+
+
+def work_folder(out: Path) -> Path:
+    return out.parent / f".{out.name}.publishing"
+
+
+@contextmanager
+def replacing(out: Path, wait_s: float) -> Iterator[Path]:
+    """A fresh folder that takes the target's place when the block ends without an error.
+
+    Raises ReleaseError where the target is something else than a release, and where another process publishes there.
+    """
+    out = Path(os.path.realpath(out))
+    work = work_folder(out)
+    with _locked(work, wait_s, out):
+        _recover(out, work)
+        assert_replaceable(out)
+        new = work / "new"
+        try:
+            new.mkdir()
+            yield new
+            for path in new.iterdir():
+                sync(path)
+            sync(new)
+            _swap(new, out, work / "old")
+        except OSError as error:
+            raise ReleaseError(f"could not be written, what was there stays: {error}", place=str(out)) from error
+        finally:
+            _clear(work)
+
+
+def assert_replaceable(out: Path) -> None:
+    """Raises ReleaseError unless the folder is absent, empty, or holds a release and nothing else."""
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise ReleaseError("is no folder", place=str(out))
+    names = {path.name for path in out.iterdir()}
+    if not names:
+        return
+    if RELEASE not in names or SUMS not in names:
+        raise ReleaseError("is not empty and holds no release; name another folder with --out", place=str(out))
+    if foreign := sorted(names - {SUMS, *read_sums(out / SUMS).digests}):
+        raise ReleaseError(f"holds {foreign[0]}, which is no part of the release there", place=str(out))
+
+
+@contextmanager
+def _locked(work: Path, wait_s: float, out: Path) -> Iterator[None]:
+    try:
+        with locked(work, wait_s):
+            yield
+    except WarehouseError as error:
+        if error.place != str(work):
+            raise
+        raise ReleaseError(error.message, place=str(out)) from error
+
+
+def _recover(out: Path, work: Path) -> None:
+    """What a killed process left: an old release out of its place goes back, all else goes."""
+    old = work / "old"
+    if old.exists() and not out.exists():
+        os.replace(old, out)
+    _clear(work)
+
+
+def _clear(work: Path) -> None:
+    for name in ("new", "old"):
+        shutil.rmtree(work / name, ignore_errors=True)
+
+
+def _swap(new: Path, out: Path, old: Path) -> None:
+    if not out.exists() or not any(out.iterdir()):
+        os.replace(new, out)
+    elif not _exchange(new, out):
+        os.replace(out, old)
+        os.replace(new, out)
+    sync(out.parent)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two names in one step; False where the system cannot."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
+    if rename is None:
+        return False
+    found = rename(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE)
+    return bool(found == 0)

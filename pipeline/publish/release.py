@@ -1,0 +1,186 @@
+"""Make a release: copy and check the tables, decide the version, write every file, check all, and put it in place."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.errors import ReleaseError
+from pipeline.present import as_json
+from pipeline.publish import card, corrections, croissant, datapackage, dictionary, facts, texts, version
+from pipeline.publish.compare import compare
+from pipeline.publish.folder import replacing
+from pipeline.publish.side import PACKAGE, RELEASE, read_side
+from pipeline.publish.sums import SUMS, digest, write_sums
+from pipeline.publish.verify import check, check_sums
+from pipeline.query import finish_interrupted_build, one_build_id
+from pipeline.sql import first_line
+from pipeline.write import DATABASE, parquet_name
+from pipeline.write.digest import rows_digest
+from pipeline.write.duck import write_duckdb
+from schema import TABLES
+
+FORMAT = 1
+CROISSANT = "croissant.json"
+
+Progress = Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`version` None takes the least that the change allows; `previous` is the release before."""
+
+    warehouse: Path
+    out: Path
+    published_on: date
+    version: str | None = None
+    previous: Path | None = None
+    corrections: Path | None = None
+    wait_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The version, the least that was allowed, what changed, and the corrections that were needed."""
+
+    version: version.Version
+    least: version.Version | None = None
+    previous: Mapping[str, Any] | None = None
+    changes: Sequence[version.Change] = ()
+    applied: Sequence[corrections.Applied] = ()
+    unused: Sequence[corrections.Correction] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """`seal` is the digest of SHA256SUMS, which binds every other file."""
+
+    decision: Decision
+    build_id: str
+    rows: int
+    files: int
+    bytes: int
+    seal: str
+
+
+def publish(asked: Asked, progress: Progress = lambda *_: None) -> Published:
+    """Make the folder `out` a release of the warehouse, all or nothing.
+
+    Raises ReleaseError where the version is too low, where rows vanished without a correction, or where the folder is
+    in the way; WarehouseError where the warehouse is incomplete or of two builds.
+    """
+    given = version.parse(asked.version) if asked.version else None
+    finish_interrupted_build(asked.warehouse)
+    with replacing(asked.out, asked.wait_s) as new:
+        progress("copy", "tables")
+        tables, build_id = _copied(asked.warehouse, new)
+        progress("compare", str(asked.previous or ""))
+        decision = _decide(asked, given, new)
+        progress("write", "files")
+        told = _write(new, tables, build_id, decision, asked.published_on)
+        progress("verify", "files")
+        if problems := check(new):
+            raise ReleaseError(f"is not what was written: {problems[0].line}", place=str(asked.out))
+        files = list(new.iterdir())
+        size, seal = sum(path.stat().st_size for path in files), digest(new / SUMS)
+    return Published(decision, build_id, sum(one["rows"] for one in told.values()), len(files), size, seal)
+
+
+def _copied(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
+    """The tables of the warehouse, copied first and then read, so that a build at the same time mixes nothing."""
+    one_build_id(warehouse)
+    for table in TABLES:
+        shutil.copyfile(warehouse / parquet_name(table.name), new / parquet_name(table.name))
+    build_id = one_build_id(new)
+    tables = {table.name: _read(new / parquet_name(table.name)) for table in TABLES}
+    for row in tables["build"].to_pylist():
+        name = row["table_name"]
+        if (rows_digest(tables[name]), row["build_id"]) != (row["rows_sha256"], build_id):
+            raise ReleaseError("holds other rows than its build says; build it again", place=f"{warehouse}/{name}")
+    return tables, build_id
+
+
+def _read(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise ReleaseError(f"cannot be read: {first_line(error)}", place=path.name) from error
+
+
+def _decide(asked: Asked, given: version.Version | None, new: Path) -> Decision:
+    """The version that the change since the previous release asks for, or the given one where it is no lower."""
+    listed = corrections.load(asked.corrections) if asked.corrections else []
+    if asked.previous is None:
+        return Decision(given or version.parse(version.FIRST), unused=listed)
+    old = read_side(asked.previous)
+    if not old.told:
+        raise ReleaseError(f"is no release: it has no {RELEASE}", place=str(asked.previous))
+    if problems := check_sums(asked.previous):
+        raise ReleaseError(f"is damaged: {problems[0].line}", place=str(asked.previous))
+    before = version.parse(str(old.told.get("version")))
+    difference = compare(old, read_side(new), limit=0)
+    changes = version.changes(difference)
+    least = version.least(before, changes)
+    applied = corrections.apply(listed, difference)
+    if given is not None:
+        version.assert_allowed(given, least, before, changes)
+    used = {one.correction.number for one in applied}
+    previous = {"version": str(before), "build_id": old.told.get("build_id")}
+    unused = [one for one in listed if one.number not in used]
+    return Decision(given or least, least, previous, changes, applied, unused)
+
+
+def _write(
+    new: Path, tables: Mapping[str, pa.Table], build_id: str, decision: Decision, published_on: date
+) -> dict[str, dict[str, Any]]:
+    """Every file beside the Parquet ones; rows and digest by table."""
+    told = {name: {"rows": arrow.num_rows, "rows_sha256": rows_digest(arrow)} for name, arrow in tables.items()}
+    for name, arrow in tables.items():
+        texts.write_csv(arrow, new / f"{name}.csv")
+    try:
+        write_duckdb(new / DATABASE, tables)
+        columns = {table.name: [one.name for one in table.columns if one.kind == "text"] for table in TABLES}
+        found, formulas = facts.ask(new / DATABASE, columns)
+    except duckdb.Error as error:
+        raise ReleaseError(f"the DuckDB file cannot be made: {first_line(error)}") from error
+    known = facts.Facts(str(decision.version), published_on, build_id, told, found, formulas, decision.applied)
+    pages = {
+        "README.md": card.page(known),
+        "DICTIONARY.md": dictionary.page(known),
+        "CITATION.cff": texts.citation(known.version, published_on),
+        "LICENSE": texts.licence(),
+        "CHANGELOG.md": texts.changelog(),
+        "environment.json": texts.environment(),
+        PACKAGE: datapackage.package(known, new),
+        CROISSANT: croissant.metadata(known, new),
+        RELEASE: _release(known, decision),
+    }
+    for name, text in pages.items():
+        if text is not None:
+            (new / name).write_text(text, encoding="utf-8", newline="")
+    write_sums(new)
+    return told
+
+
+def _release(known: facts.Facts, decision: Decision) -> str:
+    told = {
+        "format": FORMAT,
+        "name": "ipu-results",
+        "version": known.version,
+        "published_on": known.published_on.isoformat(),
+        "build_id": known.build_id,
+        "previous": decision.previous,
+        "least_version": str(decision.least) if decision.least else None,
+        "changes": [change._asdict() for change in decision.changes],
+        "corrections": [one.record() for one in decision.applied],
+        "tables": known.tables,
+    }
+    return as_json(told) + "\n"
