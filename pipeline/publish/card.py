@@ -16,7 +16,7 @@ figure with the place where it was printed. Published on {published_on}, build `
 ## What it is
 
 {contents}
-One row of `results` is one result: a published table row, an official MLPerf entry, a measured or an emulated batch point.
+By the origin of the result:
 
 {origins}
 Columns, units and keys: [DICTIONARY.md](DICTIONARY.md), and the table `columns` in every format.
@@ -24,8 +24,9 @@ Columns, units and keys: [DICTIONARY.md](DICTIONARY.md), and the table `columns`
 ## How it was collected
 
 Documents were transcribed or captured into files with a checksum, read by deterministic code, normalised to one
-vocabulary, and checked row by row. No printed figure was changed, rounded or filled in: what looks wrong carries a row in
-`flags` with the evidence. `cells` holds each figure as printed with its place; `source_rows` proves that no row was lost:
+vocabulary, and checked row by row. No printed figure was changed, rounded or filled in: what looks wrong carries a row
+in `flags` with the evidence. `cells` holds each figure as printed with its place; `source_rows` proves that no row was
+lost:
 
 {source_rows}
 Official MLPerf entries are scored from the logs by the official rule. Measured and emulated rows are this project's own
@@ -33,13 +34,14 @@ Official MLPerf entries are scored from the logs by the official rule. Measured 
 
 ## What it must not be used for
 
-- Comparing MLPerf results with other figures, or across the groups of the view `mlperf_comparable`. Figures derived here
-  from MLPerf logs were not verified by MLCommons; cite them as the column `attribution` says.
+- Comparing MLPerf results with other figures, or across the groups of the view `mlperf_comparable`. Figures derived
+  here from MLPerf logs were not verified by MLCommons; cite them as the column `attribution` says.
 - Reading published figures as independent measurements. Vendors printed them of their own machines, with their own
   settings, and most were never repeated by anybody else.
 - Ranking by throughput alone: batch, latency, precision, chip count and SDK stand beside it because they decide it.
 - Treating emulated rows as measured ones, or `suspect` rows as sound.
-- Buying decisions about current hardware: the record ends with what was published, and prices are list prices of their day.
+- Buying decisions about current hardware: the record ends with what was published, and prices are list prices of their
+  day.
 
 ## Known problems
 
@@ -72,8 +74,8 @@ In CSV an empty cell is a null and `""` an empty text; figures are not rounded, 
 
 ## Check it
 
-`sha256sum -c SHA256SUMS` checks the bytes; `ipu-results verify DIR` checks those and that Parquet, CSV and DuckDB hold the
-rows that `release.json` promises.
+`sha256sum -c SHA256SUMS` checks the bytes; `ipu-results verify DIR` checks those and that Parquet, CSV and DuckDB hold
+the rows that `release.json` promises.
 
 ## How to cite
 
@@ -128,8 +130,8 @@ def _formulas(facts: Facts) -> str:
     if not facts.formulas:
         return "No text begins with `=`, `+`, `-` or `@`, so that no spreadsheet takes one for a formula."
     return (
-        f"{facts.formulas:,} texts begin with `=`, `+`, `-` or `@` and stand in the CSV files as they are: a spreadsheet "
-        "may take one for a formula, so import those columns as text."
+        f"{facts.formulas:,} texts begin with `=`, `+`, `-` or `@` and stand in the CSV files as they are: a spread"
+        "sheet may take one for a formula, so import the columns as text."
     )
 
 

@@ -27,7 +27,7 @@ TITLE = "ipu-results: the open, verified record of Graphcore IPU performance"
 
 
 def package(facts: Facts, folder: Path) -> str:
-    """The descriptor of the tables in a folder. The DuckDB file is left out: its bytes are not the same in two builds."""
+    """The descriptor of the tables in a folder; without the DuckDB file, whose bytes differ from build to build."""
     sources = [{"title": title, "path": url} for _, title, _, _, url in facts.found["licences"] if url]
     told = {
         "$schema": PROFILE.format("datapackage"),

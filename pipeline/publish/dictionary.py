@@ -13,9 +13,8 @@ from pipeline.publish.side import KNOWN
 HEAD = """# Data dictionary, version {version}
 
 Every table, view and macro of this release with its columns. Tables are there as Parquet, as CSV and in
-`ipu_results.duckdb`; views and macros in the DuckDB file alone. The same lines stand in the table `columns`. An empty unit
-means a text, a count without one, or a figure whose unit stands in a column beside it.
-
+`ipu_results.duckdb`; views and macros in the DuckDB file alone. The same lines stand in the table `columns`. An empty
+unit means a text, a count without one, or a figure whose unit stands in a column beside it.
 """
 KINDS = {"table": "Table", "view": "View", "macro": "Macro"}
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-SPECIAL = re.compile(r"([\\`*_\[\]|~])")
+SPECIAL = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
 
 
 def text(value: Any) -> str:

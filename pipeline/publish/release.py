@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import ReleaseError
 from pipeline.present import as_json
-from pipeline.publish import card, corrections, croissant, datapackage, dictionary, facts, texts, version
+from pipeline.publish import card, corrections, croissant, datapackage, dictionary, facts, texts
+from pipeline.publish import version as versions
 from pipeline.publish.compare import compare
 from pipeline.publish.folder import replacing
 from pipeline.publish.side import PACKAGE, RELEASE, read_side
@@ -51,10 +52,10 @@ class Asked:
 class Decision:
     """The version, the least that was allowed, what changed, and the corrections that were needed."""
 
-    version: version.Version
-    least: version.Version | None = None
+    version: versions.Version
+    least: versions.Version | None = None
     previous: Mapping[str, Any] | None = None
-    changes: Sequence[version.Change] = ()
+    changes: Sequence[versions.Change] = ()
     applied: Sequence[corrections.Applied] = ()
     unused: Sequence[corrections.Correction] = ()
 
@@ -77,7 +78,7 @@ def publish(asked: Asked, progress: Progress = lambda *_: None) -> Published:
     Raises ReleaseError where the version is too low, where rows vanished without a correction, or where the folder is
     in the way; WarehouseError where the warehouse is incomplete or of two builds.
     """
-    given = version.parse(asked.version) if asked.version else None
+    given = versions.parse(asked.version) if asked.version else None
     finish_interrupted_build(asked.warehouse)
     with replacing(asked.out, asked.wait_s) as new:
         progress("copy", "tables")
@@ -115,23 +116,23 @@ def _read(path: Path) -> pa.Table:
         raise ReleaseError(f"cannot be read: {first_line(error)}", place=path.name) from error
 
 
-def _decide(asked: Asked, given: version.Version | None, new: Path) -> Decision:
+def _decide(asked: Asked, given: versions.Version | None, new: Path) -> Decision:
     """The version that the change since the previous release asks for, or the given one where it is no lower."""
     listed = corrections.load(asked.corrections) if asked.corrections else []
     if asked.previous is None:
-        return Decision(given or version.parse(version.FIRST), unused=listed)
+        return Decision(given or versions.parse(versions.FIRST), unused=listed)
     old = read_side(asked.previous)
     if not old.told:
         raise ReleaseError(f"is no release: it has no {RELEASE}", place=str(asked.previous))
     if problems := check_sums(asked.previous):
         raise ReleaseError(f"is damaged: {problems[0].line}", place=str(asked.previous))
-    before = version.parse(str(old.told.get("version")))
+    before = versions.parse(str(old.told.get("version")))
     difference = compare(old, read_side(new), limit=0)
-    changes = version.changes(difference)
-    least = version.least(before, changes)
+    changes = versions.changes(difference)
+    least = versions.least(before, changes)
     applied = corrections.apply(listed, difference)
     if given is not None:
-        version.assert_allowed(given, least, before, changes)
+        versions.assert_allowed(given, least, before, changes)
     used = {one.correction.number for one in applied}
     previous = {"version": str(before), "build_id": old.told.get("build_id")}
     unused = [one for one in listed if one.number not in used]
