@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from filelock import FileLock
+from release_support import released, smaller
 
 from pipeline.cli import main
 from pipeline.query import open_warehouse
@@ -140,3 +141,42 @@ def built(tmp_path: Path, warehouse: Path) -> Path:
         if path.is_file():
             shutil.copyfile(path, target / path.name)
     return target
+
+
+@pytest.fixture(scope="session")
+def old_duckdb() -> Path:
+    """DuckDB 1.2.2 in a folder of its own, pinned by hash; skipped where no package index serves it."""
+    target = ROOT / ".venv" / "duckdb-1.2.2"
+    if not target.exists():
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        pins = ["--only-binary", ":all:", "--require-hashes", "-r", str(ROOT / "tests" / "duckdb-1.2.2.txt")]
+        done = subprocess.run([*pip, *pins, "--target", str(target)], capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip("DuckDB 1.2.2 cannot be installed here")
+    return target
+
+
+@pytest.fixture(scope="session")
+def release(tmp_path_factory: pytest.TempPathFactory, warehouse: Path) -> Path:
+    """A release of the carried documents."""
+    with once(tmp_path_factory, "released") as (folder, first):
+        if first:
+            released(warehouse, folder / "release")
+    return folder / "release"
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory, warehouse: Path) -> Path:
+    """A warehouse of a few results, for tests that publish often."""
+    with once(tmp_path_factory, "small") as (folder, first):
+        if first:
+            smaller(warehouse, folder / "warehouse")
+    return folder / "warehouse"
+
+
+@pytest.fixture(scope="session")
+def small_release(tmp_path_factory: pytest.TempPathFactory, small: Path) -> Path:
+    with once(tmp_path_factory, "small_released") as (folder, first):
+        if first:
+            released(small, folder / "release")
+    return folder / "release"

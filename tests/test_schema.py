@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import RAW, ROOT, Ask, run_process
+from conftest import RAW, Ask, run_process
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -353,19 +353,6 @@ def test_every_line_of_the_dictionary_is_made_from_the_definitions() -> None:
 
 
 # an older DuckDB
-
-
-@pytest.fixture(scope="session")
-def old_duckdb() -> Path:
-    """DuckDB 1.2.2 in a folder of its own, pinned by hash; skipped where no package index serves it."""
-    target = ROOT / ".venv" / "duckdb-1.2.2"
-    if not target.exists():
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        pins = ["--only-binary", ":all:", "--require-hashes", "-r", str(ROOT / "tests" / "duckdb-1.2.2.txt")]
-        done = subprocess.run([*pip, *pins, "--target", str(target)], capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip("DuckDB 1.2.2 cannot be installed here")
-    return target
 
 
 def test_the_database_opens_in_duckdb_1_2_2(old_duckdb: Path, warehouse: Path, ask: Ask) -> None:
