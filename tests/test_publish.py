@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -36,10 +37,8 @@ KILLED = """
 import os, signal, sys
 from datetime import date
 from pathlib import Path
-from pipeline.publish import Asked, folder, publish, release
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
-{patch}
+from pipeline.publish import Asked, publish, release
+release.check = lambda _: os.kill(os.getpid(), signal.SIGKILL)
 publish(Asked(Path(sys.argv[1]), Path(sys.argv[2]), date(2026, 11, 21), version="2.0.0"))
 """
 
@@ -192,20 +191,6 @@ def version(release: Path) -> str:
     return str(told(release)["version"])
 
 
-@pytest.mark.parametrize("there", [None, "empty", "release"])
-def test_an_absent_an_empty_and_a_released_folder_are_taken(
-    there: str | None, small: Path, small_release: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    if there == "empty":
-        out.mkdir()
-    if there == "release":
-        copy(small_release, out)
-    released(small, out, version="3.0.0")
-    assert version(out) == "3.0.0"
-    assert sorted(path.name for path in work_folder(out).iterdir()) == [".lock"]
-
-
 def copy(release: Path, target: Path) -> Path:
     target.mkdir()
     for path in release.iterdir():
@@ -244,48 +229,63 @@ def test_a_table_that_is_not_of_the_build_is_refused(small: Path, tmp_path: Path
     assert not (tmp_path / "out").exists()
 
 
-WHOLE = "folder.sync = lambda path, real=folder.sync: die() if (path / 'out').exists() else real(path)"
-MOVED = "folder._exchange = lambda one, other: (os.replace(other, one.parent / 'old'), die())"
-PATCHES = {
-    "before the files are checked": ("release.check = die", "1.0.0"),
-    "just before the swap": ("folder._swap = die", "1.0.0"),
-    "just after the swap": (WHOLE, "2.0.0"),
-    "between two renames": (MOVED, None),
-}
+def put(release: Path, out: Path) -> None:
+    """A release in the place of another, without making one."""
+    with folder.replacing(out, 10.0) as new:
+        for path in release.iterdir():
+            (new / path.name).write_bytes(path.read_bytes())
 
 
-@pytest.mark.parametrize("moment", PATCHES)
-def test_a_killed_process_leaves_the_old_or_the_new(
-    moment: str, small: Path, small_release: Path, tmp_path: Path
-) -> None:
-    patch, stays = PATCHES[moment]
-    out = copy(small_release, tmp_path / "out")
-    command = [sys.executable, "-c", KILLED.format(patch=patch), str(small), str(out)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr[-500:]
-    assert (work_folder(out) / "new").exists()
-    assert version(out) == stays if stays else not out.exists()
-    with pytest.raises(ReleaseError, match="is no release"):
-        released(small, out, previous=small)
-    assert version(out) == (stays or "1.0.0")
+@pytest.fixture(params=["exchange", "two renames"])
+def _swapped_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "two renames":
+        monkeypatch.setattr(folder, "_exchange", lambda *_: False)
+
+
+@pytest.mark.usefixtures("_swapped_by")
+@pytest.mark.parametrize("there", ["nothing", "an empty folder", "a release"])
+def test_absent_empty_and_released_folders_are_taken(there: str, small_release: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    if there == "an empty folder":
+        out.mkdir()
+    if there == "a release":
+        (copy(small_release, out) / "LICENSE").write_text("old")
+    put(small_release, out)
+    assert version(out) == "1.0.0"
     assert sorted(path.name for path in work_folder(out).iterdir()) == [".lock"]
 
 
-def test_without_an_exchange_two_renames_do(
-    small: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(folder, "_exchange", lambda *_: False)
+def test_a_killed_process_leaves_the_old_and_its_remains_go(small: Path, small_release: Path, tmp_path: Path) -> None:
     out = copy(small_release, tmp_path / "out")
-    released(small, out, version="2.0.0")
-    assert version(out) == "2.0.0"
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(small), str(out)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr[-500:]
+    assert (work_folder(out) / "new" / "SHA256SUMS").exists()
+    assert version(out) == "1.0.0"
+    put(small_release, out)
+    assert sorted(path.name for path in work_folder(out).iterdir()) == [".lock"]
 
 
-def test_two_at_once_take_turns(small: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["new", "old"])
+def test_what_was_killed_in_the_swap_is_put_right(where: str, small_release: Path, tmp_path: Path) -> None:
+    """After the exchange the old release is in `new`; between two renames it is in `old`, and nowhere else."""
     out = tmp_path / "out"
-    with ThreadPoolExecutor(2) as pool:
-        done = [pool.submit(released, small, out, version=one) for one in ("2.0.0", "3.0.0")]
-        assert {str(one.result().decision.version) for one in done} == {"2.0.0", "3.0.0"}
-    assert version(out) in {"2.0.0", "3.0.0"}
+    work_folder(out).mkdir()
+    copy(small_release, work_folder(out) / where)
+    if where == "new":
+        copy(small_release, out)
+    with contextlib.suppress(KeyboardInterrupt), folder.replacing(out, 1.0):
+        assert version(out) == "1.0.0"
+        raise KeyboardInterrupt
+    assert version(out) == "1.0.0"
+    assert sorted(path.name for path in work_folder(out).iterdir()) == [".lock"]
+
+
+def test_two_at_once_take_turns(small_release: Path, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: put(small_release, tmp_path / "out"), range(8)))
+    assert version(tmp_path / "out") == "1.0.0"
 
 
 def test_a_busy_folder_is_one_line(small: Path, tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ def compare(old: Side, new: Side, limit: int = LIMIT) -> Difference:
     Raises ReleaseUnreadable for a damaged file and for a table whose key is unknown or not unique.
     """
     both = [name for name in old.tables if name in new.tables]
-    found = [_compared(old.tables[name], new.tables[name], limit) for name in both]
+    with duckdb.connect() as connection:
+        found = [_compared(connection, old.tables[name], new.tables[name], limit) for name in both]
     different = tuple(one for one in found if not one.is_empty)
     added = tuple(table for name, table in new.tables.items() if name not in old.tables)
     removed = tuple(table for name, table in old.tables.items() if name not in new.tables)
@@ -40,17 +41,16 @@ def removed_keys(difference: TableDifference) -> list[Row]:
         return pair.alone(connection, "old", pair.key)
 
 
-def _compared(old: SideTable, new: SideTable, limit: int) -> TableDifference:
+def _compared(connection: duckdb.DuckDBPyConnection, old: SideTable, new: SideTable, limit: int) -> TableDifference:
     if filecmp.cmp(old.path, new.path, shallow=False):
         return TableDifference(old, new)
     try:
-        with duckdb.connect() as connection:
-            return _difference(_paired(old, new), connection, limit)
+        return _difference(connection, _paired(old, new), limit)
     except duckdb.Error as error:
         raise ReleaseUnreadable(f"cannot be compared: {first_line(error)}", place=str(new.path)) from error
 
 
-def _difference(pair: Pair, connection: duckdb.DuckDBPyConnection, limit: int) -> TableDifference:
+def _difference(connection: duckdb.DuckDBPyConnection, pair: Pair, limit: int) -> TableDifference:
     old, new = pair.old, pair.new
     added, removed, paired, differing = pair.counts(connection)
     if (paired + removed, paired + added) != (old.rows, new.rows):
