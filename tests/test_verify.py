@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -119,8 +118,8 @@ def sealed(release: Path, *changed: str) -> None:
         for one in [*told.get("resources", ()), *told.get("distribution", ())]:
             path = release / (one.get("path") or one["contentUrl"])
             if path.name in changed and path.exists():
-                one |= {"bytes": path.stat().st_size} if "bytes" in one else {}
-                one |= {"hash": f"sha256:{digest(path)}"} if "hash" in one else {"sha256": digest(path)}
+                hashed = {"hash": f"sha256:{digest(path)}", "bytes": path.stat().st_size}
+                one.update(hashed if "hash" in one else {"sha256": digest(path)})
         if changed:
             (release / name).write_text(json.dumps(told), encoding="utf-8")
     write_sums(release)
@@ -171,7 +170,7 @@ def test_a_database_that_is_none(copy: Path) -> None:
     (copy / DATABASE).write_bytes(b"none")
     sealed(copy)
     (told,) = lines(copy)
-    assert re.match(r"ipu_results\.duckdb: cannot be checked: ", told)
+    assert told.startswith("ipu_results.duckdb: cannot be opened: ")
 
 
 def edited(release: Path, name: str, edit: Callable[[dict[str, Any]], object]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from pipeline.publish.problem import Problem, Problems, guarded
 from pipeline.publish.side import PACKAGE, RELEASE, read_json, sql_type
 from pipeline.publish.sums import digest
 from pipeline.publish.texts import read_csv
-from pipeline.sql import LOCKDOWN
+from pipeline.sql import LOCKDOWN, first_line
 from pipeline.write import DATABASE, parquet_name
 from pipeline.write.digest import rows_digest
 from schema.generate import SQL
@@ -55,7 +55,12 @@ class Contents:
 
     def problems(self) -> Problems:
         yield from self._tables_listed()
-        with self._database() as database:
+        connection = None
+        try:
+            connection = self._connected()
+        except duckdb.Error as error:
+            yield Problem(DATABASE, f"cannot be opened: {first_line(error)}")
+        with connection or nullcontext() as database:
             for name in self.tables:
                 yield from guarded(name, lambda: self._rows(name, database))  # noqa: B023
         yield from guarded(DICTIONARY, self._columns)
@@ -73,13 +78,10 @@ class Contents:
         yield from (Problem(name, "is missing") for name in sorted(wanted - there - self.bad))
         yield from (Problem(name, f"is of no table that {RELEASE} names") for name in sorted(there - wanted - self.bad))
 
-    @contextmanager
-    def _database(self) -> Iterator[duckdb.DuckDBPyConnection | None]:
+    def _connected(self) -> duckdb.DuckDBPyConnection | None:
         if not self._is_sound(DATABASE):
-            yield None
-            return
-        with duckdb.connect(str(self.folder / DATABASE), read_only=True, config=LOCKDOWN) as connection:
-            yield connection
+            return None
+        return duckdb.connect(str(self.folder / DATABASE), read_only=True, config=LOCKDOWN)
 
     def _rows(self, name: str, database: duckdb.DuckDBPyConnection | None) -> Problems:
         """The rows of one table in Parquet, CSV and DuckDB against their count and digest."""

@@ -10,7 +10,7 @@ import duckdb
 from pipeline.publish.difference import CellChange, Counted, Row
 from pipeline.publish.side import SideTable
 
-THERE = '"·there"'
+THERE = "there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,12 @@ class Pair:
 
     def counts(self, connection: duckdb.DuckDBPyConnection) -> tuple[int, int, int, list[str]]:
         """Rows that are new, gone and on both sides, and the columns in which some of the last differ."""
-        both, values = f"old.{THERE} AND new.{THERE}", [name for name in self.common if name not in self.key]
-        wanted = [f"old.{THERE} IS NULL", f"new.{THERE} IS NULL", both]
+        there, values = self._unused(THERE), [name for name in self.common if name not in self.key]
+        both = f"old.{there} AND new.{there}"
+        wanted = [f"old.{there} IS NULL", f"new.{there} IS NULL", both]
         wanted += [f"{both} AND {self._differs(name)}" for name in values]
-        tables = f"{_marked(self.old)} old FULL OUTER JOIN {_marked(self.new)} new ON {self._on}"
+        one, other = (f"(SELECT *, true AS {there} FROM {table.sql})" for table in (self.old, self.new))
+        tables = f"{one} old FULL OUTER JOIN {other} new ON {self._on}"
         added, removed, paired, *cells = _one_row(connection, map(_count, wanted), tables)
         return added, removed, paired, [name for name, count in zip(values, cells, strict=True) if count]
 
@@ -68,6 +70,13 @@ class Pair:
         found = connection.execute(query if limit is None else f"{query} LIMIT {limit}").fetchall()
         return [dict(zip(columns, row, strict=True)) for row in found]
 
+    def _unused(self, name: str) -> str:
+        """A name that no column has."""
+        taken = {column.lower() for column in (*self.old.columns, *self.new.columns)}
+        while name in taken:
+            name += "_"
+        return _name(name)
+
     @property
     def _on(self) -> str:
         return " AND ".join(self._sides(name, "IS NOT DISTINCT FROM") for name in self.key)
@@ -98,10 +107,6 @@ def _one_row(connection: duckdb.DuckDBPyConnection, told: map[str], tables: str)
 
 def _count(wanted: str) -> str:
     return f"count(*) FILTER (WHERE {wanted})"
-
-
-def _marked(table: SideTable) -> str:
-    return f"(SELECT *, true AS {THERE} FROM {table.sql})"
 
 
 def _name(name: str) -> str:

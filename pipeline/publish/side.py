@@ -100,6 +100,8 @@ def _table(path: Path, keys: Mapping[str, tuple[str, ...]]) -> SideTable:
             schema, rows = file.schema_arrow, file.metadata.num_rows
     except (OSError, pa.ArrowException) as error:
         raise ReleaseUnreadable(f"cannot be read: {first_line(error)}", place=str(path)) from error
+    if len({column.lower() for column in schema.names}) < len(schema.names):
+        raise ReleaseUnreadable("has two columns of one name", place=str(path))
     name = path.name.removesuffix(SUFFIX)
     key = KNOWN[name].key if name in KNOWN else keys.get(name, ())
     return SideTable(name, path, rows, {field.name: _column(field) for field in schema}, key)
