@@ -16,7 +16,7 @@ from benchmarks.report import Report, as_markdown, as_text
 
 NAMES = (
     *("ingest", "extract", "stages", "query", "mlperf", "emulator", "repeatability", "runner", "runner_real"),
-    "runner_configurations",
+    *("runner_configurations", "release"),
 )
 MIN_ROWS = 10_000
 

@@ -68,7 +68,7 @@ def build(rows: int, folder: str) -> Iterator[Step]:
     """Write the three files; a step for each part, and at last keys that stand in the table."""
     where = Path(folder)
     with duckdb.connect(str(where / DUCKDB)) as connection:
-        yield _step("DuckDB file with its key", where / DUCKDB, _fill_duckdb, connection, rows)
+        yield _step("DuckDB file with its key", where / DUCKDB, fill_results, connection, rows)
         yield _step("Parquet file", where / PARQUET, _fill_parquet, connection, where / PARQUET)
         with sqlite3.connect(where / SQLITE) as lite:
             yield _step("SQLite file", where / SQLITE, _fill_sqlite, connection, lite)
@@ -84,7 +84,8 @@ def _step(part: str, path: Path, make, *arguments) -> Step:  # type: ignore[no-u
     return {"part": part, "seconds": taken, "megabytes": path.stat().st_size / 1e6, "peak": peak_mb()}
 
 
-def _fill_duckdb(connection: duckdb.DuckDBPyConnection, rows: int) -> None:
+def fill_results(connection: duckdb.DuckDBPyConnection, rows: int) -> None:
+    """Make the table and fill it with generated rows."""
     create, *_ = sql_table(RESULTS)
     connection.execute(
         "\n".join(line for line in create.splitlines() if "FOREIGN KEY" not in line).replace(",\n)", "\n)")

@@ -21,7 +21,7 @@ from benchmarks.mlperf_compare import compared
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = (
     *("ingest", "extract", "stages", "query", "mlperf", "emulator", "repeatability", "runner", "runner_real"),
-    "runner_configurations",
+    *("runner_configurations", "release"),
 )
 
 

@@ -27,14 +27,17 @@ def test_the_commands_are_those_of_the_contract() -> None:
     assert COMMANDS == [
         "analyse",
         "claims",
+        "diff",
         "extract",
         "fetch",
         "ingest",
         "mlperf",
         "predict",
+        "publish",
         "query",
         "sweep",
         "validate-emulator",
+        "verify",
     ]
 
 

@@ -213,25 +213,8 @@ def test_the_page_is_one_file_and_escaped(sides: tuple[Path, Path]) -> None:
     page = run_cli("diff", *sides, "--format", "html").stdout
     parser = Tags()
     parser.feed(page)
-    assert parser.found <= {
-        *[
-            "html",
-            "head",
-            "meta",
-            "title",
-            "style",
-            "body",
-            "h1",
-            "h2",
-            "p",
-            "table",
-            "thead",
-            "tbody",
-            "tr",
-            "th",
-            "td",
-        ]
-    }
+    known = "html head meta title style body h1 h2 p table thead tbody tr th td"
+    assert parser.found <= set(known.split(" "))
     assert "&lt;script&gt;alert(&#x27;x&#x27;)" in page
 
 

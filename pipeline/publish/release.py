@@ -89,7 +89,7 @@ def publish(asked: Asked, progress: Progress = lambda *_: None) -> Published:
         told = _write(new, tables, build_id, decision, asked.published_on)
         progress("verify", "files")
         if problems := check(new):
-            raise ReleaseError(f"is not what was written: {problems[0].line}", place=str(asked.out))
+            raise ReleaseError(f"the new release does not pass its own check: {problems[0].line}", place=str(asked.out))
         files = list(new.iterdir())
         size, seal = sum(path.stat().st_size for path in files), digest(new / SUMS)
     return Published(decision, build_id, sum(one["rows"] for one in told.values()), len(files), size, seal)
