@@ -4,7 +4,7 @@ VENV := .venv
 STAMP := $(VENV)/.current
 RUN := $(VENV)/bin/ipu-results
 
-.PHONY: setup ingest test sweep lint bench clean
+.PHONY: setup ingest test sweep publish verify lint bench clean
 
 setup: $(STAMP)
 
@@ -24,6 +24,12 @@ test: setup
 sweep: setup
 	$(RUN) sweep
 
+publish: setup
+	$(RUN) publish $(ARGS)
+
+verify: setup
+	$(RUN) verify release
+
 lint: setup
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -33,4 +39,4 @@ bench: setup
 	$(VENV)/bin/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build *.egg-info .hypothesis .mypy_cache .ruff_cache warehouse/*.duckdb warehouse/.staging warehouse/.lock
+	rm -rf $(VENV) build *.egg-info .hypothesis .mypy_cache .ruff_cache warehouse/*.duckdb warehouse/.staging warehouse/.lock release .release.publishing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -94,3 +95,18 @@ def test_polars(suffix: str, release: Path, expected: Read) -> None:
     frames = {name: read(name) for name in NAMES}
     sums = {name: frames["results"][name].sum() for name in FIGURES}
     assert_same(({name: frame.height for name, frame in frames.items()}, sums), expected)
+
+
+LINE = re.compile(r"(?m)^\| ([\w-]+) \| `(.+?)`")
+
+
+def test_the_lines_of_the_card_load_it(release: Path, expected: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = dict(LINE.findall((release / "README.md").read_text(encoding="utf-8").split("## How to load it")[1]))
+    monkeypatch.chdir(release)
+    with duckdb.connect() as connection:
+        assert len(connection.execute(lines["DuckDB"]).fetchall()) == 5
+    count = expected[0]["results"]
+    assert len(eval(lines["pandas"], {"pd": pd})) == count
+    assert len(eval(lines["pyarrow"], {"pq": pq})) == count
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    assert len(eval(lines["polars"], {"pl": polars})) == count

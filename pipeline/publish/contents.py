@@ -69,7 +69,7 @@ class Contents:
         yield from self._versions()
 
     def _is_sound(self, name: str) -> bool:
-        return name not in self.bad and (self.folder / name).is_file()
+        return name not in self.bad and Path(name).name == name and (self.folder / name).is_file()
 
     def _tables_listed(self) -> Problems:
         """Each table of release.json stands in both formats, and no other does."""
@@ -119,7 +119,7 @@ class Contents:
         yield from self._all_described(PACKAGE, {resource["path"] for resource in self.package["resources"]})
         for resource in self.package["resources"]:
             path = self.folder / resource["path"]
-            if self._is_sound(path.name):
+            if self._is_sound(resource["path"]):
                 found = (path.stat().st_size, f"sha256:{digest(path)}")
                 if found != (resource["bytes"], resource["hash"]):
                     yield Problem(PACKAGE, f"tells other bytes or another hash of {path.name}")

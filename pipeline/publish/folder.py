@@ -33,6 +33,7 @@ def replacing(out: Path, wait_s: float) -> Iterator[Path]:
     """
     out = Path(os.path.realpath(out))
     work = work_folder(out)
+    assert_replaceable(out)
     with _locked(work, wait_s, out):
         _recover(out, work)
         assert_replaceable(out)
