@@ -33,10 +33,10 @@ def replacing(out: Path, wait_s: float) -> Iterator[Path]:
     """
     out = Path(os.path.realpath(out))
     work = work_folder(out)
-    assert_replaceable(out)
+    _assert_release(out)
     with _locked(work, wait_s, out):
         _recover(out, work)
-        assert_replaceable(out)
+        _assert_replaceable(out)
         new = work / "new"
         try:
             new.mkdir()
@@ -51,19 +51,24 @@ def replacing(out: Path, wait_s: float) -> Iterator[Path]:
             _clear(work)
 
 
-def assert_replaceable(out: Path) -> None:
+def _assert_replaceable(out: Path) -> None:
     """Raises ReleaseError unless the folder is absent, empty, or holds a release and nothing else."""
-    if not out.exists():
-        return
-    if not out.is_dir():
-        raise ReleaseError("is no folder", place=str(out))
-    names = {path.name for path in out.iterdir()}
-    if not names:
-        return
-    if RELEASE not in names or SUMS not in names:
-        raise ReleaseError("is not empty and holds no release; name another folder with --out", place=str(out))
-    if foreign := sorted(names - {SUMS, *read_sums(out / SUMS).digests}):
+    _assert_release(out)
+    names = {path.name for path in out.iterdir()} if out.exists() else set()
+    if names and (foreign := sorted(names - {SUMS, *read_sums(out / SUMS).digests})):
         raise ReleaseError(f"holds {foreign[0]}, which is no part of the release there", place=str(out))
+
+
+def _assert_release(out: Path) -> None:
+    """The part of it that may be asked while another process publishes there."""
+    try:
+        names = {path.name for path in out.iterdir()}
+    except FileNotFoundError:
+        return
+    except NotADirectoryError as error:
+        raise ReleaseError("is no folder", place=str(out)) from error
+    if names and not {RELEASE, SUMS} <= names:
+        raise ReleaseError("is not empty and holds no release; name another folder with --out", place=str(out))
 
 
 @contextmanager
