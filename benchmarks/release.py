@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 
 import duckdb
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -26,7 +27,8 @@ from pipeline.write.digest import rows_digest
 from schema import TABLES, Column, arrow_schema, dictionary_rows, table
 
 ROWS = 1_000_000
-REPEATS, QUICK_REPEATS = 5, 1
+REPEATS, QUICK_REPEATS = 3, 1
+MERGES = 1
 DAY = date(2026, 1, 1)
 SHARE = 1000
 PARENTS = {"documents": "document_id", "platforms": "platform", "models": "model"}
@@ -87,6 +89,8 @@ def measure(rows: int, repeats: int, folder: str) -> Iterator[Step]:
     old, new = read_side(release), read_side(changed)
     diffing = _times_of(lambda: _assert(len(compare(old, new).tables) == 1), repeats)
     yield {"what": "diff", "seconds": diffing, "beside": "read both sides"}
+    merging = _times_of(lambda: _merged(release, changed), min(repeats, MERGES))
+    yield {"what": "pandas: read, merge and compare", "seconds": merging, "beside": "diff"}
     same = _times_of(lambda: _assert(compare(old, old).is_empty), repeats)
     yield {"what": "diff of the same bytes", "seconds": same, "beside": "read both sides"}
 
@@ -169,6 +173,16 @@ def _hash(release: Path) -> None:
     for path in release.iterdir():
         with path.open("rb") as file:
             hashlib.file_digest(file, "sha256")
+
+
+def _merged(*sides: Path) -> None:
+    """What one would write without `diff`: the counts of new, gone and changed rows of the results alone."""
+    old, new = (pd.read_parquet(side / "results.parquet") for side in sides)
+    both = old.merge(new, on="result_id", how="outer", suffixes=("_old", "_new"), indicator=True)
+    paired = both[both["_merge"] == "both"]
+    for name in old.columns.drop("result_id"):
+        one, other = paired[f"{name}_old"], paired[f"{name}_new"]
+        ((one != other).fillna(True) & ~(one.isna() & other.isna())).sum()
 
 
 def _read(*sides: Path) -> None:

@@ -33,6 +33,7 @@ FORMAT = 1
 CROISSANT = "croissant.json"
 
 Progress = Callable[[str, str], None]
+Counts = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +83,11 @@ def publish(asked: Asked, progress: Progress = lambda *_: None) -> Published:
     finish_interrupted_build(asked.warehouse)
     with replacing(asked.out, asked.wait_s) as new:
         progress("copy", "tables")
-        tables, build_id = _copied(asked.warehouse, new)
+        tables, told, build_id = _copied(asked.warehouse, new)
         progress("compare", str(asked.previous or ""))
         decision = _decide(asked, given, new)
         progress("write", "files")
-        told = _write(new, tables, build_id, decision, asked.published_on)
+        _write(new, tables, told, build_id, decision, asked.published_on)
         progress("verify", "files")
         if problems := check(new):
             raise ReleaseError(f"the new release does not pass its own check: {problems[0].line}", place=str(asked.out))
@@ -95,18 +96,22 @@ def publish(asked: Asked, progress: Progress = lambda *_: None) -> Published:
     return Published(decision, build_id, sum(one["rows"] for one in told.values()), len(files), size, seal)
 
 
-def _copied(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
-    """The tables of the warehouse, copied first and then read, so that a build at the same time mixes nothing."""
+def _copied(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], Counts, str]:
+    """The tables of the warehouse with rows and digest, and the build id.
+
+    They are copied first and then read, so that a build at the same time mixes nothing.
+    """
     one_build_id(warehouse)
     for table in TABLES:
         shutil.copyfile(warehouse / parquet_name(table.name), new / parquet_name(table.name))
     build_id = one_build_id(new)
     tables = {table.name: _read(new / parquet_name(table.name)) for table in TABLES}
+    told = {name: {"rows": arrow.num_rows, "rows_sha256": rows_digest(arrow)} for name, arrow in tables.items()}
     for row in tables["build"].to_pylist():
         name = row["table_name"]
-        if (rows_digest(tables[name]), row["build_id"]) != (row["rows_sha256"], build_id):
+        if (told[name]["rows_sha256"], row["build_id"]) != (row["rows_sha256"], build_id):
             raise ReleaseError("holds other rows than its build says; build it again", place=f"{warehouse}/{name}")
-    return tables, build_id
+    return tables, told, build_id
 
 
 def _read(path: Path) -> pa.Table:
@@ -140,10 +145,9 @@ def _decide(asked: Asked, given: versions.Version | None, new: Path) -> Decision
 
 
 def _write(
-    new: Path, tables: Mapping[str, pa.Table], build_id: str, decision: Decision, published_on: date
-) -> dict[str, dict[str, Any]]:
-    """Every file beside the Parquet ones; rows and digest by table."""
-    told = {name: {"rows": arrow.num_rows, "rows_sha256": rows_digest(arrow)} for name, arrow in tables.items()}
+    new: Path, tables: Mapping[str, pa.Table], told: Counts, build_id: str, decision: Decision, published_on: date
+) -> None:
+    """Every file beside the Parquet ones."""
     for name, arrow in tables.items():
         texts.write_csv(arrow, new / f"{name}.csv")
     try:
@@ -168,7 +172,6 @@ def _write(
         if text is not None:
             (new / name).write_text(text, encoding="utf-8", newline="")
     write_sums(new)
-    return told
 
 
 def _release(known: facts.Facts, decision: Decision) -> str:

@@ -18,12 +18,17 @@ def rows_digest(table: pa.Table) -> str:
     """
     digest = hashlib.sha256("".join(f"{len(name)}{PREFIX}{name}" for name in table.column_names).encode())
     if table.num_rows:
-        fields = [_prefixed(column) for column in table.columns]
+        first, *rest = table.columns
+        fields = [_prefixed(first), *(_text(NULL) if _is_null(column) else _prefixed(column) for column in rest)]
         rows = pc.cast(pc.binary_join_element_wise(*fields, _text("")), pa.large_binary()).combine_chunks()
         ordered = pc.take(rows, pc.array_sort_indices(rows))
         length = pc.sum(pc.binary_length(ordered)).as_py()
         digest.update(memoryview(ordered.buffers()[2])[:length])
     return digest.hexdigest()
+
+
+def _is_null(column: pa.ChunkedArray) -> bool:
+    return bool(column.null_count == len(column))
 
 
 def _prefixed(column: pa.ChunkedArray) -> pa.ChunkedArray:
