@@ -48,6 +48,11 @@ def as_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     )
 
 
+def printable(text: str) -> str:
+    """Text that a terminal shows and obeys in nothing: what does not print stands escaped."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
 def plain(value: Any) -> Any:
     """A value that JSON can hold: dates as ISO text, bytes as hex, decimals as numbers, what is not finite as null."""
     if isinstance(value, (date, datetime, time)):

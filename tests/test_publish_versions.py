@@ -188,6 +188,9 @@ expect = "gone"
 """
 
 
+NO_NUMBER = '[[correction]]\ntable = "cells"\nkey = { cell_number = "x" }\nreason = "r"\nexpect = "gone"\n'
+
+
 @pytest.fixture
 def lost(small: Path, tmp_path: Path) -> tuple[Path, Row]:
     """A warehouse without the last flag, and that flag."""
@@ -232,6 +235,8 @@ def test_the_guard_fails_where_the_row_is_still_there(small: Path, tmp_path: Pat
     flag = pq.read_table(small / "flags.parquet").to_pylist()[0]
     with pytest.raises(CorrectionsError, match="says that rows of flags are gone, and 1 are there"):
         applied(small, small, corrections(tmp_path, GONE.format(**flag)))
+    with pytest.raises(CorrectionsError, match="correction 1: Conversion Error"):
+        applied(small, small, corrections(tmp_path, NO_NUMBER))
     unguarded = GONE.format(**flag).replace('expect = "gone"', "")
     assert applied(small, small, corrections(tmp_path, unguarded)) == []
 

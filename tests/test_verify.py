@@ -84,6 +84,7 @@ def test_missing_extra_and_swapped_files(copy: Path) -> None:
     (copy / "LICENSE").unlink()
     (copy / "notes.txt").write_text("mine")
     (copy / "folder").mkdir()
+    (copy / os.fsdecode(b"\x1b[2J\xff")).write_text("")
     os.replace(copy / "flags.csv", copy / "x")
     os.replace(copy / "models.csv", copy / "flags.csv")
     os.replace(copy / "x", copy / "models.csv")
@@ -91,6 +92,7 @@ def test_missing_extra_and_swapped_files(copy: Path) -> None:
         "LICENSE: is missing",
         "flags.csv: has another sha256 than SHA256SUMS says",
         "models.csv: has another sha256 than SHA256SUMS says",
+        r"\x1b[2J\udcff: does not belong to the release",
         "folder: does not belong to the release",
         "notes.txt: does not belong to the release",
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ SHOWN = 20
     help="TOML that names the rows which are gone, each with a reason.",
 )
 @click.option(
-    "--date", "day", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD", help="Day of publication; today."
+    "--date", "day", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD", help="Day of publication; today in UTC."
 )
 @click.option(
     "--wait",
@@ -60,7 +60,7 @@ def publish(
     from pipeline.publish import Asked
     from pipeline.publish import publish as run
 
-    published_on = (day or datetime.now()).date()
+    published_on = (day or datetime.now(UTC)).date()
     with spinner() as progress:
         done = run(Asked(warehouse, out, published_on, version, previous, corrections, wait), progress)
     click.echo(_summary(out, done))

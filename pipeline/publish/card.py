@@ -141,7 +141,7 @@ def _corrections(facts: Facts) -> Iterator[str]:
         rows = (
             (
                 code(one.correction.table),
-                ", ".join(f"{name} = {value}" for name, value in one.key.items()) or "the whole table",
+                ", ".join(f"{name} = {value}" for name, value in one.correction.key.items()) or "the whole table",
                 one.rows,
                 one.correction.reason,
             )

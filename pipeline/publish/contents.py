@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from pipeline.publish.problem import Problem, Problems, guarded
 from pipeline.publish.side import PACKAGE, RELEASE, read_json, sql_type
-from pipeline.publish.sums import digest
+from pipeline.publish.sums import SUMS, read_sums
 from pipeline.publish.texts import read_csv
 from pipeline.sql import LOCKDOWN, first_line
 from pipeline.write import DATABASE, parquet_name
@@ -38,10 +38,14 @@ Columns = list[tuple[str, str, str | None]]
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A release whose descriptions have the right digests; files in `bad` are not opened."""
+    """A release whose descriptions have the right digests; files in `bad` are not opened.
+
+    `digests` are those of SHA256SUMS, which hold for every file that is not in `bad`.
+    """
 
     folder: Path
     bad: frozenset[str]
+    digests: Mapping[str, str]
     version: str
     tables: Mapping[str, Mapping[str, Any]]
     package: Mapping[str, Any]
@@ -51,7 +55,8 @@ class Contents:
     def read(cls, folder: Path, bad: frozenset[str]) -> Contents:
         """Raises what `guarded` takes where release.json is not as `publish` writes it."""
         told, others = read_json(folder / RELEASE), (read_json(folder / name) for name in (PACKAGE, CROISSANT))
-        return cls(folder, bad, told["version"], dict(told["tables"]), *others)
+        digests = read_sums(folder / SUMS).digests
+        return cls(folder, bad, digests, told["version"], dict(told["tables"]), *others)
 
     def problems(self) -> Problems:
         yield from self._tables_listed()
@@ -120,7 +125,7 @@ class Contents:
         for resource in self.package["resources"]:
             path = self.folder / resource["path"]
             if self._is_sound(resource["path"]):
-                found = (path.stat().st_size, f"sha256:{digest(path)}")
+                found = (path.stat().st_size, f"sha256:{self.digests.get(path.name)}")
                 if found != (resource["bytes"], resource["hash"]):
                     yield Problem(PACKAGE, f"tells other bytes or another hash of {path.name}")
 
@@ -129,7 +134,7 @@ class Contents:
         yield from self._all_described(CROISSANT, {file["contentUrl"] for file in files})
         for file in files:
             name = file["contentUrl"]
-            if self._is_sound(name) and digest(self.folder / name) != file["sha256"]:
+            if self._is_sound(name) and self.digests.get(name) != file["sha256"]:
                 yield Problem(CROISSANT, f"tells another sha256 of {name}")
 
     def _all_described(self, place: str, found: set[str]) -> Problems:

@@ -14,12 +14,13 @@ import duckdb
 from pipeline.errors import CorrectionsError, ReleaseError
 from pipeline.publish.compare import removed_keys
 from pipeline.publish.difference import Difference, Row
+from pipeline.publish.pair import name_of
 from pipeline.publish.side import KNOWN, Side
 from pipeline.publish.version import DERIVED, DICTIONARY
+from pipeline.sql import first_line
 
 KEYS = {"table", "key", "reason", "expect", "rows"}
 GONE = "gone"
-SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,8 @@ class Applied:
 
     def record(self) -> dict[str, Any]:
         """As release.json holds it."""
-        key = {name: value.isoformat() if isinstance(value, date) else value for name, value in self.key.items()}
+        key = {name: value.isoformat() if isinstance(value, date) else value for name, value in self.correction.key.items()}
         return {"table": self.correction.table, "key": key, "rows": self.rows, "reason": self.correction.reason}
-
-    @property
-    def key(self) -> Mapping[str, Any]:
-        return self.correction.key
 
 
 def load(path: Path) -> list[Correction]:
@@ -133,9 +130,10 @@ def _left(correction: Correction, new: Side) -> int:
     table = new.tables.get(correction.table)
     if table is None:
         return 0
-    if unknown := [name for name in correction.key if name not in table.columns]:
-        raise CorrectionsError(f"{unknown[0]} is no column of {table.name}", place=f"correction {correction.number}")
-    where = " AND ".join(f'"{name}" = ?' for name in correction.key) or "true"
-    with duckdb.connect() as connection:
-        query = f"SELECT count(*) FROM {table.sql} WHERE {where}"
-        return int(connection.execute(query, list(correction.key.values())).fetchall()[0][0])
+    where = " AND ".join(f"{name_of(name)} = ?" for name in correction.key) or "true"
+    try:
+        with duckdb.connect() as connection:
+            query = f"SELECT count(*) FROM {table.sql} WHERE {where}"
+            return int(connection.execute(query, list(correction.key.values())).fetchall()[0][0])
+    except duckdb.Error as error:
+        raise CorrectionsError(first_line(error), place=f"correction {correction.number}") from error

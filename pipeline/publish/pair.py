@@ -40,7 +40,7 @@ class Pair:
         """Rows that differ in one of these columns, and per column the cells filled, emptied and changed."""
         wanted = ["true"]
         for name in names:
-            old, new = f"old.{_name(name)} IS NULL", f"new.{_name(name)} IS NULL"
+            old, new = f"old.{name_of(name)} IS NULL", f"new.{name_of(name)} IS NULL"
             wanted += [f"{old} AND NOT {new}", f"{new} AND NOT {old}"]
             wanted.append(f"NOT ({old} OR {new}) AND {self._differs(name)}")
         rows, *counts = _one_row(connection, map(_count, wanted), self._where(names))
@@ -48,9 +48,9 @@ class Pair:
 
     def changed(self, connection: duckdb.DuckDBPyConnection, names: Sequence[str], limit: int) -> list[CellChange]:
         """The first cells that differ, in the order of the keys."""
-        told = [f"new.{_name(name)}" for name in self.key]
+        told = [f"new.{name_of(name)}" for name in self.key]
         for name in names:
-            told += [self._differs(name), f"old.{_name(name)}", f"new.{_name(name)}"]
+            told += [self._differs(name), f"old.{name_of(name)}", f"new.{name_of(name)}"]
         query = f"SELECT {', '.join(told)} FROM {self._where(names)} ORDER BY {self._order('new')} LIMIT {limit}"
         found = []
         for row in connection.execute(query).fetchall():
@@ -63,7 +63,7 @@ class Pair:
         self, connection: duckdb.DuckDBPyConnection, side: str, columns: Sequence[str], limit: int | None = None
     ) -> list[Row]:
         """The first rows that one side, `old` or `new`, alone has, in the order of the keys."""
-        told = ", ".join(f"{side}.{_name(name)}" for name in columns)
+        told = ", ".join(f"{side}.{name_of(name)}" for name in columns)
         sides = [f"{self.old.sql} old", f"{self.new.sql} new"]
         one, other = sides if side == "old" else reversed(sides)
         query = f"SELECT {told} FROM {one} ANTI JOIN {other} ON {self._on} ORDER BY {self._order(side)}"
@@ -75,14 +75,14 @@ class Pair:
         taken = {column.lower() for column in (*self.old.columns, *self.new.columns)}
         while name in taken:
             name += "_"
-        return _name(name)
+        return name_of(name)
 
     @property
     def _on(self) -> str:
         return " AND ".join(self._sides(name, "IS NOT DISTINCT FROM") for name in self.key)
 
     def _order(self, side: str) -> str:
-        return ", ".join(f"{side}.{_name(name)}" for name in self.key)
+        return ", ".join(f"{side}.{name_of(name)}" for name in self.key)
 
     def _where(self, names: Sequence[str]) -> str:
         anything = " OR ".join(map(self._differs, names))
@@ -94,7 +94,7 @@ class Pair:
     def _sides(self, name: str, operator: str) -> str:
         """Both values in one type: as they are, or as text where the types have nothing in common."""
         old, new = self.old.columns[name], self.new.columns[name]
-        told = [f"{side}.{_name(name)}" for side in ("old", "new")]
+        told = [f"{side}.{name_of(name)}" for side in ("old", "new")]
         if old.type != new.type and not (old.is_number and new.is_number):
             told = [f"CAST({one} AS VARCHAR)" for one in told]
         return f"({told[0]} {operator} {told[1]})"
@@ -109,5 +109,6 @@ def _count(wanted: str) -> str:
     return f"count(*) FILTER (WHERE {wanted})"
 
 
-def _name(name: str) -> str:
+def name_of(name: str) -> str:
+    """A column's name in SQL."""
     return '"' + name.replace('"', '""') + '"'

@@ -107,9 +107,10 @@ def _copied(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], Counts, st
     build_id = one_build_id(new)
     tables = {table.name: _read(new / parquet_name(table.name)) for table in TABLES}
     told = {name: {"rows": arrow.num_rows, "rows_sha256": rows_digest(arrow)} for name, arrow in tables.items()}
-    for row in tables["build"].to_pylist():
-        name = row["table_name"]
-        if (told[name]["rows_sha256"], row["build_id"]) != (row["rows_sha256"], build_id):
+    promised = {row["table_name"]: row for row in tables["build"].to_pylist()}
+    for name in told.keys() - {"build"}:
+        row = promised.get(name, {})
+        if (told[name]["rows_sha256"], build_id) != (row.get("rows_sha256"), row.get("build_id")):
             raise ReleaseError("holds other rows than its build says; build it again", place=f"{warehouse}/{name}")
     return tables, told, build_id
 

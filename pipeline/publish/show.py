@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pipeline.present import as_json, plain
+from pipeline.present import as_json, plain, printable
 from pipeline.publish.difference import Counted, Difference, Row, TableDifference
 from pipeline.publish.side import SideTable
 from pipeline.publish.version import changes, least, parse
@@ -70,8 +70,7 @@ def shown(value: Any) -> str:
     """One line, cut where it is long; what is not printed in a terminal is escaped."""
     if value is None:
         return "NULL"
-    text = value if isinstance(value, str) else str(plain(value))
-    safe = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    safe = printable(value if isinstance(value, str) else str(plain(value)))
     return safe if len(safe) <= WIDTH else f"{safe[:WIDTH]}…"
 
 

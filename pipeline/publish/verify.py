@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.errors import ReleaseUnreadable
+from pipeline.present import printable
 from pipeline.publish.contents import CITATION, CROISSANT, Contents
 from pipeline.publish.problem import Problem, Problems, guarded
 from pipeline.publish.side import PACKAGE, RELEASE
@@ -48,4 +49,5 @@ def _against_sums(folder: Path) -> Problems:
             yield Problem(name, "is no plain file")
         elif digest(there[name]) != told:
             yield Problem(name, f"has another sha256 than {SUMS} says")
-    yield from (Problem(name, "does not belong to the release") for name in there if name not in sums.digests)
+    extra = (printable(name) for name in there if name not in sums.digests)
+    yield from (Problem(name, "does not belong to the release") for name in extra)
