@@ -22,7 +22,7 @@ def check(folder: Path) -> list[Problem]:
     """All that is wrong with a release. Raises ReleaseUnreadable where there is no such folder."""
     problems = check_sums(folder)
     bad = frozenset(problem.path for problem in problems)
-    if not bad & {RELEASE, PACKAGE, CROISSANT}:
+    if not bad & {RELEASE, PACKAGE, CROISSANT} and (folder / SUMS).is_file():
         problems += guarded(RELEASE, lambda: Contents.read(folder, bad).problems())
     return problems
 
