@@ -48,7 +48,9 @@ class Applied:
 
     def record(self) -> dict[str, Any]:
         """As release.json holds it."""
-        key = {name: value.isoformat() if isinstance(value, date) else value for name, value in self.correction.key.items()}
+        key = {
+            name: value.isoformat() if isinstance(value, date) else value for name, value in self.correction.key.items()
+        }
         return {"table": self.correction.table, "key": key, "rows": self.rows, "reason": self.correction.reason}
 
 
