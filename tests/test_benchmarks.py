@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from conftest import once
 
-from benchmarks import mlperf, query, stages
+from benchmarks import mlperf, query, release, stages
 from benchmarks.__main__ import main
 from benchmarks.child import Measured, Outcome
 from benchmarks.mlperf_compare import compared
@@ -60,6 +60,7 @@ def measure(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(shown):
         patch.setattr(query, "in_child", here)
         patch.setattr(stages, "in_child", here)
+        patch.setattr(release, "in_child", here)
         assert main(asked) == 0
     assert all(f"### `{name}`" in shown.getvalue() for name in NAMES)
 
