@@ -14,7 +14,10 @@ from pipeline.errors import WarehouseError
 from pipeline.site.frame import frame
 from pipeline.sql import run_query
 
-ORDER = "ORDER BY task, model, platform, batch_size, document_id, table_name, row_number, result_id"
+# As printed; the vendor's own newest page first.
+ORDER = """
+    ORDER BY publisher <> 'Graphcore', published_on DESC NULLS LAST, document_id, table_name, row_number, result_id
+"""
 RELEASE = "release.json"
 
 

@@ -20,7 +20,7 @@ const TURNED: Record<string, string> = {
   "#dddddd": "#444d56",
   "#e6e6e6": "#343c44",
   "#555555": "#b4bec7",
-  "#0072B2": "#4aa8e0",
+  "#0072B2": "#5b8def",
   "#8C6D1F": "#c9a64a",
 };
 

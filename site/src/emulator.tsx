@@ -8,10 +8,10 @@ import type { Data, Point, Prediction } from "./load";
 import { Origin } from "./marks";
 
 const SETS: Record<string, string> = {
-  calibration: "C2 rows it was fitted on",
-  resnext: "ResNeXt101, held out",
-  ten: "ResNet-50 and others, held out",
-  honest: "hardest set, held out",
+  calibration: "C2 rows that it was fitted on",
+  resnext: "ResNeXt101, not fitted on, watched",
+  ten: "ten others, not fitted on, watched",
+  honest: "predicted before any error was seen",
 };
 
 export function Emulator({ query, data }: { query: URLSearchParams; data: Dataset }) {

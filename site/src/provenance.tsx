@@ -194,7 +194,11 @@ function Cell({ cell, document }: { cell: Row; document: Row | undefined }) {
     <>
       <blockquote class="printed">
         {text(cell, "raw_text")}
-        <small> as printed{text(cell, "marks") && `, footnote ${text(cell, "marks")}`}</small>
+        <small>
+          {" "}
+          {document?.["kind"] === "transcription" ? "as printed" : "as in the file"}
+          {text(cell, "marks") && `, footnote ${text(cell, "marks")}`}
+        </small>
       </blockquote>
       <dl>
         <Told name="Column" value={text(cell, "header")} />

@@ -17,21 +17,21 @@ interface Shown {
 }
 
 const WIDE: Shown[] = [
-  { name: "origin", title: "Origin", width: 116, cell: (data, row) => <Origin origin={data.text(row, "origin")} /> },
-  { name: "model", title: "Model", width: 210, cell: model },
-  { name: "task", title: "Task", width: 84 },
-  { name: "platform", title: "Platform", width: 170 },
-  { name: "sdk_version", title: "SDK", width: 86 },
+  { name: "origin", title: "Origin", width: 106, cell: (data, row) => <Origin origin={data.text(row, "origin")} /> },
+  { name: "model", title: "Model", width: 196, cell: model },
+  { name: "platform", title: "Platform", width: 146 },
+  { name: "sdk_version", title: "SDK", width: 74 },
   { name: "framework", title: "Framework", width: 112 },
-  { name: "precision", title: "Precision", width: 84, cell: (data, row) => data.precision(row) },
-  { name: "batch_size", title: "Batch", width: 76, figure: true },
-  { name: "throughput", title: "Throughput (items/s)", width: 124, figure: true },
-  { name: "latency_ms", title: "Latency (ms)", width: 96, figure: true },
-  { name: "efficiency", title: "Items/s/W", width: 88, figure: true },
-  { name: "time_to_train_s", title: "Time to train (s)", width: 116, figure: true },
+  { name: "precision", title: "Precision", width: 80, cell: (data, row) => data.precision(row) },
+  { name: "batch_size", title: "Batch", width: 70, figure: true },
+  { name: "throughput", title: "Items/s", width: 100, figure: true },
+  { name: "latency_ms", title: "Latency (ms)", width: 90, figure: true },
+  { name: "time_to_train_s", title: "Time to train (s)", width: 92, figure: true },
+  { name: "efficiency", title: "Items/s/W", width: 92, figure: true },
   { name: "flags", title: "Flags", width: 150, cell: flags },
-  { name: "publisher", title: "Publisher", width: 104 },
-  { name: "published_on", title: "Date", width: 96 },
+  { name: "task", title: "Task", width: 80 },
+  { name: "publisher", title: "Publisher", width: 100 },
+  { name: "published_on", title: "Date", width: 92 },
 ];
 
 const NARROW: Shown[] = [
@@ -60,7 +60,20 @@ function card(data: Dataset, row: number) {
         <Origin origin={data.text(row, "origin")} brief={data.text(row, "origin") !== "emulated"} />{" "}
         <strong>{model(data, row)}</strong>
       </span>
+      <Errors data={data} row={row} />
       <small>{said}</small>
+    </span>
+  );
+}
+
+function Errors({ data, row }: { data: Dataset; row: number }) {
+  const found = (data.flags.get(row) ?? []).filter((flag) => flag.severity === "error");
+  if (found.length === 0) return null;
+  return (
+    <span>
+      {found.map((flag) => (
+        <FlagMark key={flag.rule} flag={flag} title={data.data.rules[flag.rule] ?? ""} />
+      ))}
     </span>
   );
 }
@@ -91,7 +104,7 @@ interface Props {
 
 export function Table({ data, rows, sort, wide }: Props) {
   const columns = wide ? WIDE : NARROW;
-  const height = wide ? 34 : 58;
+  const height = wide ? 34 : 72;
   const box = useRef<HTMLDivElement>(null);
   const [window_, setWindow] = useState({ top: 0, height: 800 });
   const look = () => {
@@ -178,7 +191,7 @@ function Figure({ data, row, name }: { data: Dataset; row: number; name: string 
   const value = data.value(row, name);
   if (value === null) return null;
   const origin = data.text(row, "origin");
-  const told = figure(value, origin === "published");
+  const told = figure(value, origin === "published", 5);
   const label = `${told}, ${name.replaceAll("_", " ")} of ${data.text(row, "model")} on ${data.text(row, "platform")}, ${origin}: where it came from`;
   return (
     <button
