@@ -24,12 +24,16 @@ function Panel({ data, row, id, name }: { data: Dataset; row: number; id: string
     dialog.showModal();
     return () => dialog.close();
   }, []);
-  const off = () => change("show", null);
+  const off = (event?: Event) => {
+    event?.preventDefault();
+    box.current?.close(); // before the page forgets it, so that the focus goes back to the figure
+    change("show", null);
+  };
   const beside = (event: MouseEvent) => event.target === box.current && off();
   return (
     <dialog ref={box} class="panel" aria-labelledby="panel-title" onCancel={off} onClick={beside}>
       <div class="panel-inside">
-        <button type="button" class="quiet close" onClick={off} aria-label="Close">
+        <button type="button" class="quiet close" onClick={() => off()} aria-label="Close">
           ×
         </button>
         {row < 0 ? (
