@@ -4,7 +4,9 @@ VENV := .venv
 STAMP := $(VENV)/.current
 RUN := $(VENV)/bin/ipu-results
 
-.PHONY: setup ingest test sweep lint bench clean
+RELEASE ?= warehouse
+
+.PHONY: setup ingest test sweep site lint bench clean
 
 setup: $(STAMP)
 
@@ -24,6 +26,12 @@ test: setup
 sweep: setup
 	$(RUN) sweep
 
+# From a release folder: make site RELEASE=dist/release
+site: setup
+	@command -v npm >/dev/null || { echo "error: Node.js 20.19 or newer with npm is needed" >&2; exit 1; }
+	cd site && npm ci --no-audit --no-fund && npm run build
+	$(VENV)/bin/python -m pipeline.site $(RELEASE) site/dist/data
+
 lint: setup
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -33,4 +41,4 @@ bench: setup
 	$(VENV)/bin/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build *.egg-info .hypothesis .mypy_cache .ruff_cache warehouse/*.duckdb warehouse/.staging warehouse/.lock
+	rm -rf $(VENV) build site/dist site/node_modules *.egg-info .hypothesis .mypy_cache .ruff_cache warehouse/*.duckdb warehouse/.staging warehouse/.lock

@@ -29,4 +29,5 @@ def main(release: Path, out: Path) -> None:
     click.echo(f"{out}: {size / 1e6:.1f} MB")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -33,7 +33,7 @@ RESULTS = """
     WHERE origin IN ('published', 'official') ORDER BY result_id
 """
 FIGURES = ("throughput", "latency_ms", "efficiency", "minutes", "time_to_result_s")
-NUMBER = re.compile(r"\d+(?:\.\d+)?")
+NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*\w)")
 LEAST_DIGITS = 3  # shorter figures meet by chance
 
 Row = Mapping[str, Any]
@@ -49,7 +49,7 @@ def data(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 
 
 def _uses(connection: duckdb.DuckDBPyConnection) -> list[dict[str, str]]:
-    """Which claim uses which result, and how that is known: by `id`, or by a `figure` of the model in its arithmetic."""
+    """Which claim uses which result, and how that is known: its `id`, or a `figure` of its model in the arithmetic."""
     claims = [one for one in run_query(connection, USES).to_pylist() if one["worked"]]
     found = run_query(connection, RESULTS).to_pylist()
     return [use for claim in claims for use in _of(claim, found)]
@@ -65,8 +65,17 @@ def _of(claim: Row, results: list[Row]) -> Iterator[dict[str, str]]:
 def _how(claim: Row, figures: set[float], result: Row) -> str | None:
     if any(result[name] and _holds(claim, result[name]) for name in ("mlperf_id", "path")):
         return "id"
-    named = claim["model"] == result["model"] or re.search(rf"{re.escape(result['model'])}(?![\w-])", claim["worked"])
-    return "figure" if named and any(result[name] in figures for name in FIGURES) else None
+    if not any(result[name] in figures for name in FIGURES):
+        return None
+    return "figure" if _of_model(claim, result["model"]) else None
+
+
+def _of_model(claim: Row, model: str) -> bool:
+    """Whether a claim is about a model, a member of its family or the family, or names it in its arithmetic."""
+    if model in claim["worked"]:
+        return True
+    claimed = claim["model"]
+    return claimed is not None and (claimed.startswith(model) or model.startswith(claimed))
 
 
 def _holds(claim: Row, name: str) -> bool:

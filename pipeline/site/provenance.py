@@ -27,7 +27,8 @@ def data(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         "documents": frame(connection, "FROM documents ORDER BY document_id"),
         "flags": frame(connection, "FROM flags ORDER BY result_id, rule, column_name"),
         "configurations": frame(
-            connection, "FROM configurations WHERE repository IS NOT NULL ORDER BY result_document, result_table, result_row"
+            connection,
+            "FROM configurations WHERE repository IS NOT NULL ORDER BY result_document, result_table, result_row",
         ),
         "runs": frame(connection, "SELECT run_id, backend, device, started_at FROM runs ORDER BY run_id"),
     }

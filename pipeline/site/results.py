@@ -56,11 +56,12 @@ def _counts(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 
 
 def _flags(connection: duckdb.DuckDBPyConnection, place: dict[str, int]) -> dict[str, Any]:
-    found = run_query(connection, "SELECT result_id, rule, severity FROM flags ORDER BY ALL").to_pylist()
+    found = run_query(connection, "SELECT result_id, rule, severity, column_name FROM flags ORDER BY ALL").to_pylist()
     return {
         "rows": [place[flag["result_id"]] for flag in found],
         "rules": [flag["rule"] for flag in found],
         "severities": [flag["severity"] for flag in found],
+        "columns": [flag["column_name"] for flag in found],
     }
 
 

@@ -8,7 +8,7 @@ const DARK = {
   background: "transparent",
   title: { color: INK, subtitleColor: "#b4bec7" },
   axis: { labelColor: INK, titleColor: INK, gridColor: "#343c44", domainColor: "#8a949d", tickColor: "#8a949d" },
-  legend: { labelColor: INK, titleColor: INK },
+  legend: { labelColor: INK, titleColor: INK, symbolBaseFillColor: INK, symbolBaseStrokeColor: INK },
   header: { labelColor: INK, titleColor: INK },
   text: { color: INK },
   view: { stroke: "#444d56" },

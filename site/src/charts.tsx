@@ -49,7 +49,7 @@ export function Charts({ data, name }: { data: Dataset; name: string }) {
                 </a>
               ))}
             </p>
-            <p class="told">{one.told}</p>
+            <p class="told">{one.told.split("`").map((part, index) => (index % 2 ? <code key={index}>{part}</code> : part))}</p>
             <Chart key={shown} specification={one.specification} label={`Chart: ${one.question} The paragraph above tells its figures.`} />
           </>
         )}

@@ -30,6 +30,7 @@ export const NO_FLAG = "(no flag)";
 export interface Flag {
   rule: string;
   severity: Severity;
+  column: string;
 }
 
 export class Dataset {
@@ -43,7 +44,11 @@ export class Dataset {
     this.rows = data.results.rows;
     for (const one of data.results.columns) this.columns.set(one.name, one);
     data.flags.rows.forEach((row, index) => {
-      const flag = { rule: data.flags.rules[index] ?? "", severity: data.flags.severities[index] ?? "info" };
+      const flag = {
+        rule: data.flags.rules[index] ?? "",
+        severity: data.flags.severities[index] ?? "info",
+        column: data.flags.columns[index] ?? "",
+      };
       this.flags.set(row, [...(this.flags.get(row) ?? []), flag]);
     });
     this.facets = FACETS.map((name) => (name === "flag" ? this.flagFacet() : this.textFacet(name)));

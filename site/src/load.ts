@@ -5,6 +5,7 @@ export interface Flags {
   rows: number[];
   rules: string[];
   severities: Severity[];
+  columns: string[];
 }
 export type Severity = "error" | "warn" | "info";
 

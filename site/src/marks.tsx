@@ -22,7 +22,18 @@ export function Origin({ origin, brief = false }: { origin: string; brief?: bool
 
 const SIGNS: Record<Severity, string> = { error: "✖", warn: "!", info: "i" };
 
-export function FlagMark({ flag, title }: { flag: Flag; title: string }) {
+/** Beside a figure that a flag doubts; what is only worth knowing leaves no mark there. */
+export function Doubt({ flags }: { flags: Flag[] }) {
+  const worst = flags.find((flag) => flag.severity === "error") ?? flags.find((flag) => flag.severity === "warn");
+  if (!worst) return null;
+  return (
+    <span class={`doubt flag-${worst.severity}`} title={`${worst.severity}: ${worst.rule}`}>
+      {SIGNS[worst.severity]}
+    </span>
+  );
+}
+
+export function FlagMark({ flag, title }: { flag: Pick<Flag, "rule" | "severity">; title: string }) {
   return (
     <span class={`flag flag-${flag.severity}`} title={`${flag.severity}: ${flag.rule} ${title}`}>
       <span aria-hidden="true">{SIGNS[flag.severity]} </span>

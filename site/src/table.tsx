@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Dataset } from "./dataset";
 import { figure } from "./format";
 import { change } from "./hash";
-import { FlagMark, Origin } from "./marks";
+import { Doubt, FlagMark, Origin } from "./marks";
 
 const BEYOND = 8;
 
@@ -18,9 +18,9 @@ interface Shown {
 
 const WIDE: Shown[] = [
   { name: "origin", title: "Origin", width: 106, cell: (data, row) => <Origin origin={data.text(row, "origin")} /> },
-  { name: "model", title: "Model", width: 196, cell: model },
+  { name: "model", title: "Model", width: 184, cell: model },
   { name: "platform", title: "Platform", width: 146 },
-  { name: "sdk_version", title: "SDK", width: 74 },
+  { name: "sdk_version", title: "SDK", width: 90 },
   { name: "framework", title: "Framework", width: 112 },
   { name: "precision", title: "Precision", width: 80, cell: (data, row) => data.precision(row) },
   { name: "batch_size", title: "Batch", width: 70, figure: true },
@@ -35,10 +35,10 @@ const WIDE: Shown[] = [
 ];
 
 const NARROW: Shown[] = [
-  { name: "model", title: "Result", width: 200, cell: card },
-  { name: "throughput", title: "items/s", width: 92, figure: true },
-  { name: "latency_ms", title: "ms", width: 74, figure: true },
-  { name: "time_to_train_s", title: "Train (s)", width: 84, figure: true },
+  { name: "model", title: "Result", width: 166, cell: card },
+  { name: "throughput", title: "items/s", width: 84, figure: true },
+  { name: "latency_ms", title: "ms", width: 66, figure: true },
+  { name: "time_to_train_s", title: "Train (s)", width: 74, figure: true },
 ];
 
 function model(data: Dataset, row: number) {
@@ -192,7 +192,9 @@ function Figure({ data, row, name }: { data: Dataset; row: number; name: string 
   if (value === null) return null;
   const origin = data.text(row, "origin");
   const told = figure(value, origin === "published", 5);
-  const label = `${told}, ${name.replaceAll("_", " ")} of ${data.text(row, "model")} on ${data.text(row, "platform")}, ${origin}: where it came from`;
+  const doubts = (data.flags.get(row) ?? []).filter((flag) => flag.column === name && flag.severity !== "info");
+  const doubted = doubts.map((flag) => `, ${flag.severity} ${flag.rule}`).join("");
+  const label = `${told}, ${name.replaceAll("_", " ")} of ${data.text(row, "model")} on ${data.text(row, "platform")}, ${origin}${doubted}: where it came from`;
   return (
     <button
       type="button"
@@ -202,6 +204,7 @@ function Figure({ data, row, name }: { data: Dataset; row: number; name: string 
       onClick={() => change("show", `${data.text(row, "result_id")}.${name}`)}
     >
       {origin === "emulated" && <span title="emulated, not measured">≈ </span>}
+      <Doubt flags={doubts} />
       {told}
     </button>
   );
