@@ -17,7 +17,7 @@ interface Shown {
 }
 
 const WIDE: Shown[] = [
-  { name: "origin", title: "Origin", width: 106, cell: (data, row) => <Origin origin={data.text(row, "origin")} /> },
+  { name: "origin", title: "Origin", width: 116, cell: (data, row) => <Origin origin={data.text(row, "origin")} /> },
   { name: "model", title: "Model", width: 184, cell: model },
   { name: "platform", title: "Platform", width: 146 },
   { name: "sdk_version", title: "SDK", width: 90 },
@@ -35,10 +35,10 @@ const WIDE: Shown[] = [
 ];
 
 const NARROW: Shown[] = [
-  { name: "model", title: "Result", width: 166, cell: card },
-  { name: "throughput", title: "items/s", width: 84, figure: true },
-  { name: "latency_ms", title: "ms", width: 66, figure: true },
-  { name: "time_to_train_s", title: "Train (s)", width: 74, figure: true },
+  { name: "model", title: "Result", width: 158, cell: card },
+  { name: "throughput", title: "items/s", width: 82, figure: true },
+  { name: "latency_ms", title: "ms", width: 76, figure: true },
+  { name: "time_to_train_s", title: "Train s", width: 74, figure: true },
 ];
 
 function model(data: Dataset, row: number) {
@@ -60,20 +60,7 @@ function card(data: Dataset, row: number) {
         <Origin origin={data.text(row, "origin")} brief={data.text(row, "origin") !== "emulated"} />{" "}
         <strong>{model(data, row)}</strong>
       </span>
-      <Errors data={data} row={row} />
       <small>{said}</small>
-    </span>
-  );
-}
-
-function Errors({ data, row }: { data: Dataset; row: number }) {
-  const found = (data.flags.get(row) ?? []).filter((flag) => flag.severity === "error");
-  if (found.length === 0) return null;
-  return (
-    <span>
-      {found.map((flag) => (
-        <FlagMark key={flag.rule} flag={flag} title={data.data.rules[flag.rule] ?? ""} />
-      ))}
     </span>
   );
 }
@@ -203,7 +190,7 @@ function Figure({ data, row, name }: { data: Dataset; row: number; name: string 
       aria-label={label}
       onClick={() => change("show", `${data.text(row, "result_id")}.${name}`)}
     >
-      {origin === "emulated" && <span title="emulated, not measured">≈ </span>}
+      {origin === "emulated" && name !== "batch_size" && <span title="emulated, not measured">≈ </span>}
       <Doubt flags={doubts} />
       {told}
     </button>

@@ -29,7 +29,11 @@ async function on(hash, run, { address = site.address, ...options } = {}) {
 }
 
 const found = (page) => page.locator(".count strong").first();
-const number = async (page) => Number.parseInt((await found(page).textContent()).replaceAll(",", ""), 10);
+const number = async (page) => {
+  await painted(page);
+  return Number.parseInt((await found(page).textContent()).replaceAll(",", ""), 10);
+};
+const painted = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 const rows = (page) => page.locator(".scroll tbody tr:not(.space)");
 const value = (page, name) => page.locator(".facets label.value", { hasText: name }).first();
 
@@ -65,8 +69,10 @@ test("sorts by a figure in both directions, blanks last", () =>
   on("#/results?origin=published&task=inference", async (page) => {
     const first = () => page.locator(".scroll tbody tr:not(.space)").first().locator("td").nth(7).textContent();
     await page.getByRole("button", { name: "Items/s", exact: true }).click();
+    await painted(page);
     const most = Number((await first()).replaceAll(",", ""));
     await page.getByRole("button", { name: "Items/s", exact: true }).click();
+    await painted(page);
     const least = Number((await first()).replaceAll(",", ""));
     assert.ok(most > least && least > 0);
     assert.equal(await page.locator('th[aria-sort="ascending"]').count(), 1);
@@ -97,6 +103,7 @@ test("a click on a figure shows where it was printed, and Escape leads back to i
     await page.keyboard.press("Escape");
     await panel.waitFor({ state: "detached" });
     assert.ok(!(await page.evaluate(() => location.hash)).includes("show="));
+    await painted(page);
     assert.match(await page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? ""), /^1\.36/);
   }));
 
@@ -152,6 +159,7 @@ test("the form gives predictions, marked emulated, with a memory verdict", () =>
     assert.match(before_, /EMULATED.*ms latency.*(FITS|UNCERTAIN|DOES-NOT-FIT)/);
     await page.getByLabel("Batch over all chips").selectOption("4");
     await page.waitForFunction(() => location.hash.includes("batch=4"));
+    await painted(page);
     assert.notEqual(await box.textContent(), before_);
     await page.locator(".chart canvas").waitFor();
   }));
