@@ -29,6 +29,7 @@ sweep: setup
 # From a release folder: make site RELEASE=dist/release
 site: setup
 	@command -v npm >/dev/null || { echo "error: Node.js 20.19 or newer with npm is needed" >&2; exit 1; }
+	rm -rf site/dist
 	cd site && npm ci --no-audit --no-fund && npm run build
 	$(VENV)/bin/python -m pipeline.site $(RELEASE) site/dist/data
 

@@ -1,5 +1,5 @@
 // Three classic scripts: the page, and the charts and the SQL engine that it loads when they are asked for.
-import { copyFile, mkdir } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { build } from "vite";
 
 const DUCKDB = "node_modules/@duckdb/duckdb-wasm/dist";
@@ -37,3 +37,17 @@ await bundle("vega", "src/vega.ts", false);
 await bundle("engine", "src/engine.ts", false);
 await mkdir("dist/vendor", { recursive: true });
 for (const [name, path] of Object.entries(VENDORED)) await copyFile(path, `dist/vendor/${name}`);
+
+/** The licences of what is shipped. */
+async function notices() {
+  const lock = JSON.parse(await readFile("package-lock.json", "utf8"));
+  const shipped = Object.entries(lock.packages).filter(([path, one]) => path && !one.dev && !one.optional);
+  const told = shipped.map(async ([path, { version, license }]) => {
+    const files = (await readdir(path)).filter((name) => /^(licen[cs]e|notice)/i.test(name));
+    const texts = await Promise.all(files.map((name) => readFile(`${path}/${name}`, "utf8")));
+    return [`${path.split("node_modules/").pop()} ${version}: ${license}`, ...texts].join("\n\n");
+  });
+  return (await Promise.all(told)).join(`\n\n${"-".repeat(80)}\n\n`);
+}
+
+await writeFile("dist/third-party.txt", await notices());

@@ -84,6 +84,7 @@ function Box({ held, asked }: { held: Data["sql"]; asked: string }) {
                 class="link"
                 onClick={() => {
                   setSql(example.sql);
+                  document.getElementById("query")?.scrollIntoView({ block: "nearest" });
                   if (!FROM_DISK) void run(example.sql);
                 }}
               >

@@ -53,7 +53,7 @@ function model(data: Dataset, row: number) {
 function card(data: Dataset, row: number) {
   const parts = ["platform", "framework", "sdk_version"].map((name) => data.text(row, name));
   const batch = data.text(row, "batch_size");
-  const said = [...parts, batch && `batch ${batch}`].filter(Boolean).join(" · ");
+  const said = [batch && `batch ${batch}`, ...parts].filter(Boolean).join(" · ");
   return (
     <span class="card">
       <span>

@@ -121,6 +121,7 @@ test("an MLPerf row shows its official entry and log files, a printed one its co
     await page.getByRole("button", { name: /time to train s of ResNet-50/ }).click();
     const panel = page.getByRole("dialog");
     await panel.getByText("The official entry of this id").waitFor();
+    await panel.getByText("as printed").first().waitFor();
     const text = await panel.textContent();
     assert.ok(text.includes("19.64 × 60 = 1,178.4"), text);
     assert.match(text, /5 log files/);
@@ -255,6 +256,29 @@ test("the keyboard alone leads to a figure's provenance, and the theme is kept",
     await page.reload();
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
   }));
+
+const VIEWS = {
+  results: ".figure",
+  "results?show=267c086811c5a825.time_to_train_s": ".printed",
+  charts: ".chart canvas",
+  claims: ".arithmetic",
+  emulator: ".chart canvas",
+  sql: ".examples",
+};
+
+for (const colorScheme of ["light", "dark"])
+  test(`axe finds nothing wrong in any view, ${colorScheme}`, async () => {
+    const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+    for (const [view, there] of Object.entries(VIEWS))
+      await on(`#/${view}`, async (page) => {
+        await page.locator(there).first().waitFor();
+        await page.waitForTimeout(300);
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => window.axe.run());
+        const told = violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`);
+        assert.deepEqual(told, [], view);
+      }, { colorScheme });
+  });
 
 test("nothing is wider than a phone", async () => {
   for (const view of ["results", "charts", "claims", "emulator", "sql"])
