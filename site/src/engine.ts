@@ -2,6 +2,7 @@
 import { AsyncDuckDB, type AsyncDuckDBConnection, VoidLogger } from "@duckdb/duckdb-wasm";
 import { type Table as Arrow, tableToIPC } from "apache-arrow";
 import initParquet, { readParquet, Table as Parquet, writeParquet } from "parquet-wasm/esm";
+import { shown } from "./shown";
 
 export interface Answer {
   names: string[];
@@ -65,15 +66,12 @@ async function ask(connection: AsyncDuckDBConnection, sql: string): Promise<Answ
 }
 
 function told(found: Arrow): (row: number) => string[] {
-  const columns = found.schema.fields.map((field, index) => ({ column: found.getChildAt(index), type: String(field.type) }));
-  return (row) => columns.map(({ column, type }) => one(column?.get(row), type));
-}
-
-function one(value: unknown, type: string): string {
-  if (value === null || value === undefined) return "";
-  if (type.startsWith("Date")) return new Date(Number(value)).toISOString().slice(0, 10);
-  if (type.startsWith("Timestamp")) return new Date(Number(value)).toISOString();
-  return String(value);
+  const columns = found.schema.fields.map((field, index) => ({ column: found.getChildAt(index), show: shown(field) }));
+  return (row) =>
+    columns.map(({ column, show }) => {
+      const value: unknown = column?.get(row);
+      return value === null || value === undefined ? "" : show(value);
+    });
 }
 
 function csv(names: string[], rows: number, text: (row: number) => string[]): string {

@@ -139,6 +139,7 @@ function Sources({ data, row, id, name, held }: Held) {
   const documents = new Map(allRows(held.documents).map((one) => [text(one, "document_id"), one]));
   const own = cells.filter((cell) => cell["column_name"] === name);
   const flags = rowsWhere(held.flags, "result_id", id);
+  const runs = rowsWhere(held.runs, "run_id", data.text(row, "run_id"));
   const configured = rowsWhere(held.configurations, "result_id", id);
   return (
     <>
@@ -154,6 +155,16 @@ function Sources({ data, row, id, name, held }: Held) {
         )}
       </Section>
       <Flags data={data} flags={flags} name={name} />
+      {runs.map((run) => (
+        <Section key={text(run, "run_id")} title="The run of this project that made it">
+          <dl>
+            <Told name="Run" value={text(run, "run_id")} code />
+            <Told name="Backend" value={text(run, "backend")} />
+            <Told name="Device" value={text(run, "device")} />
+            <Told name="Started" value={text(run, "started_at")} />
+          </dl>
+        </Section>
+      ))}
       {configured.map((one, index) => (
         <Configuration key={index} row={one} />
       ))}

@@ -179,7 +179,9 @@ function Figure({ data, row, name }: { data: Dataset; row: number; name: string 
   if (value === null) return null;
   const origin = data.text(row, "origin");
   const told = figure(value, origin === "published", 5);
-  const doubts = (data.flags.get(row) ?? []).filter((flag) => flag.column === name && flag.severity !== "info");
+  const flagged = (data.flags.get(row) ?? []).filter((flag) => flag.column === name && flag.severity !== "info");
+  const suspect = data.text(row, "suspect") && name !== "batch_size";
+  const doubts = suspect ? [...flagged, { rule: "suspect", severity: "warn" as const, column: name }] : flagged;
   const doubted = doubts.map((flag) => `, ${flag.severity} ${flag.rule}`).join("");
   const label = `${told}, ${name.replaceAll("_", " ")} of ${data.text(row, "model")} on ${data.text(row, "platform")}, ${origin}${doubted}: where it came from`;
   return (

@@ -197,6 +197,28 @@ test("SQL runs over the Parquet files without any other host, and its result dow
   });
 });
 
+test("SQL values are shown exactly, and what cannot be is refused", () =>
+  on("#/sql", async (page) => {
+    const run = async (sql) => {
+      await page.getByRole("textbox", { name: "SQL" }).fill(sql);
+      await page.getByRole("button", { name: "Run" }).click();
+    };
+    await run(`SELECT 1.5 AS a, -0.05 AS b, 1.5::DECIMAL(20, 3) AS c, 123456789012345678901234567890::HUGEINT AS d,
+      9007199254740993 AS e, DATE '1969-12-31' AS f, TIMESTAMP '2020-01-02 03:04:05' AS g, TIME '03:04:05.25' AS h, NULL AS i,
+      true AS j, [1, 2] AS k, 1e300 AS l`);
+    await page.locator(".ask table.plain td").first().waitFor({ timeout: 60_000 });
+    assert.deepEqual(await page.locator(".ask table.plain td").allTextContents(), [
+      "1.5", "-0.05", "1.500", "123456789012345678901234567890", "9007199254740993", "1969-12-31", "2020-01-02 03:04:05",
+      "03:04:05.250000", "", "true", "[1,2]", "1e+300",
+    ]);
+    for (const sql of ["SELECT INTERVAL 2 DAY AS x", "SELECT [1.5, 2.5] AS x"]) {
+      await run(sql);
+      await page.getByText("column x is of a type").waitFor();
+      await run("SELECT 1");
+      await page.locator(".ask table.plain td").first().waitFor();
+    }
+  }));
+
 test("opened from disk, table, provenance, charts and claims work, and SQL says what it needs", async () => {
   const address = pathToFileURL(join(DIST, "index.html")).href;
   await on("#/results?q=qwant", async (page) => {
