@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -178,7 +179,11 @@ def test_predictions_are_emulated_and_complete(connection: duckdb.DuckDBPyConnec
     assert [(one["target"], one["batch_size"]) for one in made["predictions"][:2]] == [("c2", 2), ("c2", 12)]
     assert {one["origin"] for one in made["predictions"]} == {"emulated"}
     assert {one["set"] for one in made["points"]} == {"calibration", "resnext", "ten", "honest"}
-    assert len({one["result_id"] for one in made["points"]}) == len(made["points"])
+    points = {one["result_id"]: one["emulated"] for one in made["points"]}
+    assert len(points) == len(made["points"])
+    with (ROOT / "pipeline" / "emulator" / "predictions.csv").open(encoding="utf-8", newline="") as file:
+        frozen = {line["result_id"]: float(line["time_ms"]) for line in csv.DictReader(file)}
+    assert {one: points[one] for one in frozen} == pytest.approx(frozen, rel=1e-5)
 
 
 @pytest.mark.parametrize("make", LIGHT, ids=lambda make: f"{make.__module__}.{make.__name__}")

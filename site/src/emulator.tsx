@@ -9,9 +9,9 @@ import { Origin } from "./marks";
 
 const SETS: Record<string, string> = {
   calibration: "C2 rows that it was fitted on",
-  resnext: "ResNeXt101, not fitted on, watched",
-  ten: "ten others, not fitted on, watched",
-  honest: "predicted before any error was seen",
+  resnext: "ResNeXt101, held out, errors watched",
+  ten: "ten others, held out, errors watched",
+  honest: "held out, errors not watched",
 };
 
 export function Emulator({ query, data }: { query: URLSearchParams; data: Dataset }) {
