@@ -4,7 +4,9 @@ VENV := .venv
 STAMP := $(VENV)/.current
 RUN := $(VENV)/bin/ipu-results
 
-.PHONY: setup ingest test sweep publish verify lint bench clean
+RELEASE ?= warehouse
+
+.PHONY: setup ingest test sweep publish verify site lint bench clean
 
 setup: $(STAMP)
 
@@ -30,6 +32,13 @@ publish: setup
 verify: setup
 	$(RUN) verify release
 
+# From a release folder: make site RELEASE=dist/release
+site: setup
+	@command -v npm >/dev/null || { echo "error: Node.js 20.19 or newer with npm is needed" >&2; exit 1; }
+	rm -rf site/dist
+	cd site && npm ci --no-audit --no-fund && npm run build
+	$(VENV)/bin/python -m pipeline.site $(RELEASE) site/dist/data
+
 lint: setup
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -39,4 +48,4 @@ bench: setup
 	$(VENV)/bin/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build *.egg-info .hypothesis .mypy_cache .ruff_cache warehouse/*.duckdb warehouse/.staging warehouse/.lock release .release.publishing
+	rm -rf $(VENV) build site/dist site/node_modules *.egg-info .hypothesis .mypy_cache .ruff_cache warehouse/*.duckdb warehouse/.staging warehouse/.lock release .release.publishing

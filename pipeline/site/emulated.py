@@ -1,0 +1,58 @@
+"""Predictions made in advance, since no browser runs the emulator, and those of published rows beside their figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+
+from pipeline.emulator.cache import Plans, saved
+from pipeline.emulator.network import network
+from pipeline.emulator.prediction import MS, predict
+from pipeline.emulator.published import Row, published
+from pipeline.emulator.records import FIELDS, record
+from pipeline.emulator.target import load_target
+from pipeline.networks import IMAGES
+
+BATCHES = {"c2": (2, 4, 6, 8, 10, 12), "m2000": (4, 8, 16, 32, 64), "bow-2000": (4, 8, 16, 32, 64)}
+DIGITS = 6
+
+
+def data(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Predictions of the form, and the published rows that the emulator is validated on beside their predictions."""
+    rows = published(connection)
+    with saved() as planner:
+        return {"predictions": _predictions(planner), "points": [_point(row, planner) for row in rows]}
+
+
+def _predictions(planner: Plans) -> list[dict[str, Any]]:
+    """Of each built-in image network on each machine, with the machine's own protocol."""
+    return [
+        _rounded(record(one, name))
+        for target, batches in BATCHES.items()
+        for name in IMAGES
+        for one in predict(network(name), load_target(target), batches, planner=planner)
+    ]
+
+
+def _point(row: Row, planner: Plans) -> dict[str, Any]:
+    """Published against emulated time per batch, as the row's selector says."""
+    how = row.how
+    (found,) = predict(network(how.network), load_target(how.target), [row.batch], how.path, planner=planner)
+    return {
+        "result_id": row.result_id,
+        "set": how.set,
+        "label": row.label,
+        "platform": how.platform,
+        "batch": row.batch,
+        "published": _short(row.seconds * MS),
+        "emulated": _short(found.timing.period * MS),
+    }
+
+
+def _rounded(values: Any) -> dict[str, Any]:
+    return {name: _short(values[name]) for name in FIELDS}
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

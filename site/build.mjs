@@ -1,0 +1,53 @@
+// Three classic scripts: the page, and the charts and the SQL engine that it loads when they are asked for.
+import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { build } from "vite";
+
+const DUCKDB = "node_modules/@duckdb/duckdb-wasm/dist";
+const VENDORED = {
+  "duckdb-eh.wasm": `${DUCKDB}/duckdb-eh.wasm`,
+  "duckdb-browser-eh.worker.js": `${DUCKDB}/duckdb-browser-eh.worker.js`,
+  "parquet_wasm_bg.wasm": "node_modules/parquet-wasm/esm/parquet_wasm_bg.wasm",
+};
+
+// parquet-wasm names its binary relative to a module; a classic script has none, and tells where it lies itself.
+const withoutModuleAddress = {
+  name: "without-module-address",
+  transform: (code, id) =>
+    id.includes("parquet_wasm.js") ? code.replace(/new URL\([^)]*import\.meta\.url\)/g, "undefined") : null,
+};
+
+async function bundle(name, entry, first) {
+  await build({
+    configFile: false,
+    logLevel: "warn",
+    publicDir: first ? "public" : false,
+    plugins: [withoutModuleAddress],
+    define: { "process.env.NODE_ENV": '"production"' },
+    build: {
+      target: "es2022",
+      emptyOutDir: false,
+      lib: { entry, formats: ["iife"], name: `__${name}`, fileName: () => `${name}.js`, cssFileName: name },
+      chunkSizeWarningLimit: 2000,
+    },
+  });
+}
+
+await bundle("app", "src/main.tsx", true);
+await bundle("vega", "src/vega.ts", false);
+await bundle("engine", "src/engine.ts", false);
+await mkdir("dist/vendor", { recursive: true });
+for (const [name, path] of Object.entries(VENDORED)) await copyFile(path, `dist/vendor/${name}`);
+
+/** The licences of what is shipped. */
+async function notices() {
+  const lock = JSON.parse(await readFile("package-lock.json", "utf8"));
+  const shipped = Object.entries(lock.packages).filter(([path, one]) => path && !one.dev && !one.optional);
+  const told = shipped.map(async ([path, { version, license }]) => {
+    const files = (await readdir(path)).filter((name) => /^(licen[cs]e|notice)/i.test(name));
+    const texts = await Promise.all(files.map((name) => readFile(`${path}/${name}`, "utf8")));
+    return [`${path.split("node_modules/").pop()} ${version}: ${license}`, ...texts].join("\n\n");
+  });
+  return (await Promise.all(told)).join(`\n\n${"-".repeat(80)}\n\n`);
+}
+
+await writeFile("dist/third-party.txt", await notices());

@@ -1,0 +1,312 @@
+// The built site in headless Chromium. Needs `dist` with data: `make site`.
+import assert from "node:assert/strict";
+import { mkdtemp, readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { launch, open } from "./browser.mjs";
+import { DIST, serve } from "./server.mjs";
+
+let browser;
+let site;
+
+before(async () => {
+  [browser, site] = await Promise.all([launch(), serve()]);
+});
+after(async () => {
+  await browser?.close();
+  await site?.close();
+});
+
+/** Runs with a page, and asserts that it reported nothing wrong and asked no other host. */
+async function on(hash, run, { address = site.address, ...options } = {}) {
+  const opened = await open(browser, `${address}${hash}`, options);
+  await run(opened.page, opened);
+  assert.deepEqual(opened.problems, []);
+  assert.deepEqual(opened.elsewhere, []);
+  await opened.context.close();
+}
+
+const found = (page) => page.locator(".count strong").first();
+const number = async (page) => {
+  await painted(page);
+  return Number.parseInt((await found(page).textContent()).replaceAll(",", ""), 10);
+};
+const painted = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+const rows = (page) => page.locator(".scroll tbody tr:not(.space)");
+const value = (page, name) => page.locator(".facets label.value", { hasText: name }).first();
+
+test("loads all results, and only those in sight are in the page", () =>
+  on("", async (page) => {
+    await rows(page).first().waitFor();
+    const total = await number(page);
+    assert.ok(total >= 816);
+    assert.ok((await rows(page).count()) < 80);
+    assert.equal(await page.locator(".scroll table").getAttribute("aria-rowcount"), String(total + 1));
+  }));
+
+test("a facet filters, its count is what it gives, and the others' counts follow", () =>
+  on("", async (page) => {
+    const emulated = value(page, "EMULATED");
+    const told = Number(await emulated.locator(".number").textContent());
+    await emulated.locator("input").check();
+    await page.waitForFunction(() => location.hash.includes("origin=emulated"));
+    assert.equal(await number(page), told);
+    assert.equal(await value(page, "inference").locator(".number").textContent(), String(told));
+    assert.match(await value(page, "published").locator(".number").textContent(), /^\d{3}$/);
+    assert.match(await rows(page).first().textContent(), /EMULATED.*≈/);
+  }));
+
+test("search takes every word", () =>
+  on("", async (page) => {
+    await page.getByLabel("Search the results").fill("qwant c2");
+    await page.waitForFunction(() => location.hash.includes("q=qwant"));
+    assert.equal(await number(page), 6);
+  }));
+
+test("sorts by a figure in both directions, blanks last", () =>
+  on("#/results?origin=published&task=inference", async (page) => {
+    const first = () => page.locator(".scroll tbody tr:not(.space)").first().locator("td").nth(7).textContent();
+    await page.getByRole("button", { name: "Items/s", exact: true }).click();
+    await painted(page);
+    const most = Number((await first()).replaceAll(",", ""));
+    await page.getByRole("button", { name: "Items/s", exact: true }).click();
+    await painted(page);
+    const least = Number((await first()).replaceAll(",", ""));
+    assert.ok(most > least && least > 0);
+    assert.equal(await page.locator('th[aria-sort="ascending"]').count(), 1);
+  }));
+
+test("a link restores the whole state of the view", () =>
+  on("#/results?q=resnext&platform=C2&origin=published&sort=-throughput&show=", async (page) => {
+    assert.equal(await page.getByLabel("Search the results").inputValue(), "resnext");
+    assert.equal(await number(page), 6);
+    assert.ok(await value(page, "C2").locator("input").isChecked());
+    assert.match(await rows(page).first().textContent(), /2,526\.35/);
+    await page.getByRole("button", { name: "Clear all" }).click();
+    await page.waitForFunction(() => !location.hash.includes("q="));
+    await page.goBack();
+    assert.equal(await number(page), 6);
+  }));
+
+test("a click on a figure shows where it was printed, and Escape leads back to it", () =>
+  on("#/results?q=qwant&sort=batch_size", async (page) => {
+    const figure = page.getByRole("button", { name: /^1\.36, latency ms/ });
+    await figure.click();
+    const panel = page.getByRole("dialog");
+    await panel.getByText("as printed", { exact: false }).first().waitFor();
+    const text = await panel.textContent();
+    for (const part of ["1.36", "page 1, box", "milliseconds per batch", "arXiv:2002.11670", "2020-02-28", "none (factor 1)"])
+      assert.ok(text.includes(part), part);
+    await panel.getByText("qwant2020-lowest-latency").or(panel.getByText("lowest latency of the card")).first().waitFor();
+    await page.keyboard.press("Escape");
+    await panel.waitFor({ state: "detached" });
+    assert.ok(!(await page.evaluate(() => location.hash)).includes("show="));
+    await painted(page);
+    assert.match(await page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? ""), /^1\.36/);
+  }));
+
+test("flags come with their evidence and suggestion", () =>
+  on("#/results?model=FastSpeech2&flag=R01", async (page) => {
+    await page.getByRole("button", { name: /latency ms of FastSpeech2/ }).first().click();
+    const panel = page.getByRole("dialog");
+    await panel.getByText("Suggested, not applied").first().waitFor();
+    assert.match(await panel.textContent(), /batches in flight/);
+    assert.match(await panel.textContent(), /Public configuration/);
+  }));
+
+test("an MLPerf row shows its official entry and log files, a printed one its conversion", () =>
+  on("#/results?q=2.0-2047&origin=published", async (page) => {
+    await page.getByRole("button", { name: /time to train s of ResNet-50/ }).click();
+    const panel = page.getByRole("dialog");
+    await panel.getByText("The official entry of this id").waitFor();
+    await panel.getByText("as printed").first().waitFor();
+    const text = await panel.textContent();
+    assert.ok(text.includes("19.64 × 60 = 1,178.4"), text);
+    assert.match(text, /5 log files/);
+    const log = panel.locator('a[href*="result_0.txt"]');
+    assert.match(await log.getAttribute("href"), /^https:\/\/github\.com\/mlcommons\/training_results_v2\.0\//);
+    await panel.getByText("names this entry").first().waitFor();
+  }));
+
+test("each analysis draws, with a link to its rows", () =>
+  on("#/charts", async (page) => {
+    const links = page.locator(".questions a");
+    assert.equal(await links.count(), 8);
+    for (let index = 0; index < 8; index += 1) {
+      await links.nth(index).click();
+      await page.locator(".chart canvas").waitFor();
+      assert.ok((await page.locator(".told").textContent()).length > 200);
+    }
+    await page.getByRole("link", { name: /rows in the table/ }).click();
+    await rows(page).first().waitFor();
+    assert.equal(await number(page), 81);
+  }));
+
+test("claims are filtered by verdict and show their arithmetic", () =>
+  on("#/claims", async (page) => {
+    await page.locator(".verdicts button", { hasText: "contradicted" }).click();
+    await page.waitForFunction(() => location.hash.includes("verdict=contradicted"));
+    assert.equal(await number(page), 4);
+    assert.ok((await page.locator(".arithmetic code").count()) >= 4);
+  }));
+
+test("the form gives predictions, marked emulated, with a memory verdict", () =>
+  on("#/emulator?target=m2000&model=resnet50&batch=64", async (page) => {
+    const box = page.locator(".predicted");
+    await box.waitFor();
+    const before_ = await box.textContent();
+    assert.match(before_, /EMULATED.*ms latency.*(FITS|UNCERTAIN|DOES-NOT-FIT)/);
+    await page.getByLabel("Batch over all chips").selectOption("4");
+    await page.waitForFunction(() => location.hash.includes("batch=4"));
+    await painted(page);
+    assert.notEqual(await box.textContent(), before_);
+    await page.locator(".chart canvas").waitFor();
+  }));
+
+test("SQL runs over the Parquet files without any other host, and its result downloads", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "site-"));
+  await on("#/sql", async (page) => {
+    await page.getByRole("textbox", { name: "SQL" }).fill("SELECT origin, count(*) AS n FROM results GROUP BY 1 ORDER BY 2 DESC");
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.locator(".ask table.plain").waitFor({ timeout: 60_000 });
+    assert.match(await page.locator(".ask table.plain").textContent(), /published516/);
+    const [csv] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
+    await csv.saveAs(join(folder, "result.csv"));
+    assert.match(await readFile(join(folder, "result.csv"), "utf8"), /^origin,n\r\npublished,516\r\n/);
+    const [parquet] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Parquet" }).click()]);
+    await parquet.saveAs(join(folder, "result.parquet"));
+    assert.equal((await readFile(join(folder, "result.parquet"))).subarray(0, 4).toString(), "PAR1");
+    const examples = page.locator(".examples button");
+    assert.equal(await examples.count(), 10);
+    for (let index = 0; index < 10; index += 1) {
+      await examples.nth(index).click();
+      await page.waitForFunction(() => document.querySelector(".ask .count, .problem") && !document.querySelector(".main:disabled"));
+      assert.equal(await page.locator(".problem").count(), 0);
+      assert.ok((await number(page)) > 0);
+    }
+    for (const sql of ["FROM 'https://example.org/x.parquet'", "INSTALL httpfs; LOAD httpfs", "SELECT json_extract('{}', '$')"]) {
+      await page.getByRole("textbox", { name: "SQL" }).fill(sql);
+      await page.getByRole("button", { name: "Run" }).click();
+      await page.locator(".problem").waitFor();
+      await page.getByRole("textbox", { name: "SQL" }).fill("SELECT 1");
+      await page.getByRole("button", { name: "Run" }).click();
+      await page.locator(".problem").waitFor({ state: "detached" });
+    }
+  });
+});
+
+test("SQL values are shown exactly, and what cannot be is refused", () =>
+  on("#/sql", async (page) => {
+    const run = async (sql) => {
+      await page.getByRole("textbox", { name: "SQL" }).fill(sql);
+      await page.getByRole("button", { name: "Run" }).click();
+    };
+    await run(`SELECT 1.5 AS a, -0.05 AS b, 1.5::DECIMAL(20, 3) AS c, 123456789012345678901234567890::HUGEINT AS d,
+      9007199254740993 AS e, DATE '1969-12-31' AS f, TIMESTAMP '2020-01-02 03:04:05' AS g, TIME '03:04:05.25' AS h, NULL AS i,
+      true AS j, [1, 2] AS k, 1e300 AS l`);
+    await page.locator(".ask table.plain td").first().waitFor({ timeout: 60_000 });
+    assert.deepEqual(await page.locator(".ask table.plain td").allTextContents(), [
+      "1.5", "-0.05", "1.500", "123456789012345678901234567890", "9007199254740993", "1969-12-31", "2020-01-02 03:04:05",
+      "03:04:05.250000", "", "true", "[1,2]", "1e+300",
+    ]);
+    for (const sql of ["SELECT INTERVAL 2 DAY AS x", "SELECT [1.5, 2.5] AS x"]) {
+      await run(sql);
+      await page.getByText("column x is of a type").waitFor();
+      await run("SELECT 1");
+      await page.locator(".ask table.plain td").first().waitFor();
+    }
+  }));
+
+test("opened from disk, table, provenance, charts and claims work, and SQL says what it needs", async () => {
+  const address = pathToFileURL(join(DIST, "index.html")).href;
+  await on("#/results?q=qwant", async (page) => {
+    assert.equal(await number(page), 6);
+    await page.locator("button.figure").nth(1).click();
+    await page.getByRole("dialog").getByText("as printed").first().waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("link", { name: "Charts" }).click();
+    await page.locator(".chart canvas").waitFor();
+    await page.getByRole("link", { name: "Claims" }).click();
+    await page.locator(".arithmetic").first().waitFor();
+    await page.getByRole("link", { name: "SQL", exact: true }).click();
+    await page.getByText("Serve the folder over http").waitFor();
+    assert.ok(await page.getByRole("button", { name: "Run" }).isDisabled());
+  }, { address });
+});
+
+test("a model called <script> shows as text", async () => {
+  const evil = '<script>window.hit=1</script><img src=x onerror="window.hit=1">';
+  const doctor = async (name) => (await readFile(join(DIST, "data", `${name}.js`), "utf8")).replaceAll('"DINO"', JSON.stringify(evil));
+  const instead = { "/data/results.js": await doctor("results"), "/data/provenance.js": await doctor("provenance") };
+  const doctored = await serve(DIST, instead);
+  await on("#/results?q=window.hit", async (page) => {
+    assert.equal(await number(page), 4);
+    assert.ok((await rows(page).first().textContent()).includes(evil));
+    await page.locator("button.figure").first().click();
+    await page.getByRole("dialog").getByText("as printed").first().waitFor();
+    assert.ok((await page.getByRole("dialog").textContent()).includes(evil));
+    assert.equal(await page.evaluate(() => window.hit), undefined);
+    assert.equal(await page.locator("#app script, #app img").count(), 0);
+  }, { address: doctored.address });
+  await doctored.close();
+});
+
+test("the policy refuses inline script", () =>
+  on("", async (page, opened) => {
+    await rows(page).first().waitFor();
+    await page.evaluate(() => {
+      const script = document.createElement("script");
+      script.textContent = "window.hit = 1";
+      document.body.append(script);
+    });
+    assert.equal(await page.evaluate(() => window.hit), undefined);
+    assert.equal(opened.problems.length, 1);
+    opened.problems.length = 0;
+  }));
+
+test("the keyboard alone leads to a figure's provenance, and the theme is kept", () =>
+  on("#/results?q=qwant", async (page) => {
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), "Skip to the content");
+    await page.locator("button.figure").first().focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Use the dark theme" }).click();
+    await page.reload();
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+  }));
+
+const VIEWS = {
+  results: ".figure",
+  "results?show=267c086811c5a825.time_to_train_s": ".printed",
+  charts: ".chart canvas",
+  claims: ".arithmetic",
+  emulator: ".chart canvas",
+  sql: ".examples",
+};
+
+for (const colorScheme of ["light", "dark"])
+  test(`axe finds nothing wrong in any view, ${colorScheme}`, async () => {
+    const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+    for (const [view, there] of Object.entries(VIEWS))
+      await on(`#/${view}`, async (page) => {
+        await page.locator(there).first().waitFor();
+        await page.waitForTimeout(300);
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => window.axe.run());
+        const told = violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`);
+        assert.deepEqual(told, [], view);
+      }, { colorScheme });
+  });
+
+test("nothing is wider than a phone", async () => {
+  for (const view of ["results", "charts", "claims", "emulator", "sql"])
+    await on(`#/${view}`, async (page) => {
+      await page.waitForTimeout(500);
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(width <= 390, `${view}: ${width}`);
+    }, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, colorScheme: "dark" });
+});
