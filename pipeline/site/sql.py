@@ -48,7 +48,7 @@ EXAMPLES: tuple[tuple[str, str], ...] = (
     ("Claims by verdict", "SELECT verdict, count(*) AS claims FROM claims GROUP BY verdict ORDER BY claims DESC"),
     (
         "The arithmetic of claims that the data contradict",
-        "SELECT claim_id, claim, figure, r.baseline AS against, arithmetic, holds\n"
+        "SELECT claim_id, claim, figure, r.baseline AS against, arithmetic, outcome\n"
         "FROM claims JOIN recomputations r USING (claim_id)\nWHERE verdict = 'contradicted' ORDER BY ALL",
     ),
     (

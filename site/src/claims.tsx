@@ -110,6 +110,14 @@ function Ledger({ data, query, name }: { data: Data["claims"]; query: URLSearchP
   );
 }
 
+// What a recomputed value says of its claim: the words of the column `outcome`.
+const SAYS: Record<string, { mark: string; holds: boolean }> = {
+  agrees: { mark: "✓", holds: true },
+  exceeds: { mark: "≥", holds: true },
+  differs: { mark: "✗", holds: false },
+  "falls-short": { mark: "✗", holds: false },
+};
+
 function jump(event: Event): void {
   event.preventDefault();
   const heading = document.getElementById("contradictions");
@@ -134,9 +142,9 @@ function Claim({ claim, values, uses, open }: { claim: Row; values: Row[]; uses:
         <ul class="arithmetic">
           {values.map((value, index) => (
             <li key={index}>
-              <span class={value["holds"] === "true" ? "holds" : "fails"}>
-                {value["holds"] === "true" ? "✓" : "✗"}
-                <span class="unseen">{value["holds"] === "true" ? "holds" : "does not hold"}</span>
+              <span class={SAYS[text(value, "outcome")]?.holds ? "holds" : "fails"}>
+                {SAYS[text(value, "outcome")]?.mark}
+                <span class="unseen">{text(value, "outcome")}</span>
               </span>{" "}
               <code>{text(value, "arithmetic")}</code> <small>{text(value, "baseline")}</small>
             </li>
