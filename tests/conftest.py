@@ -15,11 +15,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from filelock import FileLock
+from hypothesis import settings
 from release_support import released, smaller
 
 from pipeline.cli import main
 from pipeline.query import open_warehouse
 from pipeline.sql import run_query
+
+settings.register_profile("suite", max_examples=60)
+settings.load_profile("suite")
 
 ROOT = Path(__file__).resolve().parent.parent
 RAW = ROOT / "raw"

@@ -722,7 +722,7 @@ def chains(draw: st.DrawFn) -> tuple[onnx.ModelProto, int, list[tuple[str, int, 
     return model(header, " ".join(body), weights), batch, expected
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(chains())
 def test_random_chains(chain: tuple[onnx.ModelProto, int, list[tuple[str, int, int]]]) -> None:
     source, batch, expected = chain
