@@ -616,7 +616,7 @@ def test_no_truncation_passes(server: Server, tmp_path_factory: pytest.TempPathF
     assert "the body broke off" in refusal(url, tmp_path_factory.mktemp("cut"), retries=0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.text() | st.from_regex(r"https?://[a-z@:\\/\[\]?#%.0-9\s]*"))
 def test_an_address_is_plain_or_refused(url: str) -> None:
     fetch._place(url)

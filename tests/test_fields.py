@@ -268,7 +268,7 @@ def test_a_blank_figure_is_a_cell_and_no_value() -> None:
     assert (result.cells[9].raw_text, result.cells[9].value) == ("", None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(sorted(CONVERTERS)), st.text(max_size=20), st.booleans(), st.sampled_from([None, "ms", "mins"]))
 def test_any_text_is_converted_or_unreadable(field: str, text: str, strict: bool, unit: str | None) -> None:
     with suppress(Unreadable):

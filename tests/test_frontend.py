@@ -627,7 +627,7 @@ def test_a_batch_that_is_none() -> None:
         read_program(image("y = Relu(x)"), 0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_a_damaged_file_is_refused_or_read(data: st.DataObject) -> None:
     """Whatever a few wrong bytes do, it is a program or a `ModelError`."""
@@ -722,7 +722,7 @@ def chains(draw: st.DrawFn) -> tuple[onnx.ModelProto, int, list[tuple[str, int, 
     return model(header, " ".join(body), weights), batch, expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(chains())
 def test_random_chains(chain: tuple[onnx.ModelProto, int, list[tuple[str, int, int]]]) -> None:
     source, batch, expected = chain

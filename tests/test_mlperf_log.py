@@ -115,7 +115,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.fixed_dictionaries({"key": st.text(), "value": json_values}), min_size=1, max_size=5),
     st.binary(max_size=60),

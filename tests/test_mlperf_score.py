@@ -499,7 +499,7 @@ LOGS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(LOGS.map(lambda log: Run("result_0.txt", log)), max_size=8),
     st.sampled_from(["resnet", "unet3d", "stable_diffusion", "bert", "novel"]),

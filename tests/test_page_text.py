@@ -188,7 +188,7 @@ def test_each_line_of_a_short_table() -> None:
         assert_no_wrong_row(table, lines[:place] + lines[place + 1 :], may_lose=2)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(CARRIED.tables), st.data())
 def test_any_two_lines_lost(table: Table, data: st.DataObject) -> None:
     lines = lines_of(table)
@@ -199,7 +199,7 @@ def test_any_two_lines_lost(table: Table, data: st.DataObject) -> None:
         assert_no_wrong_row(table, left, may_lose=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(CARRIED.tables), st.data())
 def test_a_line_lost_and_another_one_too_many(table: Table, data: st.DataObject) -> None:
     lines = lines_of(table)
@@ -333,7 +333,7 @@ def test_long_runs_are_taken(text: str) -> None:
 PIECES = st.sampled_from([*TRAINING, *GPT2, *TGN, "|", "\t", "\n", "\n\n", "\u00a0", "---", "²"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.one_of(st.text(max_size=200), st.lists(PIECES, max_size=60).map("\n".join), st.lists(PIECES).map(" | ".join)))
 def test_any_text_is_read_or_refused(text: str) -> None:
     for document in (text, "\n".join([*one_cell_a_line(TRAINING, ROWS), text])):

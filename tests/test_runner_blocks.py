@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipeline.runner.blocks import Block, Kind, Stamps, Window
 
 SECOND = 1_000_000_000
-examples = settings(max_examples=60, deadline=None)
+examples = settings(max_examples=40, deadline=None)
 
 
 def session(*ends: int, start: int = 0) -> tuple[Stamps, ...]:

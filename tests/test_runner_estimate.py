@@ -41,7 +41,7 @@ LOADGEN = {
     0.90: {63: None, 64: 0, 80: 0, 81: 1, 99: 2, 1000: 77},
     0.99: {661: None, 662: 0, 837: 0, 838: 1, 1001: 2},
 }
-examples = settings(max_examples=60, deadline=None)
+examples = settings(max_examples=40, deadline=None)
 
 
 def block(

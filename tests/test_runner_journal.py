@@ -114,7 +114,7 @@ def test_every_prefix_can_be_gone_on_with(tmp_path: Path) -> None:
         assert reread(tmp_path) == [*STEPS[: data[:length].count(b"\n")], {"step": "more", "of": length}]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_a_tail_of_anything_without_a_newline_is_no_step(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
     """Such as the zeros that a file system leaves after a power cut."""

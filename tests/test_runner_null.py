@@ -16,7 +16,8 @@ from pipeline.runner.backends.base import KINDS, Spec
 
 FLIPS = (1.6, 5.0, 15.0)
 WRITTEN = [275.201494, 888.277737, 633.482544, 176.574071, 287.315885, 299.545808]
-examples = settings(max_examples=60, deadline=None)
+NANOSECOND = 1.01e-6  # in ms: the clock counts whole ones
+examples = settings(max_examples=40, deadline=None)
 
 
 def opened(session: int = 0, micro: int = 4, **options: Any) -> null.NullSession:
@@ -53,7 +54,8 @@ def test_session_is_virtual_and_says_that_nothing_is_computed() -> None:
 @examples
 @given(st.floats(0, 50), st.floats(0.1, 50), st.integers(1, 64))
 def test_quiet_machine_takes_base_and_items(base: float, item: float, micro: int) -> None:
-    assert times(opened(micro=micro, base_ms=base, per_item_ms=item), 3) == pytest.approx([base + micro * item] * 3)
+    taken = times(opened(micro=micro, base_ms=base, per_item_ms=item), 3)
+    assert taken == pytest.approx([base + micro * item] * 3, abs=NANOSECOND)
 
 
 def test_images_give_zeros_of_a_thousand_classes() -> None:
