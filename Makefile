@@ -6,6 +6,9 @@ RUN := $(VENV)/bin/ipu-results
 
 RELEASE ?= warehouse
 
+# Compiled once, and not again in each of the hundred processes that the tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup ingest test sweep publish verify site lint bench clean
 
 setup: $(STAMP)

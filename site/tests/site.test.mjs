@@ -236,13 +236,14 @@ test("opened from disk, table, provenance, charts and claims work, and SQL says 
   }, { address });
 });
 
-test("a model called <script> shows as text", async () => {
+test("a model called <script> shows as text", async (context) => {
   const evil = '<script>window.hit=1</script><img src=x onerror="window.hit=1">';
   const doctor = async (name) => (await readFile(join(DIST, "data", `${name}.js`), "utf8")).replaceAll('"DINO"', JSON.stringify(evil));
   const instead = { "/data/results.js": await doctor("results"), "/data/provenance.js": await doctor("provenance") };
   const doctored = await serve(DIST, instead);
+  context.after(() => doctored.close());
   await on("#/results?q=window.hit", async (page) => {
-    assert.equal(await number(page), 3);
+    assert.equal(await number(page), 4);
     assert.ok((await rows(page).first().textContent()).includes(evil));
     await page.locator("button.figure").first().click();
     await page.getByRole("dialog").getByText("as printed").first().waitFor();
@@ -250,7 +251,6 @@ test("a model called <script> shows as text", async () => {
     assert.equal(await page.evaluate(() => window.hit), undefined);
     assert.equal(await page.locator("#app script, #app img").count(), 0);
   }, { address: doctored.address });
-  await doctored.close();
 });
 
 test("the policy refuses inline script", () =>
