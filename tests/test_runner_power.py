@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -395,9 +396,10 @@ class Machine:
     def domain(self, folder: str, name: str, energy: int = 0) -> Path:
         path = self.root / folder
         path.mkdir(parents=True, exist_ok=True)
-        (path / "name").write_text(f"{name}\n", encoding="ascii")
-        (path / "max_energy_range_uj").write_text(f"{self.span}\n", encoding="ascii")
-        (path / "energy_uj").write_text(f"{energy % self.span}\n", encoding="ascii")
+        told = {"name": name, "max_energy_range_uj": self.span, "energy_uj": energy % self.span}
+        for file, value in told.items():
+            (path / ".new").write_text(f"{value}\n", encoding="ascii")
+            os.replace(path / ".new", path / file)  # a thread may be reading: it never meets an empty file
         return path
 
 
