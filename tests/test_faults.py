@@ -84,7 +84,7 @@ def test_the_renames_are_as_many_as_the_files(warehouse: Path) -> None:
     assert len([path for path in warehouse.iterdir() if path.suffix in (".parquet", ".duckdb")]) == FILES
 
 
-@pytest.mark.parametrize("seconds", [0.3, 0.9, 1.3, 1.7, 2.1])
+@pytest.mark.parametrize("seconds", [0.3, 1.1, 1.9])
 def test_killed_at_any_moment_the_dataset_is_one_build(changed: Path, built: Path, seconds: float) -> None:
     command = [sys.executable, "-m", "pipeline", "ingest", "--raw", str(changed), "--warehouse", str(built)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

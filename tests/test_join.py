@@ -184,7 +184,7 @@ def test_problems_of_the_reading_are_rejected_rows_and_lost_tables_are_not() -> 
 ROW = st.sampled_from([GPT2, RESNET, TGN, [*GPT2[:8], "7"], [*TGN[:8], "4,4O7"], ["GPT5", *GPT2[1:]], [""] * 8 + ["1"]])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(ROW, max_size=9))
 def test_every_row_has_exactly_one_fate(rows: list[list[str]]) -> None:
     assert fates(normalise_page(*rows)) == {("bow_training", number): 1 for number in range(1, len(rows) + 1)}

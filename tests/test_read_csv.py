@@ -148,7 +148,7 @@ def test_any_cells_are_read_back(rows: list[list[str]]) -> None:
     assert reading.problems == ()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     for document in (data, csv_of(HEADER, ROW) + data):

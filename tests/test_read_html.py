@@ -578,7 +578,7 @@ def test_a_cell_lost_anywhere_costs_its_row_and_no_other(
     assert list(grids(reading).values()) == ([kept] if kept else [])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.one_of(st.binary(max_size=300), st.text(max_size=200).map(str.encode)))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     for document in (data, training_page([data.decode("utf-8", "replace")])):

@@ -318,7 +318,7 @@ def test_what_passes_the_gates_comes_back_unchanged(figures: list[dict[str, floa
 rows_of_text = st.lists(st.tuples(st.text(max_size=5), st.none() | st.integers(-5, 5)), max_size=10)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(rows_of_text, st.randoms())
 def test_the_digest_is_of_the_rows_and_not_of_their_order(rows: list[tuple[str, int | None]], random: Any) -> None:
     shuffled = random.sample(rows, len(rows))
