@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -131,6 +132,14 @@ def test_the_lock_holds_pins_and_hashes_and_no_index() -> None:
     assert text.count("--hash=sha256:") >= len(pins)
     assert "http" not in text
     assert "index" not in text
+
+
+def test_the_lock_of_the_page_holds_versions_and_hashes_and_no_address() -> None:
+    text = (ROOT / "site" / "package-lock.json").read_text(encoding="utf-8")
+    entries = {name: entry for name, entry in json.loads(text)["packages"].items() if name}
+    assert all({"version", "integrity"} <= entry.keys() for entry in entries.values())
+    assert "://" not in text
+    assert "resolved" not in text
 
 
 def test_no_file_names_this_machine() -> None:
