@@ -69,7 +69,7 @@ def test_a_named_claim_is_told_with_its_arithmetic(warehouse: Path) -> None:
     [
         (["nobody-claims-this"], "there is no claim 'nobody-claims-this'"),
         (["--document", "nothing"], "there are: graphcore-mk2-blog"),
-        (["--verdict", "true"], "is not one of"),
+        (["--verdict", "true"], "is none of confirmed, confirmed-internally"),
     ],
 )
 def test_wrong_usage_is_told(args: list[str], message: str, warehouse: Path) -> None:

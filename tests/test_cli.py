@@ -57,6 +57,13 @@ def test_every_command_stands_in_the_readme(command: str) -> None:
     assert f"ipu-results {command}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+def test_help_waits_for_no_library() -> None:
+    """A command imports what it needs when it is called."""
+    asked = "import sys, pipeline.cli; print([name for name in ('pandas', 'duckdb', 'pyarrow') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_the_console_script_is_the_module() -> None:
     script = Path(sys.executable).parent / "ipu-results"
     if not script.exists():

@@ -7,14 +7,21 @@ from pathlib import Path
 import click
 
 from pipeline.cli.common import FOLDER, Command
-from schema.claims import VERDICTS
+
+
+def _verdict(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    from schema.claims import VERDICTS
+
+    if value not in (None, *VERDICTS):
+        raise click.BadParameter(f"{value!r} is none of {', '.join(VERDICTS)}", param=param)
+    return value
 
 
 @click.command(cls=Command)
 @click.argument("claim_id", nargs=-1)
 @click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
 @click.option("--document", help="Only the claims of this document.")
-@click.option("--verdict", type=click.Choice(VERDICTS), help="Only the claims with this verdict.")
+@click.option("--verdict", callback=_verdict, help="Only the claims with this verdict, such as not-supported.")
 @click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
 def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, verdict: str | None, output: str) -> None:
     """Print what documents claimed and what it gives when it is computed again.
