@@ -100,7 +100,8 @@ def read_source(document: Document, words: Vocabulary, limits: Limits, progress:
             raise DocumentDamaged(problem.message, document=document.document_id, place=problem.locator)
     progress("normalise", document.document_id)
     with collector_paused():
-        return Source(document, reading, normalise(document, reading, words))
+        normalised = normalise(document, reading, words)
+    return Source(document, reading, normalised, document.attached_texts(".sql"))
 
 
 def read_document(document: Document, words: Vocabulary, max_bytes: int, max_pages: int) -> Reading:

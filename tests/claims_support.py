@@ -36,7 +36,8 @@ def ledger_of(raw: Path, frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.Dat
     """The tables of the ledger from the claims documents of `raw`."""
     documents = [one for one in load_catalogue(raw) if one.reader in ("claims", "contradictions")]
     sources = [read_source(one, vocabulary(), Limits(), lambda *_: None) for one in documents]
-    return claim_frames([source.normalised for source in sources], frames)
+    texts = {source.document.document_id: source.recomputations for source in sources}
+    return claim_frames([source.normalised for source in sources], texts, frames)
 
 
 def claims_folder(target: Path) -> Path:

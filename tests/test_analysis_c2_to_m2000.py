@@ -9,10 +9,9 @@ import pytest
 from altered_support import altered
 from conftest import Ask
 
-from pipeline.analyses import c2_to_m2000
+from pipeline.analyses import c2_to_m2000, rows
 from pipeline.analyses.analysis import Frames
 from pipeline.query import open_warehouse
-from pipeline.sql import run_query
 
 EQUAL = "pairing = 'equal micro-batch'"
 
@@ -20,7 +19,7 @@ EQUAL = "pairing = 'equal micro-batch'"
 @pytest.fixture(scope="module")
 def frames(warehouse: Path) -> Frames:
     with open_warehouse(warehouse) as connection:
-        return {"c2_to_m2000": run_query(connection, "FROM c2_to_m2000").to_pandas()}
+        return rows(connection, c2_to_m2000.ANALYSIS)
 
 
 def test_equal_micro_batches(ask: Ask) -> None:

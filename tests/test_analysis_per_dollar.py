@@ -9,10 +9,9 @@ import pytest
 from altered_support import altered, copy_of
 from conftest import Ask, run_cli
 
-from pipeline.analyses import per_dollar
+from pipeline.analyses import per_dollar, rows
 from pipeline.analyses.analysis import Frames
 from pipeline.query import open_warehouse
-from pipeline.sql import run_query
 
 MLPERF = "measure = 'mlperf time to train'"
 RATE = "measure = 'training throughput'"
@@ -22,7 +21,7 @@ GPU_ROW = "platform = '8x A100-80GB (DGX A100)' AND model = 'ResNet-50 v1.5' AND
 @pytest.fixture(scope="module")
 def frames(warehouse: Path) -> Frames:
     with open_warehouse(warehouse) as connection:
-        return {"per_dollar": run_query(connection, "FROM per_dollar()").to_pandas()}
+        return rows(connection, per_dollar.ANALYSIS)
 
 
 def test_the_vendors_two_comparisons(ask: Ask) -> None:

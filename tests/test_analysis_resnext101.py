@@ -11,16 +11,15 @@ import pytest
 from altered_support import altered
 from conftest import Ask
 
-from pipeline.analyses import resnext101
+from pipeline.analyses import resnext101, rows
 from pipeline.analyses.analysis import Frames
 from pipeline.query import open_warehouse
-from pipeline.sql import run_query
 
 
 @pytest.fixture(scope="module")
 def frames(warehouse: Path) -> Frames:
     with open_warehouse(warehouse) as connection:
-        return {"resnext101": run_query(connection, "FROM resnext101").to_pandas()}
+        return rows(connection, resnext101.ANALYSIS)
 
 
 def only(frames: Frames, *origins: str) -> Frames:

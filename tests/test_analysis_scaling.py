@@ -9,10 +9,9 @@ import pytest
 from altered_support import altered, copy_of
 from conftest import Ask
 
-from pipeline.analyses import scaling
+from pipeline.analyses import rows, scaling
 from pipeline.analyses.analysis import Frames
 from pipeline.query import open_warehouse
-from pipeline.sql import run_query
 
 RESNET = "measure = 'throughput' AND model = 'ResNet-50 v1.5' AND framework = 'TensorFlow1'"
 MLPERF = "measure = 'mlperf time to train'"
@@ -22,7 +21,7 @@ POD16 = "model = 'ResNet-50 v1.5' AND framework = 'TensorFlow1' AND platform = '
 @pytest.fixture(scope="module")
 def frames(warehouse: Path) -> Frames:
     with open_warehouse(warehouse) as connection:
-        return {"scaling": run_query(connection, "FROM scaling").to_pandas()}
+        return rows(connection, scaling.ANALYSIS)
 
 
 def test_throughput_on_the_pages_rows(ask: Ask) -> None:

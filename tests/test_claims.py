@@ -305,7 +305,7 @@ def test_a_changed_page_changes_the_verdict_of_a_build(tmp_path: Path) -> None:
 def test_blog_and_chart_share_a_recomputation_and_not_a_baseline(ask: Ask) -> None:
     listed = "SELECT recomputation, list(verdict ORDER BY claim_id) FROM claims WHERE model = 'ResNeXt101' GROUP BY 1"
     shared = ask(listed)
-    assert ("resnext101-training-throughput", ["depends-on-baseline", "not-supported"]) in shared
+    assert ("training-throughput-over-one-a100", ["depends-on-baseline", "not-supported"]) in shared
 
 
 def test_every_recomputation_of_the_folder_is_used() -> None:

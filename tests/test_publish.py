@@ -24,7 +24,7 @@ from release_support import DAY, altered, released
 from pipeline.errors import ReleaseError
 from pipeline.publish import check, folder
 from pipeline.publish.folder import work_folder
-from pipeline.publish.markdown import text
+from pipeline.markdown import text
 from pipeline.write import DATABASE, parquet_name
 from schema import TABLES
 

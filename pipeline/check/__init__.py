@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -37,11 +37,12 @@ __all__ = ["Checked", "Source", "check"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One document on its way: what it is, what was read and what that gave."""
+    """One document on its way: what it is, what was read and what that gave; `recomputations` go with its claims."""
 
     document: Document
     reading: Reading
     normalised: Normalised
+    recomputations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,8 @@ def check(
         "columns": frame_of(table("columns"), _dictionary()),
     }
     frames["flags"] = find_flags(_dataset(frames, sources, vocabulary))
-    frames |= claim_frames(normalised, frames)
+    texts = {source.document.document_id: source.recomputations for source in sources}
+    frames |= claim_frames(normalised, texts, frames)
     for name, frame in frames.items():
         if name != "results" and (failed := failures(table(name), frame)):
             document = frame["document_id"][failed[0].row] if "document_id" in frame else None

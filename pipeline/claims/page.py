@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from pipeline.claims import Ledger, Record, shown
+from pipeline.markdown import code, table
 from schema.claims import VERDICTS
 
 HEAD = """# Claims, recomputed
@@ -76,16 +77,16 @@ def _counts(ledger: Ledger) -> str:
     """A table of documents and verdicts."""
     documents = list(dict.fromkeys(claim["document_id"] for claim in ledger.claims))
     counts = Counter((claim["document_id"], claim["verdict"]) for claim in ledger.claims)
-    rows = {f"`{name}`": [counts[name, verdict] for verdict in VERDICTS] for name in documents}
+    rows = {code(name): [counts[name, verdict] for verdict in VERDICTS] for name in documents}
     rows["all"] = [sum(column) for column in zip(*rows.values(), strict=True)]
     head = ["document", *VERDICTS, "claims"]
-    return _table([head, ["---"] * len(head), *([name, *row, sum(row)] for name, row in rows.items())])
+    return table(head, ([name, *row, sum(row)] for name, row in rows.items()))
 
 
 def _first(ledger: Ledger) -> str:
     rows = [
         [
-            f"`{claim['claim_id']}`",
+            code(claim["claim_id"]),
             claim["figure"],
             verdict,
             "; ".join(shown(one["value"]) for one in claim["values"]),
@@ -94,9 +95,7 @@ def _first(ledger: Ledger) -> str:
         for claim in ledger.claims
         if claim["verdict"] == verdict
     ]
-    return "## What does not simply hold\n\n" + _table(
-        [["claim", "printed", "verdict", "recomputed"], ["---"] * 4, *rows]
-    )
+    return "## What does not simply hold\n\n" + table(["claim", "printed", "verdict", "recomputed"], rows)
 
 
 def _contradictions(rows: Sequence[Record]) -> str:
@@ -108,7 +107,3 @@ def _contradictions(rows: Sequence[Record]) -> str:
             told.append("\n" + "\n".join(f"- {value['arithmetic']} · {value['baseline']}" for value in values))
         told.append("")
     return "\n".join(told)
-
-
-def _table(rows: Sequence[Sequence[object]]) -> str:
-    return "".join(f"| {' | '.join(map(str, row))} |\n" for row in rows)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipeline.check.rules import RULES
+from pipeline.markdown import code, table, text
 from pipeline.publish.facts import Facts
-from pipeline.publish.markdown import code, table, text
 
 HEAD = """# ipu-results {version}
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+from pipeline.markdown import code, table, text
 from pipeline.publish.facts import Facts
-from pipeline.publish.markdown import code, table, text
 from pipeline.publish.side import KNOWN
 
 HEAD = """# Data dictionary, version {version}

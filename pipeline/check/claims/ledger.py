@@ -16,22 +16,20 @@ from pipeline.normalise import CarriedRow, Normalised
 from schema import table
 
 Record = Mapping[str, Any]
+Texts = Mapping[str, Mapping[str, str]]
 DERIVED = ("recomputation_sql", "recomputed", "verdict")
 UNJUDGED = {"recomputed": "[]", "verdict": "not-recomputable"}
 
 
-def claim_frames(documents: Sequence[Normalised], frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The tables of the ledger; `frames` are those of the build that recomputations read.
+def claim_frames(
+    documents: Sequence[Normalised], texts: Texts, frames: Mapping[str, pd.DataFrame]
+) -> dict[str, pd.DataFrame]:
+    """The tables of the ledger; `texts` are the recomputations by document and name, `frames` the tables they read.
 
     Raises DocumentDamaged for a claim that has neither a recomputation nor the reason why not, or has both; for a
     recomputation that fails or that nobody names; and for a contradiction of unknown claims.
     """
-    texts = {
-        normalised.document.document_id: normalised.document.attached_texts(".sql")
-        for normalised in documents
-        if _rows(normalised)
-    }
-    if not texts:
+    if not any(_rows(normalised) for normalised in documents):
         return {name: frame_of(table(name), []) for name in ("claims", "recomputations", "contradictions")}
     claims = [_claim(normalised, row) for normalised in documents for row in _rows(normalised, "claims")]
     claims.sort(key=lambda claim: (claim["document_id"], claim["ledger_id"], claim["row_number"]))
@@ -116,7 +114,7 @@ def _assert_known(contradictions: Sequence[Record], known: set[str]) -> None:
             raise _damaged(one["document_id"], one["locator"], f"there is no claim {missing[0]}")
 
 
-def _assert_named(rows: Sequence[Record], texts: Mapping[str, Mapping[str, str]]) -> None:
+def _assert_named(rows: Sequence[Record], texts: Texts) -> None:
     """Every recomputation that a row names goes with its document, and the other way round."""
     named = {(_ledger(row), row["recomputation"]) for row in rows if row["recomputation"] is not None}
     there = {(document, name) for document, found in texts.items() for name in found}
@@ -126,14 +124,12 @@ def _assert_named(rows: Sequence[Record], texts: Mapping[str, Mapping[str, str]]
         raise _damaged(document, f"{name}.sql", "no row names this recomputation")
 
 
-def _values(
-    runner: Recomputer, one: Record, texts: Mapping[str, Mapping[str, str]], claim_id: str | None
-) -> list[Recomputed]:
+def _values(runner: Recomputer, one: Record, texts: Texts, claim_id: str | None) -> list[Recomputed]:
     name = one["recomputation"]
     return [] if name is None else runner.run(texts[_ledger(one)][name], claim_id, _ledger(one), name)
 
 
-def _told(values: Sequence[Recomputed], one: Record, texts: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+def _told(values: Sequence[Recomputed], one: Record, texts: Texts) -> dict[str, Any]:
     name = one["recomputation"]
     shown = json.dumps([value._asdict() for value in values], ensure_ascii=False)
     return {"recomputed": shown, "recomputation_sql": None if name is None else texts[_ledger(one)][name]}
@@ -144,7 +140,7 @@ def _outcomes(claim: Record, values: Sequence[Recomputed]) -> list[str]:
     return [outcome(claim["basis"], claim["relation"], one.value, claimed, tolerance) for one in values]
 
 
-def _judged(claim: Record, values: Sequence[Recomputed], texts: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+def _judged(claim: Record, values: Sequence[Recomputed], texts: Texts) -> dict[str, Any]:
     told = {**claim, **_told(values, claim, texts)}
     if not values:
         return {**told, "verdict": "not-recomputable", "not_recomputable": claim["not_recomputable"] or NO_ROW}

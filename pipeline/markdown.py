@@ -32,5 +32,5 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    is_code = isinstance(value, str) and re.fullmatch(r"`\w+`", value)
+    is_code = isinstance(value, str) and re.fullmatch(r"`[\w.-]+`", value)
     return str(value) if is_code else text(value)
