@@ -22,9 +22,9 @@ from filelock import FileLock
 from release_support import DAY, altered, released
 
 from pipeline.errors import ReleaseError
+from pipeline.markdown import text
 from pipeline.publish import check, folder
 from pipeline.publish.folder import work_folder
-from pipeline.markdown import text
 from pipeline.write import DATABASE, parquet_name
 from schema import TABLES
 
