@@ -26,7 +26,7 @@ def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
             raise QueryError(f"the warehouse is read-only, {statements[0].type.name.lower()} is refused")
         connection.execute("BEGIN TRANSACTION READ ONLY")
         try:
-            found = connection.sql(statements[0].query).to_arrow_table()
+            found = connection.sql(statements[0]).to_arrow_table()
         finally:
             connection.execute("ROLLBACK")
     except duckdb.Error as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.read.align import Span, align, holds_row
@@ -68,7 +68,6 @@ def test_cells_behind_the_last_row() -> None:
     assert all(not align([*THREE, *GPT2[:count]], FIELDS)[-1].readable for count in range(1, 9))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(ROW, min_size=1, max_size=6), st.data())
 def test_spans_cover_every_cell_in_order(rows: list[list[str]], data: st.DataObject) -> None:
     cells = [cell for row in rows for cell in row]
@@ -80,7 +79,6 @@ def test_spans_cover_every_cell_in_order(rows: list[list[str]], data: st.DataObj
     assert all(span.stop - span.start == len(FIELDS) for span in told if span.readable)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(ROW, min_size=1, max_size=6), st.data())
 def test_one_or_two_lost_cells_never_make_a_wrong_row(rows: list[list[str]], data: st.DataObject) -> None:
     cells = [cell for row in rows for cell in row]
@@ -90,7 +88,6 @@ def test_one_or_two_lost_cells_never_make_a_wrong_row(rows: list[list[str]], dat
     assert any(not span.readable for span in align(left, FIELDS)) or not left
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(max_size=6), max_size=60))
 def test_any_cells_are_cut_without_an_exception(cells: list[str]) -> None:
     assert sum(span.stop - span.start for span in align(cells, FIELDS)) == len(cells)

@@ -24,7 +24,7 @@ def observed(kappa: float, host: float, noise: float = 0.0) -> list[Observation]
     return rows
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(kappa=st.floats(50, 2000), host=st.floats(1e-5, 1e-3))
 def test_known_numbers_are_found_again(kappa: float, host: float) -> None:
     found = calibrate(observed(kappa, host), MK1)

@@ -22,7 +22,7 @@ from claims_support import (
     tables_of,
 )
 from conftest import PAGE, copy_raw, edit, run_cli
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.check.claims.recompute import recomputer
@@ -199,7 +199,6 @@ def test_a_quarantined_row_that_a_claim_needs_is_a_finding(tmp_path: Path) -> No
     assert "not recomputed: graphcore-mk2-charts-sdk-1.4: sdk14-mcmc-speedup-17: mcmc-speedup.sql" in done.stderr
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.text(max_size=40))
 def test_any_text_as_sql_is_an_error_that_names_it(sql: str) -> None:
     told = pytest.raises(DocumentDamaged, match=r"^some-document: some\.sql: ")

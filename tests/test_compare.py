@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.catalogue import Document
@@ -164,7 +164,6 @@ def test_rows_that_could_not_be_read_are_differences() -> None:
     ]
 
 
-@settings(max_examples=30, deadline=None)
 @given(page_tables())
 def test_html_and_text_of_one_page_do_not_differ(tables: dict[str, tuple[list[str], list[list[str]]]]) -> None:
     html = "".join(table_html(header, rows) for header, rows in tables.values())

@@ -59,7 +59,7 @@ def kind(old: Any, new: Any) -> str:
     return "added" if old is None else "removed" if new is None else "changed"
 
 
-@settings(max_examples=25, deadline=None, database=None)
+@settings(max_examples=25, database=None)
 @given(ROWS, ROWS)
 def test_it_says_what_a_model_says(old: dict[Any, Row], new: dict[Any, Row]) -> None:
     with tempfile.TemporaryDirectory() as where:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.accepted import KINDS
@@ -97,7 +97,6 @@ def test_what_holds_no_table_is_one_clear_error(data: bytes, kind: str | None) -
 SEEDS = st.sampled_from([b"", b"<html>", b"<table><tr><td>", b"model,variant\n", "\n".join(TRAINING).encode(), b"|"])
 
 
-@settings(max_examples=40, deadline=None)
 @given(SEEDS, st.one_of(st.binary(max_size=120), st.text(max_size=80).map(str.encode)), st.sampled_from([None, *KINDS]))
 def test_any_bytes_are_read_or_refused(seed: bytes, data: bytes, kind: str | None) -> None:
     for document in (seed + data, "\n".join(one_cell_a_line(TRAINING[:4], [UNET])).encode() + seed + data):

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 import requests
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline import fetch
@@ -593,7 +593,6 @@ def test_no_password_of_the_user_is_sent(server: Server, tmp_path: Path, monkeyp
     assert "Authorization" not in server.headers["/" + url.rpartition("/")[2]]
 
 
-@settings(max_examples=40, deadline=None)
 @given(body=st.binary(max_size=3000), packed=st.booleans(), length=st.sampled_from([-1, None]))
 def test_any_document_keeps_its_checksum(
     server: Server, tmp_path_factory: pytest.TempPathFactory, body: bytes, packed: bool, length: int | None
@@ -607,7 +606,6 @@ def test_any_document_keeps_its_checksum(
     assert came.path.read_bytes() == whole
 
 
-@settings(max_examples=30, deadline=None)
 @given(cut=st.integers(0, len(PAGE) - 1), packed=st.booleans())
 def test_no_truncation_passes(server: Server, tmp_path_factory: pytest.TempPathFactory, cut: int, packed: bool) -> None:
     body = gzip.compress(PAGE) if packed else PAGE
@@ -616,7 +614,6 @@ def test_no_truncation_passes(server: Server, tmp_path_factory: pytest.TempPathF
     assert "the body broke off" in refusal(url, tmp_path_factory.mktemp("cut"), retries=0)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.text() | st.from_regex(r"https?://[a-z@:\\/\[\]?#%.0-9\s]*"))
 def test_an_address_is_plain_or_refused(url: str) -> None:
     fetch._place(url)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.normalise.fields import CONVERTERS, NOT_GIVEN, Source, convert
@@ -268,7 +268,6 @@ def test_a_blank_figure_is_a_cell_and_no_value() -> None:
     assert (result.cells[9].raw_text, result.cells[9].value) == ("", None)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(sorted(CONVERTERS)), st.text(max_size=20), st.booleans(), st.sampled_from([None, "ms", "mins"]))
 def test_any_text_is_converted_or_unreadable(field: str, text: str, strict: bool, unit: str | None) -> None:
     with suppress(Unreadable):

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 import pytest
 from google.protobuf.message import DecodeError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from model_support import image, model, operators
 from onnx import helper, numpy_helper
@@ -627,7 +627,6 @@ def test_a_batch_that_is_none() -> None:
         read_program(image("y = Relu(x)"), 0)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_a_damaged_file_is_refused_or_read(data: st.DataObject) -> None:
     """Whatever a few wrong bytes do, it is a program or a `ModelError`."""
@@ -722,7 +721,6 @@ def chains(draw: st.DrawFn) -> tuple[onnx.ModelProto, int, list[tuple[str, int, 
     return model(header, " ".join(body), weights), batch, expected
 
 
-@settings(max_examples=40, deadline=None)
 @given(chains())
 def test_random_chains(chain: tuple[onnx.ModelProto, int, list[tuple[str, int, int]]]) -> None:
     source, batch, expected = chain
@@ -738,7 +736,6 @@ def test_random_chains(chain: tuple[onnx.ModelProto, int, list[tuple[str, int, i
     assert peak_live_elements(program) <= peak_live_elements(program, in_place=False)
 
 
-@settings(max_examples=40, deadline=None)
 @given(chains())
 def test_shapes_agree_with_those_of_onnx(chain: tuple[onnx.ModelProto, int, list[tuple[str, int, int]]]) -> None:
     source, batch, _ = chain

@@ -184,7 +184,6 @@ def test_problems_of_the_reading_are_rejected_rows_and_lost_tables_are_not() -> 
 ROW = st.sampled_from([GPT2, RESNET, TGN, [*GPT2[:8], "7"], [*TGN[:8], "4,4O7"], ["GPT5", *GPT2[1:]], [""] * 8 + ["1"]])
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(ROW, max_size=9))
 def test_every_row_has_exactly_one_fate(rows: list[list[str]]) -> None:
     assert fates(normalise_page(*rows)) == {("bow_training", number): 1 for number in range(1, len(rows) + 1)}
@@ -204,7 +203,7 @@ def test_ids_depend_on_neither_the_order_of_rows_nor_the_figures() -> None:
     assert len(set(before.values())) == 3
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.permutations(range(len(INFERENCE))))
 def test_neither_ids_nor_values_depend_on_the_order_of_columns(order: list[int]) -> None:
     rows = [UNET, ["BERT-Large SL128", "SL128 packed", *UNET[2:]], ["FastPitch", "frames/s", *UNET[2:]]]

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from archive_support import FOLDER, ROUNDS, Member, as_archive, as_folder, log, member, members
 from conftest import run_cli
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import DocumentDamaged, DocumentError, DocumentTooLarge, DocumentUnrecognised
@@ -352,7 +352,6 @@ def test_an_xz_file_that_asks_for_too_much_memory_is_refused(tmp_path: Path) -> 
         score_archive(str(path))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_whatever_is_changed_in_an_archive_it_is_scored_or_refused(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mlperf_support import SYSTEM, VanishingTree, entry, log, logs, put, scored, the_record, the_runs, told
 
@@ -118,7 +118,6 @@ LAID_OUT = st.tuples(PARTS, st.just("results"), PARTS, PARTS, PARTS).map("/".joi
 DEEPER = st.tuples(st.lists(PARTS, max_size=3).map("/".join), LAID_OUT).map("/".join)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(PATHS | DEEPER | DEEPER.map("{}/".format), max_size=12), st.text(max_size=6))
 def test_any_paths_make_a_plan(paths: list[str], name: str) -> None:
     found = plan(paths, rules(), name)
@@ -139,7 +138,6 @@ JSON = st.recursive(
 FACTS = st.dictionaries(st.sampled_from(sorted(SYSTEM)), JSON | st.sampled_from(["8", "9" * 5000, 1e400, "²"]))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.binary(max_size=40) | (JSON | FACTS).map(lambda told: json.dumps(told).encode()))
 def test_any_description_is_read(data: bytes) -> None:
     system = read_system(data, rules())

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mlperf_support import T0, evaluation, line, log, put, read, stop
 
@@ -353,7 +353,6 @@ def official_run(taken: Iterable[tuple[str, float, dict[str, object]]]) -> tuple
     return None, None
 
 
-@settings(max_examples=40, deadline=None)
 @given(DATA)
 def test_lines_are_those_of_the_official_parser(data: bytes) -> None:
     taken, refused = official(data)
@@ -364,7 +363,6 @@ def test_lines_are_those_of_the_official_parser(data: bytes) -> None:
     assert (found.minutes, found.status if found.status == "success" else None) == official_run(taken)
 
 
-@settings(max_examples=40, deadline=None)
 @given(DATA, st.lists(st.integers(0, 400), max_size=12))
 def test_it_is_no_matter_where_chunks_end(data: bytes, cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(data)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, run_cli
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import DocumentError
@@ -115,7 +115,6 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.fixed_dictionaries({"key": st.text(), "value": json_values}), min_size=1, max_size=5),
     st.binary(max_size=60),

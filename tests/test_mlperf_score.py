@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mlperf_support import (
     SYSTEM,
@@ -499,7 +499,6 @@ LOGS = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(LOGS.map(lambda log: Run("result_0.txt", log)), max_size=8),
     st.sampled_from(["resnet", "unet3d", "stable_diffusion", "bert", "novel"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import DocumentError, DocumentUnrecognised
@@ -138,7 +138,6 @@ def test_a_grid_with_rules_around_every_row() -> None:
     assert grids(read(*told, rule)) == {"bow_training": ROWS}
 
 
-@settings(max_examples=30, deadline=None)
 @given(page_tables(), st.sampled_from(sorted(FORMS)))
 def test_any_tables_in_any_form_are_read_back(tables: dict[str, tuple[list[str], list[list[str]]]], form: str) -> None:
     lines = [line for header, rows in tables.values() for line in ["", *FORMS[form](header, rows), "", "Words."]]
@@ -188,7 +187,6 @@ def test_each_line_of_a_short_table() -> None:
         assert_no_wrong_row(table, lines[:place] + lines[place + 1 :], may_lose=2)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(CARRIED.tables), st.data())
 def test_any_two_lines_lost(table: Table, data: st.DataObject) -> None:
     lines = lines_of(table)
@@ -199,7 +197,6 @@ def test_any_two_lines_lost(table: Table, data: st.DataObject) -> None:
         assert_no_wrong_row(table, left, may_lose=4)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(CARRIED.tables), st.data())
 def test_a_line_lost_and_another_one_too_many(table: Table, data: st.DataObject) -> None:
     lines = lines_of(table)
@@ -333,7 +330,6 @@ def test_long_runs_are_taken(text: str) -> None:
 PIECES = st.sampled_from([*TRAINING, *GPT2, *TGN, "|", "\t", "\n", "\n\n", "\u00a0", "---", "²"])
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.one_of(st.text(max_size=200), st.lists(PIECES, max_size=60).map("\n".join), st.lists(PIECES).map(" | ".join)))
 def test_any_text_is_read_or_refused(text: str) -> None:
     for document in (text, "\n".join([*one_cell_a_line(TRAINING, ROWS), text])):

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
@@ -319,7 +319,6 @@ prose = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(before=prose, between=prose, after=prose, form=st.sampled_from(["columns", "rows", "cells"]))
 def test_text_around_and_between_changes_no_row(
     before: list[str], between: list[str], after: list[str], form: str
@@ -334,7 +333,6 @@ def test_text_around_and_between_changes_no_row(
     assert reading.problems == ()
 
 
-@settings(max_examples=40, deadline=None)
 @given(step=st.integers(1, 40), count=st.integers(1, 20), start=st.integers(0, 20), length=st.integers(0, 20))
 def test_labels_lost_in_one_piece_never_shift_a_row(step: int, count: int, start: int, length: int) -> None:
     truth = [(str(step * place), f"{place}.50") for place in range(1, count + 1)]
@@ -347,7 +345,6 @@ def test_labels_lost_in_one_piece_never_shift_a_row(step: int, count: int, start
         assert all(label in ("", known) for (label, _), (known, _) in zip(rows, truth, strict=True))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from(["Batch size", "Latency", "Throughput", "2", "4", "1.5", "", "words", "|", "2 | 3"])))
 def test_any_mixture_is_read_or_a_typed_error(lines: list[str]) -> None:
     try:
@@ -358,7 +355,6 @@ def test_any_mixture_is_read_or_a_typed_error(lines: list[str]) -> None:
     assert all(len(row.cells) == len(table.columns) for table in reading.tables for row in table.rows)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.text(max_size=300))
 def test_arbitrary_text_is_a_typed_error(text: str) -> None:
     with pytest.raises(DocumentError):

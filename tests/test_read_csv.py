@@ -140,7 +140,7 @@ def test_a_file_without_a_known_header(data: bytes) -> None:
         read(data)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.just("m"), *[TEXT] * 8).map(list), min_size=1, max_size=5))
 def test_any_cells_are_read_back(rows: list[list[str]]) -> None:
     reading = read(csv_of(HEADER, *rows))
@@ -148,7 +148,6 @@ def test_any_cells_are_read_back(rows: list[list[str]]) -> None:
     assert reading.problems == ()
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     for document in (data, csv_of(HEADER, ROW) + data):

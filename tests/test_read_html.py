@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 from bs4.element import Tag
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
@@ -497,7 +497,6 @@ def test_swapped_rows_show_in_both_row_numbers() -> None:
     assert read_back[2:] == rows[2:]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, CARRIED.rindex(b"</html>")))
 def test_a_page_cut_anywhere_is_refused(size: int) -> None:
     with pytest.raises(DocumentError):
@@ -521,7 +520,6 @@ def test_many_open_comments_are_taken() -> None:
         read(b"<html>" + b"<!--<script " * 30_000 + training_page(GPT2))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_bytes_changed_or_lost_anywhere_never_end_in_another_exception(data: st.DataObject) -> None:
     page = training_page(GPT2, RESNET)
@@ -554,7 +552,6 @@ def test_the_tree_of_a_page_is_freed_without_the_cycle_collector(page: bytes) ->
 # --- any table
 
 
-@settings(max_examples=40, deadline=None)
 @given(page_tables())
 def test_any_tables_are_read_back_cell_by_cell(tables: dict[str, tuple[list[str], list[list[str]]]]) -> None:
     reading = read(page_html(*(table_html(header, rows) for header, rows in tables.values())))
@@ -563,7 +560,6 @@ def test_any_tables_are_read_back_cell_by_cell(tables: dict[str, tuple[list[str]
     assert reading.problems == ()
 
 
-@settings(max_examples=40, deadline=None)
 @given(page_tables(), st.data())
 def test_a_cell_lost_anywhere_costs_its_row_and_no_other(
     tables: dict[str, tuple[list[str], list[list[str]]]], data: st.DataObject
@@ -578,7 +574,6 @@ def test_a_cell_lost_anywhere_costs_its_row_and_no_other(
     assert list(grids(reading).values()) == ([kept] if kept else [])
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.one_of(st.binary(max_size=300), st.text(max_size=200).map(str.encode)))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     for document in (data, training_page([data.decode("utf-8", "replace")])):

@@ -501,7 +501,6 @@ def tables_or_none(data: bytes) -> tuple[Table, ...] | None:
 # --- properties
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.binary(max_size=400), st.booleans())
 def test_arbitrary_bytes_are_a_typed_error(noise: bytes, framed: bool) -> None:
     data = b"%PDF-1.7\n" + noise + b"\n%%EOF" if framed else noise
@@ -509,7 +508,6 @@ def test_arbitrary_bytes_are_a_typed_error(noise: bytes, framed: bool) -> None:
         read(data)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_mutations_give_the_rows_or_a_typed_error(data: st.DataObject) -> None:
     original = PDF.read_bytes()
@@ -524,7 +522,7 @@ figure = st.decimals(min_value=0, max_value=99999, places=2).map(lambda value: f
 labels = st.lists(st.integers(1, 4096), min_size=1, max_size=14, unique=True).map(lambda found: sorted(map(str, found)))
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(
     batches=labels,
     figures=st.lists(figure, min_size=14, max_size=14),

@@ -85,7 +85,7 @@ def test_outputs_by_hand(backend: ModuleType, device: str, tmp_path: Path) -> No
     assert np.allclose(found, mixed @ weights["classes.weight"].T, rtol=1e-4, atol=1e-5)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(1, 9), st.integers(0, 5))
 def test_an_image_has_the_same_outputs_in_every_batch(opened: dict[str, Session], count: int, seed: int) -> None:
     x = images(count, seed)

@@ -6,13 +6,12 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.runner.blocks import Block, Kind, Stamps, Window
 
 SECOND = 1_000_000_000
-examples = settings(max_examples=40, deadline=None)
 
 
 def session(*ends: int, start: int = 0) -> tuple[Stamps, ...]:
@@ -102,14 +101,12 @@ def test_iterations_are_those_of_all_sessions() -> None:
     assert (found.sessions, found.iterations) == (2, 5)
 
 
-@examples
 @given(sessions)
 def test_items_are_never_negative_nor_more_than_were_done(drawn: list[tuple[int, list[int]]]) -> None:
     found = made(drawn)
     assert 0 <= found.window.items <= found.iterations * 3 + 1e-9
 
 
-@examples
 @given(sessions)
 def test_window_is_no_longer_than_the_block(drawn: list[tuple[int, list[int]]]) -> None:
     found = made(drawn)
@@ -117,7 +114,6 @@ def test_window_is_no_longer_than_the_block(drawn: list[tuple[int, list[int]]]) 
     assert min(starts) <= found.window.start <= found.window.end <= max(ends)
 
 
-@examples
 @given(st.integers(1, 4), st.integers(1, 30), st.integers(1, 1000), st.integers(0, 10**6))
 def test_equal_sessions_do_batch_times_iterations_over_time(count: int, runs: int, length: int, start: int) -> None:
     ends = [start + length * (run + 1) for run in range(runs)]
@@ -125,7 +121,6 @@ def test_equal_sessions_do_batch_times_iterations_over_time(count: int, runs: in
     assert found.window.throughput == pytest.approx(6 * count * runs / (length * runs) * SECOND)
 
 
-@examples
 @given(sessions, st.integers(1, 10**12))
 def test_later_is_the_same(drawn: list[tuple[int, list[int]]], later: int) -> None:
     here, there = made(drawn), made([(start + later, lengths) for start, lengths in drawn])
@@ -133,7 +128,6 @@ def test_later_is_the_same(drawn: list[tuple[int, list[int]]], later: int) -> No
     assert there.window.end - there.window.start == here.window.end - here.window.start
 
 
-@examples
 @given(sessions)
 def test_order_of_the_sessions_does_not_matter(drawn: list[tuple[int, list[int]]]) -> None:
     here, there = made(drawn).window, made(drawn[::-1]).window
@@ -141,7 +135,6 @@ def test_order_of_the_sessions_does_not_matter(drawn: list[tuple[int, list[int]]
     assert there.items == pytest.approx(here.items)
 
 
-@examples
 @given(sessions, st.none() | st.tuples(st.floats(1, 9), st.floats(1, 9)), st.none() | st.floats(0, 1))
 def test_block_comes_back_from_json(
     drawn: list[tuple[int, list[int]]], probe: tuple[float, float] | None, share: float | None

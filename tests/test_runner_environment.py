@@ -11,7 +11,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.runner import environment
@@ -78,7 +78,6 @@ def test_a_system_that_does_not_tell() -> None:
     assert cpu_facts("") == {"model": None, "flags": None, "hypervisor": False}
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_no_cpuinfo_raises(text: str) -> None:
     assert set(cpu_facts(text)) == {"model", "flags", "hypervisor"}
@@ -252,7 +251,6 @@ def test_a_command_line_names_no_folder(words: list[str], shown: str) -> None:
     assert command_line(["/home/me/.venv/bin/ipu-results", *words]) == shown
 
 
-@settings(deadline=None)
 @given(st.lists(st.text()))
 def test_a_command_line_is_one_that_a_shell_can_read(words: list[str]) -> None:
     read = shlex.split(command_line(["ipu-results", *words]))
@@ -260,7 +258,6 @@ def test_a_command_line_is_one_that_a_shell_can_read(words: list[str]) -> None:
     assert not any(mark in word for word in read for mark in "/\\")
 
 
-@settings(deadline=None)
 @given(st.lists(st.text("abc/\\= -:,~.", min_size=1), max_size=3), st.sampled_from(["", "--model=", "a=b="]))
 def test_a_folder_is_never_shown(names: list[str], head: str) -> None:
     path = "/".join(["/home/secret", *names, "x"])

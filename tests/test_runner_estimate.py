@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import repeatability
@@ -41,7 +41,6 @@ LOADGEN = {
     0.90: {63: None, 64: 0, 80: 0, 81: 1, 99: 2, 1000: 77},
     0.99: {661: None, 662: 0, 837: 0, 838: 1, 1001: 2},
 }
-examples = settings(max_examples=40, deadline=None)
 
 
 def block(
@@ -192,7 +191,6 @@ def test_interval_is_of_order_statistics(count: int, wanted: tuple[float, float,
     assert interval(values) == wanted
 
 
-@examples
 @given(st.integers(2, 60))
 def test_interval_has_the_confidence_it_says_by_counting_heads(count: int) -> None:
     """The median lies between the order statistics l and h unless fewer than l + 1, or more than h, fall below it."""
@@ -259,7 +257,6 @@ def test_rule_for_few_iterations_by_every_outcome(count: int) -> None:
         assert (slow <= slowest_allowed(count, 0.5)) == (patterns / 2**count < 0.01)
 
 
-@examples
 @given(st.integers(1, 3000), st.sampled_from([0.9, 0.99]))
 def test_another_iteration_never_lowers_how_many_may_be_slow(count: int, share: float) -> None:
     assert slowest_allowed(count, share) <= slowest_allowed(count + 1, share) <= slowest_allowed(count, share) + 1
@@ -383,7 +380,6 @@ def test_percent_has_a_decimal_where_it_says_something() -> None:
 # what holds for any
 
 
-@examples
 @given(lengths, st.randoms(use_true_random=False))
 def test_order_of_rounds_changes_nothing_but_drift(drawn: list[int], shuffle: random.Random) -> None:
     blocks = rounds(*drawn, probe_ms=(5.0, 5.0))
@@ -398,7 +394,6 @@ def _without_drift(found: Estimate) -> dict[str, Any]:
     return {**asdict(found), "suspect": [one for one in found.suspect if not one.startswith("drift")]}
 
 
-@examples
 @given(lengths, st.integers(2, 1000))
 def test_scaling_time_scales_latency_and_leaves_reasons(drawn: list[int], scale: int) -> None:
     blocks = [block(length, number, kind) for kind in _KINDS for number, length in enumerate(drawn)]
@@ -428,7 +423,6 @@ def _scaled(one: Block, scale: int) -> Block:
     return replace(one, stamps=tuple(tuple(map(longer, session)) for session in one.stamps))
 
 
-@examples
 @given(lengths)
 def test_latency_lies_in_its_interval_and_among_the_rounds(drawn: list[int]) -> None:
     found = estimate(rounds(*drawn))

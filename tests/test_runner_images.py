@@ -105,7 +105,6 @@ def reference(pixels: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 @given(*[st.integers(1, 40)] * 4)
-@settings(max_examples=40, deadline=None)
 def test_crop_of_any_size_is_the_plain_one(rows: int, columns: int, height: int, width: int) -> None:
     pixels = counted(rows, columns)
     assert np.array_equal(decode(encoded(pixels), height, width), reference(pixels, height, width))
@@ -158,7 +157,6 @@ def test_other_formats_are_refused() -> None:
 
 
 @given(st.integers(0, 400), st.integers(0, 255), st.integers(1, 3000))
-@settings(max_examples=40, deadline=None)
 def test_damage_gives_a_picture_or_one_line(at: int, value: int, length: int) -> None:
     data = bytearray(encoded(smooth(), "JPEG" if at % 2 else "PNG"))
     data[at % len(data)] = value
@@ -357,7 +355,7 @@ def test_sessions_deal_the_images_out(five: Path) -> None:
 
 
 @given(st.integers(1, 4), st.integers(1, 5))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_sessions_together_take_every_image_in_turn(sessions: int, micro_batch: int) -> None:
     taken: dict[int, str] = {}
     for first in range(sessions):

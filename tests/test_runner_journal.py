@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.catalogue import load_catalogue
@@ -75,7 +75,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.fixed_dictionaries({"step": st.text(), "told": JSON}), min_size=1, max_size=5))
 def test_any_steps_come_back(tmp_path_factory: pytest.TempPathFactory, steps: list[dict[str, Any]]) -> None:
     out = tmp_path_factory.mktemp("any")
@@ -114,7 +113,6 @@ def test_every_prefix_can_be_gone_on_with(tmp_path: Path) -> None:
         assert reread(tmp_path) == [*STEPS[: data[:length].count(b"\n")], {"step": "more", "of": length}]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_a_tail_of_anything_without_a_newline_is_no_step(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
     """Such as the zeros that a file system leaves after a power cut."""

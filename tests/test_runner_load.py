@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 from filelock import FileLock
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import RunDamaged
@@ -75,7 +75,6 @@ SECONDS = st.floats(0, 1e9)
 USAGES = st.builds(Usage, SECONDS, SECONDS, st.one_of(st.none(), SECONDS), SECONDS)
 
 
-@settings(deadline=None)
 @given(USAGES, USAGES)
 def test_a_share_is_between_0_and_1(earlier: Usage, later: Usage) -> None:
     for share in load.between(earlier, later):
@@ -93,6 +92,7 @@ def test_this_machine_has_shares() -> None:
     assert (steal is not None) == hasattr(psutil.cpu_times(), "steal")
 
 
+TICK_S = 0.01
 BURN = "import sys, time\nwhile time.process_time() < 0.3: pass\nprint(flush=True); sys.stdin.read()"
 
 
@@ -105,7 +105,7 @@ def test_a_child_counts_while_it_lives_and_after_it_has_ended() -> None:
         child.communicate()
     assert alive >= before + 0.25
     if sys.platform == "linux":
-        assert load.own_seconds() >= alive
+        assert load.own_seconds() > alive - TICK_S
 
 
 class Gone:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import BackendError
@@ -17,7 +17,6 @@ from pipeline.runner.backends.base import KINDS, Spec
 FLIPS = (1.6, 5.0, 15.0)
 WRITTEN = [275.201494, 888.277737, 633.482544, 176.574071, 287.315885, 299.545808]
 NANOSECOND = 1.01e-6  # in ms: the clock counts whole ones
-examples = settings(max_examples=40, deadline=None)
 
 
 def opened(session: int = 0, micro: int = 4, **options: Any) -> null.NullSession:
@@ -51,7 +50,6 @@ def test_session_is_virtual_and_says_that_nothing_is_computed() -> None:
     assert "simulated" in session.facts.notes[0]
 
 
-@examples
 @given(st.floats(0, 50), st.floats(0.1, 50), st.integers(1, 64))
 def test_quiet_machine_takes_base_and_items(base: float, item: float, micro: int) -> None:
     taken = times(opened(micro=micro, base_ms=base, per_item_ms=item), 3)
@@ -145,7 +143,6 @@ def test_machine_begins_slow_as_often_as_it_is_slow() -> None:
     assert np.mean(np.array(starts) == 2.0) == pytest.approx(0.25, abs=5 * (0.25 * 0.75 / 400) ** 0.5)
 
 
-@examples
 @given(st.integers(0, 30), st.floats(0, 60), st.floats(0.001, 8))
 def test_work_across_a_switch_is_the_sum_of_its_parts(seed: int, start: float, work: float) -> None:
     """The time that it takes, counted in steps at the speed of each, is the work."""
@@ -158,7 +155,6 @@ def test_work_across_a_switch_is_the_sum_of_its_parts(seed: int, start: float, w
     assert end - start <= 1.6 * work * (1 + 1e-9)
 
 
-@examples
 @given(st.integers(0, 30), st.floats(0, 20), st.floats(0.001, 3), st.floats(0.001, 3))
 def test_work_in_two_goes_ends_when_it_does_in_one(seed: int, start: float, one: float, two: float) -> None:
     regimes = opened(regimes=(1.6, 0.5, 0.7), seed=seed).regimes

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import RunnerError
@@ -98,7 +98,6 @@ LINES = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(LINES, max_size=8).map("\n".join), max_size=4))
 def test_whatever_gc_info_prints_it_is_a_power_above_0_or_a_reason(texts: list[str]) -> None:
     watts, reason = gcinfo.board_power(texts)
@@ -106,7 +105,6 @@ def test_whatever_gc_info_prints_it_is_a_power_above_0_or_a_reason(texts: list[s
     assert watts is None or (math.isfinite(watts) and watts > 0)
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0.1, 500).map(lambda watts: round(watts, 1)), min_size=1, max_size=5), st.integers(1, 4))
 def test_the_sum_over_boards_does_not_depend_on_the_ipus_of_each(boards: list[float], ipus: int) -> None:
     texts = [c2(0, f"{watts} W", f"serial-{number}") for number, watts in enumerate(boards) for _ in range(ipus)]
@@ -258,7 +256,6 @@ def test_close_ends_the_thread() -> None:
     sensor.close()
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(st.floats(), st.floats(0.1, 500)), min_size=1))
 def test_a_mean_is_above_0_or_none(values: list[float]) -> None:
     watts, reason = meter.mean([meter.reading(value, "a meter") for value in values])
@@ -285,7 +282,6 @@ def test_anything_else_is_no_power(text: str) -> None:
     assert found.reason
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_no_output_of_a_power_command_raises_or_gives_0(text: str) -> None:
     watts, reason = meter.parse_watts(text)
@@ -453,7 +449,6 @@ def test_the_thread_reads_along(machine: Machine, monkeypatch: pytest.MonkeyPatc
     assert sensor.stop() == pytest.approx(0.5 / 10)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 10**12), st.data())
 def test_no_energy_is_lost_or_counted_twice_over_wraps(span: int, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, span - 1))
@@ -465,7 +460,6 @@ def test_no_energy_is_lost_or_counted_twice_over_wraps(span: int, data: st.DataO
     assert found == steps
 
 
-@settings(deadline=None)
 @given(st.integers(), st.integers(), st.integers())
 def test_what_was_spent_is_never_below_0(earlier: int, later: int, span: int) -> None:
     if later >= earlier or 0 <= later < earlier <= span:

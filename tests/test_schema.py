@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import RAW, Ask, run_process
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.check.canary import CHANGES, GOOD
@@ -304,7 +304,6 @@ def test_switched_off_validation_stops_the_build(tmp_path: Path) -> None:
 finite = st.floats(1e-9, 1e14, allow_nan=False)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.fixed_dictionaries({"throughput": finite, "latency_ms": finite}), min_size=1, max_size=20))
 def test_what_passes_the_gates_comes_back_unchanged(figures: list[dict[str, float]]) -> None:
     results = table("results")
@@ -318,7 +317,6 @@ def test_what_passes_the_gates_comes_back_unchanged(figures: list[dict[str, floa
 rows_of_text = st.lists(st.tuples(st.text(max_size=5), st.none() | st.integers(-5, 5)), max_size=10)
 
 
-@settings(max_examples=40, deadline=None)
 @given(rows_of_text, st.randoms())
 def test_the_digest_is_of_the_rows_and_not_of_their_order(rows: list[tuple[str, int | None]], random: Any) -> None:
     shuffled = random.sample(rows, len(rows))

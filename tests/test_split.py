@@ -86,7 +86,7 @@ def mk1_by_hand(field: int, ins: int, outs: int, groups: int, tiles: int) -> tup
     return best
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(field=st.integers(1, 24), ins=channels, outs=channels, groups=st.integers(1, 4), tiles=st.integers(1, 24))
 def test_the_exhaustive_search_is_one_in_plain_python(field: int, ins: int, outs: int, groups: int, tiles: int) -> None:
     target = MK1.changed(tiles=tiles, plan__memory=100)
@@ -99,14 +99,14 @@ def test_the_exhaustive_search_is_one_in_plain_python(field: int, ins: int, outs
 # What pruning loses
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(shape=shapes(), target=targets)
 def test_the_search_finds_what_every_split_holds(shape: Shape, target: Target) -> None:
     few = target.changed(tiles=FEW)
     assert plan(shape, few) == exhaustive(shape, few)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(shape=shapes(4), target=targets)
 def test_it_does_on_a_whole_machine_too(shape: Shape, target: Target) -> None:
     assume(shape.groups * shape.ins * shape.outs < 100_000)
@@ -144,7 +144,7 @@ def dealt(shape: Shape, one: Plan, target: Target) -> dict[str, int]:
     return {**found, **amp, "taps": ceil(shape.kernel_rows / height)}
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(shape=shapes(30), target=targets)
 def test_a_split_covers_the_work_and_no_tile_holds_more_than_its_share(shape: Shape, target: Target) -> None:
     found = plan(shape, target)
@@ -158,7 +158,7 @@ def test_a_split_covers_the_work_and_no_tile_holds_more_than_its_share(shape: Sh
     assert found.share * prod(found.split) >= outputs
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(shape=shapes(30), target=targets)
 def test_no_split_is_faster_than_the_units(shape: Shape, target: Target) -> None:
     found = plan(shape, target)
@@ -167,7 +167,7 @@ def test_no_split_is_faster_than_the_units(shape: Shape, target: Target) -> None
     assert found.reduce >= 0
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(shape=shapes(), target=targets, memory=st.sampled_from([0.3, 0.01, 0.001]))
 def test_the_memory_limit_holds_where_any_split_can_keep_it(shape: Shape, target: Target, memory: float) -> None:
     few = target.changed(tiles=FEW, plan__memory=memory)
@@ -178,7 +178,7 @@ def test_the_memory_limit_holds_where_any_split_can_keep_it(shape: Shape, target
         assert found.temporary == every.temporary <= roomy.temporary
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(shape=shapes(20), target=targets, factor=st.sampled_from([1.1, 2, 8]))
 def test_a_better_machine_is_not_slower(shape: Shape, target: Target, factor: float) -> None:
     now = plan(shape, target)
@@ -195,7 +195,7 @@ def test_a_better_machine_is_not_slower(shape: Shape, target: Target, factor: fl
         assert cost(plan(shape, better), better) <= cost(now, target)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(shape=shapes(20), target=targets)
 def test_a_larger_batch_does_not_take_less(shape: Shape, target: Target) -> None:
     larger = plan(replace(shape, batch=shape.batch + 1), target)
@@ -210,7 +210,7 @@ def test_depthwise_work_is_for_slic_or_vmac_on_mk2_alone() -> None:
     assert plan(replace(depthwise, stride=3), MK2).vertex.startswith(("vmac", "amp"))
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20, derandomize=True)
 @given(shape=shapes(12), target=targets)
 def test_the_same_shape_gives_the_same_plan(shape: Shape, target: Target) -> None:
     fresh = load_target(target.name).changed(clock=target["clock"])

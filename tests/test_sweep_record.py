@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
@@ -127,13 +127,11 @@ def told_or_refused(data: bytes) -> None:
     assert len(lines) == 1
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.dictionaries(st.sampled_from([*NAMES, "more"]), VALUES, max_size=4))
 def test_any_values_are_told_or_refused(changes: dict[str, Any]) -> None:
     told_or_refused(json.dumps(record() | changes).encode())
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_any_bytes_are_told_or_refused(data: st.DataObject) -> None:
     good = json.dumps(record()).encode()

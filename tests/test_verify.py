@@ -39,7 +39,7 @@ def test_one_flipped_byte_in_any_file_is_found(copy: Path) -> None:
     for path in sorted(copy.iterdir()):
         data = path.read_bytes()
 
-        @settings(max_examples=4, deadline=None, database=None)
+        @settings(max_examples=4, database=None)
         @given(st.integers(0, len(data) - 1), st.integers(1, 255))
         def flipped(path: Path, data: bytes, at: int, bits: int) -> None:
             path.write_bytes(data[:at] + bytes([data[at] ^ bits]) + data[at + 1 :])

@@ -33,12 +33,10 @@ def fill(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) 
     """Create the published tables and views in the current database, in one transaction."""
     connection.begin()
     for table in TABLES:
-        for statement in sql_table(table):
-            connection.execute(statement)
+        connection.execute(";\n".join(sql_table(table)))
         connection.register("incoming", tables[table.name])
         connection.execute(f"INSERT INTO {table.name} BY NAME SELECT * FROM incoming")
         connection.unregister("incoming")
     for view in VIEWS:
-        for statement in sql_view(view):
-            connection.execute(statement)
+        connection.execute(";\n".join(sql_view(view)))
     connection.commit()
