@@ -320,7 +320,7 @@ def zipped(handler: Handler, body: bytes, length: int | None = -1, encoding: str
 
 def test_gzip_is_unpacked_and_the_total_not_promised(server: Server, tmp_path: Path) -> None:
     seen: list[tuple[int, int | None]] = []
-    url = server.on(lambda handler, _: zipped(handler, gzip.compress(PAGE)))
+    url = server.on(lambda handler, _: zipped(handler, gzip.compress(PAGE, mtime=0)))
     came = get(url, tmp_path, progress=lambda *step: seen.append(step))
     assert (came.path.read_bytes(), came.size, seen[-1]) == (PAGE, len(PAGE), (len(PAGE), None))
 
@@ -328,9 +328,9 @@ def test_gzip_is_unpacked_and_the_total_not_promised(server: Server, tmp_path: P
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (gzip.compress(b"<html>" + bytes(5_000_000)), "larger than the limit"),
-        (gzip.compress(PAGE)[:-9], "truncated gzip (after 2 attempts)"),
-        (gzip.compress(PAGE) + b"more", "truncated gzip"),
+        (gzip.compress(b"<html>" + bytes(5_000_000), mtime=0), "larger than the limit"),
+        (gzip.compress(PAGE, mtime=0)[:-9], "truncated gzip (after 2 attempts)"),
+        (gzip.compress(PAGE, mtime=0) + b"more", "truncated gzip"),
         (b"not gzip at all", "damaged gzip (after 2 attempts)"),
         (b"", "truncated gzip"),
     ],
@@ -599,7 +599,7 @@ def test_any_document_keeps_its_checksum(
 ) -> None:
     whole = b"%PDF-" + body * (len(body) % 50)
     more: Any = {"Content_Encoding": "gzip"} if packed else {}
-    sent = gzip.compress(whole, 1) if packed else whole
+    sent = gzip.compress(whole, 1, mtime=0) if packed else whole
     url = server.on(lambda handler, _: handler.reply(sent, kind="application/pdf", length=length, **more))
     came = get(url, tmp_path_factory.mktemp("any"), media_type="application/pdf")
     assert (came.sha256, came.size) == (hashlib.sha256(whole).hexdigest(), len(whole))
@@ -608,7 +608,7 @@ def test_any_document_keeps_its_checksum(
 
 @given(cut=st.integers(0, len(PAGE) - 1), packed=st.booleans())
 def test_no_truncation_passes(server: Server, tmp_path_factory: pytest.TempPathFactory, cut: int, packed: bool) -> None:
-    body = gzip.compress(PAGE) if packed else PAGE
+    body = gzip.compress(PAGE, mtime=0) if packed else PAGE
     more: Any = {"Content_Encoding": "gzip"} if packed else {}
     url = server.on(lambda handler, _: handler.reply(body[: cut % len(body)], length=len(body), **more))
     assert "the body broke off" in refusal(url, tmp_path_factory.mktemp("cut"), retries=0)
