@@ -17,13 +17,14 @@ from benchmarks.report import Report, Table, Target
 IMPORTS = "import pandas, pyarrow, duckdb, pandera.pandas, bs4"
 REPEATS, QUICK_REPEATS = 7, 1
 LIMIT = 3.0
+RAW = ROOT / "raw"
 
 
 def run(options: Options) -> Report:
-    repeats = QUICK_REPEATS if options.quick else REPEATS
+    repeats, raw = (QUICK_REPEATS, RAW / "qwant") if options.quick else (REPEATS, RAW)
     with tempfile.TemporaryDirectory() as folder:
         commands = {
-            "ipu-results ingest": [*program(), "ingest", "--raw", str(ROOT / "raw"), "--warehouse", folder],
+            "ipu-results ingest": [*program(), "ingest", "--raw", str(raw), "--warehouse", folder],
             "the imports alone": [sys.executable, "-c", IMPORTS],
             "ipu-results --version": [*program(), "--version"],
         }

@@ -214,31 +214,34 @@ def test_the_committed_dataset_is_what_the_documents_give(ask: Ask) -> None:
     } == committed
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "reason", "word"),
-    [
-        ("<td>Bow Pod16</td><td>SDK 3.3</td>", "<td>Bow Pod17</td><td>SDK 3.3</td>", "unknown-platform", "Bow Pod17"),
-        ("<td>TensorFlow2</td>", "<td>JAX</td>", "unknown-framework", "JAX"),
-        ("<td>16.16</td>", "<td>8.8</td>", "unknown-precision", "8.8"),
-        ("<td>BERT Large</td>", "<td>BERT Huge</td>", "unknown-model", "BERT Huge"),
-        ("<td>4,527</td>", "<td>4,5Z7</td>", "unreadable-figure", "4,5Z7"),
-        ("<td>65,280</td>", "<td>652,80</td>", "unreadable-figure", "652,80"),
-    ],
-)
-def test_an_unknown_word_quarantines_its_row_and_no_other(
-    page: Path, old: str, new: str, reason: str, word: str
-) -> None:
-    edit(page, PAGE, old, new)
+UNKNOWN = [  # each in a row of its own
+    ("<td>Bow Pod64</td><td>SDK 3.0</td>", "<td>Bow Pod65</td><td>SDK 3.0</td>", "unknown-platform", "Bow Pod65"),
+    (
+        "<td>PyTorch</td><td>Wikipedia</td><td>65,536</td>",
+        "<td>JAX</td><td>Wikipedia</td><td>65,536</td>",
+        "unknown-framework",
+        "JAX",
+    ),
+    ("<td>16.16</td><td>3,656</td>", "<td>8.8</td><td>3,656</td>", "unknown-precision", "8.8"),
+    ("<td>BERT Base</td>", "<td>BERT Huge</td>", "unknown-model", "BERT Huge"),
+    ("<td>4,387</td>", "<td>4,3Z7</td>", "unreadable-figure", "4,3Z7"),
+    ("<td>65,280</td>", "<td>652,80</td>", "unreadable-figure", "652,80"),
+]
+
+
+def test_an_unknown_word_quarantines_its_row_and_no_other(page: Path) -> None:
+    for old, new, _, _ in UNKNOWN:
+        edit(page, PAGE, old, new)
     target = page.parent / "warehouse"
     done = run_cli("ingest", "--strict", "--raw", page, "--warehouse", target)
     assert done.returncode == 1, done.stderr
-    assert word in done.stderr
+    assert f" {248 - len(UNKNOWN)} " in next(line for line in done.stdout.splitlines() if PAGE_ID in line)
     found = run_cli("query", "--warehouse", target, "--format", "json", "SELECT reason, message, raw FROM quarantine")
-    (row,) = json.loads(found.stdout)
-    assert row["reason"] == reason
-    assert word in row["message"]
-    assert word in row["raw"]
-    assert " 247 " in next(line for line in done.stdout.splitlines() if PAGE_ID in line)
+    rows = json.loads(found.stdout)
+    assert len(rows) == len(UNKNOWN)
+    for _, _, reason, word in UNKNOWN:
+        assert word in done.stderr
+        assert [row["reason"] for row in rows if word in row["message"] and word in row["raw"]] == [reason]
 
 
 def test_an_unknown_unit_quarantines_every_row_under_it(page: Path) -> None:
