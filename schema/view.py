@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from schema.columns import Column, integer, text
+from schema.columns import Column, double, integer, text
 from schema.generate import described_rows, quoted
 from schema.tables import TABLES
 
@@ -15,6 +15,11 @@ NETWORK = text(
 )
 ERRORS = integer("errors", "Error flags on the result.")
 WARNINGS = integer("warnings", "Warning flags on the result.")
+IN_FLIGHT = double(
+    "batches_in_flight",
+    "Throughput times latency over the batch size (Little's law); null where the latency is that of an item.",
+    above=0,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from schema.analyses import ANALYSES
 from schema.columns import double
 from schema.results import RESULTS
-from schema.view import ERRORS, NETWORK, WARNINGS, View, of
+from schema.view import ERRORS, IN_FLIGHT, NETWORK, WARNINGS, View, of
 
 FIRST: tuple[View, ...] = (
     View(
         "flagged",
-        "Every result with what its flags say: the network that ran, errors and warnings.",
-        (*of("results", " ".join(RESULTS.names)), NETWORK, ERRORS, WARNINGS),
+        "Every result with what its flags say: the network that ran, errors and warnings; and batches in flight.",
+        (*of("results", " ".join(RESULTS.names)), NETWORK, ERRORS, WARNINGS, IN_FLIGHT),
     ),
     View(
         "inference",

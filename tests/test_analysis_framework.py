@@ -52,6 +52,19 @@ def test_no_mlperf(ask: Ask) -> None:
         assert ask(f"{joined} WHERE benchmark IS NOT NULL OR origin <> 'published'") == [(0,)]
 
 
+def test_batches_in_flight_split_the_pairs(ask: Ask) -> None:
+    """ResNet-50 on IPU-M2000: 16,207 images/s at 2.95 ms and 14,321 at 2.69 ms with batch 16."""
+    columns = "SELECT batches_in_flight, base_batches_in_flight FROM framework_effect"
+    assert ask(f"{columns} WHERE model = 'ResNet-50 v1.5' AND batch_size = 16") == [
+        (pytest.approx(16207 * 2.95 / 16000), pytest.approx(14321 * 2.69 / 16000))
+    ]
+    split = "base_batches_in_flight < batches_in_flight"
+    assert ask(
+        f"SELECT {split}, count(*), round(geomean(throughput_ratio), 2) FROM framework_effect "
+        "WHERE same_network AND task = 'inference' GROUP BY 1 ORDER BY 1"
+    ) == [(False, 6, 0.71), (True, 3, 1.05)]
+
+
 # made-up rows
 
 POPART = {
@@ -119,3 +132,20 @@ def test_the_mean_leaves_out_another_network() -> None:
     told = ANALYSIS.told({"framework_effect": made_up(rows, [flag]).sql("FROM framework_effect").df()})
     assert "PyTorch over PopART in training 0.90" in told
     assert "Not among them is Net at 5.00" in told
+
+
+def test_the_paragraph_tells_unlike_batches_in_flight() -> None:
+    one = {**POPART, "task": "inference", "framework": "PyTorch", "latency_ms": 1.92}  # three batches in flight
+    rows = [one]
+    for variant, depth in (("a", 2), ("b", 5), ("c", 5)):
+        rows += [
+            {**one, "variant": variant},
+            {**one, "variant": variant, "framework": "TensorFlow1", "throughput": 50.0},
+        ]
+        rows[-1]["latency_ms"] = depth * 64 * 1000 / 50
+        rows[-2]["latency_ms"] = 3 * 64 * 1000 / 100
+    told = ANALYSIS.told({"framework_effect": made_up(rows).sql("FROM framework_effect").df()})
+    assert (
+        "TensorFlow1 over PyTorch is 0.50 (2 pairs, 0.50 to 0.50) where PyTorch keeps fewer in flight (3.0 batches "
+        "against 5.0) and 0.50 (one pair) where PyTorch keeps more in flight (3.0 batches against 2.0)"
+    ) in told

@@ -168,3 +168,18 @@ def test_an_error_flag_keeps_a_pair_apart() -> None:
 def test_two_networks_under_one_name_are_no_pair() -> None:
     network = {"result_id": "1", "rule": "R20", "severity": "warn", "column_name": "model", "suggested": "Net-32x8d"}
     assert ratios(BOW, CLASSIC, flags=(network,)) == []
+
+
+@pytest.mark.parametrize(
+    ("latency_ms", "basis", "ratio"),
+    [(32.0, "per-batch", 0.5), (32.0, "per-item", None), (32.0, None, None), (120.0, "per-batch", None)],
+    ids=["one depth", "another basis", "no basis", "three batches in flight beside one"],
+)
+def test_a_latency_beside_another_basis_or_depth_gives_no_ratio(
+    latency_ms: float, basis: str | None, ratio: float | None
+) -> None:
+    """Batch 64 at 2,000 items/s takes 32 ms with one batch in flight, at 1,000 items/s 64 ms."""
+    timed = {"task": "inference", "batch_size": 64, "latency_basis": "per-batch"}
+    bow = {**BOW, **timed, "throughput": 2000.0, "latency_ms": latency_ms, "latency_basis": basis}
+    classic = {**CLASSIC, **timed, "throughput": 1000.0, "latency_ms": 64.0}
+    assert asked(made_up([bow, classic]), "SELECT latency_ratio FROM generations_naive") == [(ratio,)]

@@ -44,6 +44,38 @@ def test_throughput_of_one_framework(ask: Ask) -> None:
     assert "precision 16.16 / mixed" in row[3]
 
 
+def test_faster_entries_on_the_same_gpus_are_told(ask: Ask) -> None:
+    """Official minutes of v2.0 on eight A100-80GB in one node: Inspur's 15.87 and 27.23, NVIDIA's 18.44 and 28.69."""
+    columns = "network, round(gpu_figure, 2), round(gpu_fastest_figure, 2), gpu_fastest_entry"
+    assert ask(f"SELECT DISTINCT {columns} FROM per_dollar() WHERE {MLPERF} ORDER BY round, network") == [
+        ("BERT", 21.69, 21.69, "NVIDIA dgxa100_ngc21.05_pytorch"),
+        ("ResNet-50 v1.5", 28.77, 28.77, "NVIDIA dgxa100_ngc21.05_mxnet"),
+        ("BERT", 18.44, 15.87, "Inspur NF5688M6"),
+        ("ResNet-50 v1.5", 28.69, 27.23, "Inspur NF5688M6"),
+    ]
+    assert ask(f"SELECT count(*) FROM per_dollar() WHERE (gpu_fastest_entry IS NULL) = ({MLPERF})") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "listed", "said"),
+    [
+        ("", (True, True), "The list prices of both machines are"),
+        ("gpu_price := 200000", (True, False), "The IPU machine's list price is"),
+        ("ipu_price := 120000", (False, True), "The GPU machine's list price is"),
+        ("ipu_price := 120000, gpu_price := 200000", (False, False), None),
+    ],
+)
+def test_a_price_of_the_reader_is_not_the_vendors(
+    warehouse: Path, asked: str, listed: tuple[bool, bool], said: str | None
+) -> None:
+    with altered(warehouse, "SELECT 1") as found:
+        columns = "SELECT DISTINCT ipu_price_listed, gpu_price_listed"
+        assert found.rows(f"{columns} FROM per_dollar({asked}) WHERE ipu_platform = 'IPU-POD16'") == [listed]
+        told = per_dollar.told({"per_dollar": found.frame(f"per_dollar({asked})")})
+    assert (said in told) if said else ("list price" not in told.replace("no known list price", ""))
+    assert "(framework, precision, batch, software)" in told
+
+
 def test_the_rows(ask: Ask) -> None:
     assert ask("SELECT measure, ipu_platform, count(*) FROM per_dollar() GROUP BY ALL ORDER BY ALL") == [
         ("mlperf time to train", "Bow Pod16", 3),

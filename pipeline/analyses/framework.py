@@ -23,9 +23,9 @@ def told(frames: Frames) -> str:
     ]
     return " ".join(
         [
-            f"With test, machine, SDK, precision and batch equal, {len(same)} pairs of rows differ in the framework "
-            f"alone; geometric means of the throughputs' ratios are {listed(by_pair)}.",
-            _turning(same),
+            f"With test, machine, SDK, precision and batch equal, {len(same)} pairs of rows differ in the framework; "
+            f"geometric means of the throughputs' ratios are {listed(by_pair)}.",
+            *_depths(same),
             _networks(other),
             f"The pairs cover {listed(sorted(same['model'].unique()))} on {listed(sorted(same['platform'].unique()))}; "
             "the page prints most models in one framework, and a vendor tunes the programs of each framework apart, "
@@ -38,19 +38,29 @@ def _clean(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["errors"] == 0]
 
 
-def _turning(same: pd.DataFrame) -> str:
-    """The test whose ratio changes most with the batch, from its smallest to its largest."""
-    keys = ["model", "platform", "framework", "base_framework"]
-    groups = [of for _, of in same[same["task"] == "inference"].sort_values("batch_size").groupby(keys)]
-    if not groups:
-        return ""
-    widest = max(groups, key=lambda of: of["throughput_ratio"].max() - of["throughput_ratio"].min())
-    first, last = widest.iloc[0], widest.iloc[-1]
+def _depths(same: pd.DataFrame) -> list[str]:
+    """A sentence for each two frameworks whose programs keep unlike numbers of batches in flight."""
+    known = same[same[["batches_in_flight", "base_batches_in_flight"]].notna().all(axis=1)]
+    return [_depth(framework, base, of) for (framework, base), of in known.groupby(["framework", "base_framework"])]
+
+
+def _depth(framework: str, base: str, rows: pd.DataFrame) -> str:
+    fewer = rows["base_batches_in_flight"] < rows["batches_in_flight"]
+    said = [
+        f"{mean(of['throughput_ratio']):.2f} ({spread(of['throughput_ratio'])}) where {base} keeps {word} in flight "
+        f"({_ends(of['base_batches_in_flight'])} batches against {_ends(of['batches_in_flight'])})"
+        for word, of in (("fewer", rows[fewer]), ("more", rows[~fewer]))
+        if len(of)
+    ]
     return (
-        f"The batch decides as much: {first['framework']} on {first['platform']} runs {first['model']} at "
-        f"{first['throughput_ratio']:.2f} times {first['base_framework']}'s throughput with batch "
-        f"{first['batch_size']} and at {last['throughput_ratio']:.2f} with batch {last['batch_size']}."
+        f"But the programs differ in more than the framework: {framework} over {base} is {listed(said)}, by throughput "
+        "and latency; how many a program keeps is printed nowhere."
     )
+
+
+def _ends(depths: pd.Series) -> str:
+    low, high = f"{depths.min():.1f}", f"{depths.max():.1f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _networks(other: pd.DataFrame) -> str:

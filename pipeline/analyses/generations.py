@@ -82,11 +82,13 @@ def _without_items(pairs: pd.DataFrame, naive: pd.DataFrame) -> str:
 def _other_releases(naive: pd.DataFrame) -> str:
     agree = naive[[*SAME, "same_item"]].all(axis=1)
     inference = naive[agree & (naive["task"] == "inference") & ~naive["near_sdk"]]
+    timed = inference["latency_ratio"].dropna()
     near = (naive[agree & naive["near_sdk"]]["task"] == "inference").sum()
     return (
-        f"{near or 'No'} inference pairs have nearly the same SDK: {len(inference)} that agree in all else give "
-        f"{mean(inference['throughput_ratio']):.2f} times the throughput and "
-        f"{mean(inference['latency_ratio'].dropna()):.2f} times the latency, the newer software's part in it unknown."
+        f"{near or 'No'} inference pairs have nearly the same SDK: {len(inference)} that agree in test, "
+        f"framework, precision, batch and items give "
+        f"{mean(inference['throughput_ratio']):.2f} times the throughput and, the {len(timed)} with as many batches in "
+        f"flight, {mean(timed):.2f} times the latency, the newer software's part in it unknown."
     )
 
 

@@ -11,6 +11,7 @@ from pipeline.analyses.look import COLORS, CROSS, finished, titled
 from pipeline.analyses.words import listed
 
 LEAST_POINTS = 3  # of a panel
+SEVERAL = 1.5  # batches in flight
 GROUP = ["origin", "network", "work", "item", "platform"]
 TIMED = ("latency", "throughput", "batch", "framework", "precision", "basis", "variant")
 ORIGINS = {"published": ("circle", [1, 0]), "measured": ("triangle-up", [1, 0]), "emulated": ("square", [4, 3])}
@@ -73,9 +74,11 @@ def _against(published: pd.DataFrame) -> str:
 def _basis(published: pd.DataFrame) -> str:
     several = (published["latency_basis"] == "several-in-flight").sum()
     unknown = published["latency_basis"].isna().sum()
+    more = ((published["latency_basis"] == "per-batch") & (published["batches_in_flight"] >= SEVERAL)).sum()
     return (
         f"In {several} of these {len(published)} lines the time is that of a batch among several in flight, in "
-        f"{unknown} no source says what was timed."
+        f"{unknown} no source says what was timed; {more} of the rest have {SEVERAL} batches or more in flight by "
+        "throughput and latency, though the configuration behind them times one batch."
     )
 
 

@@ -22,7 +22,8 @@ def _rows(frames: Frames, measure: str) -> list[Record]:
 
 def told(frames: Frames) -> str:
     entries, rates = _rows(frames, MLPERF), _rows(frames, THROUGHPUT)
-    return " ".join([*_told_priced(entries), *_told_unpriced(entries), *_told_rates(rates), _cited(entries)])
+    priced = [*_told_priced(entries), *_told_unpriced(entries), *_told_faster(entries)]
+    return " ".join([*priced, *_told_rates(rates), *_told_prices([*entries, *rates]), _cited(entries)])
 
 
 def _told_priced(entries: list[Record]) -> list[str]:
@@ -57,6 +58,22 @@ def _told_unpriced(entries: list[Record]) -> list[str]:
     return [f"{listed(sorted(machines))} has no known list price; it ties at {listed(told)}."] if told else []
 
 
+def _told_faster(entries: list[Record]) -> list[str]:
+    """What other submitters' entries on the same GPUs would change."""
+    faster = dict.fromkeys(
+        f"{row['gpu_fastest_figure']:.2f} ({row['gpu_fastest_entry']}) instead of {row['gpu_figure']:.2f} minutes in "
+        f"v{row['round']}'s {row['network']}"
+        for row in entries
+        if row["gpu_fastest_figure"] < row["gpu_figure"]
+    )
+    if not faster:
+        return []
+    return [
+        f"That is NVIDIA's own entry on eight A100; others' entries on one node of them took less, {listed(faster)}, "
+        "on machines without a known price."
+    ]
+
+
 def _told_rates(rates: list[Record]) -> list[str]:
     ratios = sorted(row["per_dollar_ratio"] for row in rates if row["per_dollar_ratio"] is not None)
     if not ratios:
@@ -67,11 +84,25 @@ def _told_rates(rates: list[Record]) -> list[str]:
         for row in faster
     )
     caution = f"; NVIDIA prints more elsewhere on eight A100: {listed(others)}" if others else ""
+    conditions = dict.fromkeys(said.split()[0] for row in rates for said in row["differs"].split("; "))
     return [
         f"Throughput rows give {ratios[0]:.2f} to {ratios[-1]:.2f} times per dollar on {len(ratios)} priced pairs, "
-        f"but they differ in what `differs` names (framework, batch, software) and train to no target{caution}.",
-        "The list prices of both machines are what the IPU vendor's blog of June 2021 says, the GPU one only about; "
-        "without power, discounts or today's market, so put in a quote.",
+        f"but they differ in what `differs` names ({', '.join(conditions)}) and train to no target{caution}."
+    ]
+
+
+def _told_prices(rows: list[Record]) -> list[str]:
+    """Whose the prices are: the reader's own are not the vendor's."""
+    sides = {"IPU": "ipu_price_listed", "GPU": "gpu_price_listed"}
+    kept = [side for side, name in sides.items() if any(row[name] for row in rows)]
+    if not kept:
+        return []
+    both = len(kept) == len(sides)
+    what = "The list prices of both machines are" if both else f"The {kept[0]} machine's list price is"
+    about = ", the GPU one only about" if "GPU" in kept else ""
+    return [
+        f"{what} what the IPU vendor's blog of June 2021 says{about}; without power, discounts or today's market, so "
+        "put in a quote."
     ]
 
 

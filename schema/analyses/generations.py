@@ -7,7 +7,10 @@ from schema.columns import boolean, double, integer
 from schema.view import View, of
 
 LATENCY_RATIO = double(
-    "latency_ratio", "Latency of the Bow row over the other's, where both have one basis; below 1 is sooner.", above=0
+    "latency_ratio",
+    "Latency of the Bow row over the other's, where both have one basis and, within a factor of 1.25, as many batches "
+    "in flight; below 1 is sooner.",
+    above=0,
 )
 CLOCK_RATIO = double("clock_ratio", "Clock of the Bow chip over that of the Classic chip.", above=0)
 BOW = {"bow": "Of the Bow row.", "classic": "Of the Classic row."}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from schema.columns import boolean, double, text
-from schema.view import ERRORS, NETWORK, WARNINGS, View, of
+from schema.view import ERRORS, IN_FLIGHT, NETWORK, WARNINGS, View, of
 
 WORK = text(
     "work", "The variant where it changes the work; null for a variant that names a configuration of the same work."
 )
-IN_FLIGHT = double("batches_in_flight", "Throughput times latency over the batch size.", above=0)
 
 LATENCY: tuple[View, ...] = (
     View(

@@ -61,6 +61,8 @@ MACHINES: tuple[View, ...] = (
             double("performance_ratio", "Performance of the IPU machine over the GPU machine's."),
             double("ipu_price_usd", "Price that the row is reckoned with.", unit="USD"),
             double("gpu_price_usd", "Price that the row is reckoned with, of a DGX A100 640GB.", unit="USD"),
+            boolean("ipu_price_listed", "Whether that is a list price (`platforms`), not one that was asked for."),
+            boolean("gpu_price_listed", "Whether that is a list price (`platforms`), not one that was asked for."),
             double("per_dollar_ratio", "Performance per dollar of the IPU machine over the GPU machine's."),
             double(
                 "break_even_ipu_price_usd",
@@ -74,9 +76,11 @@ MACHINES: tuple[View, ...] = (
             ),
             double(
                 "gpu_fastest_figure",
-                "Throughput alone: the fastest mixed-precision figure that NVIDIA's documents give for the network on "
-                "eight A100 of any memory and framework.",
+                "Throughput: the fastest mixed-precision figure that NVIDIA's documents give for the network on eight "
+                "A100 of any memory and framework. MLPerf: the least minutes of any submitter's closed entry of the "
+                "round on one node of the same eight GPUs.",
             ),
+            text("gpu_fastest_entry", "Submitter and system of those minutes."),
             text("ipu_framework", "Framework on the IPU machine."),
             text("gpu_framework", "Framework on the GPU machine."),
             text("differs", "In what the two rows differ: IPU / GPU."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schema.columns import double, integer, text
-from schema.view import ERRORS, WARNINGS, View, of
+from schema.view import ERRORS, IN_FLIGHT, WARNINGS, View, of
 
 RESNEXT101: tuple[View, ...] = (
     View(
@@ -18,7 +18,7 @@ RESNEXT101: tuple[View, ...] = (
             *of("results", "dataset batch_size micro_batch_size throughput"),
             double("throughput_per_chip", "Throughput over the machine's chips; null for a CPU.", unit="item/s"),
             *of("results", "item latency_ms latency_ms_low latency_ms_high latency_kind latency_basis"),
-            double("batches_in_flight", "Throughput times latency over the batch (Little's law)."),
+            IN_FLIGHT,
             *of("results", "efficiency suspect calibration_id run_id"),
             ERRORS,
             WARNINGS,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from schema.analyses.shared import ratio, sides
 from schema.columns import boolean, integer
-from schema.view import ERRORS, NETWORK, WARNINGS, View, of
+from schema.view import ERRORS, IN_FLIGHT, NETWORK, WARNINGS, View, of
 
 SOFTWARE: tuple[View, ...] = (
     View(
@@ -30,10 +30,12 @@ SOFTWARE: tuple[View, ...] = (
     ),
     View(
         "framework_effect",
-        "Pairs of published rows that differ in the framework alone: publisher, task, printed model, variant, dataset, "
-        "platform, SDK, precision, batch and items agree. The base is the framework whose name comes first by the "
-        "alphabet. Where `same_network` is false, one printed model names two networks (rule R20), and the ratio is "
-        "not that of frameworks. MLPerf is left out; unknown batches, precisions and releases match nothing.",
+        "Pairs of published rows that differ in the framework and, as far as they are printed, in no other condition: "
+        "publisher, task, printed model, variant, dataset, platform, SDK, precision, batch and items agree. How many "
+        "batches a program keeps in flight is printed nowhere and differs. The base is the framework whose name comes "
+        "first by the alphabet. Where `same_network` is false, one printed model names two networks (rule R20), and "
+        "the ratio is not that of frameworks. MLPerf is left out; unknown batches, precisions and "
+        "releases match nothing.",
         (
             *of("results", "task model variant dataset platform chip_count sdk_version precision batch_size"),
             *of("results", "framework"),
@@ -45,6 +47,8 @@ SOFTWARE: tuple[View, ...] = (
             *sides("throughput", base="Of the base."),
             *of("results", "item"),
             ratio("Throughput over that of the base."),
+            IN_FLIGHT,
+            replace(IN_FLIGHT, name="base_batches_in_flight", description=f"{IN_FLIGHT.description} Of the base."),
             integer("errors", "Error flags on both rows."),
             integer("warnings", "Warning flags on both rows."),
             *of("results", "result_id"),

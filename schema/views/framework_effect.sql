@@ -12,7 +12,8 @@ SELECT
     r.task, r.model, r.variant, r.dataset, r.platform, r.chip_count, r.sdk_version, r.precision, r.batch_size,
     r.framework, b.framework AS base_framework, r.network, b.network AS base_network,
     r.network = b.network AS same_network, r.throughput, b.throughput AS base_throughput, r.item,
-    r.throughput / b.throughput AS throughput_ratio, r.errors + b.errors AS errors,
+    r.throughput / b.throughput AS throughput_ratio,
+    r.batches_in_flight, b.batches_in_flight AS base_batches_in_flight, r.errors + b.errors AS errors,
     r.warnings + b.warnings AS warnings, r.result_id, b.result_id AS base_result_id
 FROM rows r
 JOIN rows b

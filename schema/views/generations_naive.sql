@@ -28,8 +28,11 @@ SELECT
     b.throughput AS bow_throughput, c.throughput AS classic_throughput,
     b.throughput / c.throughput AS throughput_ratio,
     b.latency_ms AS bow_latency_ms, c.latency_ms AS classic_latency_ms,
-    CASE WHEN b.latency_basis IS NOT DISTINCT FROM c.latency_basis THEN b.latency_ms / c.latency_ms END
-        AS latency_ratio,
+    CASE
+        WHEN b.latency_basis IS NOT DISTINCT FROM c.latency_basis
+            AND b.batches_in_flight / c.batches_in_flight BETWEEN 1 / 1.25 AND 1.25
+            THEN b.latency_ms / c.latency_ms
+    END AS latency_ratio,
     b.clock_ghz / c.clock_ghz AS clock_ratio,
     b.network = c.network AND b.variant IS NOT DISTINCT FROM c.variant AND b.dataset IS NOT DISTINCT FROM c.dataset
         AS same_test,

@@ -2,8 +2,7 @@ WITH points AS (
     SELECT
         r.*,
         CASE WHEN NOT regexp_matches(r.variant, '^(lowest latency|higher throughput) config$') THEN r.variant END
-            AS work,
-        r.throughput * r.latency_ms / 1000 / r.batch_size AS batches_in_flight
+            AS work
     FROM flagged r
     WHERE
         r.task = 'inference' AND r.benchmark IS DISTINCT FROM 'mlperf-training'

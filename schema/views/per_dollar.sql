@@ -1,10 +1,10 @@
 WITH machines AS (
     SELECT
         platform, family,
-        CASE
-            WHEN family IN ('Classic', 'Bow') THEN coalesce(CAST(ipu_price AS DOUBLE), list_price_usd)
-            ELSE coalesce(CAST(gpu_price AS DOUBLE), list_price_usd)
-        END AS price_usd
+        CASE WHEN family IN ('Classic', 'Bow') THEN CAST(ipu_price AS DOUBLE) ELSE CAST(gpu_price AS DOUBLE) END
+            AS asked_usd,
+        coalesce(asked_usd, list_price_usd) AS price_usd,
+        asked_usd IS NULL AND list_price_usd IS NOT NULL AS listed
     FROM platforms
 ),
 entries AS (
@@ -14,12 +14,19 @@ entries AS (
     JOIN flagged r USING (result_id)
     WHERE e.division = 'closed' AND e.minutes IS NOT NULL
 ),
+fastest AS (
+    SELECT
+        round, benchmark, chip, accelerators, nodes, min(minutes) AS minutes,
+        arg_min(concat_ws(' ', submitter, system), minutes) AS entry
+    FROM entries
+    GROUP BY ALL
+),
 pairs AS (
     SELECT
         'mlperf time to train' AS measure, i.model AS network, i.platform AS ipu_platform,
         g.system AS gpu_platform, '8x A100-80GB (DGX A100)' AS gpu_priced_as,
         i.minutes AS ipu_figure, g.minutes AS gpu_figure, 'min' AS unit, g.minutes / i.minutes AS performance_ratio,
-        CAST(NULL AS DOUBLE) AS gpu_fastest_figure,
+        f.minutes AS gpu_fastest_figure, f.entry AS gpu_fastest_entry,
         i.framework_name AS ipu_framework, g.framework_name AS gpu_framework, i.framework AS ipu_software,
         g.framework AS gpu_software, i.global_batch_size AS ipu_batch_size, g.global_batch_size AS gpu_batch_size,
         CAST(NULL AS VARCHAR) AS ipu_precision, CAST(NULL AS VARCHAR) AS gpu_precision,
@@ -28,6 +35,9 @@ pairs AS (
         i.attribution || '; against ' || g.attribution || '; performance per dollar is no MLPerf metric' AS attribution
     FROM entries i
     JOIN entries g ON g.round = i.round AND g.benchmark = i.benchmark
+    JOIN fastest f
+        ON f.round = g.round AND f.benchmark = g.benchmark AND f.chip = g.chip
+        AND f.accelerators = g.accelerators AND f.nodes = g.nodes
     WHERE i.submitter = 'Graphcore' AND i.accelerators = 16
         AND g.submitter = 'NVIDIA' AND g.chip = 'A100-80GB' AND g.accelerators = 8 AND g.nodes = 1
     UNION ALL
@@ -40,7 +50,7 @@ pairs AS (
                 AND b.variant IS NOT DISTINCT FROM i.variant AND b.chip LIKE 'A100%' AND b.chip_count = 8
                 AND b.compute_precision = 'mixed'
         ),
-        i.framework, g.framework, concat_ws(', ', 'SDK ' || i.sdk_version, 'published ' || i.published_on),
+        NULL, i.framework, g.framework, concat_ws(', ', 'SDK ' || i.sdk_version, 'published ' || i.published_on),
         concat_ws(', ', 'README', 'of ' || g.published_on), i.batch_size, g.batch_size,
         i.precision, g.compute_precision,
         i.errors + g.errors, i.result_id, g.result_id, NULL, NULL, NULL, NULL, NULL, NULL
@@ -53,11 +63,12 @@ pairs AS (
 )
 SELECT
     q.measure, q.network, q.ipu_platform, q.gpu_platform, q.ipu_figure, q.gpu_figure, q.unit, q.performance_ratio,
-    i.price_usd AS ipu_price_usd, g.price_usd AS gpu_price_usd,
+    i.price_usd AS ipu_price_usd, g.price_usd AS gpu_price_usd, i.listed AS ipu_price_listed,
+    g.listed AS gpu_price_listed,
     q.performance_ratio * g.price_usd / i.price_usd AS per_dollar_ratio,
     q.performance_ratio * g.price_usd AS break_even_ipu_price_usd,
     i.price_usd / q.performance_ratio AS break_even_gpu_price_usd,
-    q.gpu_fastest_figure, q.ipu_framework, q.gpu_framework,
+    q.gpu_fastest_figure, q.gpu_fastest_entry, q.ipu_framework, q.gpu_framework,
     concat_ws(
         '; ',
         CASE

@@ -5,7 +5,7 @@ SELECT
     platform, chip, chip_count, sdk_version, framework, compiler, precision, compute_precision,
     dataset, batch_size, micro_batch_size, throughput, throughput / chip_count AS throughput_per_chip, item,
     latency_ms, latency_ms_low, latency_ms_high, latency_kind, latency_basis,
-    throughput * latency_ms / (1000 * batch_size) AS batches_in_flight,
+    batches_in_flight,
     efficiency, suspect, calibration_id, run_id, errors, warnings,
     document_id, table_name, row_number, published_on
 FROM flagged r
