@@ -89,3 +89,9 @@ def test_an_absent_warehouse_is_one_line(tmp_path: Path) -> None:
     done = run_cli("claims", "--warehouse", tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_value_has_two_decimals_more_than_its_claim(warehouse: Path) -> None:
+    """The score behind the printed 3.19 minutes is 3.18485417: four digits would show 3.185, which rounds to 3.19."""
+    done = run_cli("claims", "--verdict", "contradicted", "--warehouse", warehouse)
+    assert "3.1849" in done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,10 +51,14 @@ def brief(claim: Record) -> str:
     values = [one["value"] for one in claim["values"]]
     if not values:
         return ""
-    low, high = shown(min(values)), shown(max(values))
+    low, high = shown(min(values), claim), shown(max(values), claim)
     return low if low == high else f"{low} … {high}"
 
 
-def shown(value: float) -> str:
-    """Four digits for the eye, whole from a thousand on."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+def shown(value: float, claim: Record) -> str:
+    """Four digits for the eye, or two decimals more than the claim has; whole from a thousand on."""
+    tolerance = claim["digits_tolerance"]
+    decimals = -round(math.log10(2 * tolerance)) if tolerance else 0
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.{decimals + 2}f}" if decimals > 0 else f"{value:.4g}"

@@ -21,11 +21,11 @@ page is generated: `UPDATE_DOCS=1 pytest tests/test_claims_command.py`.
 | verdict | when |
 |---|---|
 | confirmed | every recomputed value agrees |
-| confirmed-internally | every value agrees, but all of them rest on the document itself |
+| confirmed-internally | every value agrees, but all of them rest on the document itself, in whole or in part |
 | depends-on-baseline | some values agree or exceed and some do not: it hangs on the baseline, phase or network meant |
 | not-supported | every value falls short, although the figures are of a later SDK, which should be faster |
 | contradicted | no value agrees |
-| not-recomputable | no source at hand has the figures, or only a later SDK reaches the claim |
+| not-recomputable | no table of this dataset has the figures, or only a later SDK reaches the claim |
 
 A value agrees within half a unit of the last printed digit; a multiple such as 17x also where the digits were cut off
 (17.6). *Over*, *less than* and the like are bounds. ✓ marks a value that agrees, ✗ one that does not, ≥ one of a later
@@ -89,7 +89,7 @@ def _first(ledger: Ledger) -> str:
             code(claim["claim_id"]),
             claim["figure"],
             verdict,
-            "; ".join(shown(one["value"]) for one in claim["values"]),
+            "; ".join(shown(one["value"], claim) for one in claim["values"]),
         ]
         for verdict in FIRST
         for claim in ledger.claims
