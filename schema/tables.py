@@ -129,7 +129,8 @@ PLATFORMS = Table(
         double("rated_power_w", "Power that the machine is rated for.", unit="W", above=0),
         text("power_source", "Where that comes from."),
         double("list_price_usd", "List price as published.", unit="USD"),
-        text("source", "Where these facts come from."),
+        text("price_source", "Where that comes from; not always from the maker."),
+        text("source", "Where the other facts come from."),
     ),
     key=("platform",),
 )
