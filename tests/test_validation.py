@@ -104,9 +104,13 @@ def test_missed_targets_are_told() -> None:
 
 
 def test_simpler_models_are_further_off() -> None:
-    (_, line, _), (_, simple, _) = ratios(report())
-    assert line >= OVER_LINE
-    assert simple >= OVER_GRID
+    line, simple = ratios(report())
+    assert line.watched >= line.target == OVER_LINE
+    assert simple.watched >= simple.target == OVER_GRID
+    for one, model in ((line, "C2 line, scaled by peak"), (simple, "broadcast-grid BSP")):
+        expected = report().other(model, "honest").mean / report().score("honest").mean
+        assert one.honest == pytest.approx(expected)
+        assert 1 < one.honest < one.watched
     for name in SETS[1:]:
         assert report().score(name).mean < min(report().other(one, name).mean for one in report().others)
 

@@ -69,9 +69,11 @@ def _tell(report: Report) -> None:
 
     for table in tables(report):
         click.echo(f"{table.title}\n{table.told('simple')}\n")
-    for name, ratio, wanted in ratios(report):
-        verdict = "met" if ratio >= wanted else "missed"
-        click.echo(f"{ratio:.1f} times nearer than the {name} on the 19 held-out rows (target {wanted:g}): {verdict}")
+    for one in ratios(report):
+        click.echo(
+            f"{one.watched:.1f} times nearer than the {one.against} on the 19 held-out rows (target {one.target:g}): "
+            f"{one.verdict}; {one.honest:.1f} times on the rows that were never watched"
+        )
     click.echo(f"emulated, not measured; calibration {report.calibration.id}")
 
 

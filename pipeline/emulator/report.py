@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tabulate import tabulate
 
@@ -131,11 +132,24 @@ def simpler(report: Report) -> Table:
     return Table("Against simpler models: MAPE (max), %", head, rows)
 
 
-def ratios(report: Report) -> tuple[tuple[str, float, float], ...]:
-    """Name, ratio and target of the two comparisons that the emulator must win."""
-    return (
-        ("best scaled-C2 line", report.ratio(SCALED, *HELD_OUT), OVER_LINE),
-        (GRID, report.ratio([GRID], *HELD_OUT), OVER_GRID),
+class Ratio(NamedTuple):
+    """How many times a simpler model's mean error is the emulator's, on the watched rows and on those never watched."""
+
+    against: str
+    watched: float
+    honest: float
+    target: float
+
+    @property
+    def verdict(self) -> str:
+        return "met" if self.watched >= self.target else "missed"
+
+
+def ratios(report: Report) -> tuple[Ratio, ...]:
+    """The two comparisons that the emulator must win; the targets are for the 19 held-out rows that were watched."""
+    return tuple(
+        Ratio(name, report.ratio(models, *HELD_OUT), report.ratio(models, "honest"), target)
+        for name, models, target in (("best scaled-C2 line", SCALED, OVER_LINE), (GRID, [GRID], OVER_GRID))
     )
 
 

@@ -18,7 +18,10 @@ def as_json(report: Report) -> dict[str, Any]:
         "calibration_agrees": not report.differs,
         "predictions_departed": [one.row.result_id for one in report.departed],
         "scores": list(_scores_json(report)),
-        "ratios": [{"against": name, "ratio": value, "target": wanted} for name, value, wanted in ratios(report)],
+        "ratios": [
+            {"against": one.against, "ratio": one.watched, "honest": one.honest, "target": one.target}
+            for one in ratios(report)
+        ],
         "baselines": {name: {one: _json(report.other(name, one)) for one in SETS} for name in report.others},
         "rows": [_row_json(one) for one in report.scored],
     }
