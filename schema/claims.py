@@ -5,7 +5,7 @@ from __future__ import annotations
 from schema.columns import Column, Table, double, integer, text
 
 RELATIONS = ("eq", "rounded-or-cut", "more-than", "less-than", "just-over", "at-most")
-BASES = ("own", "internal", "later-sdk")
+OWN, INTERNAL, LATER_SDK = BASES = ("own", "internal", "later-sdk")
 OUTCOMES = ("agrees", "exceeds", "differs", "falls-short")
 VERDICTS = (
     "confirmed",
@@ -65,8 +65,8 @@ CLAIMS = Table(
         text(
             "basis",
             "What the recomputation rests on. own: figures of the claim's own subject and baseline. internal: figures "
-            "of the same document alone. later-sdk: figures of a later SDK, which bound the claim from above where "
-            "they do not agree.",
+            "of the same document, in whole or in part. later-sdk: figures of a later SDK, which bound the claim from "
+            "above where they do not agree.",
             choices=BASES,
         ),
         *_recomputation("the claim"),

@@ -43,7 +43,7 @@ def test_json_is_one_list_of_flat_records(warehouse: Path, ask: Ask) -> None:
 def test_csv_holds_the_same(warehouse: Path) -> None:
     done = run_cli("claims", CLAIM, "--format", "csv", "--warehouse", warehouse)
     [row] = csv.DictReader(io.StringIO(done.stdout))
-    assert (row["figure"], row["verdict"]) == ("17x", "confirmed")
+    assert (row["figure"], row["verdict"]) == ("17x", "confirmed-internally")
     assert json.loads(row["recomputed"])[0]["arithmetic"] == "48 h × 3600 / (200 × 49 s) = 17.63"
 
 

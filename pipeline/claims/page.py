@@ -21,7 +21,7 @@ page is generated: `UPDATE_DOCS=1 pytest tests/test_claims_command.py`.
 | verdict | when |
 |---|---|
 | confirmed | every recomputed value agrees |
-| confirmed-internally | every value agrees, but all of them rest on the document itself, in whole or in part |
+| confirmed-internally | every value agrees, but they rest, in whole or in part, on the same document or another claim |
 | depends-on-baseline | some values agree or exceed and some do not: it hangs on the baseline, phase or network meant |
 | not-supported | every value falls short, although the figures are of a later SDK, which should be faster |
 | contradicted | no value agrees |

@@ -9,11 +9,12 @@ from typing import Any
 import pandas as pd
 
 from pipeline.check.claims.recompute import Recomputed, Recomputer, recomputer
-from pipeline.check.claims.verdict import BOUNDED, CONFIRMED, HOLDS, LATER, LATER_SDK, NO_ROW, outcome, verdict
+from pipeline.check.claims.verdict import BOUNDED, HOLDS, LATER, NO_ROW, outcome, verdict
 from pipeline.check.gate import failures, frame_of
 from pipeline.errors import DocumentDamaged
 from pipeline.normalise import CarriedRow, Normalised
 from schema import table
+from schema.claims import BASES, INTERNAL, LATER_SDK
 
 Record = Mapping[str, Any]
 Texts = Mapping[str, Mapping[str, str]]
@@ -48,7 +49,7 @@ def claim_frames(
     with recomputer(frames, printed) as runner:
         values = {claim["claim_id"]: _values(runner, claim, texts, claim["claim_id"]) for claim in claims}
         told = [{**one, **_told(_values(runner, one, texts, None), one, texts)} for one in contradictions]
-    judged = [_judged(claim, values[claim["claim_id"]], texts) for claim in claims]
+        judged = [_judged(runner, claim, values[claim["claim_id"]], texts) for claim in claims]
     return {
         "claims": frame_of(table("claims"), judged),
         "recomputations": frame_of(table("recomputations"), list(_recomputations(claims, values))),
@@ -95,7 +96,7 @@ def _fault(claim: Record) -> str | None:
         return "a claim has either a recomputation or the reason why it has none"
     if claim["recomputation"] is None:
         return "a basis is that of a recomputation" if claim["basis"] else None
-    if claim["basis"] not in CONFIRMED:
+    if claim["basis"] not in BASES:
         return f"no known basis of a recomputation: {claim['basis']!r}"
     known = BOUNDED if claim["basis"] == LATER_SDK else HOLDS
     if claim["relation"] not in known:
@@ -140,11 +141,12 @@ def _outcomes(claim: Record, values: Sequence[Recomputed]) -> list[str]:
     return [outcome(claim["basis"], claim["relation"], one.value, claimed, tolerance) for one in values]
 
 
-def _judged(claim: Record, values: Sequence[Recomputed], texts: Texts) -> dict[str, Any]:
+def _judged(runner: Recomputer, claim: Record, values: Sequence[Recomputed], texts: Texts) -> dict[str, Any]:
     told = {**claim, **_told(values, claim, texts)}
     if not values:
         return {**told, "verdict": "not-recomputable", "not_recomputable": claim["not_recomputable"] or NO_ROW}
-    found = verdict(claim["basis"], _outcomes(claim, values))
+    internal = claim["basis"] == INTERNAL or runner.reads_claims(told["recomputation_sql"])
+    found = verdict(_outcomes(claim, values), internal)
     return {**told, "verdict": found, "not_recomputable": LATER if found == "not-recomputable" else None}
 
 

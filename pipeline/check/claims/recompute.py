@@ -47,6 +47,10 @@ class Recomputer:
             raise DocumentDamaged(wrong, document=document, place=f"{name}.sql")
         return [Recomputed(**row) for row in found.to_pylist() if row["value"] is not None]
 
+    def reads_claims(self, sql: str) -> bool:
+        """Whether a recomputation rests on what claims say, in whole or in part."""
+        return PRINTED in self._connection.get_table_names(sql)
+
     def _found(self, sql: str, claim_id: str | None) -> pa.Table:
         if claim_id is None:
             return run_query(self._connection, sql)
@@ -61,12 +65,11 @@ class Recomputer:
 def recomputer(frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame) -> Iterator[Recomputer]:
     """`frames` are tables of the build by name; `printed` holds what was printed of each claim."""
     with duckdb.connect(config={**LOCKDOWN, "threads": 1}) as connection:
-        for name, frame in frames.items():
-            connection.register("incoming", to_arrow(table(name), frame))
+        claims = pa.Table.from_pandas(printed, preserve_index=False)
+        for name, rows in ((PRINTED, claims), *((name, to_arrow(table(name), frames[name])) for name in frames)):
+            connection.register("incoming", rows)
             connection.execute(f"CREATE TABLE {name} AS FROM incoming")
             connection.unregister("incoming")
-        claims = pa.Table.from_pandas(printed, preserve_index=False)
-        connection.register(PRINTED, claims)
         yield Recomputer(connection, claims)
 
 

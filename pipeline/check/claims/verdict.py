@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from schema.claims import LATER_SDK
+
 HOLDS: dict[str, Callable[[float, float, float], bool]] = {
     "eq": lambda value, claimed, tolerance: abs(value - claimed) <= tolerance,
     "rounded-or-cut": lambda value, claimed, tolerance: claimed - tolerance <= value < claimed + 2 * tolerance,
@@ -12,9 +14,7 @@ HOLDS: dict[str, Callable[[float, float, float], bool]] = {
     "just-over": lambda value, claimed, tolerance: claimed <= value < claimed + tolerance,
     "at-most": lambda value, claimed, _: value <= claimed,
 }
-LATER_SDK = "later-sdk"
 BOUNDED = ("eq", "rounded-or-cut", "more-than")
-CONFIRMED = {"own": "confirmed", "internal": "confirmed-internally", LATER_SDK: "confirmed"}
 NONE_AGREES = {"differs": "contradicted", "falls-short": "not-supported"}
 LATER = "Every figure at hand is of a later SDK than the claim's, and reaches it: no word on the earlier software."
 NO_ROW = "Its recomputation found no row in this build"
@@ -34,11 +34,11 @@ def outcome(basis: str, relation: str, value: float, claimed: float, tolerance: 
     return "exceeds" if value > claimed else "falls-short"
 
 
-def verdict(basis: str, outcomes: Sequence[str]) -> str:
-    """The verdict over the outcomes of one recomputation, at least one."""
+def verdict(outcomes: Sequence[str], internal: bool) -> str:
+    """The verdict over the outcomes of one recomputation, at least one; `internal` where it rests on claims."""
     found = set(outcomes)
     if found == {"agrees"}:
-        return CONFIRMED[basis]
+        return "confirmed-internally" if internal else "confirmed"
     if found <= {"agrees", "exceeds"}:
         return "not-recomputable"
     return "depends-on-baseline" if found & {"agrees", "exceeds"} else NONE_AGREES[outcomes[0]]
