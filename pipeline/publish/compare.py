@@ -42,11 +42,11 @@ def removed_keys(difference: TableDifference) -> list[Row]:
 
 
 def _compared(connection: duckdb.DuckDBPyConnection, old: SideTable, new: SideTable, limit: int) -> TableDifference:
-    if filecmp.cmp(old.path, new.path, shallow=False):
-        return TableDifference(old, new)
     try:
+        if filecmp.cmp(old.path, new.path, shallow=False):
+            return TableDifference(old, new)
         return _difference(connection, _paired(old, new), limit)
-    except duckdb.Error as error:
+    except (OSError, duckdb.Error) as error:
         raise ReleaseUnreadable(f"cannot be compared: {first_line(error)}", place=str(new.path)) from error
 
 

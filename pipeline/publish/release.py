@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -18,7 +17,7 @@ from pipeline.present import as_json
 from pipeline.publish import card, corrections, croissant, datapackage, dictionary, facts, texts
 from pipeline.publish import version as versions
 from pipeline.publish.compare import compare
-from pipeline.publish.folder import replacing
+from pipeline.publish.folder import replacing, writing
 from pipeline.publish.side import PACKAGE, RELEASE, read_side
 from pipeline.publish.sums import SUMS, digest, write_sums
 from pipeline.publish.verify import check, check_sums
@@ -83,11 +82,12 @@ def publish(asked: Asked, progress: Progress = lambda *_: None) -> Published:
     finish_interrupted_build(asked.warehouse)
     with replacing(asked.out, asked.wait_s) as new:
         progress("copy", "tables")
-        tables, told, build_id = _copied(asked.warehouse, new)
+        tables, told, build_id = _copied(asked.warehouse, new, asked.out)
         progress("compare", str(asked.previous or ""))
         decision = _decide(asked, given, new)
         progress("write", "files")
-        _write(new, tables, told, build_id, decision, asked.published_on)
+        with writing(asked.out):
+            _write(new, tables, told, build_id, decision, asked.published_on)
         progress("verify", "files")
         if problems := check(new):
             raise ReleaseError(f"the new release does not pass its own check: {problems[0].line}", place=str(asked.out))
@@ -96,14 +96,16 @@ def publish(asked: Asked, progress: Progress = lambda *_: None) -> Published:
     return Published(decision, build_id, sum(one["rows"] for one in told.values()), len(files), size, seal)
 
 
-def _copied(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], Counts, str]:
+def _copied(warehouse: Path, new: Path, out: Path) -> tuple[dict[str, pa.Table], Counts, str]:
     """The tables of the warehouse with rows and digest, and the build id.
 
     They are copied first and then read, so that a build at the same time mixes nothing.
     """
     one_build_id(warehouse)
     for table in TABLES:
-        shutil.copyfile(warehouse / parquet_name(table.name), new / parquet_name(table.name))
+        found = _bytes(warehouse / parquet_name(table.name))
+        with writing(out):
+            (new / parquet_name(table.name)).write_bytes(found)
     build_id = one_build_id(new)
     tables = {table.name: _read(new / parquet_name(table.name)) for table in TABLES}
     told = {name: {"rows": arrow.num_rows, "rows_sha256": rows_digest(arrow)} for name, arrow in tables.items()}
@@ -113,6 +115,13 @@ def _copied(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], Counts, st
         if (told[name]["rows_sha256"], build_id) != (row.get("rows_sha256"), row.get("build_id")):
             raise ReleaseError("holds other rows than its build says; build it again", place=f"{warehouse}/{name}")
     return tables, told, build_id
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ReleaseError(f"cannot be read: {error.strerror}", place=str(path)) from error
 
 
 def _read(path: Path) -> pa.Table:
