@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from pipeline.errors import CorrectionsError, ReleaseError
 from pipeline.publish import check, compare, read_side
 from pipeline.publish.corrections import apply, load
 from pipeline.publish.difference import Difference
+from pipeline.publish.sums import write_sums
 from pipeline.publish.version import Change, Version, assert_allowed, changes, least, parse
-from pipeline.write import parquet_name
+from pipeline.write import DATABASE, parquet_name
 
 Row = dict[str, Any]
 
@@ -163,6 +165,53 @@ def test_the_least_version_is_taken_and_a_lower_one_refused(small: Path, small_r
     found = json.loads((tmp_path / "out" / "release.json").read_text(encoding="utf-8"))
     assert (found["version"], found["least_version"], found["previous"]["version"]) == ("2.0.0", "2.0.0", "1.0.0")
     assert {"level": "major", "what": "results.throughput: 1 cell changed"} in found["changes"]
+
+
+@pytest.fixture
+def standing(small_release: Path, tmp_path: Path) -> Path:
+    """A release in the place where the next one goes."""
+    return Path(shutil.copytree(small_release, tmp_path / "out"))
+
+
+def test_the_release_that_stands_there_is_the_measure(small: Path, standing: Path, tmp_path: Path) -> None:
+    fewer = altered(small, tmp_path / "fewer", flags=without_last)
+    with pytest.raises(ReleaseError, match="flags: 1 rows vanished"):
+        released(fewer, standing)
+    more = altered(small, tmp_path / "more", flags=NEW_FLAG)
+    with pytest.raises(ReleaseError, match=r"version 0\.9\.0 is too low after 1\.0\.0, it must be at least 1\.1\.0"):
+        released(more, standing, version="0.9.0")
+    assert str(released(more, standing).decision.version) == "1.1.0"
+
+
+def test_the_same_tables_make_the_same_release_again(small: Path, standing: Path, tmp_path: Path) -> None:
+    whole = corrections(tmp_path, GONE.format(**pq.read_table(small / "flags.parquet").to_pylist()[-1]))
+    fewer = altered(small, tmp_path / "fewer", flags=without_last)
+    released(fewer, standing, corrections=whole)
+    first = {path.name: path.read_bytes() for path in standing.iterdir()}
+    assert str(released(fewer, standing).decision.version) == "2.0.0"
+    assert {name for name in first if first[name] != (standing / name).read_bytes()} <= {DATABASE, "SHA256SUMS"}
+    with pytest.raises(ReleaseError, match=r"too low after 2\.0\.0, it must be at least 2\.0\.1: a release needs"):
+        released(fewer, standing, version="1.9.9")
+    assert str(released(fewer, standing, version="2.0.1").decision.version) == "2.0.1"
+    assert str(released(fewer, standing, previous=standing).decision.version) == "2.0.2"
+
+
+def test_a_standing_release_that_tells_no_changes_is_one_line(small: Path, standing: Path) -> None:
+    (standing / "release.json").write_text('{"version": "1.0.0"}')
+    write_sums(standing)
+    with pytest.raises(ReleaseError, match=r"out/release\.json: is not as publish writes it"):
+        released(small, standing)
+
+
+def test_corrections_of_no_release_are_refused(small: Path, tmp_path: Path) -> None:
+    file = corrections(tmp_path, "")
+    with pytest.raises(CorrectionsError, match=r"corrections\.toml: corrects nothing: there is no previous release"):
+        released(small, tmp_path / "none", corrections=file)
+
+
+def test_an_empty_version_is_none(small: Path, tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match="'' is no version"):
+        released(small, tmp_path / "none", version="")
 
 
 def test_a_damaged_previous_release_is_no_measure(small: Path, small_release: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ SHOWN = 20
 @click.command(cls=Command)
 @click.option("--version", help="MAJOR.MINOR.PATCH; the least that the change allows when left out.")
 @click.option("--out", type=FOLDER, default="release", show_default=True, help="Folder that becomes the release.")
-@click.option("--previous", type=FOLDER, help="The release before, that the version is measured against.")
+@click.option("--previous", type=FOLDER, help="The release before; the one that stands in OUT when left out.")
 @click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
 @click.option(
     "--corrections",
@@ -48,14 +48,16 @@ def publish(
 ) -> None:
     """Make OUT a release of the warehouse: tables in three formats, descriptions, dataset card and checksums.
 
-    With --previous the version must suit the change: major for a changed or removed figure, row or column, minor for
-    new ones, patch for words. Rows that vanished stop it unless the corrections file names them with a reason. A
-    release that stands in OUT is replaced in one step, or stays.
+    The version must suit the change since the previous release: major for a changed or removed figure, row or column,
+    minor for new ones, patch for words. Rows that vanished stop it unless the corrections file names them with a
+    reason. A release that stands in OUT is replaced in one step, or stays; of the same tables it is made again as it
+    was.
 
     \b
     Example:
       ipu-results publish --out release
-      ipu-results publish --out release --previous release --corrections corrections.toml
+      ipu-results publish --out release --corrections corrections.toml
+      ipu-results publish --out release-2.0.0 --previous release-1.0.0
     """
     from pipeline.publish import Asked
     from pipeline.publish import publish as run

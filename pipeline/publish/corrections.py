@@ -53,6 +53,11 @@ class Applied:
         }
         return {"table": self.correction.table, "key": key, "rows": self.rows, "reason": self.correction.reason}
 
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Applied:
+        """From release.json."""
+        return cls(Correction(0, record["table"], dict(record["key"]), record["reason"]), record["rows"])
+
 
 def load(path: Path) -> list[Correction]:
     """Raises CorrectionsError for a file that is not there, or an entry that is incomplete."""

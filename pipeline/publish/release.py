@@ -12,13 +12,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.errors import ReleaseError
+from pipeline.errors import CorrectionsError, ReleaseError
 from pipeline.present import as_json
 from pipeline.publish import card, corrections, croissant, datapackage, dictionary, facts, texts
 from pipeline.publish import version as versions
 from pipeline.publish.compare import compare
 from pipeline.publish.folder import replacing, writing
-from pipeline.publish.side import PACKAGE, RELEASE, read_side
+from pipeline.publish.side import PACKAGE, RELEASE, Side, read_side
 from pipeline.publish.sums import SUMS, digest, write_sums
 from pipeline.publish.verify import check, check_sums
 from pipeline.query import finish_interrupted_build, one_build_id
@@ -37,7 +37,7 @@ Counts = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`version` None takes the least that the change allows; `previous` is the release before."""
+    """`version` None takes the least that the change allows; `previous` None is the release that stands in `out`."""
 
     warehouse: Path
     out: Path
@@ -53,7 +53,7 @@ class Decision:
     """The version, the least that was allowed, what changed, and the corrections that were needed."""
 
     version: versions.Version
-    least: versions.Version | None = None
+    least: str | None = None
     previous: Mapping[str, Any] | None = None
     changes: Sequence[versions.Change] = ()
     applied: Sequence[corrections.Applied] = ()
@@ -78,13 +78,14 @@ def publish(asked: Asked, progress: Progress = lambda *_: None) -> Published:
     Raises ReleaseError where the version is too low, where rows vanished without a correction, or where the folder is
     in the way; WarehouseError where the warehouse is incomplete or of two builds.
     """
-    given = versions.parse(asked.version) if asked.version else None
+    given = versions.parse(asked.version) if asked.version is not None else None
     finish_interrupted_build(asked.warehouse)
     with replacing(asked.out, asked.wait_s) as new:
         progress("copy", "tables")
         tables, told, build_id = _copied(asked.warehouse, new, asked.out)
-        progress("compare", str(asked.previous or ""))
-        decision = _decide(asked, given, new)
+        previous = asked.previous or (asked.out if (asked.out / RELEASE).exists() else None)
+        progress("compare", str(previous or ""))
+        decision = _decide(asked, given, previous, new)
         progress("write", "files")
         with writing(asked.out):
             _write(new, tables, told, build_id, decision, asked.published_on)
@@ -131,27 +132,43 @@ def _read(path: Path) -> pa.Table:
         raise ReleaseError(f"cannot be read: {first_line(error)}", place=path.name) from error
 
 
-def _decide(asked: Asked, given: versions.Version | None, new: Path) -> Decision:
+def _decide(asked: Asked, given: versions.Version | None, previous: Path | None, new: Path) -> Decision:
     """The version that the change since the previous release asks for, or the given one where it is no lower."""
     listed = corrections.load(asked.corrections) if asked.corrections else []
-    if asked.previous is None:
-        return Decision(given or versions.parse(versions.FIRST), unused=listed)
-    old = read_side(asked.previous)
+    if previous is None:
+        if asked.corrections:
+            message = "corrects nothing: there is no previous release; name one with --previous"
+            raise CorrectionsError(message, place=str(asked.corrections))
+        return Decision(given or versions.parse(versions.FIRST))
+    old = read_side(previous)
     if not old.told:
-        raise ReleaseError(f"is no release: it has no {RELEASE}", place=str(asked.previous))
-    if problems := check_sums(asked.previous):
-        raise ReleaseError(f"is damaged: {problems[0].line}", place=str(asked.previous))
+        raise ReleaseError(f"is no release: it has no {RELEASE}", place=str(previous))
+    if problems := check_sums(previous):
+        raise ReleaseError(f"is damaged: {problems[0].line}", place=str(previous))
     before = versions.parse(str(old.told.get("version")))
     difference = compare(old, read_side(new), limit=0)
+    applied = corrections.apply(listed, difference)
+    used = {one.correction.number for one in applied}
+    unused = [one for one in listed if one.number not in used]
+    if asked.previous is None and difference.is_empty and given in (None, before):
+        return _again(old, before, unused)
     changes = versions.changes(difference)
     least = versions.least(before, changes)
-    applied = corrections.apply(listed, difference)
     if given is not None:
         versions.assert_allowed(given, least, before, changes)
-    used = {one.correction.number for one in applied}
-    previous = {"version": str(before), "build_id": old.told.get("build_id")}
-    unused = [one for one in listed if one.number not in used]
-    return Decision(given or least, least, previous, changes, applied, unused)
+    told = {"version": str(before), "build_id": old.told.get("build_id")}
+    return Decision(given or least, str(least), told, changes, applied, unused)
+
+
+def _again(old: Side, version: versions.Version, unused: Sequence[corrections.Correction]) -> Decision:
+    """What was decided for a release that is made once more, of the same tables and in its own place."""
+    told = old.told
+    try:
+        changes = [versions.Change(**change) for change in told["changes"]]
+        applied = [corrections.Applied.read(record) for record in told["corrections"]]
+        return Decision(version, told["least_version"], told["previous"], changes, applied, unused)
+    except (LookupError, TypeError, ValueError) as error:
+        raise ReleaseError("is not as publish writes it", place=str(old.path / RELEASE)) from error
 
 
 def _write(
@@ -192,7 +209,7 @@ def _release(known: facts.Facts, decision: Decision) -> str:
         "published_on": known.published_on.isoformat(),
         "build_id": known.build_id,
         "previous": decision.previous,
-        "least_version": str(decision.least) if decision.least else None,
+        "least_version": decision.least,
         "changes": [change._asdict() for change in decision.changes],
         "corrections": [one.record() for one in decision.applied],
         "tables": known.tables,
