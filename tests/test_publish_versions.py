@@ -19,10 +19,14 @@ from release_support import Rows, altered, released
 from pipeline.errors import CorrectionsError, ReleaseError
 from pipeline.publish import check, compare, read_side
 from pipeline.publish.corrections import apply, load
+from pipeline.publish.database import sql_digest
 from pipeline.publish.difference import Difference
+from pipeline.publish.page import as_page
+from pipeline.publish.show import as_record, as_text
 from pipeline.publish.sums import write_sums
 from pipeline.publish.version import Change, Version, assert_allowed, changes, least, parse
-from pipeline.write import DATABASE, parquet_name
+from pipeline.write import DATABASE, duck, parquet_name
+from schema.view import View
 
 Row = dict[str, Any]
 
@@ -181,6 +185,34 @@ def test_the_release_that_stands_there_is_the_measure(small: Path, standing: Pat
     with pytest.raises(ReleaseError, match=r"version 0\.9\.0 is too low after 1\.0\.0, it must be at least 1\.1\.0"):
         released(more, standing, version="0.9.0")
     assert str(released(more, standing).decision.version) == "1.1.0"
+
+
+def test_a_changed_definition_is_major_and_told(
+    small: Path, small_release: Path, standing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = duck.sql_view
+
+    def changed(view: View) -> list[str]:
+        return [f"{sql} AND latency_ms > 1" if sql.startswith("CREATE VIEW inference") else sql for sql in made(view)]
+
+    monkeypatch.setattr(duck, "sql_view", changed)
+    with pytest.raises(ReleaseError, match=r"must be at least 2\.0\.0: the definition of inference changed"):
+        released(small, standing, version="1.0.1")
+    assert str(released(small, standing).decision.version) == "2.0.0"
+    found = compare(read_side(small_release), read_side(standing))
+    assert (found.views, found.is_empty) == (("inference",), False)
+    assert "~ the definition of inference" in as_text(found, 0).splitlines()
+    assert json.loads(as_record(found, 0))["definitions_changed"] == ["inference"]
+    assert "<td>inference</td>" in as_page(found, 0)
+
+
+@pytest.mark.parametrize(
+    ("sql", "same"),
+    [("SELECT\n  a,b", True), ("SELECT a, c", False), ("SELECT 'a  b'", False), ('SELECT "a  b"', False)],
+)
+def test_blanks_of_a_definition_count_in_quotes_alone(sql: str, same: bool) -> None:
+    quoted = sql.replace("a  b", "a b")
+    assert (sql_digest(sql) == sql_digest("SELECT a, b" if quoted == sql else quoted)) is same
 
 
 def test_the_same_tables_make_the_same_release_again(small: Path, standing: Path, tmp_path: Path) -> None:

@@ -168,6 +168,23 @@ def test_other_rows_in_duckdb(copy: Path) -> None:
     assert lines(copy) == ["ipu_results.duckdb: holds other rows of flags than flags.parquet"]
 
 
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ("CREATE OR REPLACE VIEW latest AS SELECT * REPLACE (2 * throughput AS throughput) FROM results", "latest"),
+        ("CREATE VIEW more AS FROM results", "more"),
+        ("DROP VIEW latest", "latest"),
+        ("CREATE MACRO more(a) AS a + 1", "more"),
+        ("DROP MACRO TABLE per_dollar", "per_dollar"),
+    ],
+)
+def test_other_definitions_in_duckdb(change: str, name: str, copy: Path) -> None:
+    with duckdb.connect(str(copy / DATABASE)) as connection:
+        connection.execute(change)
+    sealed(copy)
+    assert f"ipu_results.duckdb: defines {name} otherwise than release.json says" in lines(copy)
+
+
 def test_a_database_that_is_none(copy: Path) -> None:
     (copy / DATABASE).write_bytes(b"none")
     sealed(copy)

@@ -13,11 +13,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.publish.database import definitions, opened
 from pipeline.publish.problem import Problem, Problems, guarded
 from pipeline.publish.side import PACKAGE, RELEASE, read_json, sql_type
 from pipeline.publish.sums import SUMS, read_sums
 from pipeline.publish.texts import read_csv
-from pipeline.sql import LOCKDOWN, first_line
+from pipeline.sql import first_line
 from pipeline.write import DATABASE, parquet_name
 from pipeline.write.digest import rows_digest
 from schema.generate import SQL
@@ -48,6 +49,7 @@ class Contents:
     digests: Mapping[str, str]
     version: str
     tables: Mapping[str, Mapping[str, Any]]
+    views: Mapping[str, str]
     package: Mapping[str, Any]
     croissant: Mapping[str, Any]
 
@@ -56,7 +58,7 @@ class Contents:
         """Raises what `guarded` takes where release.json is not as `publish` writes it."""
         told, others = read_json(folder / RELEASE), (read_json(folder / name) for name in (PACKAGE, CROISSANT))
         digests = read_sums(folder / SUMS).digests
-        return cls(folder, bad, digests, told["version"], dict(told["tables"]), *others)
+        return cls(folder, bad, digests, told["version"], dict(told["tables"]), dict(told["views"]), *others)
 
     def problems(self) -> Problems:
         yield from self._tables_listed()
@@ -68,6 +70,8 @@ class Contents:
         with connection or nullcontext() as database:
             for name in self.tables:
                 yield from guarded(name, lambda: self._rows(name, database))  # noqa: B023
+            if database is not None:
+                yield from guarded(DATABASE, lambda: self._definitions(database))
         yield from guarded(DICTIONARY, self._columns)
         yield from guarded(PACKAGE, self._package)
         yield from guarded(CROISSANT, self._croissant)
@@ -86,7 +90,7 @@ class Contents:
     def _connected(self) -> duckdb.DuckDBPyConnection | None:
         if not self._is_sound(DATABASE):
             return None
-        return duckdb.connect(str(self.folder / DATABASE), read_only=True, config=LOCKDOWN)
+        return opened(self.folder / DATABASE)
 
     def _rows(self, name: str, database: duckdb.DuckDBPyConnection | None) -> Problems:
         """The rows of one table in Parquet, CSV and DuckDB against their count and digest."""
@@ -102,6 +106,12 @@ class Contents:
             names = ", ".join(f'"{column}"' for column in rows.column_names)
             if not _equal(rows, database.sql(f'SELECT {names} FROM "{name}"').to_arrow_table()):
                 yield Problem(DATABASE, f"holds other rows of {name} than {parquet}")
+
+    def _definitions(self, database: duckdb.DuckDBPyConnection) -> Problems:
+        found = definitions(database)
+        for name in sorted(found.keys() | self.views.keys()):
+            if found.get(name) != self.views.get(name):
+                yield Problem(DATABASE, f"defines {name} otherwise than {RELEASE} says")
 
     def _columns(self) -> Problems:
         """Name, type and unit of every column in Parquet, in the dictionary and in datapackage.json."""

@@ -17,6 +17,7 @@ from pipeline.present import as_json
 from pipeline.publish import card, corrections, croissant, datapackage, dictionary, facts, texts
 from pipeline.publish import version as versions
 from pipeline.publish.compare import compare
+from pipeline.publish.database import read_definitions
 from pipeline.publish.folder import replacing, writing
 from pipeline.publish.side import PACKAGE, RELEASE, Side, read_side
 from pipeline.publish.sums import SUMS, digest, write_sums
@@ -83,6 +84,8 @@ def publish(asked: Asked, progress: Progress = lambda *_: None) -> Published:
     with replacing(asked.out, asked.wait_s) as new:
         progress("copy", "tables")
         tables, told, build_id = _copied(asked.warehouse, new, asked.out)
+        with writing(asked.out):
+            _write_database(new / DATABASE, tables)
         previous = asked.previous or (asked.out if (asked.out / RELEASE).exists() else None)
         progress("compare", str(previous or ""))
         decision = _decide(asked, given, previous, new)
@@ -171,19 +174,23 @@ def _again(old: Side, version: versions.Version, unused: Sequence[corrections.Co
         raise ReleaseError("is not as publish writes it", place=str(old.path / RELEASE)) from error
 
 
+def _write_database(path: Path, tables: Mapping[str, pa.Table]) -> None:
+    try:
+        write_duckdb(path, tables)
+    except duckdb.Error as error:
+        raise ReleaseError(f"cannot be made: {first_line(error)}", place=path.name) from error
+
+
 def _write(
     new: Path, tables: Mapping[str, pa.Table], told: Counts, build_id: str, decision: Decision, published_on: date
 ) -> None:
-    """Every file beside the Parquet ones."""
+    """Every file beside the Parquet ones and the DuckDB file."""
     for name, arrow in tables.items():
         texts.write_csv(arrow, new / f"{name}.csv")
-    try:
-        write_duckdb(new / DATABASE, tables)
-        columns = {table.name: [one.name for one in table.columns if one.kind == "text"] for table in TABLES}
-        found, formulas = facts.ask(new / DATABASE, columns)
-    except duckdb.Error as error:
-        raise ReleaseError(f"the DuckDB file cannot be made: {first_line(error)}") from error
-    known = facts.Facts(str(decision.version), published_on, build_id, told, found, formulas, decision.applied)
+    columns = {table.name: [one.name for one in table.columns if one.kind == "text"] for table in TABLES}
+    found, formulas = facts.ask(new / DATABASE, columns)
+    views = read_definitions(new / DATABASE)
+    known = facts.Facts(str(decision.version), published_on, build_id, told, views, found, formulas, decision.applied)
     pages = {
         "README.md": card.page(known),
         "DICTIONARY.md": dictionary.page(known),
@@ -213,5 +220,6 @@ def _release(known: facts.Facts, decision: Decision) -> str:
         "changes": [change._asdict() for change in decision.changes],
         "corrections": [one.record() for one in decision.applied],
         "tables": known.tables,
+        "views": known.views,
     }
     return as_json(told) + "\n"

@@ -25,6 +25,7 @@ def _lines(difference: Difference, limit: int) -> Iterator[str]:
         return
     yield from (f"- table {one.name}, {one.rows:,} rows" for one in difference.removed)
     yield from (f"+ table {one.name}, {one.rows:,} rows" for one in difference.added)
+    yield from (f"~ the definition of {name}" for name in difference.views)
     for table in difference.tables:
         yield ""
         yield from _table_lines(table, limit)
@@ -91,6 +92,7 @@ def as_record(difference: Difference, limit: int) -> str:
         "tables_added": [{"table": one.name, "rows": one.rows} for one in difference.added],
         "tables_removed": [{"table": one.name, "rows": one.rows} for one in difference.removed],
         "tables_same": difference.same,
+        "definitions_changed": list(difference.views),
         "tables_changed": [_table_record(table) for table in difference.tables],
     }
     return as_json(record)

@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.errors import ReleaseUnreadable
+from pipeline.publish.database import read_definitions
 from pipeline.sql import first_line
+from pipeline.write import DATABASE
 from schema import TABLES
 from schema.generate import ARROW, SQL, quoted
 
@@ -53,11 +55,15 @@ class SideTable:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """`told` is what release.json says, and empty for a warehouse."""
+    """`told` is what release.json says, and empty for a warehouse.
+
+    `views` has a digest for the definition of each view and macro, and is empty where there is no DuckDB file.
+    """
 
     path: Path
     tables: Mapping[str, SideTable]
     told: Mapping[str, Any]
+    views: Mapping[str, str]
 
     @property
     def name(self) -> str:
@@ -74,7 +80,12 @@ def read_side(folder: Path) -> Side:
         raise ReleaseUnreadable("is neither a release nor a warehouse: it holds no Parquet file", place=str(folder))
     keys = _package_keys(folder)
     tables = (_table(path, keys) for path in paths)
-    return Side(folder, {table.name: table for table in tables}, read_json(folder / RELEASE))
+    return Side(
+        folder,
+        {table.name: table for table in tables},
+        read_json(folder / RELEASE),
+        read_definitions(folder / DATABASE),
+    )
 
 
 def read_json(path: Path) -> dict[str, Any]:

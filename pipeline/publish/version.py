@@ -62,6 +62,7 @@ def assert_allowed(asked: Version, lowest: Version, previous: Version, changes: 
 def changes(difference: Difference) -> list[Change]:
     """What changed, table by table. `build` is derived from the others and left out."""
     found = [Change("major", f"table {table.name} is gone") for table in difference.removed]
+    found += [Change("major", f"the definition of {name} changed") for name in difference.views]
     found += [Change("minor", f"table {table.name} is new") for table in difference.added]
     for table in difference.tables:
         if table.name != DERIVED:

@@ -1,0 +1,50 @@
+"""What the DuckDB file of a release has beside rows: definitions of views and macros."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import duckdb
+
+from pipeline.errors import ReleaseUnreadable
+from pipeline.sql import LOCKDOWN, first_line
+
+DEFINITIONS = """
+    SELECT name, string_agg(definition, chr(10) ORDER BY definition)
+    FROM (
+        SELECT view_name AS name, sql AS definition FROM duckdb_views() WHERE NOT internal
+        UNION ALL
+        SELECT function_name, concat_ws(' ', array_to_string(list_sort(parameters), ', '), macro_definition)
+        FROM duckdb_functions() WHERE NOT internal
+    )
+    GROUP BY ALL ORDER BY ALL
+"""
+QUOTED_OR_BLANK = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\s+""")
+
+
+def opened(path: Path) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(str(path), read_only=True, config=LOCKDOWN)
+
+
+def read_definitions(path: Path) -> dict[str, str]:
+    """The definitions in a file; empty where there is no such file. Raises ReleaseUnreadable where it is damaged."""
+    if not path.exists():
+        return {}
+    try:
+        with opened(path) as connection:
+            return definitions(connection)
+    except duckdb.Error as error:
+        raise ReleaseUnreadable(f"cannot be opened: {first_line(error)}", place=str(path)) from error
+
+
+def definitions(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """A digest of the SQL of each view and macro, the same by each DuckDB: these print it with other blanks."""
+    return {name: sql_digest(sql) for name, sql in connection.execute(DEFINITIONS).fetchall()}
+
+
+def sql_digest(sql: str) -> str:
+    """Blanks outside of quotes do not count."""
+    bare = QUOTED_OR_BLANK.sub(lambda found: found[1] or "", sql)
+    return hashlib.sha256(bare.encode()).hexdigest()
