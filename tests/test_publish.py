@@ -230,6 +230,15 @@ def test_a_table_that_is_not_of_the_build_is_refused(small: Path, tmp_path: Path
     assert not (tmp_path / "out").exists()
 
 
+def test_a_build_that_counts_other_rows_is_refused(small: Path, tmp_path: Path) -> None:
+    target = altered(small, tmp_path / "warehouse")
+    arrow = pq.read_table(target / "build.parquet")
+    rows = [{**row, "row_count": row["row_count"] + 1} for row in arrow.to_pylist()]
+    pq.write_table(arrow.from_pylist(rows, schema=arrow.schema), target / "build.parquet")
+    with pytest.raises(ReleaseError, match="capture_differences: holds other rows than its build says"):
+        released(target, tmp_path / "out")
+
+
 def put(release: Path, out: Path) -> None:
     """A release in the place of another, without making one."""
     with folder.replacing(out, 10.0) as new:

@@ -13,10 +13,10 @@ import duckdb
 
 from pipeline.errors import CorrectionsError, ReleaseError
 from pipeline.publish.compare import removed_keys
+from pipeline.publish.database import name_of
 from pipeline.publish.difference import Difference, Row
-from pipeline.publish.pair import name_of
+from pipeline.publish.names import DERIVED, DICTIONARY
 from pipeline.publish.side import KNOWN, Side
-from pipeline.publish.version import DERIVED, DICTIONARY
 from pipeline.sql import first_line
 
 KEYS = {"table", "key", "reason", "expect", "rows"}

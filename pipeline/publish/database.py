@@ -1,4 +1,4 @@
-"""What the DuckDB file of a release has beside rows: definitions of views and macros."""
+"""What the DuckDB file of a release has beside rows: columns, keys, and definitions of views and macros."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ DEFINITIONS = """
     )
     GROUP BY ALL ORDER BY ALL
 """
+COLUMNS = """
+    SELECT if(schema_name = 'main', table_name, schema_name || '.' || table_name), column_name, data_type
+    FROM duckdb_columns() WHERE NOT internal ORDER BY schema_name, table_name, column_index
+"""
+MACROS = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND function_type = 'table_macro'"
+KEYS = "SELECT table_name, constraint_column_names FROM duckdb_constraints() WHERE constraint_type = 'PRIMARY KEY'"
 QUOTED_OR_BLANK = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\s+""")
 
 
@@ -42,6 +48,26 @@ def read_definitions(path: Path) -> dict[str, str]:
 def definitions(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """A digest of the SQL of each view and macro, the same by each DuckDB: these print it with other blanks."""
     return {name: sql_digest(sql) for name, sql in connection.execute(DEFINITIONS).fetchall()}
+
+
+def columns(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[str, str]]]:
+    """Name and type of every column of the tables, views and macros that give rows."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for table, name, kind in connection.execute(COLUMNS).fetchall():
+        found.setdefault(table, []).append((name, kind))
+    for (macro,) in connection.execute(MACROS).fetchall():
+        described = connection.execute(f"DESCRIBE FROM {name_of(macro)}()").fetchall()
+        found[macro] = [(name, kind) for name, kind, *_ in described]
+    return found
+
+
+def keys(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    return dict(connection.execute(KEYS).fetchall())
+
+
+def name_of(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def sql_digest(sql: str) -> str:

@@ -25,19 +25,23 @@ FORMATS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 TIMESTAMP = "%Y-%m-%d %H:%M:%S.%f"
 TITLE = "ipu-results: the open, verified record of Graphcore IPU performance"
 
+HEAD: dict[str, Any] = {
+    "$schema": PROFILE.format("datapackage"),
+    "name": "ipu-results",
+    "title": TITLE,
+    "licenses": [LICENCE],
+    "contributors": [{"title": "The ipu-results authors", "roles": ["creator"]}],
+    "keywords": ["Graphcore", "IPU", "benchmark", "MLPerf", "performance", "provenance"],
+}
+
 
 def package(facts: Facts, folder: Path) -> str:
     """The descriptor of the tables in a folder; without the DuckDB file, whose bytes differ from build to build."""
     sources = [{"title": title, "path": url} for _, title, _, _, url in facts.found["licences"] if url]
     told = {
-        "$schema": PROFILE.format("datapackage"),
-        "name": "ipu-results",
-        "title": TITLE,
+        **HEAD,
         "version": facts.version,
         "created": f"{facts.published_on.isoformat()}T00:00:00Z",
-        "licenses": [LICENCE],
-        "contributors": [{"title": "The ipu-results authors", "roles": ["creator"]}],
-        "keywords": ["Graphcore", "IPU", "benchmark", "MLPerf", "performance", "provenance"],
         "sources": sources,
         "resources": [_resource(table, folder, suffix) for suffix in FORMATS for table in TABLES],
     }

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.errors import ReleaseError, WarehouseError
-from pipeline.publish.side import RELEASE
+from pipeline.publish.names import RELEASE
 from pipeline.publish.sums import SUMS, read_sums
 from pipeline.write.transaction import locked, sync
 

@@ -17,9 +17,11 @@ from pipeline.present import as_json
 from pipeline.publish import card, corrections, croissant, datapackage, dictionary, facts, texts
 from pipeline.publish import version as versions
 from pipeline.publish.compare import compare
+from pipeline.publish.contents import unlike_build
 from pipeline.publish.database import read_definitions
 from pipeline.publish.folder import replacing, writing
-from pipeline.publish.side import PACKAGE, RELEASE, Side, read_side
+from pipeline.publish.names import CITATION, CROISSANT, DERIVED, FORMAT, PACKAGE, RELEASE
+from pipeline.publish.side import Side, read_side
 from pipeline.publish.sums import SUMS, digest, write_sums
 from pipeline.publish.verify import check, check_sums
 from pipeline.query import finish_interrupted_build, one_build_id
@@ -28,9 +30,6 @@ from pipeline.write import DATABASE, parquet_name
 from pipeline.write.digest import rows_digest
 from pipeline.write.duck import write_duckdb
 from schema import TABLES
-
-FORMAT = 1
-CROISSANT = "croissant.json"
 
 Progress = Callable[[str, str], None]
 Counts = dict[str, dict[str, Any]]
@@ -113,11 +112,8 @@ def _copied(warehouse: Path, new: Path, out: Path) -> tuple[dict[str, pa.Table],
     build_id = one_build_id(new)
     tables = {table.name: _read(new / parquet_name(table.name)) for table in TABLES}
     told = {name: {"rows": arrow.num_rows, "rows_sha256": rows_digest(arrow)} for name, arrow in tables.items()}
-    promised = {row["table_name"]: row for row in tables["build"].to_pylist()}
-    for name in told.keys() - {"build"}:
-        row = promised.get(name, {})
-        if (told[name]["rows_sha256"], build_id) != (row.get("rows_sha256"), row.get("build_id")):
-            raise ReleaseError("holds other rows than its build says; build it again", place=f"{warehouse}/{name}")
+    if unlike := unlike_build(tables[DERIVED].to_pylist(), told, build_id):
+        raise ReleaseError("holds other rows than its build says; build it again", place=f"{warehouse}/{unlike[0]}")
     return tables, told, build_id
 
 
@@ -194,7 +190,7 @@ def _write(
     pages = {
         "README.md": card.page(known),
         "DICTIONARY.md": dictionary.page(known),
-        "CITATION.cff": texts.citation(known.version, published_on),
+        CITATION: texts.citation(known.version, published_on),
         "LICENSE": texts.licence(),
         "CHANGELOG.md": texts.changelog(),
         "environment.json": texts.environment(),

@@ -14,13 +14,12 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import ReleaseUnreadable
 from pipeline.publish.database import read_definitions
+from pipeline.publish.names import PACKAGE, RELEASE
 from pipeline.sql import first_line
 from pipeline.write import DATABASE
 from schema import TABLES
 from schema.generate import ARROW, SQL, quoted
 
-RELEASE = "release.json"
-PACKAGE = "datapackage.json"
 SUFFIX = ".parquet"
 GLOB = re.compile(r"[*?\[]")
 TYPES = {ARROW[kind]: SQL[kind] for kind in ARROW}

@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from pipeline.errors import ReleaseError
 from pipeline.publish.difference import Difference, TableDifference
+from pipeline.publish.names import DERIVED, DICTIONARY
 
 FIRST = "1.0.0"
 LEVELS = ("patch", "minor", "major")
 NUMBER = r"(0|[1-9][0-9]{0,8})"
 PATTERN = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}")
-DERIVED = "build"
-DICTIONARY = "columns"
 TOLD = 3
 
 
