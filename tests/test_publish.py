@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, Ask, run_cli
@@ -26,6 +27,7 @@ from pipeline.errors import ReleaseError, ReleaseUnreadable
 from pipeline.markdown import text
 from pipeline.publish import check, folder
 from pipeline.publish.folder import work_folder
+from pipeline.publish.texts import read_csv, write_csv
 from pipeline.write import DATABASE, parquet_name
 from schema import TABLES
 
@@ -182,6 +184,12 @@ def test_any_text_comes_through_in_every_format(small: Path, tmp_path: Path) -> 
     assert "<script" not in card
     assert "&lt;script&gt;" in card
     assert re.search(r"\d+ texts begin with `=`", card)
+
+
+def test_a_long_text_comes_through(tmp_path: Path) -> None:
+    long = pa.table({"text": ["a, b" * 1_000_000, "c"]})
+    write_csv(long, tmp_path / "long.csv")
+    assert read_csv(tmp_path / "long.csv", long.schema) == long
 
 
 # all or nothing

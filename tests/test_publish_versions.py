@@ -24,7 +24,7 @@ from pipeline.publish.difference import Difference
 from pipeline.publish.page import as_page
 from pipeline.publish.show import as_record, as_text
 from pipeline.publish.sums import write_sums
-from pipeline.publish.version import Change, Version, assert_allowed, changes, least, parse
+from pipeline.publish.version import LARGEST, Change, Version, assert_allowed, changes, least, parse
 from pipeline.write import DATABASE, duck, parquet_name
 from schema.view import View
 
@@ -136,6 +136,22 @@ def test_a_table_more_or_less(small: Path, tmp_path: Path) -> None:
 def test_what_is_no_version(text: str) -> None:
     with pytest.raises(ReleaseError, match="is no version such as"):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "level"), [((1, 2, LARGEST), "patch"), ((1, LARGEST, 3), "minor"), ((LARGEST, 2, 3), "major")]
+)
+def test_no_version_is_above_the_largest(numbers: tuple[int, int, int], level: str) -> None:
+    previous = parse(str(Version(*numbers)))
+    with pytest.raises(ReleaseError, match=f"no {level} version is left after {previous}"):
+        least(previous, [Change(level, level)])
+
+
+def test_a_previous_release_of_no_version_is_named(small: Path, standing: Path) -> None:
+    (standing / "release.json").write_text('{"version": "next"}')
+    write_sums(standing)
+    with pytest.raises(ReleaseError, match=r"out/release\.json: 'next' is no version"):
+        released(small, standing)
 
 
 @given(st.tuples(*[st.integers(0, 99)] * 3), st.lists(st.sampled_from(["patch", "minor", "major"])))
@@ -316,10 +332,21 @@ def test_the_guard_fails_where_the_row_is_still_there(small: Path, tmp_path: Pat
     flag = pq.read_table(small / "flags.parquet").to_pylist()[0]
     with pytest.raises(CorrectionsError, match="says that rows of flags are gone, and 1 are there"):
         applied(small, small, corrections(tmp_path, GONE.format(**flag)))
-    with pytest.raises(CorrectionsError, match="correction 1: Conversion Error"):
+    with pytest.raises(CorrectionsError, match=r"corrections\.toml, correction 1: Conversion Error"):
         applied(small, small, corrections(tmp_path, NO_NUMBER))
     unguarded = GONE.format(**flag).replace('expect = "gone"', "")
     assert applied(small, small, corrections(tmp_path, unguarded)) == []
+
+
+def test_a_guard_on_a_table_that_never_was_fails(small: Path, tmp_path: Path) -> None:
+    misspelt = '[[correction]]\ntable = "flag"\nkey = { rule = "R14" }\nreason = "r"\nexpect = "gone"\n'
+    with pytest.raises(CorrectionsError, match="correction 1: names a table flag that was never there"):
+        applied(small, small, corrections(tmp_path, misspelt))
+
+
+def test_a_row_that_two_entries_name_counts_for_both(lost: tuple[Path, Row], small: Path, tmp_path: Path) -> None:
+    whole = f'[[correction]]\ntable = "flags"\nkey = {{ rule = "{lost[1]["rule"]}" }}\nreason = "r"\nrows = 1\n'
+    assert applied(small, lost[0], corrections(tmp_path, GONE.format(**lost[1]) + whole)) == [1, 1]
 
 
 def test_a_table_that_vanished_is_named_without_a_key(small: Path, tmp_path: Path) -> None:

@@ -356,6 +356,11 @@ EDITS: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
 }
 
 
+def test_what_a_release_tells_does_not_reach_the_terminal_as_it_is(copy: Path) -> None:
+    edited(copy, "release.json", lambda told: told.update(version="1.0.0\n\x1b[31mOK"))
+    assert r"CITATION.cff: is of version 1.0.0, release.json of 1.0.0\n\x1b[31mOK" in lines(copy)
+
+
 @pytest.mark.parametrize("kind", EDITS)
 def test_descriptions_that_say_something_else(kind: str, copy: Path) -> None:
     name, edit, expected = EDITS[kind]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.cli.common import FOLDER, Command, spinner, tell
+from pipeline.present import printable
 
 if TYPE_CHECKING:
     from pipeline.publish import Published
@@ -71,7 +72,7 @@ def publish(
 
 
 def _summary(out: Path, done: Published) -> str:
-    changes = [f"  {change.level}: {change.what}" for change in done.decision.changes[:SHOWN]]
+    changes = [printable(f"  {change.level}: {change.what}") for change in done.decision.changes[:SHOWN]]
     if (more := len(done.decision.changes) - SHOWN) > 0:
         changes.append(f"  and {more} more, all in release.json")
     told = f"{out}: version {done.decision.version}, {done.files} files, {done.bytes:,} bytes, {done.rows:,} rows"

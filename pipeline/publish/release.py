@@ -78,7 +78,7 @@ def publish(asked: Asked, progress: Progress = lambda *_: None) -> Published:
     Raises ReleaseError where the version is too low, where rows vanished without a correction, or where the folder is
     in the way; WarehouseError where the warehouse is incomplete or of two builds.
     """
-    given = versions.parse(asked.version) if asked.version is not None else None
+    given = None if asked.version is None else versions.parse(asked.version, "--version")
     finish_interrupted_build(asked.warehouse)
     with replacing(asked.out, asked.wait_s) as new:
         progress("copy", "tables")
@@ -144,7 +144,7 @@ def _decide(asked: Asked, given: versions.Version | None, previous: Path | None,
         raise ReleaseError(f"is no release: it has no {RELEASE}", place=str(previous))
     if problems := check_sums(previous):
         raise ReleaseError(f"is damaged: {problems[0].line}", place=str(previous))
-    before = versions.parse(str(old.told.get("version")))
+    before = versions.parse(str(old.told.get("version")), str(previous / RELEASE))
     difference = compare(old, read_side(new), limit=0)
     applied = corrections.apply(listed, difference)
     used = {one.correction.number for one in applied}
@@ -164,7 +164,7 @@ def _again(old: Side, version: versions.Version, unused: Sequence[corrections.Co
     told = old.told
     try:
         changes = [versions.Change(**change) for change in told["changes"]]
-        applied = [corrections.Applied.read(record) for record in told["corrections"]]
+        applied = [corrections.Applied.read(*one) for one in enumerate(told["corrections"], 1)]
         return Decision(version, told["least_version"], told["previous"], changes, applied, unused)
     except (LookupError, TypeError, ValueError) as error:
         raise ReleaseError("is not as publish writes it", place=str(old.path / RELEASE)) from error

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.errors import ReleaseUnreadable
+from pipeline.present import printable
 from pipeline.publish.database import read_definitions
 from pipeline.publish.names import PACKAGE, RELEASE
 from pipeline.sql import first_line
@@ -67,7 +68,7 @@ class Side:
     @property
     def name(self) -> str:
         version = self.told.get("version")
-        return f"{self.path} ({version})" if version else str(self.path)
+        return printable(f"{self.path} ({version})" if version else str(self.path))
 
 
 def read_side(folder: Path) -> Side:
@@ -90,7 +91,7 @@ def read_side(folder: Path) -> Side:
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object; empty where there is no such file. Raises ReleaseUnreadable for anything else."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refused)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
@@ -98,6 +99,11 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ReleaseUnreadable("is no JSON object", place=str(path))
     return found
+
+
+def _refused(constant: str) -> None:
+    """JSON has no NaN and no Infinity; Python reads them."""
+    raise ValueError(f"{constant} is none")
 
 
 def sql_type(arrow: pa.DataType) -> str:
