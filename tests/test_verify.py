@@ -321,6 +321,16 @@ EDITS: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
         lambda told: resource(told, "flags.csv")["schema"].pop("primaryKey"),
         "datapackage.json: tells another key of flags.csv than there is",
     ),
+    "no foreign key": (
+        "datapackage.json",
+        lambda told: resource(told, "flags.parquet")["schema"].pop("foreignKeys"),
+        "datapackage.json: tells other foreign keys of flags.parquet than there are",
+    ),
+    "no reference": (
+        "croissant.json",
+        lambda told: [one.pop("references", None) for one in record_set(told, "flags")["field"]],
+        "croissant.json: tells other references of flags than there are",
+    ),
     "no record set": (
         "croissant.json",
         lambda told: told["recordSet"].remove(record_set(told, "flags")),

@@ -79,10 +79,9 @@ class Contents:
                 yield from guarded(name, lambda: self._rows(name, opened))  # noqa: B023
             yield from guarded(parquet_name(DERIVED), self._build)
             yield from guarded(parquet_name(DICTIONARY), self._dictionary)
-            keys = {} if opened is None else database.keys(opened)
             if opened is not None:
                 yield from guarded(DATABASE, lambda: self._database(opened))
-        found = self._found(keys)
+            found = self._found(opened)
         yield from guarded(PACKAGE, lambda: package_problems(self.package, found))
         yield from guarded(CROISSANT, lambda: croissant_problems(self.croissant, found))
         yield from self._told_alike()
@@ -152,10 +151,12 @@ class Contents:
         sound = [name for name in self.tables if self._is_sound(parquet_name(name))]
         return {name: _parquet_columns(self.folder / parquet_name(name)) for name in sound}
 
-    def _found(self, keys: Mapping[str, list[str]]) -> Found:
+    def _found(self, opened: duckdb.DuckDBPyConnection | None) -> Found:
         sizes = {name: (self.folder / name).stat().st_size for name in self.digests if self._is_sound(name)}
         files = {name: (size, self.digests[name]) for name, size in sizes.items()}
-        return Found(frozenset(self.tables), self._columns(), keys, files)
+        keys = database.keys(opened) if opened else {}
+        links = database.links(opened) if opened else {}
+        return Found(frozenset(self.tables), self._columns(), keys, links, files)
 
     def _told_alike(self) -> Problems:
         """Version and day in every file that tells them."""

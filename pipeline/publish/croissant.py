@@ -101,13 +101,17 @@ def _field(table: Table, column: Column) -> dict[str, Any]:
         "source": source(table.name, column.name),
     }
     if column.references:
-        told["references"] = {"field": {"@id": column.references.replace(".", "/")}}
+        told["references"] = reference(*column.references.split("."))
     return told
 
 
 def unit_told(unit: str | None) -> str:
     """Croissant has no property for a unit; it stands at the end of the description."""
     return f" [{unit}]" if unit else ""
+
+
+def reference(table: str, column: str) -> dict[str, Any]:
+    return {"field": {"@id": f"{table}/{column}"}}
 
 
 def source(table: str, column: str) -> dict[str, Any]:

@@ -27,6 +27,10 @@ COLUMNS = """
 """
 MACROS = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND function_type = 'table_macro'"
 KEYS = "SELECT table_name, constraint_column_names FROM duckdb_constraints() WHERE constraint_type = 'PRIMARY KEY'"
+LINKS = """
+    SELECT table_name, constraint_column_names[1], referenced_table, referenced_column_names[1]
+    FROM duckdb_constraints() WHERE constraint_type = 'FOREIGN KEY'
+"""
 QUOTED_OR_BLANK = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\s+""")
 
 
@@ -63,6 +67,14 @@ def columns(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[str, 
 
 def keys(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
     return dict(connection.execute(KEYS).fetchall())
+
+
+def links(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, tuple[str, str]]]:
+    """By table and column the table and column that it references."""
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    for table, column, *target in connection.execute(LINKS).fetchall():
+        found.setdefault(table, {})[column] = (target[0], target[1])
+    return found
 
 
 def name_of(name: str) -> str:

@@ -53,6 +53,11 @@ def resource_name(table: str, suffix: str) -> str:
     return table if suffix == "csv" else f"{table}.{suffix}"
 
 
+def link(column: str, target: str, key: str, suffix: str) -> dict[str, Any]:
+    """A foreign key of one column."""
+    return {"fields": [column], "reference": {"resource": resource_name(target, suffix), "fields": [key]}}
+
+
 def _resource(table: Table, folder: Path, suffix: str) -> dict[str, Any]:
     path = folder / f"{table.name}.{suffix}"
     told: dict[str, Any] = {
@@ -71,7 +76,7 @@ def _resource(table: Table, folder: Path, suffix: str) -> dict[str, Any]:
 
 def _schema(table: Table, suffix: str) -> dict[str, Any]:
     links = [
-        {"fields": [column.name], "reference": {"resource": resource_name(target, suffix), "fields": [key]}}
+        link(column.name, target, key, suffix)
         for column in table.columns
         if column.references
         for target, key in [column.references.split(".")]

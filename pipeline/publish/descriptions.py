@@ -20,11 +20,15 @@ Told = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Columns and keys by table, size and sha256 by file; only of what could be read."""
+    """Columns, keys and links by table, size and sha256 by file; only of what could be read.
+
+    A link goes from a column to the table and column that it references.
+    """
 
     tables: frozenset[str]
     columns: Mapping[str, Columns]
     keys: Mapping[str, list[str]]
+    links: Mapping[str, Mapping[str, tuple[str, str]]]
     files: Mapping[str, tuple[int, str]]
 
 
@@ -43,6 +47,8 @@ def package_problems(told: Told, found: Found) -> Problems:
             yield Problem(PACKAGE, f"tells other columns of {path} than there are")
         if name in found.keys and found.keys[name] != schema.get("primaryKey"):
             yield Problem(PACKAGE, f"tells another key of {path} than there is")
+        if name in found.keys and schema.get("foreignKeys", []) != _foreign_keys(found.links.get(name, {}), suffix):
+            yield Problem(PACKAGE, f"tells other foreign keys of {path} than there are")
 
 
 def croissant_problems(told: Told, found: Found) -> Problems:
@@ -61,6 +67,14 @@ def croissant_problems(told: Told, found: Found) -> Problems:
         key = [{"@id": f"{name}/{column}"} for column in found.keys.get(name, ())]
         if name in found.keys and key != sets[name].get("key"):
             yield Problem(CROISSANT, f"tells another key of {name} than there is")
+        links = {one["name"]: one["references"] for one in sets[name]["field"] if "references" in one}
+        wanted = {column: croissant.reference(*target) for column, target in found.links.get(name, {}).items()}
+        if name in found.keys and links != wanted:
+            yield Problem(CROISSANT, f"tells other references of {name} than there are")
+
+
+def _foreign_keys(links: Mapping[str, tuple[str, str]], suffix: str) -> list[dict[str, Any]]:
+    return [datapackage.link(column, *target, suffix) for column, target in links.items()]
 
 
 def _fields(schema: Told) -> Columns:
