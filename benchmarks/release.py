@@ -25,6 +25,8 @@ from pipeline.publish import Asked, check, compare, publish, read_side
 from pipeline.write import BUILD_ID, parquet_name
 from pipeline.write.digest import rows_digest
 from schema import TABLES, Column, arrow_schema, dictionary_rows, table
+from schema.view import view_rows
+from schema.views import VIEWS
 
 ROWS = 1_000_000
 REPEATS, QUICK_REPEATS = 3, 1
@@ -126,6 +128,7 @@ def _warehouse(target: Path, rows: int) -> Path:
     for name, key in PARENTS.items():
         tables[name] = _parents(name, key, results.column(key).unique().to_pylist())
     described = [row for one in TABLES for row in dictionary_rows(one)]
+    described += [row for view in VIEWS for row in view_rows(view)]
     tables["columns"] = pa.Table.from_pylist(described, schema=arrow_schema(table("columns")))
     digests = {name: (arrow.num_rows, rows_digest(arrow)) for name, arrow in tables.items()}
     build_id = hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()
