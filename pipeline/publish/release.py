@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -12,18 +12,17 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.errors import CorrectionsError, ReleaseError
+from pipeline.errors import ReleaseError
 from pipeline.present import as_json
-from pipeline.publish import card, corrections, croissant, datapackage, dictionary, facts, texts
+from pipeline.publish import card, croissant, datapackage, dictionary, facts, texts
 from pipeline.publish import version as versions
-from pipeline.publish.compare import compare
 from pipeline.publish.contents import unlike_build
 from pipeline.publish.database import read_definitions
+from pipeline.publish.decision import Decision, decide
 from pipeline.publish.folder import replacing, writing
 from pipeline.publish.names import CITATION, CROISSANT, DERIVED, FORMAT, PACKAGE, RELEASE
-from pipeline.publish.side import Side, read_side
 from pipeline.publish.sums import SUMS, digest, write_sums
-from pipeline.publish.verify import check, check_sums
+from pipeline.publish.verify import check
 from pipeline.query import finish_interrupted_build, one_build_id
 from pipeline.sql import first_line
 from pipeline.write import DATABASE, parquet_name
@@ -46,18 +45,6 @@ class Asked:
     previous: Path | None = None
     corrections: Path | None = None
     wait_s: float = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The version, the least that was allowed, what changed, and the corrections that were needed."""
-
-    version: versions.Version
-    least: str | None = None
-    previous: Mapping[str, Any] | None = None
-    changes: Sequence[versions.Change] = ()
-    applied: Sequence[corrections.Applied] = ()
-    unused: Sequence[corrections.Correction] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +74,7 @@ def publish(asked: Asked, progress: Progress = lambda *_: None) -> Published:
             _write_database(new / DATABASE, tables)
         previous = asked.previous or (asked.out if (asked.out / RELEASE).exists() else None)
         progress("compare", str(previous or ""))
-        decision = _decide(asked, given, previous, new)
+        decision = decide(previous, new, given, asked.corrections, again=asked.previous is None)
         progress("write", "files")
         with writing(asked.out):
             _write(new, tables, told, build_id, decision, asked.published_on)
@@ -129,45 +116,6 @@ def _read(path: Path) -> pa.Table:
         return pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
         raise ReleaseError(f"cannot be read: {first_line(error)}", place=path.name) from error
-
-
-def _decide(asked: Asked, given: versions.Version | None, previous: Path | None, new: Path) -> Decision:
-    """The version that the change since the previous release asks for, or the given one where it is no lower."""
-    listed = corrections.load(asked.corrections) if asked.corrections else []
-    if previous is None:
-        if asked.corrections:
-            message = "corrects nothing: there is no previous release; name one with --previous"
-            raise CorrectionsError(message, place=str(asked.corrections))
-        return Decision(given or versions.parse(versions.FIRST))
-    old = read_side(previous)
-    if not old.told:
-        raise ReleaseError(f"is no release: it has no {RELEASE}", place=str(previous))
-    if problems := check_sums(previous):
-        raise ReleaseError(f"is damaged: {problems[0].line}", place=str(previous))
-    before = versions.parse(str(old.told.get("version")), str(previous / RELEASE))
-    difference = compare(old, read_side(new), limit=0)
-    applied = corrections.apply(listed, difference)
-    used = {one.correction.number for one in applied}
-    unused = [one for one in listed if one.number not in used]
-    if asked.previous is None and difference.is_empty and given in (None, before):
-        return _again(old, before, unused)
-    changes = versions.changes(difference)
-    least = versions.least(before, changes)
-    if given is not None:
-        versions.assert_allowed(given, least, before, changes)
-    told = {"version": str(before), "build_id": old.told.get("build_id")}
-    return Decision(given or least, str(least), told, changes, applied, unused)
-
-
-def _again(old: Side, version: versions.Version, unused: Sequence[corrections.Correction]) -> Decision:
-    """What was decided for a release that is made once more, of the same tables and in its own place."""
-    told = old.told
-    try:
-        changes = [versions.Change(**change) for change in told["changes"]]
-        applied = [corrections.Applied.read(*one) for one in enumerate(told["corrections"], 1)]
-        return Decision(version, told["least_version"], told["previous"], changes, applied, unused)
-    except (LookupError, TypeError, ValueError) as error:
-        raise ReleaseError("is not as publish writes it", place=str(old.path / RELEASE)) from error
 
 
 def _write_database(path: Path, tables: Mapping[str, pa.Table]) -> None:
