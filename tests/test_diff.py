@@ -18,9 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from release_support import altered
 
+from pipeline.cli.common import _one_line
 from pipeline.errors import ReleaseUnreadable
 from pipeline.publish import compare, read_side
 from pipeline.publish.difference import Counted, Difference
+from pipeline.publish.show import as_record, as_text
 
 Row = dict[str, Any]
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string()), ("number", pa.float64()), ("text", pa.string())])
@@ -226,6 +228,50 @@ def test_nothing_to_tell_is_told(output: str, small: Path, small_release: Path) 
         assert json.loads(done.stdout)["identical"] is True
     else:
         assert "o difference in 21 tables" in done.stdout
+
+
+def test_control_characters_of_names_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    evil = "1.0.0\n\x1b[31mOK"
+    old = folder(tmp_path / "old", [ROW])
+    (old / "release.json").write_text(json.dumps({"version": evil}))
+    named = SCHEMA.append(pa.field(f"more{evil}", pa.string()))
+    new = folder(tmp_path / "new", [{**ROW, "text": "u", "a": 2}, ROW], named)
+    (new / "things.parquet").rename(new / f"th\x1bings{evil}.parquet")
+    for sides in ((old, new), (old, folder(tmp_path / "same", [ROW], named))):
+        shown = as_text(difference(*sides), 10)
+        assert "\x1b" not in shown
+        assert shown.startswith(rf"old: {old} (1.0.0\n\x1b[31mOK)")
+        assert r"1.0.0\n\x1b[31mOK" in shown.split("new: ")[1]
+    with pytest.raises(ReleaseUnreadable) as caught:
+        difference(old, folder(tmp_path / f"twice{evil}", [ROW, ROW]))
+    assert "\x1b" not in _one_line(caught.value)
+
+
+def test_what_is_not_finite_is_no_null(tmp_path: Path) -> None:
+    values = {1: float("nan"), 2: float("inf"), 3: float("-inf")}
+    old = folder(tmp_path / "old", [{**ROW, "a": a, "number": value} for a, value in values.items()])
+    new = folder(tmp_path / "new", [{**ROW, "a": a, "number": None} for a in values])
+    found = difference(old, new)
+    lines = as_text(found, 10).splitlines()
+    assert [line.rpartition("number ")[2] for line in lines if "-> NULL" in line] == [
+        f"{text} -> NULL" for text in ("NaN", "Infinity", "-Infinity")
+    ]
+    (told,) = json.loads(as_record(found, 10))["tables_changed"]
+    assert [(cell["old"], cell["new"]) for cell in told["changed_cells"]] == [
+        ("NaN", None),
+        ("Infinity", None),
+        ("-Infinity", None),
+    ]
+    other = folder(tmp_path / "other", [{**ROW, "a": 9, "number": float("nan")}])
+    (told,) = json.loads(as_record(difference(old, other), 10))["tables_changed"]
+    assert told["added_rows"][0]["number"] == told["removed_rows"][0]["number"] == "NaN"
+
+
+def test_a_version_that_is_no_json_is_one_line(tmp_path: Path) -> None:
+    bad = folder(tmp_path / "bad", [ROW])
+    (bad / "release.json").write_text('{"version": NaN}')
+    with pytest.raises(ReleaseUnreadable, match=r"release\.json: is no JSON: NaN is none"):
+        read_side(bad)
 
 
 def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import filecmp
 import json
 import os
 import re
@@ -15,16 +16,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, Ask, run_cli
 from filelock import FileLock
 from release_support import DAY, altered, released
 
-from pipeline.errors import ReleaseError
+from pipeline.errors import ReleaseError, ReleaseUnreadable
 from pipeline.markdown import text
 from pipeline.publish import check, folder
 from pipeline.publish.folder import work_folder
+from pipeline.publish.texts import read_csv, write_csv
 from pipeline.write import DATABASE, parquet_name
 from schema import TABLES
 
@@ -183,6 +186,12 @@ def test_any_text_comes_through_in_every_format(small: Path, tmp_path: Path) -> 
     assert re.search(r"\d+ texts begin with `=`", card)
 
 
+def test_a_long_text_comes_through(tmp_path: Path) -> None:
+    long = pa.table({"text": ["a, b" * 1_000_000, "c"]})
+    write_csv(long, tmp_path / "long.csv")
+    assert read_csv(tmp_path / "long.csv", long.schema) == long
+
+
 # all or nothing
 
 
@@ -227,6 +236,15 @@ def test_a_table_that_is_not_of_the_build_is_refused(small: Path, tmp_path: Path
     with pytest.raises(ReleaseError, match="other rows than its build says"):
         released(target, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_build_that_counts_other_rows_is_refused(small: Path, tmp_path: Path) -> None:
+    target = altered(small, tmp_path / "warehouse")
+    arrow = pq.read_table(target / "build.parquet")
+    rows = [{**row, "row_count": row["row_count"] + 1} for row in arrow.to_pylist()]
+    pq.write_table(arrow.from_pylist(rows, schema=arrow.schema), target / "build.parquet")
+    with pytest.raises(ReleaseError, match="capture_differences: holds other rows than its build says"):
+        released(target, tmp_path / "out")
 
 
 def put(release: Path, out: Path) -> None:
@@ -280,6 +298,77 @@ def test_what_was_killed_in_the_swap_is_put_right(where: str, small_release: Pat
         raise KeyboardInterrupt
     assert version(out) == "1.0.0"
     assert sorted(path.name for path in work_folder(out).iterdir()) == [".lock"]
+
+
+@pytest.mark.parametrize("end", [OSError("no space"), KeyboardInterrupt()])
+def test_what_ends_between_two_renames_is_put_back(
+    end: BaseException, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, renamed = copy(small_release, tmp_path / "out"), os.replace
+
+    def replace(source: Path, target: Path) -> None:
+        if Path(source).name == "new":
+            raise end
+        renamed(source, target)
+
+    monkeypatch.setattr(folder, "_exchange", lambda *_: False)
+    monkeypatch.setattr(folder.os, "replace", replace)
+    with pytest.raises((ReleaseError, KeyboardInterrupt)):
+        put(small_release, out)
+    assert version(out) == "1.0.0"
+    assert sorted(path.name for path in work_folder(out).iterdir()) == [".lock"]
+
+
+def test_an_empty_folder_made_meanwhile_does_not_cost_the_old_release(small_release: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    work_folder(out).mkdir()
+    copy(small_release, work_folder(out) / "old")
+    out.mkdir()
+    with contextlib.suppress(KeyboardInterrupt), folder.replacing(out, 1.0):
+        assert version(out) == "1.0.0"
+        raise KeyboardInterrupt
+
+
+def test_what_cannot_be_put_back_is_told(small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    work_folder(out).mkdir()
+    old = copy(small_release, work_folder(out) / "old")
+    monkeypatch.setattr(folder.os, "replace", refused)
+    with pytest.raises(ReleaseError, match=f"what was there is in {old}"), folder.replacing(out, 1.0):
+        pass
+    assert version(old) == "1.0.0"
+
+
+def refused(*_: object, **_named: object) -> None:
+    raise PermissionError("refused")
+
+
+def test_after_the_swap_nothing_is_said_to_have_stayed(
+    small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync = folder.sync
+    monkeypatch.setattr(folder, "sync", lambda path: refused() if path == tmp_path else sync(path))
+    with pytest.raises(ReleaseError, match="out: is the new release, which may not be on disk yet: refused"):
+        put(small_release, tmp_path / "out")
+    assert version(tmp_path / "out") == "1.0.0"
+
+
+def test_what_cannot_be_read_is_named_and_not_what_was_to_be_written(
+    small: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filecmp, "cmp", refused)
+    with pytest.raises(ReleaseUnreadable, match=r"parquet: cannot be compared: refused"):
+        released(small, tmp_path / "out", previous=small_release)
+    read_bytes = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: refused() if path.parent == small else read_bytes(path))
+    with pytest.raises(ReleaseError, match=f"{small}/.*parquet: cannot be read"):
+        released(small, tmp_path / "out")
+
+
+def test_a_full_disk_is_one_line(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "write_bytes", refused)
+    with pytest.raises(ReleaseError, match="out: could not be written, what was there stays: refused"):
+        released(small, tmp_path / "out")
 
 
 def test_two_at_once_take_turns(small_release: Path, tmp_path: Path) -> None:

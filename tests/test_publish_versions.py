@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from release_support import Rows, altered, released
 
-from pipeline.errors import CorrectionsError, ReleaseError
+from pipeline.errors import CorrectionsError, ReleaseError, ReleaseUnreadable
 from pipeline.publish import check, compare, read_side
 from pipeline.publish.corrections import apply, load
+from pipeline.publish.database import sql_digest
 from pipeline.publish.difference import Difference
-from pipeline.publish.version import Change, Version, assert_allowed, changes, least, parse
-from pipeline.write import parquet_name
+from pipeline.publish.page import as_page
+from pipeline.publish.show import as_record, as_text
+from pipeline.publish.sums import write_sums
+from pipeline.publish.version import LARGEST, Change, Version, assert_allowed, changes, least, parse
+from pipeline.write import DATABASE, duck, parquet_name
+from schema.view import View
 
 Row = dict[str, Any]
 
@@ -132,6 +138,22 @@ def test_what_is_no_version(text: str) -> None:
         parse(text)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "level"), [((1, 2, LARGEST), "patch"), ((1, LARGEST, 3), "minor"), ((LARGEST, 2, 3), "major")]
+)
+def test_no_version_is_above_the_largest(numbers: tuple[int, int, int], level: str) -> None:
+    previous = parse(str(Version(*numbers)))
+    with pytest.raises(ReleaseError, match=f"no {level} version is left after {previous}"):
+        least(previous, [Change(level, level)])
+
+
+def test_a_previous_release_of_no_version_is_named(small: Path, standing: Path) -> None:
+    (standing / "release.json").write_text('{"version": "next"}')
+    write_sums(standing)
+    with pytest.raises(ReleaseError, match=r"out/release\.json: 'next' is no version"):
+        released(small, standing)
+
+
 @given(st.tuples(*[st.integers(0, 99)] * 3), st.lists(st.sampled_from(["patch", "minor", "major"])))
 def test_the_least_version_is_above_the_previous(numbers: tuple[int, int, int], levels: list[str]) -> None:
     previous = Version(*numbers)
@@ -165,6 +187,80 @@ def test_the_least_version_is_taken_and_a_lower_one_refused(small: Path, small_r
     assert {"level": "major", "what": "results.throughput: 1 cell changed"} in found["changes"]
 
 
+@pytest.fixture
+def standing(small_release: Path, tmp_path: Path) -> Path:
+    """A release in the place where the next one goes."""
+    return Path(shutil.copytree(small_release, tmp_path / "out"))
+
+
+def test_the_release_that_stands_there_is_the_measure(small: Path, standing: Path, tmp_path: Path) -> None:
+    fewer = altered(small, tmp_path / "fewer", flags=without_last)
+    with pytest.raises(ReleaseError, match="flags: 1 rows vanished"):
+        released(fewer, standing)
+    more = altered(small, tmp_path / "more", flags=NEW_FLAG)
+    with pytest.raises(ReleaseError, match=r"version 0\.9\.0 is too low after 1\.0\.0, it must be at least 1\.1\.0"):
+        released(more, standing, version="0.9.0")
+    assert str(released(more, standing).decision.version) == "1.1.0"
+
+
+def test_a_changed_definition_is_major_and_told(
+    small: Path, small_release: Path, standing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = duck.sql_view
+
+    def changed(view: View) -> list[str]:
+        return [f"{sql} AND latency_ms > 1" if sql.startswith("CREATE VIEW inference") else sql for sql in made(view)]
+
+    monkeypatch.setattr(duck, "sql_view", changed)
+    with pytest.raises(ReleaseError, match=r"must be at least 2\.0\.0: the definition of inference changed"):
+        released(small, standing, version="1.0.1")
+    assert str(released(small, standing).decision.version) == "2.0.0"
+    found = compare(read_side(small_release), read_side(standing))
+    assert (found.views, found.is_empty) == (("inference",), False)
+    assert "~ the definition of inference" in as_text(found, 0).splitlines()
+    assert json.loads(as_record(found, 0))["definitions_changed"] == ["inference"]
+    assert "<td>inference</td>" in as_page(found, 0)
+
+
+@pytest.mark.parametrize(
+    ("sql", "same"),
+    [("SELECT\n  a,b", True), ("SELECT a, c", False), ("SELECT 'a  b'", False), ('SELECT "a  b"', False)],
+)
+def test_blanks_of_a_definition_count_in_quotes_alone(sql: str, same: bool) -> None:
+    quoted = sql.replace("a  b", "a b")
+    assert (sql_digest(sql) == sql_digest("SELECT a, b" if quoted == sql else quoted)) is same
+
+
+def test_the_same_tables_make_the_same_release_again(small: Path, standing: Path, tmp_path: Path) -> None:
+    whole = corrections(tmp_path, GONE.format(**pq.read_table(small / "flags.parquet").to_pylist()[-1]))
+    fewer = altered(small, tmp_path / "fewer", flags=without_last)
+    released(fewer, standing, corrections=whole)
+    first = {path.name: path.read_bytes() for path in standing.iterdir()}
+    assert str(released(fewer, standing).decision.version) == "2.0.0"
+    assert {name for name in first if first[name] != (standing / name).read_bytes()} <= {DATABASE, "SHA256SUMS"}
+    with pytest.raises(ReleaseError, match=r"too low after 2\.0\.0, it must be at least 2\.0\.1: a release needs"):
+        released(fewer, standing, version="1.9.9")
+    assert str(released(fewer, standing, previous=standing).decision.version) == "2.0.1"
+
+
+def test_a_standing_release_that_tells_no_changes_is_one_line(small: Path, standing: Path) -> None:
+    (standing / "release.json").write_text('{"version": "1.0.0"}')
+    write_sums(standing)
+    with pytest.raises(ReleaseError, match=r"out/release\.json: is not as publish writes it"):
+        released(small, standing)
+
+
+def test_corrections_of_no_release_are_refused(small: Path, tmp_path: Path) -> None:
+    file = corrections(tmp_path, "")
+    with pytest.raises(CorrectionsError, match=r"corrections\.toml: corrects nothing: there is no previous release"):
+        released(small, tmp_path / "none", corrections=file)
+
+
+def test_an_empty_version_is_none(small: Path, tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match="'' is no version"):
+        released(small, tmp_path / "none", version="")
+
+
 def test_a_damaged_previous_release_is_no_measure(small: Path, small_release: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad"
     bad.mkdir()
@@ -173,8 +269,14 @@ def test_a_damaged_previous_release_is_no_measure(small: Path, small_release: Pa
     (bad / "flags.csv").write_text("rule\n")
     with pytest.raises(ReleaseError, match=r"is damaged: flags\.csv: has another sha256"):
         released(small, tmp_path / "out", previous=bad)
+    shutil.copyfile(small_release / "flags.csv", bad / "flags.csv")
+    (bad / DATABASE).write_bytes(b"none")
+    with pytest.raises(ReleaseError, match=r"is damaged: ipu_results\.duckdb: has another sha256"):
+        released(small, tmp_path / "out", previous=bad)
     with pytest.raises(ReleaseError, match="is no release"):
         released(small, tmp_path / "out", previous=small)
+    with pytest.raises(ReleaseUnreadable, match="none: no such folder"):
+        released(small, tmp_path / "out", previous=tmp_path / "none")
 
 
 # rows that vanish
@@ -235,10 +337,21 @@ def test_the_guard_fails_where_the_row_is_still_there(small: Path, tmp_path: Pat
     flag = pq.read_table(small / "flags.parquet").to_pylist()[0]
     with pytest.raises(CorrectionsError, match="says that rows of flags are gone, and 1 are there"):
         applied(small, small, corrections(tmp_path, GONE.format(**flag)))
-    with pytest.raises(CorrectionsError, match="correction 1: Conversion Error"):
+    with pytest.raises(CorrectionsError, match=r"corrections\.toml, correction 1: Conversion Error"):
         applied(small, small, corrections(tmp_path, NO_NUMBER))
     unguarded = GONE.format(**flag).replace('expect = "gone"', "")
     assert applied(small, small, corrections(tmp_path, unguarded)) == []
+
+
+def test_a_guard_on_a_table_that_never_was_fails(small: Path, tmp_path: Path) -> None:
+    misspelt = '[[correction]]\ntable = "flag"\nkey = { rule = "R14" }\nreason = "r"\nexpect = "gone"\n'
+    with pytest.raises(CorrectionsError, match="correction 1: names a table flag that was never there"):
+        applied(small, small, corrections(tmp_path, misspelt))
+
+
+def test_a_row_that_two_entries_name_counts_for_both(lost: tuple[Path, Row], small: Path, tmp_path: Path) -> None:
+    whole = f'[[correction]]\ntable = "flags"\nkey = {{ rule = "{lost[1]["rule"]}" }}\nreason = "r"\nrows = 1\n'
+    assert applied(small, lost[0], corrections(tmp_path, GONE.format(**lost[1]) + whole)) == [1, 1]
 
 
 def test_a_table_that_vanished_is_named_without_a_key(small: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from pipeline.publish.database import DEFINITIONS, sql_digest
 from pipeline.write import DATABASE
 from schema import TABLES
 
@@ -68,6 +69,22 @@ def test_duckdb_1_2_2(release: Path, old_duckdb: Path, expected: Read) -> None:
     assert done.returncode == 0, done.stderr[-500:]
     for line in done.stdout.splitlines():
         assert_same(tuple(json.loads(line)), expected)
+
+
+OLD_DEFINITIONS = """
+import duckdb, json, sys
+with duckdb.connect(sys.argv[1], read_only=True) as connection:
+    print(json.dumps(connection.execute(sys.argv[2]).fetchall()))
+"""
+
+
+def test_definitions_have_the_same_digest_by_duckdb_1_2_2(release: Path, old_duckdb: Path) -> None:
+    command = [sys.executable, "-c", OLD_DEFINITIONS, str(release / DATABASE), DEFINITIONS]
+    env = {"PYTHONPATH": str(old_duckdb), "PATH": os.environ["PATH"]}
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+    told = json.loads((release / "release.json").read_text(encoding="utf-8"))["views"]
+    assert {name: sql_digest(sql) for name, sql in json.loads(done.stdout)} == told
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])

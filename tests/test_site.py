@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline.analyses import ANALYSES
-from pipeline.errors import WarehouseError
+from pipeline.errors import IpuResultsError
 from pipeline.query import open_warehouse
 from pipeline.site import __main__ as command
 from pipeline.site import build, charts, emulated, ledger, provenance, results, sql
@@ -218,10 +218,13 @@ def _without_the_emulator() -> dict[str, Callable[..., Any]]:
     return {**made, "charts": lambda _: [], "emulator": lambda _: {}}
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}"])
-def test_a_release_that_tells_no_version_is_refused(tmp_path: Path, text: str):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("", "is no JSON"), ("{", "is no JSON"), ("[]", "is no JSON object"), ("{}", "tells no version")],
+)
+def test_a_release_that_tells_no_version_is_refused(tmp_path: Path, text: str, said: str):
     (tmp_path / "release.json").write_text(text, encoding="utf-8")
-    with pytest.raises(WarehouseError, match="tells no version"):
+    with pytest.raises(IpuResultsError, match=said):
         results.version(tmp_path)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from conftest import run_cli
@@ -104,6 +105,14 @@ def test_a_link_is_no_file(copy: Path, tmp_path: Path) -> None:
     assert lines(copy) == ["LICENSE: is no plain file"]
 
 
+def test_sums_that_are_a_link_are_none(copy: Path, tmp_path: Path) -> None:
+    os.replace(copy / SUMS, tmp_path / SUMS)
+    (copy / SUMS).symlink_to(tmp_path / SUMS)
+    assert lines(copy) == ["SHA256SUMS: is no plain file"]
+    (tmp_path / SUMS).unlink()
+    assert lines(copy) == ["SHA256SUMS: is no plain file"]
+
+
 def test_without_sums_there_is_nothing_to_trust(copy: Path) -> None:
     (copy / SUMS).unlink()
     assert lines(copy) == ["SHA256SUMS: is missing"]
@@ -168,6 +177,64 @@ def test_other_rows_in_duckdb(copy: Path) -> None:
     assert lines(copy) == ["ipu_results.duckdb: holds other rows of flags than flags.parquet"]
 
 
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ("CREATE OR REPLACE VIEW latest AS SELECT * REPLACE (2 * throughput AS throughput) FROM results", "latest"),
+        ("CREATE VIEW more AS FROM results", "more"),
+        ("DROP VIEW latest", "latest"),
+        ("CREATE MACRO more(a) AS a + 1", "more"),
+        ("DROP MACRO TABLE per_dollar", "per_dollar"),
+    ],
+)
+def test_other_definitions_in_duckdb(change: str, name: str, copy: Path) -> None:
+    with duckdb.connect(str(copy / DATABASE)) as connection:
+        connection.execute(change)
+    sealed(copy)
+    assert f"ipu_results.duckdb: defines {name} otherwise than release.json says" in lines(copy)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ("CREATE TABLE more AS FROM models", "more"),
+        ("CREATE SCHEMA s; CREATE TABLE s.models AS FROM models", "s.models"),
+        ("ALTER TABLE build ADD COLUMN more INTEGER", "build"),
+        ("CREATE OR REPLACE VIEW latest AS SELECT result_id FROM results", "latest"),
+    ],
+)
+def test_other_columns_in_duckdb(change: str, name: str, copy: Path) -> None:
+    with duckdb.connect(str(copy / DATABASE)) as connection:
+        connection.execute(change)
+    sealed(copy)
+    assert f"ipu_results.duckdb: has other columns of {name} than the dictionary says" in lines(copy)
+
+
+def test_a_table_that_is_gone_but_in_duckdb_and_the_dictionary(copy: Path) -> None:
+    for suffix in (".parquet", ".csv"):
+        (copy / f"quarantine{suffix}").unlink()
+    for name in ("release.json", "datapackage.json", "croissant.json"):
+        told = json.loads((copy / name).read_text(encoding="utf-8"))
+        told.get("tables", {}).pop("quarantine", None)
+        for listed, key in (("resources", "path"), ("distribution", "contentUrl"), ("recordSet", "name")):
+            told[listed] = [one for one in told.get(listed, ()) if not one[key].startswith("quarantine")]
+        (copy / name).write_text(json.dumps(told), encoding="utf-8")
+    write_sums(copy)
+    assert lines(copy) == [
+        "build.parquet: tells other rows or another build of quarantine than release.json",
+        "columns.parquet: has the table quarantine",
+    ]
+
+
+def test_a_count_of_rows_that_are_not_there(copy: Path) -> None:
+    path = copy / "build.parquet"
+    table = pq.read_table(path)
+    at = table.schema.get_field_index("row_count")
+    pq.write_table(table.set_column(at, table.schema.field(at), pc.add(table["row_count"], 1)), path)
+    sealed(copy, "build.parquet")
+    assert "build.parquet: tells other rows or another build of flags than release.json" in lines(copy)
+
+
 def test_a_database_that_is_none(copy: Path) -> None:
     (copy / DATABASE).write_bytes(b"none")
     sealed(copy)
@@ -184,6 +251,10 @@ def edited(release: Path, name: str, edit: Callable[[dict[str, Any]], object]) -
 
 def resource(told: dict[str, Any], path: str) -> dict[str, Any]:
     return next(one for one in told["resources"] if one["path"] == path)
+
+
+def record_set(told: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(one for one in told["recordSet"] if one["name"] == name)
 
 
 EDITS: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
@@ -213,12 +284,91 @@ EDITS: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
         lambda told: told["distribution"][0].update(sha256="0" * 64),
         "croissant.json: tells another sha256 of documents.parquet",
     ),
+    "another build": (
+        "release.json",
+        lambda told: told.update(build_id="0" * 64),
+        "flags.parquet: is of another build than release.json says",
+    ),
+    "another day": (
+        "release.json",
+        lambda told: told.update(published_on="2026-01-01"),
+        "CITATION.cff: is of 2026-11-21, release.json of 2026-01-01",
+    ),
+    "another format": (
+        "release.json",
+        lambda told: told.update(format=2),
+        "release.json: is of format 2, and only 1 is known",
+    ),
+    "another day in the package": (
+        "datapackage.json",
+        lambda told: told.update(created="2026-01-01T00:00:00Z"),
+        "datapackage.json: is of 2026-01-01, release.json of 2026-11-21",
+    ),
+    "another day in croissant": (
+        "croissant.json",
+        lambda told: told.pop("datePublished"),
+        "croissant.json: is of None, release.json of 2026-11-21",
+    ),
+    "no sources": ("datapackage.json", lambda told: told.pop("sources"), "datapackage.json: lacks sources"),
+    "no licence": ("croissant.json", lambda told: told.pop("license"), "croissant.json: lacks license"),
+    "another name": (
+        "datapackage.json",
+        lambda told: resource(told, "flags.csv").update(name="x"),
+        "datapackage.json: calls flags.csv x",
+    ),
+    "no key": (
+        "datapackage.json",
+        lambda told: resource(told, "flags.csv")["schema"].pop("primaryKey"),
+        "datapackage.json: tells another key of flags.csv than there is",
+    ),
+    "no foreign key": (
+        "datapackage.json",
+        lambda told: resource(told, "flags.parquet")["schema"].pop("foreignKeys"),
+        "datapackage.json: tells other foreign keys of flags.parquet than there are",
+    ),
+    "no reference": (
+        "croissant.json",
+        lambda told: [one.pop("references", None) for one in record_set(told, "flags")["field"]],
+        "croissant.json: tells other references of flags than there are",
+    ),
+    "no record set": (
+        "croissant.json",
+        lambda told: told["recordSet"].remove(record_set(told, "flags")),
+        "croissant.json: has a record set flags too few",
+    ),
+    "a record set more": (
+        "croissant.json",
+        lambda told: told["recordSet"].append({**record_set(told, "flags"), "name": "more"}),
+        "croissant.json: has a record set more too many",
+    ),
+    "no field": (
+        "croissant.json",
+        lambda told: record_set(told, "flags")["field"].pop(),
+        "croissant.json: tells other columns of flags than there are",
+    ),
+    "another unit in croissant": (
+        "croissant.json",
+        lambda told: next(one for one in record_set(told, "results")["field"] if one["name"] == "latency_ms").update(
+            description="Latency [s]"
+        ),
+        "croissant.json: tells other columns of results than there are",
+    ),
+    "no key in croissant": (
+        "croissant.json",
+        lambda told: record_set(told, "flags").pop("key"),
+        "croissant.json: tells another key of flags than there is",
+    ),
     "a foreign file": (
         "croissant.json",
         lambda told: told["distribution"].append({"contentUrl": "../secret", "sha256": ""}),
         "croissant.json: describes ../secret, which is no table",
     ),
 }
+
+
+def test_what_a_release_tells_does_not_reach_the_terminal_as_it_is(copy: Path) -> None:
+    edited(copy, "release.json", lambda told: told.update(version="1.0.0\n\x1b[31mOK"))
+    assert r"CITATION.cff: is of version 1.0.0, release.json of 1.0.0\n\x1b[31mOK" in lines(copy)
 
 
 @pytest.mark.parametrize("kind", EDITS)

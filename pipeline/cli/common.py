@@ -12,6 +12,7 @@ import click
 
 from pipeline.accepted import MAX_BYTES, MAX_PAGES
 from pipeline.errors import IpuResultsError
+from pipeline.present import printable
 
 MEGABYTE = 1_000_000
 MAX_MEGABYTES = 1_000_000
@@ -57,7 +58,7 @@ class Command(click.Command):
 
 
 def _one_line(error: Exception) -> str:
-    told = " ".join(str(error).split())
+    told = printable(" ".join(str(error).split()))
     if isinstance(error, IpuResultsError):
         return told
     return f"{type(error).__name__}: {told[:300]} (--debug shows where)"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.cli.common import FOLDER, Command, spinner, tell
+from pipeline.present import printable
 
 if TYPE_CHECKING:
     from pipeline.publish import Published
@@ -19,7 +20,7 @@ SHOWN = 20
 @click.command(cls=Command)
 @click.option("--version", help="MAJOR.MINOR.PATCH; the least that the change allows when left out.")
 @click.option("--out", type=FOLDER, default="release", show_default=True, help="Folder that becomes the release.")
-@click.option("--previous", type=FOLDER, help="The release before, that the version is measured against.")
+@click.option("--previous", type=FOLDER, help="The release before; the one that stands in OUT when left out.")
 @click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
 @click.option(
     "--corrections",
@@ -48,14 +49,16 @@ def publish(
 ) -> None:
     """Make OUT a release of the warehouse: tables in three formats, descriptions, dataset card and checksums.
 
-    With --previous the version must suit the change: major for a changed or removed figure, row or column, minor for
-    new ones, patch for words. Rows that vanished stop it unless the corrections file names them with a reason. A
-    release that stands in OUT is replaced in one step, or stays.
+    The version must suit the change since the previous release: major for a changed or removed figure, row or column,
+    minor for new ones, patch for words. Rows that vanished stop it unless the corrections file names them with a
+    reason. A release that stands in OUT is replaced in one step, or stays; of the same tables it is made again as it
+    was.
 
     \b
     Example:
       ipu-results publish --out release
-      ipu-results publish --out release --previous release --corrections corrections.toml
+      ipu-results publish --out release --corrections corrections.toml
+      ipu-results publish --out release-2.0.0 --previous release-1.0.0
     """
     from pipeline.publish import Asked
     from pipeline.publish import publish as run
@@ -69,7 +72,7 @@ def publish(
 
 
 def _summary(out: Path, done: Published) -> str:
-    changes = [f"  {change.level}: {change.what}" for change in done.decision.changes[:SHOWN]]
+    changes = [printable(f"  {change.level}: {change.what}") for change in done.decision.changes[:SHOWN]]
     if (more := len(done.decision.changes) - SHOWN) > 0:
         changes.append(f"  and {more} more, all in release.json")
     told = f"{out}: version {done.decision.version}, {done.files} files, {done.bytes:,} bytes, {done.rows:,} rows"

@@ -1,4 +1,4 @@
-"""What differs between two sides: tables, columns, rows and cells, counted exactly and shown up to a limit.
+"""What differs between two sides: tables, views, columns, rows and cells, counted exactly and shown up to a limit.
 
 Rows are paired by primary key in one full outer join per table, so a million rows take seconds. A file of the same
 bytes on both sides is not read.
@@ -31,7 +31,8 @@ def compare(old: Side, new: Side, limit: int = LIMIT) -> Difference:
     different = tuple(one for one in found if not one.is_empty)
     added = tuple(table for name, table in new.tables.items() if name not in old.tables)
     removed = tuple(table for name, table in old.tables.items() if name not in new.tables)
-    return Difference(old, new, added, removed, different, len(found) - len(different))
+    views = tuple(name for name, digest in new.views.items() if old.views.get(name, digest) != digest)
+    return Difference(old, new, added, removed, different, len(found) - len(different), views)
 
 
 def removed_keys(difference: TableDifference) -> list[Row]:
@@ -42,11 +43,11 @@ def removed_keys(difference: TableDifference) -> list[Row]:
 
 
 def _compared(connection: duckdb.DuckDBPyConnection, old: SideTable, new: SideTable, limit: int) -> TableDifference:
-    if filecmp.cmp(old.path, new.path, shallow=False):
-        return TableDifference(old, new)
     try:
+        if filecmp.cmp(old.path, new.path, shallow=False):
+            return TableDifference(old, new)
         return _difference(connection, _paired(old, new), limit)
-    except duckdb.Error as error:
+    except (OSError, duckdb.Error) as error:
         raise ReleaseUnreadable(f"cannot be compared: {first_line(error)}", place=str(new.path)) from error
 
 

@@ -13,10 +13,10 @@ import duckdb
 
 from pipeline.errors import CorrectionsError, ReleaseError
 from pipeline.publish.compare import removed_keys
+from pipeline.publish.database import name_of
 from pipeline.publish.difference import Difference, Row
-from pipeline.publish.pair import name_of
+from pipeline.publish.names import DERIVED, DICTIONARY, RELEASE
 from pipeline.publish.side import KNOWN, Side
-from pipeline.publish.version import DERIVED, DICTIONARY
 from pipeline.sql import first_line
 
 KEYS = {"table", "key", "reason", "expect", "rows"}
@@ -27,15 +27,20 @@ GONE = "gone"
 class Correction:
     """Rows of a table with these values in key columns; no key stands for a whole table that is gone.
 
-    `gone` asserts that no such row is in the new dataset, `rows` how many rows vanished.
+    `file` names where it is told. `gone` asserts that no such row is in the new dataset, `rows` how many rows vanished.
     """
 
+    file: str
     number: int
     table: str
     key: Mapping[str, Any]
     reason: str
     gone: bool = False
     rows: int | None = None
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}, correction {self.number}"
 
     def fits(self, table: str, key: Row) -> bool:
         return table == self.table and all(key.get(name) == value for name, value in self.key.items())
@@ -52,6 +57,12 @@ class Applied:
             name: value.isoformat() if isinstance(value, date) else value for name, value in self.correction.key.items()
         }
         return {"table": self.correction.table, "key": key, "rows": self.rows, "reason": self.correction.reason}
+
+    @classmethod
+    def read(cls, number: int, record: Mapping[str, Any]) -> Applied:
+        """From release.json."""
+        told = Correction(RELEASE, number, record["table"], dict(record["key"]), record["reason"])
+        return cls(told, record["rows"])
 
 
 def load(path: Path) -> list[Correction]:
@@ -80,11 +91,11 @@ def _correction(path: Path, number: int, entry: Any) -> Correction:
         raise CorrectionsError(f"{wrong[0]} is no key column of {table}", place=place)
     if entry.get("expect", GONE) != GONE or type(entry.get("rows", 0)) is not int:
         raise CorrectionsError(f'has an expect that is not "{GONE}", or rows that are no number', place=place)
-    return Correction(number, table, key, reason.strip(), "expect" in entry, entry.get("rows"))
+    return Correction(str(path), number, table, key, reason.strip(), "expect" in entry, entry.get("rows"))
 
 
 def apply(corrections: Sequence[Correction], difference: Difference) -> list[Applied]:
-    """The corrections that name rows which vanished.
+    """The corrections that name rows which vanished; a row counts for each that names it.
 
     Raises ReleaseError where a row vanished that none names, CorrectionsError where a guard does not hold.
     """
@@ -94,9 +105,10 @@ def apply(corrections: Sequence[Correction], difference: Difference) -> list[App
         named = [one.number for one in corrections if _names(one, table, key, whole_tables)]
         if not named:
             raise ReleaseError(_unnamed(difference, table, key))
-        counts[named[0]] += whole_tables.get(table, 1)
+        for number in named:
+            counts[number] += whole_tables.get(table, 1)
     for correction in corrections:
-        _assert_guards(correction, counts[correction.number], difference.new)
+        _assert_guards(correction, counts[correction.number], difference)
     return [Applied(one, counts[one.number]) for one in corrections if counts[one.number]]
 
 
@@ -120,11 +132,13 @@ def _unnamed(difference: Difference, table: str, key: Row) -> str:
     return f"{what}{f', such as {told},' if key else ''} and no correction names a reason (--corrections FILE)"
 
 
-def _assert_guards(correction: Correction, count: int, new: Side) -> None:
-    place = f"correction {correction.number}"
+def _assert_guards(correction: Correction, count: int, difference: Difference) -> None:
+    place = correction.place
     if correction.rows is not None and correction.rows != count:
         raise CorrectionsError(f"{count} rows of {correction.table} vanished, not {correction.rows}", place=place)
-    if correction.gone and (left := _left(correction, new)):
+    if correction.gone and not {correction.table} & (difference.old.tables.keys() | difference.new.tables.keys()):
+        raise CorrectionsError(f"names a table {correction.table} that was never there", place=place)
+    if correction.gone and (left := _left(correction, difference.new)):
         raise CorrectionsError(f"says that rows of {correction.table} are gone, and {left} are there", place=place)
 
 
@@ -138,4 +152,4 @@ def _left(correction: Correction, new: Side) -> int:
             query = f"SELECT count(*) FROM {table.sql} WHERE {where}"
             return int(connection.execute(query, list(correction.key.values())).fetchall()[0][0])
     except duckdb.Error as error:
-        raise CorrectionsError(first_line(error), place=f"correction {correction.number}") from error
+        raise CorrectionsError(first_line(error), place=correction.place) from error

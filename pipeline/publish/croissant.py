@@ -43,22 +43,25 @@ CONTEXT: dict[str, Any] = {
     "name": {"@container": "@language"},
     **{term: f"cr:{term}" for term in TERMS},
 }
+HEAD: dict[str, Any] = {
+    "@context": CONTEXT,
+    "@type": "sc:Dataset",
+    "conformsTo": CONFORMS_TO,
+    "name": "ipu-results",
+    "description": f"{TITLE}. Each figure with the place where it was printed.",
+    "license": LICENCE["path"],
+    "creator": {"@type": "sc:Organization", "name": "The ipu-results authors"},
+    "keywords": ["Graphcore", "IPU", "benchmark", "MLPerf"],
+}
 
 
 def metadata(facts: Facts, folder: Path) -> str:
     """The description of the tables in a folder."""
     told = {
-        "@context": CONTEXT,
-        "@type": "sc:Dataset",
-        "conformsTo": CONFORMS_TO,
-        "name": "ipu-results",
-        "description": f"{TITLE}. Each figure with the place where it was printed.",
+        **HEAD,
         "version": facts.version,
         "datePublished": facts.published_on.isoformat(),
-        "license": LICENCE["path"],
         "citeAs": f"The ipu-results authors. ipu-results, version {facts.version}, {facts.published_on}.",
-        "creator": {"@type": "sc:Organization", "name": "The ipu-results authors"},
-        "keywords": ["Graphcore", "IPU", "benchmark", "MLPerf"],
         "distribution": [_file(folder / f"{table.name}.{suffix}") for suffix in FORMATS for table in TABLES],
         "recordSet": [_record_set(table) for table in TABLES],
     }
@@ -89,15 +92,28 @@ def _record_set(table: Table) -> dict[str, Any]:
 
 
 def _field(table: Table, column: Column) -> dict[str, Any]:
-    """Croissant has no property for a unit; it stands at the end of the description."""
     told: dict[str, Any] = {
         "@type": "cr:Field",
         "@id": f"{table.name}/{column.name}",
         "name": column.name,
-        "description": column.description + (f" [{column.unit}]" if column.unit else ""),
+        "description": column.description + unit_told(column.unit),
         "dataType": TYPES[column.kind],
-        "source": {"fileObject": {"@id": f"{table.name}.parquet"}, "extract": {"column": column.name}},
+        "source": source(table.name, column.name),
     }
     if column.references:
-        told["references"] = {"field": {"@id": column.references.replace(".", "/")}}
+        told["references"] = reference(*column.references.split("."))
     return told
+
+
+def unit_told(unit: str | None) -> str:
+    """Croissant has no property for a unit; it stands at the end of the description."""
+    return f" [{unit}]" if unit else ""
+
+
+def reference(table: str, column: str) -> dict[str, Any]:
+    return {"field": {"@id": f"{table}/{column}"}}
+
+
+def source(table: str, column: str) -> dict[str, Any]:
+    """Where the records of a field come from."""
+    return {"fileObject": {"@id": f"{table}.parquet"}, "extract": {"column": column}}

@@ -25,19 +25,23 @@ FORMATS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 TIMESTAMP = "%Y-%m-%d %H:%M:%S.%f"
 TITLE = "ipu-results: the open, verified record of Graphcore IPU performance"
 
+HEAD: dict[str, Any] = {
+    "$schema": PROFILE.format("datapackage"),
+    "name": "ipu-results",
+    "title": TITLE,
+    "licenses": [LICENCE],
+    "contributors": [{"title": "The ipu-results authors", "roles": ["creator"]}],
+    "keywords": ["Graphcore", "IPU", "benchmark", "MLPerf", "performance", "provenance"],
+}
+
 
 def package(facts: Facts, folder: Path) -> str:
     """The descriptor of the tables in a folder; without the DuckDB file, whose bytes differ from build to build."""
     sources = [{"title": title, "path": url} for _, title, _, _, url in facts.found["licences"] if url]
     told = {
-        "$schema": PROFILE.format("datapackage"),
-        "name": "ipu-results",
-        "title": TITLE,
+        **HEAD,
         "version": facts.version,
         "created": f"{facts.published_on.isoformat()}T00:00:00Z",
-        "licenses": [LICENCE],
-        "contributors": [{"title": "The ipu-results authors", "roles": ["creator"]}],
-        "keywords": ["Graphcore", "IPU", "benchmark", "MLPerf", "performance", "provenance"],
         "sources": sources,
         "resources": [_resource(table, folder, suffix) for suffix in FORMATS for table in TABLES],
     }
@@ -47,6 +51,11 @@ def package(facts: Facts, folder: Path) -> str:
 def resource_name(table: str, suffix: str) -> str:
     """CSV tables go by their own name, Parquet ones with the suffix."""
     return table if suffix == "csv" else f"{table}.{suffix}"
+
+
+def link(column: str, target: str, key: str, suffix: str) -> dict[str, Any]:
+    """A foreign key of one column."""
+    return {"fields": [column], "reference": {"resource": resource_name(target, suffix), "fields": [key]}}
 
 
 def _resource(table: Table, folder: Path, suffix: str) -> dict[str, Any]:
@@ -67,7 +76,7 @@ def _resource(table: Table, folder: Path, suffix: str) -> dict[str, Any]:
 
 def _schema(table: Table, suffix: str) -> dict[str, Any]:
     links = [
-        {"fields": [column.name], "reference": {"resource": resource_name(target, suffix), "fields": [key]}}
+        link(column.name, target, key, suffix)
         for column in table.columns
         if column.references
         for target, key in [column.references.split(".")]

@@ -68,7 +68,10 @@ class TableDifference:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """`tables` are those on both sides that differ, `same` counts those that do not."""
+    """`tables` are those on both sides that differ, `same` counts those that do not.
+
+    `views` are the views and macros on both sides whose definition differs.
+    """
 
     old: Side
     new: Side
@@ -76,10 +79,11 @@ class Difference:
     removed: tuple[SideTable, ...]
     tables: tuple[TableDifference, ...]
     same: int
+    views: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        return not (self.added or self.removed or self.tables)
+        return not (self.added or self.removed or self.tables or self.views)
 
 
 def _total(counts: Iterable[Counted]) -> Counted:

@@ -8,14 +8,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from pipeline.publish.corrections import Applied
-from pipeline.sql import LOCKDOWN
+from pipeline.publish.database import opened
 
 ASKED = {
     "origins": "SELECT origin, task, count(*) FROM results GROUP BY ALL ORDER BY ALL",
-    "publishers": "SELECT publisher, count(*) FROM results GROUP BY ALL ORDER BY 2 DESC, 1",
     "documents": "SELECT count(*) FROM documents",
     "source_rows": "SELECT status, count(*) FROM source_rows GROUP BY ALL ORDER BY ALL",
     "flags": "SELECT rule, severity, count(*), count(DISTINCT result_id) FROM flags GROUP BY ALL ORDER BY ALL",
@@ -29,12 +26,16 @@ FORMULA = "'^[=+@\\t\\r-]'"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`tables` is rows and digest by table, `found` the answers to ASKED, `formulas` texts that Excel would run."""
+    """`tables` is rows and digest by table, `views` the digest of each definition, `found` the answers to ASKED.
+
+    `formulas` are texts that Excel would run.
+    """
 
     version: str
     published_on: date
     build_id: str
     tables: Mapping[str, Mapping[str, Any]]
+    views: Mapping[str, str]
     found: Mapping[str, Sequence[tuple[Any, ...]]]
     formulas: int
     applied: Sequence[Applied] = ()
@@ -46,7 +47,7 @@ class Facts:
 
 def ask(database: Path, texts: Mapping[str, Sequence[str]]) -> tuple[dict[str, list[tuple[Any, ...]]], int]:
     """The answers to ASKED, and how many values of the text columns given begin as a formula does."""
-    with duckdb.connect(str(database), read_only=True, config=LOCKDOWN) as connection:
+    with opened(database) as connection:
         found = {name: connection.execute(query).fetchall() for name, query in ASKED.items()}
         counts = (
             connection.execute(f"SELECT {_formulas(columns)} FROM {name}").fetchall()[0][0]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.errors import ReleaseError, WarehouseError
-from pipeline.publish.side import RELEASE
+from pipeline.publish.names import RELEASE
 from pipeline.publish.sums import SUMS, read_sums
 from pipeline.write.transaction import locked, sync
 
@@ -39,16 +39,26 @@ def replacing(out: Path, wait_s: float) -> Iterator[Path]:
         _assert_replaceable(out)
         new = work / "new"
         try:
-            new.mkdir()
+            with writing(out):
+                new.mkdir()
             yield new
-            for path in new.iterdir():
-                sync(path)
-            sync(new)
-            _swap(new, out, work / "old")
-        except OSError as error:
-            raise ReleaseError(f"could not be written, what was there stays: {error}", place=str(out)) from error
+            with writing(out):
+                for path in new.iterdir():
+                    sync(path)
+                sync(new)
+                _swap(new, out, work / "old")
+            _settle(out)
         finally:
-            _clear(work)
+            _recover(out, work)
+
+
+@contextmanager
+def writing(out: Path) -> Iterator[None]:
+    """Raises ReleaseError where the system refuses to write, as long as the target is still what it was."""
+    try:
+        yield
+    except OSError as error:
+        raise ReleaseError(f"could not be written, what was there stays: {error}", place=str(out)) from error
 
 
 def _assert_replaceable(out: Path) -> None:
@@ -83,25 +93,36 @@ def _locked(work: Path, wait_s: float, out: Path) -> Iterator[None]:
 
 
 def _recover(out: Path, work: Path) -> None:
-    """What a killed process left: an old release out of its place goes back, all else goes."""
+    """What a failure or a killed process left: an old release out of its place goes back, all else goes."""
     old = work / "old"
-    if old.exists() and not out.exists():
-        os.replace(old, out)
-    _clear(work)
+    try:
+        if old.exists() and _is_vacant(out):
+            os.replace(old, out)
+    except OSError as error:
+        message = f"what was there is in {old}, the next publish puts it back: {error}"
+        raise ReleaseError(message, place=str(out)) from error
+    for path in (work / "new", old):
+        shutil.rmtree(path, ignore_errors=True)
 
 
-def _clear(work: Path) -> None:
-    for name in ("new", "old"):
-        shutil.rmtree(work / name, ignore_errors=True)
+def _is_vacant(out: Path) -> bool:
+    return not out.exists() or not any(out.iterdir())
 
 
 def _swap(new: Path, out: Path, old: Path) -> None:
-    if not out.exists() or not any(out.iterdir()):
+    """Where it ends between the two renames, `_recover` puts the old folder back."""
+    if _is_vacant(out):
         os.replace(new, out)
     elif not _exchange(new, out):
         os.replace(out, old)
         os.replace(new, out)
-    sync(out.parent)
+
+
+def _settle(out: Path) -> None:
+    try:
+        sync(out.parent)
+    except OSError as error:
+        raise ReleaseError(f"is the new release, which may not be on disk yet: {error}", place=str(out)) from error
 
 
 def _exchange(one: Path, other: Path) -> bool:

@@ -35,6 +35,7 @@ def as_page(difference: Difference, limit: int) -> str:
     if difference.is_empty:
         parts.append(f"<p>No difference in {difference.same} tables.</p>")
     parts.append(_table(("table", "what", "rows"), _whole_tables(difference)))
+    parts.append(_table(("definition changed",), ((name,) for name in difference.views)))
     parts.append(_table(("table", "rows", "cells", "figures"), map(_counts, difference.tables)))
     parts += ["\n".join(_section(table, limit)) for table in difference.tables]
     return "\n".join([*(part for part in parts if part), "</body>\n</html>"])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import duckdb
 
+from pipeline.publish.database import name_of
 from pipeline.publish.difference import CellChange, Counted, Row
 from pipeline.publish.side import SideTable
 
@@ -107,8 +108,3 @@ def _one_row(connection: duckdb.DuckDBPyConnection, told: map[str], tables: str)
 
 def _count(wanted: str) -> str:
     return f"count(*) FILTER (WHERE {wanted})"
-
-
-def name_of(name: str) -> str:
-    """A column's name in SQL."""
-    return '"' + name.replace('"', '""') + '"'

@@ -9,6 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from pipeline.errors import ReleaseUnreadable
+from pipeline.present import printable
 from pipeline.sql import first_line
 
 
@@ -18,7 +19,7 @@ class Problem(NamedTuple):
 
     @property
     def line(self) -> str:
-        return f"{self.path}: {self.message}"
+        return printable(f"{self.path}: {self.message}")
 
 
 Problems = Iterator[Problem]

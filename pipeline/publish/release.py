@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -15,13 +14,15 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import ReleaseError
 from pipeline.present import as_json
-from pipeline.publish import card, corrections, croissant, datapackage, dictionary, facts, texts
+from pipeline.publish import card, croissant, datapackage, dictionary, facts, texts
 from pipeline.publish import version as versions
-from pipeline.publish.compare import compare
-from pipeline.publish.folder import replacing
-from pipeline.publish.side import PACKAGE, RELEASE, read_side
+from pipeline.publish.contents import unlike_build
+from pipeline.publish.database import read_definitions
+from pipeline.publish.decision import Decision, decide
+from pipeline.publish.folder import replacing, writing
+from pipeline.publish.names import CITATION, CROISSANT, DERIVED, FORMAT, PACKAGE, RELEASE
 from pipeline.publish.sums import SUMS, digest, write_sums
-from pipeline.publish.verify import check, check_sums
+from pipeline.publish.verify import check
 from pipeline.query import finish_interrupted_build, one_build_id
 from pipeline.sql import first_line
 from pipeline.write import DATABASE, parquet_name
@@ -29,16 +30,13 @@ from pipeline.write.digest import rows_digest
 from pipeline.write.duck import write_duckdb
 from schema import TABLES
 
-FORMAT = 1
-CROISSANT = "croissant.json"
-
 Progress = Callable[[str, str], None]
 Counts = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`version` None takes the least that the change allows; `previous` is the release before."""
+    """`version` None takes the least that the change allows; `previous` None is the release that stands in `out`."""
 
     warehouse: Path
     out: Path
@@ -47,18 +45,6 @@ class Asked:
     previous: Path | None = None
     corrections: Path | None = None
     wait_s: float = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The version, the least that was allowed, what changed, and the corrections that were needed."""
-
-    version: versions.Version
-    least: versions.Version | None = None
-    previous: Mapping[str, Any] | None = None
-    changes: Sequence[versions.Change] = ()
-    applied: Sequence[corrections.Applied] = ()
-    unused: Sequence[corrections.Correction] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +65,19 @@ def publish(asked: Asked, progress: Progress = lambda *_: None) -> Published:
     Raises ReleaseError where the version is too low, where rows vanished without a correction, or where the folder is
     in the way; WarehouseError where the warehouse is incomplete or of two builds.
     """
-    given = versions.parse(asked.version) if asked.version else None
+    given = None if asked.version is None else versions.parse(asked.version, "--version")
     finish_interrupted_build(asked.warehouse)
     with replacing(asked.out, asked.wait_s) as new:
         progress("copy", "tables")
-        tables, told, build_id = _copied(asked.warehouse, new)
-        progress("compare", str(asked.previous or ""))
-        decision = _decide(asked, given, new)
+        tables, told, build_id = _copied(asked.warehouse, new, asked.out)
+        with writing(asked.out):
+            _write_database(new / DATABASE, tables)
+        previous = asked.previous or (asked.out if (asked.out / RELEASE).exists() else None)
+        progress("compare", str(previous or ""))
+        decision = decide(previous, new, given, asked.corrections, again=asked.previous is None)
         progress("write", "files")
-        _write(new, tables, told, build_id, decision, asked.published_on)
+        with writing(asked.out):
+            _write(new, tables, told, build_id, decision, asked.published_on)
         progress("verify", "files")
         if problems := check(new):
             raise ReleaseError(f"the new release does not pass its own check: {problems[0].line}", place=str(asked.out))
@@ -96,23 +86,29 @@ def publish(asked: Asked, progress: Progress = lambda *_: None) -> Published:
     return Published(decision, build_id, sum(one["rows"] for one in told.values()), len(files), size, seal)
 
 
-def _copied(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], Counts, str]:
+def _copied(warehouse: Path, new: Path, out: Path) -> tuple[dict[str, pa.Table], Counts, str]:
     """The tables of the warehouse with rows and digest, and the build id.
 
     They are copied first and then read, so that a build at the same time mixes nothing.
     """
     one_build_id(warehouse)
     for table in TABLES:
-        shutil.copyfile(warehouse / parquet_name(table.name), new / parquet_name(table.name))
+        found = _bytes(warehouse / parquet_name(table.name))
+        with writing(out):
+            (new / parquet_name(table.name)).write_bytes(found)
     build_id = one_build_id(new)
     tables = {table.name: _read(new / parquet_name(table.name)) for table in TABLES}
     told = {name: {"rows": arrow.num_rows, "rows_sha256": rows_digest(arrow)} for name, arrow in tables.items()}
-    promised = {row["table_name"]: row for row in tables["build"].to_pylist()}
-    for name in told.keys() - {"build"}:
-        row = promised.get(name, {})
-        if (told[name]["rows_sha256"], build_id) != (row.get("rows_sha256"), row.get("build_id")):
-            raise ReleaseError("holds other rows than its build says; build it again", place=f"{warehouse}/{name}")
+    if unlike := unlike_build(tables[DERIVED].to_pylist(), told, build_id):
+        raise ReleaseError("holds other rows than its build says; build it again", place=f"{warehouse}/{unlike[0]}")
     return tables, told, build_id
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ReleaseError(f"cannot be read: {error.strerror}", place=str(path)) from error
 
 
 def _read(path: Path) -> pa.Table:
@@ -122,46 +118,27 @@ def _read(path: Path) -> pa.Table:
         raise ReleaseError(f"cannot be read: {first_line(error)}", place=path.name) from error
 
 
-def _decide(asked: Asked, given: versions.Version | None, new: Path) -> Decision:
-    """The version that the change since the previous release asks for, or the given one where it is no lower."""
-    listed = corrections.load(asked.corrections) if asked.corrections else []
-    if asked.previous is None:
-        return Decision(given or versions.parse(versions.FIRST), unused=listed)
-    old = read_side(asked.previous)
-    if not old.told:
-        raise ReleaseError(f"is no release: it has no {RELEASE}", place=str(asked.previous))
-    if problems := check_sums(asked.previous):
-        raise ReleaseError(f"is damaged: {problems[0].line}", place=str(asked.previous))
-    before = versions.parse(str(old.told.get("version")))
-    difference = compare(old, read_side(new), limit=0)
-    changes = versions.changes(difference)
-    least = versions.least(before, changes)
-    applied = corrections.apply(listed, difference)
-    if given is not None:
-        versions.assert_allowed(given, least, before, changes)
-    used = {one.correction.number for one in applied}
-    previous = {"version": str(before), "build_id": old.told.get("build_id")}
-    unused = [one for one in listed if one.number not in used]
-    return Decision(given or least, least, previous, changes, applied, unused)
+def _write_database(path: Path, tables: Mapping[str, pa.Table]) -> None:
+    try:
+        write_duckdb(path, tables)
+    except duckdb.Error as error:
+        raise ReleaseError(f"cannot be made: {first_line(error)}", place=path.name) from error
 
 
 def _write(
     new: Path, tables: Mapping[str, pa.Table], told: Counts, build_id: str, decision: Decision, published_on: date
 ) -> None:
-    """Every file beside the Parquet ones."""
+    """Every file beside the Parquet ones and the DuckDB file."""
     for name, arrow in tables.items():
         texts.write_csv(arrow, new / f"{name}.csv")
-    try:
-        write_duckdb(new / DATABASE, tables)
-        columns = {table.name: [one.name for one in table.columns if one.kind == "text"] for table in TABLES}
-        found, formulas = facts.ask(new / DATABASE, columns)
-    except duckdb.Error as error:
-        raise ReleaseError(f"the DuckDB file cannot be made: {first_line(error)}") from error
-    known = facts.Facts(str(decision.version), published_on, build_id, told, found, formulas, decision.applied)
+    columns = {table.name: [one.name for one in table.columns if one.kind == "text"] for table in TABLES}
+    found, formulas = facts.ask(new / DATABASE, columns)
+    views = read_definitions(new / DATABASE)
+    known = facts.Facts(str(decision.version), published_on, build_id, told, views, found, formulas, decision.applied)
     pages = {
         "README.md": card.page(known),
         "DICTIONARY.md": dictionary.page(known),
-        "CITATION.cff": texts.citation(known.version, published_on),
+        CITATION: texts.citation(known.version, published_on),
         "LICENSE": texts.licence(),
         "CHANGELOG.md": texts.changelog(),
         "environment.json": texts.environment(),
@@ -183,9 +160,10 @@ def _release(known: facts.Facts, decision: Decision) -> str:
         "published_on": known.published_on.isoformat(),
         "build_id": known.build_id,
         "previous": decision.previous,
-        "least_version": str(decision.least) if decision.least else None,
+        "least_version": decision.least,
         "changes": [change._asdict() for change in decision.changes],
         "corrections": [one.record() for one in decision.applied],
         "tables": known.tables,
+        "views": known.views,
     }
     return as_json(told) + "\n"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import Any
 
 from pipeline.present import as_json, plain, printable
@@ -14,7 +16,7 @@ WIDTH = 100
 
 
 def as_text(difference: Difference, limit: int) -> str:
-    return "\n".join(_lines(difference, limit))
+    return "\n".join(map(printable, _lines(difference, limit)))
 
 
 def _lines(difference: Difference, limit: int) -> Iterator[str]:
@@ -25,6 +27,7 @@ def _lines(difference: Difference, limit: int) -> Iterator[str]:
         return
     yield from (f"- table {one.name}, {one.rows:,} rows" for one in difference.removed)
     yield from (f"+ table {one.name}, {one.rows:,} rows" for one in difference.added)
+    yield from (f"~ the definition of {name}" for name in difference.views)
     for table in difference.tables:
         yield ""
         yield from _table_lines(table, limit)
@@ -70,8 +73,19 @@ def shown(value: Any) -> str:
     """One line, cut where it is long; what is not printed in a terminal is escaped."""
     if value is None:
         return "NULL"
-    safe = printable(value if isinstance(value, str) else str(plain(value)))
+    safe = printable(str(_plain(value)))
     return safe if len(safe) <= WIDTH else f"{safe[:WIDTH]}…"
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold, and what is not finite as text: NaN is no null."""
+    if isinstance(value, float) and not isfinite(value):
+        return json.dumps(value)
+    return plain(value)
+
+
+def _plain_row(row: Row) -> Row:
+    return {name: _plain(value) for name, value in row.items()}
 
 
 def level(difference: Difference) -> str:
@@ -91,6 +105,7 @@ def as_record(difference: Difference, limit: int) -> str:
         "tables_added": [{"table": one.name, "rows": one.rows} for one in difference.added],
         "tables_removed": [{"table": one.name, "rows": one.rows} for one in difference.removed],
         "tables_same": difference.same,
+        "definitions_changed": list(difference.views),
         "tables_changed": [_table_record(table) for table in difference.tables],
     }
     return as_json(record)
@@ -111,7 +126,7 @@ def _table_record(table: TableDifference) -> dict[str, Any]:
         "cells": table.all_cells._asdict(),
         "figures": table.figures._asdict(),
         "cells_by_column": {name: cells._asdict() for name, cells in table.cells.items()},
-        "added_rows": plain(list(table.added_rows)),
-        "removed_rows": plain(list(table.removed_rows)),
-        "changed_cells": [plain(cell._asdict()) for cell in table.changed_cells],
+        "added_rows": list(map(_plain_row, table.added_rows)),
+        "removed_rows": list(map(_plain_row, table.removed_rows)),
+        "changed_cells": [_plain_row(cell._asdict()) | {"key": _plain_row(cell.key)} for cell in table.changed_cells],
     }

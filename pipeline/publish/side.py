@@ -13,12 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.errors import ReleaseUnreadable
+from pipeline.present import printable
+from pipeline.publish.database import read_definitions
+from pipeline.publish.names import PACKAGE, RELEASE
 from pipeline.sql import first_line
+from pipeline.write import DATABASE
 from schema import TABLES
 from schema.generate import ARROW, SQL, quoted
 
-RELEASE = "release.json"
-PACKAGE = "datapackage.json"
 SUFFIX = ".parquet"
 GLOB = re.compile(r"[*?\[]")
 TYPES = {ARROW[kind]: SQL[kind] for kind in ARROW}
@@ -53,16 +55,20 @@ class SideTable:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """`told` is what release.json says, and empty for a warehouse."""
+    """`told` is what release.json says, and empty for a warehouse.
+
+    `views` has a digest for the definition of each view and macro, and is empty where there is no DuckDB file.
+    """
 
     path: Path
     tables: Mapping[str, SideTable]
     told: Mapping[str, Any]
+    views: Mapping[str, str]
 
     @property
     def name(self) -> str:
         version = self.told.get("version")
-        return f"{self.path} ({version})" if version else str(self.path)
+        return printable(f"{self.path} ({version})" if version else str(self.path))
 
 
 def read_side(folder: Path) -> Side:
@@ -74,13 +80,18 @@ def read_side(folder: Path) -> Side:
         raise ReleaseUnreadable("is neither a release nor a warehouse: it holds no Parquet file", place=str(folder))
     keys = _package_keys(folder)
     tables = (_table(path, keys) for path in paths)
-    return Side(folder, {table.name: table for table in tables}, read_json(folder / RELEASE))
+    return Side(
+        folder,
+        {table.name: table for table in tables},
+        read_json(folder / RELEASE),
+        read_definitions(folder / DATABASE),
+    )
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object; empty where there is no such file. Raises ReleaseUnreadable for anything else."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refused)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
@@ -88,6 +99,11 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ReleaseUnreadable("is no JSON object", place=str(path))
     return found
+
+
+def _refused(constant: str) -> None:
+    """JSON has no NaN and no Infinity; Python reads them."""
+    raise ValueError(f"{constant} is none")
 
 
 def sql_type(arrow: pa.DataType) -> str:

@@ -15,6 +15,7 @@ from pyarrow import csv
 from pipeline.errors import ReleaseError
 from pipeline.present import as_json
 
+LARGEST_BLOCK = 2**31 - 1  # bytes; a row must not be longer than a block
 ROOT = Path(__file__).resolve().parents[2]
 DISTRIBUTION = "ipu-results"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -31,6 +32,7 @@ def read_csv(path: Path, schema: pa.Schema) -> pa.Table:
         return schema.empty_table()
     return csv.read_csv(
         path,
+        read_options=csv.ReadOptions(block_size=min(max(path.stat().st_size, 1), LARGEST_BLOCK)),
         parse_options=csv.ParseOptions(newlines_in_values=True),
         convert_options=csv.ConvertOptions(
             column_types=schema,

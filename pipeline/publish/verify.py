@@ -5,13 +5,14 @@ A file is opened only when its digest is right, so that no reader meets damage.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from pipeline.errors import ReleaseUnreadable
 from pipeline.present import printable
-from pipeline.publish.contents import CITATION, CROISSANT, Contents
+from pipeline.publish.contents import Contents
+from pipeline.publish.names import CITATION, CROISSANT, PACKAGE, RELEASE
 from pipeline.publish.problem import Problem, Problems, guarded
-from pipeline.publish.side import PACKAGE, RELEASE
 from pipeline.publish.sums import SUMS, digest, read_sums
 from pipeline.write import DATABASE
 
@@ -22,7 +23,7 @@ def check(folder: Path) -> list[Problem]:
     """All that is wrong with a release. Raises ReleaseUnreadable where there is no such folder."""
     problems = check_sums(folder)
     bad = frozenset(problem.path for problem in problems)
-    if not bad & {RELEASE, PACKAGE, CROISSANT} and (folder / SUMS).is_file():
+    if not bad & {RELEASE, PACKAGE, CROISSANT} and _is_plain(folder / SUMS):
         problems += guarded(RELEASE, lambda: Contents.read(folder, bad).problems())
     return problems
 
@@ -31,8 +32,9 @@ def check_sums(folder: Path) -> list[Problem]:
     """Missing, extra and changed files."""
     if not folder.is_dir():
         raise ReleaseUnreadable("no such folder", place=str(folder))
-    if not (folder / SUMS).is_file():
-        return [Problem(SUMS, "is missing")]
+    sums = folder / SUMS
+    if not _is_plain(sums):
+        return [Problem(SUMS, "is no plain file" if os.path.lexists(sums) else "is missing")]
     return guarded(SUMS, lambda: _against_sums(folder))
 
 
@@ -45,9 +47,13 @@ def _against_sums(folder: Path) -> Problems:
     for name, told in sums.digests.items():
         if name not in there:
             yield Problem(name, "is missing")
-        elif there[name].is_symlink() or not there[name].is_file():
+        elif not _is_plain(there[name]):
             yield Problem(name, "is no plain file")
         elif digest(there[name]) != told:
             yield Problem(name, f"has another sha256 than {SUMS} says")
     extra = (printable(name) for name in there if name not in sums.digests)
     yield from (Problem(name, "does not belong to the release") for name in extra)
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()

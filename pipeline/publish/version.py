@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from pipeline.errors import ReleaseError
 from pipeline.publish.difference import Difference, TableDifference
+from pipeline.publish.names import DERIVED, DICTIONARY
 
 FIRST = "1.0.0"
 LEVELS = ("patch", "minor", "major")
 NUMBER = r"(0|[1-9][0-9]{0,8})"
+LARGEST = 999_999_999
 PATTERN = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}")
-DERIVED = "build"
-DICTIONARY = "columns"
 TOLD = 3
 
 
@@ -32,21 +32,27 @@ class Version(NamedTuple):
         return ".".join(map(str, self))
 
 
-def parse(text: str) -> Version:
-    """Raises ReleaseError for anything but MAJOR.MINOR.PATCH."""
+def parse(text: str, place: str | None = None) -> Version:
+    """Raises ReleaseError for anything but MAJOR.MINOR.PATCH, each of nine digits at most."""
     if not (found := PATTERN.fullmatch(text)):
-        raise ReleaseError(f"{text!r} is no version such as 1.2.3")
+        raise ReleaseError(f"{text!r} is no version such as 1.2.3", place=place)
     return Version(*map(int, found.groups()))
 
 
 def least(previous: Version, changes: Iterable[Change]) -> Version:
-    """The lowest version that these changes allow; the patch goes up also where nothing changed."""
+    """The lowest version that these changes allow; the patch goes up also where nothing changed.
+
+    Raises ReleaseError where a number would have more than nine digits.
+    """
     level = max((LEVELS.index(change.level) for change in changes), default=0)
-    if level == LEVELS.index("major"):
-        return Version(previous.major + 1, 0, 0)
-    if level == LEVELS.index("minor"):
-        return Version(previous.major, previous.minor + 1, 0)
-    return Version(previous.major, previous.minor, previous.patch + 1)
+    found = {
+        "major": Version(previous.major + 1, 0, 0),
+        "minor": Version(previous.major, previous.minor + 1, 0),
+        "patch": Version(previous.major, previous.minor, previous.patch + 1),
+    }[LEVELS[level]]
+    if max(found) > LARGEST:
+        raise ReleaseError(f"no {LEVELS[level]} version is left after {previous}")
+    return found
 
 
 def assert_allowed(asked: Version, lowest: Version, previous: Version, changes: Iterable[Change]) -> None:
@@ -62,6 +68,7 @@ def assert_allowed(asked: Version, lowest: Version, previous: Version, changes: 
 def changes(difference: Difference) -> list[Change]:
     """What changed, table by table. `build` is derived from the others and left out."""
     found = [Change("major", f"table {table.name} is gone") for table in difference.removed]
+    found += [Change("major", f"the definition of {name} changed") for name in difference.views]
     found += [Change("minor", f"table {table.name} is new") for table in difference.added]
     for table in difference.tables:
         if table.name != DERIVED:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,8 @@ import duckdb
 from pipeline.analyses import ANALYSES, rows
 from pipeline.check.rules import RULES
 from pipeline.errors import WarehouseError
+from pipeline.publish.names import RELEASE
+from pipeline.publish.side import read_json
 from pipeline.site.frame import frame
 from pipeline.sql import run_query
 
@@ -18,7 +19,6 @@ from pipeline.sql import run_query
 ORDER = """
     ORDER BY publisher <> 'Graphcore', published_on DESC NULLS LAST, document_id, table_name, row_number, result_id
 """
-RELEASE = "release.json"
 
 
 def version(release: Path) -> str | None:
@@ -26,10 +26,10 @@ def version(release: Path) -> str | None:
     path = release / RELEASE
     if not path.exists():
         return None
-    try:
-        return str(json.loads(path.read_text(encoding="utf-8"))["version"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise WarehouseError("tells no version", place=str(path)) from error
+    told = read_json(path).get("version")
+    if not isinstance(told, str):
+        raise WarehouseError("tells no version", place=str(path))
+    return told
 
 
 def data(connection: duckdb.DuckDBPyConnection, release: str | None) -> dict[str, Any]:
