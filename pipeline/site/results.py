@@ -11,6 +11,7 @@ import duckdb
 from pipeline.analyses import ANALYSES, rows
 from pipeline.check.rules import RULES
 from pipeline.errors import WarehouseError
+from pipeline.publish.side import RELEASE
 from pipeline.site.frame import frame
 from pipeline.sql import run_query
 
@@ -18,7 +19,6 @@ from pipeline.sql import run_query
 ORDER = """
     ORDER BY publisher <> 'Graphcore', published_on DESC NULLS LAST, document_id, table_name, row_number, result_id
 """
-RELEASE = "release.json"
 
 
 def version(release: Path) -> str | None:
