@@ -204,7 +204,7 @@ function Contradiction({ row }: { row: Row }) {
         <ul class="arithmetic">
           {worked.map((one, index) => (
             <li key={index}>
-              <code>{one.arithmetic}</code> <small>{one.baseline || figure(one.value, false)}</small>
+              <code>{one.arithmetic}</code> <small>{one.baseline || figure(one.value)}</small>
             </li>
           ))}
         </ul>

@@ -39,7 +39,7 @@ function Entry({ entry, logs, published }: { entry: Row; logs: Row[]; published:
         <Told name="MLPerf id" value={[text(entry, "mlperf_id"), text(entry, "mlperf_id_confidence")].filter(Boolean).join(", ")} />
         <Told name="Round" value={`${text(entry, "round")}, ${text(entry, "division")} division, ${text(entry, "benchmark")}`} />
         <Told name="Submitter" value={`${text(entry, "submitter")}, ${text(entry, "system")}`} />
-        <Told name="Score" value={entry["minutes"] === null ? "" : `${figure(entry["minutes"] ?? null, false)} min`} />
+        <Told name="Score" value={entry["minutes"] === null ? "" : `${figure(entry["minutes"] ?? null)} min`} />
         <Told name="Runs" value={`${text(entry, "n_success")} of ${text(entry, "n_runs")} count; mean without the fastest and slowest`} />
         <dt>Folder</dt>
         <dd class="address">
@@ -65,7 +65,7 @@ function Entry({ entry, logs, published }: { entry: Row; logs: Row[]; published:
                   <td>
                     <Web to={`${repository}/blob/HEAD/${path}/${text(log, "file")}`}>{text(log, "file")}</Web>
                   </td>
-                  <td class="right">{figure(log["minutes"] ?? null, false)}</td>
+                  <td class="right">{figure(log["minutes"] ?? null)}</td>
                   <td>{text(log, "status")}</td>
                   <td>{log["counted"] === "true" ? "yes" : `no: ${text(log, "reason")}`}</td>
                 </tr>

@@ -78,6 +78,120 @@ test("sorts by a figure in both directions, blanks last", () =>
     assert.equal(await page.locator('th[aria-sort="ascending"]').count(), 1);
   }));
 
+for (const [name, options] of Object.entries({ wide: {}, phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true } }))
+  test(`no figure is cut in the table, ${name}`, () =>
+    on("", async (page) => {
+      await page.locator("button.figure").first().waitFor();
+      for (const sort of ["", "-throughput", "-latency_ms", "time_to_train_s", "-time_to_train_s", "-batch_size", "-origin", "origin"]) {
+        await page.evaluate((to) => (location.hash = to), `#/results?sort=${sort}`);
+        await painted(page);
+        const cut = await page.evaluate(() =>
+          [...document.querySelectorAll("button.figure")]
+            .filter((figure) => {
+              const cell = figure.closest("td");
+              const [inner, outer] = [figure.getBoundingClientRect(), cell.getBoundingClientRect()];
+              return [figure, cell].some((one) => one.scrollWidth > one.clientWidth) || inner.left < outer.left || inner.right > outer.right;
+            })
+            .map((figure) => figure.textContent),
+        );
+        assert.deepEqual(cut, [], sort);
+      }
+    }, options));
+
+test("a figure that was not calculated is told with every digit, in the table and in its panel", () =>
+  on("#/results?origin=official&sort=-time_to_train_s", async (page) => {
+    const held = await page.evaluate(() => {
+      const { columns } = window.__data.results.results;
+      const of = (name) => columns.find((one) => one.name === name);
+      const official = of("origin").words.indexOf("official");
+      return Math.max(...of("time_to_train_s").values.filter((_, row) => of("origin").codes[row] === official));
+    });
+    const told = held.toLocaleString("en", { maximumSignificantDigits: 15 });
+    assert.ok(told.length > 10, told);
+    const figure = page.getByRole("button", { name: /, time to train s of/ }).first();
+    assert.equal(await figure.textContent(), told);
+    await figure.click();
+    const panel = page.getByRole("dialog");
+    await panel.locator(".printed").waitFor();
+    assert.equal(await panel.locator("h2").textContent(), `${told} s`);
+    assert.ok((await panel.textContent()).includes(`× 60 = ${told}`));
+    await page.keyboard.press("Escape");
+    await page.goto(page.url().replace(/#.*/, "#/results?origin=measured&sort=-latency_ms"));
+    const shown = Number((await rows(page).first().locator("td").nth(8).textContent()).replace(/[^\d.]/g, ""));
+    const most = await page.evaluate(() => Math.max(...window.__data.results.results.columns.find((one) => one.name === "latency_ms").values));
+    assert.ok(Math.abs(shown - most) <= 1e-14 * most, `${shown} ${most}`);
+  }));
+
+test("the published times of the emulator's table have every digit", () =>
+  on("#/emulator", async (page) => {
+    await page.getByText("points as a table").click();
+    const told = await page.locator(".emulator table.plain tbody td:nth-child(4)").allTextContents();
+    const held = await page.evaluate(() => window.__data.emulator.points.map((one) => one.published));
+    assert.deepEqual(told.map((one) => Number(one.replaceAll(",", ""))), held);
+  }));
+
+test("a link that names what there is not of shows the page all the same", async () => {
+  const all = "#/results?sort=bogus";
+  await on(all, async (page) => assert.ok((await number(page)) >= 816));
+  await on("#/results?sort=-toString&analysis=toString", async (page) => {
+    assert.equal(await number(page), 0);
+    await page.getByRole("button", { name: "Remove the filter Analysis: toString" }).click();
+    await page.waitForFunction(() => !location.hash.includes("analysis"));
+    assert.ok((await number(page)) >= 816);
+  });
+  await on("#/toString", async (page) => assert.ok((await number(page)) >= 816));
+  for (const column of ["bogus", "", "toString"])
+    await on(`#/results?show=267c086811c5a825.${column}`, async (page) => {
+      await page.getByRole("heading", { name: "No such column" }).waitFor();
+      await page.keyboard.press("Escape");
+      assert.ok((await number(page)) >= 816);
+    });
+});
+
+test("what cannot be drawn says so, and the next address is drawn", async (context) => {
+  const broken = await serve(DIST, { "/data/emulator.js": "window.__data.emulator={predictions:[],points:[]}" });
+  context.after(() => broken.close());
+  await on("#/emulator", async (page) => {
+    await page.getByRole("alert").getByText("This cannot be shown").waitFor();
+    await page.getByRole("link", { name: "Results", exact: true }).click();
+    assert.ok((await number(page)) >= 816);
+    await page.goBack();
+    await page.getByRole("alert").waitFor();
+  }, { address: broken.address });
+});
+
+test("precisions that differ in case alone are one value of the facet, and each cell keeps its own", () =>
+  on("#/results?precision=int8", async (page) => {
+    const facet = page.getByRole("group", { name: "Precision" });
+    const words = (await facet.locator(".word").allTextContents()).map((one) => one.toLowerCase());
+    assert.equal(new Set(words).size, words.length);
+    const box = facet.locator("label.value", { hasText: "INT8" });
+    assert.ok(await box.locator("input").isChecked());
+    assert.equal(await number(page), Number(await box.locator(".number").textContent()));
+    const told = await page.evaluate(() => {
+      const column = window.__data.results.results.columns.find((one) => one.name === "compute_precision");
+      return column.codes.filter((code) => /^int8$/i.test(column.words[code])).length;
+    });
+    assert.equal(await number(page), told);
+    await page.getByRole("button", { name: "Precision", exact: true }).click();
+    const cells = async () => new Set(await page.locator(".scroll tbody td:nth-child(6)").allTextContents());
+    const seen = await cells();
+    await page.locator(".scroll").evaluate((box_) => (box_.scrollTop = box_.scrollHeight));
+    await painted(page);
+    for (const one of await cells()) seen.add(one);
+    assert.deepEqual([...seen].sort(), ["INT8", "int8"]);
+    await box.locator("input").click();
+    await page.waitForFunction(() => !location.hash.includes("precision="));
+  }));
+
+test("paging on takes the focus along", () =>
+  on("", async (page) => {
+    await page.locator("button.figure").first().focus();
+    await page.locator(".scroll").evaluate((box) => (box.scrollTop = 10_000));
+    await painted(page);
+    assert.equal(await page.evaluate(() => document.activeElement.className), "scroll");
+  }));
+
 test("a link restores the whole state of the view", () =>
   on("#/results?q=resnext&platform=C2&origin=published&sort=-throughput&show=", async (page) => {
     assert.equal(await page.getByLabel("Search the results").inputValue(), "resnext");
