@@ -37,6 +37,13 @@ const painted = (page) => page.evaluate(() => new Promise((done) => requestAnima
 const rows = (page) => page.locator(".scroll tbody tr:not(.space)");
 const value = (page, name) => page.locator(".facets label.value", { hasText: name }).first();
 
+/** Runs a query, until it is answered or refused. */
+async function asked(page, sql) {
+  await page.getByRole("textbox", { name: "SQL" }).fill(sql);
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.waitForFunction(() => document.querySelector(".ask .count, .problem") && !document.querySelector(".main:disabled"), null, { timeout: 60_000 });
+}
+
 test("loads all results, and only those in sight are in the page", () =>
   on("", async (page) => {
     await rows(page).first().waitFor();
@@ -313,25 +320,95 @@ test("SQL runs over the Parquet files without any other host, and its result dow
 
 test("SQL values are shown exactly, and what cannot be is refused", () =>
   on("#/sql", async (page) => {
-    const run = async (sql) => {
-      await page.getByRole("textbox", { name: "SQL" }).fill(sql);
-      await page.getByRole("button", { name: "Run" }).click();
-    };
+    const run = (sql) => asked(page, sql);
     await run(`SELECT 1.5 AS a, -0.05 AS b, 1.5::DECIMAL(20, 3) AS c, 123456789012345678901234567890::HUGEINT AS d,
       9007199254740993 AS e, DATE '1969-12-31' AS f, TIMESTAMP '2020-01-02 03:04:05' AS g, TIME '03:04:05.25' AS h, NULL AS i,
       true AS j, [1, 2] AS k, 1e300 AS l`);
     await page.locator(".ask table.plain td").first().waitFor({ timeout: 60_000 });
     assert.deepEqual(await page.locator(".ask table.plain td").allTextContents(), [
       "1.5", "-0.05", "1.500", "123456789012345678901234567890", "9007199254740993", "1969-12-31", "2020-01-02 03:04:05",
-      "03:04:05.250000", "", "true", "[1,2]", "1e+300",
+      "03:04:05.25", "NULL", "true", "[1,2]", "1e+300",
     ]);
-    for (const sql of ["SELECT INTERVAL 2 DAY AS x", "SELECT [1.5, 2.5] AS x"]) {
-      await run(sql);
-      await page.getByText("column x is of a type").waitFor();
-      await run("SELECT 1");
-      await page.locator(".ask table.plain td").first().waitFor();
+    await run(`SELECT TIMESTAMP '2020-01-02 03:04:05.123456' AS a, TIMESTAMP_NS '1960-01-02 03:04:05.123456789' AS b,
+      TIMESTAMPTZ '2020-01-02 03:04:05.5+02' AS c, TIMESTAMP '9999-12-31 23:59:59.999999' AS d, '' AS e, NULL AS f`);
+    assert.deepEqual(await page.locator(".ask table.plain td").allTextContents(), [
+      "2020-01-02 03:04:05.123456", "1960-01-02 03:04:05.123456789", "2020-01-02 01:04:05.5+00", "9999-12-31 23:59:59.999999",
+      "", "NULL",
+    ]);
+    const [csv] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
+    assert.match(await readFile(await csv.path(), "utf8"), /999999,"",\r\n$/);
+    for (const x of ["INTERVAL 2 DAY", "[1.5, 2.5]", "TIMETZ '03:04:05+02'", "DATE '-infinity'", "DATE '10000-01-01'", "TIMESTAMP 'infinity'"]) {
+      await run(`SELECT 1 AS a, ${x} AS x`);
+      assert.match(await page.locator(".problem").textContent(), /^column x .* that this page cannot show; cast it to VARCHAR$/, x);
     }
+    await run("SELECT if(i = 600, DATE 'infinity', DATE '2020-01-01') AS x FROM range(700) t(i)");
+    await page.getByRole("button", { name: "CSV" }).click();
+    await page.getByRole("alert").getByText("column x holds a date").waitFor();
   }));
+
+test("no query changes the data", () =>
+  on("#/sql", async (page) => {
+    const sum = async () => {
+      await asked(page, "SELECT sum(throughput) FROM results");
+      return page.locator(".ask table.plain td").textContent();
+    };
+    const before_ = await sum();
+    for (const sql of ["UPDATE results SET throughput = 1", "DROP TABLE flags", "DELETE FROM results", "CREATE TABLE results2 AS FROM results"]) {
+      await asked(page, sql);
+      assert.match(await page.locator(".problem").textContent(), /read-only/, sql);
+    }
+    await asked(page, "COMMIT; UPDATE results SET throughput = 1");
+    assert.match(await page.locator(".problem").textContent(), /multiple statements/);
+    for (const sql of ["CREATE TEMP TABLE results AS SELECT 1 AS throughput", "COMMIT", "USE information_schema"]) await asked(page, sql);
+    assert.equal(await sum(), before_);
+  }));
+
+test("the answer on the page is that of the query in the address", () =>
+  on("#/sql", async (page) => {
+    const box = page.getByRole("textbox", { name: "SQL" });
+    const cell = page.locator(".ask table.plain td");
+    const first = await box.inputValue();
+    await asked(page, "SELECT 'one'");
+    await asked(page, "SELECT 'two'");
+    assert.equal(await cell.textContent(), "two");
+    await page.goBack();
+    await painted(page);
+    assert.equal(await box.inputValue(), "SELECT 'one'");
+    assert.equal(await cell.count(), 0);
+    assert.equal(await page.getByRole("button", { name: "CSV" }).count(), 0);
+    await page.goForward();
+    await cell.waitFor();
+    assert.equal(await cell.textContent(), "two");
+    for (let back = 0; back < 2; back += 1) await page.goBack();
+    await page.waitForFunction(() => location.hash === "#/sql");
+    assert.equal(await box.inputValue(), first);
+  }));
+
+test("one query runs at a time", () =>
+  on("#/sql", async (page) => {
+    const box = page.getByRole("textbox", { name: "SQL" });
+    await asked(page, "SELECT 0");
+    await box.fill("SELECT count(*) + 41 FROM range(30000000) WHERE hash(range) = 1");
+    await box.press("Control+Enter");
+    await box.fill("SELECT 'late'");
+    await box.press("Control+Enter");
+    assert.ok(await page.locator(".examples button").first().isDisabled());
+    await page.locator(".ask table.plain td").waitFor();
+    assert.equal(await page.locator(".ask table.plain td").textContent(), "41");
+    assert.match(await page.evaluate(() => decodeURIComponent(location.hash)), /range\(30000000/);
+  }));
+
+test("a start of DuckDB that fails leaves no worker behind", async (context) => {
+  const broken = await serve(DIST, { "/data/parquet/results.parquet": "none" });
+  context.after(() => broken.close());
+  await on("#/sql", async (page) => {
+    for (let time = 0; time < 2; time += 1) {
+      await asked(page, "SELECT 1");
+      await page.locator(".problem").waitFor();
+      assert.equal(page.workers().length, 0);
+    }
+  }, { address: broken.address });
+});
 
 test("opened from disk, table, provenance, charts and claims work, and SQL says what it needs", async () => {
   const address = pathToFileURL(join(DIST, "index.html")).href;
