@@ -12,7 +12,8 @@ export function Official({ data, row, id }: { data: Dataset; row: number; id: st
 
 function Entries({ id, mlperfId, published }: { id: string; mlperfId: string; published: boolean }) {
   const loaded = useData("mlperf");
-  if (loaded.state !== "there") return <p role="status">{loaded.state === "failed" ? loaded.why : "Loading the official log …"}</p>;
+  if (loaded.state === "failed") return <p role="alert">{loaded.why}</p>;
+  if (loaded.state === "waiting") return <p role="status">Loading the official log …</p>;
   const { entries, logs } = loaded.data;
   const found = published ? rowsWhere(entries, "mlperf_id", mlperfId) : rowsWhere(entries, "result_id", id);
   if (found.length === 0) return <p>No official entry at hand bears the id {mlperfId || "of this row"}.</p>;

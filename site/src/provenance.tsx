@@ -324,7 +324,8 @@ const HOW: Record<string, string> = {
 
 function Uses({ data, row, id }: { data: Dataset; row: number; id: string }) {
   const loaded = useData("claims");
-  if (loaded.state !== "there") return null;
+  if (loaded.state === "failed") return <p role="alert">{loaded.why}</p>;
+  if (loaded.state === "waiting") return <p role="status">Loading the claims …</p>;
   const uses = new Map(loaded.data.uses.filter((use) => use.result_id === id).map((use) => [use.claim_id, use.how]));
   const model = data.text(row, "model");
   const claims = allRows(loaded.data.claims);

@@ -273,6 +273,42 @@ test("claims are filtered by verdict and show their arithmetic", () =>
     assert.ok((await page.locator(".arithmetic code").count()) >= 3);
   }));
 
+test("a linked claim stands beside those that the filters let through, and is not counted with them", () =>
+  on("#/claims", async (page) => {
+    const linked = await page.locator(".claims > li:has(.verdict-confirmed)").first().locator(".self").textContent();
+    await page.evaluate((to) => (location.hash = to), `#/claims/${linked}?verdict=contradicted`);
+    await page.locator(`#claim-${linked}.open`).waitFor();
+    assert.equal(await number(page), 3);
+    assert.equal(await page.locator("ol.claims > li").count(), 4);
+    await page.evaluate(() => (location.hash = "#/claims/none-such"));
+    await page.getByRole("alert").getByText("No such claim").waitFor();
+  }));
+
+test("claims and logs that cannot be loaded are told as that, not as none", async (context) => {
+  const broken = await serve(DIST, { "/data/claims.js": "", "/data/mlperf.js": "" });
+  context.after(() => broken.close());
+  await on("#/results?q=2.0-2047&origin=published", async (page) => {
+    await page.getByRole("button", { name: /time to train s of ResNet-50/ }).click();
+    for (const name of ["claims", "mlperf"]) await page.getByRole("alert").getByText(`data/${name}.js holds no data`).waitFor();
+  }, { address: broken.address });
+});
+
+test("a chart that is drawn anew leaves neither an old problem nor an old tooltip", () =>
+  on("", async (page, opened) => {
+    let refused = 0;
+    await page.route("**/vega.js", (route) => (refused++ ? route.continue() : route.abort()));
+    await page.evaluate(() => (location.hash = "#/charts"));
+    await page.getByRole("alert").getByText("The chart could not be drawn").waitFor();
+    opened.problems.length = 0;
+    for (let time = 0; time < 3; time += 1) {
+      await page.getByRole("button", { name: /^Use the/ }).click();
+      await page.locator(".chart canvas").waitFor();
+      await painted(page);
+    }
+    assert.equal(await page.getByRole("alert").count(), 0);
+    await page.waitForFunction(() => document.querySelectorAll(".tip").length === 1);
+  }));
+
 test("the form gives predictions, marked emulated, with a memory verdict", () =>
   on("#/emulator?target=m2000&model=resnet50&batch=64", async (page) => {
     const box = page.locator(".predicted");
