@@ -83,8 +83,13 @@ function Predicted({ one }: { one: Prediction }) {
   return (
     <div class="predicted" aria-live="polite">
       <p class="big">
-        <Origin origin="emulated" /> ≈ {figure(one.latency_ms, 3)} <small>ms latency</small> · ≈{" "}
-        {figure(one.throughput, 4)} <small>images/s</small>
+        <Origin origin="emulated" />{" "}
+        <span class="whole">
+          ≈ {figure(one.latency_ms, 3)} <small>ms latency</small> ·
+        </span>{" "}
+        <span class="whole">
+          ≈ {figure(one.throughput, 4)} <small>images/s</small>
+        </span>
       </p>
       <dl>
         <dt>Band of the latency</dt>

@@ -217,7 +217,7 @@ function Cell({ cell, filled, document }: { cell: Row; filled: string; document:
       ? ""
       : factor === 1
         ? "none (factor 1)"
-        : `${figure(cell["value"])} × ${figure(factor)} = ${filled}`;
+        : `${cell["value"]} × ${figure(factor)} = ${filled}`;
   return (
     <>
       <blockquote class="printed">
