@@ -35,12 +35,15 @@ publish: setup
 verify: setup
 	$(RUN) verify release
 
-# From a release folder: make site RELEASE=dist/release
+# From a release folder: make site RELEASE=dist/release; the site there was stays until the new one is whole
 site: setup
 	@command -v npm >/dev/null || { echo "error: Node.js 20.19 or newer with npm is needed" >&2; exit 1; }
-	rm -rf site/dist
-	cd site && npm ci --no-audit --no-fund && npm run build
-	$(VENV)/bin/python -m pipeline.site $(RELEASE) site/dist/data
+	rm -rf site/build
+	$(VENV)/bin/python -m pipeline.site "$(RELEASE)" site/build/new/data
+	cd site && npm ci --no-audit --no-fund && npm run build -- build/new
+	if [ -e site/dist ]; then mv site/dist site/build/old; fi
+	mv site/build/new site/dist
+	rm -rf site/build
 
 lint: setup
 	$(VENV)/bin/ruff check .
@@ -51,4 +54,4 @@ bench: setup
 	$(VENV)/bin/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build site/dist site/node_modules *.egg-info .hypothesis .mypy_cache .ruff_cache warehouse/*.duckdb warehouse/.staging warehouse/.lock release .release.publishing
+	rm -rf $(VENV) build site/build site/dist site/node_modules *.egg-info .hypothesis .mypy_cache .ruff_cache warehouse/*.duckdb warehouse/.staging warehouse/.lock release .release.publishing

@@ -1,7 +1,9 @@
-// Three classic scripts: the page, and the charts and the SQL engine that it loads when they are asked for.
+// Three classic scripts: the page, and the charts and the SQL engine that it loads when they are asked for;
+// into `dist` or the folder that is named.
 import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { build } from "vite";
 
+const OUT = process.argv[2] ?? "dist";
 const DUCKDB = "node_modules/@duckdb/duckdb-wasm/dist";
 const VENDORED = {
   "duckdb-eh.wasm": `${DUCKDB}/duckdb-eh.wasm`,
@@ -25,6 +27,7 @@ async function bundle(name, entry, first) {
     define: { "process.env.NODE_ENV": '"production"' },
     build: {
       target: "es2022",
+      outDir: OUT,
       emptyOutDir: false,
       lib: { entry, formats: ["iife"], name: `__${name}`, fileName: () => `${name}.js`, cssFileName: name },
       chunkSizeWarningLimit: 2000,
@@ -35,8 +38,8 @@ async function bundle(name, entry, first) {
 await bundle("app", "src/main.tsx", true);
 await bundle("vega", "src/vega.ts", false);
 await bundle("engine", "src/engine.ts", false);
-await mkdir("dist/vendor", { recursive: true });
-for (const [name, path] of Object.entries(VENDORED)) await copyFile(path, `dist/vendor/${name}`);
+await mkdir(`${OUT}/vendor`, { recursive: true });
+for (const [name, path] of Object.entries(VENDORED)) await copyFile(path, `${OUT}/vendor/${name}`);
 
 /** The licences of what is shipped. */
 async function notices() {
@@ -50,4 +53,4 @@ async function notices() {
   return (await Promise.all(told)).join(`\n\n${"-".repeat(80)}\n\n`);
 }
 
-await writeFile("dist/third-party.txt", await notices());
+await writeFile(`${OUT}/third-party.txt`, await notices());

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,16 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline.analyses import ANALYSES
+from pipeline.emulator.published import published as published_rows
 from pipeline.errors import IpuResultsError
+from pipeline.publish import Asked, publish
 from pipeline.query import open_warehouse
 from pipeline.site import __main__ as command
 from pipeline.site import build, charts, emulated, ledger, provenance, results, sql
 from pipeline.site.frame import frame
 from pipeline.site.script import script
 from pipeline.sql import run_query
+from pipeline.write import DATABASE
 from schema import TABLES
 from tests.conftest import ROOT
 
@@ -179,6 +183,8 @@ def test_predictions_are_emulated_and_complete(connection: duckdb.DuckDBPyConnec
     assert [(one["target"], one["batch_size"]) for one in made["predictions"][:2]] == [("c2", 2), ("c2", 12)]
     assert {one["origin"] for one in made["predictions"]} == {"emulated"}
     assert {one["set"] for one in made["points"]} == {"calibration", "resnext", "ten", "honest"}
+    published = {row.result_id: row.seconds * 1000 for row in published_rows(connection)}
+    assert {one["result_id"]: one["published"] for one in made["points"]} == pytest.approx(published, rel=1e-14)
     points = {one["result_id"]: one["emulated"] for one in made["points"]}
     assert len(points) == len(made["points"])
     with (ROOT / "pipeline" / "emulator" / "predictions.csv").open(encoding="utf-8", newline="") as file:
@@ -199,7 +205,6 @@ def test_two_builds_give_the_same_script(make: Callable[..., Any]):
 def test_a_built_folder_is_whole_and_its_scripts_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("pipeline.site.folder.SCRIPTS", _without_the_emulator())
     release = doctored(tmp_path / "release", "results", "variant", EVIL)
-    (release / "release.json").write_text('{"version": "2.1.0"}', encoding="utf-8")
     written = build(release, tmp_path / "out")
     scripts = [path for path in written if path.suffix == ".js"]
     assert {path.stem for path in scripts} == {"results", "provenance", "mlperf", "claims", "charts", "emulator", "sql"}
@@ -207,7 +212,7 @@ def test_a_built_folder_is_whole_and_its_scripts_harmless(tmp_path: Path, monkey
         assert not set("<>&\u2028") & set(path.read_text(encoding="utf-8")), path.name
     made = read(tmp_path / "out" / "results.js")
     assert EVIL in values(made["results"], "variant")
-    assert made["build"]["version"] == "2.1.0"
+    assert made["build"]["version"] is None
     for table in TABLES:
         copied = tmp_path / "out" / "parquet" / f"{table.name}.parquet"
         assert copied.read_bytes() == (release / copied.name).read_bytes()
@@ -216,6 +221,50 @@ def test_a_built_folder_is_whole_and_its_scripts_harmless(tmp_path: Path, monkey
 def _without_the_emulator() -> dict[str, Callable[..., Any]]:
     made = {"provenance": provenance.data, "mlperf": provenance.logs, "claims": ledger.data, "sql": sql.data}
     return {**made, "charts": lambda _: [], "emulator": lambda _: {}}
+
+
+def test_a_release_is_verified_before_it_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("pipeline.site.folder.SCRIPTS", _without_the_emulator())
+    release = tmp_path / "release"
+    publish(Asked(COMMITTED, release, published_on=date(2026, 1, 2)))
+    build(release, tmp_path / "out")
+    assert read(tmp_path / "out" / "results.js")["build"]["version"] == "1.0.0"
+    with duckdb.connect(str(release / DATABASE)) as connection:
+        connection.execute("UPDATE results SET throughput = 1")
+    done = CliRunner().invoke(command.main, [str(release), str(tmp_path / "other")])
+    assert done.exit_code == 1
+    assert done.stderr.count("\n") == 1
+    assert f"{DATABASE}: has another sha256" in done.stderr
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(("release", "npm"), [("no such", "exit 0"), ("of mine", "exit 1")], ids=["wrong", "failing"])
+def test_a_site_stays_until_the_new_one_is_whole(tmp_path: Path, release: str, npm: str):
+    assert make_site(tmp_path, release, npm).returncode != 0
+    assert (tmp_path / "site" / "dist" / "index.html").read_text(encoding="utf-8") == "old"
+
+
+def test_a_new_site_takes_the_place_of_the_old_one(tmp_path: Path):
+    done = make_site(tmp_path, "of mine", "echo new > build/new/index.html")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "site" / "dist" / "index.html").read_text(encoding="utf-8") == "new\n"
+    assert (tmp_path / "site" / "dist" / "data").is_dir()
+    assert os.listdir(tmp_path / "site") == ["dist"]
+
+
+def make_site(folder: Path, release: str, npm: str) -> subprocess.CompletedProcess[str]:
+    """`make site` in a folder with a site and a release `of mine`, where npm and Python are scripts of the test's."""
+    shutil.copy(ROOT / "Makefile", folder)
+    (folder / "of mine").mkdir()
+    (folder / "site" / "dist").mkdir(parents=True)
+    (folder / "site" / "dist" / "index.html").write_text("old", encoding="utf-8")
+    for path, text in (("npm", npm), ("venv/bin/python", '[ -d "$3" ] && mkdir -p "$4"')):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        (folder / path).chmod(0o755)
+    env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    asked = ["make", "-o", "setup", "site", f"RELEASE={release}", f"VENV={folder / 'venv'}"]
+    return subprocess.run(asked, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.mark.parametrize(

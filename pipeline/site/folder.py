@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from pipeline.errors import WarehouseError
 from pipeline.files import write_whole
+from pipeline.publish import check
+from pipeline.publish.names import RELEASE
 from pipeline.query import open_warehouse
 from pipeline.site import charts, emulated, ledger, provenance, results, sql
 from pipeline.site.script import script
@@ -31,21 +33,28 @@ SCRIPTS: Mapping[str, Made] = {
 def build(release: Path, out: Path) -> list[Path]:
     """The files written: a script per view of the site, and the Parquet files of the release as they are.
 
-    Raises WarehouseError for a folder that holds no whole release.
+    Raises WarehouseError for a folder that holds no whole release, and for a release that its own sums contradict.
     """
+    _verify(release)
     with open_warehouse(release) as connection:
         made = {name: script(name, make(connection)) for name, make in SCRIPTS.items()}
         made["results"] = script("results", results.data(connection, results.version(release)))
-    written = [_write(out / f"{name}.js", text) for name, text in sorted(made.items())]
-    return [*written, *(_copy(release / parquet_name(table.name), out / "parquet") for table in TABLES)]
+    written = [_write(out / f"{name}.js", text.encode()) for name, text in sorted(made.items())]
+    names = [parquet_name(table.name) for table in TABLES]
+    return [*written, *(_write(out / "parquet" / name, (release / name).read_bytes()) for name in names)]
 
 
-def _write(path: Path, text: str) -> Path:
+def _verify(release: Path) -> None:
+    """The page's tables come from DuckDB's file and its SQL from Parquet, so a release must agree with its own sums.
+
+    A warehouse that was never published has none.
+    """
+    if (release / RELEASE).exists() and (problems := check(release)):
+        more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
+        raise WarehouseError(f"is no release as published: {problems[0].line}{more}", place=str(release))
+
+
+def _write(path: Path, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text.encode())
+    write_whole(path, data)
     return path
-
-
-def _copy(path: Path, folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return Path(shutil.copyfile(path, folder / path.name))

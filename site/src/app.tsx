@@ -1,4 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
+import { Boundary } from "./boundary";
 import { Charts } from "./charts";
 import { Claims } from "./claims";
 import type { Dataset } from "./dataset";
@@ -19,7 +20,7 @@ const VIEWS: Record<string, string> = {
 
 export function App({ data }: { data: Dataset }) {
   const place = usePlace();
-  const view = place.view in VIEWS ? place.view : "results";
+  const view = Object.hasOwn(VIEWS, place.view) ? place.view : "results";
   const main = useRef<HTMLElement>(null);
   const { build } = data.data;
   useEffect(() => {
@@ -44,11 +45,14 @@ export function App({ data }: { data: Dataset }) {
         <ThemeButton />
       </header>
       <main ref={main} tabIndex={-1} class={`view view-${view}`}>
-        <View view={view} place={place} data={data} />
+        <Boundary at={location.hash}>
+          <View view={view} place={place} data={data} />
+        </Boundary>
       </main>
       <footer class="bottom">
         {build.version ? `Release ${build.version}, ` : ""}build <code>{build.build_id.slice(0, 12)}</code>, from{" "}
-        {build.documents} documents. No figure is changed, rounded or filled in; what looks wrong is flagged.
+        {build.documents} documents. No figure is changed, rounded or filled in, but those that the emulator calculated (≈) are cut; what looks wrong is
+        flagged.
       </footer>
       <Provenance data={data} show={place.query.get("show")} />
     </>

@@ -42,6 +42,7 @@ export function Chart({ specification, label, clicked }: Props) {
   useEffect(() => {
     let drawn: Drawn | null = null;
     let wanted = true;
+    setProblem("");
     const start = async () => {
       await loadScript("vega.js");
       const into = box.current;
@@ -51,7 +52,7 @@ export function Chart({ specification, label, clicked }: Props) {
       if (wanted) drawn = made;
       else made.end();
     };
-    start().catch((error: Error) => setProblem(error.message));
+    start().catch((error: Error) => wanted && setProblem(error.message));
     return () => {
       wanted = false;
       drawn?.end();

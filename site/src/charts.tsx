@@ -15,7 +15,7 @@ export function Charts({ data, name }: { data: Dataset; name: string }) {
     if (name) heading.current?.focus();
   }, [name]);
   const one = loaded.state === "there" ? loaded.data.find((chart) => chart.name === shown) : undefined;
-  const rows = data.data.sets[shown]?.length ?? 0;
+  const rows = data.set(shown).length;
   return (
     <>
       <nav class="questions" aria-label="Questions">

@@ -39,8 +39,7 @@ function Ledger({ data, query, name }: { data: Data["claims"]; query: URLSearchP
   const verdict = query.get("verdict") ?? "";
   const document_ = query.get("document") ?? "";
   const words = (query.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
-  const shown = claims.filter((claim) => {
-    if (text(claim, "claim_id") === name) return true;
+  const fitting = claims.filter((claim) => {
     const said = Object.values(claim).join(" ").toLowerCase();
     return (
       (!verdict || claim["verdict"] === verdict) &&
@@ -48,6 +47,8 @@ function Ledger({ data, query, name }: { data: Data["claims"]; query: URLSearchP
       words.every((word) => said.includes(word))
     );
   });
+  const linked = claims.filter((claim) => text(claim, "claim_id") === name);
+  const shown = claims.filter((claim) => fitting.includes(claim) || linked.includes(claim)); // the linked one in its place
   const verdicts = [...grouped(claims, "verdict")].sort(([, one], [, other]) => other.length - one.length);
   return (
     <div class="ledger">
@@ -73,7 +74,7 @@ function Ledger({ data, query, name }: { data: Data["claims"]; query: URLSearchP
           ))}
         </select>
         <p role="status" class="count">
-          <strong>{count(shown.length, "claim")}</strong> of {claims.length}
+          <strong>{count(fitting.length, "claim")}</strong> of {claims.length}
         </p>
       </div>
       <div class="verdicts" role="group" aria-label="Verdict">
@@ -86,6 +87,11 @@ function Ledger({ data, query, name }: { data: Data["claims"]; query: URLSearchP
           {count(data.contradictions.rows, "contradiction")} ↓
         </a>
       </div>
+      {name && linked.length === 0 && (
+        <p role="alert" class="warning">
+          No such claim: this build holds none called <code>{name}</code>. It may come from another release.
+        </p>
+      )}
       <ol class="claims">
         {shown.map((claim) => (
           <Claim
@@ -97,7 +103,7 @@ function Ledger({ data, query, name }: { data: Data["claims"]; query: URLSearchP
           />
         ))}
       </ol>
-      {shown.length === 0 && <p class="none">No claim fits.</p>}
+      {fitting.length === 0 && <p class="none">No claim fits.</p>}
       <h2 id="contradictions" tabIndex={-1}>
         Contradictions
       </h2>
@@ -204,7 +210,7 @@ function Contradiction({ row }: { row: Row }) {
         <ul class="arithmetic">
           {worked.map((one, index) => (
             <li key={index}>
-              <code>{one.arithmetic}</code> <small>{one.baseline || figure(one.value, false)}</small>
+              <code>{one.arithmetic}</code> <small>{one.baseline || figure(one.value)}</small>
             </li>
           ))}
         </ul>

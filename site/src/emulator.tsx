@@ -83,13 +83,18 @@ function Predicted({ one }: { one: Prediction }) {
   return (
     <div class="predicted" aria-live="polite">
       <p class="big">
-        <Origin origin="emulated" /> ≈ {figure(Number(one.latency_ms.toPrecision(3)), true)} <small>ms latency</small> · ≈{" "}
-        {figure(Number(one.throughput.toPrecision(4)), true)} <small>images/s</small>
+        <Origin origin="emulated" />{" "}
+        <span class="whole">
+          ≈ {figure(one.latency_ms, 3)} <small>ms latency</small> ·
+        </span>{" "}
+        <span class="whole">
+          ≈ {figure(one.throughput, 4)} <small>images/s</small>
+        </span>
       </p>
       <dl>
         <dt>Band of the latency</dt>
         <dd>
-          {figure(Number(one.latency_ms_low.toPrecision(3)), true)} to {figure(Number(one.latency_ms_high.toPrecision(3)), true)} ms
+          {figure(one.latency_ms_low, 3)} to {figure(one.latency_ms_high, 3)} ms
         </dd>
         <dt>Memory</dt>
         <dd>
@@ -98,19 +103,19 @@ function Predicted({ one }: { one: Prediction }) {
         </dd>
         <dt>On the device</dt>
         <dd>
-          {figure(Number(one.device_ms.toPrecision(3)), true)} ms, of it {percent(one.compute_share)} compute,{" "}
+          {figure(one.device_ms, 3)} ms, of it {percent(one.compute_share)} compute,{" "}
           {percent(one.exchange_share)} exchange, {percent(one.superstep_share)} supersteps
         </dd>
         <dt>Host path</dt>
         <dd>
-          {figure(Number(one.protocol_ms.toPrecision(3)), true)} ms, protocol {one.protocol}
+          {figure(one.protocol_ms, 3)} ms, protocol {one.protocol}
         </dd>
         <dt>Batch of a chip</dt>
         <dd>{one.micro_batch_size}</dd>
         {one.power_w !== null && (
           <>
             <dt>Power</dt>
-            <dd>≈ {figure(Number(one.power_w.toPrecision(3)), true)} W, ± 10 % and not validated</dd>
+            <dd>≈ {figure(one.power_w, 3)} W, ± 10 % and not validated</dd>
           </>
         )}
         <dt>Calibration</dt>
@@ -163,8 +168,8 @@ function Plot({ points, data }: { points: Point[]; data: Dataset }) {
                   </td>
                   <td>{one.platform}</td>
                   <td class="right">{one.batch}</td>
-                  <td class="right">{one.published.toPrecision(4)}</td>
-                  <td class="right">≈ {one.emulated.toPrecision(4)}</td>
+                  <td class="right">{figure(one.published)}</td>
+                  <td class="right">≈ {figure(one.emulated, 4)}</td>
                   <td class="right">{((one.emulated / one.published - 1) * 100).toFixed(1)} %</td>
                   <td>{SETS[one.set] ?? one.set}</td>
                 </tr>

@@ -1,12 +1,15 @@
 // The SQL engine's own script: DuckDB-WASM over the Parquet files that lie beside the page.
 import { AsyncDuckDB, type AsyncDuckDBConnection, VoidLogger } from "@duckdb/duckdb-wasm";
-import { type Table as Arrow, tableToIPC } from "apache-arrow";
+import { type Table as Arrow, DataType, tableToIPC } from "apache-arrow";
 import initParquet, { readParquet, Table as Parquet, writeParquet } from "parquet-wasm/esm";
 import { shown } from "./shown";
 
+/** Null is NULL. */
+export type Text = string | null;
+
 export interface Answer {
   names: string[];
-  rows: string[][];
+  rows: Text[][];
   total: number;
   milliseconds: number;
   csv: () => string;
@@ -28,18 +31,36 @@ const LOCKED = [
 
 async function start(files: Record<string, string>, views: string[]): Promise<Engine> {
   const here = (path: string) => new URL(path, location.href).href;
-  const [database] = await Promise.all([open(here), initParquet({ module_or_path: here("vendor/parquet_wasm_bg.wasm") })]);
-  const connection = await database.connect();
-  await Promise.all(Object.entries(files).map(([name, file]) => fill(connection, name, here(`data/parquet/${file}`))));
-  for (const statement of [...views, ...LOCKED]) await connection.query(statement);
-  return { ask: (sql) => ask(connection, sql) };
+  const worker = new Worker(here("vendor/duckdb-browser-eh.worker.js"));
+  const broken = new Promise<never>((_, reject) => {
+    worker.addEventListener("error", () => reject(new Error("the worker of DuckDB could not be started")));
+  });
+  const database = new AsyncDuckDB(new VoidLogger(), worker);
+  const ready = async () => {
+    await Promise.all([database.instantiate(here("vendor/duckdb-eh.wasm")), initParquet({ module_or_path: here("vendor/parquet_wasm_bg.wasm") })]);
+    const connection = await database.connect();
+    await Promise.all(Object.entries(files).map(([name, file]) => fill(connection, name, here(`data/parquet/${file}`))));
+    for (const statement of [...views, ...LOCKED]) await connection.query(statement);
+    await connection.close();
+  };
+  try {
+    await Promise.race([ready(), broken]);
+  } catch (error) {
+    worker.terminate();
+    throw error;
+  }
+  return { ask: (sql) => reading(database, (connection) => ask(connection, sql)) };
 }
 
-async function open(here: (path: string) => string): Promise<AsyncDuckDB> {
-  const worker = new Worker(here("vendor/duckdb-browser-eh.worker.js"));
-  const database = new AsyncDuckDB(new VoidLogger(), worker);
-  await database.instantiate(here("vendor/duckdb-eh.wasm"));
-  return database;
+/** Over a connection of its own in a transaction that may only read, so that a query leaves nothing behind. */
+async function reading<Kind>(database: AsyncDuckDB, act: (connection: AsyncDuckDBConnection) => Promise<Kind>): Promise<Kind> {
+  const connection = await database.connect();
+  try {
+    await connection.query("BEGIN TRANSACTION READ ONLY");
+    return await act(connection);
+  } finally {
+    await connection.close();
+  }
 }
 
 async function fill(connection: AsyncDuckDBConnection, name: string, address: string): Promise<void> {
@@ -49,12 +70,14 @@ async function fill(connection: AsyncDuckDBConnection, name: string, address: st
   await connection.insertArrowFromIPCStream(stream, { name, create: true });
 }
 
+/** Prepared, which is refused for more than one statement. */
 async function ask(connection: AsyncDuckDBConnection, sql: string): Promise<Answer> {
   const started = performance.now();
-  const found = await connection.query(sql);
+  const statement = await connection.prepare(sql);
+  const found = await statement.query();
   const milliseconds = performance.now() - started;
   const names = found.schema.fields.map((field) => field.name);
-  const text = told(found);
+  const text = told(found, await sqlTypes(connection, sql, found));
   return {
     names,
     rows: Array.from({ length: Math.min(SHOWN, found.numRows) }, (_, row) => text(row)),
@@ -65,18 +88,23 @@ async function ask(connection: AsyncDuckDBConnection, sql: string): Promise<Answ
   };
 }
 
-function told(found: Arrow): (row: number) => string[] {
-  const columns = found.schema.fields.map((field, index) => ({ column: found.getChildAt(index), show: shown(field) }));
-  return (row) =>
-    columns.map(({ column, show }) => {
-      const value: unknown = column?.get(row);
-      return value === null || value === undefined ? "" : show(value);
-    });
+/** DuckDB's names of the columns' types, asked for only where Arrow's leave out the zone of a time. */
+async function sqlTypes(connection: AsyncDuckDBConnection, sql: string, found: Arrow): Promise<string[]> {
+  if (!found.schema.fields.some((field) => DataType.isTime(field.type))) return [];
+  const described = await connection.query(`DESCRIBE ${sql}`);
+  return Array.from(described.getChild("column_type")!, String);
 }
 
-function csv(names: string[], rows: number, text: (row: number) => string[]): string {
-  const line = (values: string[]) => values.map((value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value)).join(",");
-  return `${[names, ...Array.from({ length: rows }, (_, row) => text(row))].map(line).join("\r\n")}\r\n`;
+function told(found: Arrow, types: string[]): (row: number) => Text[] {
+  const columns = found.schema.fields.map((field, index) => shown(field, found.getChildAt(index)!, types[index] ?? ""));
+  return (row) => columns.map((text) => text(row));
+}
+
+/** NULL as nothing, and an empty text in quotes. */
+function csv(names: string[], rows: number, text: (row: number) => Text[]): string {
+  const cell = (value: Text) => (value === null ? "" : /^$|[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  const lines = [names, ...Array.from({ length: rows }, (_, row) => text(row))].map((values) => values.map(cell).join(","));
+  return `${lines.join("\r\n")}\r\n`;
 }
 
 function parquet(found: Arrow): Uint8Array {

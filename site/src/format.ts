@@ -2,10 +2,10 @@ import type { Value } from "./frame";
 
 const GROUPED = new Intl.NumberFormat("en", { maximumSignificantDigits: 15 });
 
-/** Every digit of a published figure; a computed one, which has many, is cut. */
-export function figure(value: Value, printed: boolean, digits = 7): string {
+/** Every digit of a figure; `digits` cut one that the emulator calculated. */
+export function figure(value: Value, digits?: number): string {
   if (typeof value !== "number") return value ?? "";
-  return GROUPED.format(printed ? value : Number(value.toPrecision(digits)));
+  return GROUPED.format(digits === undefined ? value : Number(value.toPrecision(digits)));
 }
 
 export function count(value: number, one: string, many = `${one}s`): string {

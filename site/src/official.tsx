@@ -12,7 +12,8 @@ export function Official({ data, row, id }: { data: Dataset; row: number; id: st
 
 function Entries({ id, mlperfId, published }: { id: string; mlperfId: string; published: boolean }) {
   const loaded = useData("mlperf");
-  if (loaded.state !== "there") return <p role="status">{loaded.state === "failed" ? loaded.why : "Loading the official log …"}</p>;
+  if (loaded.state === "failed") return <p role="alert">{loaded.why}</p>;
+  if (loaded.state === "waiting") return <p role="status">Loading the official log …</p>;
   const { entries, logs } = loaded.data;
   const found = published ? rowsWhere(entries, "mlperf_id", mlperfId) : rowsWhere(entries, "result_id", id);
   if (found.length === 0) return <p>No official entry at hand bears the id {mlperfId || "of this row"}.</p>;
@@ -39,7 +40,7 @@ function Entry({ entry, logs, published }: { entry: Row; logs: Row[]; published:
         <Told name="MLPerf id" value={[text(entry, "mlperf_id"), text(entry, "mlperf_id_confidence")].filter(Boolean).join(", ")} />
         <Told name="Round" value={`${text(entry, "round")}, ${text(entry, "division")} division, ${text(entry, "benchmark")}`} />
         <Told name="Submitter" value={`${text(entry, "submitter")}, ${text(entry, "system")}`} />
-        <Told name="Score" value={entry["minutes"] === null ? "" : `${figure(entry["minutes"] ?? null, false)} min`} />
+        <Told name="Score" value={entry["minutes"] === null ? "" : `${figure(entry["minutes"] ?? null)} min`} />
         <Told name="Runs" value={`${text(entry, "n_success")} of ${text(entry, "n_runs")} count; mean without the fastest and slowest`} />
         <dt>Folder</dt>
         <dd class="address">
@@ -65,7 +66,7 @@ function Entry({ entry, logs, published }: { entry: Row; logs: Row[]; published:
                   <td>
                     <Web to={`${repository}/blob/HEAD/${path}/${text(log, "file")}`}>{text(log, "file")}</Web>
                   </td>
-                  <td class="right">{figure(log["minutes"] ?? null, false)}</td>
+                  <td class="right">{figure(log["minutes"] ?? null)}</td>
                   <td>{text(log, "status")}</td>
                   <td>{log["counted"] === "true" ? "yes" : `no: ${text(log, "reason")}`}</td>
                 </tr>

@@ -1,6 +1,7 @@
 // Where a figure came from: the cell it was printed in, what is flagged, and what rests on it.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { Boundary } from "./boundary";
 import type { Dataset } from "./dataset";
 import { figure, TITLES, UNITS } from "./format";
 import { allRows, type Row, rowsWhere, text } from "./frame";
@@ -9,6 +10,8 @@ import { useData } from "./hooks";
 import type { Data, Severity } from "./load";
 import { FlagMark, Origin, Verdict } from "./marks";
 import { Official } from "./official";
+
+const DIGITS = 7; // of a figure that the emulator calculated
 
 export function Provenance({ data, show }: { data: Dataset; show: string | null }) {
   const [id = "", name = "throughput"] = show?.split(".") ?? [];
@@ -37,17 +40,27 @@ function Panel({ data, row, id, name }: { data: Dataset; row: number; id: string
           ×
         </button>
         {row < 0 ? (
-          <>
-            <h2 id="panel-title">No such result</h2>
-            <p>
-              This build holds no result <code>{id}</code>. It may come from another release.
-            </p>
-          </>
+          <Missing what="result" name={id} />
+        ) : !data.has(name) ? (
+          <Missing what="column" name={name} />
         ) : (
-          <Content data={data} row={row} id={id} name={name} />
+          <Boundary at={location.hash}>
+            <Content data={data} row={row} id={id} name={name} />
+          </Boundary>
         )}
       </div>
     </dialog>
+  );
+}
+
+function Missing({ what, name }: { what: string; name: string }) {
+  return (
+    <>
+      <h2 id="panel-title">No such {what}</h2>
+      <p>
+        This build holds no {what} <code>{name}</code>. It may come from another release.
+      </p>
+    </>
   );
 }
 
@@ -62,8 +75,8 @@ function Content({ data, row, id, name }: { data: Dataset; row: number; id: stri
         <Origin origin={origin} /> {TITLES[name] ?? name.replaceAll("_", " ")}
       </p>
       <h2 id="panel-title">
-        {origin === "emulated" && "≈ "}
-        {figure(value, origin === "published") || "blank"} <small>{value === null ? "" : unit}</small>
+        {data.emulated(row, name) && "≈ "}
+        {data.figure(row, name, DIGITS) || "blank"} <small>{value === null ? "" : unit}</small>
       </h2>
       <p class="what">
         {["model", "variant", "task", "platform", "framework"].map((one) => data.text(row, one)).filter(Boolean).join(" · ")}
@@ -93,8 +106,8 @@ function Content({ data, row, id, name }: { data: Dataset; row: number; id: stri
 }
 
 function band(data: Dataset, row: number): string {
-  const ends = ["latency_ms_low", "latency_ms_high"].map((name) => data.value(row, name));
-  return ends.every((end) => end !== null) ? `${ends.map((end) => figure(end, false)).join(" to ")} ms` : "";
+  const ends = ["latency_ms_low", "latency_ms_high"].map((name) => data.figure(row, name, DIGITS));
+  return ends.every(Boolean) ? `${ends.join(" to ")} ms` : "";
 }
 
 export function Section({ title, children }: { title: string; children: ComponentChildren }) {
@@ -145,7 +158,7 @@ function Sources({ data, row, id, name, held }: Held) {
     <>
       <Section title="Where it stands">
         {own.map((cell, index) => (
-          <Cell key={index} cell={cell} document={documents.get(text(cell, "document_id"))} />
+          <Cell key={index} cell={cell} filled={data.figure(row, name, DIGITS)} document={documents.get(text(cell, "document_id"))} />
         ))}
         {own.length === 0 && (
           <>
@@ -197,14 +210,14 @@ function Sources({ data, row, id, name, held }: Held) {
   );
 }
 
-function Cell({ cell, document }: { cell: Row; document: Row | undefined }) {
+function Cell({ cell, filled, document }: { cell: Row; filled: string; document: Row | undefined }) {
   const factor = cell["factor"];
   const conversion =
     typeof factor !== "number" || typeof cell["value"] !== "number"
       ? ""
       : factor === 1
         ? "none (factor 1)"
-        : `${cell["value"]} × ${figure(factor, true)} = ${figure(cell["value"] * factor, false)}`;
+        : `${cell["value"]} × ${figure(factor)} = ${filled}`;
   return (
     <>
       <blockquote class="printed">
@@ -311,7 +324,8 @@ const HOW: Record<string, string> = {
 
 function Uses({ data, row, id }: { data: Dataset; row: number; id: string }) {
   const loaded = useData("claims");
-  if (loaded.state !== "there") return null;
+  if (loaded.state === "failed") return <p role="alert">{loaded.why}</p>;
+  if (loaded.state === "waiting") return <p role="status">Loading the claims …</p>;
   const uses = new Map(loaded.data.uses.filter((use) => use.result_id === id).map((use) => [use.claim_id, use.how]));
   const model = data.text(row, "model");
   const claims = allRows(loaded.data.claims);

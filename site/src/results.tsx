@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import { type Dataset, FACETS, FACET_TITLES, type FacetName } from "./dataset";
+import { type Dataset, FACETS, FACET_TITLES, type FacetName, same } from "./dataset";
 import { FacetList } from "./facets";
 import { count } from "./format";
 import { change, go } from "./hash";
@@ -7,14 +7,14 @@ import { useMedia } from "./hooks";
 import { type Asked, select } from "./select";
 import { Table } from "./table";
 
-function asked(query: URLSearchParams): Asked {
+function asked(data: Dataset, query: URLSearchParams): Asked {
   const picked: Partial<Record<FacetName, string[]>> = {};
-  for (const name of FACETS) if (query.has(name)) picked[name] = query.getAll(name);
+  for (const name of FACETS) if (query.has(name)) picked[name] = query.getAll(name).map((word) => data.spelled(name, word));
   return { words: query.get("q") ?? "", set: query.get("analysis"), picked, sort: query.get("sort") ?? "" };
 }
 
 export function Results({ data, query }: { data: Dataset; query: URLSearchParams }) {
-  const state = asked(query);
+  const state = asked(data, query);
   const told = JSON.stringify(state);
   const selection = useMemo(() => select(data, state), [data, told]);
   const wide = useMedia("(min-width: 821px)");
@@ -58,7 +58,7 @@ function Chips({ data, state }: { data: Dataset; state: Asked }) {
   return (
     <ul class="chips" aria-label="Filters in use">
       {state.set !== null && (
-        <Chip label={`Analysis: ${data.data.questions[state.set] ?? state.set}`} off={() => change("analysis", null)} />
+        <Chip label={`Analysis: ${Object.hasOwn(data.data.questions, state.set) ? data.data.questions[state.set] : state.set}`} off={() => change("analysis", null)} />
       )}
       {picked.map(({ name, word }) => (
         <Chip
@@ -92,7 +92,7 @@ export function toggled(hash: string, name: FacetName, word: string): string {
   const query = new URLSearchParams(told);
   const words = query.getAll(name);
   query.delete(name);
-  const left = words.includes(word) ? words.filter((one) => one !== word) : [...words, word];
+  const left = words.some((one) => same(one, word)) ? words.filter((one) => !same(one, word)) : [...words, word];
   for (const one of left) query.append(name, one);
   const text = query.toString();
   return `${path || "#/results"}${text ? `?${text}` : ""}`;

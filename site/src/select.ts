@@ -77,7 +77,7 @@ function picksOf(facet: Facet, words: string[] | undefined): Uint8Array | null {
 /** Rows of the asked set that hold every word of the search in some column. */
 function base(data: Dataset, asked: Asked): Uint8Array {
   const within = new Uint8Array(data.rows);
-  const set = asked.set === null ? undefined : (data.data.sets[asked.set] ?? []);
+  const set = asked.set === null ? undefined : data.set(asked.set);
   if (set) for (const row of set) within[row] = 1;
   else within.fill(1);
   for (const word of asked.words.toLowerCase().split(/\s+/).filter(Boolean)) {
@@ -99,11 +99,12 @@ function holding(data: Dataset, word: string): Uint8Array {
   return found;
 }
 
-/** In place; blanks last in both directions. */
+/** In place; blanks last in both directions. By a column that there is none of, the order stays. */
 function sorted(data: Dataset, rows: Int32Array, sort: string): void {
-  if (!sort) return;
   const down = sort.startsWith("-");
-  const keys = ranks(data, down ? sort.slice(1) : sort);
+  const name = down ? sort.slice(1) : sort;
+  if (name !== "flags" && !data.has(name)) return;
+  const keys = ranks(data, name);
   const sign = down ? -1 : 1;
   rows.sort((one, other) => {
     const first = keys[one]!;

@@ -22,27 +22,34 @@ function started(held: Data["sql"]): Promise<Engine> {
   return engine;
 }
 
-type State = { kind: "idle" } | { kind: "busy"; why: string } | { kind: "failed"; why: string } | { kind: "done"; answer: Answer };
+// What was told of a query; it stands on the page only while the address asks that query.
+type Told = { sql: string; why: string } | { sql: string; answer: Answer };
 
 function Box({ held, asked }: { held: Data["sql"]; asked: string }) {
-  const [sql, setSql] = useState(asked || held.examples[0]!.sql);
-  const [state, setState] = useState<State>({ kind: "idle" });
-  const edited = useRef(sql);
+  const first = asked || held.examples[0]!.sql;
+  const [sql, setSql] = useState(first);
+  const [busy, setBusy] = useState("");
+  const [last, setLast] = useState<Told | null>(null);
+  const running = useRef(false); // known at once, and not only with the next painting
   const run = async (text: string) => {
+    if (FROM_DISK || running.current) return;
+    running.current = true;
+    setSql(text);
     change("q", text);
-    setState({ kind: "busy", why: engine ? "Running …" : "Starting DuckDB, some 9 MB packed, once …" });
+    setLast(null);
     try {
+      setBusy(engine ? "Running …" : "Starting DuckDB, some 9 MB packed, once …");
       const ready = await started(held);
-      setState({ kind: "busy", why: "Running …" });
-      setState({ kind: "done", answer: await ready.ask(text) });
+      setBusy("Running …");
+      setLast({ sql: text, answer: await ready.ask(text) });
     } catch (error) {
-      setState({ kind: "failed", why: error instanceof Error ? error.message : String(error) });
+      setLast({ sql: text, why: why(error) });
     }
+    running.current = false;
+    setBusy("");
   };
-  useEffect(() => {
-    if (asked && asked !== edited.current) setSql(asked);
-    edited.current = asked;
-  }, [asked]);
+  useEffect(() => setSql(first), [first]);
+  const told = last?.sql === asked ? last : null;
   const keyed = (event: KeyboardEvent) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void run(sql);
   };
@@ -50,7 +57,9 @@ function Box({ held, asked }: { held: Data["sql"]; asked: string }) {
     <div class="sql">
       <div class="ask">
         <h2>Ask in SQL</h2>
-        <p class="intro">DuckDB runs in this page over the release's Parquet files; no query leaves the browser.</p>
+        <p class="intro">
+          DuckDB runs in this page over the release's Parquet files; no query leaves the browser, and none can change the data.
+        </p>
         {FROM_DISK && (
           <p class="warning" role="note">
             This page was opened from disk, and browsers let no such page start DuckDB. Serve the folder over http, for example
@@ -62,16 +71,16 @@ function Box({ held, asked }: { held: Data["sql"]; asked: string }) {
         </label>
         <textarea id="query" spellcheck={false} rows={7} value={sql} onInput={(event) => setSql(event.currentTarget.value)} onKeyDown={keyed} />
         <p class="actions">
-          <button type="button" class="main" disabled={FROM_DISK || state.kind === "busy"} onClick={() => void run(sql)}>
+          <button type="button" class="main" disabled={FROM_DISK || busy !== ""} onClick={() => void run(sql)}>
             Run
           </button>
           <small>or Ctrl + Enter</small>
-          {state.kind === "done" && <Downloads answer={state.answer} />}
+          {told && "answer" in told && <Downloads answer={told.answer} />}
         </p>
         <div aria-live="polite">
-          {state.kind === "busy" && <p>{state.why}</p>}
-          {state.kind === "failed" && <pre role="alert" class="problem">{state.why}</pre>}
-          {state.kind === "done" && <Found answer={state.answer} />}
+          {busy && <p>{busy}</p>}
+          {told && "why" in told && <pre role="alert" class="problem">{told.why}</pre>}
+          {told && "answer" in told && <Found answer={told.answer} />}
         </div>
       </div>
       <aside class="schema" aria-label="Examples, tables and columns">
@@ -82,10 +91,11 @@ function Box({ held, asked }: { held: Data["sql"]; asked: string }) {
               <button
                 type="button"
                 class="link"
+                disabled={busy !== ""}
                 onClick={() => {
-                  setSql(example.sql);
                   document.getElementById("query")?.scrollIntoView({ block: "nearest" });
-                  if (!FROM_DISK) void run(example.sql);
+                  if (FROM_DISK) setSql(example.sql);
+                  else void run(example.sql);
                 }}
               >
                 {example.title}
@@ -151,7 +161,7 @@ function Found({ answer }: { answer: Answer }) {
             {answer.rows.map((row, index) => (
               <tr key={index}>
                 {row.map((value, place) => (
-                  <td key={place}>{value}</td>
+                  <td key={place}>{value ?? <small class="null">NULL</small>}</td>
                 ))}
               </tr>
             ))}
@@ -163,16 +173,30 @@ function Found({ answer }: { answer: Answer }) {
 }
 
 function Downloads({ answer }: { answer: Answer }) {
+  const [problem, setProblem] = useState("");
+  const give = (name: string, type: string, content: () => string | Uint8Array) => {
+    try {
+      save(name, type, content());
+      setProblem("");
+    } catch (error) {
+      setProblem(why(error)); // a row beyond those shown holds what has no text
+    }
+  };
   return (
     <>
-      <button type="button" onClick={() => save("result.csv", "text/csv", answer.csv())}>
+      <button type="button" onClick={() => give("result.csv", "text/csv", answer.csv)}>
         CSV
       </button>
-      <button type="button" onClick={() => save("result.parquet", "application/vnd.apache.parquet", answer.parquet())}>
+      <button type="button" onClick={() => give("result.parquet", "application/vnd.apache.parquet", answer.parquet)}>
         Parquet
       </button>
+      {problem && <span role="alert" class="problem">{problem}</span>}
     </>
   );
+}
+
+function why(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function save(name: string, type: string, content: string | Uint8Array): void {

@@ -2,44 +2,80 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Dataset } from "./dataset";
-import { figure } from "./format";
 import { change } from "./hash";
 import { Doubt, FlagMark, Origin } from "./marks";
 
 const BEYOND = 8;
+const DIGITS = 5; // of a figure that the emulator calculated
 
 interface Shown {
   name: string;
   title: string;
   width: number;
-  figure?: boolean;
   cell?: (data: Dataset, row: number) => ComponentChildren;
 }
 
-const WIDE: Shown[] = [
+/** A column of figures, one below another in a row; it widens with what it holds, since a figure is never cut. */
+interface Figures {
+  name: string;
+  width: number;
+  figures: { name: string; title: string; unit?: string }[];
+}
+type Column = Shown | Figures;
+
+function lone(name: string, title: string, width: number): Figures {
+  return { name, width, figures: [{ name, title }] };
+}
+
+const WIDE: Column[] = [
   { name: "origin", title: "Origin", width: 116, cell: (data, row) => <Origin origin={data.text(row, "origin")} /> },
   { name: "model", title: "Model", width: 184, cell: model },
   { name: "platform", title: "Platform", width: 146 },
   { name: "sdk_version", title: "SDK", width: 90 },
   { name: "framework", title: "Framework", width: 112 },
   { name: "precision", title: "Precision", width: 80, cell: (data, row) => data.precision(row) },
-  { name: "batch_size", title: "Batch", width: 70, figure: true },
-  { name: "throughput", title: "Items/s", width: 100, figure: true },
-  { name: "latency_ms", title: "Latency (ms)", width: 90, figure: true },
-  { name: "time_to_train_s", title: "Time to train (s)", width: 92, figure: true },
-  { name: "efficiency", title: "Items/s/W", width: 92, figure: true },
+  lone("batch_size", "Batch", 76),
+  lone("throughput", "Items/s", 106),
+  lone("latency_ms", "Latency (ms)", 92),
+  lone("time_to_train_s", "Time to train (s)", 94),
+  lone("efficiency", "Items/s/W", 94),
   { name: "flags", title: "Flags", width: 150, cell: flags },
   { name: "task", title: "Task", width: 80 },
   { name: "publisher", title: "Publisher", width: 100 },
   { name: "published_on", title: "Date", width: 92 },
 ];
 
-const NARROW: Shown[] = [
+const NARROW: Column[] = [
   { name: "model", title: "Result", width: 158, cell: card },
-  { name: "throughput", title: "items/s", width: 82, figure: true },
-  { name: "latency_ms", title: "ms", width: 76, figure: true },
-  { name: "time_to_train_s", title: "Train s", width: 74, figure: true },
+  {
+    name: "figures",
+    width: 232,
+    figures: [
+      { name: "throughput", title: "items/s", unit: "/s" },
+      { name: "latency_ms", title: "ms", unit: "ms" },
+      { name: "time_to_train_s", title: "train s", unit: "s" },
+    ],
+  },
 ];
+
+const BESIDE = 46; // pixels of a figure's cell beside its digits: the padding, and the mark of a doubt
+
+/** Widths for all rows that were in sight since these were selected, so that no column moves to and fro. */
+function useWidths(data: Dataset, columns: Column[], rows: Int32Array, seen: number[]): string[] {
+  const held = useRef({ rows, columns, most: columns.map(() => 0) });
+  if (held.current.rows !== rows || held.current.columns !== columns) held.current = { rows, columns, most: columns.map(() => 0) };
+  const { most } = held.current;
+  return columns.map((one, index) => {
+    if (!("figures" in one)) return `${one.width}px`;
+    for (const row of seen)
+      for (const { name, unit = "" } of one.figures) most[index] = Math.max(most[index]!, told(data, row, name).length + unit.length);
+    return `max(${one.width}px, ${most[index]}ch + ${BESIDE}px)`;
+  });
+}
+
+function told(data: Dataset, row: number, name: string): string {
+  return data.figure(row, name, DIGITS);
+}
 
 function model(data: Dataset, row: number) {
   const variant = data.text(row, "variant");
@@ -98,6 +134,11 @@ export function Table({ data, rows, sort, wide }: Props) {
     if (box.current) setWindow({ top: box.current.scrollTop, height: box.current.clientHeight });
   };
   useLayoutEffect(look, []);
+  // A row that leaves the page takes no reader along: the focus goes to the table, not to the top of the page.
+  const inside = box.current?.contains(document.activeElement) ?? false;
+  useLayoutEffect(() => {
+    if (inside && !box.current!.contains(document.activeElement)) box.current!.focus({ preventScroll: true });
+  });
   useEffect(() => {
     const observer = new ResizeObserver(look);
     observer.observe(box.current!);
@@ -108,15 +149,15 @@ export function Table({ data, rows, sort, wide }: Props) {
   }, [rows]);
   const first = Math.max(0, Math.min(Math.floor(window_.top / height) - BEYOND, rows.length - 1));
   const last = Math.min(rows.length, Math.ceil((window_.top + window_.height) / height) + BEYOND);
-  const width = columns.reduce((sum, one) => sum + one.width, 0);
   const seen = Array.from(rows.subarray(first, last));
+  const widths = useWidths(data, columns, rows, seen);
   return (
     <div class="scroll" ref={box} onScroll={look} tabIndex={0} role="region" aria-label="Table of results">
-      <table aria-rowcount={rows.length + 1} style={{ minWidth: `${width}px` }} class={wide ? "wide" : "narrow"}>
+      <table aria-rowcount={rows.length + 1} style={{ minWidth: `calc(${widths.join(" + ")})` }} class={wide ? "wide" : "narrow"}>
         <caption class="unseen">Results; each figure is a button that shows where it was printed</caption>
         <colgroup>
-          {columns.map((one) => (
-            <col key={one.name} style={{ width: `${one.width}px` }} />
+          {columns.map((one, index) => (
+            <col key={one.name} style={{ width: widths[index]! }} />
           ))}
         </colgroup>
         <thead>
@@ -139,16 +180,28 @@ export function Table({ data, rows, sort, wide }: Props) {
   );
 }
 
-function Head({ column, sort }: { column: Shown; sort: string }) {
-  const up = sort === column.name;
-  const down = sort === `-${column.name}`;
-  const next = column.figure ? (down ? column.name : up ? null : `-${column.name}`) : up ? `-${column.name}` : down ? null : column.name;
+function Head({ column, sort }: { column: Column; sort: string }) {
+  const figures = "figures" in column;
+  const by = figures ? column.figures : [column];
+  const up = by.some((one) => sort === one.name);
+  const down = by.some((one) => sort === `-${one.name}`);
   return (
-    <th scope="col" class={column.figure ? "right" : ""} aria-sort={up ? "ascending" : down ? "descending" : "none"}>
-      <button type="button" onClick={() => change("sort", next)}>
-        {column.title} <span aria-hidden="true">{up ? "▲" : down ? "▼" : ""}</span>
-      </button>
+    <th scope="col" class={figures ? "right" : ""} aria-sort={up ? "ascending" : down ? "descending" : "none"}>
+      {by.map((one) => (
+        <Sort key={one.name} name={one.name} title={one.title} sort={sort} most={figures} />
+      ))}
     </th>
+  );
+}
+
+/** Sorts by a column, the other way round, not at all; `most` has the largest first. */
+function Sort({ name, title, sort, most }: { name: string; title: string; sort: string; most: boolean }) {
+  const ways = most ? [`-${name}`, name] : [name, `-${name}`];
+  const next = sort === ways[0] ? ways[1]! : sort === ways[1] ? null : ways[0]!;
+  return (
+    <button type="button" onClick={() => change("sort", next)}>
+      {title} <span aria-hidden="true">{sort === name ? "▲" : sort === `-${name}` ? "▼" : ""}</span>
+    </button>
   );
 }
 
@@ -161,29 +214,34 @@ function Space({ height, columns }: { height: number; columns: number }) {
   );
 }
 
-function Row({ data, row, at, columns }: { data: Dataset; row: number; at: number; columns: Shown[] }) {
+function Row({ data, row, at, columns }: { data: Dataset; row: number; at: number; columns: Column[] }) {
   const origin = data.text(row, "origin");
   return (
     <tr aria-rowindex={at + 2} class={`row-${origin}${at % 2 ? " odd" : ""}`}>
-      {columns.map((one) => (
-        <td key={one.name} class={one.figure ? "right" : ""}>
-          {one.figure ? <Figure data={data} row={row} name={one.name} /> : one.cell ? one.cell(data, row) : data.text(row, one.name)}
-        </td>
-      ))}
+      {columns.map((one) =>
+        "figures" in one ? (
+          <td key={one.name} class="right">
+            {one.figures.map(({ name, unit }) => (
+              <Figure key={name} data={data} row={row} name={name} unit={unit} />
+            ))}
+          </td>
+        ) : (
+          <td key={one.name}>{one.cell ? one.cell(data, row) : data.text(row, one.name)}</td>
+        ),
+      )}
     </tr>
   );
 }
 
-function Figure({ data, row, name }: { data: Dataset; row: number; name: string }) {
-  const value = data.value(row, name);
-  if (value === null) return null;
+function Figure({ data, row, name, unit }: { data: Dataset; row: number; name: string; unit: string | undefined }) {
+  if (data.value(row, name) === null) return null;
   const origin = data.text(row, "origin");
-  const told = figure(value, origin === "published", 5);
+  const text = told(data, row, name);
   const flagged = (data.flags.get(row) ?? []).filter((flag) => flag.column === name && flag.severity !== "info");
   const suspect = data.text(row, "suspect") && name !== "batch_size";
   const doubts = suspect ? [...flagged, { rule: "suspect", severity: "warn" as const, column: name }] : flagged;
   const doubted = doubts.map((flag) => `, ${flag.severity} ${flag.rule}`).join("");
-  const label = `${told}, ${name.replaceAll("_", " ")} of ${data.text(row, "model")} on ${data.text(row, "platform")}, ${origin}${doubted}: where it came from`;
+  const label = `${text}, ${name.replaceAll("_", " ")} of ${data.text(row, "model")} on ${data.text(row, "platform")}, ${origin}${doubted}: where it came from`;
   return (
     <button
       type="button"
@@ -192,9 +250,10 @@ function Figure({ data, row, name }: { data: Dataset; row: number; name: string 
       aria-label={label}
       onClick={() => change("show", `${data.text(row, "result_id")}.${name}`)}
     >
-      {origin === "emulated" && name !== "batch_size" && <span title="emulated, not measured">≈ </span>}
+      {data.emulated(row, name) && <span title="emulated, not measured">≈ </span>}
       <Doubt flags={doubts} />
-      {told}
+      {text}
+      {unit && <small> {unit}</small>}
     </button>
   );
 }

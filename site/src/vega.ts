@@ -12,27 +12,36 @@ export type Draw = (
 ) => Promise<Drawn>;
 
 const draw: Draw = async (into, specification, config, clicked) => {
+  const box = document.createElement("div");
   const compiled = compile(specification as unknown as TopLevelSpec, { config }).spec;
   const view = new View(parse(compiled, {}, { ast: true }), {
     expr: expressionInterpreter,
     renderer: "canvas",
     container: into,
     hover: true,
-    tooltip: tip(into),
+    tooltip: tip(box),
   });
   view.addEventListener("click", (_, item) => {
     if (item?.datum) clicked?.(item.datum as Record<string, unknown>);
   });
-  await view.runAsync();
-  return { end: () => view.finalize() };
+  const end = () => {
+    view.finalize();
+    box.remove();
+  };
+  into.parentElement?.append(box);
+  try {
+    await view.runAsync();
+  } catch (error) {
+    end();
+    throw error;
+  }
+  return { end };
 };
 
 /** A tooltip of text alone. */
-function tip(into: HTMLElement) {
-  const box = document.createElement("div");
+function tip(box: HTMLElement) {
   box.className = "tip";
   box.hidden = true;
-  into.parentElement?.append(box);
   return (_: unknown, event: MouseEvent, __: unknown, value: unknown) => {
     box.hidden = value === null || value === undefined || value === "";
     if (box.hidden) return;
