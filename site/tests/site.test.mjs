@@ -441,6 +441,8 @@ test("a start of DuckDB that fails leaves no worker behind", async (context) => 
     for (let time = 0; time < 2; time += 1) {
       await asked(page, "SELECT 1");
       await page.locator(".problem").waitFor();
+      const ended = page.workers().map((worker) => worker.waitForEvent("close")); // told a moment after its end
+      await Promise.all(ended);
       assert.equal(page.workers().length, 0);
     }
   }, { address: broken.address });
