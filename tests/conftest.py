@@ -163,10 +163,7 @@ def old_duckdb() -> Path:
 @pytest.fixture(scope="session")
 def release(tmp_path_factory: pytest.TempPathFactory, warehouse: Path) -> Path:
     """A release of the carried documents."""
-    with once(tmp_path_factory, "released") as (folder, first):
-        if first:
-            released(warehouse, folder / "release")
-    return folder / "release"
+    return released_once(tmp_path_factory, "released", warehouse)
 
 
 @pytest.fixture(scope="session")
@@ -180,7 +177,11 @@ def small(tmp_path_factory: pytest.TempPathFactory, warehouse: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def small_release(tmp_path_factory: pytest.TempPathFactory, small: Path) -> Path:
-    with once(tmp_path_factory, "small_released") as (folder, first):
+    return released_once(tmp_path_factory, "small_released", small)
+
+
+def released_once(factory: pytest.TempPathFactory, name: str, warehouse: Path) -> Path:
+    with once(factory, name) as (folder, first):
         if first:
-            released(small, folder / "release")
+            released(warehouse, folder / "release")
     return folder / "release"

@@ -21,9 +21,8 @@ EXAMPLES: tuple[tuple[str, str], ...] = (
     ),
     (
         "Batches in flight on the paper's card (Little's law)",
-        "SELECT batch_size, latency_ms, throughput,\n"
-        "    round(throughput * latency_ms / 1000 / batch_size, 2) AS batches_in_flight\n"
-        "FROM results WHERE table_name = 'qwant_c2' ORDER BY batch_size",
+        "SELECT batch_size, latency_ms, throughput, round(batches_in_flight, 2) AS batches_in_flight\n"
+        "FROM flagged WHERE table_name = 'qwant_c2' ORDER BY batch_size",
     ),
     (
         "Results by origin and publisher",
