@@ -39,7 +39,7 @@ verify: setup
 site: setup
 	@command -v npm >/dev/null || { echo "error: Node.js 20.19 or newer with npm is needed" >&2; exit 1; }
 	rm -rf site/build
-	$(VENV)/bin/python -m pipeline.site "$(RELEASE)" site/build/new/data
+	$(VENV)/bin/python -m ipu_results.site "$(RELEASE)" site/build/new/data
 	cd site && npm ci --no-audit --no-fund && npm run build -- build/new
 	if [ -e site/dist ]; then mv site/dist site/build/old; fi
 	mv site/build/new site/dist

@@ -33,20 +33,20 @@ SEARCHES = ("plan",)
 def imports() -> Iterator[Step]:
     """What every prediction waits for before it begins."""
     start = time.perf_counter()
-    import pipeline.emulator.prediction  # noqa: PLC0415
-    import pipeline.networks  # noqa: F401, PLC0415
+    import ipu_results.emulator.prediction  # noqa: PLC0415
+    import ipu_results.networks  # noqa: F401, PLC0415
 
     yield {"seconds": time.perf_counter() - start}
 
 
 def predictions(points: Sequence[Point], warm: int) -> Iterator[Step]:
     """Build, read and predict each point in a process that has done nothing before, and then anew."""
-    from pipeline.emulator.frontend import read_program  # noqa: PLC0415
-    from pipeline.emulator.operators import Program  # noqa: PLC0415
-    from pipeline.emulator.prediction import predict  # noqa: PLC0415
-    from pipeline.emulator.split import plan  # noqa: PLC0415
-    from pipeline.emulator.target import load_target  # noqa: PLC0415
-    from pipeline.networks import build  # noqa: PLC0415
+    from ipu_results.emulator.frontend import read_program  # noqa: PLC0415
+    from ipu_results.emulator.operators import Program  # noqa: PLC0415
+    from ipu_results.emulator.prediction import predict  # noqa: PLC0415
+    from ipu_results.emulator.split import plan  # noqa: PLC0415
+    from ipu_results.emulator.target import load_target  # noqa: PLC0415
+    from ipu_results.networks import build  # noqa: PLC0415
 
     start = time.perf_counter()
     models = {network: build(network) for network in dict.fromkeys(point[0] for point in points)}
@@ -73,8 +73,8 @@ def predictions(points: Sequence[Point], warm: int) -> Iterator[Step]:
 
 def searches(shapes: int, tiles: int) -> Iterator[Step]:
     """Random small convolutions on machines of few tiles: the search and every split, in turns."""
-    from pipeline.emulator.split import Plan, Shape, exhaustive, plan  # noqa: PLC0415
-    from pipeline.emulator.target import load_target  # noqa: PLC0415
+    from ipu_results.emulator.split import Plan, Shape, exhaustive, plan  # noqa: PLC0415
+    from ipu_results.emulator.target import load_target  # noqa: PLC0415
 
     ways: dict[str, Callable[..., Plan]] = {
         "plan": plan,
@@ -100,12 +100,12 @@ def searches(shapes: int, tiles: int) -> Iterator[Step]:
 
 def layers(network: str, target: str, micro: int) -> Iterator[Step]:
     """Time of the search for each layer shape of a network."""
-    from pipeline.emulator.frontend import read_program  # noqa: PLC0415
-    from pipeline.emulator.operators import Convolution, Gemm  # noqa: PLC0415
-    from pipeline.emulator.schedule import shape_of  # noqa: PLC0415
-    from pipeline.emulator.split import plan  # noqa: PLC0415
-    from pipeline.emulator.target import load_target  # noqa: PLC0415
-    from pipeline.networks import build  # noqa: PLC0415
+    from ipu_results.emulator.frontend import read_program  # noqa: PLC0415
+    from ipu_results.emulator.operators import Convolution, Gemm  # noqa: PLC0415
+    from ipu_results.emulator.schedule import shape_of  # noqa: PLC0415
+    from ipu_results.emulator.split import plan  # noqa: PLC0415
+    from ipu_results.emulator.target import load_target  # noqa: PLC0415
+    from ipu_results.networks import build  # noqa: PLC0415
 
     machine, rows, seen = load_target(target), [], set()
     for operator in read_program(build(network), micro).operators:

@@ -24,8 +24,8 @@ FAULTS = ("another figure", "decimals lost", "not a figure", "another text")
 
 
 def with_us(count: int) -> Iterator[Step]:
-    from pipeline.read.dispatch import read  # noqa: PLC0415
-    from pipeline.vocabulary import vocabulary  # noqa: PLC0415
+    from ipu_results.read.dispatch import read  # noqa: PLC0415
+    from ipu_results.schema.vocabulary import vocabulary  # noqa: PLC0415
 
     data, layouts = page(count), vocabulary().layouts
     before, start = peak_mb(), time.perf_counter()

@@ -53,7 +53,7 @@ def _interleaved(commands: dict[str, list[str]], repeats: int) -> dict[str, list
 
 def program() -> list[str]:
     script = Path(sysconfig.get_path("scripts")) / "ipu-results"
-    return [str(script)] if script.exists() else [sys.executable, "-m", "pipeline"]
+    return [str(script)] if script.exists() else [sys.executable, "-m", "ipu_results"]
 
 
 def _seconds(command: list[str]) -> float:

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ipu_results.mlperf.layout import round_of
+
 from benchmarks.child import ERROR_LINES, ROOT
 from benchmarks.ingest import program
 from benchmarks.mlperf_compare import Figures
 from benchmarks.mlperf_steps import plainly
 from benchmarks.options import Skipped
 from benchmarks.processes import Took, took
-from pipeline.mlperf.layout import round_of
 
 PINS = ROOT / "benchmarks" / "mlperf-logging.txt"
 SCRIPT = ROOT / "benchmarks" / "mlperf_official.py"

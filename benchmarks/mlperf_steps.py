@@ -7,16 +7,16 @@ import resource
 from collections.abc import Callable, Iterator
 
 import msgspec
+from ipu_results.mlperf.layout import Plan
+from ipu_results.mlperf.lines import MARK, blocks, decode, marked
+from ipu_results.mlperf.log import read_log
+from ipu_results.mlperf.output import as_bytes
+from ipu_results.mlperf.records import entry_record
+from ipu_results.mlperf.rules import rules
+from ipu_results.mlperf.scoring import in_processes, planned, score_tree
+from ipu_results.mlperf.tree import LocalTree
 
 from benchmarks.child import Step
-from pipeline.mlperf.layout import Plan
-from pipeline.mlperf.lines import MARK, blocks, decode, marked
-from pipeline.mlperf.log import read_log
-from pipeline.mlperf.output import as_bytes
-from pipeline.mlperf.records import entry_record
-from pipeline.mlperf.rules import rules
-from pipeline.mlperf.scoring import in_processes, planned, score_tree
-from pipeline.mlperf.tree import LocalTree
 
 
 def plainly(logs: str, decoder: str) -> Iterator[Step]:

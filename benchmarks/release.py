@@ -15,18 +15,18 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from ipu_results.release import Asked, check, compare, publish, read_side
+from ipu_results.schema import TABLES, Column, arrow_schema, dictionary_rows, table
+from ipu_results.schema.view import view_rows
+from ipu_results.schema.views import VIEWS
+from ipu_results.store.digest import rows_digest
+from ipu_results.store.tables import BUILD_ID, parquet_name
 
 from benchmarks.child import Step, in_child
 from benchmarks.environment import peak_mb
 from benchmarks.options import Options
 from benchmarks.report import Report, Table, Value
 from benchmarks.tables import FILLED, fill_results
-from pipeline.publish import Asked, check, compare, publish, read_side
-from pipeline.write import BUILD_ID, parquet_name
-from pipeline.write.digest import rows_digest
-from schema import TABLES, Column, arrow_schema, dictionary_rows, table
-from schema.view import view_rows
-from schema.views import VIEWS
 
 ROWS = 1_000_000
 REPEATS, QUICK_REPEATS = 3, 1

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from statistics import fmean, median, stdev
 from typing import Any
 
+from ipu_results.runner.backends import null
+from ipu_results.runner.backends.base import Spec
+from ipu_results.runner.blocks import MS, NS, Block, Kind, Stamps
+from ipu_results.runner.estimate import DEFAULT, Estimate, Limits, disturbances, estimate
+from ipu_results.runner.loop import repeat
+from ipu_results.runner.plan import Plan, Visit
+
 from benchmarks.options import Options
 from benchmarks.report import Report, Table, Target, Value
-from pipeline.runner.backends import null
-from pipeline.runner.backends.base import Spec
-from pipeline.runner.blocks import MS, NS, Block, Kind, Stamps
-from pipeline.runner.estimate import DEFAULT, Estimate, Limits, disturbances, estimate
-from pipeline.runner.loop import repeat
-from pipeline.runner.plan import Plan, Visit
 
 SWEEPS, QUICK_SWEEPS = 2000, 5
 SIZES, JUDGED, SESSIONS, ROUNDS = (2, 4, 6, 8, 10, 12), 8, 2, 6

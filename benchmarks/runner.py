@@ -14,13 +14,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from ipu_results.runner.backends import onnxruntime
+from ipu_results.runner.backends.base import Session, Spec
+from ipu_results.runner.loop import feeding, repeat, retrieve
 
 from benchmarks.options import Options
 from benchmarks.report import Report, Table, Target, Value, shown
 from benchmarks.runner_support import least_model
-from pipeline.runner.backends import onnxruntime
-from pipeline.runner.backends.base import Session, Spec
-from pipeline.runner.loop import feeding, repeat, retrieve
 
 ROUNDS, QUICK_ROUNDS = 1000, 10
 OVERHEAD_US = 1.0

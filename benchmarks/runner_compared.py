@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from ipu_results.runner.blocks import Block
+from ipu_results.runner.estimate import Estimate, by_round
+
 from benchmarks.report import Report, Table, Target, Value, shown
-from pipeline.runner.blocks import Block
-from pipeline.runner.estimate import Estimate, by_round
 
 BEST, BEST_FP32, PLAIN, TORCH = "the best", "the best in fp32", "plain onnxruntime", "torch eager"
 TO_TORCH, TO_PLAIN, OF_PEAK = 1.5, 1.0, 70.0

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Event, Thread
 
+from ipu_results.runner.blocks import Block
+
 from benchmarks.child import ROOT
-from pipeline.runner.blocks import Block
 
 Spell = tuple[int, int]  # ns of the clock that all processes of a machine share
 

@@ -14,6 +14,15 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from ipu_results.errors import BackendError
+from ipu_results.runner.asked import cores
+from ipu_results.runner.backends.base import Spec
+from ipu_results.runner.blocks import Block
+from ipu_results.runner.companions import announced
+from ipu_results.runner.crew import Crew, open_crew
+from ipu_results.runner.estimate import DEFAULT, estimate
+from ipu_results.runner.observe import Observer, Seen
+from ipu_results.runner.plan import Visit
 from onnx import numpy_helper
 
 from benchmarks.options import Options
@@ -21,15 +30,6 @@ from benchmarks.report import Report, shown
 from benchmarks.runner_compared import Compared, Contender, Scanned, chosen, contenders, reported
 from benchmarks.runner_plain import ONNXRUNTIME, TORCH, plain_crew
 from benchmarks.runner_support import FLOP, NETWORK, PHOTOS, QUICK_PHOTOS, Stage, measured, set_up, small_model, warmed
-from pipeline.errors import BackendError
-from pipeline.runner.asked import cores
-from pipeline.runner.backends.base import Spec
-from pipeline.runner.blocks import Block
-from pipeline.runner.companions import announced
-from pipeline.runner.crew import Crew, open_crew
-from pipeline.runner.estimate import DEFAULT, estimate
-from pipeline.runner.observe import Observer, Seen
-from pipeline.runner.plan import Visit
 
 BATCHES, SESSIONS = (2, 8), (1, 2)
 PRECISIONS = {"onnxruntime": ("fp32", "int8"), "openvino": ("fp32", "bf16", "int8")}

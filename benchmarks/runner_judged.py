@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from ipu_results.runner.blocks import Block
+from ipu_results.runner.estimate import DEFAULT, Estimate, disturbances, estimate
+
 from benchmarks.report import Report, Table, Target, Value, shown
 from benchmarks.runner_competitor import WORK, Spell, share_of
 from benchmarks.runner_naive import LoadGen, Naive, share
-from pipeline.runner.blocks import Block
-from pipeline.runner.estimate import DEFAULT, Estimate, disturbances, estimate
 
 OFF = 0.05  # of the quiet value: what a row must not be without saying so
 CAUGHT = 90.0  # %

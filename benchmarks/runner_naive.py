@@ -13,10 +13,11 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
+from ipu_results.runner.blocks import MS, Stamps
+from ipu_results.runner.crew import Crew
+
 from benchmarks import runner_competitor
 from benchmarks.options import Options
-from pipeline.runner.blocks import MS, Stamps
-from pipeline.runner.crew import Crew
 
 SCRIPT = Path(__file__).with_name("runner_loadgen.py")
 SHORTER = 4  # what LoadGen is told to expect: it plans queries for that, and calls a run invalid that uses them up

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.runner.backends.base import Facts, Session
-from pipeline.runner.crew import Crew
-from pipeline.runner.worker import Host, answer
+from ipu_results.runner.backends.base import Facts, Session
+from ipu_results.runner.crew import Crew
+from ipu_results.runner.worker import Host, answer
 
 ROOT = Path(__file__).resolve().parent.parent
 TORCH, ONNXRUNTIME = "torch", "onnxruntime"

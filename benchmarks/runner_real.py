@@ -9,18 +9,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ipu_results.runner.backends.base import Spec
+from ipu_results.runner.blocks import Block
+from ipu_results.runner.companions import announced
+from ipu_results.runner.crew import Crew, open_crew
+from ipu_results.runner.observe import Observer
+from ipu_results.runner.plan import Plan
+
 from benchmarks.options import Options
 from benchmarks.report import Report, shown
 from benchmarks.runner_competitor import competing
 from benchmarks.runner_judged import Tried, judged, reported
 from benchmarks.runner_naive import LoadGen, Naive, interpreter, loadgen, naive
 from benchmarks.runner_support import NETWORK, PHOTOS, QUICK_PHOTOS, Stage, measured, set_up, small_model, warmed
-from pipeline.runner.backends.base import Spec
-from pipeline.runner.blocks import Block
-from pipeline.runner.companions import announced
-from pipeline.runner.crew import Crew, open_crew
-from pipeline.runner.observe import Observer
-from pipeline.runner.plan import Plan
 
 SWEEPS, QUICK_SWEEPS, SEED = 10, 2, 0
 NO_SENSOR = "power is not looked at here"

@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-
-from pipeline.networks.builder import Builder
-from pipeline.networks.residual import Residual
-from pipeline.networks.values import Values
-from pipeline.runner import models, reference
-from pipeline.runner.blocks import Block
-from pipeline.runner.crew import Crew
-from pipeline.runner.images import Source
-from pipeline.runner.photos import generate
-from pipeline.runner.plan import Visit
+from ipu_results.networks.builder import Builder
+from ipu_results.networks.residual import Residual
+from ipu_results.networks.values import Values
+from ipu_results.runner import models, reference
+from ipu_results.runner.blocks import Block
+from ipu_results.runner.crew import Crew
+from ipu_results.runner.images import Source
+from ipu_results.runner.photos import generate
+from ipu_results.runner.plan import Visit
 
 NETWORK = "resnext101-32x4d"
 FLOP = {NETWORK: 15.94e9}  # of one image: twice its multiply-accumulates

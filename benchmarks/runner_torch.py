@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from ipu_results.runner.backends.base import Session
 from torch import nn
 from torch.nn.functional import relu
-
-from pipeline.runner.backends.base import Session
 
 Weights = Mapping[str, Any]
 

@@ -17,9 +17,9 @@ from benchmarks.options import Options
 from benchmarks.report import Report, Table, Target
 
 if TYPE_CHECKING:
-    from pipeline.catalogue import Document
-    from pipeline.read import Reading
-    from pipeline.read import Table as Printed
+    from ipu_results.read import Reading
+    from ipu_results.read import Table as Printed
+    from ipu_results.sources.catalogue import Document
 
 SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (200, 1_000)
 ROWS_A_DOCUMENT = 10_000
@@ -32,10 +32,10 @@ Made = TypeVar("Made")
 
 def measure(count: int) -> Iterator[Step]:
     """Each stage that `ingest` runs after the readers, on tables that were never printed."""
-    from pipeline.check import Source, check  # noqa: PLC0415
-    from pipeline.normalise import normalise  # noqa: PLC0415
-    from pipeline.vocabulary import vocabulary  # noqa: PLC0415
-    from pipeline.write import arrow_tables, write  # noqa: PLC0415
+    from ipu_results.check import Source, check  # noqa: PLC0415
+    from ipu_results.normalise import normalise  # noqa: PLC0415
+    from ipu_results.schema.vocabulary import vocabulary  # noqa: PLC0415
+    from ipu_results.store.tables import arrow_tables, write  # noqa: PLC0415
 
     words, pairs = vocabulary(), _documents(count)
     documents = [document for document, _ in pairs]
@@ -54,7 +54,7 @@ def measure(count: int) -> Iterator[Step]:
 
 def _timed(stage: str, make: Callable[[], Made]) -> tuple[Made, Step]:
     """One stage as `ingest` runs it: with Python's cycle collector paused."""
-    from pipeline.collector import collector_paused  # noqa: PLC0415
+    from ipu_results._util.garbage import collector_paused  # noqa: PLC0415
 
     start = time.perf_counter()
     with collector_paused():
@@ -71,8 +71,8 @@ def _documents(count: int) -> list[tuple[Document, Reading]]:
 
 def _document(number: int, count: int) -> tuple[Document, Reading]:
     """One page with the same configurations on the machines of two generations, a table each."""
-    from pipeline.catalogue import Document  # noqa: PLC0415
-    from pipeline.read import Reading  # noqa: PLC0415
+    from ipu_results.read import Reading  # noqa: PLC0415
+    from ipu_results.sources.catalogue import Document  # noqa: PLC0415
 
     tables = (
         _table("pod_inference", rows(count // 2, number)),
@@ -97,8 +97,8 @@ def _document(number: int, count: int) -> tuple[Document, Reading]:
 
 
 def _table(name: str, made: Iterable[Cells]) -> Printed:
-    from pipeline.read import Row  # noqa: PLC0415
-    from pipeline.read import Table as Printed  # noqa: PLC0415
+    from ipu_results.read import Row  # noqa: PLC0415
+    from ipu_results.read import Table as Printed  # noqa: PLC0415
 
     body = (Row(at, cells, f"{name}, row {at}") for at, cells in enumerate(made, start=1))
     return Printed(name, COLUMNS, tuple(body), name)

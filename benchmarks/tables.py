@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import duckdb
+from ipu_results.schema import sql_table, table
 
 from benchmarks.child import Step
 from benchmarks.environment import peak_mb
 from benchmarks.generate import BOW, CHIPS, CLASSIC, DATASETS, FRAMEWORKS, LENGTHS, MODELS, PRECISIONS
-from schema import sql_table, table
 
 DUCKDB, PARQUET, SQLITE = "results.duckdb", "results.parquet", "results.sqlite"
 RESULTS = table("results")

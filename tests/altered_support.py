@@ -9,11 +9,10 @@ from typing import Any
 
 import duckdb
 import pandas as pd
-
-from pipeline.write import parquet_name
-from schema import TABLES
-from schema.view import sql_view
-from schema.views import VIEWS
+from ipu_results.schema import TABLES
+from ipu_results.schema.view import sql_view
+from ipu_results.schema.views import VIEWS
+from ipu_results.store.tables import parquet_name
 
 Rows = list[tuple[Any, ...]]
 

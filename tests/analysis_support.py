@@ -7,11 +7,10 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-
-from schema.generate import ARROW
-from schema.tables import TABLES
-from schema.view import sql_view
-from schema.views import VIEWS
+from ipu_results.schema.generate import ARROW
+from ipu_results.schema.tables import TABLES
+from ipu_results.schema.view import sql_view
+from ipu_results.schema.views import VIEWS
 
 Row = Mapping[str, Any]
 PLATFORMS = (

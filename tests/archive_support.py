@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conftest import ROOT
-
-from pipeline.mlperf.tree import Listing, LocalTree
+from ipu_results.mlperf.tree import Listing, LocalTree
 
 ROUNDS = ROOT.parent / "shared" / "mlperf"
 SYSTEM = {

@@ -11,12 +11,11 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 from conftest import RAW
-
-from pipeline.catalogue import load_catalogue
-from pipeline.check.claims import claim_frames
-from pipeline.ingest import Limits, read_source
-from pipeline.vocabulary import vocabulary
-from schema import TABLES
+from ipu_results.build import Limits, read_source
+from ipu_results.claims.evaluate import claim_frames
+from ipu_results.schema import TABLES
+from ipu_results.schema.vocabulary import vocabulary
+from ipu_results.sources.catalogue import load_catalogue
 
 OWN = ("claims", "recomputations", "contradictions", "build")
 BLOG = "graphcore-mk2-blog-2020-12-09.csv"

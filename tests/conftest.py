@@ -16,11 +16,10 @@ import pytest
 from click.testing import CliRunner
 from filelock import FileLock
 from hypothesis import settings
+from ipu_results._util.sql import run_query
+from ipu_results.cli import main
+from ipu_results.store.query import open_warehouse
 from release_support import released, smaller
-
-from pipeline.cli import main
-from pipeline.query import open_warehouse
-from pipeline.sql import run_query
 
 settings.register_profile("suite", max_examples=30, deadline=None)
 settings.load_profile("suite")
@@ -47,7 +46,7 @@ def run_cli(*args: object) -> Done:
 
 def run_process(*args: object, env: Mapping[str, str] | None = None) -> Done:
     """The command in a process of its own, with other environment variables."""
-    command = [sys.executable, "-m", "pipeline", *map(str, args)]
+    command = [sys.executable, "-m", "ipu_results", *map(str, args)]
     return subprocess.run(
         command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **(env or {})}, timeout=120, check=False
     )

@@ -6,10 +6,9 @@ import re
 from functools import cache
 
 from conftest import ROOT
-
-from pipeline.emulator.baselines import TOLD
-from pipeline.emulator.published import SETS, Row, published
-from pipeline.emulator.report import (
+from ipu_results.emulator.baselines import TOLD
+from ipu_results.emulator.published import SETS, Row, published
+from ipu_results.emulator.report import (
     PERCENT,
     Report,
     Table,
@@ -24,9 +23,9 @@ from pipeline.emulator.report import (
     unfelt,
     validate,
 )
-from pipeline.emulator.sensitivity import Change, assumed
-from pipeline.emulator.target import TARGETS, load_target
-from pipeline.query import open_warehouse
+from ipu_results.emulator.sensitivity import Change, assumed
+from ipu_results.emulator.target import TARGETS, load_target
+from ipu_results.store.query import open_warehouse
 
 PAGE = ROOT / "docs" / "emulator.md"
 PLOT = ROOT / "docs" / "emulator.svg"

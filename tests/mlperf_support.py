@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.mlperf.log import Log, read_log
-from pipeline.mlperf.records import Record, entry_record, run_records
-from pipeline.mlperf.scoring import Round, in_processes, score_tree
-from pipeline.mlperf.tree import LocalTree
+from ipu_results.mlperf.log import Log, read_log
+from ipu_results.mlperf.records import Record, entry_record, run_records
+from ipu_results.mlperf.scoring import Round, in_processes, score_tree
+from ipu_results.mlperf.tree import LocalTree
 
 T0 = 1_650_000_000_000
 MINUTE = 60_000

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import onnx
 import onnx.parser
+from ipu_results.emulator.frontend import read_program
+from ipu_results.emulator.operators import Operator
 from onnx import numpy_helper
-
-from pipeline.emulator.frontend import read_program
-from pipeline.emulator.operators import Operator
 
 
 def model(

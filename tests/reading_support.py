@@ -8,12 +8,11 @@ from datetime import date
 from pathlib import Path
 
 from hypothesis import strategies as st
-
-from pipeline.catalogue import Document
-from pipeline.normalise import Normalised, normalise
-from pipeline.read.reading import Reading, Row, Table
-from pipeline.read.text import clean
-from pipeline.vocabulary import vocabulary
+from ipu_results.normalise import Normalised, normalise
+from ipu_results.read.reading import Reading, Row, Table
+from ipu_results.read.text import clean
+from ipu_results.schema.vocabulary import vocabulary
+from ipu_results.sources.catalogue import Document
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "raw" / "graphcore" / "performance-2023-07-04.html"

@@ -11,11 +11,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from pipeline.publish import Asked, Published, publish
-from pipeline.write import BUILD_ID, parquet_name
-from pipeline.write.digest import rows_digest
-from schema import TABLES, arrow_schema, table
+from ipu_results.release import Asked, Published, publish
+from ipu_results.schema import TABLES, arrow_schema, table
+from ipu_results.store.digest import rows_digest
+from ipu_results.store.tables import BUILD_ID, parquet_name
 
 DAY = date(2026, 11, 21)
 FEW = 12

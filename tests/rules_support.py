@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-
-import schema
-from pipeline.check.rules import RULES, Dataset, Identity, load_identities
-from pipeline.vocabulary import fold_name, vocabulary
+from ipu_results import schema
+from ipu_results.check.rules import RULES, Dataset, Identity, load_identities
+from ipu_results.schema.vocabulary import fold_name, vocabulary
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 PAGE_TEXT = SHARED / "sources" / "graphcore-performance-results-2023-07-04.txt"

@@ -14,26 +14,24 @@ from typing import Any
 
 import numpy as np
 import psutil
+from ipu_results.errors import BackendError, ImagesUnusable
+from ipu_results.runner.asked import Asked
+from ipu_results.runner.backends.base import Device, Facts, Session, Spec
+from ipu_results.runner.plan import Plan, Visit
 from PIL import Image
-
-from pipeline.errors import BackendError, ImagesUnusable
-from pipeline.runner.asked import Asked
-from pipeline.runner.backends.base import Device, Facts, Session, Spec
-from pipeline.runner.plan import Plan, Visit
 
 SIDE, CLASSES = 32, 7
 TESTS = Path(__file__).resolve().parent
 SHORT = {"least_rounds": 2, "most_rounds": 2, "block_s": 0.05, "iterations": 2, "warm_runs": 1}
 PACE_S = 0.001  # of a batch on the odd device
-ODD = "pipeline.runner.backends.odd"
+ODD = "ipu_results.runner.backends.odd"
 
 
 def tiny_model(path: Path, inputs: int = 1) -> Path:
     """A ResNeXt in small for 3 × 32 × 32 images, with a symbolic batch; with two inputs it is no image classifier."""
     import onnx  # noqa: PLC0415 (the workers of the odd device need none of it)
-
-    from pipeline.networks.builder import Builder, Norm  # noqa: PLC0415
-    from pipeline.networks.values import Values  # noqa: PLC0415
+    from ipu_results.networks.builder import Builder, Norm  # noqa: PLC0415
+    from ipu_results.networks.values import Values  # noqa: PLC0415
 
     graph = Builder(Values(0))
     x, *more = [graph.data(name, (3, SIDE, SIDE)) for name in ("image", "other")[:inputs]]
@@ -183,7 +181,7 @@ def odd_python(folder: Path, first: str = "") -> str:
     program = folder / "odd.py"
     program.write_text(
         f"import sys\nsys.path.insert(0, {str(TESTS)!r})\n{first}\n"
-        "from runner_support import install_odd\nfrom pipeline.runner.worker import main\ninstall_odd()\nmain()\n",
+        "from runner_support import install_odd\nfrom ipu_results.runner.worker import main\ninstall_odd()\nmain()\n",
         encoding="utf-8",
     )
     launcher = folder / "python"

@@ -14,8 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import tomli_w
-
-from pipeline.vocabulary import vocabulary
+from ipu_results.schema.vocabulary import vocabulary
 
 RUN_ID = "20261121-134501-onnxruntime-cpu-3fa2"
 EMULATED_ID = "20261121-140000-emulator-c2-00b1"

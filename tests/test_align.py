@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.read.align import Span, align, holds_row
 
-from pipeline.read.align import Span, align, holds_row
 from tests.reading_support import GPT2, LAYOUTS, RESNET, TGN, TRAINING, WORDS, cell_of
 
 FIELDS = [WORDS.layout("graphcore-performance", "bow_training").field_of(name) for name in TRAINING]

@@ -10,11 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from conftest import ROOT, Ask, run_cli
-
-from pipeline.analyses import ANALYSES, Analysis, Frames, draw, rows, specification
-from pipeline.analyses.page import page
-from pipeline.query import open_warehouse
-from schema.analyses import ANALYSES as VIEWS
+from ipu_results.analyses import ANALYSES, Analysis, Frames, draw, rows, specification
+from ipu_results.analyses.page import page
+from ipu_results.schema.analyses import ANALYSES as VIEWS
+from ipu_results.store.query import open_warehouse
 
 UPDATE = os.environ.get("UPDATE_DOCS") == "1"
 PAGE = ROOT / "docs" / "analyses.md"

@@ -8,10 +8,9 @@ import altair
 import pytest
 from altered_support import altered
 from conftest import Ask
-
-from pipeline.analyses import c2_to_m2000, rows
-from pipeline.analyses.analysis import Frames
-from pipeline.query import open_warehouse
+from ipu_results.analyses import c2_to_m2000, rows
+from ipu_results.analyses.analysis import Frames
+from ipu_results.store.query import open_warehouse
 
 EQUAL = "pairing = 'equal micro-batch'"
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from analysis_support import asked, made_up
 from conftest import Ask
-
-from pipeline.analyses.framework import ANALYSIS
+from ipu_results.analyses.framework import ANALYSIS
 
 # the committed rows
 

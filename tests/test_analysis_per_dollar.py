@@ -8,10 +8,9 @@ import altair
 import pytest
 from altered_support import altered, copy_of
 from conftest import Ask, run_cli
-
-from pipeline.analyses import per_dollar, rows
-from pipeline.analyses.analysis import Frames
-from pipeline.query import open_warehouse
+from ipu_results.analyses import per_dollar, rows
+from ipu_results.analyses.analysis import Frames
+from ipu_results.store.query import open_warehouse
 
 MLPERF = "measure = 'mlperf time to train'"
 RATE = "measure = 'training throughput'"

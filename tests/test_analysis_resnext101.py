@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 from altered_support import altered
 from conftest import Ask
-
-from pipeline.analyses import resnext101, rows
-from pipeline.analyses.analysis import Frames
-from pipeline.query import open_warehouse
+from ipu_results.analyses import resnext101, rows
+from ipu_results.analyses.analysis import Frames
+from ipu_results.store.query import open_warehouse
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,9 @@ import altair
 import pytest
 from altered_support import altered, copy_of
 from conftest import Ask
-
-from pipeline.analyses import rows, scaling
-from pipeline.analyses.analysis import Frames
-from pipeline.query import open_warehouse
+from ipu_results.analyses import rows, scaling
+from ipu_results.analyses.analysis import Frames
+from ipu_results.store.query import open_warehouse
 
 RESNET = "measure = 'throughput' AND model = 'ResNet-50 v1.5' AND framework = 'TensorFlow1'"
 MLPERF = "measure = 'mlperf time to train'"

@@ -7,9 +7,8 @@ import tomllib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from pipeline.emulator.calibration import Calibration, Fit, Observation, calibrate, fit, frozen, seconds, told
-from pipeline.emulator.target import load_target
+from ipu_results.emulator.calibration import Calibration, Fit, Observation, calibrate, fit, frozen, seconds, told
+from ipu_results.emulator.target import load_target
 
 MK1 = load_target("c2")
 COUNTS = (937, 885, 880, 890, 883, 870)

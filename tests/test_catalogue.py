@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import tomli_w
+from ipu_results.errors import CatalogueError, DocumentDamaged, DocumentError, DocumentTooLarge
+from ipu_results.sources.catalogue import Document, assert_type, load_catalogue, orphans, read_within, unfinished
 
-from pipeline.catalogue import Document, assert_type, load_catalogue, orphans, read_within, unfinished
-from pipeline.errors import CatalogueError, DocumentDamaged, DocumentError, DocumentTooLarge
 from tests.reading_support import GPT2, ROOT, training_page
 
 DATA = training_page(GPT2)

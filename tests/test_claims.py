@@ -12,9 +12,8 @@ from claims_support import CHARTS, PAGE, change, claims_folder, ledger_of, rewri
 from conftest import RAW, Ask, copy_raw, edit, run_cli
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.check.claims.verdict import BOUNDED, HOLDS, NONE_AGREES, outcome, verdict
-from schema.claims import OUTCOMES, RELATIONS, VERDICTS
+from ipu_results.claims.verdict import BOUNDED, HOLDS, NONE_AGREES, outcome, verdict
+from ipu_results.schema.claims import OUTCOMES, RELATIONS, VERDICTS
 
 FIGURES = st.floats(0.01, 1e6)
 TOLERANCES = st.sampled_from([0.5, 0.05, 0.005])

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, Ask, run_cli
-
-from pipeline.claims import load
-from pipeline.claims.page import page
-from pipeline.query import open_warehouse
+from ipu_results.claims.ledger import load
+from ipu_results.claims.page import page
+from ipu_results.store.query import open_warehouse
 
 UPDATE = os.environ.get("UPDATE_DOCS") == "1"
 PAGE = ROOT / "docs" / "claims.md"

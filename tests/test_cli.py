@@ -14,12 +14,11 @@ from pathlib import Path
 import duckdb
 import pytest
 from conftest import PAGE, RAW, ROOT, run_cli, run_process
-
-from pipeline.cli import main
-from pipeline.errors import QueryError
-from pipeline.query import open_warehouse
-from pipeline.sql import run_query
-from schema import TABLES
+from ipu_results._util.sql import run_query
+from ipu_results.cli import main
+from ipu_results.errors import QueryError
+from ipu_results.schema import TABLES
+from ipu_results.store.query import open_warehouse
 
 COMMANDS = sorted(main.commands)
 SHARED = ROOT.parent / "shared" / "sources"
@@ -61,7 +60,9 @@ def test_every_command_stands_in_the_readme(command: str) -> None:
 
 def test_help_waits_for_no_library() -> None:
     """A command imports what it needs when it is called."""
-    asked = "import sys, pipeline.cli; print([name for name in ('pandas', 'duckdb', 'pyarrow') if name in sys.modules])"
+    asked = (
+        "import sys, ipu_results.cli; print([name for name in ('pandas', 'duckdb', 'pyarrow') if name in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout == "[]\n"
 
@@ -251,7 +252,7 @@ def test_query_without_a_warehouse_says_how_to_build_it(tmp_path: Path) -> None:
 
 
 def test_a_closed_pipe_is_no_error(warehouse: Path) -> None:
-    command = f"{sys.executable} -m pipeline query --warehouse {warehouse} 'SELECT * FROM cells' | head -n 1"
+    command = f"{sys.executable} -m ipu_results query --warehouse {warehouse} 'SELECT * FROM cells' | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=False)
     assert "Traceback" not in done.stderr
     assert "error" not in done.stderr

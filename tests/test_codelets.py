@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from pipeline.emulator import codelets
-from pipeline.emulator.operators import Elementwise, GlobalPool, Pool, Program, Rearrangement
-from pipeline.emulator.schedule import schedule
-from pipeline.emulator.target import TARGETS, Target, load_target
-from pipeline.errors import ModelUnrecognised
+from ipu_results.emulator import codelets
+from ipu_results.emulator.operators import Elementwise, GlobalPool, Pool, Program, Rearrangement
+from ipu_results.emulator.schedule import schedule
+from ipu_results.emulator.target import TARGETS, Target, load_target
+from ipu_results.errors import ModelUnrecognised
 
 MK1, MK2, BOW = (load_target(name) for name in ("c2", "m2000", "bow-2000"))
 

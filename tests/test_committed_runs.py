@@ -10,9 +10,8 @@ from statistics import median
 import pyarrow.parquet as pq
 import pytest
 from conftest import RAW, Ask
-
-from pipeline.runner.blocks import Block, Stamps
-from pipeline.runner.estimate import interval
+from ipu_results.runner.blocks import Block, Stamps
+from ipu_results.runner.estimate import interval
 
 RUNS = sorted(path for path in (RAW / "runs").iterdir() if path.is_dir())
 STAMPS = ["start_ns", "loaded_ns", "preprocessed_ns", "inferred_ns", "retrieved_ns"]

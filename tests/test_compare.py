@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.errors import CatalogueError
+from ipu_results.read.html import read_html
+from ipu_results.read.page_text import read_page_text
+from ipu_results.read.reading import Problem, Reading
+from ipu_results.sources.capture.compare import Difference, compare_captures, differences
+from ipu_results.sources.catalogue import Document
 
-from pipeline.catalogue import Document
-from pipeline.compare import Difference, compare_captures, differences
-from pipeline.errors import CatalogueError
-from pipeline.read.html import read_html
-from pipeline.read.page_text import read_page_text
-from pipeline.read.reading import Problem, Reading
 from tests.reading_support import (
     GPT2,
     INFERENCE,

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 from conftest import PAGE, PAGE_ID, PAPER, PAPER_ID, RAW, Ask, copy_documents, edit, reseal, run_cli
-
-from pipeline.query import open_warehouse
-from pipeline.sql import run_query
-from schema.configurations import BASES
+from ipu_results._util.sql import run_query
+from ipu_results.schema.configurations import BASES
+from ipu_results.store.query import open_warehouse
 
 FILE = "graphcore/public-configurations.csv"
 ID = "graphcore-public-configurations"

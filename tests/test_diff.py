@@ -16,13 +16,12 @@ import pytest
 from conftest import run_cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ipu_results.cli.common import _one_line
+from ipu_results.errors import ReleaseUnreadable
+from ipu_results.release import compare, read_side
+from ipu_results.release.difference import Counted, Difference
+from ipu_results.release.show import as_record, as_text
 from release_support import altered
-
-from pipeline.cli.common import _one_line
-from pipeline.errors import ReleaseUnreadable
-from pipeline.publish import compare, read_side
-from pipeline.publish.difference import Counted, Difference
-from pipeline.publish.show import as_record, as_text
 
 Row = dict[str, Any]
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string()), ("number", pa.float64()), ("text", pa.string())])

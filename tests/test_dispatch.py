@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.errors import DocumentError, DocumentTooLarge, DocumentUnrecognised
+from ipu_results.read import read
+from ipu_results.sources.kinds import KINDS
 
-from pipeline.accepted import KINDS
-from pipeline.errors import DocumentError, DocumentTooLarge, DocumentUnrecognised
-from pipeline.read import read
 from tests.reading_support import (
     GPT2,
     PAGE,

@@ -15,9 +15,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from conftest import ROOT, Ask, run_cli
-
-from pipeline.check.rules import RULES, Rule
-from schema import TABLES
+from ipu_results.check.rules import RULES, Rule
+from ipu_results.schema import TABLES
 
 README = ROOT / "README.md"
 UPDATE = os.environ.get("UPDATE_DOCS") == "1"

@@ -10,18 +10,17 @@ import numpy.typing as npt
 import onnx
 import onnxruntime
 import pytest
+from ipu_results.emulator import cache
+from ipu_results.emulator.calibration import frozen
+from ipu_results.emulator.emulator import Emulator
+from ipu_results.emulator.halves import in_halves
+from ipu_results.emulator.network import network
+from ipu_results.emulator.prediction import predict
+from ipu_results.emulator.target import load_target
+from ipu_results.errors import ModelError, ModelInconsistent, ModelUnrecognised, OperatorUnsupported
+from ipu_results.networks import build
 from model_support import model as written
 from onnx import numpy_helper
-
-from pipeline.emulator import cache
-from pipeline.emulator.calibration import frozen
-from pipeline.emulator.emulator import Emulator
-from pipeline.emulator.halves import in_halves
-from pipeline.emulator.network import network
-from pipeline.emulator.prediction import predict
-from pipeline.emulator.target import load_target
-from pipeline.errors import ModelError, ModelInconsistent, ModelUnrecognised, OperatorUnsupported
-from pipeline.networks import build
 
 Array = npt.NDArray[np.float32]
 

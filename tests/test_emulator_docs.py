@@ -8,12 +8,11 @@ import re
 import emulator_support
 import pytest
 from emulator_support import PAGE, PART, PLOT, generated, report, rows, stamp
-
-from pipeline.emulator.published import SETS
-from pipeline.emulator.report import PERCENT
-from pipeline.emulator.scatter import draw
-from pipeline.emulator.sensitivity import assumed, changes, ends, read_by
-from pipeline.emulator.validation import score
+from ipu_results.emulator.published import SETS
+from ipu_results.emulator.report import PERCENT
+from ipu_results.emulator.scatter import draw
+from ipu_results.emulator.sensitivity import assumed, changes, ends, read_by
+from ipu_results.emulator.validation import score
 
 UPDATE = os.environ.get("UPDATE_DOCS") == "1"
 SENSITIVITY = "sensitivity"

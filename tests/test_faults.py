@@ -14,21 +14,20 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from conftest import PAGE, RAW, ROOT, edit, run_cli
-
-from pipeline import query
-from pipeline.errors import WarehouseError
-from pipeline.ingest import ingest
-from pipeline.query import open_warehouse
-from pipeline.sql import run_query
-from pipeline.write.transaction import COMMIT, STAGING, locked, pending, recover, staged
-from schema import TABLES
+from ipu_results._util.sql import run_query
+from ipu_results.build import ingest
+from ipu_results.errors import WarehouseError
+from ipu_results.schema import TABLES
+from ipu_results.store import query
+from ipu_results.store.query import open_warehouse
+from ipu_results.store.transaction import COMMIT, STAGING, locked, pending, recover, staged
 
 OLD, NEW = 6044.0, 6045.0
 FIGURE = "SELECT throughput FROM results WHERE table_name = 'bow_training' AND row_number = 1"
 DIE_BEFORE_RENAME = """
 import os, signal, sys
 from pathlib import Path
-from pipeline.ingest import ingest
+from ipu_results.build import ingest
 real, calls = os.replace, iter(range(1000))
 def replace(*args):
     if next(calls) == int(sys.argv[3]):
@@ -86,7 +85,7 @@ def test_the_renames_are_as_many_as_the_files(warehouse: Path) -> None:
 
 @pytest.mark.parametrize("seconds", [0.3, 1.1, 1.9])
 def test_killed_at_any_moment_the_dataset_is_one_build(changed: Path, built: Path, seconds: float) -> None:
-    command = [sys.executable, "-m", "pipeline", "ingest", "--raw", str(changed), "--warehouse", str(built)]
+    command = [sys.executable, "-m", "ipu_results", "ingest", "--raw", str(changed), "--warehouse", str(built)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(seconds)
     process.kill()
@@ -96,7 +95,7 @@ def test_killed_at_any_moment_the_dataset_is_one_build(changed: Path, built: Pat
 
 
 def test_an_interrupt_leaves_the_old_build_and_one_line(changed: Path, built: Path) -> None:
-    command = [sys.executable, "-m", "pipeline", "ingest", "--raw", str(changed), "--warehouse", str(built)]
+    command = [sys.executable, "-m", "ipu_results", "ingest", "--raw", str(changed), "--warehouse", str(built)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 30
     while not (built / STAGING).exists() and time.monotonic() < deadline and process.poll() is None:
@@ -111,7 +110,7 @@ def test_an_interrupt_leaves_the_old_build_and_one_line(changed: Path, built: Pa
 
 
 def test_two_at_once_both_succeed_one_after_the_other(changed: Path, built: Path) -> None:
-    command = [sys.executable, "-m", "pipeline", "ingest", "--raw", str(changed), "--warehouse", str(built)]
+    command = [sys.executable, "-m", "ipu_results", "ingest", "--raw", str(changed), "--warehouse", str(built)]
     both = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) for _ in range(2)]
     assert [process.wait(timeout=60) for process in both] == [0, 0]
     assert figure(built) == NEW
@@ -140,7 +139,7 @@ def test_a_full_disk_leaves_the_old_build(changed: Path, built: Path, limit: int
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     before = {path.name: path.read_bytes() for path in built.iterdir()}
-    command = [sys.executable, "-m", "pipeline", "ingest", "--raw", str(changed), "--warehouse", str(built)]
+    command = [sys.executable, "-m", "ipu_results", "ingest", "--raw", str(changed), "--warehouse", str(built)]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, preexec_fn=full_disk, check=False, timeout=60
     )

@@ -24,10 +24,9 @@ import pytest
 import requests
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline import fetch
-from pipeline.errors import FetchError, IpuResultsError
-from pipeline.fetch import Download, download
+from ipu_results.errors import FetchError, IpuResultsError
+from ipu_results.sources.capture import download as fetch
+from ipu_results.sources.capture.download import Download, download
 
 PAGE = b"<!doctype html>\n<html><table><tr><td>ResNet-50</td><td>30690</td></tr></table></html>\n"
 PDF = b"%PDF-1.7\n" + bytes(range(256)) * 600 + b"\n%%EOF\n"

@@ -18,11 +18,10 @@ from pathlib import Path
 
 import pytest
 from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, copy_documents, run_cli, run_process
-
-from pipeline import capture as capture_module
-from pipeline.capture import capture
-from pipeline.catalogue import load_catalogue, orphans
-from pipeline.fetch import Download
+from ipu_results.sources.capture import capture as capture_module
+from ipu_results.sources.capture.capture import capture
+from ipu_results.sources.capture.download import Download
+from ipu_results.sources.catalogue import load_catalogue, orphans
 
 PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.normalise.fields import CONVERTERS, NOT_GIVEN, Source, convert
+from ipu_results.normalise.values import Unreadable
+from ipu_results.schema.vocabulary import fold_name
 
-from pipeline.normalise.fields import CONVERTERS, NOT_GIVEN, Source, convert
-from pipeline.normalise.values import Unreadable
-from pipeline.vocabulary import fold_name
 from tests.reading_support import (
     GPT2,
     INFERENCE,

@@ -16,11 +16,8 @@ import pytest
 from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
-from model_support import image, model, operators
-from onnx import helper, numpy_helper
-
-from pipeline.emulator.frontend import ELEMENTWISE_KINDS, SUPPORTED, read_operators, read_program
-from pipeline.emulator.operators import (
+from ipu_results.emulator.frontend import ELEMENTWISE_KINDS, SUPPORTED, read_operators, read_program
+from ipu_results.emulator.operators import (
     Convolution,
     Elementwise,
     Gemm,
@@ -33,7 +30,9 @@ from pipeline.emulator.operators import (
     live_elements,
     peak_live_elements,
 )
-from pipeline.errors import ModelError, ModelInconsistent, ModelUnrecognised, OperatorUnsupported, ShapeUnknown
+from ipu_results.errors import ModelError, ModelInconsistent, ModelUnrecognised, OperatorUnsupported, ShapeUnknown
+from model_support import image, model, operators
+from onnx import helper, numpy_helper
 
 W = {"w": (8, 4, 3, 3)}
 FIELD = 4 * 8 * 8

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, ROOT, Ask, edit, reseal, run_cli, run_process
-
-from schema import TABLES
+from ipu_results.schema import TABLES
 
 COUNTS = {
     "ogb_lsc": 2,

@@ -8,12 +8,12 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ipu_results.errors import DocumentDamaged
+from ipu_results.normalise import Normalised, normalise
+from ipu_results.read import read
+from ipu_results.read.reading import Fact, Problem, Reading
+from ipu_results.sources.catalogue import load_catalogue
 
-from pipeline.catalogue import load_catalogue
-from pipeline.errors import DocumentDamaged
-from pipeline.normalise import Normalised, normalise
-from pipeline.read import read
-from pipeline.read.reading import Fact, Problem, Reading
 from tests.reading_support import (
     GPT2,
     INFERENCE,

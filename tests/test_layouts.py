@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.read.text import clean, lift_mark
+from ipu_results.schema import table
+from ipu_results.schema.layouts import explain_mismatch, fold, matching, unit_of
 
-from pipeline.read.layouts import explain_mismatch, fold, matching, unit_of
-from pipeline.read.text import clean, lift_mark
-from schema import table
 from tests.reading_support import HEADERS, INFERENCE, LAYOUTS, MLPERF, OGB, TRAINING, WORDS
 
 

@@ -19,12 +19,11 @@ from archive_support import FOLDER, ROUNDS, Member, as_archive, as_folder, log, 
 from conftest import run_cli
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.errors import DocumentDamaged, DocumentError, DocumentTooLarge, DocumentUnrecognised
-from pipeline.mlperf import archive, unpacked
-from pipeline.mlperf.archive import score_archive
-from pipeline.mlperf.scoring import Round, in_processes, score_tree
-from pipeline.mlperf.tree import LocalTree
+from ipu_results.errors import DocumentDamaged, DocumentError, DocumentTooLarge, DocumentUnrecognised
+from ipu_results.mlperf import archive, unpacked
+from ipu_results.mlperf.archive import score_archive
+from ipu_results.mlperf.scoring import Round, in_processes, score_tree
+from ipu_results.mlperf.tree import LocalTree
 
 LOG = f"{FOLDER}/result_0.txt"
 
@@ -385,7 +384,7 @@ def test_the_real_part_of_a_round_gives_what_its_folder_gives(tmp_path: Path) ->
 
 PEAK = """
 import resource, sys
-from pipeline.mlperf.archive import score_archive
+from ipu_results.mlperf.archive import score_archive
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 score_archive(sys.argv[1])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)

@@ -14,11 +14,10 @@ import pytest
 from archive_support import ROUNDS, SlowTree, as_archive, as_folder, checkout, log, members
 from conftest import run_cli, run_process
 from distributed import Client, LocalCluster
-
-from pipeline.errors import ClusterError
-from pipeline.mlperf.cluster import on_cluster
-from pipeline.mlperf.scoring import in_processes, score_tree
-from pipeline.mlperf.tree import LocalTree
+from ipu_results.errors import ClusterError
+from ipu_results.mlperf.cluster import on_cluster
+from ipu_results.mlperf.scoring import in_processes, score_tree
+from ipu_results.mlperf.tree import LocalTree
 
 ONE_ROUND = ROUNDS / "training_v1.0_results_part.tar.xz"
 
@@ -112,7 +111,7 @@ def closed_port() -> int:
 
 def test_an_address_where_no_scheduler_answers_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address = f"tcp://127.0.0.1:{closed_port()}"
-    monkeypatch.setattr("pipeline.mlperf.cluster.on_cluster", lambda told: on_cluster(told, timeout=0.5))
+    monkeypatch.setattr("ipu_results.mlperf.cluster.on_cluster", lambda told: on_cluster(told, timeout=0.5))
     done = run_cli("mlperf", folder, "--dask", address)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"error: {address}: no scheduler answers within 0.5 s: ")

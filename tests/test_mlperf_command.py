@@ -18,16 +18,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, run_cli, run_process
+from ipu_results._util.files import write_whole
+from ipu_results.errors import WorkerLost
+from ipu_results.mlperf.layout import plan
+from ipu_results.mlperf.output import as_bytes
+from ipu_results.mlperf.records import COLUMNS
+from ipu_results.mlperf.rules import rules
+from ipu_results.mlperf.scoring import in_processes, score_tree
+from ipu_results.schema import table
 from mlperf_support import SYSTEM, T0, KillingTree, SlowTree, entry, log, logs, put
-
-from pipeline.errors import WorkerLost
-from pipeline.files import write_whole
-from pipeline.mlperf.layout import plan
-from pipeline.mlperf.output import as_bytes
-from pipeline.mlperf.records import COLUMNS
-from pipeline.mlperf.rules import rules
-from pipeline.mlperf.scoring import in_processes, score_tree
-from schema import table
 
 FIVE = logs(10, 11, 12, 13, 20)
 CONTRACT = [
@@ -425,9 +424,9 @@ def test_a_killed_worker_is_one_clear_line(tree: Path, tmp_path: Path) -> None:
 def command_on(tree: type, *args: object, **env: str) -> subprocess.Popen[str]:
     """The command in a process group of its own, on another kind of tree."""
     script = (
-        f"import sys; sys.path[:0] = ['tests']; import mlperf_support, pipeline.mlperf.tree as tree;"
+        f"import sys; sys.path[:0] = ['tests']; import mlperf_support, ipu_results.mlperf.tree as tree;"
         f"tree.LocalTree = mlperf_support.{tree.__name__};"
-        f"from pipeline.cli import main; main({list(map(str, args))!r}, prog_name='ipu-results')"
+        f"from ipu_results.cli import main; main({list(map(str, args))!r}, prog_name='ipu-results')"
     )
     return subprocess.Popen(
         [sys.executable, "-c", script],
@@ -457,8 +456,8 @@ def test_an_interrupt_leaves_nothing_half_written(tree: Path, tmp_path: Path, wo
 
 WORKER = """
 import sys
-from pipeline.mlperf.scoring import in_processes, score_tree
-from pipeline.mlperf.tree import LocalTree
+from ipu_results.mlperf.scoring import in_processes, score_tree
+from ipu_results.mlperf.tree import LocalTree
 found = score_tree(LocalTree(sys.argv[1]), in_processes(1), digests=True)
 print([one.minutes for one in found.entries])
 print(sorted({"pandas", "pyarrow", "duckdb", "numpy"} & set(sys.modules)))

@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.errors import DocumentUnrecognised
+from ipu_results.mlperf.layout import Entry, Finding, plan, round_of
+from ipu_results.mlperf.rules import in_order, rules
+from ipu_results.mlperf.scoring import in_processes, score_tree
+from ipu_results.mlperf.systems import System, read_system
+from ipu_results.mlperf.tree import MAX_SMALL, LocalTree, small_file
 from mlperf_support import SYSTEM, VanishingTree, entry, log, logs, put, scored, the_record, the_runs, told
-
-from pipeline.errors import DocumentUnrecognised
-from pipeline.mlperf.layout import Entry, Finding, plan, round_of
-from pipeline.mlperf.rules import in_order, rules
-from pipeline.mlperf.scoring import in_processes, score_tree
-from pipeline.mlperf.systems import System, read_system
-from pipeline.mlperf.tree import MAX_SMALL, LocalTree, small_file
 
 FIVE = logs(10, 11, 12, 13, 14)
 LOGS = tuple(f"result_{number}.txt" for number in range(5))

@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.mlperf.lines import CHUNK, MARK, MAX_LINE
+from ipu_results.mlperf.log import MAX_NAMED, Evaluation, Log, read_log
+from ipu_results.mlperf.tree import LocalTree
 from mlperf_support import T0, evaluation, line, log, put, read, stop
-
-from pipeline.mlperf.lines import CHUNK, MARK, MAX_LINE
-from pipeline.mlperf.log import MAX_NAMED, Evaluation, Log, read_log
-from pipeline.mlperf.tree import LocalTree
 
 BEGIN = line("init_start", -2) + line("init_stop") + line("run_start")
 GOOD = Log(lines=5, status="success", minutes=10.0, init_minutes=2.0, global_batch_size=256)

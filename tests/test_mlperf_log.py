@@ -10,9 +10,8 @@ import pytest
 from conftest import ROOT, run_cli
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.errors import DocumentError
-from pipeline.read.mlperf_log import COLUMNS, read_mlperf_log
+from ipu_results.errors import DocumentError
+from ipu_results.read.mlperf_log import COLUMNS, read_mlperf_log
 
 ARCHIVE = ROOT.parent / "shared" / "mlperf" / "training_v1.0_results_part.tar.xz"
 START = {"namespace": "", "time_ms": 1624000000000, "event_type": "INTERVAL_START", "key": "run_start", "value": None}

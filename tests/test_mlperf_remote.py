@@ -14,11 +14,10 @@ import pytest
 from archive_support import FOLDER, as_archive, as_folder, checkout, members
 from conftest import Done, run_cli
 from fsspec.implementations.memory import MemoryFileSystem
-
-from pipeline.errors import ClusterError, DocumentUnrecognised
-from pipeline.mlperf.remote import RemoteTree, open_tree
-from pipeline.mlperf.scoring import in_processes, score_tree
-from pipeline.mlperf.tree import LocalTree
+from ipu_results.errors import ClusterError, DocumentUnrecognised
+from ipu_results.mlperf.remote import RemoteTree, open_tree
+from ipu_results.mlperf.scoring import in_processes, score_tree
+from ipu_results.mlperf.tree import LocalTree
 
 
 @pytest.fixture

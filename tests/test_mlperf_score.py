@@ -10,6 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.mlperf.layout import Entry
+from ipu_results.mlperf.log import Evaluation, Log
+from ipu_results.mlperf.rules import rules
+from ipu_results.mlperf.score import Run, olympic_mean, score
+from ipu_results.mlperf.systems import System, read_system
 from mlperf_support import (
     SYSTEM,
     entry,
@@ -24,12 +29,6 @@ from mlperf_support import (
     the_runs,
     told,
 )
-
-from pipeline.mlperf.layout import Entry
-from pipeline.mlperf.log import Evaluation, Log
-from pipeline.mlperf.rules import rules
-from pipeline.mlperf.score import Run, olympic_mean, score
-from pipeline.mlperf.systems import System, read_system
 
 FIVE = logs(10, 11, 12, 13, 20)
 PLACE = "ACME/results/acme1"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from conftest import PAGE, RAW, ROOT, Ask, copy_documents, edit, reseal, run_cli
+from ipu_results._util.sql import run_query
+from ipu_results.store.query import open_warehouse
 
-from pipeline.query import open_warehouse
-from pipeline.sql import run_query
 from tests.rules_support import MLPERF_ROWS, Printed, dataset, found
 
 ENTRIES, RUNS, IDS = (f"mlperf/{name}.csv" for name in ("training-v2.0-entries", "training-v2.0-runs", "ids"))
@@ -145,7 +145,7 @@ def test_rule_12_fires_on_two_of_the_eleven(ask: Ask) -> None:
 
 def flags_beside(minutes: float, printed: str, id_: str = "2.0-2050") -> list[tuple[object, ...]]:
     """R12 on one published row that prints `printed` minutes, beside an official entry of `minutes`."""
-    from pipeline.check.rules.official import r12  # noqa: PLC0415
+    from ipu_results.check.rules.official import r12  # noqa: PLC0415
 
     row = Printed(MLPERF_ROWS[0].table, 1, (*MLPERF_ROWS[0].cells[:-1], printed))
     entry = {"result_id": row.result_id, "mlperf_id": id_, "minutes": minutes, "path": "S/results/s/resnet"}

@@ -11,12 +11,11 @@ import numpy.typing as npt
 import onnx
 import onnxruntime
 import pytest
+from ipu_results.emulator.frontend import read_program
+from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, GlobalPool, Pool
+from ipu_results.errors import ModelUnrecognised
+from ipu_results.networks import DEFAULT, NAMES, build, parameters
 from onnx import TensorProto, numpy_helper
-
-from pipeline.emulator.frontend import read_program
-from pipeline.emulator.operators import Convolution, Elementwise, Gemm, GlobalPool, Pool
-from pipeline.errors import ModelUnrecognised
-from pipeline.networks import DEFAULT, NAMES, build, parameters
 
 Array = npt.NDArray[np.float32]
 

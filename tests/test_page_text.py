@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.errors import DocumentError, DocumentUnrecognised
+from ipu_results.read.html import read_html
+from ipu_results.read.page_text import read_page_text
+from ipu_results.read.reading import Reading, Table
 
-from pipeline.errors import DocumentError, DocumentUnrecognised
-from pipeline.read.html import read_html
-from pipeline.read.page_text import read_page_text
-from pipeline.read.reading import Reading, Table
 from tests.reading_support import (
     GPT2,
     INFERENCE,

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
-from pipeline.read.layouts import Layout
-from pipeline.read.paper_text import read_paper_text
-from pipeline.read.reading import Reading
+from ipu_results.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
+from ipu_results.read.paper.text import read_paper_text
+from ipu_results.read.reading import Reading
+from ipu_results.schema.layouts import Layout
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = ROOT.parent / "shared" / "sources" / "qwant-c2-report-arxiv-2002.11670.txt"

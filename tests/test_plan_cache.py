@@ -13,22 +13,21 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from filelock import FileLock
-
-from pipeline.emulator import cache, split
-from pipeline.emulator.cache import Plans, saved, search_version
-from pipeline.emulator.network import network
-from pipeline.emulator.schedule import Schedule, schedule
-from pipeline.emulator.split import Shape
-from pipeline.emulator.target import load_target
+from ipu_results.emulator import cache, split
+from ipu_results.emulator.cache import Plans, saved, search_version
+from ipu_results.emulator.network import network
+from ipu_results.emulator.schedule import Schedule, schedule
+from ipu_results.emulator.split import Shape
+from ipu_results.emulator.target import load_target
 
 C2 = load_target("c2")
 SHAPES = [Shape(1, 1, 64, 64, size, size, in_rows=size, in_columns=size) for size in (7, 14, 28)]
 ADD = """
 import sys
 from pathlib import Path
-from pipeline.emulator.cache import Plans
-from pipeline.emulator.split import Shape
-from pipeline.emulator.target import load_target
+from ipu_results.emulator.cache import Plans
+from ipu_results.emulator.split import Shape
+from ipu_results.emulator.target import load_target
 for size in map(int, sys.argv[2:]):
     plans = Plans(Path(sys.argv[1]))
     plans(Shape(1, 1, 64, 64, size, size, in_rows=size, in_columns=size), load_target("c2"))

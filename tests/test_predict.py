@@ -14,18 +14,17 @@ from typing import Any
 import onnx
 import pytest
 from conftest import run_cli, run_process
+from ipu_results.cli.emulator import BATCH_SIZES, TARGETS
+from ipu_results.emulator import cache, records, target
+from ipu_results.emulator.calibration import frozen
+from ipu_results.emulator.memory import bytes_per_tile
+from ipu_results.emulator.network import Network, network
+from ipu_results.emulator.plot import PARTS, draw, parts
+from ipu_results.emulator.prediction import Prediction, predict
+from ipu_results.emulator.protocol import protocols
+from ipu_results.emulator.target import load_target
+from ipu_results.errors import ModelInconsistent
 from model_support import image
-
-from pipeline.cli.emulator import BATCH_SIZES, TARGETS
-from pipeline.emulator import cache, records, target
-from pipeline.emulator.calibration import frozen
-from pipeline.emulator.memory import bytes_per_tile
-from pipeline.emulator.network import Network, network
-from pipeline.emulator.plot import PARTS, draw, parts
-from pipeline.emulator.prediction import Prediction, predict
-from pipeline.emulator.protocol import protocols
-from pipeline.emulator.target import load_target
-from pipeline.errors import ModelInconsistent
 
 CONTRACT = [
     "batch_size",

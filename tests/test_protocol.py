@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
-from pipeline.emulator.operators import Program, Tensor
-from pipeline.emulator.protocol import Protocol, protocol_of, protocols, timing
-from pipeline.emulator.target import TARGETS, load_target
-from pipeline.errors import ModelUnrecognised
+from ipu_results.emulator.operators import Program, Tensor
+from ipu_results.emulator.protocol import Protocol, protocol_of, protocols, timing
+from ipu_results.emulator.target import TARGETS, load_target
+from ipu_results.errors import ModelUnrecognised
 
 IMAGES = Program("two", (), (), (Tensor("image", (2, 3, 224, 224), 32),), (Tensor("classes", (2, 1000), 32),), (), 0)
 PIXELS, CLASSES = 2 * 3 * 224 * 224, 2 * 1000

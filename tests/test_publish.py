@@ -21,15 +21,14 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, Ask, run_cli
 from filelock import FileLock
+from ipu_results._util.markdown import text
+from ipu_results.errors import ReleaseError, ReleaseUnreadable
+from ipu_results.release import check, folder
+from ipu_results.release.folder import work_folder
+from ipu_results.release.texts import read_csv, write_csv
+from ipu_results.schema import TABLES
+from ipu_results.store.tables import DATABASE, parquet_name
 from release_support import DAY, altered, released
-
-from pipeline.errors import ReleaseError, ReleaseUnreadable
-from pipeline.markdown import text
-from pipeline.publish import check, folder
-from pipeline.publish.folder import work_folder
-from pipeline.publish.texts import read_csv, write_csv
-from pipeline.write import DATABASE, parquet_name
-from schema import TABLES
 
 NAMES = [table.name for table in TABLES]
 TEXTS = (
@@ -40,7 +39,7 @@ KILLED = """
 import os, signal, sys
 from datetime import date
 from pathlib import Path
-from pipeline.publish import Asked, publish, release
+from ipu_results.release import Asked, publish, release
 release.check = lambda _: os.kill(os.getpid(), signal.SIGKILL)
 publish(Asked(Path(sys.argv[1]), Path(sys.argv[2]), date(2026, 11, 21), version="2.0.0"))
 """

@@ -14,19 +14,19 @@ import pytest
 from conftest import run_cli
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.errors import CorrectionsError, ReleaseError, ReleaseUnreadable
+from ipu_results.release import check, compare, read_side
+from ipu_results.release.corrections import apply, load
+from ipu_results.release.database import sql_digest
+from ipu_results.release.difference import Difference
+from ipu_results.release.page import as_page
+from ipu_results.release.show import as_record, as_text
+from ipu_results.release.sums import write_sums
+from ipu_results.release.version import LARGEST, Change, Version, assert_allowed, changes, least, parse
+from ipu_results.schema.view import View
+from ipu_results.store import duckdb_file as duck
+from ipu_results.store.tables import DATABASE, parquet_name
 from release_support import Rows, altered, released
-
-from pipeline.errors import CorrectionsError, ReleaseError, ReleaseUnreadable
-from pipeline.publish import check, compare, read_side
-from pipeline.publish.corrections import apply, load
-from pipeline.publish.database import sql_digest
-from pipeline.publish.difference import Difference
-from pipeline.publish.page import as_page
-from pipeline.publish.show import as_record, as_text
-from pipeline.publish.sums import write_sums
-from pipeline.publish.version import LARGEST, Change, Version, assert_allowed, changes, least, parse
-from pipeline.write import DATABASE, duck, parquet_name
-from schema.view import View
 
 Row = dict[str, Any]
 

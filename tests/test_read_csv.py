@@ -8,10 +8,10 @@ import io
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ipu_results.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
+from ipu_results.read.csv_table import read_csv
+from ipu_results.read.reading import Reading
 
-from pipeline.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
-from pipeline.read.csv_table import read_csv
-from pipeline.read.reading import Reading
 from tests.reading_support import ROOT, TEXT, WORDS, grids, refusals
 
 HISTORY = WORDS.layouts_of("page-history")

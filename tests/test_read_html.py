@@ -10,11 +10,11 @@ import pytest
 from bs4.element import Tag
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
+from ipu_results.read.html import read_html
+from ipu_results.read.page_text import read_page_text
+from ipu_results.read.reading import Reading
 
-from pipeline.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
-from pipeline.read.html import read_html
-from pipeline.read.page_text import read_page_text
-from pipeline.read.reading import Reading
 from tests.reading_support import (
     GPT2,
     INFERENCE,

@@ -15,13 +15,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from ipu_results.errors import DocumentDamaged, DocumentError, DocumentTooLarge, DocumentUnrecognised
+from ipu_results.read.pdf import FACT_LABELS, read_pdf
+from ipu_results.read.reading import Reading, Table
+from ipu_results.schema.layouts import Layout
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
-
-from pipeline.errors import DocumentDamaged, DocumentError, DocumentTooLarge, DocumentUnrecognised
-from pipeline.read.layouts import Layout
-from pipeline.read.pdf import FACT_LABELS, read_pdf
-from pipeline.read.reading import Reading, Table
 
 ROOT = Path(__file__).resolve().parent.parent
 QWANT = ROOT / "raw" / "qwant"

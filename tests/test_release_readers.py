@@ -14,10 +14,9 @@ import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-
-from pipeline.publish.database import DEFINITIONS, sql_digest
-from pipeline.write import DATABASE
-from schema import TABLES
+from ipu_results.release.database import DEFINITIONS, sql_digest
+from ipu_results.schema import TABLES
+from ipu_results.store.tables import DATABASE
 
 NAMES = [table.name for table in TABLES]
 FIGURES = ("throughput", "latency_ms", "power_w", "time_to_train_s")

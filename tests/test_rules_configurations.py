@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from ipu_results.check.rules import find_flags, load_identities
+from ipu_results.check.rules.plausibility import implied, r22
+from ipu_results.emulator.frontend import read_program
+from ipu_results.networks import NAMES, build
+from ipu_results.schema.vocabulary import vocabulary
 
-from pipeline.check.rules import find_flags, load_identities
-from pipeline.check.rules.plausibility import implied, r22
-from pipeline.emulator.frontend import read_program
-from pipeline.networks import NAMES, build
-from pipeline.vocabulary import vocabulary
 from tests.rules_support import (
     BERT_LARGE,
     CLIP,

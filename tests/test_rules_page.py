@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from ipu_results import schema
+from ipu_results.check.rules import RULES, Dataset, Rule, find_flags
 
-import schema
-from pipeline.check.rules import RULES, Dataset, Rule, find_flags
 from tests.rules_support import (
     BERT_LARGE,
     DINO,

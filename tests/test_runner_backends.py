@@ -17,18 +17,17 @@ import openvino
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ipu_results.errors import BackendError
+from ipu_results.networks.builder import Builder
+from ipu_results.networks.values import Values
+from ipu_results.runner import models
+from ipu_results.runner.backends import hardware
+from ipu_results.runner.backends import onnxruntime as ort
+from ipu_results.runner.backends import openvino as ov
+from ipu_results.runner.backends.base import Device, Session, Spec
+from ipu_results.runner.reference import agreement, reference
 from onnx import numpy_helper
 from test_runner_models import CLASSES, SIDE, images, network
-
-from pipeline.errors import BackendError
-from pipeline.networks.builder import Builder
-from pipeline.networks.values import Values
-from pipeline.runner import models
-from pipeline.runner.backends import hardware
-from pipeline.runner.backends import onnxruntime as ort
-from pipeline.runner.backends import openvino as ov
-from pipeline.runner.backends.base import Device, Session, Spec
-from pipeline.runner.reference import agreement, reference
 
 BACKENDS = [(ort, "cpu"), (ov, "CPU")]
 both = pytest.mark.parametrize(("backend", "device"), BACKENDS, ids=["onnxruntime", "openvino"])

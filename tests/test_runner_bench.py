@@ -16,6 +16,8 @@ import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.runner.blocks import Block, Kind, Stamps
+from ipu_results.runner.estimate import estimate
 
 from benchmarks import runner, runner_compared, runner_configurations, runner_judged, runner_naive, runner_real
 from benchmarks.__main__ import main
@@ -26,8 +28,6 @@ from benchmarks.runner_competitor import competing, share, share_of
 from benchmarks.runner_judged import Tried, judged
 from benchmarks.runner_naive import Naive, mean_of, told
 from benchmarks.runner_support import Stage, set_up, small_model
-from pipeline.runner.blocks import Block, Kind, Stamps
-from pipeline.runner.estimate import estimate
 
 QUICK = Options(quick=True)
 MS, S = 1_000_000, 1_000_000_000

@@ -13,10 +13,9 @@ import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.errors import WarehouseError
-from pipeline.present import as_json
-from pipeline.runner.beside import (
+from ipu_results._util.text import as_json
+from ipu_results.errors import WarehouseError
+from ipu_results.runner.beside import (
     PAPER,
     SETUPS,
     Published,
@@ -27,8 +26,8 @@ from pipeline.runner.beside import (
     published_rows,
     rows_of,
 )
-from pipeline.runner.scene import PREPROCESSING
-from pipeline.runner.summary import interval, records, run_names, summary
+from ipu_results.runner.scene import PREPROCESSING
+from ipu_results.runner.summary import interval, records, run_names, summary
 
 COMMITTED = Path(__file__).resolve().parent.parent / "warehouse"
 NETWORK = "resnext101-32x4d"

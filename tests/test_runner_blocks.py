@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.runner.blocks import Block, Kind, Stamps, Window
+from ipu_results.runner.blocks import Block, Kind, Stamps, Window
 
 SECOND = 1_000_000_000
 

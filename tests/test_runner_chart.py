@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.errors import ExtraMissing, RunnerError
+from ipu_results.runner import chart
+from ipu_results.runner.beside import Published
+from ipu_results.runner.chart import BLACK, COLORS, CROSS, DASHES, draw, series
 
-from pipeline.errors import ExtraMissing, RunnerError
-from pipeline.runner import chart
-from pipeline.runner.beside import Published
-from pipeline.runner.chart import BLACK, COLORS, CROSS, DASHES, draw, series
 from tests.test_runner_beside import BATCHES, XEON, emulated, measured, rows
 
 REASON = "the interval is 40 % of the median"

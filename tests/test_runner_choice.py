@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from ipu_results.errors import BackendError
+from ipu_results.runner import choice
+from ipu_results.runner.backends import NAMES, backend, computes, is_virtual
+from ipu_results.runner.backends.base import KINDS, Device
+from ipu_results.runner.choice import Choice, choose, listing, probed
 from runner_support import children, odd_python
-
-from pipeline.errors import BackendError
-from pipeline.runner import choice
-from pipeline.runner.backends import NAMES, backend, computes, is_virtual
-from pipeline.runner.backends.base import KINDS, Device
-from pipeline.runner.choice import Choice, choose, listing, probed
 
 FAKES = ROOT / "tests" / "fakes"
 IPU = Device("popart", "ipu", "ipu", "IPU")
@@ -152,7 +151,7 @@ def test_this_machine_by_the_real_probes() -> None:
 
 PROBING = """
 import sys, onnx
-from pipeline.runner.choice import probed
+from ipu_results.runner.choice import probed
 for one in probed("popart"):
     print(one.name, one.usable)
 print("popart" in sys.modules)
@@ -189,7 +188,7 @@ def test_an_interpreter_that_is_not_there_is_a_reason(tmp_path: Path) -> None:
 
 def test_a_probe_that_hangs_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "PROBE_S", 0.05)
-    monkeypatch.setattr("pipeline.runner.seats.LEAVE_S", 0.05)
+    monkeypatch.setattr("ipu_results.runner.seats.LEAVE_S", 0.05)
     before = children()
     (found,) = probed("popart", odd_python(tmp_path, "import time; time.sleep(600)"))
     assert found.reason == "session 0 has not answered for 0 s"

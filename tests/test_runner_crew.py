@@ -16,6 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import ROOT
+from ipu_results.errors import BackendError, ImagesUnusable, RunnerError, SessionLost
+from ipu_results.runner import seats
+from ipu_results.runner.backends.base import Facts, Spec
+from ipu_results.runner.blocks import NS, Block
+from ipu_results.runner.crew import Crew, open_crew
+from ipu_results.runner.images import Source
+from ipu_results.runner.scene import Scene
+from ipu_results.runner.seats import Apart
 from runner_support import (
     CLASSES,
     ODD,
@@ -29,15 +37,6 @@ from runner_support import (
     runs,
     until,
 )
-
-from pipeline.errors import BackendError, ImagesUnusable, RunnerError, SessionLost
-from pipeline.runner import seats
-from pipeline.runner.backends.base import Facts, Spec
-from pipeline.runner.blocks import NS, Block
-from pipeline.runner.crew import Crew, open_crew
-from pipeline.runner.images import Source
-from pipeline.runner.scene import Scene
-from pipeline.runner.seats import Apart
 
 
 @pytest.fixture(scope="module")
@@ -324,7 +323,7 @@ def test_sessions_are_gone_after_a_failed_opening(python: str, monkeypatch: pyte
         def reply(self, timeout_s: float = 0.0) -> dict[str, Any]:  # noqa: ARG002
             return super().reply(1.0 if deed == "hang" else 60.0)
 
-    monkeypatch.setattr("pipeline.runner.crew.Apart", Kept)
+    monkeypatch.setattr("ipu_results.runner.crew.Apart", Kept)
     with pytest.raises(RunnerError):
         opened(python, count=3, when="open", do=deed, session=1)
     assert len(begun) == 3
@@ -346,8 +345,8 @@ PARENT = """
 import sys
 sys.path.insert(0, {tests!r})
 from runner_support import install_odd
-from pipeline.runner.backends.base import Spec
-from pipeline.runner.crew import open_crew
+from ipu_results.runner.backends.base import Spec
+from ipu_results.runner.crew import open_crew
 install_odd()
 specs = [Spec("odd", "", sessions=2, session=number) for number in range(2)]
 crew = open_crew("odd", specs, None, overlap=False, python={python!r})

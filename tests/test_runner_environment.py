@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.runner import environment
-from pipeline.runner.environment import command_line, container, cpu_facts, cpu_quota, governor, virtual_machine
+from ipu_results.runner import environment
+from ipu_results.runner.environment import command_line, container, cpu_facts, cpu_quota, governor, virtual_machine
 
 XEON = """\
 processor\t: 0

@@ -15,14 +15,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from benchmarks import repeatability
-from benchmarks.options import Options
-from benchmarks.repeatability import QUIET, Scenario, simulated
-from benchmarks.report import as_text
-from pipeline.errors import RunnerError
-from pipeline.runner.blocks import Block, Kind, Stamps
-from pipeline.runner.estimate import (
+from ipu_results.errors import RunnerError
+from ipu_results.runner.blocks import Block, Kind, Stamps
+from ipu_results.runner.estimate import (
     CONFIDENCE,
     Estimate,
     Limits,
@@ -34,6 +29,11 @@ from pipeline.runner.estimate import (
     slowest_allowed,
     tail_estimate,
 )
+
+from benchmarks import repeatability
+from benchmarks.options import Options
+from benchmarks.repeatability import QUIET, Scenario, simulated
+from benchmarks.report import as_text
 
 MS = 1_000_000
 # how many of the slowest LoadGen 6.0.17 says it would discard, run with so many queries; None: it asks for more

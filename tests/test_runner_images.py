@@ -15,11 +15,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ipu_results.errors import ImagesUnusable
+from ipu_results.runner import images, photos
+from ipu_results.runner.images import Source, decode, digest, normalised, usable
 from PIL import Image
-
-from pipeline.errors import ImagesUnusable
-from pipeline.runner import images, photos
-from pipeline.runner.images import Source, decode, digest, normalised, usable
 
 SIZE = (8, 8)
 MODULE = Path(images.__file__)
@@ -549,7 +548,7 @@ def test_syntax_that_is_too_new_is_found() -> None:
 
 
 def test_worker_side_needs_numpy_and_pillow_only() -> None:
-    told = "import sys, pipeline.runner.images; print(*{name.partition('.')[0] for name in sys.modules})"
+    told = "import sys, ipu_results.runner.images; print(*{name.partition('.')[0] for name in sys.modules})"
     process = subprocess.run(
         [sys.executable, "-c", told], capture_output=True, text=True, check=True, cwd=MODULE.parents[2]
     )

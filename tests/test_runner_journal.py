@@ -19,11 +19,10 @@ import pytest
 from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.catalogue import load_catalogue
-from pipeline.errors import CatalogueError, RunDamaged
-from pipeline.runner import journal as journals
-from pipeline.runner.journal import JOURNAL, Journal, unfinished
+from ipu_results.errors import CatalogueError, RunDamaged
+from ipu_results.runner import journal as journals
+from ipu_results.runner.journal import JOURNAL, Journal, unfinished
+from ipu_results.sources.catalogue import load_catalogue
 
 RUN_ID = "20261121-134501-null-null-3fa2"
 STEPS: list[dict[str, Any]] = [
@@ -126,7 +125,7 @@ def test_a_tail_of_anything_without_a_newline_is_no_step(tmp_path_factory: pytes
 KILLED = """
 import sys
 from pathlib import Path
-from pipeline.runner.journal import Journal
+from ipu_results.runner.journal import Journal
 journal = Journal(Path(sys.argv[1]), sys.argv[2])
 with journal.held():
     for number in range(10**9):

@@ -18,11 +18,10 @@ import pytest
 from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.errors import RunDamaged
-from pipeline.runner import companions, load
-from pipeline.runner.companions import announced
-from pipeline.runner.load import Load, LoadWatch, Probe, Usage
+from ipu_results.errors import RunDamaged
+from ipu_results.runner import companions, load
+from ipu_results.runner.companions import announced
+from ipu_results.runner.load import Load, LoadWatch, Probe, Usage
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -138,7 +137,7 @@ def test_a_child_that_has_gone_is_left_out() -> None:
 
 SWEEP = """
 import sys
-from pipeline.runner.companions import announced
+from ipu_results.runner.companions import announced
 with announced(sys.argv[1]) as companions:
     print(*companions.others(), flush=True)
     sys.stdin.read()

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.errors import ImagesUnusable
-from pipeline.runner.backends.base import Session, VirtualSession
-from pipeline.runner.loop import AHEAD, feeding, repeat, retrieve
-from pipeline.runner.worker import Host
+from ipu_results.errors import ImagesUnusable
+from ipu_results.runner.backends.base import Session, VirtualSession
+from ipu_results.runner.loop import AHEAD, feeding, repeat, retrieve
+from ipu_results.runner.worker import Host
 
 STAMPS = 5
 

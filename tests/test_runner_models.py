@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from ipu_results import networks
+from ipu_results.errors import RunnerError
+from ipu_results.networks.builder import Builder, Norm
+from ipu_results.networks.values import Values
+from ipu_results.runner import models
+from ipu_results.runner.reference import CHUNK, agreement, reference
 from onnx import TensorProto, helper, numpy_helper
-
-from pipeline import networks
-from pipeline.errors import RunnerError
-from pipeline.networks.builder import Builder, Norm
-from pipeline.networks.values import Values
-from pipeline.runner import models
-from pipeline.runner.reference import CHUNK, agreement, reference
 
 SIDE, CLASSES = 16, 10
 

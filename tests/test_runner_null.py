@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.errors import BackendError
-from pipeline.runner.backends import null
-from pipeline.runner.backends.base import KINDS, Spec
+from ipu_results.errors import BackendError
+from ipu_results.runner.backends import null
+from ipu_results.runner.backends.base import KINDS, Spec
 
 FLIPS = (1.6, 5.0, 15.0)
 WRITTEN = [275.201494, 888.277737, 633.482544, 176.574071, 287.315885, 299.545808]

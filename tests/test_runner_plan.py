@@ -8,9 +8,8 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.errors import RunnerError
-from pipeline.runner.plan import ISOLATED_EVERY, Plan, Visit, checked_batches
+from ipu_results.errors import RunnerError
+from ipu_results.runner.plan import ISOLATED_EVERY, Plan, Visit, checked_batches
 
 BATCHES = (2, 4, 6, 8, 10, 12)
 WRITTEN = [(2, "am"), (6, "am"), (4, "is"), (2, "is"), (6, "is"), (4, "am")]

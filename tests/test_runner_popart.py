@@ -15,10 +15,9 @@ import numpy.typing as npt
 import onnx
 import onnxruntime
 import pytest
+from ipu_results.runner.backends import popart
+from ipu_results.runner.backends.base import Spec
 from onnx import TensorProto, helper, numpy_helper
-
-from pipeline.runner.backends import popart
-from pipeline.runner.backends.base import Spec
 
 ROOT = Path(__file__).parents[1]
 FAKES = ROOT / "tests" / "fakes"
@@ -28,9 +27,9 @@ SDKS = ("1.1", "2.2", "3.0")
 PRELUDE = """
 import json, sys
 import numpy as np
-from pipeline.errors import BackendError
-from pipeline.runner.backends import popart as backend
-from pipeline.runner.backends.base import Spec
+from ipu_results.errors import BackendError
+from ipu_results.runner.backends import popart as backend
+from ipu_results.runner.backends.base import Spec
 
 def spec(**changes):
     given = {"device": "ipu", "model": "unused", "micro_batches": (1, 2), "options": {"static_models": MODELS}}
@@ -420,7 +419,7 @@ told["detached"] = said(session.run, step(images(1, "float32")))
     ],
 )
 def test_syntax_of_python_3_8(file: str) -> None:
-    source = (ROOT / "pipeline" / file).read_text(encoding="utf-8")
+    source = (ROOT / "pipeline" / "ipu_results" / file).read_text(encoding="utf-8")
     tree = ast.parse(source, feature_version=(3, 8))
     first = [node.module for node in tree.body if isinstance(node, ast.ImportFrom)][:1]
     assert first == ["__future__"] or not any(isinstance(node, ast.ClassDef) for node in ast.walk(tree))

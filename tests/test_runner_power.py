@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.errors import RunnerError
-from pipeline.runner import power
-from pipeline.runner.power import gcinfo, meter, nvml, rapl
-from pipeline.runner.power.meter import Reading, Sampled
+from ipu_results.errors import RunnerError
+from ipu_results.runner import power
+from ipu_results.runner.power import gcinfo, meter, nvml, rapl
+from ipu_results.runner.power.meter import Reading, Sampled
 
 # One C2: two IPUs, each of which prints the power of the whole board.
 C2 = """\

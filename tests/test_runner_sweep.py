@@ -20,6 +20,19 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT
+from ipu_results._util.sql import run_query
+from ipu_results.build import ingest
+from ipu_results.emulator.calibration import frozen
+from ipu_results.errors import BackendError, ImagesUnusable, RunDamaged, RunnerError, SessionLost
+from ipu_results.runner import sweep as sweeps
+from ipu_results.runner.asked import Asked
+from ipu_results.runner.backends.null import Machine
+from ipu_results.runner.companions import VARIABLE
+from ipu_results.runner.journal import Journal, unfinished
+from ipu_results.runner.plan import Plan, Visit
+from ipu_results.runner.sweep import Finished, new_id, resume, sweep
+from ipu_results.schema.vocabulary import vocabulary
+from ipu_results.store.query import open_warehouse
 from runner_support import (
     CLASSES,
     ODD,
@@ -37,20 +50,6 @@ from runner_support import (
     pictures,
     tiny_model,
 )
-
-from pipeline.emulator.calibration import frozen
-from pipeline.errors import BackendError, ImagesUnusable, RunDamaged, RunnerError, SessionLost
-from pipeline.ingest import ingest
-from pipeline.query import open_warehouse
-from pipeline.runner import sweep as sweeps
-from pipeline.runner.asked import Asked
-from pipeline.runner.backends.null import Machine
-from pipeline.runner.companions import VARIABLE
-from pipeline.runner.journal import Journal, unfinished
-from pipeline.runner.plan import Plan, Visit
-from pipeline.runner.sweep import Finished, new_id, resume, sweep
-from pipeline.sql import run_query
-from pipeline.vocabulary import vocabulary
 
 MODES = ("RGB", "broken", "L", "RGB", "CMYK", "RGB", "RGB")
 MADE_AT = {"load_s"}  # of an emulated point: the time that reading the model of the machine took
@@ -193,7 +192,7 @@ def test_no_clock_of_the_machine_is_asked_where_time_is_calculated(
             raise AssertionError(f"time.{name} was asked")
 
     for module in ("crew", "load", "backends.base"):
-        monkeypatch.setattr(f"pipeline.runner.{module}.time", Clockless())
+        monkeypatch.setattr(f"ipu_results.runner.{module}.time", Clockless())
     monkeypatch.setattr(sweeps, "environment", dict)
     assert sweep(null_asked((2,)), tmp_path, Told()).points
     assert sweep(emulator_asked(model, images, (2,)), tmp_path, Told()).points
@@ -270,7 +269,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from runner_support import killed, null_asked
-from pipeline.runner.sweep import sweep
+from ipu_results.runner.sweep import sweep
 sweep(null_asked(least_rounds=2, most_rounds=2), Path({out!r}), killed(5))
 """
 
@@ -306,7 +305,7 @@ def other_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def other_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.runner.backends.null.VERSION", "2")
+    monkeypatch.setattr("ipu_results.runner.backends.null.VERSION", "2")
 
 
 @pytest.mark.parametrize(
@@ -538,7 +537,7 @@ def test_runs_are_ingested(raw: Path, on_cpu: Ran, emulated: Ran, tmp_path: Path
 
 def test_generated_pictures_in_turn(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One session, nothing made ahead, pictures of the seeded generator."""
-    monkeypatch.setattr("pipeline.runner.scene.GENERATED", 3)
+    monkeypatch.setattr("ipu_results.runner.scene.GENERATED", 3)
     asked = cpu_asked(model, None, (1, 3), sessions=1)
     run = sweep(replace(asked, plan=replace(asked.plan, overlap=False)), tmp_path, Told())
     assert [(point["batch_size"], point["pipeline"]) for point in run.points] == [(1, "serial"), (3, "serial")]

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from conftest import RAW, Ask, run_cli
+from ipu_results._util.sql import run_query
+from ipu_results.build import Summary, ingest
+from ipu_results.schema import TABLES, table
+from ipu_results.store.query import open_warehouse
 
-from pipeline.ingest import Summary, ingest
-from pipeline.query import open_warehouse
-from pipeline.sql import run_query
-from schema import TABLES, table
 from tests.runs_support import (
     EMULATED,
     EMULATED_ID,

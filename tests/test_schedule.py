@@ -7,16 +7,15 @@ from functools import cache, partial
 from math import ceil
 
 import pytest
-
-from pipeline.emulator.calibration import Calibration, Fit
-from pipeline.emulator.frontend import read_program
-from pipeline.emulator.operators import Convolution, Elementwise, Gemm, GlobalPool, Program, Tensor
-from pipeline.emulator.prediction import Prediction, predict
-from pipeline.emulator.schedule import schedule, shape_of
-from pipeline.emulator.split import Shape, plan
-from pipeline.emulator.target import TARGETS, Target, load_target
-from pipeline.errors import ModelInconsistent, ModelUnrecognised
-from pipeline.networks import build
+from ipu_results.emulator.calibration import Calibration, Fit
+from ipu_results.emulator.frontend import read_program
+from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, GlobalPool, Program, Tensor
+from ipu_results.emulator.prediction import Prediction, predict
+from ipu_results.emulator.schedule import schedule, shape_of
+from ipu_results.emulator.split import Shape, plan
+from ipu_results.emulator.target import TARGETS, Target, load_target
+from ipu_results.errors import ModelInconsistent, ModelUnrecognised
+from ipu_results.networks import build
 
 MK1, MK2 = load_target("c2"), load_target("m2000")
 CONV = Convolution("c", 2, 4, 16, 32, 14, 12, 3, 5, 2, 1, 1, 2, 1, 2)

@@ -15,16 +15,15 @@ import pytest
 from conftest import RAW, Ask, run_process
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.check.canary import CHANGES, GOOD
-from pipeline.check.gate import assert_refused, failures, frame_of, to_arrow
-from pipeline.errors import GateError
-from pipeline.query import open_warehouse
-from pipeline.write import DATABASE
-from pipeline.write.digest import rows_digest
-from schema import TABLES, arrow_schema, dictionary_rows, frame_dtypes, pandera_model, table
-from schema.view import view_rows
-from schema.views import VIEWS
+from ipu_results.check.canary import CHANGES, GOOD
+from ipu_results.check.gate import assert_refused, failures, frame_of, to_arrow
+from ipu_results.errors import GateError
+from ipu_results.schema import TABLES, arrow_schema, dictionary_rows, frame_dtypes, pandera_model, table
+from ipu_results.schema.view import view_rows
+from ipu_results.schema.views import VIEWS
+from ipu_results.store.digest import rows_digest
+from ipu_results.store.query import open_warehouse
+from ipu_results.store.tables import DATABASE
 
 CONTRACT = [
     "result_id",

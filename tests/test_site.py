@@ -17,19 +17,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from ipu_results._util.sql import run_query
+from ipu_results.analyses import ANALYSES
+from ipu_results.emulator.published import published as published_rows
+from ipu_results.errors import IpuResultsError
+from ipu_results.release import Asked, publish
+from ipu_results.schema import TABLES
+from ipu_results.site import __main__ as command
+from ipu_results.site import build, charts, emulated, ledger, provenance, results, sql
+from ipu_results.site.frame import frame
+from ipu_results.site.script import script
+from ipu_results.store.query import open_warehouse
+from ipu_results.store.tables import DATABASE
 
-from pipeline.analyses import ANALYSES
-from pipeline.emulator.published import published as published_rows
-from pipeline.errors import IpuResultsError
-from pipeline.publish import Asked, publish
-from pipeline.query import open_warehouse
-from pipeline.site import __main__ as command
-from pipeline.site import build, charts, emulated, ledger, provenance, results, sql
-from pipeline.site.frame import frame
-from pipeline.site.script import script
-from pipeline.sql import run_query
-from pipeline.write import DATABASE
-from schema import TABLES
 from tests.conftest import ROOT
 
 COMMITTED = ROOT / "warehouse"
@@ -187,7 +187,9 @@ def test_predictions_are_emulated_and_complete(connection: duckdb.DuckDBPyConnec
     assert {one["result_id"]: one["published"] for one in made["points"]} == pytest.approx(published, rel=1e-14)
     points = {one["result_id"]: one["emulated"] for one in made["points"]}
     assert len(points) == len(made["points"])
-    with (ROOT / "pipeline" / "emulator" / "predictions.csv").open(encoding="utf-8", newline="") as file:
+    with (ROOT / "pipeline" / "ipu_results" / "emulator" / "predictions.csv").open(
+        encoding="utf-8", newline=""
+    ) as file:
         frozen = {line["result_id"]: float(line["time_ms"]) for line in csv.DictReader(file)}
     assert {one: points[one] for one in frozen} == pytest.approx(frozen, rel=1e-5)
 
@@ -203,7 +205,7 @@ def test_two_builds_give_the_same_script(make: Callable[..., Any]):
 
 
 def test_a_built_folder_is_whole_and_its_scripts_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("pipeline.site.folder.SCRIPTS", _without_the_emulator())
+    monkeypatch.setattr("ipu_results.site.folder.SCRIPTS", _without_the_emulator())
     release = doctored(tmp_path / "release", "results", "variant", EVIL)
     written = build(release, tmp_path / "out")
     scripts = [path for path in written if path.suffix == ".js"]
@@ -224,7 +226,7 @@ def _without_the_emulator() -> dict[str, Callable[..., Any]]:
 
 
 def test_a_release_is_verified_before_it_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("pipeline.site.folder.SCRIPTS", _without_the_emulator())
+    monkeypatch.setattr("ipu_results.site.folder.SCRIPTS", _without_the_emulator())
     release = tmp_path / "release"
     publish(Asked(COMMITTED, release, published_on=date(2026, 1, 2)))
     build(release, tmp_path / "out")

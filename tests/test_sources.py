@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from ipu_results.normalise import Normalised
 
-from pipeline.normalise import Normalised
 from tests.reading_support import normalise_table, rejections
 
 HEADER = ["repo", "path", "commit", "commit_date", "system", "model", "task", "precision", "batch", "metric", "value"]

@@ -9,9 +9,8 @@ from math import ceil, inf, prod
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-
-from pipeline.emulator.split import DIMENSIONS, Plan, Shape, exhaustive, plan
-from pipeline.emulator.target import Target, load_target
+from ipu_results.emulator.split import DIMENSIONS, Plan, Shape, exhaustive, plan
+from ipu_results.emulator.target import Target, load_target
 
 MK1, MK2 = load_target("c2"), load_target("m2000")
 PEAK = {"c2": 32, "m2000": 64}  # fp16 multiply-accumulates of a tile in a cycle

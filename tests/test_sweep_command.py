@@ -17,10 +17,9 @@ import onnx
 import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, Done, run_cli, run_process
+from ipu_results.runner.companions import VARIABLE
 from onnxruntime.transformers.float16 import convert_float_to_float16
 from runner_support import pictures, tiny_model
-
-from pipeline.runner.companions import VARIABLE
 
 SHORT = ("--batch-sizes", "2,4", "--rounds", "2")
 
@@ -180,7 +179,7 @@ def test_a_plot_of_an_emulated_sweep(tmp_path: Path, model: Path, images: tuple[
 
 
 def _start(out: Path, model: Path, *args: object, **more: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "pipeline", "sweep", "--backend", "onnxruntime", "--model", str(model)]
+    command = [sys.executable, "-m", "ipu_results", "sweep", "--backend", "onnxruntime", "--model", str(model)]
     command += ["--batch-sizes", "2,4", "--quick", "--out", str(out), *map(str, args)]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
     return subprocess.Popen(command, cwd=ROOT, **pipes)

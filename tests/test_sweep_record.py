@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
+from ipu_results.read import Reading, read
+from ipu_results.read.run_record import read_sweep_record
 
-from pipeline.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
-from pipeline.read import Reading, read
-from pipeline.read.sweep_record import read_sweep_record
 from tests.reading_support import WORDS
 from tests.runs_support import record
 

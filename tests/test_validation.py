@@ -15,18 +15,17 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, run_cli
 from emulator_support import percent, report, rows
-
-from pipeline.emulator import freezing
-from pipeline.emulator.baselines import GRID, PERFECT, SCALED, grid, mac_rate, perfect
-from pipeline.emulator.calibration import Calibration, Fit, frozen
-from pipeline.emulator.published import SETS, Row, published, selectors
-from pipeline.emulator.report import HELD_OUT, OVER_GRID, OVER_LINE, misses, ratios, shares, tables, validate
-from pipeline.emulator.report_json import as_json
-from pipeline.emulator.scatter import draw
-from pipeline.emulator.split import Shape
-from pipeline.emulator.target import load_target
-from pipeline.emulator.validation import COLUMNS, TARGETS, committed, departed, differing, recalibrated, score
-from pipeline.errors import WarehouseError
+from ipu_results.emulator import freezing
+from ipu_results.emulator.baselines import GRID, PERFECT, SCALED, grid, mac_rate, perfect
+from ipu_results.emulator.calibration import Calibration, Fit, frozen
+from ipu_results.emulator.published import SETS, Row, published, selectors
+from ipu_results.emulator.report import HELD_OUT, OVER_GRID, OVER_LINE, misses, ratios, shares, tables, validate
+from ipu_results.emulator.report_json import as_json
+from ipu_results.emulator.scatter import draw
+from ipu_results.emulator.split import Shape
+from ipu_results.emulator.target import load_target
+from ipu_results.emulator.validation import COLUMNS, TARGETS, committed, departed, differing, recalibrated, score
+from ipu_results.errors import WarehouseError
 
 COVERED = ("ResNet-50 v1.5", "ResNeXt101", "EfficientNet-B0", "EfficientNet-B4", "EfficientNet-B7")
 COVERED_TEXT = ("BERT-Large", "BERT-Base")
@@ -190,7 +189,7 @@ def test_shares_of_a_row_add_to_one() -> None:
 
 def test_freezing_gives_the_committed_files(tmp_path: Path) -> None:
     calibration, predictions = freezing.freeze(rows(), tmp_path)
-    folder = ROOT / "pipeline" / "emulator"
+    folder = ROOT / "pipeline" / "ipu_results" / "emulator"
     assert (
         calibration.read_text(encoding="utf-8").splitlines()[:3]
         == ((folder / calibration.name).read_text(encoding="utf-8").splitlines()[:3])

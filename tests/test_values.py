@@ -7,8 +7,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.normalise.values import (
+from ipu_results.normalise.values import (
     MAX_DIGITS,
     Unreadable,
     derived_number,

@@ -17,11 +17,10 @@ import pytest
 from conftest import run_cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from pipeline.errors import ReleaseUnreadable
-from pipeline.publish.sums import SUMS, digest, read_sums, write_sums
-from pipeline.publish.verify import check, check_sums
-from pipeline.write import DATABASE
+from ipu_results.errors import ReleaseUnreadable
+from ipu_results.release.sums import SUMS, digest, read_sums, write_sums
+from ipu_results.release.verify import check, check_sums
+from ipu_results.store.tables import DATABASE
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from pipeline.files import write_whole
-from pipeline.mlperf.output import as_bytes
-from pipeline.mlperf.records import entry_record, run_records
-from pipeline.mlperf.scoring import in_processes
-from pipeline.mlperf.sources import score_source
+from ipu_results._util.files import write_whole
+from ipu_results.mlperf.output import as_bytes
+from ipu_results.mlperf.records import entry_record, run_records
+from ipu_results.mlperf.scoring import in_processes
+from ipu_results.mlperf.sources import score_source
 
 RETRIEVED = date(2026, 11, 21)
 HERE = Path(__file__).resolve().parent

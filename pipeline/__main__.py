@@ -1,3 +1,0 @@
-from pipeline.cli import main
-
-main(prog_name="ipu-results")

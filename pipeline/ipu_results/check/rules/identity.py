@@ -1,0 +1,92 @@
+"""What a row speaks of: which thing a name stands for, which network ran, which items were counted."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+
+from ipu_results.check.rules.dataset import Dataset
+from ipu_results.check.rules.findings import findings, no_findings, told
+
+NAMED = ("model", "platform", "framework")
+WORD_CELLS = ("model", "variant", "platform", "sdk_version", "framework", "dataset", "precision")
+RATE = r"\b([A-Za-z]+)\s*/\s*(?:s|secs?|seconds?)\b"
+
+
+def r10(data: Dataset) -> pd.DataFrame:
+    """The items that the throughput counts: printed in a cell that holds no figure, or stated nowhere.
+
+    An error where another cell of the row prints a rate such as `frames/s`, which says that the column's unit does not
+    hold for this row; a warning where the row has a throughput and no source says what its items are.
+    """
+    rows = data.published.loc[data.published["throughput"].notna(), ["result_id", "model", "throughput", "item"]]
+    cells = data.printed_cells
+    cells = cells[cells["column_name"].isin(WORD_CELLS) & cells["value"].isna() & cells["row"].isin(rows.index)]
+    cells = cells[cells["raw_text"].str.contains("/", regex=False)]
+    rates = cells["raw_text"].str.extract(RATE, expand=False).dropna()
+    stated = cells.loc[rates.index, ["row", "result_id", "column_name", "raw_text"]].assign(unit=rates)
+    stated = stated.drop_duplicates("row")
+    unstated = rows[rows["item"].isna() & ~rows.index.isin(stated["row"])]
+    notes = data.models.set_index("model")["item_note"] if "item_note" in data.models else pd.Series(dtype="str")
+    unstated = unstated.assign(note=("; " + unstated["model"].map(notes).astype("str")).fillna(""))
+    printed = "the {column_name} cell prints a unit, {raw_text}: the throughput counts {unit} per second"
+    unknown = "no source says what the {throughput} items per second of {model} are{note}"
+    return pd.concat(
+        [
+            findings(
+                "R10", "error", stated, "throughput", told(printed, stated), suggested=stated["unit"].map(_singular)
+            ),
+            findings("R10", "warn", unstated, "throughput", told(unknown, unstated)),
+        ],
+        ignore_index=True,
+    )
+
+
+def _singular(unit: str) -> str:
+    return unit.lower().removesuffix("s")
+
+
+def r16(data: Dataset) -> pd.DataFrame:
+    """A model, platform or framework printed under several names; flagged where the name is not the canonical one.
+
+    A name that holds the variant as well, such as `BERT Large SL128`, is no spelling of the model alone.
+    """
+    cells = data.printed_cells
+    cells = cells[cells["column_name"].isin(NAMED) & (cells["raw_text"] != "")]
+    variants = data.published["variant"].fillna("").array.take(cells["row"].to_numpy())
+    alone = [not (said and name.endswith(said)) for name, said in zip(cells["raw_text"], variants, strict=True)]
+    cells = cells[np.array(alone, dtype=bool)]
+    parts = [_names(data, cells, column) for column in NAMED]
+    rows = pd.concat([part for part in parts if len(part)], ignore_index=True) if any(map(len, parts)) else parts[0]
+    rows = rows[rows["raw_text"] != rows["canonical"]]
+    template = "{raw_text} is one of several printed names of {canonical}: {spellings}"
+    return findings(
+        "R16", "info", rows, rows["column_name"].array, told(template, rows), suggested=rows["canonical"].to_list()
+    )
+
+
+def _names(data: Dataset, cells: pd.DataFrame, column: str) -> pd.DataFrame:
+    rows = cells.loc[cells["column_name"] == column, ["row", "result_id", "column_name", "raw_text"]]
+    canonical = data.published[column].array.take(rows["row"].to_numpy())
+    rows = rows.assign(canonical=canonical).drop_duplicates("row")
+    names = rows[["canonical", "raw_text"]].drop_duplicates().sort_values(["canonical", "raw_text"])
+    names = names[names["canonical"].duplicated(keep=False)]
+    spellings = names.groupby("canonical")["raw_text"].agg(", ".join)
+    rows = rows[rows["canonical"].isin(spellings.index)]
+    return rows.assign(spellings=rows["canonical"].map(spellings))
+
+
+def r20(data: Dataset) -> pd.DataFrame:
+    """The model's name hides which network ran, which a public configuration or the document itself tells."""
+    if not data.identities:
+        return no_findings()
+    known = pd.DataFrame([asdict(identity) for identity in data.identities])
+    known = known.astype({name: data.published[name].dtype for name in NAMED})
+    rows = data.published[["result_id", *NAMED]].merge(known, on=list(NAMED), validate="m:1")
+    rows = rows.assign(millions=np.round(rows["parameters"] / 1e6, 1))
+    template = "{model} names several networks; here {network} ran ({millions} M parameters): {source}"
+    return findings(
+        "R20", rows["severity"].array, rows, "model", told(template, rows), suggested=rows["network"].to_list()
+    )

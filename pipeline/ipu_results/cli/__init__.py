@@ -1,0 +1,35 @@
+"""The command line. Nothing imports it; each command imports what it needs when it is called."""
+
+from __future__ import annotations
+
+import click
+
+from ipu_results.cli.analyses import analyse
+from ipu_results.cli.claims import claims
+from ipu_results.cli.common import Group
+from ipu_results.cli.emulator import predict
+from ipu_results.cli.mlperf import mlperf
+from ipu_results.cli.publish import diff, publish, verify
+from ipu_results.cli.sweep import sweep
+from ipu_results.cli.validate import validate_emulator
+from ipu_results.cli.warehouse import extract, fetch, ingest, query
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="ipu-results", prog_name="ipu-results")
+def main() -> None:
+    """The open, verified record of Graphcore IPU performance.
+
+    \b
+    Start with:
+      ipu-results ingest
+      ipu-results query "SELECT model, platform, throughput FROM inference LIMIT 5"
+    """
+
+
+COMMANDS = (
+    *(ingest, fetch, extract, query, analyse, claims, mlperf, predict, validate_emulator, sweep),
+    *(publish, verify, diff),
+)
+for command in COMMANDS:
+    main.add_command(command)

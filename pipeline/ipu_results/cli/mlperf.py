@@ -1,0 +1,105 @@
+"""The command that scores official MLPerf Training results."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from ipu_results.cli.common import Command, bar, tell
+
+
+def _round(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    from ipu_results.mlperf.layout import round_of
+
+    told = round_of(value) if value else None
+    if value and told is None:
+        raise click.BadParameter(f"{value!r} is no round such as 2.0", param=param)
+    return told
+
+
+@click.command(cls=Command)
+@click.argument("path")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(("table", "csv", "json", "parquet")),
+    default="table",
+    show_default=True,
+    help="Parquet needs --out.",
+)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout.")
+@click.option("--runs", is_flag=True, help="One record per log file, with its sha256, instead of one per entry.")
+@click.option("--round", "round_", callback=_round, help="Round of a checkout whose folder names none, such as 2.0.")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Processes that read logs; an archive is one stream, read by one.  [default: one per core]",
+)
+@click.option("--dask", metavar="ADDRESS", help="Read logs on the dask cluster of this scheduler, tcp://HOST:PORT.")
+@click.option(
+    "--retrieved",
+    type=click.DateTime(("%Y-%m-%d",)),
+    help="Day on which PATH was taken from its source, for the attribution.",
+)
+@click.option("--strict", is_flag=True, help="Exit 1 when there is any finding.")
+def mlperf(
+    path: str,
+    output: str,
+    out: Path | None,
+    runs: bool,
+    round_: str | None,
+    workers: int | None,
+    dask: str | None,
+    retrieved: datetime | None,
+    strict: bool,
+) -> None:
+    """Score every entry of the official MLPerf Training results under PATH, by the official rule.
+
+    PATH is a checkout of one round (v0.7 to v5.1), or a folder of several. It is never written to. Logs that do not
+    count, missing logs and files that cannot be read are named on stderr and leave exit status 0.
+
+    PATH may also be an archive of such a folder (.tar, .tar.gz, .tar.xz), which is read in one pass and not unpacked,
+    or any URL that fsspec knows. With --dask the workers of the cluster read the logs, so PATH must be a URL or a
+    folder that they see.
+
+    \b
+    Extras:
+      URLs:   pip install 'ipu-results[remote]'
+      --dask: pip install 'ipu-results[distributed]'
+
+    \b
+    Example:
+      ipu-results mlperf training_results_v2.0
+      ipu-results mlperf training_results_v2.0 --format csv --out scores.csv
+      ipu-results mlperf training_v2.0_results.tar.xz --format json
+      ipu-results mlperf s3://bucket/training_results_v2.0
+      ipu-results mlperf /shared/training_results_v2.0 --dask tcp://10.0.0.1:8786
+    """
+    from ipu_results._util.files import is_inside, write_whole
+    from ipu_results.mlperf.cluster import on_cluster
+    from ipu_results.mlperf.output import as_bytes
+    from ipu_results.mlperf.records import entry_record, run_records
+    from ipu_results.mlperf.scoring import default_workers, in_processes
+    from ipu_results.mlperf.sources import is_one_archive, local_root, score_source
+
+    if output == "parquet" and out is None:
+        raise click.UsageError("--format parquet needs --out FILE")
+    if dask is not None and is_one_archive(path):
+        raise click.UsageError("--dask cannot read an archive: it is one stream; unpack it where the workers see it")
+    if dask is not None and workers is not None:
+        raise click.UsageError("--workers counts processes here, --dask has its own: give one of them")
+    if out is not None and (root := local_root(path)) is not None and is_inside(out, root):
+        raise click.UsageError("--out lies in PATH, which is never written to")
+    with bar("MB" if is_one_archive(path) else "entries") as progress:
+        reader = on_cluster(dask) if dask is not None else in_processes(workers or default_workers())
+        found = score_source(path, reader, digests=runs, round_=round_, progress=progress)
+    day = retrieved.date() if retrieved else None
+    records = [record for one in found.entries for record in (run_records(one) if runs else [entry_record(one, day)])]
+    data = as_bytes(output, "mlperf_runs" if runs else "mlperf_entries", records)
+    if out is None:
+        click.echo(data, nl=False)
+    else:
+        write_whole(out, data)
+    tell([str(finding) for finding in found.findings], strict, most=None)

@@ -1,0 +1,183 @@
+"""The commands that build and read the warehouse. Each is a thin call of one module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ipu_results.cli.common import FOLDER, Command, limit_options, size_option, spinner, tell
+from ipu_results.errors import IpuResultsError
+from ipu_results.sources.kinds import KINDS
+
+if TYPE_CHECKING:
+    from ipu_results.build import Summary
+    from ipu_results.sources.catalogue import Document
+
+FINDINGS = "the tables quarantine and capture_differences"
+
+
+@click.command(cls=Command)
+@click.option("--raw", type=FOLDER, default="raw", show_default=True, help="Documents and their sidecars.")
+@click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True, help="Where the dataset is written.")
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    help="Seconds to wait while another process builds it.",
+)
+@click.option("--strict", is_flag=True, help="Exit 1 when rows were quarantined or captures differ.")
+@limit_options
+def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int, max_pages: int) -> None:
+    """Build the whole warehouse from the documents in RAW, without network.
+
+    The old build stays until the new one is complete, and after any failure. Quarantined rows are named on stderr
+    and leave exit status 0.
+
+    \b
+    Example:
+      ipu-results ingest --raw raw --warehouse warehouse
+    """
+    from ipu_results.build import Limits
+    from ipu_results.build import ingest as run
+
+    with spinner() as progress:
+        summary = run(raw, warehouse, Limits(max_bytes, max_pages, wait), progress)
+    click.echo(_summary_table(summary))
+    click.echo(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
+    tell(summary.findings, strict, where=FINDINGS)
+
+
+def _summary_table(summary: Summary) -> str:
+    from ipu_results._util.text import as_table
+
+    columns = ("document", "extracted", "accepted", "quarantined", "duplicate", "results", "error", "warn", "info", "s")
+    rows: list[tuple[Any, ...]] = [
+        (
+            one.document_id,
+            *(one.extracted, one.accepted, one.quarantined, one.duplicates, one.results),
+            *one.flags.values(),
+            round(one.seconds, 3),
+        )
+        for one in summary.documents
+    ]
+    total = (
+        "total",
+        *(sum(row[index] for row in rows) for index in range(1, 9)),
+        round(sum(row[9] for row in rows), 3),
+    )
+    return as_table(columns, [*rows, total])
+
+
+@click.command(cls=Command)
+@click.argument("document_id", nargs=-1)
+@click.option("--raw", type=FOLDER, default="raw", show_default=True, help="Documents and their sidecars.")
+@click.option("--timeout", default=30.0, show_default=True, help="Seconds of silence after which a try is given up.")
+@click.option("--retries", default=4, show_default=True, help="Further tries after a failure that may pass.")
+@size_option
+@click.option("--strict", is_flag=True, help="Exit 1 when a capture differs from its transcription.")
+def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int, max_bytes: int, strict: bool) -> None:
+    """Download the real documents named in the catalogue into RAW, beside our transcriptions.
+
+    Each becomes a capture with a sidecar. It is compared with the transcription cell by cell and adds no rows to the
+    results. Never needed by ingest. Without DOCUMENT_ID every document that has an address is fetched.
+
+    \b
+    Example:
+      ipu-results fetch graphcore-performance-2023-07-04
+    """
+    from ipu_results.build import Limits, capture_findings
+    from ipu_results.sources.capture.capture import fetchable
+    from ipu_results.sources.catalogue import load_catalogue
+
+    documents = load_catalogue(raw)
+    options = {"max_bytes": max_bytes, "timeout": timeout, "retries": retries}
+    known = {document.document_id: document for document in fetchable(documents)}
+    if unknown := [name for name in document_id if name not in known]:
+        raise click.BadParameter(f"no document {unknown[0]!r} to fetch; there are: {', '.join(known)}")
+    failed = [name for name in document_id or known if not _fetch_one(known[name], documents, options)]
+    tell(capture_findings(raw, Limits(max_bytes)), strict, where=FINDINGS)
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+def _fetch_one(document: Document, documents: Sequence[Document], options: dict[str, Any]) -> bool:
+    from ipu_results.sources.capture.capture import capture
+
+    name = document.document_id
+    try:
+        with spinner() as spin:
+
+            def progress(done: int, total: int | None) -> None:
+                spin("fetch", _progress_line(name, done, total))
+
+            got = capture(document, documents, progress=progress, **options)
+    except IpuResultsError as error:
+        click.echo(f"error: {name}: {error}", err=True)
+        return False
+    said = "captured as" if got.kept else "unchanged since"
+    click.echo(f"{name}: {said} {got.document_id} ({got.path.name})")
+    return True
+
+
+def _progress_line(name: str, done: int, total: int | None) -> str:
+    return f"{name} {done:,} of {total:,} bytes" if total else f"{name} {done:,} bytes"
+
+
+@click.command(cls=Command)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--kind", type=click.Choice(KINDS), help="What the file is; guessed when left out.")
+@click.option("--format", "output", type=click.Choice(("csv", "json")), default="csv", show_default=True)
+@limit_options
+def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages: int) -> None:
+    """Print the tables of one document as printed, without building anything.
+
+    FILE may be HTML, PDF or plain text (one cell a line, or `a | b | c` rows). Rows that cannot be read are named on
+    stderr and make the exit status 1.
+
+    \b
+    Example:
+      ipu-results extract raw/qwant/resnext101-c2-2020-02-28.pdf --format json
+    """
+    from ipu_results.extract import extract as run
+    from ipu_results.extract import problem_line, tables_as
+
+    with spinner() as progress:
+        progress("read", file.name)
+        reading = run(file, kind, max_bytes, max_pages)
+    if reading.tables or output == "json":
+        click.echo(tables_as(output, reading))
+    for problem in reading.problems:
+        click.echo(f"error: {problem_line(file.name, problem)}", err=True)
+    if reading.problems:
+        raise click.exceptions.Exit(1)
+
+
+@click.command(cls=Command)
+@click.argument("sql")
+@click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
+@click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
+def query(sql: str, warehouse: Path, output: str) -> None:
+    """Run one read-only SQL statement over the warehouse.
+
+    Works on the DuckDB file, or on the committed Parquet files where none was built. The table `columns` describes
+    every table, view and column.
+
+    \b
+    Example:
+      ipu-results query "SELECT model, platform, batch_size, latency_ms FROM inference ORDER BY latency_ms LIMIT 3"
+    """
+    from ipu_results._util.sql import run_query
+    from ipu_results._util.text import records_as
+    from ipu_results.store.query import open_warehouse
+
+    with open_warehouse(warehouse) as connection:
+        found = run_query(connection, sql)
+    columns = [column.to_pylist() for column in found.columns]
+    rows = zip(*columns, strict=True) if columns else iter(())
+    click.echo(records_as(output, found.column_names, rows))
+    if output == "table":
+        click.echo(f"{found.num_rows} {'row' if found.num_rows == 1 else 'rows'}", err=True)

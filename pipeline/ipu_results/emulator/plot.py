@@ -1,0 +1,44 @@
+"""The parts of each batch's time as stacked bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ipu_results._util.charts import drawn
+from ipu_results.emulator.prediction import Prediction
+
+PARTS = {"compute": "#3b6ea5", "exchange": "#e08e45", "supersteps": "#7a9e5f", "protocol": "#b5b5b5"}
+
+
+def parts(one: Prediction) -> dict[str, float]:
+    """Milliseconds between two batches of a full pipeline, by PARTS."""
+    shares = (one.compute_share, one.exchange_share, one.superstep_share)
+    return dict(zip(PARTS, [*(share * one.device_ms for share in shares), one.protocol_ms], strict=True))
+
+
+def draw(predictions: Sequence[Prediction], model: str, suffix: str) -> bytes:
+    """An image, `suffix` .svg or .png. Raises ExtraMissing."""
+    return drawn(lambda altair: _chart(altair, predictions, model), suffix)
+
+
+def _chart(altair: Any, predictions: Sequence[Prediction], model: str) -> Any:
+    first = predictions[0]
+    bars = [
+        {"batch": one.batch_size, "part": part, "order": order, "ms": ms}
+        for one in predictions
+        for order, (part, ms) in enumerate(parts(one).items())
+    ]
+    under = f"Emulated, not measured: protocol {first.protocol}, calibration {first.calibration_id}"
+    color = altair.Scale(domain=list(PARTS), range=list(PARTS.values()))
+    return (
+        altair.Chart(altair.Data(values=bars), title=altair.Title(f"{model} on {first.target}", subtitle=under))
+        .mark_bar()
+        .encode(
+            x=altair.X("batch:O", title="Batch size", sort=None, axis=altair.Axis(labelAngle=0)),
+            y=altair.Y("ms:Q", title="Time per batch (ms)", stack="zero"),
+            color=altair.Color("part:N", title=None, scale=color, sort=list(PARTS)),
+            order=altair.Order("order:Q"),
+        )
+        .properties(width=altair.Step(60), height=300)
+    )

@@ -1,0 +1,49 @@
+"""The lines of one MLPerf training log, `:::MLLOG` and a JSON object, as a table."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ipu_results.errors import DocumentDamaged, DocumentUnrecognised
+from ipu_results.mlperf.lines import MARK, marked, parse, places
+from ipu_results.read.reading import Problem, Reading, Row, Table
+
+__all__ = ["COLUMNS", "MARK", "read_mlperf_log"]
+
+COLUMNS = ("time_ms", "namespace", "event_type", "key", "value", "metadata")
+NAME = "mlperf_log"
+
+
+def read_mlperf_log(data: bytes) -> Reading:
+    """One row per log line; text before the mark (a rank, a progress bar) is not part of it.
+
+    A line whose JSON is broken is a Problem. Raises DocumentUnrecognised where no line has the mark, DocumentDamaged
+    for an empty file.
+    """
+    if not data.strip():
+        raise DocumentDamaged("is empty")
+    rows: list[Row] = []
+    problems: list[Problem] = []
+    block = data + b"\n"
+    for row_number, (line, told) in enumerate(zip(places(block, 1), marked(block), strict=True), start=1):
+        place = f"line {line}"
+        try:
+            entry = parse(told)
+            cells = tuple(_text(entry.get(column)) for column in COLUMNS)
+        except (ValueError, RecursionError) as error:
+            raw = ((MARK + told).decode("utf-8", "backslashreplace").strip(),)
+            problems.append(Problem(NAME, row_number, place, "broken-log-line", str(error), raw))
+        else:
+            rows.append(Row(row_number, cells, place))
+    if not rows and not problems:
+        raise DocumentUnrecognised("holds no :::MLLOG line")
+    tables = (Table(NAME, COLUMNS, tuple(rows), rows[0].locator),) if rows else ()
+    return Reading(tables, tuple(problems))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text.encode(errors="backslashreplace").decode()

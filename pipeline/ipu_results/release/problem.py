@@ -1,0 +1,37 @@
+"""What a check finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+from ipu_results.errors import ReleaseUnreadable
+from ipu_results._util.text import printable
+from ipu_results._util.sql import first_line
+
+
+class Problem(NamedTuple):
+    path: str
+    message: str
+
+    @property
+    def line(self) -> str:
+        return printable(f"{self.path}: {self.message}")
+
+
+Problems = Iterator[Problem]
+
+
+def guarded(path: str, checks: Callable[[], Problems]) -> list[Problem]:
+    """All that the checks find; what cannot even be read is one more problem and the end of them."""
+    found: list[Problem] = []
+    try:
+        found.extend(checks())
+    except ReleaseUnreadable as error:
+        found.append(Problem(path, error.message))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, pa.ArrowException, duckdb.Error) as error:
+        found.append(Problem(path, f"cannot be checked: {type(error).__name__}: {first_line(error)}"))
+    return found

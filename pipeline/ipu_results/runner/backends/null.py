@@ -1,0 +1,171 @@
+"""A machine that is only calculated: its speed, noise and slow spells are told, so that measuring can be tested."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ipu_results.errors import BackendError
+from ipu_results.runner.backends.base import Device, Facts, Spec, VirtualSession
+
+NAME = "null"
+VIRTUAL, COMPUTES = True, False
+VERSION = "1"  # of the rules below: another number stands for other times from the same options
+OUTPUTS = 1000
+PROBE_MS = 5.0
+REGIMES, SERVICES, PROBES = range(3)  # streams of random numbers from one seed
+SHORTEST = 1e-3  # seconds of a regime: shorter ones only cost time
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The options. A micro-batch of n takes `base_ms` + n × `per_item_ms`, times 1 + `drift` × seconds, times a
+    lognormal of median 1 and this `noise`. `outliers` are (share of the iterations, how many times as long they take),
+    `regimes` (how many times as long, mean seconds slow, mean seconds quiet). `probe_noise` is that of the probe alone.
+    """
+
+    base_ms: float = 5.0
+    per_item_ms: float = 45.0
+    noise: float = 0.0
+    drift: float = 0.0
+    regimes: tuple[float, float, float] | None = None
+    outliers: tuple[float, float] | None = None
+    probe_noise: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.base_ms, self.per_item_ms, self.noise, self.probe_noise, self.seed) < 0:
+            raise BackendError("a time, a noise or the seed of the null device is negative")
+        if self.base_ms + self.per_item_ms <= 0:
+            raise BackendError("a batch of the null device must take time: base_ms or per_item_ms above 0")
+        if self.regimes and (self.regimes[0] <= 0 or min(self.regimes[1:]) < SHORTEST):
+            raise BackendError(f"regimes need a factor above 0 and mean times of at least {SHORTEST} s")
+        if self.outliers and not (0 <= self.outliers[0] <= 1 and self.outliers[1] > 0):
+            raise BackendError("outliers need a share from 0 to 1 and a factor above 0")
+
+    @classmethod
+    def told(cls, options: dict[str, Any]) -> Machine:
+        """Raises BackendError for an option that is unknown or not of its kind."""
+        known = {one.name for one in fields(cls)}
+        if unknown := sorted(set(options) - known):
+            raise BackendError(f"the null device has no option {unknown[0]!r}; it has: {', '.join(sorted(known))}")
+        return cls(**{name: _value(name, value) for name, value in options.items()})
+
+
+class Regimes:
+    """The machine's slow and quiet times, the same for every session: they follow from the seed alone."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._factor, slow, quiet = machine.regimes or (1.0, 1.0, 1.0)
+        self._random = _stream(machine.seed, REGIMES)
+        self._first_slow = bool(self._random.random() < slow / (slow + quiet))
+        self._means = (slow, quiet) if self._first_slow else (quiet, slow)
+        self._switches: list[float] = []
+
+    def factor(self, second: float) -> float:
+        """How many times as long everything takes at this moment."""
+        return self._at(self._segment(second))
+
+    def after(self, second: float, work: float) -> float:
+        """When `work`, seconds of a quiet machine, is done that begins at this second."""
+        if self._factor == 1.0:
+            return second + work
+        at = self._segment(second)
+        while second + work * self._at(at) > self._switches[at]:
+            work -= (self._switches[at] - second) / self._at(at)
+            second, at = self._switches[at], self._segment(self._switches[at])
+        return second + work * self._at(at)
+
+    def _segment(self, second: float) -> int:
+        while not self._switches or self._switches[-1] <= second:
+            mean = self._means[len(self._switches) % 2]
+            begin = self._switches[-1] if self._switches else 0.0
+            self._switches.append(begin + max(SHORTEST, self._random.exponential(mean)))
+        return bisect_right(self._switches, second)
+
+    def _at(self, segment: int) -> float:
+        return self._factor if (segment % 2 == 0) == self._first_slow else 1.0
+
+
+class NullSession(VirtualSession):
+    """`run` moves the clock on and computes nothing: of an array it returns zeros of shape (micro-batch, 1000)."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.machine = Machine.told(spec.options)
+        self.regimes = Regimes(self.machine)
+        self.now, self._micro = 0, 0
+        self._random = _stream(self.machine.seed, SERVICES, spec.session)
+        self.facts = Facts(
+            platform=NAME,
+            provider=NAME,
+            framework=NAME,
+            backend_version=VERSION,
+            compute_precision="none",
+            load_s=0.0,
+            compile_s=0.0,
+            versions={"numpy": np.__version__},
+            notes=["nothing was computed: every time is simulated"],
+        )
+
+    def prepare(self, micro_batch: int, kind: str) -> None:  # noqa: ARG002
+        self._micro = micro_batch
+
+    def run(self, images: Any) -> Any:
+        if self._micro < 1:
+            raise BackendError("no batch size was prepared")
+        if images is not None and len(images) != self._micro:
+            raise BackendError(f"{len(images)} images for a micro-batch of {self._micro}")
+        self.advance(self.regimes.after(self.now / 1e9, self._work()) - self.now / 1e9)
+        return None if images is None else np.zeros((self._micro, OUTPUTS), np.float32)
+
+    def probe_ms(self, now: int) -> float:
+        """What a probe at this moment of the clock, in ns, would take. Nothing but the seed and the moment decide."""
+        noise = self.machine.probe_noise
+        some = _stream(self.machine.seed, PROBES, now).normal(0.0, noise) if noise else 0.0
+        second = now / 1e9
+        return 1e3 * (self.regimes.after(second, PROBE_MS / 1e3 * float(np.exp(some))) - second)
+
+    def _work(self) -> float:
+        machine = self.machine
+        work = (machine.base_ms + self._micro * machine.per_item_ms) / 1e3
+        work *= max(0.0, 1 + machine.drift * self.now / 1e9)
+        if machine.noise:
+            work *= float(np.exp(self._random.normal(0.0, machine.noise)))
+        if machine.outliers and self._random.random() < machine.outliers[0]:
+            work *= machine.outliers[1]
+        return work
+
+
+def probe() -> list[Device]:
+    """One device, which every machine has."""
+    return [Device(NAME, NAME, "simulated", "a device whose times are simulated; it computes nothing")]
+
+
+def open(spec: Spec) -> NullSession:
+    """Raises BackendError for another device than `null` and for unknown options."""
+    if spec.device != NAME:
+        raise BackendError(f"the null backend has no device {spec.device!r}")
+    return NullSession(spec)
+
+
+def _stream(*key: int) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
+
+
+def _value(name: str, value: Any) -> Any:
+    sizes = {"regimes": 3, "outliers": 2}
+    try:
+        if name == "seed":
+            return int(value)
+        if name in sizes and value is None:
+            return None
+        several = tuple(float(one) for one in (value if name in sizes else [value]))
+        if len(several) == sizes.get(name, 1) and all(map(math.isfinite, several)):
+            return several if name in sizes else several[0]
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise BackendError(f"{name} of the null device cannot be {value!r}")

@@ -1,0 +1,246 @@
+"""What the blocks of one batch size say: medians over rounds, the interval of the median, and what makes it suspect."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from statistics import median
+
+import numpy as np
+from scipy.stats import binom, quantile_test
+
+from ipu_results.errors import RunnerError
+from ipu_results.runner.blocks import MS, Block
+
+CONFIDENCE = 0.95  # of the interval of the median over rounds; order statistics reach it
+FEWEST = 6  # rounds for that: 1 − 2 · 0.5⁶ = 0.969, while five have 0.9375
+HALVES = 4  # rounds that are needed to set one half of them against the other
+TAIL_CONFIDENCE = 0.99  # LoadGen's, in loadgen/results.cc: early stopping with a tolerance of 0
+START, _LOADED, *STAGES = range(5)  # of an iteration's stamps; the stages end pre-processed, inferred, retrieved
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Beyond these a block is disturbed, or a row suspect. `benchmarks/repeatability.py` shows what they let through.
+
+    rounds: fewer have no interval of 95 %. On machines that flip, three rounds mislead several times as often as six.
+    width: of the interval, as a share of the median: ± 5 % is what a row ought to promise.
+    drift: between the medians of the first and the second half of the rounds: the row is half as far off.
+    disturbed: share of the row's blocks. A median is off when half of the amortised blocks are, a third of all.
+    probe: times the best of the run. Back to back, one in a hundred reaches 1.2; the slow regimes seen reach 1.6.
+    behind: how much slower a block is than the fastest of its kind in the row. Noise of 1 % a block does not reach it.
+    foreign, steal: shares of the machine. What is taken from one thread holds up a batch that all threads work at,
+    and stolen time is taken from busy ones.
+    """
+
+    rounds: int = FEWEST
+    width: float = 0.10
+    drift: float = 0.05
+    disturbed: float = 0.2
+    probe: float = 1.3
+    behind: float = 0.06
+    foreign: float = 0.05
+    steal: float = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One row's figures, named and measured as the columns of `points.csv` are; None where nothing can be said."""
+
+    throughput: float
+    latency_ms: float
+    latency_ms_low: float | None
+    latency_ms_high: float | None
+    interval_confidence: float | None
+    latency_isolated_ms: float | None
+    latency_p90_ms: float | None
+    latency_p99_ms: float | None
+    rounds: int
+    blocks: int
+    iterations: int
+    disturbed_blocks: int
+    preprocess_ms: float
+    infer_ms: float
+    retrieve_ms: float
+    probe_ms: float | None
+    foreign_cpu: float | None
+    steal: float | None
+    power_w: float | None
+    suspect: list[str]
+
+
+DEFAULT = Limits()
+REASONS: Mapping[str, Callable[[float], str]] = {
+    "probe": lambda worst: f"probe up to {worst:.2f} times its best",
+    "foreign": lambda worst: f"foreign processes took up to {percent(worst)} of the machine",
+    "steal": lambda worst: f"up to {percent(worst)} stolen by the hypervisor",
+    "behind": lambda worst: f"up to {percent(worst)} slower than the fastest of its kind",
+    "others": lambda worst: f"up to {worst:.0f} other sweeps beside it",
+}
+
+
+def estimate(blocks: Sequence[Block], limits: Limits = DEFAULT, best_probe_ms: float | None = None) -> Estimate:
+    """The row of one batch size. `best_probe_ms` is the least probe of the whole run, or of this machine ever.
+
+    Without it the least of these blocks' own is taken. Every block counts, disturbed or not. Power and stage times are
+    those of amortised blocks; a stage's is the median over iterations, loading being part of pre-processing. Raises
+    RunnerError where there is no amortised block, for mixed batch sizes and for a block without iterations or time.
+    """
+    _check(blocks)
+    amortised = [block for block in blocks if block.kind == "amortised"]
+    isolated = [block for block in blocks if block.kind == "isolated"]
+    rounds, size = by_round(amortised), blocks[0].batch_size
+    throughput, (low, high, confidence) = median(rounds), interval(rounds)
+    causes = disturbances(blocks, limits, best_probe_ms)
+    preprocess, infer, retrieve = (_stage(amortised, *ends) for ends in pairwise((START, *STAGES)))
+    tail = [latency for block in isolated for latency in block.latencies_ms]
+    probes = [probe for block in blocks for probe in block.probe_ms or ()]
+    watts = [block.power_w for block in amortised if block.power_w is not None]
+    return Estimate(
+        throughput=throughput,
+        latency_ms=1e3 * size / throughput,
+        latency_ms_low=None if high is None else 1e3 * size / high,
+        latency_ms_high=None if low is None else 1e3 * size / low,
+        interval_confidence=confidence,
+        latency_isolated_ms=_median(median(block.latencies_ms) for block in isolated),
+        latency_p90_ms=tail_estimate(tail, 0.90),
+        latency_p99_ms=tail_estimate(tail, 0.99),
+        rounds=len(rounds),
+        blocks=len(blocks),
+        iterations=sum(block.iterations for block in blocks),
+        disturbed_blocks=sum(map(bool, causes)),
+        preprocess_ms=preprocess,
+        infer_ms=infer,
+        retrieve_ms=retrieve,
+        probe_ms=_median(probes),
+        foreign_cpu=max((block.foreign_cpu for block in blocks if block.foreign_cpu is not None), default=None),
+        steal=max((block.steal for block in blocks if block.steal is not None), default=None),
+        power_w=_median(watts),
+        suspect=[*_of_rounds(rounds, limits), *_of_blocks(causes, limits), *_of_others(blocks)],
+    )
+
+
+def by_round(blocks: Iterable[Block]) -> list[float]:
+    """Items per second of each round, in the order of the rounds; the median where one has several blocks."""
+    found: dict[int, list[float]] = defaultdict(list)
+    for block in blocks:
+        found[block.round].append(block.window.throughput)
+    return [median(found[at]) for at in sorted(found)]
+
+
+def interval(rounds: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+    """Least and greatest value of the median, and the confidence: what order statistics of the rounds allow.
+
+    Fewer than six rounds span less than 95 %: then it is their least and greatest with the confidence that these have.
+    """
+    count, ranked = len(rounds), sorted(rounds)
+    if count < 2:
+        return None, None, None
+    if count < FEWEST:
+        return ranked[0], ranked[-1], 1 - 2 * 0.5**count
+    low, high = _ranks(count)
+    return ranked[low], ranked[high], CONFIDENCE
+
+
+def tail_estimate(latencies: Sequence[float], share: float) -> float | None:
+    """The latency that this share of iterations keeps to, by LoadGen's early stopping; None where they are too few.
+
+    Of n iterations the tth slowest is taken, t being the greatest for which t or fewer slow ones among n would have
+    less than 1 % probability if the true share were no better. It takes iterations to be independent, which slow
+    spells make untrue. Source: loadgen/results.cc and early_stopping.cc of mlcommons/inference.
+    """
+    slow = slowest_allowed(len(latencies), share)
+    return sorted(latencies)[-slow] if slow else None
+
+
+@lru_cache(maxsize=256)
+def slowest_allowed(count: int, share: float) -> int:
+    """The t of `tail_estimate`: 0 below 64 iterations for the 90th percentile, and below 662 for the 99th."""
+    odds = binom.cdf(np.arange(1, count + 1), count, 1 - share)
+    return int(np.count_nonzero(odds < 1 - TAIL_CONFIDENCE))
+
+
+def disturbances(blocks: Sequence[Block], limits: Limits, best_probe_ms: float | None) -> list[dict[str, float]]:
+    """By block, what is over its limit and how far; empty for a block that nothing is known against."""
+    own = [probe for block in blocks for probe in block.probe_ms or ()]
+    best = min([*own, *([] if best_probe_ms is None else [best_probe_ms])], default=None)
+    paces = [_pace(block) for block in blocks]
+    fastest = {block.kind: pace for pace, block in sorted(zip(paces, blocks, strict=True), key=lambda pair: -pair[0])}
+    found = []
+    for block, pace in zip(blocks, paces, strict=True):
+        seen = {
+            "probe": (max(block.probe_ms) / best if block.probe_ms and best else 0.0, limits.probe),
+            "foreign": (block.foreign_cpu or 0.0, limits.foreign),
+            "steal": (block.steal or 0.0, limits.steal),
+            "behind": (pace / fastest[block.kind] - 1, limits.behind),
+            "others": (float(block.others), 0.0),
+        }
+        found.append({cause: value for cause, (value, limit) in seen.items() if value > limit})
+    return found
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f}".removesuffix(".0") + " %"
+
+
+def _check(blocks: Sequence[Block]) -> None:
+    if not any(block.kind == "amortised" for block in blocks):
+        raise RunnerError("no amortised block was measured")
+    if len(sizes := {block.batch_size for block in blocks}) > 1:
+        raise RunnerError(f"blocks of several batch sizes: {', '.join(map(str, sorted(sizes)))}")
+    for block in blocks:
+        if not block.stamps or not all(block.stamps):
+            raise RunnerError(f"block {block.block} has a session without iterations")
+        if block.window.end <= block.window.start:
+            raise RunnerError(f"the clock stood still in block {block.block}")
+
+
+def _of_rounds(rounds: Sequence[float], limits: Limits) -> list[str]:
+    reasons, count = [], len(rounds)
+    if count < limits.rounds:
+        reasons.append(f"only {count} round{'s' if count > 1 else ''}")
+    low, high, _ = interval(rounds)
+    if low is not None and high is not None and (width := (high - low) / median(rounds)) > limits.width:
+        reasons.append(f"interval is {percent(width)} wide")
+    if count >= HALVES:
+        drift = median(rounds[-(count // 2) :]) / median(rounds[: count // 2]) - 1
+        if abs(drift) > limits.drift:
+            reasons.append(f"drift of {percent(drift)} from the first half of the rounds to the second")
+    return reasons
+
+
+def _of_blocks(causes: Sequence[Mapping[str, float]], limits: Limits) -> list[str]:
+    disturbed = sum(map(bool, causes))
+    if disturbed < limits.disturbed * len(causes) or not disturbed:
+        return []
+    worst = {name: max((one[name] for one in causes if name in one), default=None) for name in REASONS}
+    told = [tell(value) for name, tell in REASONS.items() if (value := worst[name]) is not None]
+    return [f"{disturbed} of {len(causes)} blocks disturbed: {', '.join(told)}"]
+
+
+def _of_others(blocks: Sequence[Block]) -> list[str]:
+    beside = sum(block.others > 0 for block in blocks)
+    return [f"another sweep ran beside {beside} of {len(blocks)} blocks"] if beside else []
+
+
+def _pace(block: Block) -> float:
+    return 1 / block.window.throughput if block.kind == "amortised" else median(block.latencies_ms)
+
+
+def _stage(blocks: Iterable[Block], begin: int, end: int) -> float:
+    spans = (one[end] - one[begin] for block in blocks for session in block.stamps for one in session)
+    return median(spans) / MS
+
+
+def _median(values: Iterable[float]) -> float | None:
+    found = list(values)
+    return median(found) if found else None
+
+
+@lru_cache(maxsize=64)
+def _ranks(count: int) -> tuple[int, int]:
+    found = quantile_test(np.arange(count)).confidence_interval(CONFIDENCE)
+    return int(found.low), int(found.high)

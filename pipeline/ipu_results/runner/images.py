@@ -1,0 +1,210 @@
+"""Pictures of a folder as the network takes them: decoded, cropped at the centre without resizing, normalised."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import warnings
+import zlib
+from functools import lru_cache
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from ipu_results.errors import ImagesUnusable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    Pixels = npt.NDArray[np.uint8]
+
+SUFFIXES = (".jpg", ".jpeg", ".png")
+FORMATS = ("JPEG", "PNG")
+MEAN = (0.485, 0.456, 0.406)  # of ImageNet, per channel; as torchvision has them
+DEVIATION = (0.229, 0.224, 0.225)
+DTYPES = ("float32", "float16")
+
+BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
+BROKEN = (*BOMBS, OSError, SyntaxError, ValueError, TypeError, IndexError, EOFError, struct.error, zlib.error)
+
+
+def usable(folder: Path, most: int, size: tuple[int, int]) -> tuple[list[str], list[str]]:
+    """Names of the first `most` pictures of a folder that decode, in order, and a line for each one left out before.
+
+    `size` is the crop (height, width). Raises ImagesUnusable where there is no folder or none of it decodes.
+    """
+    names: list[str] = []
+    left_out: list[str] = []
+    for name in _candidates(folder):
+        if len(names) == most:
+            break
+        why = _fault(folder, name, size)
+        if why is None:
+            names.append(name)
+        else:
+            left_out.append(_line(f"{name}: {why}"))
+    if not names:
+        first = f"; {len(left_out)} left out, the first {left_out[0]}" if left_out else ""
+        raise ImagesUnusable(f"holds no image that can be decoded{first}", document=str(folder))
+    return names, left_out
+
+
+def decode(data: bytes, height: int, width: int) -> Pixels:
+    """The centre of a JPEG or PNG, (height, width, 3), as torchvision's loader and CenterCrop give it.
+
+    EXIF orientation is not applied; a smaller picture is padded with zeros. Of 16 bits the upper eight are kept.
+    Raises ImagesUnusable.
+    """
+    try:
+        with Image.open(BytesIO(data), formats=FORMATS) as image:
+            _refuse_bomb(image)
+            return _cropped(image, height, width)
+    except UnidentifiedImageError as error:
+        raise ImagesUnusable("is neither JPEG nor PNG") from error
+    except BROKEN as error:
+        raise ImagesUnusable(_line(str(error)) or type(error).__name__) from error
+
+
+def normalised(pixels: Sequence[Pixels], dtype: str = "float32") -> npt.NDArray[Any]:
+    """Crops of one size as a C-contiguous array (n, 3, height, width) of `float32` or `float16`.
+
+    A value is (pixel / 255 - mean) / standard deviation of its channel, calculated in float32 and then rounded.
+    """
+    tables = _tables(dtype)
+    height, width, channels = pixels[0].shape
+    found = np.empty((len(pixels), channels, height, width), dtype)
+    for image, planes in zip(pixels, found):  # noqa: B905 (Python 3.8)
+        for channel in range(channels):
+            np.take(tables[channel], image[:, :, channel], out=planes[channel], mode="clip")  # "raise" costs a copy
+    return found
+
+
+def digest(folder: Path, names: Iterable[str]) -> str:
+    """SHA-256 of a set of images: of what `sha256sum` prints for them in this order."""
+    found = hashlib.sha256()
+    for name in names:
+        found.update(hashlib.sha256(_read(folder, name)).hexdigest().encode() + b"  " + os.fsencode(name) + b"\n")
+    return found.hexdigest()
+
+
+class Source:
+    """The images of one session without end: the `first`, then every `step`th, and round again.
+
+    So `step` sessions, each with a `first` of its own, deal the images out between them.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        names: Sequence[str],
+        height: int,
+        width: int,
+        dtype: str = "float32",
+        micro_batch: int = 1,
+        first: int = 0,
+        step: int = 1,
+    ) -> None:
+        self.folder = folder
+        self.names = list(names)
+        self.height, self.width = height, width
+        self.dtype = dtype
+        self.micro_batch = micro_batch
+        self.step = step
+        self._next = first
+        self._loaded: list[str] = []
+
+    def load(self) -> list[bytes]:
+        """The bytes of the next files, read from the disk. Raises ImagesUnusable for one that is gone."""
+        places = range(self._next, self._next + self.micro_batch * self.step, self.step)
+        self._next = places.stop
+        self._loaded = [self.names[place % len(self.names)] for place in places]
+        return [_read(self.folder, name) for name in self._loaded]
+
+    def prepare(self, data: Sequence[bytes]) -> npt.NDArray[Any]:
+        """What `load` gave, as the session takes it: (micro-batch, 3, height, width)."""
+        return normalised([self._decoded(place, one) for place, one in enumerate(data)], self.dtype)
+
+    def _decoded(self, place: int, data: bytes) -> Pixels:
+        try:
+            return decode(data, self.height, self.width)
+        except ImagesUnusable as error:
+            raise ImagesUnusable(error.message, document=str(self.folder / self._loaded[place])) from error
+
+
+def _candidates(folder: Path) -> list[str]:
+    try:
+        entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    except OSError as error:
+        raise ImagesUnusable(f"is no folder of images: {error.strerror}", document=str(folder)) from error
+    return [entry.name for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()]
+
+
+def _fault(folder: Path, name: str, size: tuple[int, int]) -> str | None:
+    """Why a file cannot be used. Not for threads: it sets the filter of warnings for a while."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            decode(_read(folder, name), *size)
+    except ImagesUnusable as error:
+        return error.message
+    return None
+
+
+def _read(folder: Path, name: str) -> bytes:
+    try:
+        return (folder / name).read_bytes()
+    except OSError as error:
+        raise ImagesUnusable(f"cannot be read: {error.strerror}", document=str(folder / name)) from error
+
+
+def _refuse_bomb(image: Image.Image) -> None:
+    """Pillow itself only warns up to twice its limit."""
+    limit = Image.MAX_IMAGE_PIXELS
+    if limit is not None and image.width * image.height > limit:
+        raise Image.DecompressionBombError(f"has {image.width} x {image.height} pixels, over the limit of {limit}")
+
+
+def _cropped(image: Image.Image, height: int, width: int) -> Pixels:
+    (top, rows, above), (left, columns, before) = _place(image.height, height), _place(image.width, width)
+    centre = _rgb(image.crop((left, top, left + columns, top + rows)))
+    if (rows, columns) == (height, width):
+        return centre
+    found = np.zeros((height, width, 3), np.uint8)
+    found[above : above + rows, before : before + columns] = centre
+    return found
+
+
+def _place(length: int, size: int) -> tuple[int, int, int]:
+    """Along one axis: where the crop begins in the picture, its length, and the zeros before it."""
+    if length < size:
+        return 0, length, (size - length) // 2
+    return int(round((length - size) / 2.0)), size, 0  # noqa: RUF046 (as torchvision rounds, halves to even)
+
+
+def _rgb(image: Image.Image) -> Pixels:
+    if image.mode.startswith("I"):  # 16 bits, which some releases of Pillow clip to 255 and some divide
+        upper = (np.asarray(image) >> 8).astype(np.uint8)
+        return np.stack([upper] * 3, axis=-1)
+    if image.mode == "P" and "transparency" in image.info:
+        image = image.convert("RGBA")  # straight to RGB is the same, with a warning
+    return np.asarray(image if image.mode == "RGB" else image.convert("RGB"))
+
+
+@lru_cache(maxsize=None)  # noqa: UP033 (Python 3.8)
+def _tables(dtype: str) -> npt.NDArray[Any]:
+    """What each of the 256 values of a pixel becomes, by channel."""
+    if dtype not in DTYPES:
+        raise ValueError(f"images are {' or '.join(DTYPES)}, not {dtype}")
+    mean, deviation = np.array([MEAN, DEVIATION], np.float32)[:, :, None]
+    found: npt.NDArray[np.float32] = (np.arange(256, dtype=np.float32) / np.float32(255) - mean) / deviation
+    return found.astype(dtype)
+
+
+def _line(text: str) -> str:
+    return "".join(sign if sign.isprintable() else "?" for sign in text)

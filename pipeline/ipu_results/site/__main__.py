@@ -1,0 +1,33 @@
+"""`python -m ipu_results.site RELEASE OUT`: writes the data of the site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ipu_results.errors import IpuResultsError
+from ipu_results.site import build
+
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("release", type=FOLDER)
+@click.argument("out", type=click.Path(file_okay=False, path_type=Path))
+def main(release: Path, out: Path) -> None:
+    """Write the data of the site from the folder RELEASE, which holds a Parquet file per table, to the folder OUT.
+
+    \b
+    Example:
+      python -m ipu_results.site warehouse site/dist/data
+    """
+    try:
+        size = sum(path.stat().st_size for path in build(release, out))
+    except IpuResultsError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{out}: {size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

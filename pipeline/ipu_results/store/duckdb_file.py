@@ -1,0 +1,42 @@
+"""The DuckDB file: tables with keys and comments, and the views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from ipu_results.schema import TABLES, sql_table
+from ipu_results.schema.generate import quoted
+from ipu_results.schema.view import sql_view
+from ipu_results.schema.views import VIEWS
+
+STORAGE_VERSION = "v1.2.0"
+BLOCK_SIZE = 16_384  # bytes; the least that there is: tables are small, and each column takes a block at least
+
+
+def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
+    """Write one database file that DuckDB reads from 1.2.2 on, without a write-ahead log beside it."""
+    with duckdb.connect() as connection:
+        options = f"STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_SIZE}"
+        connection.execute(f"ATTACH {quoted(str(path))} AS warehouse ({options})")
+        connection.execute("USE warehouse")
+        fill(connection, tables)
+        connection.execute("CHECKPOINT warehouse")
+        connection.execute("USE memory")
+        connection.execute("DETACH warehouse")
+
+
+def fill(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
+    """Create the published tables and views in the current database, in one transaction."""
+    connection.begin()
+    for table in TABLES:
+        connection.execute(";\n".join(sql_table(table)))
+        connection.register("incoming", tables[table.name])
+        connection.execute(f"INSERT INTO {table.name} BY NAME SELECT * FROM incoming")
+        connection.unregister("incoming")
+    for view in VIEWS:
+        connection.execute(";\n".join(sql_view(view)))
+    connection.commit()

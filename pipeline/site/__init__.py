@@ -1,5 +1,0 @@
-"""The data of the site: what a release holds, as classic scripts and Parquet files that a browser can read."""
-
-from pipeline.site.folder import build
-
-__all__ = ["build"]
