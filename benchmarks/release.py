@@ -16,9 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from ipu_results.release import Asked, check, compare, publish, read_side
-from ipu_results.schema import TABLES, Column, arrow_schema, dictionary_rows, table
-from ipu_results.schema.view import view_rows
-from ipu_results.schema.views import VIEWS
+from ipu_results.schema import TABLES, VIEWS, Column, arrow_schema, dictionary_rows, table
 from ipu_results.store.digest import rows_digest
 from ipu_results.store.tables import BUILD_ID, parquet_name
 
@@ -128,7 +126,7 @@ def _warehouse(target: Path, rows: int) -> Path:
     for name, key in PARENTS.items():
         tables[name] = _parents(name, key, results.column(key).unique().to_pylist())
     described = [row for one in TABLES for row in dictionary_rows(one)]
-    described += [row for view in VIEWS for row in view_rows(view)]
+    described += [row for view in VIEWS for row in dictionary_rows(view)]
     tables["columns"] = pa.Table.from_pylist(described, schema=arrow_schema(table("columns")))
     digests = {name: (arrow.num_rows, rows_digest(arrow)) for name, arrow in tables.items()}
     build_id = hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()

@@ -9,9 +9,7 @@ from typing import Any
 
 import duckdb
 import pandas as pd
-from ipu_results.schema import TABLES
-from ipu_results.schema.view import sql_view
-from ipu_results.schema.views import VIEWS
+from ipu_results.schema import TABLES, VIEWS, sql_view
 from ipu_results.store.tables import parquet_name
 
 Rows = list[tuple[Any, ...]]

@@ -7,10 +7,8 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+from ipu_results.schema import TABLES, VIEWS, sql_view
 from ipu_results.schema.generate import ARROW
-from ipu_results.schema.tables import TABLES
-from ipu_results.schema.view import sql_view
-from ipu_results.schema.views import VIEWS
 
 Row = Mapping[str, Any]
 PLATFORMS = (

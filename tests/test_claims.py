@@ -13,7 +13,7 @@ from conftest import RAW, Ask, copy_raw, edit, run_cli
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.claims.verdict import BOUNDED, HOLDS, NONE_AGREES, outcome, verdict
-from ipu_results.schema.claims import OUTCOMES, RELATIONS, VERDICTS
+from ipu_results.schema import table
 
 FIGURES = st.floats(0.01, 1e6)
 TOLERANCES = st.sampled_from([0.5, 0.05, 0.005])
@@ -24,10 +24,12 @@ NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
 def test_the_words_of_the_schema_are_those_of_the_rules() -> None:
-    assert set(HOLDS) == set(RELATIONS)
+    assert set(HOLDS) == set(table("claims").choices("relation"))
     outcomes = (["agrees"], ["exceeds"], ["agrees", "differs"], *([one] for one in NONE_AGREES))
-    assert {verdict(found, internal) for found in outcomes for internal in (False, True)} == set(VERDICTS)
-    assert {"agrees", "exceeds", *NONE_AGREES} == set(OUTCOMES)
+    assert {verdict(found, internal) for found in outcomes for internal in (False, True)} == set(
+        table("claims").choices("verdict")
+    )
+    assert {"agrees", "exceeds", *NONE_AGREES} == set(table("recomputations").choices("outcome"))
 
 
 @pytest.mark.parametrize(

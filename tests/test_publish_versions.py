@@ -23,7 +23,7 @@ from ipu_results.release.page import as_page
 from ipu_results.release.show import as_record, as_text
 from ipu_results.release.sums import write_sums
 from ipu_results.release.version import LARGEST, Change, Version, assert_allowed, changes, least, parse
-from ipu_results.schema.view import View
+from ipu_results.schema import View
 from ipu_results.store import duckdb_file as duck
 from ipu_results.store.tables import DATABASE, parquet_name
 from release_support import Rows, altered, released

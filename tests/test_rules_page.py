@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from ipu_results import schema
 from ipu_results.check.rules import RULES, Dataset, Rule, find_flags
+from ipu_results.schema.pandera_model import pandera_model
 
 from tests.rules_support import (
     BERT_LARGE,
@@ -128,7 +129,7 @@ def test_the_order_of_rows_does_not_matter(seed: int) -> None:
 
 def test_flags_fit_their_table_and_stand_in_order() -> None:
     flags = find_flags(dataset(SOME_ROWS))
-    schema.pandera_model(FLAGS).validate(flags)
+    pandera_model(FLAGS).validate(flags)
     keys = list(flags[list(FLAGS.key)].itertuples(index=False, name=None))
     assert keys == sorted(set(keys))
 
@@ -144,7 +145,7 @@ def test_each_rule_finds_one_flag_per_cell_and_nothing_in_nothing(rule: Rule) ->
 
 def test_no_rows_give_an_empty_table_of_flags() -> None:
     flags = find_flags(dataset([]))
-    schema.pandera_model(FLAGS).validate(flags)
+    pandera_model(FLAGS).validate(flags)
     assert len(flags) == 0
 
 

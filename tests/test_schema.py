@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from ipu_results.check.canary import CHANGES, GOOD
 from ipu_results.check.gate import assert_refused, failures, frame_of, to_arrow
 from ipu_results.errors import GateError
-from ipu_results.schema import TABLES, arrow_schema, dictionary_rows, frame_dtypes, pandera_model, table
-from ipu_results.schema.view import view_rows
-from ipu_results.schema.views import VIEWS
+from ipu_results.schema import TABLES, VIEWS, arrow_schema, dictionary_rows, frame_dtypes, table
+from ipu_results.schema.pandera_model import pandera_model
 from ipu_results.store.digest import rows_digest
 from ipu_results.store.query import open_warehouse
 from ipu_results.store.tables import DATABASE
@@ -170,7 +169,7 @@ def test_the_dictionary_describes_every_column_that_there_is(ask: Ask, database:
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
 def test_a_view_has_the_columns_that_it_is_said_to_have(ask: Ask, view: Any) -> None:
-    described = [(row["column_name"], row["type"]) for row in view_rows(view)[1:]]
+    described = [(row["column_name"], row["type"]) for row in dictionary_rows(view)[1:]]
     assert [row[:2] for row in ask(f"DESCRIBE FROM {view.source}")] == described
     has_rows = view.name != "local_runs" or (RAW / "runs").exists()
     assert ask(f"SELECT count(*) > 0 FROM {view.source}") == [(has_rows,)]

@@ -16,9 +16,7 @@ from ipu_results.claims.verdict import NO_ROW
 from ipu_results.errors import DocumentDamaged, DocumentError
 from ipu_results.normalise import normalise
 from ipu_results.read import Reading, read
-from ipu_results.schema import TABLES, sql_table
-from ipu_results.schema.view import sql_view
-from ipu_results.schema.views import VIEWS
+from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view
 from ipu_results.schema.vocabulary import Vocabulary, vocabulary, vocabulary_files
 from ipu_results.sources.capture.compare import Difference, compare_captures
 from ipu_results.sources.catalogue import Document, load_catalogue, orphans, unfinished

@@ -14,7 +14,7 @@ from typing import Any
 from tabulate import tabulate
 
 
-def records_as(kind: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def format_records(kind: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Rows as a `table`, `csv` or `json`; nulls are `NULL`, empty and null respectively."""
     if kind == "json":
         return as_json([dict(zip(columns, map(plain, row), strict=True)) for row in rows])

@@ -12,7 +12,7 @@ from ipu_results._util.charts import drawn, specified
 from ipu_results._util.sql import run_query
 from ipu_results.analyses import c2_to_m2000, framework, generations, latency, per_dollar, resnext101, scaling, sdk
 from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.schema.views import VIEWS
+from ipu_results.schema import VIEWS
 
 __all__ = ["ANALYSES", "Analysis", "Frames", "draw", "rows", "specification"]
 

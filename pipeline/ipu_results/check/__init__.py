@@ -26,9 +26,7 @@ from ipu_results.link.mlperf import join_ids, official_frames
 from ipu_results.link.runs import run_frames
 from ipu_results.normalise import Normalised, Rejected, Result
 from ipu_results.read import Reading
-from ipu_results.schema import TABLES, dictionary_rows, table
-from ipu_results.schema.view import view_rows
-from ipu_results.schema.views import VIEWS
+from ipu_results.schema import TABLES, VIEWS, dictionary_rows, table
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 
@@ -184,7 +182,7 @@ def _vocabulary_frames(results: pd.DataFrame, vocabulary: Vocabulary) -> dict[st
 
 def _dictionary() -> list[dict[str, str | None]]:
     rows = [row for described in TABLES for row in dictionary_rows(described)]
-    return rows + [row for view in VIEWS for row in view_rows(view)]
+    return rows + [row for view in VIEWS for row in dictionary_rows(view)]
 
 
 def _dataset(frames: Mapping[str, pd.DataFrame], sources: Sequence[Source], vocabulary: Vocabulary) -> Dataset:

@@ -10,9 +10,10 @@ import pyarrow as pa
 from pandera.errors import SchemaErrors
 
 from ipu_results.errors import GateError
-from ipu_results.schema import Table, arrow_schema, frame_dtypes, pandera_model
-from ipu_results.schema.checks import ROW_CHECKS
-from ipu_results.schema.generate import ARROW, FRAME
+from ipu_results.schema import Table, arrow_schema, frame_dtypes
+from ipu_results.schema.generate import ARROW, PANDAS
+from ipu_results.schema.pandera_model import pandera_model
+from ipu_results.schema.row_checks import ROW_CHECKS
 
 REASONS = {
     "not_nullable": "missing-{}",
@@ -22,7 +23,7 @@ REASONS = {
     "isin": "{}-not-a-choice",
     "str_matches": "{}-malformed",
 }
-PANDAS = {ARROW[kind]: FRAME[kind] for kind in ARROW if kind != "double"}
+DTYPES = {ARROW[kind]: PANDAS[kind] for kind in ARROW if kind != "double"}
 
 
 class Failure(NamedTuple):
@@ -47,7 +48,7 @@ def frame_of_tuples(table: Table, rows: Sequence[tuple[Any, ...]]) -> pd.DataFra
 def _frame(table: Table, columns: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
     arrays = [_array(table, field, columns[field.name]) for field in arrow_schema(table)]
     names = list(table.names)
-    return pa.Table.from_arrays(arrays, names=names).to_pandas(types_mapper=PANDAS.get)
+    return pa.Table.from_arrays(arrays, names=names).to_pandas(types_mapper=DTYPES.get)
 
 
 def _array(table: Table, field: pa.Field, values: Iterable[Any]) -> pa.Array:

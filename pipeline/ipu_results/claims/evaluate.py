@@ -10,11 +10,10 @@ import pandas as pd
 
 from ipu_results.check.gate import failures, frame_of
 from ipu_results.claims.recompute import Recomputed, Recomputer, recomputer
-from ipu_results.claims.verdict import BOUNDED, HOLDS, LATER, NO_ROW, outcome, verdict
+from ipu_results.claims.verdict import BASES, BOUNDED, HOLDS, INTERNAL, LATER, LATER_SDK, NO_ROW, outcome, verdict
 from ipu_results.errors import DocumentDamaged
 from ipu_results.normalise import CarriedRow, Normalised
 from ipu_results.schema import table
-from ipu_results.schema.claims import BASES, INTERNAL, LATER_SDK
 
 Record = Mapping[str, Any]
 Texts = Mapping[str, Mapping[str, str]]

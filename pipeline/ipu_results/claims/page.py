@@ -9,8 +9,9 @@ from itertools import groupby
 
 from ipu_results._util.markdown import code, table
 from ipu_results.claims.ledger import Ledger, Record, shown
-from ipu_results.schema.claims import VERDICTS
+from ipu_results.schema import table as published_table
 
+VERDICTS = published_table("claims").choices("verdict")
 HEAD = """# Claims, recomputed
 
 Every quantitative claim of the five documents, in our words with the printed figure, and what it gives when it is

@@ -46,12 +46,12 @@ def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, 
       ipu-results analyse per_dollar --set ipu_price=120000 --plot per-dollar.svg
     """
     from ipu_results._util.files import write_whole
-    from ipu_results._util.text import records_as
+    from ipu_results._util.text import format_records
     from ipu_results.analyses import ANALYSES, draw, rows
     from ipu_results.store.query import open_warehouse
 
     if name is None:
-        click.echo(records_as(output, ("name", "question"), [(one.name, one.question) for one in ANALYSES]))
+        click.echo(format_records(output, ("name", "question"), [(one.name, one.question) for one in ANALYSES]))
         return
     asked = next((one for one in ANALYSES if one.name == name), None)
     if asked is None:
@@ -65,7 +65,7 @@ def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, 
 
 
 def _assert_known(asked: Analysis, settings: dict[str, float]) -> None:
-    from ipu_results.schema.views import VIEWS
+    from ipu_results.schema import VIEWS
 
     known = [name for view in VIEWS if view.name in asked.views for name, _ in view.parameters]
     if unknown := sorted(settings.keys() - set(known)):
@@ -74,12 +74,12 @@ def _assert_known(asked: Analysis, settings: dict[str, float]) -> None:
 
 
 def _show(asked: Analysis, frames: Frames, output: str) -> None:
-    from ipu_results._util.text import records_as
-    from ipu_results.schema.views import VIEWS
+    from ipu_results._util.text import format_records
+    from ipu_results.schema import VIEWS
 
     [view] = [one for one in VIEWS if one.name == asked.views[0]]
-    whole = {column.name: "Int64" for column in view.described if column.kind == "integer"}
+    whole = {column.name: "Int64" for column in view.columns if column.kind == "integer"}
     frame = frames[view.name].astype(whole).astype(object)
     found = frame.where(frame.notna(), None)
-    click.echo(records_as(output, list(found.columns), found.itertuples(index=False, name=None)))
+    click.echo(format_records(output, list(found.columns), found.itertuples(index=False, name=None)))
     click.echo("\n" + textwrap.fill(asked.told(frames), WIDTH), err=True)

@@ -10,10 +10,11 @@ from ipu_results.cli.common import FOLDER, Command
 
 
 def _verdict(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    from ipu_results.schema.claims import VERDICTS
+    from ipu_results.schema import table
 
-    if value not in (None, *VERDICTS):
-        raise click.BadParameter(f"{value!r} is none of {', '.join(VERDICTS)}", param=param)
+    verdicts = table("claims").choices("verdict")
+    if value not in (None, *verdicts):
+        raise click.BadParameter(f"{value!r} is none of {', '.join(verdicts)}", param=param)
     return value
 
 
@@ -34,7 +35,7 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
       ipu-results claims --verdict not-supported
       ipu-results claims blog2020-resnext101-inference-throughput
     """
-    from ipu_results._util.text import as_json, records_as
+    from ipu_results._util.text import as_json, format_records
     from ipu_results.claims.ledger import brief, flat, load
     from ipu_results.claims.page import lines
     from ipu_results.store.query import open_warehouse
@@ -59,10 +60,10 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
         click.echo(as_json([flat(claim) for claim in wanted]))
     elif output == "csv":
         columns = ("claim_id", "document_id", "figure", "verdict", "recomputed")
-        click.echo(records_as(output, columns, [[claim[name] for name in columns] for claim in wanted]))
+        click.echo(format_records(output, columns, [[claim[name] for name in columns] for claim in wanted]))
     elif claim_id:
         click.echo("\n\n".join("\n".join(lines(claim)) for claim in wanted))
     else:
         rows = [(claim["claim_id"], claim["figure"], claim["verdict"], brief(claim)) for claim in wanted]
-        click.echo(records_as(output, ("claim_id", "figure", "verdict", "recomputed"), rows))
+        click.echo(format_records(output, ("claim_id", "figure", "verdict", "recomputed"), rows))
         click.echo(f"{len(rows)} claims", err=True)

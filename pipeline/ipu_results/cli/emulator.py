@@ -76,7 +76,7 @@ def predict(
 
 
 def _told(found: list[Prediction], model: str, layers: bool, output: str) -> str:
-    from ipu_results._util.text import records_as
+    from ipu_results._util.text import format_records
     from ipu_results.emulator import records
     from ipu_results.emulator.calibration import frozen
 
@@ -88,8 +88,10 @@ def _told(found: list[Prediction], model: str, layers: bool, output: str) -> str
     columns = records.LAYERS if layers else records.FIELDS
     if output == "table":
         shown = records.SHOWN_LAYERS if layers else records.SHOWN
-        return f"{records_as(output, tuple(shown), records.rounded(rows, shown))}\n{records.remark(found[0], model)}\n"
-    return f"{records_as(output, columns, ([row[name] for name in columns] for row in rows))}\n"
+        return (
+            f"{format_records(output, tuple(shown), records.rounded(rows, shown))}\n{records.remark(found[0], model)}\n"
+        )
+    return f"{format_records(output, columns, ([row[name] for name in columns] for row in rows))}\n"
 
 
 def _write(told: str, out: Path | None) -> None:

@@ -171,13 +171,13 @@ def query(sql: str, warehouse: Path, output: str) -> None:
       ipu-results query "SELECT model, platform, batch_size, latency_ms FROM inference ORDER BY latency_ms LIMIT 3"
     """
     from ipu_results._util.sql import run_query
-    from ipu_results._util.text import records_as
+    from ipu_results._util.text import format_records
     from ipu_results.store.query import open_warehouse
 
     with open_warehouse(warehouse) as connection:
         found = run_query(connection, sql)
     columns = [column.to_pylist() for column in found.columns]
     rows = zip(*columns, strict=True) if columns else iter(())
-    click.echo(records_as(output, found.column_names, rows))
+    click.echo(format_records(output, found.column_names, rows))
     if output == "table":
         click.echo(f"{found.num_rows} {'row' if found.num_rows == 1 else 'rows'}", err=True)

@@ -12,12 +12,12 @@ from ipu_results.check.gate import frame_of
 from ipu_results.errors import DocumentDamaged
 from ipu_results.normalise import CarriedRow, Normalised, Result
 from ipu_results.schema import table
-from ipu_results.schema.configurations import NEAR
 
 Record = Mapping[str, Any]
 Bases = Mapping[str, str | None]
 Place = tuple[str, str, int]
 
+NEAR = ("exact", "likely")
 NAMED = ("repository", "tag", "path", "benchmark", "match_confidence")
 BESIDE = ("result_document", "result_table", "result_row", "note", "document_id")
 FACTORS = ("micro_batch_size", "replicas", "gradient_accumulation")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from io import BytesIO
 
-from ipu_results._util.text import records_as
+from ipu_results._util.text import format_records
 from ipu_results.mlperf.layout import printable
 from ipu_results.mlperf.records import CITE, COLUMNS, CONTRACT, Record
 
@@ -20,7 +20,7 @@ def as_bytes(kind: str, name: str, records: Sequence[Record]) -> bytes:
     if kind == "table":
         columns = tuple(column for column in columns if name != "mlperf_entries" or column in CONTRACT)
         records, cite = [_with_texts(record, printable) for record in records], f"\n{CITE}"
-    told = records_as(kind, columns, ([record[column] for column in columns] for record in records))
+    told = format_records(kind, columns, ([record[column] for column in columns] for record in records))
     return f"{told}{cite}\n".encode(errors="backslashreplace")
 
 

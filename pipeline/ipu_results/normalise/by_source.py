@@ -11,12 +11,13 @@ from ipu_results.normalise.fields import LATENCIES
 from ipu_results.normalise.rows import Converter, Partial, Rejected, constants_of
 from ipu_results.normalise.values import SDK
 from ipu_results.read.reading import Reading, Row, Table
+from ipu_results.schema import table as published_table
 from ipu_results.schema.layouts import Layout
-from ipu_results.schema.runs import RUN_ID
 from ipu_results.schema.vocabulary import Vocabulary, fold_name
 from ipu_results.sources.catalogue import Document
 
 Outcome = Partial | Rejected
+RUN_ID = published_table("runs").column("run_id").pattern
 POINT_UNITS = {
     "throughput": "items/s",
     **dict.fromkeys(("latency_ms", *LATENCIES), "ms"),

@@ -16,7 +16,7 @@ from ipu_results.normalise.rows import Cell
 from ipu_results.read.reading import Reading, Row, Table
 from ipu_results.schema import Column
 from ipu_results.schema import table as published
-from ipu_results.schema.columns import Kind
+from ipu_results.schema.definitions import Kind
 from ipu_results.schema.layouts import fold
 from ipu_results.sources.catalogue import Document
 

@@ -10,7 +10,7 @@ from ipu_results.release.datapackage import LICENCE, TITLE
 from ipu_results.release.facts import Facts
 from ipu_results.release.sums import digest
 from ipu_results.schema import TABLES, Table
-from ipu_results.schema.columns import Column, Kind
+from ipu_results.schema.definitions import Column, Kind
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.1"
 FORMATS = {"parquet": "application/x-parquet", "csv": "text/csv"}

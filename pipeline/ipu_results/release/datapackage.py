@@ -9,7 +9,7 @@ from ipu_results._util.text import as_json
 from ipu_results.release.facts import Facts
 from ipu_results.release.sums import digest
 from ipu_results.schema import TABLES, Table
-from ipu_results.schema.columns import Column, Kind
+from ipu_results.schema.definitions import Column, Kind
 
 PROFILE = "https://datapackage.org/profiles/2.0/{}.json"
 LICENCE = {"name": "CC-BY-4.0", "path": "https://creativecommons.org/licenses/by/4.0/", "title": "CC BY 4.0"}

@@ -19,7 +19,7 @@ from ipu_results.release.names import PACKAGE, RELEASE
 from ipu_results._util.sql import first_line
 from ipu_results.store.tables import DATABASE
 from ipu_results.schema import TABLES
-from ipu_results.schema.generate import ARROW, SQL, quoted
+from ipu_results.schema.generate import ARROW, SQL, quote
 
 SUFFIX = ".parquet"
 GLOB = re.compile(r"[*?\[]")
@@ -50,7 +50,7 @@ class SideTable:
     def sql(self) -> str:
         """What stands after FROM in DuckDB, whatever characters the path has."""
         path = GLOB.sub(lambda found: f"[{found[0]}]", str(self.path))
-        return f"read_parquet({quoted(path)}, hive_partitioning = false)"
+        return f"read_parquet({quote(path)}, hive_partitioning = false)"
 
 
 @dataclass(frozen=True, slots=True)

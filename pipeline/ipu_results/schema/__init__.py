@@ -1,17 +1,20 @@
-"""What a row may be: one definition per column, from which every gate, file format and dictionary is generated."""
+"""The schema: every table, view and column is defined once, as data, and everything else is generated from that."""
 
-from ipu_results.schema.columns import Column, Table
-from ipu_results.schema.generate import arrow_schema, dictionary_rows, frame_dtypes, pandera_model, sql_table
-from ipu_results.schema.tables import TABLES, table
+from ipu_results.schema.definitions import TABLES, VIEWS, Column, Kind, Table, View, table
+from ipu_results.schema.generate import arrow_schema, dictionary_rows, frame_dtypes, quote, sql_table, sql_view
 
 __all__ = [
     "TABLES",
+    "VIEWS",
     "Column",
+    "Kind",
     "Table",
+    "View",
     "arrow_schema",
     "dictionary_rows",
     "frame_dtypes",
-    "pandera_model",
+    "quote",
     "sql_table",
+    "sql_view",
     "table",
 ]

@@ -7,9 +7,7 @@ from typing import Any
 import duckdb
 
 from ipu_results._util.sql import run_query
-from ipu_results.schema import TABLES
-from ipu_results.schema.view import sql_view
-from ipu_results.schema.views import VIEWS
+from ipu_results.schema import TABLES, VIEWS, sql_view
 from ipu_results.store.tables import parquet_name
 
 EXAMPLES: tuple[tuple[str, str], ...] = (

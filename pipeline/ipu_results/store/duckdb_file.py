@@ -8,10 +8,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from ipu_results.schema import TABLES, sql_table
-from ipu_results.schema.generate import quoted
-from ipu_results.schema.view import sql_view
-from ipu_results.schema.views import VIEWS
+from ipu_results.schema import TABLES, VIEWS, quote, sql_table, sql_view
 
 STORAGE_VERSION = "v1.2.0"
 BLOCK_SIZE = 16_384  # bytes; the least that there is: tables are small, and each column takes a block at least
@@ -21,7 +18,7 @@ def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
     """Write one database file that DuckDB reads from 1.2.2 on, without a write-ahead log beside it."""
     with duckdb.connect() as connection:
         options = f"STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_SIZE}"
-        connection.execute(f"ATTACH {quoted(str(path))} AS warehouse ({options})")
+        connection.execute(f"ATTACH {quote(str(path))} AS warehouse ({options})")
         connection.execute("USE warehouse")
         fill(connection, tables)
         connection.execute("CHECKPOINT warehouse")

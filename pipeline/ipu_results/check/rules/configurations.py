@@ -6,7 +6,7 @@ import pandas as pd
 
 from ipu_results.check.rules.dataset import Dataset
 from ipu_results.check.rules.findings import findings, told
-from ipu_results.schema.configurations import NEAR
+from ipu_results.link.configurations import NEAR
 
 FACTORS = ("micro_batch_size", "replicas", "gradient_accumulation")
 COMMAND = "{benchmark} of {path}, {repository} {tag} ({match_confidence} match)"

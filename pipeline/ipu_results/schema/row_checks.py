@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from ipu_results.schema.results import FIGURES
+from ipu_results.schema.definitions import table
 
+FIGURES = [column.name for column in table("results").columns if column.figure]
 EFFICIENCY_WITHIN = 1e-9
 AMORTISED_WITHIN = 1e-6
 
@@ -15,7 +16,7 @@ RowCheck = Callable[[pd.DataFrame], "pd.Series[bool]"]
 
 
 def no_figure(frame: pd.DataFrame) -> pd.Series[bool]:
-    return frame[list(FIGURES)].notna().any(axis=1)
+    return frame[FIGURES].notna().any(axis=1)
 
 
 def precision_bits(frame: pd.DataFrame) -> pd.Series[bool]:

@@ -1,0 +1,143 @@
+"""Define the published tables and views, as the files under `schema/tables` and `schema/views` describe them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from ipu_results._util.resources import SCHEMA
+
+Kind = Literal["text", "integer", "double", "date", "timestamp", "boolean"]
+
+LIMITS: Mapping[str, Mapping[str, float]] = {
+    "integer": {"low": 0, "high": 2**53},  # every integer up to here is exact as a double, too
+    "double": {"low": 0, "high": 1e15},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its type, its meaning and the values it accepts.
+
+    `low` and `high` are inclusive bounds of a number, `above` is an exclusive one. `choices` and `pattern` restrict a
+    text. `references` is the `table.column` that must hold the value. `figure` marks a result's own figures: a row
+    needs at least one of them.
+    """
+
+    name: str
+    kind: Kind
+    description: str
+    unit: str | None = None
+    required: bool = False
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+    choices: tuple[str, ...] | None = None
+    pattern: str | None = None
+    references: str | None = None
+    figure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One published table. No two rows share the values of the `key` columns."""
+
+    name: str
+    description: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    def choices(self, name: str) -> tuple[str, ...]:
+        """Return the values that a text column accepts."""
+        return self.column(name).choices or ()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One published view, or a table macro where it has `parameters`: their names with defaults in SQL."""
+
+    name: str
+    description: str
+    columns: tuple[Column, ...]
+    parameters: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def sql(self) -> str:
+        """The SELECT statement behind the view."""
+        return (SCHEMA / "views" / f"{self.name}.sql").read_text(encoding="utf-8")
+
+    @property
+    def source(self) -> str:
+        """The view as a FROM clause names it."""
+        return f"{self.name}()" if self.parameters else self.name
+
+
+def load_column(entry: Mapping[str, Any]) -> Column:
+    """Build a column from its TOML entry; numbers are bounded by LIMITS unless the entry says otherwise."""
+    values = {**LIMITS.get(entry["type"], {}), **entry}
+    kind = values.pop("type")
+    choices = values.pop("choices", None)
+    return Column(kind=kind, choices=None if choices is None else tuple(choices), **values)
+
+
+def load_table(name: str) -> Table:
+    """Load `schema/tables/<name>.toml`."""
+    entry = _load(SCHEMA / "tables" / f"{name}.toml")
+    columns = tuple(load_column(column) for column in entry["columns"])
+    return Table(name, entry["description"], columns, tuple(entry["key"]))
+
+
+def load_view(name: str, known: Mapping[str, Column]) -> View:
+    """Load `schema/views/<name>.toml`.
+
+    A column is `table.column` of `known`, a copy of one under another name (`like`, with a `note` on the
+    description), or an entry of its own.
+    """
+    entry = _load(SCHEMA / "views" / f"{name}.toml")
+    columns = tuple(_view_column(column, known) for column in entry["columns"])
+    return View(name, entry["description"], columns, tuple(entry.get("parameters", {}).items()))
+
+
+def _view_column(entry: str | Mapping[str, Any], known: Mapping[str, Column]) -> Column:
+    if isinstance(entry, str):
+        return known[entry]
+    if "like" not in entry:
+        return load_column(entry)
+    column = known[entry["like"]]
+    return replace(column, name=entry["name"], description=f"{column.description} {entry['note']}", required=False)
+
+
+def _load(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _load_all() -> tuple[tuple[Table, ...], tuple[View, ...]]:
+    order = _load(SCHEMA / "order.toml")
+    tables = tuple(load_table(name) for name in order["tables"])
+    known = {f"{table.name}.{column.name}": column for table in tables for column in table.columns}
+    views = []
+    for name in order["views"]:
+        view = load_view(name, known)
+        known |= {f"{name}.{column.name}": column for column in view.columns}
+        views.append(view)
+    return tables, tuple(views)
+
+
+TABLES, VIEWS = _load_all()
+
+
+@cache
+def table(name: str) -> Table:
+    """Return the published table of this name."""
+    return next(table for table in TABLES if table.name == name)
