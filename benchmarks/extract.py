@@ -24,12 +24,12 @@ FAULTS = ("another figure", "decimals lost", "not a figure", "another text")
 
 
 def with_us(count: int) -> Iterator[Step]:
-    from ipu_results.read.dispatch import read  # noqa: PLC0415
-    from ipu_results.schema.vocabulary import vocabulary  # noqa: PLC0415
+    from ipu_results.read.dispatch import read_document  # noqa: PLC0415
+    from ipu_results.schema.vocabulary import load_vocabulary  # noqa: PLC0415
 
-    data, layouts = page(count), vocabulary().layouts
+    data, layouts = page(count), load_vocabulary().layouts
     before, start = peak_mb(), time.perf_counter()
-    reading = read(data, layouts)
+    reading = read_document(data, layouts)
     taken, peak = time.perf_counter() - start, peak_mb()
     yield _step(data, taken, before, peak, count, (row.cells for row in reading.tables[0].rows))
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from ipu_results.release import Asked, check, compare, publish, read_side
 from ipu_results.schema import TABLES, VIEWS, Column, arrow_schema, dictionary_rows, table
-from ipu_results.store.digest import rows_digest
-from ipu_results.store.tables import BUILD_ID, parquet_name
+from ipu_results.store.digest import digest_rows
+from ipu_results.store.tables import BUILD_ID, get_parquet_name
 
 from benchmarks.child import Step, in_child
 from benchmarks.environment import peak_mb
@@ -128,7 +128,7 @@ def _warehouse(target: Path, rows: int) -> Path:
     described = [row for one in TABLES for row in dictionary_rows(one)]
     described += [row for view in VIEWS for row in dictionary_rows(view)]
     tables["columns"] = pa.Table.from_pylist(described, schema=arrow_schema(table("columns")))
-    digests = {name: (arrow.num_rows, rows_digest(arrow)) for name, arrow in tables.items()}
+    digests = {name: (arrow.num_rows, digest_rows(arrow)) for name, arrow in tables.items()}
     build_id = hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()
     build = [
         {"table_name": name, "row_count": count, "rows_sha256": digest, "build_id": build_id}
@@ -138,7 +138,7 @@ def _warehouse(target: Path, rows: int) -> Path:
     target.mkdir()
     for name, arrow in tables.items():
         marked = arrow.replace_schema_metadata({**arrow.schema.metadata, BUILD_ID.encode(): build_id})
-        pq.write_table(marked, target / parquet_name(name), compression="zstd", write_page_checksum=True)
+        pq.write_table(marked, target / get_parquet_name(name), compression="zstd", write_page_checksum=True)
     return target
 
 

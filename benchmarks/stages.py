@@ -17,8 +17,8 @@ from benchmarks.options import Options
 from benchmarks.report import Report, Table, Target
 
 if TYPE_CHECKING:
-    from ipu_results.read import Reading
-    from ipu_results.read import Table as Printed
+    from ipu_results.read import ParsedDocument
+    from ipu_results.read import SourceTable as Printed
     from ipu_results.sources.catalogue import Document
 
 SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (200, 1_000)
@@ -34,10 +34,10 @@ def measure(count: int) -> Iterator[Step]:
     """Each stage that `ingest` runs after the readers, on tables that were never printed."""
     from ipu_results.check import Source, check  # noqa: PLC0415
     from ipu_results.normalise import normalise  # noqa: PLC0415
-    from ipu_results.schema.vocabulary import vocabulary  # noqa: PLC0415
-    from ipu_results.store.tables import arrow_tables, write  # noqa: PLC0415
+    from ipu_results.schema.vocabulary import load_vocabulary  # noqa: PLC0415
+    from ipu_results.store.tables import build_arrow_tables, write_warehouse  # noqa: PLC0415
 
-    words, pairs = vocabulary(), _documents(count)
+    words, pairs = load_vocabulary(), _documents(count)
     documents = [document for document, _ in pairs]
     yield {"stage": "start", "seconds": 0.0, "peak": peak_mb()}
     sources, step = _timed("normalise", lambda: [Source(*pair, normalise(*pair, words)) for pair in pairs])
@@ -45,33 +45,33 @@ def measure(count: int) -> Iterator[Step]:
     checked, step = _timed("check", lambda: check(sources, documents, [], words))
     results, flags = checked.frames["results"], checked.frames["flags"]
     yield {**step, "results": len(results), "flagged": int(flags["result_id"].nunique()), "flags": len(flags)}
-    tables, step = _timed("arrow", lambda: arrow_tables(checked.frames, ""))
+    tables, step = _timed("arrow", lambda: build_arrow_tables(checked.frames, ""))
     yield step
     with tempfile.TemporaryDirectory() as folder:
-        _, step = _timed("write", lambda: write(tables, Path(folder)))
+        _, step = _timed("write", lambda: write_warehouse(tables, Path(folder)))
         yield {**step, "megabytes": sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6}
 
 
 def _timed(stage: str, make: Callable[[], Made]) -> tuple[Made, Step]:
     """One stage as `ingest` runs it: with Python's cycle collector paused."""
-    from ipu_results._util.garbage import collector_paused  # noqa: PLC0415
+    from ipu_results._util.garbage import pause_garbage_collection  # noqa: PLC0415
 
     start = time.perf_counter()
-    with collector_paused():
+    with pause_garbage_collection():
         made = make()
     return made, {"stage": stage, "seconds": time.perf_counter() - start, "peak": peak_mb()}
 
 
-def _documents(count: int) -> list[tuple[Document, Reading]]:
+def _documents(count: int) -> list[tuple[Document, ParsedDocument]]:
     return [
         _document(number, min(ROWS_A_DOCUMENT, count - first))
         for number, first in enumerate(range(0, count, ROWS_A_DOCUMENT))
     ]
 
 
-def _document(number: int, count: int) -> tuple[Document, Reading]:
+def _document(number: int, count: int) -> tuple[Document, ParsedDocument]:
     """One page with the same configurations on the machines of two generations, a table each."""
-    from ipu_results.read import Reading  # noqa: PLC0415
+    from ipu_results.read import ParsedDocument  # noqa: PLC0415
     from ipu_results.sources.catalogue import Document  # noqa: PLC0415
 
     tables = (
@@ -93,14 +93,14 @@ def _document(number: int, count: int) -> tuple[Document, Reading]:
         file=document_id,
         published_on=date(2023, 7, 4) + timedelta(days=number),
     )
-    return document, Reading(tables)
+    return document, ParsedDocument(tables)
 
 
 def _table(name: str, made: Iterable[Cells]) -> Printed:
-    from ipu_results.read import Row  # noqa: PLC0415
-    from ipu_results.read import Table as Printed  # noqa: PLC0415
+    from ipu_results.read import SourceRow  # noqa: PLC0415
+    from ipu_results.read import SourceTable as Printed  # noqa: PLC0415
 
-    body = (Row(at, cells, f"{name}, row {at}") for at, cells in enumerate(made, start=1))
+    body = (SourceRow(at, cells, f"{name}, row {at}") for at, cells in enumerate(made, start=1))
     return Printed(name, COLUMNS, tuple(body), name)
 
 

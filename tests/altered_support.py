@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 from ipu_results.schema import TABLES, VIEWS, sql_view
-from ipu_results.store.tables import parquet_name
+from ipu_results.store.tables import get_parquet_name
 
 Rows = list[tuple[Any, ...]]
 
@@ -33,7 +33,7 @@ def altered(warehouse: Path, *statements: str) -> Iterator[Altered]:
     """`statements` change the tables before anything is asked; `copy_of` gives the SQL of a new row."""
     with duckdb.connect() as connection:
         for table in TABLES:
-            connection.execute(f"CREATE TABLE {table.name} AS FROM '{warehouse / parquet_name(table.name)}'")
+            connection.execute(f"CREATE TABLE {table.name} AS FROM '{warehouse / get_parquet_name(table.name)}'")
         for statement in statements:
             connection.execute(statement)
         for view in VIEWS:

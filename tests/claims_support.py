@@ -14,7 +14,7 @@ from conftest import RAW
 from ipu_results.build import Limits, read_source
 from ipu_results.claims.evaluate import claim_frames
 from ipu_results.schema import TABLES
-from ipu_results.schema.vocabulary import vocabulary
+from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
 
 OWN = ("claims", "recomputations", "contradictions", "build")
@@ -34,7 +34,7 @@ def tables_of(warehouse: Path) -> dict[str, pd.DataFrame]:
 def ledger_of(raw: Path, frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """The tables of the ledger from the claims documents of `raw`."""
     documents = [one for one in load_catalogue(raw) if one.reader in ("claims", "contradictions")]
-    sources = [read_source(one, vocabulary(), Limits(), lambda *_: None) for one in documents]
+    sources = [read_source(one, load_vocabulary(), Limits(), lambda *_: None) for one in documents]
     texts = {source.document.document_id: source.recomputations for source in sources}
     return claim_frames([source.normalised for source in sources], texts, frames)
 

@@ -8,17 +8,17 @@ from datetime import date
 from pathlib import Path
 
 from hypothesis import strategies as st
-from ipu_results.normalise import Normalised, normalise
-from ipu_results.read.reading import Reading, Row, Table
+from ipu_results.normalise import NormalisedDocument, normalise
+from ipu_results.read.reading import ParsedDocument, SourceRow, SourceTable
 from ipu_results.read.text import clean
-from ipu_results.schema.vocabulary import vocabulary
+from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "raw" / "graphcore" / "performance-2023-07-04.html"
 PAGE_TEXT = ROOT.parent / "shared" / "sources" / "graphcore-performance-results-2023-07-04.txt"
 
-WORDS = vocabulary()
+WORDS = load_vocabulary()
 LAYOUTS = WORDS.layouts_of("graphcore-performance")
 
 TRAINING = [
@@ -116,15 +116,15 @@ def markdown(header: Sequence[str], rows: Grid) -> list[str]:
 # --- what a reading says
 
 
-def grids(reading: Reading) -> dict[str, list[list[str]]]:
+def grids(reading: ParsedDocument) -> dict[str, list[list[str]]]:
     return {table.name: [list(row.cells) for row in table.rows] for table in reading.tables}
 
 
-def refusals(reading: Reading) -> list[tuple[str, int | None, str]]:
+def refusals(reading: ParsedDocument) -> list[tuple[str, int | None, str]]:
     return [(problem.table_name, problem.row_number, problem.reason) for problem in reading.problems]
 
 
-def texts(reading: Reading) -> dict[str, list[list[str]]]:
+def texts(reading: ParsedDocument) -> dict[str, list[list[str]]]:
     """Header and rows of every table."""
     return {table.name: [list(table.columns), *(list(row.cells) for row in table.rows)] for table in reading.tables}
 
@@ -132,9 +132,9 @@ def texts(reading: Reading) -> dict[str, list[list[str]]]:
 # --- readings and documents made by hand
 
 
-def make_table(name: str, header: Sequence[str], rows: Grid, caption: str = "") -> Table:
-    told = tuple(Row(number, tuple(cells), f"{name}, row {number}") for number, cells in enumerate(rows, start=1))
-    return Table(name, tuple(header), told, name, caption)
+def make_table(name: str, header: Sequence[str], rows: Grid, caption: str = "") -> SourceTable:
+    told = tuple(SourceRow(number, tuple(cells), f"{name}, row {number}") for number, cells in enumerate(rows, start=1))
+    return SourceTable(name, tuple(header), told, name, caption)
 
 
 def make_document(reader: str, document_id: str = "a-document", publisher: str = "Somebody") -> Document:
@@ -151,15 +151,17 @@ def make_document(reader: str, document_id: str = "a-document", publisher: str =
     )
 
 
-def normalise_table(reader: str, name: str, header: Sequence[str], *rows: Sequence[str]) -> Normalised:
-    return normalise(make_document(reader), Reading((make_table(name, header, rows),)), WORDS)
+def normalise_table(reader: str, name: str, header: Sequence[str], *rows: Sequence[str]) -> NormalisedDocument:
+    return normalise(make_document(reader), ParsedDocument((make_table(name, header, rows),)), WORDS)
 
 
-def normalise_page(*rows: Sequence[str], header: Sequence[str] = TRAINING, name: str = "bow_training") -> Normalised:
+def normalise_page(
+    *rows: Sequence[str], header: Sequence[str] = TRAINING, name: str = "bow_training"
+) -> NormalisedDocument:
     return normalise_table("graphcore-performance", name, header, *rows)
 
 
-def rejections(normalised: Normalised) -> list[tuple[int, str, str]]:
+def rejections(normalised: NormalisedDocument) -> list[tuple[int, str, str]]:
     return [(rejected.row_number, rejected.reason, rejected.message) for rejected in normalised.rejected]
 
 

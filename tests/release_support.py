@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from ipu_results.release import Asked, Published, publish
 from ipu_results.schema import TABLES, arrow_schema, table
-from ipu_results.store.digest import rows_digest
-from ipu_results.store.tables import BUILD_ID, parquet_name
+from ipu_results.store.digest import digest_rows
+from ipu_results.store.tables import BUILD_ID, get_parquet_name
 
 DAY = date(2026, 11, 21)
 FEW = 12
@@ -36,7 +36,7 @@ Rows = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
 
 
 def read(warehouse: Path) -> Tables:
-    return {one.name: pq.read_table(warehouse / parquet_name(one.name)) for one in TABLES}
+    return {one.name: pq.read_table(warehouse / get_parquet_name(one.name)) for one in TABLES}
 
 
 def smaller(warehouse: Path, target: Path) -> Path:
@@ -64,7 +64,7 @@ def altered(warehouse: Path, target: Path, **changes: Rows) -> Path:
 def store(tables: Mapping[str, pa.Table], target: Path) -> Path:
     """Write the tables as a build of their own: `build` and the build id are made anew."""
     bare = {name: arrow for name, arrow in tables.items() if name != "build"}
-    digests = {name: rows_digest(arrow) for name, arrow in bare.items()}
+    digests = {name: digest_rows(arrow) for name, arrow in bare.items()}
     build_id = hashlib.sha256("".join(sorted(digests.values())).encode()).hexdigest()
     build = [
         {"table_name": name, "row_count": bare[name].num_rows, "rows_sha256": digests[name], "build_id": build_id}
@@ -74,7 +74,7 @@ def store(tables: Mapping[str, pa.Table], target: Path) -> Path:
     target.mkdir(parents=True)
     for name, arrow in bare.items():
         marked = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), BUILD_ID.encode(): build_id})
-        pq.write_table(marked, target / parquet_name(name), compression="zstd", write_page_checksum=True)
+        pq.write_table(marked, target / get_parquet_name(name), compression="zstd", write_page_checksum=True)
     return target
 
 

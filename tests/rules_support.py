@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 from ipu_results import schema
 from ipu_results.check.rules import RULES, Dataset, Identity, load_identities
-from ipu_results.schema.vocabulary import fold_name, vocabulary
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 PAGE_TEXT = SHARED / "sources" / "graphcore-performance-results-2023-07-04.txt"
@@ -180,7 +180,7 @@ def dataset(
     """
     bases = {known["result_id"]: known.get("latency_basis") for known in configurations}
     table = frame("results", [result_of(row) | {"latency_basis": bases.get(row.result_id)} for row in printed])
-    words = vocabulary()
+    words = load_vocabulary()
     return Dataset(
         results=table if results is None else pd.concat([table, results], ignore_index=True),
         cells=frame("cells", (cell for row in printed for cell in cells_of(row))),
@@ -197,7 +197,7 @@ def dataset(
 
 
 def machine(name: str, family: str, chip: str, count: int) -> dict[str, Any]:
-    facts = vocabulary().platforms.get(fold_name(name), {})
+    facts = load_vocabulary().platforms.get(normalise_name(name), {})
     return {**facts, "platform": name, "family": family, "chip": chip, "chip_count": count}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import psutil
-from ipu_results.errors import BackendError, ImagesUnusable
+from ipu_results.errors import BackendError, UnusableImagesError
 from ipu_results.runner.asked import Asked
 from ipu_results.runner.backends.base import Device, Facts, Session, Spec
 from ipu_results.runner.plan import Plan, Visit
@@ -146,7 +146,7 @@ def _refuse() -> None:
 
 
 def _miss_image() -> None:
-    raise ImagesUnusable("cannot be read", document="one.jpg")
+    raise UnusableImagesError("cannot be read", document="one.jpg")
 
 
 def _fail() -> None:

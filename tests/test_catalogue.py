@@ -10,8 +10,15 @@ from typing import Any
 
 import pytest
 import tomli_w
-from ipu_results.errors import CatalogueError, DocumentDamaged, DocumentError, DocumentTooLarge
-from ipu_results.sources.catalogue import Document, assert_type, load_catalogue, orphans, read_within, unfinished
+from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentError, DocumentTooLargeError
+from ipu_results.sources.catalogue import (
+    Document,
+    check_file_type,
+    find_orphans,
+    find_unfinished_runs,
+    load_catalogue,
+    read_limited,
+)
 
 from tests.reading_support import GPT2, ROOT, training_page
 
@@ -70,7 +77,7 @@ def test_carried_documents_are_what_their_sidecars_say() -> None:
     documents = load_catalogue(ROOT / "raw")
     assert [document.document_id for document in documents] == sorted(document.document_id for document in documents)
     assert all(document.bytes() for document in documents)
-    assert orphans(ROOT / "raw", documents) == []
+    assert find_orphans(ROOT / "raw", documents) == []
 
 
 @pytest.mark.parametrize(
@@ -156,10 +163,10 @@ def test_a_folder_in_place_of_the_file(put: Put) -> None:
 def test_a_file_over_the_limit(put: Put) -> None:
     document = only(put())
     assert document.bytes(max_bytes=len(DATA)) == DATA
-    with pytest.raises(DocumentTooLarge, match=f"a-page: is too large: the limit is {len(DATA) - 1:,} bytes"):
+    with pytest.raises(DocumentTooLargeError, match=f"a-page: is too large: the limit is {len(DATA) - 1:,} bytes"):
         document.bytes(max_bytes=len(DATA) - 1)
-    with pytest.raises(DocumentTooLarge):
-        read_within(document.path, "a-page", 1)
+    with pytest.raises(DocumentTooLargeError):
+        read_limited(document.path, "a-page", 1)
 
 
 @pytest.mark.parametrize(
@@ -174,13 +181,13 @@ def test_a_file_over_the_limit(put: Put) -> None:
 )
 def test_a_file_that_is_not_what_its_suffix_says(put: Put, name: str, data: bytes, message: str) -> None:
     document = only(put(name, data, sha256=hashlib.sha256(data).hexdigest()))
-    with pytest.raises(DocumentDamaged, match=f"^a-page: .*{message}$"):
+    with pytest.raises(DamagedDocumentError, match=f"^a-page: .*{message}$"):
         document.bytes()
 
 
 @pytest.mark.parametrize(("name", "data"), [("a.pdf", b"%PDF-1.4"), ("a.pdf", b"\n %PDF-1"), ("a.csv", b"a,b\n")])
 def test_a_file_that_is_what_its_suffix_says(name: str, data: bytes) -> None:
-    assert_type(name, data, "a")
+    check_file_type(name, data, "a")
 
 
 def test_files_that_no_sidecar_speaks_of(put: Put) -> None:
@@ -188,7 +195,7 @@ def test_files_that_no_sidecar_speaks_of(put: Put) -> None:
     for name in ("left.pdf", "deep/other.html", "README.md", "make.py", "page.html.part"):
         (raw / name).parent.mkdir(exist_ok=True)
         (raw / name).write_bytes(b"x")
-    assert orphans(raw, load_catalogue(raw)) == ["deep/other.html", "left.pdf"]
+    assert find_orphans(raw, load_catalogue(raw)) == ["deep/other.html", "left.pdf"]
 
 
 RUN: dict[str, Any] = {"kind": "run", "publisher": "local", "reader": "sweep-points"}
@@ -238,9 +245,9 @@ def attached(put: Put) -> Path:
 def test_an_attachment_belongs_to_its_document(attached: Path) -> None:
     document = only(attached)
     assert document.bytes() == DATA
-    assert orphans(attached, [document]) == []
+    assert find_orphans(attached, [document]) == []
     (attached / "stamps.parquet").write_bytes(ATTACHED)
-    assert orphans(attached, [document]) == ["stamps.parquet"]
+    assert find_orphans(attached, [document]) == ["stamps.parquet"]
 
 
 @pytest.mark.parametrize(
@@ -265,10 +272,13 @@ def test_an_unfinished_run_is_passed_over_whole(put: Put) -> None:
         (folder / name).write_bytes(b"x")
         (folder / f"{name}.toml").write_bytes(b"no sidecar")
     assert only(raw).document_id == "a-page"
-    assert orphans(raw, load_catalogue(raw)) == []
-    assert unfinished(raw) == ["20261121-134501-x"]
+    assert find_orphans(raw, load_catalogue(raw)) == []
+    assert find_unfinished_runs(raw) == ["20261121-134501-x"]
     (raw / "a.unfinished").write_bytes(b"a file of that name is a file like others")
-    assert (orphans(raw, load_catalogue(raw)), unfinished(raw)) == (["a.unfinished"], ["20261121-134501-x"])
+    assert (find_orphans(raw, load_catalogue(raw)), find_unfinished_runs(raw)) == (
+        ["a.unfinished"],
+        ["20261121-134501-x"],
+    )
 
 
 def test_every_error_is_one_line_that_names_the_document(put: Put) -> None:

@@ -25,7 +25,7 @@ from conftest import PAGE, copy_raw, edit, run_cli
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.claims.recompute import recomputer
-from ipu_results.errors import CatalogueError, DocumentDamaged, IpuResultsError
+from ipu_results.errors import CatalogueError, DamagedDocumentError, IpuResultsError
 
 NAME = "sdk14-mcmc-speedup-27"
 VALUE = "SELECT 1.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic"
@@ -66,7 +66,7 @@ def test_a_claim_that_is_not_whole_is_named(
     values: dict[str, str], message: str, folder: Path, frames: dict[str, pd.DataFrame]
 ) -> None:
     change(folder, CHARTS, NAME, **values)
-    with pytest.raises(DocumentDamaged, match=r"graphcore-mk2-charts-sdk-1\.4") as found:
+    with pytest.raises(DamagedDocumentError, match=r"graphcore-mk2-charts-sdk-1\.4") as found:
         ledger_of(folder, frames)
     assert message in str(found.value)
     assert "line 19" in str(found.value)
@@ -94,7 +94,7 @@ def test_a_recomputation_that_does_not_give_what_it_must_is_named(
     sql: str | bytes, message: str, folder: Path, frames: dict[str, pd.DataFrame]
 ) -> None:
     rewrite_sql(folder, "mcmc-time", sql)
-    with pytest.raises(DocumentDamaged, match=r"mcmc-time\.sql") as found:
+    with pytest.raises(DamagedDocumentError, match=r"mcmc-time\.sql") as found:
         ledger_of(folder, frames)
     assert message in str(found.value)
 
@@ -117,14 +117,14 @@ def test_a_recomputation_that_only_a_row_names_or_only_the_sidecar_is_named(
     [line] = [line for line in text.splitlines(keepends=True) if "sql/mcmc-speedup.sql" in line]
     sidecar = folder / "claims" / f"{CHARTS}.toml"
     sidecar.write_text(text.replace(line, ""), encoding="utf-8")
-    with pytest.raises(DocumentDamaged, match=r"mcmc-speedup\.sql: is not among the attachments"):
+    with pytest.raises(DamagedDocumentError, match=r"mcmc-speedup\.sql: is not among the attachments"):
         ledger_of(folder, frames)
     shutil.copy(folder / "claims/sql/mcmc-time.sql", folder / "claims/sql/more.sql")
     sidecar.write_text(text + line.replace("mcmc-speedup", "more"), encoding="utf-8")
     with pytest.raises(CatalogueError, match=r"more\.sql: sha256"):
         ledger_of(folder, frames)
     shutil.copy(folder / "claims/sql/mcmc-speedup.sql", folder / "claims/sql/more.sql")
-    with pytest.raises(DocumentDamaged, match=r"more\.sql: no row names this recomputation"):
+    with pytest.raises(DamagedDocumentError, match=r"more\.sql: no row names this recomputation"):
         ledger_of(folder, frames)
 
 
@@ -139,10 +139,10 @@ def test_a_changed_recomputation_is_refused_until_it_is_sealed(folder: Path, fra
 
 def test_a_contradiction_of_a_claim_that_is_not_there_is_named(folder: Path, frames: dict[str, pd.DataFrame]) -> None:
     change(folder, CONTRADICTIONS, "mcmc-17-and-27", claim_ids="sdk14-mcmc-speedup-17 nobody-claims-this")
-    with pytest.raises(DocumentDamaged, match="there is no claim nobody-claims-this"):
+    with pytest.raises(DamagedDocumentError, match="there is no claim nobody-claims-this"):
         ledger_of(folder, frames)
     change(folder, CONTRADICTIONS, "mcmc-17-and-27", claim_ids="")
-    with pytest.raises(DocumentDamaged, match="claims-contradictions: line 2: claim_ids is blank"):
+    with pytest.raises(DamagedDocumentError, match="claims-contradictions: line 2: claim_ids is blank"):
         ledger_of(folder, frames)
 
 
@@ -200,6 +200,6 @@ def test_a_quarantined_row_that_a_claim_needs_is_a_finding(tmp_path: Path) -> No
 
 @given(st.text(max_size=40))
 def test_any_text_as_sql_is_an_error_that_names_it(sql: str) -> None:
-    told = pytest.raises(DocumentDamaged, match=r"^some-document: some\.sql: ")
+    told = pytest.raises(DamagedDocumentError, match=r"^some-document: some\.sql: ")
     with recomputer({}, pd.DataFrame({"claim_id": ["one"]})) as runner, told:
         runner.run(sql, "one", "some-document", "some")

@@ -8,7 +8,7 @@ from ipu_results.emulator import codelets
 from ipu_results.emulator.operators import Elementwise, GlobalPool, Pool, Program, Rearrangement
 from ipu_results.emulator.schedule import schedule
 from ipu_results.emulator.target import TARGETS, Target, load_target
-from ipu_results.errors import ModelUnrecognised
+from ipu_results.errors import UnrecognisedModelError
 
 MK1, MK2, BOW = (load_target(name) for name in ("c2", "m2000", "bow-2000"))
 
@@ -204,5 +204,5 @@ def test_a_changed_target_is_another_one() -> None:
 
 
 def test_no_such_target() -> None:
-    with pytest.raises(ModelUnrecognised, match="is no target: one of c2, m2000, bow-2000"):
+    with pytest.raises(UnrecognisedModelError, match="is no target: one of c2, m2000, bow-2000"):
         load_target("c3")

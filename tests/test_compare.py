@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ipu_results.errors import CatalogueError
 from ipu_results.read.html import read_html
 from ipu_results.read.page_text import read_page_text
-from ipu_results.read.reading import Problem, Reading
+from ipu_results.read.reading import ParsedDocument, ReadProblem
 from ipu_results.sources.capture.compare import Difference, compare_captures, differences
 from ipu_results.sources.catalogue import Document
 
@@ -36,11 +36,11 @@ from tests.reading_support import (
 )
 
 ROWS = [GPT2, RESNET, TGN]
-OURS = Reading((make_table("bow_training", TRAINING, ROWS), make_table("bow_inference", INFERENCE, [UNET])))
+OURS = ParsedDocument((make_table("bow_training", TRAINING, ROWS), make_table("bow_inference", INFERENCE, [UNET])))
 
 
 def against(*rows: list[str], header: list[str] = TRAINING) -> list[Difference]:
-    return list(differences(OURS, Reading((make_table("bow_training", header, rows), OURS.tables[1]))))
+    return list(differences(OURS, ParsedDocument((make_table("bow_training", header, rows), OURS.tables[1]))))
 
 
 def test_equal_readings_do_not_differ() -> None:
@@ -92,7 +92,7 @@ def test_swapped_rows_are_differences() -> None:
 
 
 def tables_against(ours: list[list[str]], theirs: list[list[str]]) -> list[Difference]:
-    one, other = (Reading((make_table("t", TRAINING, rows),)) for rows in (ours, theirs))
+    one, other = (ParsedDocument((make_table("t", TRAINING, rows),)) for rows in (ours, theirs))
     return list(differences(one, other))
 
 
@@ -148,7 +148,7 @@ def test_a_header_that_is_printed_differently(name: str) -> None:
 
 
 def test_a_lost_and_an_added_table() -> None:
-    theirs = Reading((OURS.tables[0], make_table("pod_training", TRAINING, [GPT2])))
+    theirs = ParsedDocument((OURS.tables[0], make_table("pod_training", TRAINING, [GPT2])))
     assert [
         (d["kind"], d["table_name"], d.get("transcribed"), d.get("captured")) for d in differences(OURS, theirs)
     ] == [
@@ -158,7 +158,7 @@ def test_a_lost_and_an_added_table() -> None:
 
 
 def test_rows_that_could_not_be_read_are_differences() -> None:
-    theirs = replace(OURS, problems=(Problem("", None, "table 3", "unknown-header", "the header lacks 'Model'"),))
+    theirs = replace(OURS, problems=(ReadProblem("", None, "table 3", "unknown-header", "the header lacks 'Model'"),))
     assert list(differences(OURS, theirs)) == [
         {"kind": "row", "table_name": None, "locator": "table 3", "captured": "the header lacks 'Model'"}
     ]
@@ -175,7 +175,7 @@ def test_html_and_text_of_one_page_do_not_differ(tables: dict[str, tuple[list[st
 # --- from the files
 
 
-def read(data: bytes) -> Reading:
+def read(data: bytes) -> ParsedDocument:
 
     return read_html(data, LAYOUTS)
 

@@ -17,7 +17,7 @@ from conftest import run_cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipu_results.cli.common import _one_line
-from ipu_results.errors import ReleaseUnreadable
+from ipu_results.errors import UnreadableReleaseError
 from ipu_results.release import compare, read_side
 from ipu_results.release.difference import Counted, Difference
 from ipu_results.release.show import as_record, as_text
@@ -160,7 +160,7 @@ def test_what_is_neither_release_nor_warehouse(tmp_path: Path) -> None:
         assert done.returncode == 1
         assert re.fullmatch(rf"error: .*{said}.*\n", done.stderr), done.stderr
     other = folder(tmp_path / "other", [{**ROW, "a": 2}], package={})
-    with pytest.raises(ReleaseUnreadable, match="nothing tells a key"):
+    with pytest.raises(UnreadableReleaseError, match="nothing tells a key"):
         difference(keyless, other)
 
 
@@ -241,7 +241,7 @@ def test_control_characters_of_names_do_not_reach_the_terminal(tmp_path: Path) -
         assert "\x1b" not in shown
         assert shown.startswith(rf"old: {old} (1.0.0\n\x1b[31mOK)")
         assert r"1.0.0\n\x1b[31mOK" in shown.split("new: ")[1]
-    with pytest.raises(ReleaseUnreadable) as caught:
+    with pytest.raises(UnreadableReleaseError) as caught:
         difference(old, folder(tmp_path / f"twice{evil}", [ROW, ROW]))
     assert "\x1b" not in _one_line(caught.value)
 
@@ -269,7 +269,7 @@ def test_what_is_not_finite_is_no_null(tmp_path: Path) -> None:
 def test_a_version_that_is_no_json_is_one_line(tmp_path: Path) -> None:
     bad = folder(tmp_path / "bad", [ROW])
     (bad / "release.json").write_text('{"version": NaN}')
-    with pytest.raises(ReleaseUnreadable, match=r"release\.json: is no JSON: NaN is none"):
+    with pytest.raises(UnreadableReleaseError, match=r"release\.json: is no JSON: NaN is none"):
         read_side(bad)
 
 

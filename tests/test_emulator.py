@@ -17,7 +17,7 @@ from ipu_results.emulator.halves import in_halves
 from ipu_results.emulator.network import network
 from ipu_results.emulator.prediction import predict
 from ipu_results.emulator.target import load_target
-from ipu_results.errors import ModelError, ModelInconsistent, ModelUnrecognised, OperatorUnsupported
+from ipu_results.errors import InconsistentModelError, ModelError, UnrecognisedModelError, UnsupportedOperatorError
 from ipu_results.networks import build
 from model_support import model as written
 from onnx import numpy_helper
@@ -146,7 +146,9 @@ def test_a_built_in_network_by_name_has_seeded_weights() -> None:
 def test_a_network_by_shape_alone_is_timed_and_not_run() -> None:
     compiled = Emulator("c2").compile(build("resnet50"), 2)
     assert compiled.timing.latency_ms > 0
-    with pytest.raises(ModelInconsistent, match=r"^resnet50: has no weights, .+ for one: it can be timed and not run$"):
+    with pytest.raises(
+        InconsistentModelError, match=r"^resnet50: has no weights, .+ for one: it can be timed and not run$"
+    ):
         compiled.run(images(2, (3, 224, 224)))
 
 
@@ -167,22 +169,22 @@ def test_the_callers_model_is_left_as_it_is() -> None:
     ],
 )
 def test_wrong_inputs(x: Any, said: str) -> None:
-    with pytest.raises(ModelInconsistent, match=said):
+    with pytest.raises(InconsistentModelError, match=said):
         Emulator("c2").compile(tiny(), 2).run(x)
 
 
 def test_an_output_without_the_batch_cannot_be_put_together() -> None:
     model = written("(float[N,4] x) => (float[] y)", "y = ReduceMean <keepdims = 0> (x)")
-    with pytest.raises(ModelInconsistent, match="output y does not begin with the batch"):
+    with pytest.raises(InconsistentModelError, match="output y does not begin with the batch"):
         Emulator("c2").compile(model, 4).run(images(4, (4,)))
 
 
 @pytest.mark.parametrize(
     ("model", "batch", "error", "said"),
     [
-        ("nothing", 2, ModelUnrecognised, "nothing: is no file and no built-in network"),
-        (tiny(), 3, ModelInconsistent, "batch 3 cannot be dealt evenly to the 2 chips of c2"),
-        (tiny(body="y = NonZero (x)"), 2, OperatorUnsupported, "NonZero y: NonZero is not supported"),
+        ("nothing", 2, UnrecognisedModelError, "nothing: is no file and no built-in network"),
+        (tiny(), 3, InconsistentModelError, "batch 3 cannot be dealt evenly to the 2 chips of c2"),
+        (tiny(body="y = NonZero (x)"), 2, UnsupportedOperatorError, "NonZero y: NonZero is not supported"),
     ],
 )
 def test_what_cannot_be_compiled(model: Any, batch: int, error: type[ModelError], said: str) -> None:
@@ -191,5 +193,5 @@ def test_what_cannot_be_compiled(model: Any, batch: int, error: type[ModelError]
 
 
 def test_unknown_machine() -> None:
-    with pytest.raises(ModelUnrecognised, match="is no target: one of c2, m2000, bow-2000"):
+    with pytest.raises(UnrecognisedModelError, match="is no target: one of c2, m2000, bow-2000"):
         Emulator("gc3")

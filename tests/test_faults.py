@@ -20,7 +20,7 @@ from ipu_results.errors import WarehouseError
 from ipu_results.schema import TABLES
 from ipu_results.store import query
 from ipu_results.store.query import open_warehouse
-from ipu_results.store.transaction import COMMIT, STAGING, locked, pending, recover, staged
+from ipu_results.store.transaction import COMMIT, STAGING, is_pending, lock_folder, recover, stage_files
 
 OLD, NEW = 6044.0, 6045.0
 FIGURE = "SELECT throughput FROM results WHERE table_name = 'bow_training' AND row_number = 1"
@@ -65,10 +65,10 @@ def test_killed_between_two_renames_the_next_command_finishes_or_rolls_back(
     assert all(pq.read_table(path).num_rows >= 0 for path in built.glob("*.parquet"))
     assert len(build_ids(built)) == (2 if renames_done >= 2 else 1)
     committed = renames_done > 0
-    assert pending(built) == committed
+    assert is_pending(built) == committed
     assert figure(built) == (NEW if committed else OLD)
     assert len(build_ids(built)) == 1
-    assert not pending(built)
+    assert not is_pending(built)
 
 
 def test_after_a_kill_the_next_ingest_builds_as_ever(changed: Path, built: Path) -> None:
@@ -117,7 +117,7 @@ def test_two_at_once_both_succeed_one_after_the_other(changed: Path, built: Path
 
 
 def test_the_second_refuses_clearly_when_it_may_not_wait(built: Path) -> None:
-    with locked(built, 0):
+    with lock_folder(built, 0):
         done = run_cli("ingest", "--raw", RAW, "--warehouse", built, "--wait", "0")
     assert done.returncode == 1
     assert "another process has been building it" in done.stderr
@@ -188,10 +188,10 @@ def test_a_damaged_file_is_told_in_one_line(built: Path, damage: bytes) -> None:
 
 def test_staging_replaces_all_files_or_none(tmp_path: Path) -> None:
     target = tmp_path / "target"
-    with locked(target, 1), staged(target) as staging:
+    with lock_folder(target, 1), stage_files(target) as staging:
         (staging / "a").write_text("1")
         (staging / "b").write_text("1")
-    with pytest.raises(ZeroDivisionError), locked(target, 1), staged(target) as staging:
+    with pytest.raises(ZeroDivisionError), lock_folder(target, 1), stage_files(target) as staging:
         (staging / "a").write_text(str(1 // int("0")))
     assert {path.name: path.read_text() for path in target.iterdir() if path.name in "ab"} == {"a": "1", "b": "1"}
 
@@ -209,16 +209,16 @@ def test_a_committed_staging_folder_is_finished_however_far_it_came(tmp_path: Pa
 
 
 def test_a_busy_target_is_refused_and_free_again_afterwards(tmp_path: Path) -> None:
-    with locked(tmp_path, 0), pytest.raises(WarehouseError, match="another process"), locked(tmp_path, 0):
+    with lock_folder(tmp_path, 0), pytest.raises(WarehouseError, match="another process"), lock_folder(tmp_path, 0):
         pass
-    with locked(tmp_path, 0):
+    with lock_folder(tmp_path, 0):
         pass
 
 
 def test_a_reader_that_meets_a_publication_looks_again(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The files are of two builds for a moment while another process renames them."""
-    real, calls = query.one_build_id, iter(range(100))
-    monkeypatch.setattr(query, "one_build_id", lambda path: real(path) if next(calls) else "a build of before")
+    real, calls = query.read_build_id, iter(range(100))
+    monkeypatch.setattr(query, "read_build_id", lambda path: real(path) if next(calls) else "a build of before")
     assert figure(built) == OLD
     assert next(calls) == 2
 
@@ -235,7 +235,7 @@ def test_a_failed_rename_is_told_as_what_it_is(changed: Path, built: Path, monke
         patch.setattr(os, "replace", replace)
         with pytest.raises(WarehouseError, match="the next command finishes it: No space left"):
             ingest(changed, built)
-    assert pending(built)
+    assert is_pending(built)
     assert figure(built) == NEW
 
 

@@ -21,7 +21,7 @@ from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, copy_documents, run_cli, run_
 from ipu_results.sources.capture import capture as capture_module
 from ipu_results.sources.capture.capture import capture
 from ipu_results.sources.capture.download import Download
-from ipu_results.sources.catalogue import load_catalogue, orphans
+from ipu_results.sources.catalogue import find_orphans, load_catalogue
 
 PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
 
@@ -195,7 +195,7 @@ def test_two_fetches_of_one_document_at_once_both_keep_theirs(served: Path, site
     documents = load_catalogue(served)
     assert sum(document.kind == "capture" for document in documents) == len(captures(served)) == 2
     assert all(document.bytes() for document in documents)
-    assert orphans(served, documents) == list(served.rglob("*.part")) == []
+    assert find_orphans(served, documents) == list(served.rglob("*.part")) == []
 
 
 def test_two_captures_of_one_second_have_two_names(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:

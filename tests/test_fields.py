@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.normalise.fields import CONVERTERS, NOT_GIVEN, Source, convert
 from ipu_results.normalise.values import Unreadable
-from ipu_results.schema.vocabulary import fold_name
+from ipu_results.schema.vocabulary import normalise_name
 
 from tests.reading_support import (
     GPT2,
@@ -115,7 +115,7 @@ def test_no_printed_name_stands_for_two_things(kind: str) -> None:
     names = [
         name
         for row in rows
-        for name in {fold_name(name) for name in [row[key], *row.get("spellings", []), *row.get("variants", {})]}
+        for name in {normalise_name(name) for name in [row[key], *row.get("spellings", []), *row.get("variants", {})]}
     ]
     assert len(set(names)) == len(names)
 

@@ -30,7 +30,13 @@ from ipu_results.emulator.operators import (
     live_elements,
     peak_live_elements,
 )
-from ipu_results.errors import ModelError, ModelInconsistent, ModelUnrecognised, OperatorUnsupported, ShapeUnknown
+from ipu_results.errors import (
+    InconsistentModelError,
+    ModelError,
+    UnknownShapeError,
+    UnrecognisedModelError,
+    UnsupportedOperatorError,
+)
 from model_support import image, model, operators
 from onnx import helper, numpy_helper
 
@@ -370,7 +376,7 @@ def test_dimensions_are_given_by_name() -> None:
     source = model("(float[N,S,4] x, float[N,S] m) => (float[] y)", "a = Unsqueeze(m, z) y = Mul(x, a)")
     source.graph.initializer.append(numpy_helper.from_array(np.array([2]), "z"))
     assert read_operators(source, 2, dimensions={"S": 6}) == (Elementwise("y", "mul", 48),)
-    with pytest.raises(ShapeUnknown, match=r"^tiny: input x: dimension 1 \(S\) has no size$"):
+    with pytest.raises(UnknownShapeError, match=r"^tiny: input x: dimension 1 \(S\) has no size$"):
         read_program(source, 2)
 
 
@@ -416,170 +422,178 @@ def edited(source: onnx.ModelProto, edit: Callable[[onnx.ModelProto], object]) -
 BRANCHES = "then_branch = g () => (float a) {a = Relu(x)}, else_branch = h () => (float b) {b = Tanh(x)}"
 
 REFUSED = [
-    (image("y = Frobnicate(x)"), OperatorUnsupported, "Frobnicate y: Frobnicate is not supported"),
-    (image("y = NonZero(x)"), OperatorUnsupported, "NonZero y: NonZero is not supported"),
+    (image("y = Frobnicate(x)"), UnsupportedOperatorError, "Frobnicate y: Frobnicate is not supported"),
+    (image("y = NonZero(x)"), UnsupportedOperatorError, "NonZero y: NonZero is not supported"),
     (
         image("y = ConvTranspose(x, w)", {"w": (4, 4, 3, 3)}),
-        OperatorUnsupported,
+        UnsupportedOperatorError,
         "ConvTranspose y: ConvTranspose is not supported",
     ),
     (
         image("y = com.microsoft.FusedGelu(x)"),
-        OperatorUnsupported,
+        UnsupportedOperatorError,
         "FusedGelu y: domain com.microsoft is not supported",
     ),
-    (image("y = HardSwish(x)", opset=13), OperatorUnsupported, "HardSwish y: HardSwish is no operator of opset 13"),
-    (image("y = Sum(x, x, x)"), OperatorUnsupported, "Sum y: Sum of 3 inputs is not supported"),
+    (
+        image("y = HardSwish(x)", opset=13),
+        UnsupportedOperatorError,
+        "HardSwish y: HardSwish is no operator of opset 13",
+    ),
+    (image("y = Sum(x, x, x)"), UnsupportedOperatorError, "Sum y: Sum of 3 inputs is not supported"),
     (
         image("a = Sigmoid(x) y = Conv(x, a)"),
-        OperatorUnsupported,
+        UnsupportedOperatorError,
         "Conv y: a convolution whose weights or bias are computed is not supported",
     ),
     (
         model("(float[N,4,8,8,8] x) => (float[] y)", "y = Conv(x, w)", {"w": (8, 4, 1, 1, 1)}),
-        OperatorUnsupported,
+        UnsupportedOperatorError,
         "Conv y: a convolution over 3 dimensions is not supported",
     ),
     (
         model("(float[N,4,8,8,8] x) => (float[] y)", "y = GlobalMaxPool(x)"),
-        OperatorUnsupported,
+        UnsupportedOperatorError,
         "GlobalMaxPool y: a pool over 3 dimensions is not supported",
     ),
     (
         model("(float[N,4,8,8,8] x) => (float[] y)", "y = MaxPool<kernel_shape=[2,2,2]>(x)"),
-        OperatorUnsupported,
+        UnsupportedOperatorError,
         "MaxPool y: a pool over 3 dimensions is not supported",
     ),
     (
         image("a, b = MaxPool<kernel_shape=[2,2]>(x) c = Cast<to=1>(b) y = Add(a, c)"),
-        OperatorUnsupported,
+        UnsupportedOperatorError,
         "MaxPool a: its further output b is read: not supported",
     ),
     (
         image("y, m, v = BatchNormalization<training_mode=1>(x, s, s, s, s)", {"s": (4,)}),
-        OperatorUnsupported,
+        UnsupportedOperatorError,
         "BatchNormalization y: a batch-norm that is trained is not supported",
     ),
     (
         image("a = Relu(s) y = BatchNormalization(x, s, v, s, s)", {"s": (4,)}),
-        ModelInconsistent,
+        InconsistentModelError,
         "BatchNormalization y: v is no input, no initializer and no node's output",
     ),
     (
         image("a = ReduceMean<axes=[0,2,3], keepdims=0>(x) y = BatchNormalization(x, s, s, a, s)", {"s": (4,)}),
-        OperatorUnsupported,
+        UnsupportedOperatorError,
         "BatchNormalization y: a norm whose scale or shift is computed is not supported",
     ),
     (
         image("t = Constant<value = bool {1}>() y = Dropout(x, , t)"),
-        OperatorUnsupported,
+        UnsupportedOperatorError,
         "Dropout y: a dropout that drops is for training: not supported",
     ),
     (
         image("t = Constant<value = bool {1}>() r = Constant<value = float {0.5}>() y = Dropout(x, r, t)"),
-        OperatorUnsupported,
+        UnsupportedOperatorError,
         "Dropout y: a dropout that drops is for training: not supported",
     ),
     (
         model("(float[N,4] x, bool c) => (float[] y)", f"y = If(c) <{BRANCHES}>"),
-        OperatorUnsupported,
+        UnsupportedOperatorError,
         "If y: a node with a graph of its own is not supported",
     ),
-    (image("y = Relu(z)"), ModelInconsistent, "Relu y: z is no input, no initializer and no node's output"),
-    (image("y = Conv(x, w)"), ModelInconsistent, "Conv y: w is no input, no initializer and no node's output"),
-    (image("a = Add(x, c) b = Relu(a) c = Tanh(b) y = Relu(c)"), ModelInconsistent, "nodes form a cycle: a, b, c"),
-    (image("a = Relu(a) y = Add(x, a)"), ModelInconsistent, "nodes form a cycle: a"),
-    (image("y = Relu(x) y = Tanh(x)"), ModelInconsistent, "Tanh y#2: y already comes from Relu y"),
-    (image("a = Relu(x)"), ModelInconsistent, "no node makes the output y"),
-    (image("y = Relu(w)", {"w": (4,)}), ModelInconsistent, "output y does not depend on any input"),
+    (image("y = Relu(z)"), InconsistentModelError, "Relu y: z is no input, no initializer and no node's output"),
+    (image("y = Conv(x, w)"), InconsistentModelError, "Conv y: w is no input, no initializer and no node's output"),
+    (image("a = Add(x, c) b = Relu(a) c = Tanh(b) y = Relu(c)"), InconsistentModelError, "nodes form a cycle: a, b, c"),
+    (image("a = Relu(a) y = Add(x, a)"), InconsistentModelError, "nodes form a cycle: a"),
+    (image("y = Relu(x) y = Tanh(x)"), InconsistentModelError, "Tanh y#2: y already comes from Relu y"),
+    (image("a = Relu(x)"), InconsistentModelError, "no node makes the output y"),
+    (image("y = Relu(w)", {"w": (4,)}), InconsistentModelError, "output y does not depend on any input"),
     (
         image("y = Conv(x, w)", {"w": (8, 5, 3, 3)}),
-        ModelInconsistent,
+        InconsistentModelError,
         "Conv y: 1 groups of 5 → 8 channels do not fit an input of 4",
     ),
     (
         image("y = Conv<group=2>(x, w)", {"w": (7, 2, 3, 3)}),
-        ModelInconsistent,
+        InconsistentModelError,
         "Conv y: 2 groups of 2 → 7 channels do not fit an input of 4",
     ),
     (
         image("y = Conv<kernel_shape=[5,5]>(x, w)", W),
-        ModelInconsistent,
+        InconsistentModelError,
         "Conv y: the kernel does not fit the weights or the padding",
     ),
-    (image("y = Conv(x, w)", {"w": (8, 4, 9, 9)}), ModelInconsistent, "Conv y: y comes out empty, as 2×8×0×0"),
+    (image("y = Conv(x, w)", {"w": (8, 4, 9, 9)}), InconsistentModelError, "Conv y: y comes out empty, as 2×8×0×0"),
     (
         image("y = Conv<strides=[0,0]>(x, w)", W),
-        ModelInconsistent,
+        InconsistentModelError,
         "Conv y: Attribute strides must only contain positive values",
     ),
-    (image("y = Transpose<perm=[0,1]>(x)"), ModelInconsistent, "Transpose y: perm does not name every axis once"),
+    (image("y = Transpose<perm=[0,1]>(x)"), InconsistentModelError, "Transpose y: perm does not name every axis once"),
     (
         image("y = MatMul(x, w)", {"w": (9, 9)}),
-        ModelInconsistent,
+        InconsistentModelError,
         "MatMul y: Incompatible dimensions for matrix multiplication",
     ),
     (
         image("y = Relu(x, x)"),
-        ModelInconsistent,
+        InconsistentModelError,
         "Relu y: Node with schema(::Relu:14) has input size 2 not in range [min=1, max=1].",
     ),
     (
         model("(float[3,4] x) => (float[] y)", "y = Relu(x)"),
-        ModelInconsistent,
+        InconsistentModelError,
         "input x is fixed at a batch of 3, not 2",
     ),
     (
         edited(image("y = Conv(x, w)", W), lambda one: one.graph.initializer[0].dims.__setitem__(0, 10**12)),
-        ModelInconsistent,
+        InconsistentModelError,
         "initializer w holds other data than its shape and type say",
     ),
     (
         edited(image("y = Conv(x, w)", W), lambda one: one.graph.initializer[0].dims.__setitem__(0, -8)),
-        ModelInconsistent,
+        InconsistentModelError,
         "initializer w has no shape or type that there is",
     ),
     (
         edited(image("y = Add(x, w)", {"w": (8,)}), lambda one: setattr(one.graph.initializer[0], "raw_data", b"1")),
-        ModelInconsistent,
+        InconsistentModelError,
         "initializer w holds other data than its shape and type say",
     ),
     (
         edited(image("y = Add(x, w)", {"w": (8,)}), lambda one: setattr(one.graph.initializer[0], "data_type", 77)),
-        ModelInconsistent,
+        InconsistentModelError,
         "initializer w has no shape or type that there is",
     ),
-    (model("(float[N,4,H,8] x) => (float[] y)", "y = Relu(x)"), ShapeUnknown, "input x: dimension 2 (H) has no size"),
-    (model("(float[N,4,?,8] x) => (float[] y)", "y = Relu(x)"), ShapeUnknown, "input x: dimension 2 has no size"),
-    (model("(float[] x) => (float[] y)", "y = Relu(x)"), ShapeUnknown, "input x has no shape"),
+    (
+        model("(float[N,4,H,8] x) => (float[] y)", "y = Relu(x)"),
+        UnknownShapeError,
+        "input x: dimension 2 (H) has no size",
+    ),
+    (model("(float[N,4,?,8] x) => (float[] y)", "y = Relu(x)"), UnknownShapeError, "input x: dimension 2 has no size"),
+    (model("(float[] x) => (float[] y)", "y = Relu(x)"), UnknownShapeError, "input x has no shape"),
     (
         model("(float[N,4] x, float[M,4] z) => (float[] y)", "y = Add(x, z)"),
-        ShapeUnknown,
+        UnknownShapeError,
         "inputs begin with different dimensions, M and N: which is the batch?",
     ),
     (
         model("(float[N,4] x, int64[2] s) => (float[] y)", "y = Reshape(x, s)"),
-        ShapeUnknown,
+        UnknownShapeError,
         "Reshape y: dimension 0 of y does not follow from the inputs' shapes",
     ),
     (
         image("y = Relu(x)", opset=99),
-        ModelUnrecognised,
+        UnrecognisedModelError,
         f"opset 99 is later than {onnx.defs.onnx_opset_version()}, the last one known",
     ),
     (
         image("y = Relu(x)", ir=99),
-        ModelUnrecognised,
+        UnrecognisedModelError,
         f"IR version 99 is later than {int(onnx.IR_VERSION)}, the last one known",
     ),
     (
         edited(image("y = Relu(x)"), lambda one: one.ClearField("opset_import")),
-        ModelUnrecognised,
+        UnrecognisedModelError,
         "names no version of the ONNX operators",
     ),
     (
         edited(image("y = Relu(x)"), lambda one: one.graph.ClearField("node")),
-        ModelUnrecognised,
+        UnrecognisedModelError,
         "is no ONNX model, or one without nodes",
     ),
 ]
@@ -600,7 +614,7 @@ def test_a_refusal_is_one_line_that_names_the_node(
 def test_a_file_that_is_no_model(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "photo.onnx"
     path.write_bytes(data)
-    with pytest.raises(ModelUnrecognised, match=r"^\S+photo\.onnx: is no ONNX model"):
+    with pytest.raises(UnrecognisedModelError, match=r"^\S+photo\.onnx: is no ONNX model"):
         read_program(path, 1)
 
 
@@ -608,21 +622,21 @@ def test_a_truncated_file(tmp_path: Path) -> None:
     path = tmp_path / "half.onnx"
     whole = image("y = Conv(x, w)", W).SerializeToString()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ModelUnrecognised, match=r"half\.onnx: is no ONNX model"):
+    with pytest.raises(UnrecognisedModelError, match=r"half\.onnx: is no ONNX model"):
         read_program(path, 1)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ModelUnrecognised, match=r"gone\.onnx: cannot be read: No such file or directory$"):
+    with pytest.raises(UnrecognisedModelError, match=r"gone\.onnx: cannot be read: No such file or directory$"):
         read_program(tmp_path / "gone.onnx", 1)
-    with pytest.raises(ModelUnrecognised, match=r"cannot be read: Is a directory$"):
+    with pytest.raises(UnrecognisedModelError, match=r"cannot be read: Is a directory$"):
         read_program(tmp_path, 1)
 
 
 def test_a_batch_that_is_none() -> None:
-    with pytest.raises(ShapeUnknown, match=r"^tiny: input x: dimension 0 \(N\) has no size$"):
+    with pytest.raises(UnknownShapeError, match=r"^tiny: input x: dimension 0 \(N\) has no size$"):
         read_program(image("y = Relu(x)"))
-    with pytest.raises(ShapeUnknown, match=r"^tiny: batch must be at least 1, not 0$"):
+    with pytest.raises(UnknownShapeError, match=r"^tiny: batch must be at least 1, not 0$"):
         read_program(image("y = Relu(x)"), 0)
 
 
@@ -644,7 +658,7 @@ def test_a_name_that_is_no_printable_text(name: bytes, tmp_path: Path) -> None:
     source = image(SWISH)
     source.graph.node[0].name = "?" * len(name)
     path.write_bytes(source.SerializeToString().replace(b"?" * len(name), name))
-    with pytest.raises(ModelUnrecognised, match=r"odd\.onnx: a name in it is no printable text$"):
+    with pytest.raises(UnrecognisedModelError, match=r"odd\.onnx: a name in it is no printable text$"):
         read_program(path, 2)
 
 

@@ -8,10 +8,10 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ipu_results.errors import DocumentDamaged
-from ipu_results.normalise import Normalised, normalise
-from ipu_results.read import read
-from ipu_results.read.reading import Fact, Problem, Reading
+from ipu_results.errors import DamagedDocumentError
+from ipu_results.normalise import NormalisedDocument, normalise
+from ipu_results.read import read_document
+from ipu_results.read.reading import MetadataItem, ParsedDocument, ReadProblem
 from ipu_results.sources.catalogue import load_catalogue
 
 from tests.reading_support import (
@@ -46,18 +46,18 @@ PAPER = (
     ),
 )
 FACTS = (
-    Fact("Platform", "C2", "line 1"),
-    Fact("Framework", "PopART", "line 2"),
-    Fact("Batch per chip", "half of the batch size", "line 3"),
-    Fact("Something else", "x", "line 4"),
+    MetadataItem("Platform", "C2", "line 1"),
+    MetadataItem("Framework", "PopART", "line 2"),
+    MetadataItem("Batch per chip", "half of the batch size", "line 3"),
+    MetadataItem("Something else", "x", "line 4"),
 )
 
 
-def paper(reading: Reading) -> Normalised:
+def paper(reading: ParsedDocument) -> NormalisedDocument:
     return normalise(make_document("qwant-paper"), reading, WORDS)
 
 
-def fates(normalised: Normalised) -> Counter[tuple[str, int]]:
+def fates(normalised: NormalisedDocument) -> Counter[tuple[str, int]]:
     """Every source row, once for each fate that it has."""
     places = [place for result in normalised.results for place in (*result.accepted, *result.repeated)]
     places += [(rejected.table_name, rejected.row_number, rejected.locator) for rejected in normalised.rejected]
@@ -68,7 +68,7 @@ def fates(normalised: Normalised) -> Counter[tuple[str, int]]:
 
 
 def test_three_tables_make_six_results_with_eighteen_figures() -> None:
-    normalised = paper(Reading(PAPER))
+    normalised = paper(ParsedDocument(PAPER))
     assert normalised.rejected == []
     told = [
         [
@@ -87,7 +87,7 @@ def test_three_tables_make_six_results_with_eighteen_figures() -> None:
 
 
 def test_setup_facts_hold_for_every_result_and_are_cited_as_cells() -> None:
-    for result in paper(Reading(PAPER, facts=FACTS)).results:
+    for result in paper(ParsedDocument(PAPER, facts=FACTS)).results:
         assert (result.values["platform"], result.values["chip_count"], result.values["framework"]) == (
             "C2",
             2,
@@ -103,19 +103,19 @@ def test_setup_facts_hold_for_every_result_and_are_cited_as_cells() -> None:
 
 def test_an_odd_batch_has_no_half() -> None:
     table = make_table("qwant_table_1", ["Batch size", "Latency (ms)"], [["3", "1.0"]])
-    [result] = paper(Reading((table,), facts=FACTS)).results
+    [result] = paper(ParsedDocument((table,), facts=FACTS)).results
     assert "micro_batch_size" not in result.values
 
 
 def test_a_fact_that_cannot_be_read_stops_the_document_naming_it() -> None:
-    with pytest.raises(DocumentDamaged, match=r"a-document: line 9: Chips: 'two' is not a figure"):
-        paper(Reading(PAPER, facts=(Fact("Chips", "two", "line 9"),)))
+    with pytest.raises(DamagedDocumentError, match=r"a-document: line 9: Chips: 'two' is not a figure"):
+        paper(ParsedDocument(PAPER, facts=(MetadataItem("Chips", "two", "line 9"),)))
 
 
 def test_a_row_whose_batch_is_lost_is_rejected_and_the_others_are_joined() -> None:
     rows = [[batch if batch != "10" else "", text] for batch, text in zip(BATCHES, EFFICIENCY, strict=True)]
     third = make_table("qwant_table_3", ["Batch size", "Energy efficiency"], rows, PAPER[2].caption)
-    normalised = paper(Reading((*PAPER[:2], third)))
+    normalised = paper(ParsedDocument((*PAPER[:2], third)))
     assert rejections(normalised) == [(5, "missing-batch", "no batch size to join the tables on")]
     assert [("efficiency" in result.values) for result in normalised.results] == [True] * 4 + [False, True]
 
@@ -124,7 +124,7 @@ def test_two_figures_for_one_batch_reject_all_rows_of_that_batch() -> None:
     again = make_table(
         "qwant_table_1", ["Batch size", "Latency (ms)"], [*zip(BATCHES, LATENCY, strict=True), ("4", "9")]
     )
-    normalised = paper(Reading((again, *PAPER[1:])))
+    normalised = paper(ParsedDocument((again, *PAPER[1:])))
     assert sorted((rejected.table_name, rejected.row_number) for rejected in normalised.rejected) == [
         ("qwant_table_1", 2),
         ("qwant_table_1", 7),
@@ -171,10 +171,10 @@ def test_rows_that_differ_in_one_printed_word_are_two_results() -> None:
 
 def test_problems_of_the_reading_are_rejected_rows_and_lost_tables_are_not() -> None:
     problems = (
-        Problem("bow_training", 2, "line 9", "row-width", "8 cells under a header of 9", ("a", "b")),
-        Problem("bow_training", None, "line 1", "duplicate-table", "the table stands here again"),
+        ReadProblem("bow_training", 2, "line 9", "row-width", "8 cells under a header of 9", ("a", "b")),
+        ReadProblem("bow_training", None, "line 1", "duplicate-table", "the table stands here again"),
     )
-    reading = Reading((make_table("bow_training", TRAINING, [GPT2]),), problems)
+    reading = ParsedDocument((make_table("bow_training", TRAINING, [GPT2]),), problems)
     normalised = normalise(make_document("graphcore-performance"), reading, WORDS)
     assert [(r.table_name, r.row_number, r.locator, r.reason, r.raw) for r in normalised.rejected] == [
         ("bow_training", 2, "line 9", "row-width", ["a", "b"])
@@ -192,7 +192,7 @@ def test_every_row_has_exactly_one_fate(rows: list[list[str]]) -> None:
 # --- identity
 
 
-def ids_by_model(normalised: Normalised) -> dict[str, str]:
+def ids_by_model(normalised: NormalisedDocument) -> dict[str, str]:
     return {result.values["model"]: result.result_id for result in normalised.results}
 
 
@@ -214,7 +214,9 @@ def test_neither_ids_nor_values_depend_on_the_order_of_columns(order: list[int])
 
 
 def test_ids_depend_on_the_document_and_the_table() -> None:
-    reading = Reading((make_table("bow_training", TRAINING, [GPT2]), make_table("pod_training", TRAINING, [GPT2])))
+    reading = ParsedDocument(
+        (make_table("bow_training", TRAINING, [GPT2]), make_table("pod_training", TRAINING, [GPT2]))
+    )
     ids = [
         result.result_id
         for document_id in ("one", "other")
@@ -229,23 +231,24 @@ def test_an_id_is_the_same_in_every_build() -> None:
 
 
 @pytest.fixture(scope="module")
-def carried() -> list[Normalised]:
+def carried() -> list[NormalisedDocument]:
     documents = [document for document in load_catalogue(ROOT / "raw") if document.transcription_of is None]
     return [
-        normalise(document, read(document.bytes(), WORDS.layouts, document.reader), WORDS) for document in documents
+        normalise(document, read_document(document.bytes(), WORDS.layouts, document.reader), WORDS)
+        for document in documents
     ]
 
 
-def test_no_row_of_the_carried_documents_is_rejected(carried: list[Normalised]) -> None:
+def test_no_row_of_the_carried_documents_is_rejected(carried: list[NormalisedDocument]) -> None:
     assert [rejected for normalised in carried for rejected in normalised.rejected] == []
 
 
-def test_results_of_the_carried_documents_have_ids_of_their_own(carried: list[Normalised]) -> None:
+def test_results_of_the_carried_documents_have_ids_of_their_own(carried: list[NormalisedDocument]) -> None:
     ids = [result.result_id for normalised in carried for result in normalised.results]
     assert len(set(ids)) == len(ids) > 500
 
 
-def test_figures_of_the_carried_documents_are_the_printed_ones(carried: list[Normalised]) -> None:
+def test_figures_of_the_carried_documents_are_the_printed_ones(carried: list[NormalisedDocument]) -> None:
     counts = {normalised.document.document_id: len(normalised.results) for normalised in carried}
     assert counts["graphcore-performance-2023-07-04"] == 248
     assert counts["qwant-c2-report-2020-02-28"] == 6

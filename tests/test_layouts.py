@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.read.text import clean, lift_mark
 from ipu_results.schema import table
-from ipu_results.schema.layouts import explain_mismatch, fold, matching, unit_of
+from ipu_results.schema.layouts import explain_mismatch, find_headers, normalise_header, parse_unit
 
 from tests.reading_support import HEADERS, INFERENCE, LAYOUTS, MLPERF, OGB, TRAINING, WORDS
 
 
 def names(header: list[str]) -> list[str]:
-    return [layout.table for layout in matching(header, LAYOUTS)]
+    return [layout.table for layout in find_headers(header, LAYOUTS)]
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def names(header: list[str]) -> list[str]:
     ],
 )
 def test_name_and_unit_of_a_header(header: str, folded: str, unit: str | None) -> None:
-    assert (fold(header), unit_of(header)) == (folded, unit)
+    assert (normalise_header(header), parse_unit(header)) == (folded, unit)
 
 
 def test_each_header_of_the_page_is_its_table() -> None:
@@ -73,7 +73,7 @@ def test_other_headers_are_none_of_ours(header: list[str]) -> None:
 
 @given(st.lists(st.sampled_from([*INFERENCE, "Other", ""]), max_size=12))
 def test_a_header_of_three_known_names_fits_or_is_explained(header: list[str]) -> None:
-    known = {fold(name) for name in header} & {fold(name) for name in INFERENCE}
+    known = {normalise_header(name) for name in header} & {normalise_header(name) for name in INFERENCE}
     if len(known) >= 3:
         assert bool(names(header)) != bool(explain_mismatch(header, LAYOUTS))
 

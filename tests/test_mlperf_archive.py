@@ -19,7 +19,7 @@ from archive_support import FOLDER, ROUNDS, Member, as_archive, as_folder, log, 
 from conftest import run_cli
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.errors import DocumentDamaged, DocumentError, DocumentTooLarge, DocumentUnrecognised
+from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.mlperf import archive, unpacked
 from ipu_results.mlperf.archive import score_archive
 from ipu_results.mlperf.scoring import Round, in_processes, score_tree
@@ -218,7 +218,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small_limits")
 def test_a_bomb_is_refused(tmp_path: Path) -> None:
     path = bomb(tmp_path, tarfile.TarInfo(LOG), 2**25)
-    with pytest.raises(DocumentTooLarge, match=r"bomb\.tar\.gz: at its start: unpacks to more than .*: a bomb"):
+    with pytest.raises(DocumentTooLargeError, match=r"bomb\.tar\.gz: at its start: unpacks to more than .*: a bomb"):
         score_archive(str(path))
 
 
@@ -227,7 +227,7 @@ def test_zeros_after_the_end_of_an_archive_are_a_bomb_too(tmp_path: Path) -> Non
     path = as_archive(tmp_path / "round.tar", members())
     packed = tmp_path / "round.tar.xz"
     packed.write_bytes(lzma.compress(path.read_bytes() + bytes(2**25)))
-    with pytest.raises(DocumentTooLarge, match="a bomb"):
+    with pytest.raises(DocumentTooLargeError, match="a bomb"):
         score_archive(str(packed))
 
 
@@ -235,13 +235,13 @@ def test_zeros_after_the_end_of_an_archive_are_a_bomb_too(tmp_path: Path) -> Non
 def test_a_header_as_long_as_a_file_is_refused_before_it_is_held_in_memory(tmp_path: Path, kind: bytes) -> None:
     header = tarfile.TarInfo("long")
     header.type = kind
-    with pytest.raises(DocumentTooLarge, match="a header is longer than 1,048,576 bytes"):
+    with pytest.raises(DocumentTooLargeError, match="a header is longer than 1,048,576 bytes"):
         score_archive(str(bomb(tmp_path, header, 2**23)))
 
 
 def test_an_endless_map_of_a_sparse_file_is_refused(tmp_path: Path) -> None:
     block = struct.pack("504s8s", b"00000000001\0" * 42, b"\x01")
-    with pytest.raises(DocumentTooLarge, match="a header is longer"):
+    with pytest.raises(DocumentTooLargeError, match="a header is longer"):
         score_archive(str(raw_archive(tmp_path, sparse_header("x", 5, block * 5000))))
 
 
@@ -256,14 +256,14 @@ def test_headers_in_headers_are_damage(tmp_path: Path) -> None:
 def test_a_member_that_claims_more_than_there_can_be_is_refused_at_once(tmp_path: Path) -> None:
     info = tarfile.TarInfo(LOG)
     info.size = 2**62
-    with pytest.raises(DocumentTooLarge):
+    with pytest.raises(DocumentTooLargeError):
         score_archive(str(raw_archive(tmp_path, info.tobuf(tarfile.GNU_FORMAT))))
 
 
 @pytest.mark.parametrize("limit", ["MAX_MEMBERS", "MAX_KEPT"])
 def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     monkeypatch.setattr(archive, limit, 10)
-    with pytest.raises(DocumentTooLarge, match="members"):
+    with pytest.raises(DocumentTooLargeError, match="members"):
         scored(tmp_path)
 
 
@@ -286,7 +286,7 @@ def test_a_header_that_is_broken_is_not_the_end(tmp_path: Path) -> None:
     place = data.index(b"v2.0/Globex/results")
     data[place] ^= 1
     path.write_bytes(data)
-    with pytest.raises(DocumentDamaged, match=r"after v2\.0/Acme/results/pod/resnet/result_4\.txt: is damaged"):
+    with pytest.raises(DamagedDocumentError, match=r"after v2\.0/Acme/results/pod/resnet/result_4\.txt: is damaged"):
         score_archive(str(path))
 
 
@@ -295,7 +295,7 @@ def test_a_flipped_byte_of_compressed_data_is_damage(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)
-    with pytest.raises(DocumentDamaged):
+    with pytest.raises(DamagedDocumentError):
         score_archive(str(path))
 
 
@@ -305,13 +305,13 @@ def test_a_flipped_byte_of_compressed_data_is_damage(tmp_path: Path) -> None:
 def test_what_is_no_tar_is_damage(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "round.tar.gz"
     path.write_bytes(data)
-    with pytest.raises(DocumentDamaged, match=r"round\.tar\.gz: at its start: is damaged"):
+    with pytest.raises(DamagedDocumentError, match=r"round\.tar\.gz: at its start: is damaged"):
         score_archive(str(path))
 
 
 @pytest.mark.parametrize("held", [[], [member("README.md", b"text")]])
 def test_an_archive_without_entries_is_no_success(tmp_path: Path, held: list[Member]) -> None:
-    with pytest.raises(DocumentUnrecognised, match="holds no entry"):
+    with pytest.raises(UnrecognisedDocumentError, match="holds no entry"):
         score_archive(str(as_archive(tmp_path / "round.tar", held)))
 
 
@@ -347,7 +347,7 @@ def test_an_xz_file_that_asks_for_too_much_memory_is_refused(tmp_path: Path) -> 
     changed[12 + 4] = 34  # the dictionary's size in the block header: 512 MB
     changed[12 + 8 : 12 + 12] = struct.pack("<I", zlib.crc32(bytes(changed[12 : 12 + 8])))
     path.write_bytes(changed)
-    with pytest.raises(DocumentDamaged, match=r"[Mm]emory usage limit"):
+    with pytest.raises(DamagedDocumentError, match=r"[Mm]emory usage limit"):
         score_archive(str(path))
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, run_cli, run_process
-from ipu_results._util.files import write_whole
-from ipu_results.errors import WorkerLost
+from ipu_results._util.files import write_atomically
+from ipu_results.errors import WorkerLostError
 from ipu_results.mlperf.layout import plan
 from ipu_results.mlperf.output import as_bytes
 from ipu_results.mlperf.records import COLUMNS
@@ -356,7 +356,7 @@ def test_an_interrupt_while_writing_leaves_nothing(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(os, "replace", replace)
     with pytest.raises(KeyboardInterrupt):
-        write_whole(tmp_path / "scores.json", b"[]")
+        write_atomically(tmp_path / "scores.json", b"[]")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -364,7 +364,7 @@ def test_a_pipe_or_device_is_written_to_and_stays(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    write_whole(pipe, b"[]")
+    write_atomically(pipe, b"[]")
     assert os.read(reader, 10) == b"[]"
     os.close(reader)
     assert pipe.is_fifo()
@@ -372,7 +372,7 @@ def test_a_pipe_or_device_is_written_to_and_stays(tmp_path: Path) -> None:
 
 def test_a_link_to_a_file_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(put(tmp_path, "kept.json", b"old"))
-    write_whole(tmp_path / "link", b"[]")
+    write_atomically(tmp_path / "link", b"[]")
     assert ((tmp_path / "link").is_symlink(), (tmp_path / "kept.json").read_bytes()) == (True, b"[]")
 
 
@@ -412,7 +412,7 @@ def test_the_input_is_never_written_to(tree: Path, out: str) -> None:
 
 def test_a_killed_worker_is_one_clear_line(tree: Path, tmp_path: Path) -> None:
     out = tmp_path / "scores.json"
-    with pytest.raises(WorkerLost, match="a worker was killed; nothing was written"):
+    with pytest.raises(WorkerLostError, match="a worker was killed; nothing was written"):
         score_tree(KillingTree(str(tree)), in_processes(2))
     done = command_on(KillingTree, "mlperf", tree, "--workers", "2", "--out", out)
     stdout, stderr = done.communicate(timeout=60)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.errors import DocumentUnrecognised
+from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.mlperf.layout import Entry, Finding, plan, round_of
 from ipu_results.mlperf.rules import in_order, rules
 from ipu_results.mlperf.scoring import in_processes, score_tree
@@ -331,7 +331,7 @@ def test_an_empty_log_does_not_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["training_results_v0.5", "training_results_v0.6"])
 def test_an_old_round_alone_is_refused_by_name(tmp_path: Path, name: str) -> None:
     entry(tmp_path / name, FIVE)
-    with pytest.raises(DocumentUnrecognised, match=r"round 0\.[56] is refused: its logs have another syntax"):
+    with pytest.raises(UnrecognisedDocumentError, match=r"round 0\.[56] is refused: its logs have another syntax"):
         scored(tmp_path / name, None)
 
 
@@ -386,7 +386,7 @@ def test_a_name_that_is_no_text_is_told(tmp_path: Path) -> None:
 def test_a_checkout_is_found_in_the_folder_above_it(tmp_path: Path, depth: str) -> None:
     entry(tmp_path / "top" / depth, FIVE)
     if depth.startswith("all"):
-        with pytest.raises(DocumentUnrecognised, match="holds no entry"):
+        with pytest.raises(UnrecognisedDocumentError, match="holds no entry"):
             scored(tmp_path / "top")
     else:
         (one,) = scored(tmp_path / "top").entries

@@ -14,7 +14,7 @@ import pytest
 from archive_support import FOLDER, as_archive, as_folder, checkout, members
 from conftest import Done, run_cli
 from fsspec.implementations.memory import MemoryFileSystem
-from ipu_results.errors import ClusterError, DocumentUnrecognised
+from ipu_results.errors import ClusterError, UnrecognisedDocumentError
 from ipu_results.mlperf.remote import RemoteTree, open_tree
 from ipu_results.mlperf.scoring import in_processes, score_tree
 from ipu_results.mlperf.tree import LocalTree
@@ -191,5 +191,5 @@ def test_a_local_folder_needs_no_extra(folder: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_no_folder_at_all_is_told_of_memory() -> None:
-    with pytest.raises(DocumentUnrecognised, match="is no folder"):
+    with pytest.raises(UnrecognisedDocumentError, match="is no folder"):
         RemoteTree("memory://absent").listing()

@@ -13,7 +13,7 @@ import onnxruntime
 import pytest
 from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, GlobalPool, Pool
-from ipu_results.errors import ModelUnrecognised
+from ipu_results.errors import UnrecognisedModelError
 from ipu_results.networks import DEFAULT, NAMES, build, parameters
 from onnx import TensorProto, numpy_helper
 
@@ -266,12 +266,12 @@ def test_popart_takes_the_image_networks() -> None:
 
 def test_a_name_that_is_not_known() -> None:
     with pytest.raises(
-        ModelUnrecognised, match=r"^resnet-50: is no built-in network: one of resnext101-32x4d, .*large$"
+        UnrecognisedModelError, match=r"^resnet-50: is no built-in network: one of resnext101-32x4d, .*large$"
     ):
         build("resnet-50")
 
 
 @pytest.mark.parametrize("sequence", [0, 513])
 def test_a_sequence_that_bert_has_no_positions_for(sequence: int) -> None:
-    with pytest.raises(ModelUnrecognised, match=f"^bert-base: a sequence is 1 to 512 tokens, not {sequence}$"):
+    with pytest.raises(UnrecognisedModelError, match=f"^bert-base: a sequence is 1 to 512 tokens, not {sequence}$"):
         build("bert-base", sequence=sequence)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.errors import DocumentError, DocumentUnrecognised
+from ipu_results.errors import DocumentError, UnrecognisedDocumentError
 from ipu_results.read.html import read_html
 from ipu_results.read.page_text import read_page_text
-from ipu_results.read.reading import Reading, Table
+from ipu_results.read.reading import ParsedDocument, SourceTable
 
 from tests.reading_support import (
     GPT2,
@@ -45,15 +45,15 @@ FORMS: dict[str, Callable[[Sequence[str], Grid], list[str]]] = {
 every_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 
 
-def read(*lines: str) -> Reading:
+def read(*lines: str) -> ParsedDocument:
     return read_page_text("\n".join(lines), LAYOUTS)
 
 
-def lines_of(table: Table) -> list[str]:
+def lines_of(table: SourceTable) -> list[str]:
     return one_cell_a_line(table.columns, [row.cells for row in table.rows])
 
 
-def rows_of(reading: Reading) -> list[list[str]]:
+def rows_of(reading: ParsedDocument) -> list[list[str]]:
     return [row for rows in grids(reading).values() for row in rows]
 
 
@@ -149,7 +149,7 @@ def test_any_tables_in_any_form_are_read_back(tables: dict[str, tuple[list[str],
 # --- lines lost or too many
 
 
-def assert_no_wrong_row(table: Table, lines: Sequence[str], *, may_lose: int) -> Reading:
+def assert_no_wrong_row(table: SourceTable, lines: Sequence[str], *, may_lose: int) -> ParsedDocument:
     """Every row that is read stands in the table, at most `may_lose` are not read, and a problem names a line."""
     reading = read(*lines)
     printed = [list(row.cells) for row in table.rows]
@@ -160,12 +160,12 @@ def assert_no_wrong_row(table: Table, lines: Sequence[str], *, may_lose: int) ->
     return reading
 
 
-def places(table: Table, step: int, offset: int) -> range:
+def places(table: SourceTable, step: int, offset: int) -> range:
     return range(len(table.columns) + offset, len(lines_of(table)), step)
 
 
 @pytest.mark.parametrize("table", CARRIED.tables, ids=lambda table: table.name)
-def test_any_line_lost_costs_at_most_its_row_and_a_neighbour(table: Table) -> None:
+def test_any_line_lost_costs_at_most_its_row_and_a_neighbour(table: SourceTable) -> None:
     lines = lines_of(table)
     for place in places(table, step=29, offset=0):
         assert_no_wrong_row(table, lines[:place] + lines[place + 1 :], may_lose=2)
@@ -173,7 +173,7 @@ def test_any_line_lost_costs_at_most_its_row_and_a_neighbour(table: Table) -> No
 
 @pytest.mark.parametrize("extra", ["twice", "Alien words", "7", "\u00a0"])
 @pytest.mark.parametrize("table", CARRIED.tables, ids=lambda table: table.name)
-def test_any_line_too_many_costs_at_most_three_rows(table: Table, extra: str) -> None:
+def test_any_line_too_many_costs_at_most_three_rows(table: SourceTable, extra: str) -> None:
     lines = lines_of(table)
     for place in places(table, step=83, offset=3):
         inserted = lines[place] if extra == "twice" else extra
@@ -188,7 +188,7 @@ def test_each_line_of_a_short_table() -> None:
 
 
 @given(st.sampled_from(CARRIED.tables), st.data())
-def test_any_two_lines_lost(table: Table, data: st.DataObject) -> None:
+def test_any_two_lines_lost(table: SourceTable, data: st.DataObject) -> None:
     lines = lines_of(table)
     place = st.integers(len(table.columns), len(lines) - 1)
     first, second = sorted((data.draw(place), data.draw(place)))
@@ -198,7 +198,7 @@ def test_any_two_lines_lost(table: Table, data: st.DataObject) -> None:
 
 
 @given(st.sampled_from(CARRIED.tables), st.data())
-def test_a_line_lost_and_another_one_too_many(table: Table, data: st.DataObject) -> None:
+def test_a_line_lost_and_another_one_too_many(table: SourceTable, data: st.DataObject) -> None:
     lines = lines_of(table)
     lost = data.draw(st.integers(len(table.columns), len(lines) - 1))
     extra = data.draw(st.integers(len(table.columns), len(lines) - 1))
@@ -213,7 +213,7 @@ def test_a_line_lost_and_another_one_too_many(table: Table, data: st.DataObject)
 
 
 @pytest.mark.parametrize("table", [CARRIED.tables[1], CARRIED.tables[4]], ids=lambda table: table.name)
-def test_cells_that_changed_places_are_never_accepted_as_a_result(table: Table) -> None:
+def test_cells_that_changed_places_are_never_accepted_as_a_result(table: SourceTable) -> None:
     """Neither of two free texts is misplaced by its shape, so the row is read as printed: the vocabulary refuses it."""
     width, number = len(table.columns), 30
     original = list(table.rows[number - 1].cells)
@@ -315,7 +315,7 @@ def test_a_delimited_row_too_short_or_too_long(change: Callable[[list[str]], lis
 
 @pytest.mark.parametrize("text", ["", "\n\n", "Words.\nMore words.", "a | b | c\nd | e | f", "Model\nPlatform"])
 def test_text_without_a_table_is_not_an_empty_reading(text: str) -> None:
-    with pytest.raises(DocumentUnrecognised):
+    with pytest.raises(UnrecognisedDocumentError):
         read(text)
 
 
@@ -323,7 +323,7 @@ def test_text_without_a_table_is_not_an_empty_reading(text: str) -> None:
     "text", [" " * 300_000 + "|x", "(" * 90_000, "*" * 90_000 + "x", "|" * 20_000, "1,\n" * 5_000, "Model\n" * 5_000]
 )
 def test_long_runs_are_taken(text: str) -> None:
-    with pytest.raises(DocumentUnrecognised):
+    with pytest.raises(UnrecognisedDocumentError):
         read(text)
 
 

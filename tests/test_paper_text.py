@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
+from ipu_results.errors import DamagedDocumentError, DocumentError, UnrecognisedDocumentError
 from ipu_results.read.paper.text import read_paper_text
-from ipu_results.read.reading import Reading
-from ipu_results.schema.layouts import Layout
+from ipu_results.read.reading import ParsedDocument
+from ipu_results.schema.layouts import TableHeader
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = ROOT.parent / "shared" / "sources" / "qwant-c2-report-arxiv-2002.11670.txt"
 
 
-def load_layouts() -> list[Layout]:
+def load_layouts() -> list[TableHeader]:
     entries = tomllib.loads((ROOT / "schema/vocabulary/layouts.toml").read_text(encoding="utf-8"))["layout"]
     return [
-        Layout(entry["reader"], entry["table"], tuple(entry["fields"].items()), entry["task"])
+        TableHeader(entry["reader"], entry["table"], tuple(entry["fields"].items()), entry["task"])
         for entry in entries
         if entry["reader"] == "qwant-paper"
     ]
@@ -36,15 +36,15 @@ ROWS = tuple(zip(BATCHES, LATENCY, strict=True))
 Rows = tuple[tuple[str, ...], ...]
 
 
-def read(*lines: str) -> Reading:
+def read(*lines: str) -> ParsedDocument:
     return read_paper_text("\n".join(lines), LAYOUTS)
 
 
-def tables(reading: Reading) -> dict[str, Rows]:
+def tables(reading: ParsedDocument) -> dict[str, Rows]:
     return {table.name: tuple(row.cells for row in table.rows) for table in reading.tables}
 
 
-def refusals(reading: Reading) -> list[tuple[str, int | None, str]]:
+def refusals(reading: ParsedDocument) -> list[tuple[str, int | None, str]]:
     return [(problem.table_name, problem.row_number, problem.reason) for problem in reading.problems]
 
 
@@ -57,13 +57,13 @@ def columns(labels: tuple[str, ...] = BATCHES, figures: tuple[str, ...] = LATENC
 
 
 @pytest.fixture(scope="module")
-def real() -> Reading:
+def real() -> ParsedDocument:
     if not REAL.exists():
         pytest.skip("the text of the paper is not at hand")
     return read_paper_text(REAL.read_text(encoding="utf-8"), LAYOUTS)
 
 
-def test_the_real_text_as_it_is(real: Reading) -> None:
+def test_the_real_text_as_it_is(real: ParsedDocument) -> None:
     assert tables(real) == {
         "qwant_table_1": ROWS,
         "qwant_table_2": tuple(zip(BATCHES, THROUGHPUT, strict=True)),
@@ -72,7 +72,7 @@ def test_the_real_text_as_it_is(real: Reading) -> None:
     assert real.problems == ()
 
 
-def test_the_captions_of_the_real_text(real: Reading) -> None:
+def test_the_captions_of_the_real_text(real: ParsedDocument) -> None:
     assert [(table.columns, table.caption) for table in real.tables] == [
         (("Batch size", "Latency"), "Table 1. Latency results for ResNeXt101 (milliseconds per batch)"),
         (("Batch size", "Throughput"), "Table 2. Throughput results (images/second) for ResNeXt101"),
@@ -83,7 +83,7 @@ def test_the_captions_of_the_real_text(real: Reading) -> None:
     ]
 
 
-def test_the_places_in_the_real_text(real: Reading) -> None:
+def test_the_places_in_the_real_text(real: ParsedDocument) -> None:
     lines = REAL.read_text(encoding="utf-8").split("\n")
     for table in real.tables:
         for row in table.rows:
@@ -251,13 +251,13 @@ def test_a_header_without_rows_is_a_problem() -> None:
 
 @pytest.mark.parametrize("text", ["", " \n\t\n"])
 def test_an_empty_text_is_damaged(text: str) -> None:
-    with pytest.raises(DocumentDamaged, match="is empty"):
+    with pytest.raises(DamagedDocumentError, match="is empty"):
         read_paper_text(text, LAYOUTS)
 
 
 @pytest.mark.parametrize("text", ["words", "Latency\nwords", "batch_size,throughput\n2,3.5"])
 def test_other_texts_are_not_recognised(text: str) -> None:
-    with pytest.raises(DocumentUnrecognised, match="no table with a known header"):
+    with pytest.raises(UnrecognisedDocumentError, match="no table with a known header"):
         read_paper_text(text, LAYOUTS)
 
 
@@ -269,7 +269,7 @@ MANY = 20_000
 
 @pytest.mark.parametrize("line", ["Latency", "Batch size", "Latency\n", "Batch size\nwords", "Table 1. Latency"])
 def test_many_names_and_captions_without_figures_are_no_table(line: str) -> None:
-    with pytest.raises(DocumentUnrecognised, match="no table with a known header"):
+    with pytest.raises(UnrecognisedDocumentError, match="no table with a known header"):
         read(*[line] * MANY)
 
 

@@ -23,7 +23,7 @@ from ipu_results.emulator.plot import PARTS, draw, parts
 from ipu_results.emulator.prediction import Prediction, predict
 from ipu_results.emulator.protocol import protocols
 from ipu_results.emulator.target import load_target
-from ipu_results.errors import ModelInconsistent
+from ipu_results.errors import InconsistentModelError
 from model_support import image
 
 CONTRACT = [
@@ -303,7 +303,7 @@ def test_a_network_of_one_batch_refuses_others() -> None:
     model = image("y = Relu (x)")
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 3
     assert isinstance(network(model), Network)
-    with pytest.raises(ModelInconsistent, match="fixed at a batch of 3, not 1"):
+    with pytest.raises(InconsistentModelError, match="fixed at a batch of 3, not 1"):
         predict(network(model), load_target("c2"), [2])
 
 

@@ -8,7 +8,7 @@ import pytest
 from ipu_results.emulator.operators import Program, Tensor
 from ipu_results.emulator.protocol import Protocol, protocol_of, protocols, timing
 from ipu_results.emulator.target import TARGETS, load_target
-from ipu_results.errors import ModelUnrecognised
+from ipu_results.errors import UnrecognisedModelError
 
 IMAGES = Program("two", (), (), (Tensor("image", (2, 3, 224, 224), 32),), (Tensor("classes", (2, 1000), 32),), (), 0)
 PIXELS, CLASSES = 2 * 3 * 224 * 224, 2 * 1000
@@ -76,7 +76,7 @@ def test_each_target_has_a_usual_protocol(target: str, usual: str) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_such_protocol(target: str) -> None:
     told = "pigeon: is no protocol: one of paper, tensorflow, pytorch, lowest-latency, io-tiles"
-    with pytest.raises(ModelUnrecognised) as caught:
+    with pytest.raises(UnrecognisedModelError) as caught:
         protocol_of("pigeon", load_target(target))
     assert str(caught.value) == told
 
@@ -85,7 +85,7 @@ def test_no_such_protocol(target: str) -> None:
     ("name", "target"), [("tensorflow", "c2"), ("pytorch", "c2"), ("paper", "m2000"), ("paper", "bow-2000")]
 )
 def test_a_protocol_of_another_machine(name: str, target: str) -> None:
-    with pytest.raises(ModelUnrecognised, match=f"^{name}: is no protocol of {target}$"):
+    with pytest.raises(UnrecognisedModelError, match=f"^{name}: is no protocol of {target}$"):
         protocol_of(name, load_target(target))
 
 

@@ -21,13 +21,13 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, Ask, run_cli
 from filelock import FileLock
-from ipu_results._util.markdown import text
-from ipu_results.errors import ReleaseError, ReleaseUnreadable
+from ipu_results._util.markdown import escape_markdown
+from ipu_results.errors import ReleaseError, UnreadableReleaseError
 from ipu_results.release import check, folder
 from ipu_results.release.folder import work_folder
 from ipu_results.release.texts import read_csv, write_csv
 from ipu_results.schema import TABLES
-from ipu_results.store.tables import DATABASE, parquet_name
+from ipu_results.store.tables import DATABASE, get_parquet_name
 from release_support import DAY, altered, released
 
 NAMES = [table.name for table in TABLES]
@@ -65,8 +65,8 @@ def test_it_is_what_the_warehouse_holds(release: Path, warehouse: Path) -> None:
     found = told(release)
     assert (found["version"], found["published_on"], found["previous"]) == ("1.0.0", DAY.isoformat(), None)
     for name in NAMES:
-        assert (release / parquet_name(name)).read_bytes() == (warehouse / parquet_name(name)).read_bytes()
-        assert found["tables"][name]["rows"] == pq.read_metadata(release / parquet_name(name)).num_rows
+        assert (release / get_parquet_name(name)).read_bytes() == (warehouse / get_parquet_name(name)).read_bytes()
+        assert found["tables"][name]["rows"] == pq.read_metadata(release / get_parquet_name(name)).num_rows
 
 
 def test_it_verifies_and_sha256sum_agrees(release: Path) -> None:
@@ -85,7 +85,7 @@ def test_the_card_counts_what_is_there(release: Path, ask: Ask) -> None:
     for verdict, claims in ask("SELECT verdict, count(*) FROM claims GROUP BY ALL"):
         assert f"| {verdict} | {claims} |" in lines
     for document, licence in ask("SELECT document_id, licence FROM documents"):
-        assert f"- {text(licence)}: " in lines
+        assert f"- {escape_markdown(licence)}: " in lines
         assert document in lines
 
 
@@ -345,8 +345,8 @@ def refused(*_: object, **_named: object) -> None:
 def test_after_the_swap_nothing_is_said_to_have_stayed(
     small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sync = folder.sync
-    monkeypatch.setattr(folder, "sync", lambda path: refused() if path == tmp_path else sync(path))
+    sync = folder.sync_to_disk
+    monkeypatch.setattr(folder, "sync_to_disk", lambda path: refused() if path == tmp_path else sync(path))
     with pytest.raises(ReleaseError, match="out: is the new release, which may not be on disk yet: refused"):
         put(small_release, tmp_path / "out")
     assert version(tmp_path / "out") == "1.0.0"
@@ -356,7 +356,7 @@ def test_what_cannot_be_read_is_named_and_not_what_was_to_be_written(
     small: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(filecmp, "cmp", refused)
-    with pytest.raises(ReleaseUnreadable, match=r"parquet: cannot be compared: refused"):
+    with pytest.raises(UnreadableReleaseError, match=r"parquet: cannot be compared: refused"):
         released(small, tmp_path / "out", previous=small_release)
     read_bytes = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: refused() if path.parent == small else read_bytes(path))

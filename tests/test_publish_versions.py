@@ -14,7 +14,7 @@ import pytest
 from conftest import run_cli
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.errors import CorrectionsError, ReleaseError, ReleaseUnreadable
+from ipu_results.errors import CorrectionsError, ReleaseError, UnreadableReleaseError
 from ipu_results.release import check, compare, read_side
 from ipu_results.release.corrections import apply, load
 from ipu_results.release.database import sql_digest
@@ -25,7 +25,7 @@ from ipu_results.release.sums import write_sums
 from ipu_results.release.version import LARGEST, Change, Version, assert_allowed, changes, least, parse
 from ipu_results.schema import View
 from ipu_results.store import duckdb_file as duck
-from ipu_results.store.tables import DATABASE, parquet_name
+from ipu_results.store.tables import DATABASE, get_parquet_name
 from release_support import Rows, altered, released
 
 Row = dict[str, Any]
@@ -88,7 +88,7 @@ def reshaped(small: Path, target: Path, change: Any) -> Path:
     target.mkdir()
     for path in small.glob("*.parquet"):
         (target / path.name).write_bytes(path.read_bytes())
-    path = target / parquet_name("models")
+    path = target / get_parquet_name("models")
     pq.write_table(change(pq.read_table(path)), path)
     return target
 
@@ -275,7 +275,7 @@ def test_a_damaged_previous_release_is_no_measure(small: Path, small_release: Pa
         released(small, tmp_path / "out", previous=bad)
     with pytest.raises(ReleaseError, match="is no release"):
         released(small, tmp_path / "out", previous=small)
-    with pytest.raises(ReleaseUnreadable, match="none: no such folder"):
+    with pytest.raises(UnreadableReleaseError, match="none: no such folder"):
         released(small, tmp_path / "out", previous=tmp_path / "none")
 
 

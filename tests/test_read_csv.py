@@ -8,9 +8,9 @@ import io
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ipu_results.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
+from ipu_results.errors import DamagedDocumentError, DocumentError, UnrecognisedDocumentError
 from ipu_results.read.csv_table import read_csv
-from ipu_results.read.reading import Reading
+from ipu_results.read.reading import ParsedDocument
 
 from tests.reading_support import ROOT, TEXT, WORDS, grids, refusals
 
@@ -36,7 +36,7 @@ def csv_of(*rows: list[str]) -> bytes:
     return told.getvalue().encode()
 
 
-def read(data: bytes) -> Reading:
+def read(data: bytes) -> ParsedDocument:
     return read_csv(data, HISTORY)
 
 
@@ -123,12 +123,12 @@ def test_a_header_without_rows(data: bytes) -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 40])
 def test_a_file_cut_off(size: int) -> None:
-    with pytest.raises(DocumentDamaged, match="truncated"):
+    with pytest.raises(DamagedDocumentError, match="truncated"):
         read(csv_of(HEADER, ROW, ROW)[:-size])
 
 
 def test_an_open_quote_is_no_row_of_many_lines() -> None:
-    with pytest.raises(DocumentDamaged, match="line"):
+    with pytest.raises(DamagedDocumentError, match="line"):
         read(csv_of(HEADER, ROW) + b'"ResNet,\n' + csv_of(ROW))
 
 
@@ -136,7 +136,7 @@ def test_an_open_quote_is_no_row_of_many_lines() -> None:
     "data", [b"a,b,c\n1,2,3\n", b"x" * 200_000 + b"\n", b"a\rb\n", b'"\n', b"<html>\n", b",,,\n", b"\n1\n"]
 )
 def test_a_file_without_a_known_header(data: bytes) -> None:
-    with pytest.raises(DocumentUnrecognised):
+    with pytest.raises(UnrecognisedDocumentError):
         read(data)
 
 

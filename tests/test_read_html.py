@@ -10,10 +10,10 @@ import pytest
 from bs4.element import Tag
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
+from ipu_results.errors import DamagedDocumentError, DocumentError, UnrecognisedDocumentError
 from ipu_results.read.html import read_html
 from ipu_results.read.page_text import read_page_text
-from ipu_results.read.reading import Reading
+from ipu_results.read.reading import ParsedDocument
 
 from tests.reading_support import (
     GPT2,
@@ -65,7 +65,7 @@ GOLDEN = {
 CARRIED = PAGE.read_bytes()
 
 
-def read(data: bytes) -> Reading:
+def read(data: bytes) -> ParsedDocument:
     return read_html(data, LAYOUTS)
 
 
@@ -91,22 +91,22 @@ def with_cell(cell: str, header: str = "Throughput (items/sec)") -> tuple[str, t
 
 
 @pytest.fixture(scope="module")
-def carried() -> Reading:
+def carried() -> ParsedDocument:
     return read(CARRIED)
 
 
-def test_carried_page_has_its_seven_tables_in_printed_order(carried: Reading) -> None:
+def test_carried_page_has_its_seven_tables_in_printed_order(carried: ParsedDocument) -> None:
     assert [(table.name, len(table.rows)) for table in carried.tables] == list(COUNTS.items())
     assert carried.problems == ()
 
 
 @pytest.mark.parametrize("place", GOLDEN)
-def test_whole_rows_of_the_carried_page(carried: Reading, place: tuple[str, int]) -> None:
+def test_whole_rows_of_the_carried_page(carried: ParsedDocument, place: tuple[str, int]) -> None:
     name, number = place
     assert grids(carried)[name][number - 1] == GOLDEN[place].split("|")
 
 
-def test_row_numbers_and_locators_of_the_carried_page(carried: Reading) -> None:
+def test_row_numbers_and_locators_of_the_carried_page(carried: ParsedDocument) -> None:
     for place, table in enumerate(carried.tables, start=1):
         assert [row.number for row in table.rows] == list(range(1, len(table.rows) + 1))
         assert table.locator == f"table {place}"
@@ -116,7 +116,7 @@ def test_row_numbers_and_locators_of_the_carried_page(carried: Reading) -> None:
 
 
 @pytest.mark.skipif(not PAGE_TEXT.exists(), reason="the page's text is not here")
-def test_every_cell_of_the_carried_page_is_that_of_the_page_text(carried: Reading) -> None:
+def test_every_cell_of_the_carried_page_is_that_of_the_page_text(carried: ParsedDocument) -> None:
     assert texts(carried) == texts(read_page_text(PAGE_TEXT.read_text(encoding="utf-8"), LAYOUTS))
 
 
@@ -382,7 +382,7 @@ def test_marks_of_byte_order(encoding: str) -> None:
 )
 def test_bytes_that_no_encoding_explains_are_one_clear_error(declared: str) -> None:
     page = training_page(GPT2).replace(b"utf-8", declared.encode()).replace(b"<title>", b"<title>\xe9\\d\xff")
-    with pytest.raises(DocumentDamaged, match="encoding"):
+    with pytest.raises(DamagedDocumentError, match="encoding"):
         read(page)
 
 
@@ -397,7 +397,9 @@ def test_nothing_and_noise_are_one_clear_error(data: bytes) -> None:
 # --- damage: loud, and never a wrong row
 
 
-def broken(*, drop_header: int | None = None, drop_cell: int | None = None, rename: str | None = None) -> Reading:
+def broken(
+    *, drop_header: int | None = None, drop_cell: int | None = None, rename: str | None = None
+) -> ParsedDocument:
     """The page of one good inference table and one training table that is damaged as told."""
     header, rows = list(TRAINING), [list(GPT2), list(RESNET)]
     if rename is not None:
@@ -484,7 +486,7 @@ def test_a_table_that_stands_twice_is_a_problem() -> None:
 
 @pytest.mark.parametrize("page", [page_html("<h1>503 Service Unavailable</h1>"), page_html("<table><tr><td>x</table>")])
 def test_a_page_without_a_known_table_is_not_an_empty_reading(page: bytes) -> None:
-    with pytest.raises(DocumentUnrecognised):
+    with pytest.raises(UnrecognisedDocumentError):
         read(page)
 
 
@@ -506,7 +508,7 @@ def test_a_page_cut_anywhere_is_refused(size: int) -> None:
 @pytest.mark.parametrize("tail", ["<!-- </table></html>", '<script>"</table></html>"'])
 def test_the_end_of_the_page_does_not_count_inside_of_an_open_comment_or_script(tail: str) -> None:
     cut = training_page(GPT2, RESNET).partition(row_html(RESNET).encode())[0]
-    with pytest.raises(DocumentDamaged, match="truncated"):
+    with pytest.raises(DamagedDocumentError, match="truncated"):
         read(cut + tail.encode())
 
 
@@ -516,7 +518,7 @@ def test_tags_in_comments_and_scripts_do_not_make_a_whole_page_truncated() -> No
 
 
 def test_many_open_comments_are_taken() -> None:
-    with pytest.raises(DocumentDamaged):
+    with pytest.raises(DamagedDocumentError):
         read(b"<html>" + b"<!--<script " * 30_000 + training_page(GPT2))
 
 
@@ -541,7 +543,7 @@ def test_the_tree_of_a_page_is_freed_without_the_cycle_collector(page: bytes) ->
     try:
         before = sum(type(found) is Tag for found in gc.get_objects())
         for _ in range(3):
-            with suppress(DocumentUnrecognised):
+            with suppress(UnrecognisedDocumentError):
                 read(page)
         assert sum(type(found) is Tag for found in gc.get_objects()) == before
     finally:
@@ -608,7 +610,7 @@ def test_what_is_no_text_of_a_cell_is_left_out(tag: str) -> None:
 @pytest.mark.parametrize("tag", ["style", "title", "textarea", "iframe"])
 def test_an_element_that_hides_a_table_is_told(tag: str) -> None:
     page = training_page(GPT2).replace(b"<body>", f"<body><table><tr><td>1</td></tr></table><{tag}>".encode())
-    with pytest.raises(DocumentDamaged, match="stand in an element that hides them"):
+    with pytest.raises(DamagedDocumentError, match="stand in an element that hides them"):
         read(page)
 
 

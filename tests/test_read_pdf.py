@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ipu_results.errors import DocumentDamaged, DocumentError, DocumentTooLarge, DocumentUnrecognised
+from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.read.pdf import FACT_LABELS, read_pdf
-from ipu_results.read.reading import Reading, Table
-from ipu_results.schema.layouts import Layout
+from ipu_results.read.reading import ParsedDocument, SourceTable
+from ipu_results.schema.layouts import TableHeader
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 
@@ -41,10 +41,10 @@ paper: Any = load("paper_layout")
 transcription: Any = load("make_transcription")
 
 
-def load_layouts() -> list[Layout]:
+def load_layouts() -> list[TableHeader]:
     entries = tomllib.loads((ROOT / "schema/vocabulary/layouts.toml").read_text(encoding="utf-8"))["layout"]
     return [
-        Layout(entry["reader"], entry["table"], tuple(entry["fields"].items()), entry["task"])
+        TableHeader(entry["reader"], entry["table"], tuple(entry["fields"].items()), entry["task"])
         for entry in entries
         if entry["reader"] == "qwant-paper"
     ]
@@ -81,15 +81,15 @@ def pdf_of(*tables: Any, between: int = 2, **style: Any) -> bytes:
     return bytes(paper.build([paper.Title("Some words on top of both columns"), *blocks], paper.Style(**style)))
 
 
-def read(data: bytes) -> Reading:
+def read(data: bytes) -> ParsedDocument:
     return read_pdf(data, LAYOUTS)
 
 
-def cells(table: Table) -> tuple[tuple[str, ...], ...]:
+def cells(table: SourceTable) -> tuple[tuple[str, ...], ...]:
     return tuple(row.cells for row in table.rows)
 
 
-def assert_truth(reading: Reading, *, rows: dict[int, Any] = ROWS) -> None:
+def assert_truth(reading: ParsedDocument, *, rows: dict[int, Any] = ROWS) -> None:
     assert reading.problems == ()
     assert {table.name: cells(table) for table in reading.tables} == {f"qwant_table_{n}": rows[n] for n in rows}
     for table in reading.tables:
@@ -396,7 +396,7 @@ def test_a_header_without_rows_is_a_problem() -> None:
 
 
 def test_a_pdf_without_known_tables_is_not_recognised() -> None:
-    with pytest.raises(DocumentUnrecognised, match="no table with a known header"):
+    with pytest.raises(UnrecognisedDocumentError, match="no table with a known header"):
         read(pdf_of(paper.PaperTable("Table 1. Weather", ("Day", "Rain"), (("1", "2.5"),))))
 
 
@@ -418,7 +418,7 @@ def test_every_cell_has_its_own_box() -> None:
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.6, 0.9, 0.98])
 def test_a_truncated_pdf_is_damaged(share: float) -> None:
     data = PDF.read_bytes()
-    with pytest.raises(DocumentDamaged, match="truncated"):
+    with pytest.raises(DamagedDocumentError, match="truncated"):
         read(data[: int(len(data) * share)])
 
 
@@ -434,7 +434,7 @@ def test_a_truncated_pdf_is_damaged(share: float) -> None:
     ],
 )
 def test_other_files_are_damaged_pdfs(data: bytes, message: str) -> None:
-    with pytest.raises(DocumentDamaged, match=message):
+    with pytest.raises(DamagedDocumentError, match=message):
         read(data)
 
 
@@ -443,7 +443,7 @@ def test_a_locked_pdf_says_so() -> None:
     canvas = Canvas(out, encrypt=StandardEncryption("secret", "owner"))
     canvas.drawString(72, 72, "Batch size")
     canvas.save()
-    with pytest.raises(DocumentDamaged, match="is encrypted: a password is needed"):
+    with pytest.raises(DamagedDocumentError, match="is encrypted: a password is needed"):
         read(out.getvalue())
 
 
@@ -467,9 +467,9 @@ def many_pages(count: int) -> bytes:
 
 
 def test_too_many_pages_are_refused() -> None:
-    with pytest.raises(DocumentTooLarge, match="has 1,000 pages, the limit is 500"):
+    with pytest.raises(DocumentTooLargeError, match="has 1,000 pages, the limit is 500"):
         read(many_pages(1000))
-    with pytest.raises(DocumentTooLarge, match="has 3 pages, the limit is 2"):
+    with pytest.raises(DocumentTooLargeError, match="has 3 pages, the limit is 2"):
         read_pdf(many_pages(3), LAYOUTS, max_pages=2)
 
 
@@ -490,7 +490,7 @@ def test_a_changed_byte_never_changes_a_cell(caplog: pytest.LogCaptureFixture) -
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-def tables_or_none(data: bytes) -> tuple[Table, ...] | None:
+def tables_or_none(data: bytes) -> tuple[SourceTable, ...] | None:
     try:
         return read(data).tables
     except DocumentError:

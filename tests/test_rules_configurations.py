@@ -10,7 +10,7 @@ from ipu_results.check.rules import find_flags, load_identities
 from ipu_results.check.rules.plausibility import implied, r22
 from ipu_results.emulator.frontend import read_program
 from ipu_results.networks import NAMES, build
-from ipu_results.schema.vocabulary import vocabulary
+from ipu_results.schema.vocabulary import load_vocabulary
 
 from tests.rules_support import (
     BERT_LARGE,
@@ -241,7 +241,7 @@ NETWORKS = {
 
 
 def test_the_work_of_a_network_is_that_of_its_graph() -> None:
-    work = vocabulary().work
+    work = load_vocabulary().work
     assert {network for network, _ in work} == {network for network, _ in NETWORKS}
     assert sorted(NETWORKS.values()) == sorted(NAMES)
     for place, name in NETWORKS.items():
@@ -251,7 +251,7 @@ def test_the_work_of_a_network_is_that_of_its_graph() -> None:
 def test_no_peak_is_below_what_tiles_and_clock_give() -> None:
     """Multiply-accumulates of a tile and cycle, in 16 bits: 32 on GC2, 64 on the later ones."""
     for platform, macs in (("C2", 32), ("IPU-M2000", 64), ("Bow-2000", 64)):
-        entry = vocabulary().platforms[platform.replace("-", "").casefold()]
+        entry = load_vocabulary().platforms[platform.replace("-", "").casefold()]
         peak = entry["tiles_per_chip"] * macs * entry["clock_ghz"] * 2 / 1000
         assert entry["peak_fp16_tflops"] == pytest.approx(peak, rel=0.005)
         assert entry["peak_fp32_tflops"] == pytest.approx(peak / 4, rel=0.005)

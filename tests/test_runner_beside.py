@@ -13,7 +13,7 @@ import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results._util.text import as_json
+from ipu_results._util.text import format_json
 from ipu_results.errors import WarehouseError
 from ipu_results.runner.beside import (
     PAPER,
@@ -467,7 +467,7 @@ def test_records_hold_the_point_and_the_row_flat() -> None:
     assert found["throughput_ratio"] == pytest.approx(10 / 2063.03)
     assert found["differs"] == differences(measured(4), paper())
     assert found.items() >= measured(4, 10.0).items()
-    assert json.loads(as_json([found])) == [found]
+    assert json.loads(format_json([found])) == [found]
 
 
 def test_records_without_a_row_have_the_same_fields() -> None:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.errors import ExtraMissing, RunnerError
+from ipu_results.errors import MissingExtraError, RunnerError
 from ipu_results.runner import chart
 from ipu_results.runner.beside import Published
 from ipu_results.runner.chart import BLACK, COLORS, CROSS, DASHES, draw, series
@@ -45,7 +45,7 @@ def drawing(monkeypatch: pytest.MonkeyPatch) -> Draw:
     def told(make: Callable[[Any], Any], suffix: str) -> bytes:  # noqa: ARG001
         return json.dumps(make(altair).to_dict()).encode()
 
-    monkeypatch.setattr(chart, "drawn", told)
+    monkeypatch.setattr(chart, "render_chart", told)
     return lambda points, published=None: json.loads(draw(points, rows() if published is None else published, ".svg"))
 
 
@@ -340,5 +340,5 @@ def test_an_emulated_line_is_dashed_in_the_image_itself() -> None:
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(ExtraMissing, match=r"ipu-results\[plots\]"):
+    with pytest.raises(MissingExtraError, match=r"ipu-results\[plots\]"):
         draw([measured(2)], [], ".svg")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import ROOT
-from ipu_results.errors import BackendError, ImagesUnusable, RunnerError, SessionLost
+from ipu_results.errors import BackendError, RunnerError, SessionLostError, UnusableImagesError
 from ipu_results.runner import seats
 from ipu_results.runner.backends.base import Facts, Spec
 from ipu_results.runner.blocks import NS, Block
@@ -177,11 +177,11 @@ def test_what_a_library_prints_is_no_answer(python: str) -> None:
 
 
 def lost(python: str, **options: Any) -> str:
-    """What SessionLost says of a crew that is asked for a block."""
+    """What SessionLostError says of a crew that is asked for a block."""
     crew = opened(python, **options)
     try:
         crew.prepare(4, "amortised")
-        with pytest.raises(SessionLost) as caught:
+        with pytest.raises(SessionLostError) as caught:
             crew.stream(0.0, 2)
     finally:
         crew.close()
@@ -204,9 +204,9 @@ def test_a_session_killed_from_outside_in_a_block(python: str) -> None:
         for one in crew.seats:
             one.ask("block", at=0, seconds=1e6, least=1, overlap=False)
         os.kill(seat.pid, signal.SIGTERM)
-        with pytest.raises(SessionLost, match=r"^the process of session 1 was killed by SIGTERM$"):
+        with pytest.raises(SessionLostError, match=r"^the process of session 1 was killed by SIGTERM$"):
             seat.reply()
-        with pytest.raises(SessionLost, match=r"session 1 was killed by SIGTERM"):
+        with pytest.raises(SessionLostError, match=r"session 1 was killed by SIGTERM"):
             until(lambda: seat.ask("close") is not None, 5)
     finally:
         crew.close()
@@ -223,7 +223,7 @@ def test_a_session_that_hangs(python: str) -> None:
         seat.ask("open", backend="odd", spec=vars(spec), images=None)
         seat.reply()
         seat.ask("block", at=0, seconds=0, least=1, overlap=False)
-        with pytest.raises(SessionLost, match=r"^session 4 has not answered for 0 s$"):
+        with pytest.raises(SessionLostError, match=r"^session 4 has not answered for 0 s$"):
             seat.reply(0.05)
     finally:
         seat.leave()
@@ -240,12 +240,12 @@ def test_a_session_that_hangs(python: str) -> None:
     ],
 )
 def test_a_worker_that_does_not_begin(tmp_path: Path, first: str, message: str) -> None:
-    with pytest.raises(SessionLost, match=message):
+    with pytest.raises(SessionLostError, match=message):
         opened(odd_python(tmp_path, first), count=2)
 
 
 def test_an_interpreter_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(SessionLost, match=r"absent: cannot be started: No such file or directory$"):
+    with pytest.raises(SessionLostError, match=r"absent: cannot be started: No such file or directory$"):
         opened(str(tmp_path / "absent"))
 
 
@@ -257,7 +257,7 @@ def test_an_interpreter_that_is_not_there(tmp_path: Path) -> None:
     [
         ("open", "refuse", BackendError, "takes no such batch", "tiny", "odd"),
         ("prepare", "refuse", BackendError, "takes no such batch", "tiny", "odd"),
-        ("run", "miss-image", ImagesUnusable, "cannot be read", "one.jpg", None),
+        ("run", "miss-image", UnusableImagesError, "cannot be read", "one.jpg", None),
         ("run", "fail", RunnerError, "ValueError: not one of ours", None, None),
     ],
 )

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ipu_results.errors import ImagesUnusable
+from ipu_results.errors import UnusableImagesError
 from ipu_results.runner import images, photos
 from ipu_results.runner.images import Source, decode, digest, normalised, usable
 from PIL import Image
@@ -151,7 +151,7 @@ def test_cmyk_and_grey_jpeg_become_rgb() -> None:
 
 
 def test_other_formats_are_refused() -> None:
-    with pytest.raises(ImagesUnusable, match=r"^is neither JPEG nor PNG$"):
+    with pytest.raises(UnusableImagesError, match=r"^is neither JPEG nor PNG$"):
         decode(encoded(smooth(), "GIF"), *SIZE)
 
 
@@ -168,7 +168,7 @@ def test_damage_gives_a_picture_or_one_line(at: int, value: int, length: int) ->
 def outcome(data: bytes) -> str:
     try:
         return str(decode(data, *SIZE).shape)
-    except ImagesUnusable as error:
+    except UnusableImagesError as error:
         return error.message
 
 
@@ -275,7 +275,7 @@ def test_decompression_bomb_is_left_out(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 def test_bomb_is_refused_where_warnings_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 50)
-    with pytest.raises(ImagesUnusable, match="over the limit of 50"):
+    with pytest.raises(UnusableImagesError, match="over the limit of 50"):
         decode(encoded(Image.new("RGB", (17, 3))), *SIZE)
 
 
@@ -291,17 +291,17 @@ def test_name_with_a_line_break_stays_in_one_line(tmp_path: Path) -> None:
 
 
 def test_folder_without_pictures_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ImagesUnusable, match=r"holds no image that can be decoded$") as empty:
+    with pytest.raises(UnusableImagesError, match=r"holds no image that can be decoded$") as empty:
         usable(tmp_path, 5, SIZE)
     assert empty.value.document == str(tmp_path)
-    with pytest.raises(ImagesUnusable, match=r"; 2 left out, the first a\.jpg: is neither"):
+    with pytest.raises(UnusableImagesError, match=r"; 2 left out, the first a\.jpg: is neither"):
         usable(filled(tmp_path, a_jpg=b"", b_jpg=b""), 5, SIZE)
 
 
 @pytest.mark.parametrize("name", ["absent", "file.jpg"])
 def test_what_is_no_folder_is_named(name: str, tmp_path: Path) -> None:
     filled(tmp_path, file_jpg=JPEG)
-    with pytest.raises(ImagesUnusable, match="is no folder of images: ") as caught:
+    with pytest.raises(UnusableImagesError, match="is no folder of images: ") as caught:
         usable(tmp_path / name, 5, SIZE)
     assert caught.value.document == str(tmp_path / name)
 
@@ -314,7 +314,7 @@ def test_digest_is_of_the_list_of_checksums(tmp_path: Path) -> None:
     )
     assert digest(tmp_path, ["a.jpg", "b.jpg"]) == hashlib.sha256(listing.encode()).hexdigest()
     assert digest(tmp_path, ["b.jpg", "a.jpg"]) != digest(tmp_path, ["a.jpg", "b.jpg"])
-    with pytest.raises(ImagesUnusable, match=r"gone\.jpg: cannot be read"):
+    with pytest.raises(UnusableImagesError, match=r"gone\.jpg: cannot be read"):
         digest(tmp_path, ["gone.jpg"])
 
 
@@ -383,7 +383,7 @@ def test_file_that_vanishes_is_named(five: Path) -> None:
     one = source(five, micro_batch=2)
     one.load()
     (five / "3.png").unlink()
-    with pytest.raises(ImagesUnusable, match="cannot be read") as caught:
+    with pytest.raises(UnusableImagesError, match="cannot be read") as caught:
         one.load()
     assert caught.value.document == str(five / "3.png")
 
@@ -391,7 +391,7 @@ def test_file_that_vanishes_is_named(five: Path) -> None:
 def test_file_that_is_damaged_meanwhile_is_named(five: Path) -> None:
     (five / "4.png").write_bytes(b"")
     one = source(five, micro_batch=2, first=3)
-    with pytest.raises(ImagesUnusable, match="is neither JPEG nor PNG") as caught:
+    with pytest.raises(UnusableImagesError, match="is neither JPEG nor PNG") as caught:
         one.prepare(one.load())
     assert caught.value.document == str(five / "4.png")
 

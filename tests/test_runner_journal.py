@@ -19,7 +19,7 @@ import pytest
 from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.errors import CatalogueError, RunDamaged
+from ipu_results.errors import CatalogueError, DamagedRunError
 from ipu_results.runner import journal as journals
 from ipu_results.runner.journal import JOURNAL, Journal, unfinished
 from ipu_results.sources.catalogue import load_catalogue
@@ -160,7 +160,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: int, damage: bytes) -> No
     lines = found.path.read_bytes().split(b"\n")
     lines[line - 1] = damage
     found.path.write_bytes(b"\n".join(lines))
-    with pytest.raises(RunDamaged, match=f"^{RUN_ID}: line {line}: is no journal: "):
+    with pytest.raises(DamagedRunError, match=f"^{RUN_ID}: line {line}: is no journal: "):
         reread(tmp_path)
 
 
@@ -170,13 +170,13 @@ def test_a_damaged_journal_is_kept(tmp_path: Path) -> None:
     data = b"?" + found.path.read_bytes()
     found.path.write_bytes(data)
     again = journal(tmp_path)
-    with again.held(), pytest.raises(RunDamaged):
+    with again.held(), pytest.raises(DamagedRunError):
         again.read()
     assert found.path.read_bytes() == data
 
 
 def test_a_run_without_a_journal(tmp_path: Path) -> None:
-    with pytest.raises(RunDamaged, match=f"^{RUN_ID}: has no journal: No such file or directory$"):
+    with pytest.raises(DamagedRunError, match=f"^{RUN_ID}: has no journal: No such file or directory$"):
         reread(tmp_path)
 
 
@@ -209,7 +209,7 @@ def test_a_full_disk_keeps_the_steps_before(tmp_path: Path, monkeypatch: pytest.
     before = found.path.read_bytes()
     with monkeypatch.context() as full:
         full.setattr(os, "write", Full(room).write)
-        with pytest.raises(RunDamaged) as caught:
+        with pytest.raises(DamagedRunError) as caught:
             found.add("block", more="x" * 200)
     place = re.escape(str(found.folder))
     assert re.fullmatch(
@@ -237,7 +237,7 @@ def test_a_disk_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     with monkeypatch.context() as broken:
         broken.setattr(os, call, fail)
-        with pytest.raises(RunDamaged, match="3 steps are kept, the next cannot be written: Input/output error"):
+        with pytest.raises(DamagedRunError, match="3 steps are kept, the next cannot be written: Input/output error"):
             found.add(**STEPS[3])
     assert reread(tmp_path) == STEPS[:3] == found.steps
 
@@ -252,7 +252,7 @@ def test_a_limit_of_the_system_is_a_full_disk(tmp_path: Path) -> None:
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, preexec_fn=_limit_size, timeout=60, check=False
     )
-    assert "RunDamaged" in done.stderr
+    assert "DamagedRunError" in done.stderr
     assert "3 steps are kept, the next cannot be written: File too large" in done.stderr
     assert [one["number"] for one in reread(tmp_path)] == [0, 1, 2]
     assert journal(tmp_path).path.read_bytes().endswith(b"\n")
@@ -265,12 +265,12 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     found = written(tmp_path)
     with found.held():
         second = journal(tmp_path)
-        with pytest.raises(RunDamaged, match=f"^{RUN_ID}: another process is at it$"), second.held():
+        with pytest.raises(DamagedRunError, match=f"^{RUN_ID}: another process is at it$"), second.held():
             pass
         command = [sys.executable, "-c", KILLED, str(tmp_path), RUN_ID]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
         assert (done.returncode, done.stdout) == (1, "")
-        assert f"RunDamaged: {RUN_ID}: another process is at it" in done.stderr
+        assert f"DamagedRunError: {RUN_ID}: another process is at it" in done.stderr
     assert reread(tmp_path) == STEPS
     with journal(tmp_path).held():
         pass
@@ -284,7 +284,7 @@ def test_two_runs_in_one_folder(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("a file\n")
-    with pytest.raises(RunDamaged, match=f"^{RUN_ID}: cannot be written: "), journal(tmp_path / "runs").held():
+    with pytest.raises(DamagedRunError, match=f"^{RUN_ID}: cannot be written: "), journal(tmp_path / "runs").held():
         pass
 
 
@@ -355,7 +355,7 @@ def _stopped_at_every_call(
         found = written(place)
         with monkeypatch.context() as patched:
             made = _calls(patched, at, stop, after)
-            with suppress(Stopped, RunDamaged):
+            with suppress(Stopped, DamagedRunError):
                 found.finish(FILES)
         whole = (place / RUN_ID).exists()
         states.add("whole" if whole else "absent")
@@ -409,7 +409,7 @@ def test_a_kill_between_rename_and_removal_is_cleaned_up(tmp_path: Path, monkeyp
 def test_a_finished_run_is_never_overwritten(tmp_path: Path) -> None:
     written(tmp_path).finish(FILES)
     again = written(tmp_path)
-    with pytest.raises(RunDamaged, match=f"^{RUN_ID}: cannot be written: Directory not empty$"):
+    with pytest.raises(DamagedRunError, match=f"^{RUN_ID}: cannot be written: Directory not empty$"):
         again.finish({"record.json": b"another"})
     assert finished(tmp_path) == FILES
     assert reread(tmp_path) == STEPS
@@ -419,7 +419,7 @@ def test_a_full_disk_while_finishing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     found = written(tmp_path)
     with monkeypatch.context() as full:
         full.setattr(os, "write", Full(20).write)
-        with pytest.raises(RunDamaged, match=f"^{RUN_ID}: cannot be written: No space left on device$"):
+        with pytest.raises(DamagedRunError, match=f"^{RUN_ID}: cannot be written: No space left on device$"):
             found.finish(FILES)
     assert names(tmp_path) == [f"{RUN_ID}.unfinished"]
     assert {JOURNAL} <= set(names(found.folder)) <= {JOURNAL, ".lock"}

@@ -18,7 +18,7 @@ import pytest
 from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.errors import RunDamaged
+from ipu_results.errors import DamagedRunError
 from ipu_results.runner import companions, load
 from ipu_results.runner.companions import announced
 from ipu_results.runner.load import Load, LoadWatch, Probe, Usage
@@ -208,7 +208,7 @@ def test_one_run_is_measured_by_one_sweep(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(companions, "ANNOUNCE_S", 0.0)
     with (
         sweep("a"),
-        pytest.raises(RunDamaged, match="a: another sweep is at it"),
+        pytest.raises(DamagedRunError, match="a: another sweep is at it"),
         announced("a"),
     ):
         pytest.fail("two sweeps of one run")

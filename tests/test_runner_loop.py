@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.errors import ImagesUnusable
+from ipu_results.errors import UnusableImagesError
 from ipu_results.runner.backends.base import Session, VirtualSession
 from ipu_results.runner.loop import AHEAD, feeding, repeat, retrieve
 from ipu_results.runner.worker import Host
@@ -50,7 +50,7 @@ class Numbers:
     """Images that are numbers. Loading the one of number `bad` fails."""
 
     def __init__(self, bad: int | None = None) -> None:
-        self.bad, self.loaded, self.error = bad, 0, ImagesUnusable("is gone", document="7.jpg")
+        self.bad, self.loaded, self.error = bad, 0, UnusableImagesError("is gone", document="7.jpg")
 
     def load(self) -> int:
         if self.loaded == self.bad:

@@ -23,7 +23,7 @@ from conftest import ROOT
 from ipu_results._util.sql import run_query
 from ipu_results.build import ingest
 from ipu_results.emulator.calibration import frozen
-from ipu_results.errors import BackendError, ImagesUnusable, RunDamaged, RunnerError, SessionLost
+from ipu_results.errors import BackendError, DamagedRunError, RunnerError, SessionLostError, UnusableImagesError
 from ipu_results.runner import sweep as sweeps
 from ipu_results.runner.asked import Asked
 from ipu_results.runner.backends.null import Machine
@@ -31,7 +31,7 @@ from ipu_results.runner.companions import VARIABLE
 from ipu_results.runner.journal import Journal, unfinished
 from ipu_results.runner.plan import Plan, Visit
 from ipu_results.runner.sweep import Finished, new_id, resume, sweep
-from ipu_results.schema.vocabulary import vocabulary
+from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.store.query import open_warehouse
 from runner_support import (
     CLASSES,
@@ -323,7 +323,7 @@ def test_a_sweep_does_not_go_on_elsewhere(
     before = journal(tmp_path, run_id).path.read_bytes()
     with monkeypatch.context() as changed:
         change(changed)
-        with pytest.raises(RunDamaged) as caught:
+        with pytest.raises(DamagedRunError) as caught:
             resume(run_id, tmp_path, Told())
     assert re.fullmatch(f"{run_id}: cannot go on here: {told}", str(caught.value))
     assert journal(tmp_path, run_id).path.read_bytes() == before
@@ -338,7 +338,10 @@ def test_a_busier_machine_is_the_same_machine(tmp_path: Path, monkeypatch: pytes
 
 def test_a_run_that_is_being_measured_is_left_alone(tmp_path: Path) -> None:
     run_id = started(tmp_path)
-    with Journal(tmp_path, run_id).held(), pytest.raises(RunDamaged, match=f"^{run_id}: another process is at it$"):
+    with (
+        Journal(tmp_path, run_id).held(),
+        pytest.raises(DamagedRunError, match=f"^{run_id}: another process is at it$"),
+    ):
         resume(run_id, tmp_path, Told())
     assert len(kept(tmp_path)[1]) == 2
 
@@ -346,7 +349,7 @@ def test_a_run_that_is_being_measured_is_left_alone(tmp_path: Path) -> None:
 def test_runs_that_cannot_be_gone_on_with(tmp_path: Path) -> None:
     finished = sweep(null_asked((2,)), tmp_path, Told()).run_id
     for run_id in ("20260101-000000-null-null-0000", finished):
-        with pytest.raises(RunDamaged, match=f"^{run_id}: .*is no unfinished run$"):
+        with pytest.raises(DamagedRunError, match=f"^{run_id}: .*is no unfinished run$"):
             resume(run_id, tmp_path, Told())
 
 
@@ -357,7 +360,7 @@ def test_a_damaged_journal_is_not_gone_on_with(tmp_path: Path) -> None:
     for number in (0, 2):
         damaged = b"".join([*lines[:number], b"?" + lines[number], *lines[number + 1 :]])
         path.write_bytes(damaged)
-        with pytest.raises(RunDamaged, match=f"^{run_id}: line {number + 1}: is no journal"):
+        with pytest.raises(DamagedRunError, match=f"^{run_id}: line {number + 1}: is no journal"):
             resume(run_id, tmp_path, Told())
         assert path.read_bytes() == damaged
 
@@ -513,7 +516,9 @@ def test_a_finished_run_vouches_for_its_files(which: str, request: pytest.Fixtur
     everything = b"".join((run.folder / name).read_bytes() for name in sorted(FILES))
     assert str(model.parent).encode() not in everything, "a path of this machine"
     with (run.folder / "points.csv").open(encoding="utf-8") as file:
-        assert file.readline().strip().split(",") == list(vocabulary().layout("sweep-points", "sweep_points").names)
+        assert file.readline().strip().split(",") == list(
+            load_vocabulary().layout("sweep-points", "sweep_points").names
+        )
     texts = [[row["batch_size"], row["throughput"]] for row in points(run)]
     assert texts == [[str(point["batch_size"]), str(point["throughput"])] for point in run.points]
 
@@ -565,7 +570,7 @@ def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_a_session_that_dies_in_a_sweep_loses_no_block(tmp_path: Path, python: str) -> None:
     flag, out = tmp_path / "flag", tmp_path / "runs"
     asked = odd_asked(python, when="run", do="die", session=1, flag=str(flag))
-    with pytest.raises(SessionLost, match=r"^the process of session 1 was killed by SIGKILL$"):
+    with pytest.raises(SessionLostError, match=r"^the process of session 1 was killed by SIGKILL$"):
         sweep(asked, out, Told(lambda visit: visit == 4 and flag.touch()))
     run_id, before = kept(out)
     assert len(before) == 3
@@ -629,7 +634,7 @@ def test_a_model_of_two_inputs_is_named(tmp_path: Path, images: Path) -> None:
 
 def test_a_folder_without_pictures_is_named(tmp_path: Path, model: Path) -> None:
     folder = pictures(tmp_path / "bad", ["broken", "broken"])
-    said = without(tmp_path, cpu_asked(model, folder), ImagesUnusable)
+    said = without(tmp_path, cpu_asked(model, folder), UnusableImagesError)
     assert said.startswith(f"{folder}: holds no image that can be decoded; 2 left out, the first 0-broken.jpg: ")
 
 

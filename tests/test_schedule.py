@@ -14,7 +14,7 @@ from ipu_results.emulator.prediction import Prediction, predict
 from ipu_results.emulator.schedule import schedule, shape_of
 from ipu_results.emulator.split import Shape, plan
 from ipu_results.emulator.target import TARGETS, Target, load_target
-from ipu_results.errors import ModelInconsistent, ModelUnrecognised
+from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 from ipu_results.networks import build
 
 MK1, MK2 = load_target("c2"), load_target("m2000")
@@ -144,7 +144,7 @@ def test_the_band_is_that_of_the_jackknife() -> None:
 @pytest.mark.parametrize("batch", [0, -4, 7])
 def test_a_batch_that_the_chips_cannot_share_is_one_clear_error(name: str, batch: int) -> None:
     target = load_target(name)
-    with pytest.raises(ModelInconsistent) as caught:
+    with pytest.raises(InconsistentModelError) as caught:
         predicted(target, batch)
     told = f"batch {batch} cannot be dealt evenly to the {target.chips} chips of {name}"
     assert str(caught.value) == told
@@ -168,7 +168,7 @@ def test_io_tiles_are_taken_from_the_compute() -> None:
 
 
 def test_a_protocol_that_a_target_lacks_is_refused() -> None:
-    with pytest.raises(ModelUnrecognised, match="is no protocol of m2000"):
+    with pytest.raises(UnrecognisedModelError, match="is no protocol of m2000"):
         predicted(MK2, 4, protocol="paper")
 
 

@@ -16,11 +16,11 @@ from conftest import RAW, Ask, run_process
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.check.canary import CHANGES, GOOD
-from ipu_results.check.gate import assert_refused, failures, frame_of, to_arrow
+from ipu_results.check.gate import build_frame, check_gate, find_failures, to_arrow
 from ipu_results.errors import GateError
 from ipu_results.schema import TABLES, VIEWS, arrow_schema, dictionary_rows, frame_dtypes, table
 from ipu_results.schema.pandera_model import pandera_model
-from ipu_results.store.digest import rows_digest
+from ipu_results.store.digest import digest_rows
 from ipu_results.store.query import open_warehouse
 from ipu_results.store.tables import DATABASE
 
@@ -132,13 +132,13 @@ def database(warehouse: Path) -> Any:
 def test_parquet_and_duckdb_hold_the_same_rows(warehouse: Path, database: Any) -> None:
     for described in TABLES:
         stored = database.sql(f"SELECT * FROM {described.name}").to_arrow_table()
-        assert rows_digest(stored) == rows_digest(pq.read_table(warehouse / f"{described.name}.parquet"))
+        assert digest_rows(stored) == digest_rows(pq.read_table(warehouse / f"{described.name}.parquet"))
 
 
 def test_the_build_table_has_the_digest_of_every_table(warehouse: Path, database: Any) -> None:
     for row in pq.read_table(warehouse / "build.parquet").to_pylist():
         stored = database.sql(f"SELECT * FROM {row['table_name']}").to_arrow_table()
-        assert (rows_digest(stored), stored.num_rows) == (row["rows_sha256"], row["row_count"])
+        assert (digest_rows(stored), stored.num_rows) == (row["rows_sha256"], row["row_count"])
 
 
 def test_duckdb_has_keys_and_comments(database: Any) -> None:
@@ -203,8 +203,8 @@ def test_provenance_leads_from_every_figure_to_its_document(ask: Ask) -> None:
 
 def test_a_good_row_passes_and_each_change_for_the_worse_is_refused() -> None:
     results = table("results")
-    assert failures(results, frame_of(results, [GOOD])) == []
-    assert_refused(results, GOOD, CHANGES)
+    assert find_failures(results, build_frame(results, [GOOD])) == []
+    check_gate(results, GOOD, CHANGES)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_good_row_passes_and_each_change_for_the_worse_is_refused() -> None:
 )
 def test_a_refusal_has_a_stable_reason_code(change: dict[str, Any], reason: str) -> None:
     results = table("results")
-    found = {failure.reason for failure in failures(results, frame_of(results, [GOOD | change]))}
+    found = {failure.reason for failure in find_failures(results, build_frame(results, [GOOD | change]))}
     assert found == set(reason.split(","))
 
 
@@ -258,37 +258,39 @@ def test_a_refusal_has_a_stable_reason_code(change: dict[str, Any], reason: str)
 )
 def test_a_good_local_row_passes(change: dict[str, Any]) -> None:
     results = table("results")
-    assert failures(results, frame_of(results, [GOOD | LOCAL | change])) == []
+    assert find_failures(results, build_frame(results, [GOOD | LOCAL | change])) == []
 
 
 @pytest.mark.parametrize("change", [{"power_w": 100.0}, {"latency_ms": 9.0, "batch_size": 1}, {"efficiency": 9.0}])
 def test_what_binds_local_rows_binds_no_published_one(change: dict[str, Any]) -> None:
     results = table("results")
-    assert failures(results, frame_of(results, [GOOD | change])) == []
+    assert find_failures(results, build_frame(results, [GOOD | change])) == []
 
 
 def test_two_rows_of_one_key_are_refused() -> None:
     results = table("results")
-    assert {failure.reason for failure in failures(results, frame_of(results, [GOOD, GOOD]))} == {"repeated-key"}
+    assert {failure.reason for failure in find_failures(results, build_frame(results, [GOOD, GOOD]))} == {
+        "repeated-key"
+    }
 
 
 @pytest.mark.parametrize("value", ["12", 1.5, True])
 def test_a_value_of_another_type_is_never_coerced(value: object) -> None:
     with pytest.raises(GateError, match="batch_size"):
-        frame_of(table("results"), [GOOD | {"batch_size": value}])
+        build_frame(table("results"), [GOOD | {"batch_size": value}])
 
 
 def test_arrow_refuses_a_null_where_a_value_is_required() -> None:
     results = table("results")
     with pytest.raises(GateError, match="model"):
-        to_arrow(results, frame_of(results, [GOOD | {"model": None}]))
+        to_arrow(results, build_frame(results, [GOOD | {"model": None}]))
 
 
 def test_a_gate_that_accepts_a_bad_row_is_not_trusted() -> None:
     with pytest.raises(GateError, match="missed: missing-chip"):
-        assert_refused(table("results"), GOOD, {**CHANGES, "missing-chip": {"chip": None}})
+        check_gate(table("results"), GOOD, {**CHANGES, "missing-chip": {"chip": None}})
     with pytest.raises(GateError, match="does not refuse what it must"):
-        assert_refused(table("results"), GOOD | {"chip_count": 0}, CHANGES)
+        check_gate(table("results"), GOOD | {"chip_count": 0}, CHANGES)
 
 
 def test_switched_off_validation_stops_the_build(tmp_path: Path) -> None:
@@ -306,8 +308,8 @@ finite = st.floats(1e-9, 1e14, allow_nan=False)
 def test_what_passes_the_gates_comes_back_unchanged(figures: list[dict[str, float]]) -> None:
     results = table("results")
     rows = [GOOD | {"result_id": f"{number:016x}"} | row for number, row in enumerate(figures)]
-    frame = frame_of(results, rows)
-    assert failures(results, frame) == []
+    frame = build_frame(results, rows)
+    assert find_failures(results, frame) == []
     arrow = to_arrow(results, frame)
     assert [{key: row[key] for key in ("throughput", "latency_ms")} for row in arrow.to_pylist()] == figures
 
@@ -322,12 +324,12 @@ def test_the_digest_is_of_the_rows_and_not_of_their_order(rows: list[tuple[str, 
         pa.table({"a": pa.array([a for a, _ in some], pa.string()), "b": pa.array([b for _, b in some], pa.int64())})
         for some in (rows, shuffled)
     )
-    assert rows_digest(one) == rows_digest(other)
+    assert digest_rows(one) == digest_rows(other)
     changed = [*rows, ("", None)]
     grown = pa.table(
         {"a": pa.array([a for a, _ in changed], pa.string()), "b": pa.array([b for _, b in changed], pa.int64())}
     )
-    assert rows_digest(grown) != rows_digest(one)
+    assert digest_rows(grown) != digest_rows(one)
 
 
 def test_the_digest_tells_null_from_empty_and_one_column_from_another() -> None:
@@ -339,7 +341,7 @@ def test_the_digest_tells_null_from_empty_and_one_column_from_another() -> None:
         pa.table({"a": ["x", "-"], "b": ["", "y"]}),
         pa.table({"a": ["x:1", ""], "b": ["", "y"]}),
     ]
-    assert len({rows_digest(one) for one in tables}) == len(tables)
+    assert len({digest_rows(one) for one in tables}) == len(tables)
 
 
 def test_every_line_of_the_dictionary_is_made_from_the_definitions() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ipu_results.normalise import Normalised
+from ipu_results.normalise import NormalisedDocument
 
 from tests.reading_support import normalise_table, rejections
 
@@ -40,7 +40,7 @@ HISTORY = [
 ]
 
 
-def comparators(*lines: dict[str, str]) -> Normalised:
+def comparators(*lines: dict[str, str]) -> NormalisedDocument:
     return normalise_table("comparators", "nvidia_a100", HEADER, *([*{**LINE, **line}.values()] for line in lines))
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.errors import DocumentDamaged, DocumentError, DocumentUnrecognised
-from ipu_results.read import Reading, read
+from ipu_results.errors import DamagedDocumentError, DocumentError, UnrecognisedDocumentError
+from ipu_results.read import ParsedDocument, read_document
 from ipu_results.read.run_record import read_sweep_record
 
 from tests.reading_support import WORDS
@@ -19,13 +19,13 @@ LAYOUTS = WORDS.layouts_of("sweep-record")
 NAMES = LAYOUTS[0].names
 
 
-def reading(said: Any) -> Reading:
+def reading(said: Any) -> ParsedDocument:
     return read_sweep_record(json.dumps(said).encode(), LAYOUTS)
 
 
 def failure(said: Any) -> str:
     data = said if isinstance(said, bytes) else json.dumps(said).encode()
-    with pytest.raises(DocumentDamaged) as caught:
+    with pytest.raises(DamagedDocumentError) as caught:
         read_sweep_record(data, LAYOUTS)
     return str(caught.value)
 
@@ -49,7 +49,11 @@ def test_the_order_of_keys_and_the_blanks_do_not_matter() -> None:
 
 def test_its_kind_is_guessed() -> None:
     data = json.dumps(record(), indent=1).encode()
-    assert read(data, WORDS.layouts) == read(data, WORDS.layouts, "sweep-record") == read_sweep_record(data, LAYOUTS)
+    assert (
+        read_document(data, WORDS.layouts)
+        == read_document(data, WORDS.layouts, "sweep-record")
+        == read_sweep_record(data, LAYOUTS)
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -106,7 +110,7 @@ def test_broken_json_is_one_line_with_its_place(old: bytes, new: bytes, told: st
 
 @pytest.mark.parametrize("data", [b"[]", b'["run_id"]', b'"run_id"', b"{}", b"null", b"7", b'{"a": 1}'])
 def test_what_is_no_record_is_not_recognised(data: bytes) -> None:
-    with pytest.raises(DocumentUnrecognised, match=r"^\$: is no record of a sweep"):
+    with pytest.raises(UnrecognisedDocumentError, match=r"^\$: is no record of a sweep"):
         read_sweep_record(data, LAYOUTS)
 
 

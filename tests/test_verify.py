@@ -17,7 +17,7 @@ import pytest
 from conftest import run_cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ipu_results.errors import ReleaseUnreadable
+from ipu_results.errors import UnreadableReleaseError
 from ipu_results.release.sums import SUMS, digest, read_sums, write_sums
 from ipu_results.release.verify import check, check_sums
 from ipu_results.store.tables import DATABASE
@@ -416,5 +416,5 @@ def test_the_command_names_each_problem(copy: Path) -> None:
 def test_no_folder_is_one_line(tmp_path: Path) -> None:
     done = run_cli("verify", tmp_path / "none")
     assert (done.returncode, done.stderr) == (1, f"error: {tmp_path / 'none'}: no such folder\n")
-    with pytest.raises(ReleaseUnreadable):
+    with pytest.raises(UnreadableReleaseError):
         check(tmp_path / "none")

@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
-from ipu_results._util.garbage import collector_paused
+from ipu_results._util.garbage import pause_garbage_collection
 from ipu_results.check import Checked, Source, check
 from ipu_results.claims.verdict import NO_ROW
-from ipu_results.errors import DocumentDamaged, DocumentError
+from ipu_results.errors import DamagedDocumentError, DocumentError
 from ipu_results.normalise import normalise
-from ipu_results.read import Reading, read
+from ipu_results.read import ParsedDocument, read_document
 from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view
-from ipu_results.schema.vocabulary import Vocabulary, vocabulary, vocabulary_files
+from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_vocabulary_files
 from ipu_results.sources.capture.compare import Difference, compare_captures
-from ipu_results.sources.catalogue import Document, load_catalogue, orphans, unfinished
+from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue
 from ipu_results.sources.kinds import MAX_BYTES, MAX_PAGES
-from ipu_results.store.tables import arrow_tables, write
-from ipu_results.store.transaction import locked
+from ipu_results.store.tables import build_arrow_tables, write_warehouse
+from ipu_results.store.transaction import lock_folder
 
 Progress = Callable[[str, str], None]
 SEVERITIES = ("error", "warn", "info")
@@ -65,9 +65,9 @@ def ingest(raw: Path, warehouse: Path, limits: Limits = Limits(), progress: Prog
 
     Raises an IpuResultsError naming the document and the place.
     """
-    with locked(warehouse, limits.wait_s):
+    with lock_folder(warehouse, limits.wait_s):
         documents = load_catalogue(raw)
-        words = vocabulary()
+        words = load_vocabulary()
         transcriptions = [document for document in documents if document.transcription_of is None]
         seconds: dict[str, float] = {}
         sources = []
@@ -78,11 +78,11 @@ def ingest(raw: Path, warehouse: Path, limits: Limits = Limits(), progress: Prog
         readings = {source.document.document_id: source.reading for source in sources}
         differences = compare_captures(captures, readings, words, limits.max_bytes, limits.max_pages)
         progress("check", f"{sum(len(source.normalised.results) for source in sources)} results")
-        with collector_paused():
+        with pause_garbage_collection():
             checked = check(sources, documents, differences, words)
         progress("write", str(warehouse))
-        tables = arrow_tables(checked.frames, inputs_digest(documents))
-        write(tables, warehouse)
+        tables = build_arrow_tables(checked.frames, inputs_digest(documents))
+        write_warehouse(tables, warehouse)
     summary = _summary(sources, checked, seconds)
     summary.build_id = str(tables["build"]["build_id"][0])
     summary.findings = _findings(raw, documents, checked, differences)
@@ -92,21 +92,21 @@ def ingest(raw: Path, warehouse: Path, limits: Limits = Limits(), progress: Prog
 def read_source(document: Document, words: Vocabulary, limits: Limits, progress: Progress) -> Source:
     """Read and normalise one document. A table that cannot be read makes the whole document unreadable."""
     progress("read", document.document_id)
-    reading = read_document(document, words, limits.max_bytes, limits.max_pages)
+    reading = parse_document(document, words, limits.max_bytes, limits.max_pages)
     for problem in reading.problems:
         if problem.row_number is None:
-            raise DocumentDamaged(problem.message, document=document.document_id, place=problem.locator)
+            raise DamagedDocumentError(problem.message, document=document.document_id, place=problem.locator)
     progress("normalise", document.document_id)
-    with collector_paused():
+    with pause_garbage_collection():
         normalised = normalise(document, reading, words)
     return Source(document, reading, normalised, document.attached_texts(".sql"))
 
 
-def read_document(document: Document, words: Vocabulary, max_bytes: int, max_pages: int) -> Reading:
+def parse_document(document: Document, words: Vocabulary, max_bytes: int, max_pages: int) -> ParsedDocument:
     """The document's tables; errors name it."""
     data = document.bytes(max_bytes)
     try:
-        return read(data, words.layouts, document.reader, max_bytes=max_bytes, max_pages=max_pages)
+        return read_document(data, words.layouts, document.reader, max_bytes=max_bytes, max_pages=max_pages)
     except DocumentError as error:
         raise type(error)(error.message, document=document.document_id, place=error.place) from error
 
@@ -117,7 +117,7 @@ def inputs_digest(documents: Sequence[Document]) -> str:
     for document in documents:
         sidecar = document.path.with_name(f"{document.path.name}.toml")
         told.append(f"{document.document_id} {document.sha256} {hashlib.sha256(sidecar.read_bytes()).hexdigest()}")
-    told += [f"{name} {hashlib.sha256(data).hexdigest()}" for name, data in vocabulary_files()]
+    told += [f"{name} {hashlib.sha256(data).hexdigest()}" for name, data in read_vocabulary_files()]
     told += [statement for table in TABLES for statement in sql_table(table)]
     told += [statement for view in VIEWS for statement in sql_view(view)]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
@@ -156,11 +156,11 @@ def _summary(sources: Sequence[Source], checked: Checked, seconds: dict[str, flo
 
 def capture_findings(raw: Path, limits: Limits = Limits()) -> list[str]:
     """Where the captures in `raw` differ from their transcriptions, a line each."""
-    documents, words = load_catalogue(raw), vocabulary()
+    documents, words = load_catalogue(raw), load_vocabulary()
     captures = [document for document in documents if document.transcription_of is not None]
     wanted = {document.transcription_of for document in captures}
     readings = {
-        document.document_id: read_document(document, words, limits.max_bytes, limits.max_pages)
+        document.document_id: parse_document(document, words, limits.max_bytes, limits.max_pages)
         for document in documents
         if document.document_id in wanted
     }
@@ -184,9 +184,9 @@ def _findings(
     ]
     told += [
         f"sweep {run_id} is unfinished: resume it with `ipu-results sweep --resume {run_id}`, or delete its folder"
-        for run_id in unfinished(raw)
+        for run_id in find_unfinished_runs(raw)
     ]
-    return told + [f"no sidecar speaks of {name}: not ingested" for name in orphans(raw, documents)]
+    return told + [f"no sidecar speaks of {name}: not ingested" for name in find_orphans(raw, documents)]
 
 
 def _difference_line(difference: Difference) -> str:

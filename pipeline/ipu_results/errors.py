@@ -6,11 +6,11 @@ IpuResultsError
       A sidecar is missing, incomplete, or disagrees with the file it describes (sha256, table rows).
   DocumentError
       A document as a whole cannot be read.
-    DocumentTooLarge
+    DocumentTooLargeError
         It is over the size or page limit.
-    DocumentUnrecognised
+    UnrecognisedDocumentError
         It is none of the kinds that the readers know, or not the kind that was asked for.
-    DocumentDamaged
+    DamagedDocumentError
         It is empty, truncated, not what its type says, or a promised table is not in it.
   ConservationError
       Source rows were lost or counted twice between reading and writing: a fault of the pipeline itself.
@@ -20,37 +20,37 @@ IpuResultsError
       The warehouse is absent, busy, a mix of two builds, or could not be written.
   FetchError
       A document could not be downloaded.
-  WorkerLost
+  WorkerLostError
       A process that read logs was killed; nothing was written.
   ClusterError
       The cluster's scheduler does not answer, or its workers are missing or do not see the data.
   ModelError
       A neural network cannot be read as a graph of operators.
-    ModelUnrecognised
+    UnrecognisedModelError
         It is no ONNX model, newer than the installed onnx knows, or no network of that name.
-    ModelInconsistent
+    InconsistentModelError
         A tensor that nothing produces or two nodes do, a cycle, or shapes that disagree.
-    ShapeUnknown
+    UnknownShapeError
         A dimension is neither in the model nor given with the batch.
-    OperatorUnsupported
+    UnsupportedOperatorError
         A node is of a kind that the operators do not cover.
   RunnerError
       A sweep cannot be run, or cannot go on.
     BackendError
         A device or a compiled model is not what was asked for.
-    ImagesUnusable
+    UnusableImagesError
         The folder holds no image that can be decoded.
-    SessionLost
+    SessionLostError
         A process that measured was killed or does not answer.
-    RunDamaged
+    DamagedRunError
         The folder of a run is not what its journal says, or another sweep is at it.
   ReleaseError
       A release cannot be made: the version is too low, rows vanished without a reason, or the folder is in the way.
     CorrectionsError
         The corrections file is not readable, or what it says is not so.
-    ReleaseUnreadable
+    UnreadableReleaseError
         A folder that is to be compared or checked is no release and no warehouse, or a file of it is damaged.
-  ExtraMissing
+  MissingExtraError
       What was asked for needs packages of an extra that is not installed.
   QueryError
       The SQL is wrong, or tries to write.
@@ -75,15 +75,15 @@ class DocumentError(IpuResultsError):
     pass
 
 
-class DocumentTooLarge(DocumentError):
+class DocumentTooLargeError(DocumentError):
     pass
 
 
-class DocumentUnrecognised(DocumentError):
+class UnrecognisedDocumentError(DocumentError):
     pass
 
 
-class DocumentDamaged(DocumentError):
+class DamagedDocumentError(DocumentError):
     pass
 
 
@@ -103,7 +103,7 @@ class FetchError(IpuResultsError):
     pass
 
 
-class WorkerLost(IpuResultsError):
+class WorkerLostError(IpuResultsError):
     pass
 
 
@@ -115,19 +115,19 @@ class ModelError(IpuResultsError):
     pass
 
 
-class ModelUnrecognised(ModelError):
+class UnrecognisedModelError(ModelError):
     pass
 
 
-class ModelInconsistent(ModelError):
+class InconsistentModelError(ModelError):
     pass
 
 
-class ShapeUnknown(ModelError):
+class UnknownShapeError(ModelError):
     pass
 
 
-class OperatorUnsupported(ModelError):
+class UnsupportedOperatorError(ModelError):
     pass
 
 
@@ -139,15 +139,15 @@ class BackendError(RunnerError):
     pass
 
 
-class ImagesUnusable(RunnerError):
+class UnusableImagesError(RunnerError):
     pass
 
 
-class SessionLost(RunnerError):
+class SessionLostError(RunnerError):
     pass
 
 
-class RunDamaged(RunnerError):
+class DamagedRunError(RunnerError):
     pass
 
 
@@ -159,11 +159,11 @@ class CorrectionsError(ReleaseError):
     pass
 
 
-class ReleaseUnreadable(ReleaseError):
+class UnreadableReleaseError(ReleaseError):
     pass
 
 
-class ExtraMissing(IpuResultsError):
+class MissingExtraError(IpuResultsError):
     pass
 
 

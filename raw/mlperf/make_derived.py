@@ -10,7 +10,7 @@ from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ipu_results._util.files import write_whole
+from ipu_results._util.files import write_atomically
 from ipu_results.mlperf.output import as_bytes
 from ipu_results.mlperf.records import entry_record, run_records
 from ipu_results.mlperf.scoring import in_processes
@@ -34,7 +34,7 @@ def derive(sources: dict[str, str], target: Path = HERE) -> None:
         entries = [entry_record(one, RETRIEVED) for one in kept]
         runs = [run for one in kept for run in run_records(one)]
         for name, records in (("entries", entries), ("runs", runs)):
-            write_whole(target / f"training-v{round_}-{name}.csv", as_bytes("csv", f"mlperf_{name}", records))
+            write_atomically(target / f"training-v{round_}-{name}.csv", as_bytes("csv", f"mlperf_{name}", records))
 
 
 if __name__ == "__main__":

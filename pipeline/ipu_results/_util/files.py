@@ -15,7 +15,7 @@ def is_inside(out: Path, folder: str) -> bool:
     return target == root or root in target.parents
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes) -> None:
     """Replace a file in one step; a device or pipe is written to. Raises IpuResultsError naming it."""
     target = Path(os.path.realpath(path))
     try:

@@ -9,7 +9,7 @@ from typing import Any
 SPECIAL = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
 
 
-def text(value: Any) -> str:
+def escape_markdown(value: Any) -> str:
     """A value as text that no Markdown or HTML reader takes for markup."""
     if value is None:
         return ""
@@ -20,12 +20,12 @@ def text(value: Any) -> str:
     return SPECIAL.sub(r"\\\1", escaped)
 
 
-def code(name: str) -> str:
+def format_code(name: str) -> str:
     """The name of a table or column."""
     return f"`{name}`"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def format_markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Cells that are `code(...)` already are taken as they are."""
     lines = [head, ["---"] * len(head), *([_cell(value) for value in row] for row in rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
@@ -33,4 +33,4 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def _cell(value: Any) -> str:
     is_code = isinstance(value, str) and re.fullmatch(r"`[\w.-]+`", value)
-    return str(value) if is_code else text(value)
+    return str(value) if is_code else escape_markdown(value)

@@ -30,11 +30,11 @@ def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
         finally:
             connection.execute("ROLLBACK")
     except duckdb.Error as error:
-        raise QueryError(first_line(error)) from error
+        raise QueryError(get_first_line(error)) from error
     if repeated := [name for name, count in Counter(found.column_names).items() if count > 1]:
         raise QueryError(f"two columns are called {repeated[0]}; name one of them with AS")
     return found
 
 
-def first_line(error: BaseException) -> str:
+def get_first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

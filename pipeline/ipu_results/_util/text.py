@@ -17,23 +17,23 @@ from tabulate import tabulate
 def format_records(kind: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Rows as a `table`, `csv` or `json`; nulls are `NULL`, empty and null respectively."""
     if kind == "json":
-        return as_json([dict(zip(columns, map(plain, row), strict=True)) for row in rows])
+        return format_json([dict(zip(columns, map(to_json_value, row), strict=True)) for row in rows])
     if kind == "csv":
-        return as_csv([columns, *([plain(value) for value in row] for row in rows)])
-    return as_table(columns, rows)
+        return format_csv([columns, *([to_json_value(value) for value in row] for row in rows)])
+    return format_table(columns, rows)
 
 
-def as_json(value: Any) -> str:
+def format_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
 
 
-def as_csv(rows: Iterable[Sequence[Any]]) -> str:
+def format_csv(rows: Iterable[Sequence[Any]]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue().removesuffix("\n")
 
 
-def as_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A table as wide as its content, figures to the right."""
     shown = [[_shown(value) for value in row] for row in rows]
     figures = [any(right for _, right in column) for column in zip(*shown, strict=True)] or [False] * len(columns)
@@ -48,12 +48,12 @@ def as_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     )
 
 
-def printable(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """Text that a terminal shows and obeys in nothing: what does not print stands escaped."""
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """A value that JSON can hold: dates as ISO text, bytes as hex, decimals as numbers, what is not finite as null."""
     if isinstance(value, (date, datetime, time)):
         return value.isoformat()
@@ -64,9 +64,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [to_json_value(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_json_value(item) for key, item in value.items()}
     return value if isinstance(value, (str, int, float)) or value is None else str(value)
 
 
@@ -80,4 +80,4 @@ def _shown(value: Any) -> tuple[str, bool]:
         return (repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)), True
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value), True
-    return str(plain(value)), False
+    return str(to_json_value(value)), False

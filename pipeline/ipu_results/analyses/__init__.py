@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from ipu_results._util.charts import drawn, specified
+from ipu_results._util.charts import render_chart, to_vega_lite
 from ipu_results._util.sql import run_query
 from ipu_results.analyses import c2_to_m2000, framework, generations, latency, per_dollar, resnext101, scaling, sdk
 from ipu_results.analyses.analysis import Analysis, Frames
@@ -46,10 +46,10 @@ def rows(
 
 
 def draw(asked: Analysis, frames: Frames, suffix: str) -> bytes:
-    """Its chart as an image, `suffix` .svg or .png. Raises ExtraMissing."""
-    return drawn(lambda altair: asked.chart(altair, frames), suffix)
+    """Its chart as an image, `suffix` .svg or .png. Raises MissingExtraError."""
+    return render_chart(lambda altair: asked.chart(altair, frames), suffix)
 
 
 def specification(asked: Analysis, frames: Frames) -> dict[str, Any]:
-    """Its chart as Vega-Lite, with the data in it. Raises ExtraMissing."""
-    return specified(lambda altair: asked.chart(altair, frames))
+    """Its chart as Vega-Lite, with the data in it. Raises MissingExtraError."""
+    return to_vega_lite(lambda altair: asked.chart(altair, frames))

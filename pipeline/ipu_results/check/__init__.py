@@ -17,15 +17,15 @@ from ipu_results.check.conservation import (
     assert_conserved,
     assert_promised,
 )
-from ipu_results.check.gate import assert_refused, failures, frame_of, frame_of_tuples
+from ipu_results.check.gate import build_frame, build_frame_from_tuples, check_gate, find_failures
 from ipu_results.check.rules import Dataset, find_flags, load_identities
 from ipu_results.claims.evaluate import claim_frames
 from ipu_results.errors import GateError
 from ipu_results.link.configurations import configuration_frames, join_configurations
 from ipu_results.link.mlperf import join_ids, official_frames
 from ipu_results.link.runs import run_frames
-from ipu_results.normalise import Normalised, Rejected, Result
-from ipu_results.read import Reading
+from ipu_results.normalise import NormalisedDocument, RejectedRow, Result
+from ipu_results.read import ParsedDocument
 from ipu_results.schema import TABLES, VIEWS, dictionary_rows, table
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
@@ -38,8 +38,8 @@ class Source:
     """One document on its way: what it is, what was read and what that gave; `recomputations` go with its claims."""
 
     document: Document
-    reading: Reading
-    normalised: Normalised
+    reading: ParsedDocument
+    normalised: NormalisedDocument
     recomputations: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -62,7 +62,7 @@ def check(
     Raises GateError where a gate cannot be trusted or the pipeline's own tables fail it, ConservationError where a
     source row was lost.
     """
-    assert_refused(table("results"), GOOD, CHANGES)
+    check_gate(table("results"), GOOD, CHANGES)
     for source in sources:
         assert_promised(source.document.document_id, source.document.tables, source.reading)
     normalised = [source.normalised for source in sources]
@@ -70,21 +70,21 @@ def check(
     join_configurations(normalised, vocabulary.latency_bases)
     results = _gated_results(sources)
     frames = {
-        "documents": frame_of(table("documents"), [document.record() for document in documents]),
+        "documents": build_frame(table("documents"), [document.record() for document in documents]),
         "results": results,
         **official_frames(normalised),
         **run_frames(normalised),
         **configuration_frames(normalised, vocabulary.latency_bases),
         **_source_frames(sources),
         **_vocabulary_frames(results, vocabulary),
-        "capture_differences": frame_of(table("capture_differences"), differences),
-        "columns": frame_of(table("columns"), _dictionary()),
+        "capture_differences": build_frame(table("capture_differences"), differences),
+        "columns": build_frame(table("columns"), _dictionary()),
     }
     frames["flags"] = find_flags(_dataset(frames, sources, vocabulary))
     texts = {source.document.document_id: source.recomputations for source in sources}
     frames |= claim_frames(normalised, texts, frames)
     for name, frame in frames.items():
-        if name != "results" and (failed := failures(table(name), frame)):
+        if name != "results" and (failed := find_failures(table(name), frame)):
             document = frame["document_id"][failed[0].row] if "document_id" in frame else None
             message = f"{name}, row {failed[0].row}: {failed[0].message} ({len(failed)} failures)"
             raise GateError(message, document=document)
@@ -94,9 +94,9 @@ def check(
 def _gated_results(sources: Sequence[Source]) -> pd.DataFrame:
     """The frame of `results`; a result that the gate refuses is moved to its document's rejected rows."""
     results = [(source, result) for source in sources for result in source.normalised.results]
-    frame = frame_of(table("results"), [result.values for _, result in results])
+    frame = build_frame(table("results"), [result.values for _, result in results])
     refused: dict[int, str] = {}
-    for failure in failures(table("results"), frame):
+    for failure in find_failures(table("results"), frame):
         if failure.row not in refused:
             refused[failure.row] = failure.reason
             source, result = results[failure.row]
@@ -105,15 +105,15 @@ def _gated_results(sources: Sequence[Source]) -> pd.DataFrame:
     for source in sources if dropped else ():
         source.normalised.results[:] = [result for result in source.normalised.results if id(result) not in dropped]
     kept = frame.drop(index=list(refused)).reset_index(drop=True)
-    if refused and failures(table("results"), kept):
+    if refused and find_failures(table("results"), kept):
         raise GateError("rows that passed the gate of results fail it without the refused ones")
     return kept
 
 
-def _rejected(result: Result, reason: str, message: str) -> Iterable[Rejected]:
+def _rejected(result: Result, reason: str, message: str) -> Iterable[RejectedRow]:
     places = [*result.accepted, *result.repeated]
     return [
-        Rejected(name, number, locator, reason, message, raw)
+        RejectedRow(name, number, locator, reason, message, raw)
         for (name, number, locator), raw in zip(places, result.raws, strict=True)
     ]
 
@@ -136,13 +136,13 @@ def _source_frames(sources: Sequence[Source]) -> dict[str, pd.DataFrame]:
     rows.sort(key=lambda row: row[:3])
     quarantine.sort(key=lambda row: row[:3])
     return {
-        "cells": frame_of_tuples(table("cells"), cells),
-        "source_rows": frame_of_tuples(table("source_rows"), rows),
-        "quarantine": frame_of_tuples(table("quarantine"), quarantine),
+        "cells": build_frame_from_tuples(table("cells"), cells),
+        "source_rows": build_frame_from_tuples(table("source_rows"), rows),
+        "quarantine": build_frame_from_tuples(table("quarantine"), quarantine),
     }
 
 
-def _fates(normalised: Normalised) -> Iterable[tuple[tuple[str, int, str], tuple[str, str | None]]]:
+def _fates(normalised: NormalisedDocument) -> Iterable[tuple[tuple[str, int, str], tuple[str, str | None]]]:
     for result in normalised.results:
         yield from ((place, ("accepted", result.result_id)) for place in result.accepted)
         yield from ((place, ("duplicate", result.result_id)) for place in result.repeated)
@@ -151,7 +151,7 @@ def _fates(normalised: Normalised) -> Iterable[tuple[tuple[str, int, str], tuple
         yield (rejected.table_name, rejected.row_number, rejected.locator), ("quarantined", None)
 
 
-def _quarantined(document_id: str, row: Rejected) -> tuple[Any, ...]:
+def _quarantined(document_id: str, row: RejectedRow) -> tuple[Any, ...]:
     raw = json.dumps(row.raw, ensure_ascii=False)
     return document_id, row.table_name, row.row_number, row.locator, row.reason, row.message, raw
 
@@ -176,7 +176,7 @@ def _vocabulary_frames(results: pd.DataFrame, vocabulary: Vocabulary) -> dict[st
         printed = sorted(set(results[key].dropna()) - {entry[key] for entry in entries})
         rows = [{column: entry.get(column) for column in table(name).names} for entry in entries]
         rows += [{key: word, "source": "printed name, not in the vocabulary"} for word in printed]
-        frames[name] = frame_of(table(name), sorted(rows, key=lambda row: str(row[key])))
+        frames[name] = build_frame(table(name), sorted(rows, key=lambda row: str(row[key])))
     return frames
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ipu_results.errors import CatalogueError, ConservationError
-from ipu_results.read.reading import Reading
+from ipu_results.read.reading import ParsedDocument
 
 SourceKey = tuple[str, int]
 
@@ -22,13 +22,13 @@ class Tally:
     duplicates: int
 
 
-def source_keys(reading: Reading) -> list[SourceKey]:
+def source_keys(reading: ParsedDocument) -> list[SourceKey]:
     """Every source row that the reader saw: (table, row number)."""
     keys = [(table.name, row.number) for table in reading.tables for row in table.rows]
     return keys + [(p.table_name, p.row_number) for p in reading.problems if p.row_number is not None]
 
 
-def assert_promised(document: str, tables: Mapping[str, Mapping[str, object]], reading: Reading) -> None:
+def assert_promised(document: str, tables: Mapping[str, Mapping[str, object]], reading: ParsedDocument) -> None:
     """Raise CatalogueError where a table that the sidecar promises is lost or has another number of rows."""
     found = Counter(table for table, _ in source_keys(reading))
     for table, promise in tables.items():
@@ -39,7 +39,7 @@ def assert_promised(document: str, tables: Mapping[str, Mapping[str, object]], r
         raise CatalogueError(f"the sidecar promises no table {', '.join(unknown)}", document=document)
 
 
-def assert_conserved(document: str, reading: Reading, fates: Iterable[tuple[SourceKey, str]]) -> Tally:
+def assert_conserved(document: str, reading: ParsedDocument, fates: Iterable[tuple[SourceKey, str]]) -> Tally:
     """Compare what was read with what became of it, row by row. Raises ConservationError."""
     read, told = Counter(source_keys(reading)), list(fates)
     fated = Counter(key for key, _ in told)
@@ -50,7 +50,7 @@ def assert_conserved(document: str, reading: Reading, fates: Iterable[tuple[Sour
     return Tally(read.total(), status["accepted"], status["quarantined"], status["duplicate"])
 
 
-def assert_cells_kept(document: str, reading: Reading, cited: int, uncited_rows: Iterable[SourceKey]) -> None:
+def assert_cells_kept(document: str, reading: ParsedDocument, cited: int, uncited_rows: Iterable[SourceKey]) -> None:
     """Every cell of an accepted row is cited: `cited` cells, facts not counted. Raises ConservationError."""
     left_out = set(uncited_rows)
     expected = sum(

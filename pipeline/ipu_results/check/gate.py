@@ -34,12 +34,12 @@ class Failure(NamedTuple):
     message: str
 
 
-def frame_of(table: Table, records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def build_frame(table: Table, records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Records as a frame with the table's dtypes and a unique integer index; absent values are null."""
     return _frame(table, {name: [record.get(name) for record in records] for name in table.names})
 
 
-def frame_of_tuples(table: Table, rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
+def build_frame_from_tuples(table: Table, rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
     """The same from tuples in the order of the table's columns."""
     columns = zip(*rows, strict=True) if rows else ([] for _ in table.names)
     return _frame(table, dict(zip(table.names, columns, strict=True)))
@@ -63,7 +63,7 @@ def _array(table: Table, field: pa.Field, values: Iterable[Any]) -> pa.Array:
     return inferred.cast(field.type)
 
 
-def failures(table: Table, frame: pd.DataFrame) -> list[Failure]:
+def find_failures(table: Table, frame: pd.DataFrame) -> list[Failure]:
     """Rows that pandera refuses, one failure per row and check."""
     if frame.empty:
         return []
@@ -115,15 +115,15 @@ def to_arrow(table: Table, frame: pd.DataFrame) -> pa.Table:
     return arrow.replace_schema_metadata({**arrow.schema.metadata, **schema.metadata})
 
 
-def assert_refused(table: Table, good: Mapping[str, Any], changes: Mapping[str, Mapping[str, Any]]) -> None:
+def check_gate(table: Table, good: Mapping[str, Any], changes: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse to trust the gates unless `good` passes and each change of it is refused for its reason.
 
     Catches validation that was switched off, such as by PANDERA_VALIDATION_ENABLED=False. Raises GateError.
     """
     bad = [{**good, table.key[0]: f"{row:016x}", **change} for row, change in enumerate(changes.values(), start=1)]
-    frame = frame_of(table, [good, *bad])
+    frame = build_frame(table, [good, *bad])
     expected = set(enumerate(changes, start=1))
-    if (found := {(failure.row, failure.reason) for failure in failures(table, frame)}) != expected:
+    if (found := {(failure.row, failure.reason) for failure in find_failures(table, frame)}) != expected:
         missed = ", ".join(reason for _, reason in sorted(expected - found)) or "none"
         raise GateError(f"the gate of {table.name} does not refuse what it must (missed: {missed}): is pandera off?")
     keyless = pd.Series([None] * len(frame), dtype=frame_dtypes(table)[table.key[0]])

@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from ipu_results.check.gate import failures, frame_of
+from ipu_results.check.gate import build_frame, find_failures
 from ipu_results.claims.recompute import Recomputed, Recomputer, recomputer
 from ipu_results.claims.verdict import BASES, BOUNDED, HOLDS, INTERNAL, LATER, LATER_SDK, NO_ROW, outcome, verdict
-from ipu_results.errors import DocumentDamaged
-from ipu_results.normalise import CarriedRow, Normalised
+from ipu_results.errors import DamagedDocumentError
+from ipu_results.normalise import NormalisedDocument, PassthroughRow
 from ipu_results.schema import table
 
 Record = Mapping[str, Any]
@@ -22,15 +22,15 @@ UNJUDGED = {"recomputed": "[]", "verdict": "not-recomputable"}
 
 
 def claim_frames(
-    documents: Sequence[Normalised], texts: Texts, frames: Mapping[str, pd.DataFrame]
+    documents: Sequence[NormalisedDocument], texts: Texts, frames: Mapping[str, pd.DataFrame]
 ) -> dict[str, pd.DataFrame]:
     """The tables of the ledger; `texts` are the recomputations by document and name, `frames` the tables they read.
 
-    Raises DocumentDamaged for a claim that has neither a recomputation nor the reason why not, or has both; for a
+    Raises DamagedDocumentError for a claim that has neither a recomputation nor the reason why not, or has both; for a
     recomputation that fails or that nobody names; and for a contradiction of unknown claims.
     """
     if not any(_rows(normalised) for normalised in documents):
-        return {name: frame_of(table(name), []) for name in ("claims", "recomputations", "contradictions")}
+        return {name: build_frame(table(name), []) for name in ("claims", "recomputations", "contradictions")}
     claims = [_claim(normalised, row) for normalised in documents for row in _rows(normalised, "claims")]
     claims.sort(key=lambda claim: (claim["document_id"], claim["ledger_id"], claim["row_number"]))
     _assert_gated("claims", claims)
@@ -44,24 +44,24 @@ def claim_frames(
     _assert_known(contradictions, {claim["claim_id"] for claim in claims})
     _assert_named([*claims, *contradictions], texts)
     columns = [name for name in table("claims").names if name not in DERIVED]
-    printed = frame_of(table("claims"), claims)[columns]
+    printed = build_frame(table("claims"), claims)[columns]
     with recomputer(frames, printed) as runner:
         values = {claim["claim_id"]: _values(runner, claim, texts, claim["claim_id"]) for claim in claims}
         told = [{**one, **_told(_values(runner, one, texts, None), one, texts)} for one in contradictions]
         judged = [_judged(runner, claim, values[claim["claim_id"]], texts) for claim in claims]
     return {
-        "claims": frame_of(table("claims"), judged),
-        "recomputations": frame_of(table("recomputations"), list(_recomputations(claims, values))),
-        "contradictions": frame_of(table("contradictions"), told),
+        "claims": build_frame(table("claims"), judged),
+        "recomputations": build_frame(table("recomputations"), list(_recomputations(claims, values))),
+        "contradictions": build_frame(table("contradictions"), told),
     }
 
 
-def _rows(normalised: Normalised, name: str | None = None) -> list[CarriedRow]:
+def _rows(normalised: NormalisedDocument, name: str | None = None) -> list[PassthroughRow]:
     wanted = ("claims", "contradictions") if name is None else (name,)
     return [row for row in normalised.carried if row.table in wanted]
 
 
-def _claim(normalised: Normalised, row: CarriedRow) -> dict[str, Any]:
+def _claim(normalised: NormalisedDocument, row: PassthroughRow) -> dict[str, Any]:
     document = normalised.document
     told = {"document_id": document.claims_of or document.document_id, "ledger_id": document.document_id}
     return {**row.values, **told, "locator": row.locator, "row_number": row.row_number}
@@ -71,14 +71,14 @@ def _ledger(one: Record) -> str:
     return str(one.get("ledger_id", one["document_id"]))
 
 
-def _damaged(document: str, place: str, message: str) -> DocumentDamaged:
-    return DocumentDamaged(message, document=document, place=place)
+def _damaged(document: str, place: str, message: str) -> DamagedDocumentError:
+    return DamagedDocumentError(message, document=document, place=place)
 
 
 def _assert_gated(name: str, rows: Sequence[Record]) -> None:
     """The gate of the table, before anything is computed from a row: what is computed is filled in for it."""
     filled = [{**row, **UNJUDGED} for row in rows]
-    for failure in failures(table(name), frame_of(table(name), filled)):
+    for failure in find_failures(table(name), build_frame(table(name), filled)):
         if failure.reason != "repeated-key":
             raise _damaged(_ledger(rows[failure.row]), rows[failure.row]["locator"], failure.message)
 

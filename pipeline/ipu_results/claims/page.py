@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from ipu_results._util.markdown import code, table
+from ipu_results._util.markdown import format_code, format_markdown_table
 from ipu_results.claims.ledger import Ledger, Record, shown
 from ipu_results.schema import table as published_table
 
@@ -78,16 +78,16 @@ def _counts(ledger: Ledger) -> str:
     """A table of documents and verdicts."""
     documents = list(dict.fromkeys(claim["document_id"] for claim in ledger.claims))
     counts = Counter((claim["document_id"], claim["verdict"]) for claim in ledger.claims)
-    rows = {code(name): [counts[name, verdict] for verdict in VERDICTS] for name in documents}
+    rows = {format_code(name): [counts[name, verdict] for verdict in VERDICTS] for name in documents}
     rows["all"] = [sum(column) for column in zip(*rows.values(), strict=True)]
     head = ["document", *VERDICTS, "claims"]
-    return table(head, ([name, *row, sum(row)] for name, row in rows.items()))
+    return format_markdown_table(head, ([name, *row, sum(row)] for name, row in rows.items()))
 
 
 def _first(ledger: Ledger) -> str:
     rows = [
         [
-            code(claim["claim_id"]),
+            format_code(claim["claim_id"]),
             claim["figure"],
             verdict,
             "; ".join(shown(one["value"], claim) for one in claim["values"]),
@@ -96,7 +96,9 @@ def _first(ledger: Ledger) -> str:
         for claim in ledger.claims
         if claim["verdict"] == verdict
     ]
-    return "## What does not simply hold\n\n" + table(["claim", "printed", "verdict", "recomputed"], rows)
+    return "## What does not simply hold\n\n" + format_markdown_table(
+        ["claim", "printed", "verdict", "recomputed"], rows
+    )
 
 
 def _contradictions(rows: Sequence[Record]) -> str:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ipu_results._util.sql import LOCKDOWN, run_query
 from ipu_results.check.gate import to_arrow
-from ipu_results.errors import DocumentDamaged, QueryError
+from ipu_results.errors import DamagedDocumentError, QueryError
 from ipu_results.schema import table
 
 COLUMNS = {"value": pa.float64(), "baseline": pa.string(), "arithmetic": pa.string()}
@@ -37,14 +37,14 @@ class Recomputer:
     def run(self, sql: str, claim_id: str | None, document: str, name: str) -> list[Recomputed]:
         """The values of one recomputation; none where the rows that it needs are not in the build.
 
-        Raises DocumentDamaged, naming it, where it fails or does not give what it must.
+        Raises DamagedDocumentError, naming it, where it fails or does not give what it must.
         """
         try:
             found = self._found(sql, claim_id)
         except (QueryError, duckdb.Error) as error:
-            raise DocumentDamaged(str(error), document=document, place=f"{name}.sql") from error
+            raise DamagedDocumentError(str(error), document=document, place=f"{name}.sql") from error
         if wrong := _wrong(found):
-            raise DocumentDamaged(wrong, document=document, place=f"{name}.sql")
+            raise DamagedDocumentError(wrong, document=document, place=f"{name}.sql")
         return [Recomputed(**row) for row in found.to_pylist() if row["value"] is not None]
 
     def reads_claims(self, sql: str) -> bool:

@@ -45,7 +45,7 @@ def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, 
       ipu-results analyse generations
       ipu-results analyse per_dollar --set ipu_price=120000 --plot per-dollar.svg
     """
-    from ipu_results._util.files import write_whole
+    from ipu_results._util.files import write_atomically
     from ipu_results._util.text import format_records
     from ipu_results.analyses import ANALYSES, draw, rows
     from ipu_results.store.query import open_warehouse
@@ -60,7 +60,7 @@ def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, 
     with open_warehouse(warehouse) as connection:
         frames = rows(connection, asked, settings)
     if plot is not None:
-        write_whole(plot, draw(asked, frames, plot.suffix.lower()))
+        write_atomically(plot, draw(asked, frames, plot.suffix.lower()))
     _show(asked, frames, output)
 
 

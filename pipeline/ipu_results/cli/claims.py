@@ -35,7 +35,7 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
       ipu-results claims --verdict not-supported
       ipu-results claims blog2020-resnext101-inference-throughput
     """
-    from ipu_results._util.text import as_json, format_records
+    from ipu_results._util.text import format_json, format_records
     from ipu_results.claims.ledger import brief, flat, load
     from ipu_results.claims.page import lines
     from ipu_results.store.query import open_warehouse
@@ -57,7 +57,7 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
         and verdict in (None, claim["verdict"])
     ]
     if output == "json":
-        click.echo(as_json([flat(claim) for claim in wanted]))
+        click.echo(format_json([flat(claim) for claim in wanted]))
     elif output == "csv":
         columns = ("claim_id", "document_id", "figure", "verdict", "recomputed")
         click.echo(format_records(output, columns, [[claim[name] for name in columns] for claim in wanted]))

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ipu_results._util.text import printable
+from ipu_results._util.text import escape_unprintable
 from ipu_results.errors import IpuResultsError
 from ipu_results.sources.kinds import MAX_BYTES, MAX_PAGES
 
@@ -58,7 +58,7 @@ class Command(click.Command):
 
 
 def _one_line(error: Exception) -> str:
-    told = printable(" ".join(str(error).split()))
+    told = escape_unprintable(" ".join(str(error).split()))
     if isinstance(error, IpuResultsError):
         return told
     return f"{type(error).__name__}: {told[:300]} (--debug shows where)"

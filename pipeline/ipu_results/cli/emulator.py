@@ -68,10 +68,10 @@ def predict(
     with saved() as planner:
         found = run(programs, load_target(target), needed, protocol, planner=planner)
     if plot is not None:
-        from ipu_results._util.files import write_whole
+        from ipu_results._util.files import write_atomically
         from ipu_results.emulator.plot import draw
 
-        write_whole(plot, draw(found, programs.name, plot.suffix.lower()))
+        write_atomically(plot, draw(found, programs.name, plot.suffix.lower()))
     _write(_told(found, programs.name, layers, output), out)
 
 
@@ -95,9 +95,9 @@ def _told(found: list[Prediction], model: str, layers: bool, output: str) -> str
 
 
 def _write(told: str, out: Path | None) -> None:
-    from ipu_results._util.files import write_whole
+    from ipu_results._util.files import write_atomically
 
     if out is None:
         click.echo(told, nl=False)
     else:
-        write_whole(out, told.encode())
+        write_atomically(out, told.encode())

@@ -77,7 +77,7 @@ def mlperf(
       ipu-results mlperf s3://bucket/training_results_v2.0
       ipu-results mlperf /shared/training_results_v2.0 --dask tcp://10.0.0.1:8786
     """
-    from ipu_results._util.files import is_inside, write_whole
+    from ipu_results._util.files import is_inside, write_atomically
     from ipu_results.mlperf.cluster import on_cluster
     from ipu_results.mlperf.output import as_bytes
     from ipu_results.mlperf.records import entry_record, run_records
@@ -101,5 +101,5 @@ def mlperf(
     if out is None:
         click.echo(data, nl=False)
     else:
-        write_whole(out, data)
+        write_atomically(out, data)
     tell([str(finding) for finding in found.findings], strict, most=None)

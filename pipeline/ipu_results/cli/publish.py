@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ipu_results._util.text import printable
+from ipu_results._util.text import escape_unprintable
 from ipu_results.cli.common import FOLDER, Command, spinner, tell
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def publish(
 
 
 def _summary(out: Path, done: Published) -> str:
-    changes = [printable(f"  {change.level}: {change.what}") for change in done.decision.changes[:SHOWN]]
+    changes = [escape_unprintable(f"  {change.level}: {change.what}") for change in done.decision.changes[:SHOWN]]
     if (more := len(done.decision.changes) - SHOWN) > 0:
         changes.append(f"  and {more} more, all in release.json")
     told = f"{out}: version {done.decision.version}, {done.files} files, {done.bytes:,} bytes, {done.rows:,} rows"
@@ -91,14 +91,14 @@ def verify(folder: Path, output: str) -> None:
     Example:
       ipu-results verify release
     """
-    from ipu_results._util.text import as_json
+    from ipu_results._util.text import format_json
     from ipu_results.release import check
 
     with spinner() as progress:
         progress("verify", str(folder))
         problems = check(folder)
     if output == "json":
-        click.echo(as_json({"ok": not problems, "problems": [problem._asdict() for problem in problems]}))
+        click.echo(format_json({"ok": not problems, "problems": [problem._asdict() for problem in problems]}))
     elif not problems:
         click.echo(f"OK {folder}")
     for problem in problems:

@@ -211,11 +211,11 @@ def _probe(python: str | None) -> Any:
 
 
 def _list_devices(python: str | None) -> None:
-    from ipu_results._util.text import as_table
+    from ipu_results._util.text import format_table
     from ipu_results.runner.choice import listing
 
     rows = [(one.backend, one.name, one.kind, one.description, why) for one, why in listing(_probe(python))]
-    click.echo(as_table(("backend", "device", "kind", "description", "use"), rows))
+    click.echo(format_table(("backend", "device", "kind", "description", "use"), rows))
 
 
 def _dry(asked: Sequence[tuple[Asked, Choice]]) -> list[Finished]:
@@ -274,19 +274,19 @@ def _told() -> Iterator[_Lines]:
 
 
 def _show(runs: Sequence[Finished], given: dict[str, Any]) -> None:
-    from ipu_results._util.text import as_json
+    from ipu_results._util.text import format_json
     from ipu_results.runner.summary import records, summary
 
     points = [point for run in runs for point in run.points]
     published, note = _published(given["warehouse"], points)
-    told = as_json(records(points, published)) if given["output"] == "json" else summary(points, published, note)
+    told = format_json(records(points, published)) if given["output"] == "json" else summary(points, published, note)
     click.echo(told)
     if given["plot"]:
-        from ipu_results._util.files import write_whole
+        from ipu_results._util.files import write_atomically
         from ipu_results.runner.chart import draw
 
         for file in given["plot"]:
-            write_whole(file, draw(points, published, file.suffix.lower()))
+            write_atomically(file, draw(points, published, file.suffix.lower()))
 
 
 def _published(warehouse: Path, points: Sequence[dict[str, Any]]) -> tuple[list[Published], str | None]:

@@ -50,10 +50,10 @@ def validate_emulator(warehouse: Path, output: str, recalibrate: bool, sensitivi
     if sensitivity:
         _tell_sensitivity(report, rows)
     if plot is not None:
-        from ipu_results._util.files import write_whole
+        from ipu_results._util.files import write_atomically
         from ipu_results.emulator.scatter import draw
 
-        write_whole(plot, draw(report, plot.suffix.lower()))
+        write_atomically(plot, draw(report, plot.suffix.lower()))
     _refuse(report)
 
 

@@ -52,7 +52,7 @@ def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int
 
 
 def _summary_table(summary: Summary) -> str:
-    from ipu_results._util.text import as_table
+    from ipu_results._util.text import format_table
 
     columns = ("document", "extracted", "accepted", "quarantined", "duplicate", "results", "error", "warn", "info", "s")
     rows: list[tuple[Any, ...]] = [
@@ -69,7 +69,7 @@ def _summary_table(summary: Summary) -> str:
         *(sum(row[index] for row in rows) for index in range(1, 9)),
         round(sum(row[9] for row in rows), 3),
     )
-    return as_table(columns, [*rows, total])
+    return format_table(columns, [*rows, total])
 
 
 @click.command(cls=Command)

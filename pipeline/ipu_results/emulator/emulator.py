@@ -18,7 +18,7 @@ from ipu_results.emulator.network import Network, network
 from ipu_results.emulator.prediction import Prediction, predict
 from ipu_results.emulator.protocol import Protocol
 from ipu_results.emulator.target import Target, load_target
-from ipu_results.errors import ModelInconsistent, ModelUnrecognised
+from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 from ipu_results.networks import build
 
 Array = npt.NDArray[Any]
@@ -67,7 +67,7 @@ class Compiled:
     def run(self, x: Array | Mapping[str, Array]) -> Run:
         """Compute a batch: one array, or arrays by input name, the first dimension of each the batch size.
 
-        Weights and activations are rounded to fp16 (see `halves`). Raises ModelInconsistent for inputs that the
+        Weights and activations are rounded to fp16 (see `halves`). Raises InconsistentModelError for inputs that the
         network does not take, and for a network by shape alone.
         """
         given = self._checked(x, self.timing.batch_size)
@@ -104,13 +104,13 @@ class Compiled:
                 raise self._error(f"output {one.name} does not begin with the batch: it cannot be put together")
         return given
 
-    def _error(self, message: str) -> ModelInconsistent:
-        return ModelInconsistent(message, document=self.network.name)
+    def _error(self, message: str) -> InconsistentModelError:
+        return InconsistentModelError(message, document=self.network.name)
 
 
 @lru_cache(maxsize=2)
 def _session(known: Network, data_inputs: tuple[str, ...]) -> Any:
-    """Kept, for it takes seconds to make and is the same for every batch. Raises ModelInconsistent without weights."""
+    """Kept, for it takes seconds to make and is the same for every batch. Raises InconsistentModelError without weights."""
     import onnxruntime  # noqa: PLC0415 (slow to import, and only needed to run)
 
     options = onnxruntime.SessionOptions()
@@ -121,7 +121,7 @@ def _session(known: Network, data_inputs: tuple[str, ...]) -> Any:
         return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:
         told = " ".join(str(error).split())[:300]
-        raise ModelUnrecognised(f"onnxruntime cannot run it: {told}", document=known.name) from error
+        raise UnrecognisedModelError(f"onnxruntime cannot run it: {told}", document=known.name) from error
 
 
 def _weighted(known: Network, data_inputs: tuple[str, ...]) -> onnx.ModelProto:
@@ -134,7 +134,7 @@ def _weighted(known: Network, data_inputs: tuple[str, ...]) -> onnx.ModelProto:
     filled = {one.name for one in model.graph.initializer}
     if missing := [one.name for one in model.graph.input if one.name not in filled.union(data_inputs)]:
         message = f"has no weights, {missing[0]} for one: it can be timed and not run"
-        raise ModelInconsistent(message, document=known.name)
+        raise InconsistentModelError(message, document=known.name)
     return model
 
 

@@ -13,7 +13,7 @@ from ipu_results.emulator.lowering import ELEMENTWISE_KINDS, SUPPORTED, lower, s
 from ipu_results.emulator.model import Node, load, opset, ordered
 from ipu_results.emulator.operators import Elementwise, Operator, Program, Tensor
 from ipu_results.emulator.shapes import FLOATS, Value, Values, bits, element_types, infer, initial, is_constant
-from ipu_results.errors import ModelError, ModelInconsistent, OperatorUnsupported, ShapeUnknown
+from ipu_results.errors import InconsistentModelError, ModelError, UnknownShapeError, UnsupportedOperatorError
 from ipu_results.networks.builder import DATA_INPUTS
 
 __all__ = ["ELEMENTWISE_KINDS", "SUPPORTED", "read_operators", "read_program"]
@@ -55,7 +55,7 @@ def _program(model: onnx.ModelProto, batch: int | None, dimensions: Mapping[str,
     values = initial(model.graph, _input_shapes(fed, batch, dimensions))
     for node in nodes:
         if node.kind not in SUPPORTED and not is_constant(node, values):
-            raise OperatorUnsupported(f"{node.kind} is not supported", place=node.place)
+            raise UnsupportedOperatorError(f"{node.kind} is not supported", place=node.place)
         infer(node, values, opset(model))
     return _Assembly(model.graph, nodes, values, fed).program()
 
@@ -72,7 +72,7 @@ def _input_shapes(
 ) -> dict[str, tuple[int, ...]]:
     for name, size in [("batch", 1 if batch is None else batch), *dimensions.items()]:
         if size < 1:
-            raise ShapeUnknown(f"{name} must be at least 1, not {size}")
+            raise UnknownShapeError(f"{name} must be at least 1, not {size}")
     symbol = _batch_symbol(inputs, dimensions)
     sizes = {**dimensions, **({symbol: batch} if batch is not None and symbol else {})}
     return {one.name: _input_shape(one, batch, sizes) for one in inputs}
@@ -82,15 +82,15 @@ def _batch_symbol(inputs: Iterable[onnx.ValueInfoProto], dimensions: Mapping[str
     firsts = {one.name: one.type.tensor_type.shape.dim[0].dim_param for one in inputs if _rank(one)}
     symbols = sorted({symbol for symbol in firsts.values() if symbol and symbol not in dimensions})
     if len(symbols) > 1:
-        raise ShapeUnknown(f"inputs begin with different dimensions, {' and '.join(symbols)}: which is the batch?")
+        raise UnknownShapeError(f"inputs begin with different dimensions, {' and '.join(symbols)}: which is the batch?")
     return symbols[0] if symbols else None
 
 
 def _rank(one: onnx.ValueInfoProto) -> int:
     if not one.type.HasField("tensor_type") or one.type.tensor_type.elem_type not in element_types():
-        raise OperatorUnsupported(f"input {one.name} is no tensor of a type that there is")
+        raise UnsupportedOperatorError(f"input {one.name} is no tensor of a type that there is")
     if not one.type.tensor_type.HasField("shape"):
-        raise ShapeUnknown(f"input {one.name} has no shape")
+        raise UnknownShapeError(f"input {one.name} has no shape")
     return len(one.type.tensor_type.shape.dim)
 
 
@@ -102,10 +102,10 @@ def _input_shape(one: onnx.ValueInfoProto, batch: int | None, sizes: Mapping[str
             size = batch
         if size is None or size < 1:
             named = f" ({axis.dim_param})" if axis.dim_param else ""
-            raise ShapeUnknown(f"input {one.name}: dimension {number}{named} has no size")
+            raise UnknownShapeError(f"input {one.name}: dimension {number}{named} has no size")
         shape.append(size)
     if batch is not None and shape and shape[0] != batch:
-        raise ModelInconsistent(f"input {one.name} is fixed at a batch of {shape[0]}, not {batch}")
+        raise InconsistentModelError(f"input {one.name} is fixed at a batch of {shape[0]}, not {batch}")
     return tuple(shape)
 
 
@@ -146,7 +146,7 @@ class _Assembly:
     def _add(self, node: Node, read: set[str]) -> None:
         extra = [name for name in node.outputs[1:] if name in read]
         if extra and node.kind != "Split":
-            raise OperatorUnsupported(f"its further output {extra[0]} is read: not supported", place=node.place)
+            raise UnsupportedOperatorError(f"its further output {extra[0]} is read: not supported", place=node.place)
         operator = lower(step(node, self._values))
         if operator is None:
             self._alias(node)
@@ -156,7 +156,7 @@ class _Assembly:
     def _alias(self, node: Node) -> None:
         source = self._origin.get(node.inputs[0])
         if source is None:
-            raise OperatorUnsupported("a constant seen in a computed way is not supported", place=node.place)
+            raise UnsupportedOperatorError("a constant seen in a computed way is not supported", place=node.place)
         self._origin[node.outputs[0]] = source
 
     def _add_fused(self, one: fusion.Fused) -> None:
@@ -180,5 +180,5 @@ class _Assembly:
 
     def _result(self, name: str) -> int:
         if name not in self._origin:
-            raise ModelInconsistent(f"output {name} does not depend on any input")
+            raise InconsistentModelError(f"output {name} does not depend on any input")
         return self._origin[name]

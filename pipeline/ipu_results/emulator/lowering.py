@@ -21,7 +21,7 @@ from ipu_results.emulator.operators import (
     Reduction,
 )
 from ipu_results.emulator.shapes import Value, Values
-from ipu_results.errors import ModelInconsistent, OperatorUnsupported
+from ipu_results.errors import InconsistentModelError, UnsupportedOperatorError
 
 FREE = frozenset(
     {"Cast", "CastLike", "Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"}
@@ -73,8 +73,8 @@ class Step:
     outputs: tuple[Value, ...]
     attributes: Mapping[str, Any]
 
-    def unsupported(self, message: str) -> OperatorUnsupported:
-        return OperatorUnsupported(message, place=self.node.place)
+    def unsupported(self, message: str) -> UnsupportedOperatorError:
+        return UnsupportedOperatorError(message, place=self.node.place)
 
 
 def step(node: Node, values: Values) -> Step:
@@ -107,7 +107,7 @@ def _convolution(one: Step) -> Convolution:
     groups, kernel, field = one.attributes.get("group", 1), _pair(weights.shape[2:], 1), _pair(source.shape[2:], 1)
     out, inside = weights.shape[:2]
     if source.shape[1] != groups * inside or out % groups:
-        raise ModelInconsistent(
+        raise InconsistentModelError(
             f"{groups} groups of {inside} → {out} channels do not fit an input of {source.shape[1]}",
             place=one.node.place,
         )
@@ -126,7 +126,7 @@ def _convolution(one: Step) -> Convolution:
         bias=len(one.inputs) > 2,
     )
     if (found.out_height, found.out_width) != _pair(one.outputs[0].shape[2:], 1):
-        raise ModelInconsistent("the kernel does not fit the weights or the padding", place=one.node.place)
+        raise InconsistentModelError("the kernel does not fit the weights or the padding", place=one.node.place)
     return found
 
 
@@ -254,7 +254,7 @@ def _keeps_order(one: Step) -> bool:
     shape = one.inputs[0].shape
     order = one.attributes.get("perm") or range(len(shape))[::-1]
     if sorted(order) != list(range(len(shape))):
-        raise ModelInconsistent("perm does not name every axis once", place=one.node.place)
+        raise InconsistentModelError("perm does not name every axis once", place=one.node.place)
     long = [axis for axis in order if shape[axis] > 1]
     return long == sorted(long)
 

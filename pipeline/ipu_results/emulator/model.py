@@ -11,7 +11,7 @@ import onnx
 import onnx.inliner
 from google.protobuf.message import DecodeError
 
-from ipu_results.errors import ModelInconsistent, ModelUnrecognised, OperatorUnsupported
+from ipu_results.errors import InconsistentModelError, UnrecognisedModelError, UnsupportedOperatorError
 
 ONNX_DOMAINS = frozenset({"", "ai.onnx"})
 TOLD = 5  # names in one message
@@ -37,14 +37,16 @@ def load(source: onnx.ModelProto | Path | str) -> onnx.ModelProto:
     """A model of a version that the installed onnx knows; data kept outside the file are not read."""
     model = source if isinstance(source, onnx.ModelProto) else _parsed(Path(source))
     if not model.graph.node:
-        raise ModelUnrecognised("is no ONNX model, or one without nodes")
+        raise UnrecognisedModelError("is no ONNX model, or one without nodes")
     if model.ir_version > onnx.IR_VERSION:
-        raise ModelUnrecognised(f"IR version {model.ir_version} is later than {onnx.IR_VERSION}, the last one known")
+        raise UnrecognisedModelError(
+            f"IR version {model.ir_version} is later than {onnx.IR_VERSION}, the last one known"
+        )
     known = onnx.defs.onnx_opset_version()
     if opset(model) > known:
-        raise ModelUnrecognised(f"opset {opset(model)} is later than {known}, the last one known")
+        raise UnrecognisedModelError(f"opset {opset(model)} is later than {known}, the last one known")
     if not all(isinstance(name, str) and name.isprintable() for name in _names(model.graph)):
-        raise ModelUnrecognised("a name in it is no printable text")
+        raise UnrecognisedModelError("a name in it is no printable text")
     return onnx.inliner.inline_local_functions(model) if model.functions else model
 
 
@@ -52,9 +54,9 @@ def _parsed(path: Path) -> onnx.ModelProto:
     try:
         return onnx.load_model_from_string(path.read_bytes())
     except OSError as error:
-        raise ModelUnrecognised(f"cannot be read: {error.strerror or error}") from error
+        raise UnrecognisedModelError(f"cannot be read: {error.strerror or error}") from error
     except DecodeError as error:
-        raise ModelUnrecognised("is no ONNX model") from error
+        raise UnrecognisedModelError("is no ONNX model") from error
 
 
 def _names(graph: onnx.GraphProto) -> Iterator[str | bytes]:
@@ -70,7 +72,7 @@ def _names(graph: onnx.GraphProto) -> Iterator[str | bytes]:
 def opset(model: onnx.ModelProto) -> int:
     versions = [one.version for one in model.opset_import if one.domain in ONNX_DOMAINS]
     if not versions:
-        raise ModelUnrecognised("names no version of the ONNX operators")
+        raise UnrecognisedModelError("names no version of the ONNX operators")
     return int(max(versions))
 
 
@@ -103,9 +105,9 @@ def _named(protos: Iterable[onnx.NodeProto]) -> Iterator[Node]:
 
 def _refuse_foreign(node: Node) -> None:
     if node.proto.domain not in ONNX_DOMAINS:
-        raise OperatorUnsupported(f"domain {node.proto.domain} is not supported", place=node.place)
+        raise UnsupportedOperatorError(f"domain {node.proto.domain} is not supported", place=node.place)
     if any(one.HasField("g") or one.graphs for one in node.proto.attribute):
-        raise OperatorUnsupported("a node with a graph of its own is not supported", place=node.place)
+        raise UnsupportedOperatorError("a node with a graph of its own is not supported", place=node.place)
 
 
 def _makers(nodes: Sequence[Node]) -> dict[str, Node]:
@@ -113,17 +115,17 @@ def _makers(nodes: Sequence[Node]) -> dict[str, Node]:
     for node in nodes:
         for output in node.outputs:
             if output in makers:
-                raise ModelInconsistent(f"{output} already comes from {makers[output].place}", place=node.place)
+                raise InconsistentModelError(f"{output} already comes from {makers[output].place}", place=node.place)
             makers[output] = node
     return makers
 
 
 def _needed(nodes: Sequence[Node], makers: Mapping[str, Node], outputs: Sequence[str]) -> tuple[Node, ...]:
     if not outputs:
-        raise ModelInconsistent("the graph has no output")
+        raise InconsistentModelError("the graph has no output")
     for output in outputs:
         if output not in makers:
-            raise ModelInconsistent(f"no node makes the output {output}")
+            raise InconsistentModelError(f"no node makes the output {output}")
     reached = {makers[output].name for output in outputs}
     waiting = [makers[output] for output in outputs]
     while waiting:
@@ -137,7 +139,7 @@ def _needed(nodes: Sequence[Node], makers: Mapping[str, Node], outputs: Sequence
 
 def _given(graph: onnx.GraphProto) -> set[str]:
     if graph.sparse_initializer:
-        raise OperatorUnsupported("sparse initializers are not supported")
+        raise UnsupportedOperatorError("sparse initializers are not supported")
     return {one.name for one in graph.input} | {one.name for one in graph.initializer}
 
 
@@ -145,7 +147,9 @@ def _refuse_missing(nodes: Iterable[Node], makers: Mapping[str, Node], given: se
     for node in nodes:
         for tensor in node.inputs:
             if tensor not in makers and tensor not in given:
-                raise ModelInconsistent(f"{tensor} is no input, no initializer and no node's output", place=node.place)
+                raise InconsistentModelError(
+                    f"{tensor} is no input, no initializer and no node's output", place=node.place
+                )
 
 
 def _in_order(nodes: Sequence[Node], waiting: Mapping[str, set[str]]) -> Iterator[Node]:
@@ -164,7 +168,7 @@ def _in_order(nodes: Sequence[Node], waiting: Mapping[str, set[str]]) -> Iterato
                 heapq.heappush(ready, number)
 
 
-def _cycle(stuck: set[str], waiting: Mapping[str, set[str]]) -> ModelInconsistent:
+def _cycle(stuck: set[str], waiting: Mapping[str, set[str]]) -> InconsistentModelError:
     """Follows what waits for what until a node comes round again."""
     path = [min(stuck)]
     while path[-1] not in path[:-1]:
@@ -173,4 +177,4 @@ def _cycle(stuck: set[str], waiting: Mapping[str, set[str]]) -> ModelInconsisten
     first = names.index(min(names))
     names = names[first:] + names[:first]
     told = ", ".join(names[:TOLD]) + (f" and {len(names) - TOLD} more" if len(names) > TOLD else "")
-    return ModelInconsistent(f"nodes form a cycle: {told}")
+    return InconsistentModelError(f"nodes form a cycle: {told}")

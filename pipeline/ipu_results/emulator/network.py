@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.operators import Program
-from ipu_results.errors import ModelError, ModelUnrecognised
+from ipu_results.errors import ModelError, UnrecognisedModelError
 from ipu_results.networks import NAMES, build
 
 KEPT = 128  # programs, of some 100 kB each
@@ -50,7 +50,7 @@ class Network:
 
 
 def network(source: Network | onnx.ModelProto | Path | str) -> Network:
-    """A built-in name goes before a file of that name. Raises ModelUnrecognised."""
+    """A built-in name goes before a file of that name. Raises UnrecognisedModelError."""
     if isinstance(source, Network):
         return source
     if isinstance(source, onnx.ModelProto):
@@ -70,10 +70,12 @@ def _of_file(path: Path) -> Network:
         data = path.read_bytes()
     except FileNotFoundError as error:
         known = ", ".join(NAMES)
-        raise ModelUnrecognised(f"is no file and no built-in network: one of {known}", document=str(path)) from error
+        raise UnrecognisedModelError(
+            f"is no file and no built-in network: one of {known}", document=str(path)
+        ) from error
     except OSError as error:
-        raise ModelUnrecognised(f"cannot be read: {error.strerror or error}", document=str(path)) from error
+        raise UnrecognisedModelError(f"cannot be read: {error.strerror or error}", document=str(path)) from error
     try:
         return Network(str(path), onnx.load_model_from_string(data), data, folder=path.parent)
     except DecodeError as error:
-        raise ModelUnrecognised("is no ONNX model", document=str(path)) from error
+        raise UnrecognisedModelError("is no ONNX model", document=str(path)) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ipu_results._util.charts import drawn
+from ipu_results._util.charts import render_chart
 from ipu_results.emulator.prediction import Prediction
 
 PARTS = {"compute": "#3b6ea5", "exchange": "#e08e45", "supersteps": "#7a9e5f", "protocol": "#b5b5b5"}
@@ -18,8 +18,8 @@ def parts(one: Prediction) -> dict[str, float]:
 
 
 def draw(predictions: Sequence[Prediction], model: str, suffix: str) -> bytes:
-    """An image, `suffix` .svg or .png. Raises ExtraMissing."""
-    return drawn(lambda altair: _chart(altair, predictions, model), suffix)
+    """An image, `suffix` .svg or .png. Raises MissingExtraError."""
+    return render_chart(lambda altair: _chart(altair, predictions, model), suffix)
 
 
 def _chart(altair: Any, predictions: Sequence[Prediction], model: str) -> Any:

@@ -13,7 +13,7 @@ from ipu_results.emulator.protocol import Protocol, Timing, protocol_of, timing
 from ipu_results.emulator.schedule import Planner, Schedule, schedule
 from ipu_results.emulator.split import plan as search
 from ipu_results.emulator.target import Target
-from ipu_results.errors import ModelInconsistent
+from ipu_results.errors import InconsistentModelError
 
 MS = 1000.0
 
@@ -57,7 +57,7 @@ def predict(
     """One prediction per total batch, dealt evenly to the chips. `programs` gives the network at a micro-batch.
 
     `planner` may be `cache.Plans`, which remembers between processes.
-    Raises ModelInconsistent for a batch that the chips cannot share evenly, ModelUnrecognised for a protocol that the
+    Raises InconsistentModelError for a batch that the chips cannot share evenly, UnrecognisedModelError for a protocol that the
     target does not have.
     """
     path = protocol if isinstance(protocol, Protocol) else protocol_of(protocol, target)
@@ -74,7 +74,9 @@ def _predict(
     planner: Planner,
 ) -> Prediction:
     if batch < 1 or batch % target.chips:
-        raise ModelInconsistent(f"batch {batch} cannot be dealt evenly to the {target.chips} chips of {target.name}")
+        raise InconsistentModelError(
+            f"batch {batch} cannot be dealt evenly to the {target.chips} chips of {target.name}"
+        )
     micro = batch // target.chips
     program = programs(micro)
     machine = target.changed(tiles=target.tiles - protocol.io_tiles) if protocol.io_tiles else target

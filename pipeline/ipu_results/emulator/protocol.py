@@ -11,7 +11,7 @@ from typing import Any
 
 from ipu_results.emulator.operators import Program
 from ipu_results.emulator.target import Target
-from ipu_results.errors import ModelUnrecognised
+from ipu_results.errors import UnrecognisedModelError
 
 OUTPUT_BYTES = 2
 
@@ -46,13 +46,13 @@ def protocols() -> Mapping[str, Protocol]:
 
 
 def protocol_of(name: str | None, target: Target) -> Protocol:
-    """The named protocol, or the target's usual one. Raises ModelUnrecognised where the target has no such path."""
+    """The named protocol, or the target's usual one. Raises UnrecognisedModelError where the target has no such path."""
     told = name or str(_data()["defaults"][target.name])
     found = protocols().get(told)
     if found is None:
-        raise ModelUnrecognised(f"is no protocol: one of {', '.join(protocols())}", document=told)
+        raise UnrecognisedModelError(f"is no protocol: one of {', '.join(protocols())}", document=told)
     if found.link not in target or (found.per_image and target.name != "c2"):
-        raise ModelUnrecognised(f"is no protocol of {target.name}", document=told)
+        raise UnrecognisedModelError(f"is no protocol of {target.name}", document=told)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ipu_results._util.charts import drawn
+from ipu_results._util.charts import render_chart
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.report import Report
 
@@ -14,8 +14,8 @@ SIZE, ROOM = 460, 1.3
 
 
 def draw(report: Report, suffix: str) -> bytes:
-    """An image, `suffix` .svg or .png. Raises ExtraMissing."""
-    return drawn(lambda altair: _chart(altair, report), suffix)
+    """An image, `suffix` .svg or .png. Raises MissingExtraError."""
+    return render_chart(lambda altair: _chart(altair, report), suffix)
 
 
 def _chart(altair: Any, report: Report) -> Any:

@@ -16,7 +16,7 @@ from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from ipu_results.emulator.model import Node
-from ipu_results.errors import ModelInconsistent, OperatorUnsupported, ShapeUnknown
+from ipu_results.errors import InconsistentModelError, UnknownShapeError, UnsupportedOperatorError
 
 SMALL, SMALL_FLOATS = 4096, 16  # elements up to which a constant's data are kept: shapes and scalars, not weights
 FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE})
@@ -71,14 +71,14 @@ def initial(graph: onnx.GraphProto, data_inputs: Mapping[str, tuple[int, ...]]) 
 def _fixed(one: onnx.ValueInfoProto) -> tuple[int, ...]:
     dims = one.type.tensor_type.shape.dim
     if any(not axis.HasField("dim_value") for axis in dims):
-        raise ShapeUnknown(f"parameter {one.name} has a dimension without a size")
+        raise UnknownShapeError(f"parameter {one.name} has a dimension without a size")
     return tuple(axis.dim_value for axis in dims)
 
 
 def _initializer(tensor: TensorProto) -> Value:
     shape = tuple(tensor.dims)
     if tensor.data_type not in element_types() or min(shape, default=0) < 0:
-        raise ModelInconsistent(f"initializer {tensor.name} has no shape or type that there is")
+        raise InconsistentModelError(f"initializer {tensor.name} has no shape or type that there is")
     inside = tensor.data_location != TensorProto.EXTERNAL and tensor.data_type != TensorProto.STRING
     kept = inside and _small(prod(shape), tensor.data_type)
     if inside:
@@ -92,7 +92,7 @@ def _small(elements: int, element: int) -> bool:
 
 def _check_data(tensor: TensorProto, small: bool) -> None:
     """Reads small data; of large ones, which are not copied, the size alone is checked."""
-    wrong = ModelInconsistent(f"initializer {tensor.name} holds other data than its shape and type say")
+    wrong = InconsistentModelError(f"initializer {tensor.name} holds other data than its shape and type say")
     if not small and tensor.HasField("raw_data") and 8 * tensor.ByteSize() < prod(tensor.dims) * bits(tensor.data_type):
         raise wrong
     try:
@@ -124,12 +124,12 @@ def is_constant(node: Node, values: Values) -> bool:
 def infer(node: Node, values: Values, opset: int) -> None:
     """Adds the node's outputs to `values`."""
     if not _known(node.kind, opset):
-        raise OperatorUnsupported(f"{node.kind} is no operator of opset {opset}", place=node.place)
+        raise UnsupportedOperatorError(f"{node.kind} is no operator of opset {opset}", place=node.place)
     inputs = {one: values[one] for one in node.inputs}
     constant = is_constant(node, values)
     outputs = {name: _value(node, name, proto, constant) for name, proto in _types(node, inputs, opset).items() if name}
     if set(outputs) != set(node.outputs):
-        raise ShapeUnknown("the type of an output is not known", place=node.place)
+        raise UnknownShapeError("the type of an output is not known", place=node.place)
     values |= _evaluated(node, inputs, outputs, opset) if constant else outputs
 
 
@@ -147,7 +147,7 @@ def _types(node: Node, inputs: Values, opset: int) -> dict[str, onnx.TypeProto]:
     try:
         return infer_node_outputs(schema, node.proto, types, data, opset_imports=[helper.make_opsetid("", opset)])
     except (InferenceError, ValidationError, RuntimeError, ValueError) as error:
-        raise ModelInconsistent(_line(error), place=node.place) from error
+        raise InconsistentModelError(_line(error), place=node.place) from error
 
 
 def _line(error: Exception) -> str:
@@ -158,17 +158,17 @@ def _line(error: Exception) -> str:
 def _value(node: Node, name: str, proto: onnx.TypeProto, constant: bool) -> Value:
     tensor = proto.tensor_type
     if not proto.HasField("tensor_type"):
-        raise OperatorUnsupported(f"{name} is no tensor", place=node.place)
+        raise UnsupportedOperatorError(f"{name} is no tensor", place=node.place)
     if not tensor.HasField("shape"):
-        raise ShapeUnknown(f"the shape of {name} does not follow from the inputs' shapes", place=node.place)
+        raise UnknownShapeError(f"the shape of {name} does not follow from the inputs' shapes", place=node.place)
     for number, axis in enumerate(tensor.shape.dim):
         if not axis.HasField("dim_value"):
-            raise ShapeUnknown(
+            raise UnknownShapeError(
                 f"dimension {number} of {name} does not follow from the inputs' shapes", place=node.place
             )
     shape = tuple(axis.dim_value for axis in tensor.shape.dim)
     if min(shape, default=1) < (0 if constant else 1):
-        raise ModelInconsistent(f"{name} comes out empty, as {'×'.join(map(str, shape))}", place=node.place)
+        raise InconsistentModelError(f"{name} comes out empty, as {'×'.join(map(str, shape))}", place=node.place)
     return Value(shape, tensor.elem_type, constant)
 
 
@@ -209,4 +209,4 @@ def _computed(node: Node, inputs: Values, outputs: Values, opset: int) -> list[n
     try:
         return [np.asarray(one) for one in ReferenceEvaluator(model).run(list(outputs), feeds)]
     except Exception as error:
-        raise OperatorUnsupported(f"its constant cannot be computed: {_line(error)}", place=node.place) from error
+        raise UnsupportedOperatorError(f"its constant cannot be computed: {_line(error)}", place=node.place) from error

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
 
-from ipu_results.errors import ModelUnrecognised
+from ipu_results.errors import UnrecognisedModelError
 
 FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow"}
 TARGETS = tuple(FILES)
@@ -74,9 +74,9 @@ class Target:
 
 @cache
 def load_target(name: str) -> Target:
-    """Raises ModelUnrecognised for a name that is not one of TARGETS."""
+    """Raises UnrecognisedModelError for a name that is not one of TARGETS."""
     if name not in FILES:
-        raise ModelUnrecognised(f"is no target: one of {', '.join(TARGETS)}", document=name)
+        raise UnrecognisedModelError(f"is no target: one of {', '.join(TARGETS)}", document=name)
     text = (files("ipu_results.emulator") / "targets" / f"{FILES[name]}.toml").read_text(encoding="utf-8")
     data = tomllib.loads(text)
     constants = tuple((key, Constant(**entry)) for key, entry in data["constants"].items())

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from ipu_results.check.gate import frame_of
-from ipu_results.errors import DocumentDamaged
-from ipu_results.normalise import CarriedRow, Normalised, Result
+from ipu_results.check.gate import build_frame
+from ipu_results.errors import DamagedDocumentError
+from ipu_results.normalise import NormalisedDocument, PassthroughRow, Result
 from ipu_results.schema import table
 
 Record = Mapping[str, Any]
@@ -23,10 +23,10 @@ BESIDE = ("result_document", "result_table", "result_row", "note", "document_id"
 FACTORS = ("micro_batch_size", "replicas", "gradient_accumulation")
 
 
-def join_configurations(documents: Sequence[Normalised], bases: Bases) -> None:
+def join_configurations(documents: Sequence[NormalisedDocument], bases: Bases) -> None:
     """Give results the micro-batch and the latency basis of their configurations, and cite the cells that say so.
 
-    `bases` maps a way of computing a latency to what it times. Raises DocumentDamaged for a configuration of a row that
+    `bases` maps a way of computing a latency to what it times. Raises DamagedDocumentError for a configuration of a row that
     is not there, one that contradicts that row or itself, and a way of computing a latency that is not known.
     """
     known = _places(documents)
@@ -38,12 +38,12 @@ def join_configurations(documents: Sequence[Normalised], bases: Bases) -> None:
             wrong = f"no known way of computing a latency: {row.values['latency_definition']!r}"
         if wrong:
             message = f"{' '.join(map(str, _place(row.values)))}: {wrong}"
-            raise DocumentDamaged(message, document=normalised.document.document_id, place=row.locator)
+            raise DamagedDocumentError(message, document=normalised.document.document_id, place=row.locator)
         if result is not None:
             _fill(result, normalised.document.document_id, row, bases)
 
 
-def configuration_frames(documents: Sequence[Normalised], bases: Bases) -> dict[str, pd.DataFrame]:
+def configuration_frames(documents: Sequence[NormalisedDocument], bases: Bases) -> dict[str, pd.DataFrame]:
     """The table of configurations; one whose row was quarantined has no result."""
     known = _places(documents)
     records = []
@@ -51,10 +51,10 @@ def configuration_frames(documents: Sequence[Normalised], bases: Bases) -> dict[
         result = known.get(_place(row.values))
         told = {"latency_basis": bases.get(row.values["latency_definition"])}
         records.append({**row.values, **told, "result_id": result.result_id if result else None})
-    return {"configurations": frame_of(table("configurations"), sorted(records, key=_place))}
+    return {"configurations": build_frame(table("configurations"), sorted(records, key=_place))}
 
 
-def _configurations(documents: Sequence[Normalised]) -> Iterator[tuple[Normalised, CarriedRow]]:
+def _configurations(documents: Sequence[NormalisedDocument]) -> Iterator[tuple[NormalisedDocument, PassthroughRow]]:
     for normalised in documents:
         yield from ((normalised, row) for row in normalised.carried if row.table == "configurations")
 
@@ -63,7 +63,7 @@ def _place(values: Record) -> Place:
     return values["result_document"], values["result_table"], values["result_row"]
 
 
-def _places(documents: Sequence[Normalised]) -> dict[Place, Result | None]:
+def _places(documents: Sequence[NormalisedDocument]) -> dict[Place, Result | None]:
     """Source rows of the documents that configurations name, each with its result; None for a quarantined row."""
     wanted = {row.values["result_document"] for _, row in _configurations(documents)}
     known: dict[Place, Result | None] = {}
@@ -104,7 +104,7 @@ def _disagrees(values: Record, result: Result | None) -> str | None:
     return f"batch_agrees is {values['batch_agrees']}, with {total} here and {printed} printed"
 
 
-def _fill(result: Result, document_id: str, row: CarriedRow, bases: Bases) -> None:
+def _fill(result: Result, document_id: str, row: PassthroughRow, bases: Bases) -> None:
     """A micro-batch from an exact match with the printed batch, a latency basis from any but a weak match.
 
     A micro-batch that the result's own document tells stays.

@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from ipu_results.check.gate import frame_of
+from ipu_results.check.gate import build_frame
 from ipu_results.errors import ConservationError
 from ipu_results.mlperf.records import attribution
 from ipu_results.mlperf.rules import Block, Rules, rules
 from ipu_results.mlperf.score import olympic_mean
-from ipu_results.normalise import CarriedRow, Normalised
+from ipu_results.normalise import NormalisedDocument, PassthroughRow
 from ipu_results.schema import table
 
 Record = Mapping[str, Any]
@@ -21,7 +21,7 @@ Key = tuple[str, str]
 GUESSED = "inferred"
 
 
-def join_ids(documents: Sequence[Normalised]) -> None:
+def join_ids(documents: Sequence[NormalisedDocument]) -> None:
     """Give each official result the MLPerf id of its system, unless the id is merely inferred."""
     ids = _ids(documents)
     for normalised in documents:
@@ -32,7 +32,7 @@ def join_ids(documents: Sequence[Normalised]) -> None:
                 result.values["mlperf_id"] = known["mlperf_id"]
 
 
-def official_frames(documents: Sequence[Normalised]) -> dict[str, pd.DataFrame]:
+def official_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.DataFrame]:
     """The MLPerf tables.
 
     Raises ConservationError where a score is not what its runs give, or a run or an id has no entry.
@@ -49,14 +49,14 @@ def official_frames(documents: Sequence[Normalised]) -> dict[str, pd.DataFrame]:
     assert_recomputed(entries, runs, known)
     _assert_known(entries, ids)
     return {
-        "mlperf_entries": frame_of(table("mlperf_entries"), sorted(entries, key=_key)),
-        "mlperf_runs": frame_of(table("mlperf_runs"), sorted(runs, key=lambda run: (*_key(run), run["file"]))),
-        "mlperf_ids": frame_of(table("mlperf_ids"), sorted(ids.values(), key=lambda one: str(one["mlperf_id"]))),
-        "mlperf_comparability": frame_of(table("mlperf_comparability"), [_block(block) for block in known.blocks]),
+        "mlperf_entries": build_frame(table("mlperf_entries"), sorted(entries, key=_key)),
+        "mlperf_runs": build_frame(table("mlperf_runs"), sorted(runs, key=lambda run: (*_key(run), run["file"]))),
+        "mlperf_ids": build_frame(table("mlperf_ids"), sorted(ids.values(), key=lambda one: str(one["mlperf_id"]))),
+        "mlperf_comparability": build_frame(table("mlperf_comparability"), [_block(block) for block in known.blocks]),
     }
 
 
-def _ids(documents: Iterable[Normalised]) -> dict[Key, Record]:
+def _ids(documents: Iterable[NormalisedDocument]) -> dict[Key, Record]:
     """The curated ids by round and system. Raises ConservationError where one system bears two."""
     ids: dict[Key, Record] = {}
     for one in _rows(documents, "mlperf_ids"):
@@ -100,7 +100,7 @@ def _assert_known(entries: Iterable[Record], ids: Mapping[Key, Record]) -> None:
             raise ConservationError(message, document=known["document_id"])
 
 
-def _entry(row: CarriedRow, normalised: Normalised, ids: Mapping[Key, Record], known: Rules) -> Record:
+def _entry(row: PassthroughRow, normalised: NormalisedDocument, ids: Mapping[Key, Record], known: Rules) -> Record:
     entry = row.values
     results = {result.values["row_number"]: result.result_id for result in normalised.results}
     named = ids.get(_system(entry))
@@ -115,7 +115,7 @@ def _entry(row: CarriedRow, normalised: Normalised, ids: Mapping[Key, Record], k
     }
 
 
-def _rows(documents: Iterable[Normalised], name: str) -> list[Record]:
+def _rows(documents: Iterable[NormalisedDocument], name: str) -> list[Record]:
     return [row.values for normalised in documents for row in normalised.carried if row.table == name]
 
 

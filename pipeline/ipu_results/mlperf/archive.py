@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
-from ipu_results.errors import DocumentDamaged, DocumentError, DocumentTooLarge, DocumentUnrecognised
+from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.mlperf.layout import LOG, SCALING, Finding
 from ipu_results.mlperf.lines import CHUNK
 from ipu_results.mlperf.log import Log
@@ -45,21 +45,21 @@ def score_archive(
 ) -> Round:
     """Score every entry in an archive, as `score_tree` does of the folder that it would unpack to.
 
-    `progress` counts megabytes of the archive. Raises DocumentUnrecognised where there is no such file or no entry,
-    DocumentTooLarge for a bomb, DocumentDamaged for what is truncated or no tar.
+    `progress` counts megabytes of the archive. Raises UnrecognisedDocumentError where there is no such file or no entry,
+    DocumentTooLargeError for a bomb, DamagedDocumentError for what is truncated or no tar.
     """
     try:
         file = opened(path)
     except OSError as error:
-        raise DocumentUnrecognised(f"cannot be opened: {error.strerror or error}", document=path) from error
+        raise UnrecognisedDocumentError(f"cannot be opened: {error.strerror or error}", document=path) from error
     with file:
         held = _Held(digests)
         try:
             _read(Unpacked(file, path), held, progress)
-        except DocumentTooLarge as error:
-            raise DocumentTooLarge(error.message, document=path, place=held.place) from error
-        except (DocumentDamaged, tarfile.TarError) as error:
-            raise DocumentDamaged(f"is damaged or truncated: {error}", document=path, place=held.place) from error
+        except DocumentTooLargeError as error:
+            raise DocumentTooLargeError(error.message, document=path, place=held.place) from error
+        except (DamagedDocumentError, tarfile.TarError) as error:
+            raise DamagedDocumentError(f"is damaged or truncated: {error}", document=path, place=held.place) from error
     known, name = rules(), PurePosixPath(path).name
     found = planned(held.listing(), known, round_ or name)
     runs = {entry: tuple(held.run(f"{entry.full_path}/{log}") for log in entry.logs) for entry in found.entries}
@@ -69,7 +69,7 @@ def score_archive(
 def _read(unpacked: Unpacked, held: _Held, progress: Progress) -> None:
     for count, (tar, member) in enumerate(_members(unpacked), start=1):
         if count > MAX_MEMBERS or len(held.paths) + len(held.findings) > MAX_KEPT:
-            raise DocumentTooLarge(f"holds more than {MAX_MEMBERS:,} members or {MAX_KEPT:,} of a round")
+            raise DocumentTooLargeError(f"holds more than {MAX_MEMBERS:,} members or {MAX_KEPT:,} of a round")
         held.take(tar, member)
         progress(*unpacked.progress())
     if unpacked.has_more:
@@ -134,7 +134,7 @@ class _Held:
         if isinstance(data, DocumentError):
             raise data
         if data is None and path in self.links:
-            raise DocumentDamaged("is a link to what is not read")
+            raise DamagedDocumentError("is a link to what is not read")
         return data
 
     def run(self, path: str) -> Run:
@@ -222,9 +222,9 @@ def _inner(parts: list[str]) -> list[str] | None:
 
 def _small(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | DocumentError:
     if member.issparse():
-        return DocumentTooLarge("is a sparse file: not read")
+        return DocumentTooLargeError("is a sparse file: not read")
     if member.size > MAX_SMALL:
-        return DocumentTooLarge(f"is larger than {MAX_SMALL:,} bytes")
+        return DocumentTooLargeError(f"is larger than {MAX_SMALL:,} bytes")
     return b"".join(_chunks(tar, member))
 
 

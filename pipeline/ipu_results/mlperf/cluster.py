@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from ipu_results.errors import ClusterError, ExtraMissing, WorkerLost
+from ipu_results.errors import ClusterError, MissingExtraError, WorkerLostError
 from ipu_results.mlperf.layout import Entry
 from ipu_results.mlperf.scoring import Job, Reader, Runs, read_entry
 
@@ -21,7 +21,7 @@ def on_cluster(address: str, *, timeout: float = TIMEOUT) -> Reader:
     """Read on the cluster whose scheduler has this address, and wait `timeout` seconds for it and for a worker.
 
     The workers read the files themselves, so a path must be one that they see. An entry whose worker is lost goes to
-    another. Raises ExtraMissing, ClusterError, WorkerLost.
+    another. Raises MissingExtraError, ClusterError, WorkerLostError.
     """
     return partial(_read_on_cluster, address, timeout)
 
@@ -36,7 +36,7 @@ def _read_on_cluster(address: str, timeout: float, jobs: Sequence[Job]) -> Gener
             for done in dask.as_completed(futures, loop=client.loop):
                 yield done.result()
         except dask.scheduler.KilledWorker as error:
-            raise WorkerLost("its workers were killed; nothing was written", document=address) from error
+            raise WorkerLostError("its workers were killed; nothing was written", document=address) from error
         except dask.CancelledError as error:
             raise ClusterError("the scheduler is gone; nothing was written", document=address) from error
         except BaseException:
@@ -48,7 +48,7 @@ def _distributed() -> Any:
     try:
         import distributed  # noqa: PLC0415
     except ImportError as error:
-        raise ExtraMissing("--dask needs dask: pip install 'ipu-results[distributed]'") from error
+        raise MissingExtraError("--dask needs dask: pip install 'ipu-results[distributed]'") from error
     return distributed
 
 

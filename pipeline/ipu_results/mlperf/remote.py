@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
-from ipu_results.errors import ClusterError, DocumentUnrecognised, ExtraMissing
+from ipu_results.errors import ClusterError, MissingExtraError, UnrecognisedDocumentError
 from ipu_results.mlperf.layout import Finding
 from ipu_results.mlperf.lines import CHUNK
 from ipu_results.mlperf.tree import Listing, LocalTree, Tree, Walk
@@ -18,13 +18,13 @@ def is_url(path: str) -> bool:
 
 
 def open_tree(url: str) -> Tree:
-    """The tree at a URL; a local one is a local folder. Raises ExtraMissing, DocumentUnrecognised."""
+    """The tree at a URL; a local one is a local folder. Raises MissingExtraError, UnrecognisedDocumentError."""
     files, root = _file_system(url)
     return LocalTree(root) if getattr(files, "local_file", False) else RemoteTree(url)
 
 
 def open_remote(url: str) -> BinaryIO:
-    """One file at a URL. Raises ExtraMissing, DocumentUnrecognised, OSError."""
+    """One file at a URL. Raises MissingExtraError, UnrecognisedDocumentError, OSError."""
     files, path = _file_system(url)
     return cast(BinaryIO, _as_os_error(lambda: files.open(path, "rb", block_size=CHUNK)))
 
@@ -40,14 +40,14 @@ class RemoteTree:
         return self.url.split("::")[-1].rstrip("/").rsplit("/", 1)[-1]
 
     def listing(self) -> Listing:
-        """Raises ExtraMissing, and DocumentUnrecognised for what is no folder, or is the folder of one submitter."""
+        """Raises MissingExtraError, and UnrecognisedDocumentError for what is no folder, or is the folder of one submitter."""
         files, root = _file_system(self.url)
         try:
             is_folder = files.isdir(root)
         except Exception as error:
-            raise DocumentUnrecognised(f"cannot be read: {_told(error)}", document=self.url) from error
+            raise UnrecognisedDocumentError(f"cannot be read: {_told(error)}", document=self.url) from error
         if not is_folder:
-            raise DocumentUnrecognised("is no folder", document=self.url)
+            raise UnrecognisedDocumentError("is no folder", document=self.url)
         return _RemoteWalk(self.url).listing()
 
     def chunks(self, path: str) -> Iterator[bytes]:
@@ -93,11 +93,11 @@ def _file_system(url: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs  # noqa: PLC0415
     except ImportError as error:
-        raise ExtraMissing("a URL needs fsspec: pip install 'ipu-results[remote]'", document=url) from error
+        raise MissingExtraError("a URL needs fsspec: pip install 'ipu-results[remote]'", document=url) from error
     try:
         files, root = url_to_fs(url)
     except Exception as error:
-        raise DocumentUnrecognised(f"cannot be opened: {_told(error)}", document=url) from error
+        raise UnrecognisedDocumentError(f"cannot be opened: {_told(error)}", document=url) from error
     return files, str(root)
 
 

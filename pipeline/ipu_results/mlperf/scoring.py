@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import active_children, get_context
 
-from ipu_results.errors import DocumentError, DocumentUnrecognised, WorkerLost
+from ipu_results.errors import DocumentError, UnrecognisedDocumentError, WorkerLostError
 from ipu_results.mlperf.layout import Entry, Finding, Plan, plan
 from ipu_results.mlperf.log import Log, read_log
 from ipu_results.mlperf.rules import Rules, rules
@@ -56,7 +56,7 @@ def score_tree(
 ) -> Round:
     """Score every entry under `tree`. `round_` is the round of a checkout whose name tells none.
 
-    Raises DocumentUnrecognised where there is no entry, WorkerLost where a worker was killed.
+    Raises UnrecognisedDocumentError where there is no entry, WorkerLostError where a worker was killed.
     """
     known, listing = rules(), tree.listing()
     found = planned(listing, known, round_ or tree.name)
@@ -70,11 +70,11 @@ def score_tree(
 
 
 def planned(listing: Listing, known: Rules, name: str) -> Plan:
-    """The entries of a listing. Raises DocumentUnrecognised where there is none."""
+    """The entries of a listing. Raises UnrecognisedDocumentError where there is none."""
     found = plan(listing.paths, known, name)
     findings = (*listing.findings, *found.findings)
     if not found.entries:
-        raise DocumentUnrecognised(_nothing(findings), document=name)
+        raise UnrecognisedDocumentError(_nothing(findings), document=name)
     return Plan(found.entries, findings)
 
 
@@ -147,7 +147,7 @@ def _read_here(workers: int, jobs: Sequence[Job]) -> Generator[tuple[Entry, Runs
             for done in as_completed(futures):
                 yield done.result()
         except BrokenProcessPool as error:
-            raise WorkerLost("a worker was killed; nothing was written") from error
+            raise WorkerLostError("a worker was killed; nothing was written") from error
         except BaseException:
             for worker in set(active_children()) - others:
                 worker.kill()

@@ -14,7 +14,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Protocol
 
-from ipu_results.errors import DocumentTooLarge, DocumentUnrecognised
+from ipu_results.errors import DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.mlperf.layout import Finding, round_of
 from ipu_results.mlperf.lines import CHUNK
 
@@ -45,14 +45,14 @@ class Tree(Protocol):
 
 
 def small_file(tree: Tree, path: str) -> bytes | None:
-    """The bytes of a file, None where there is none. Raises OSError, DocumentTooLarge."""
+    """The bytes of a file, None where there is none. Raises OSError, DocumentTooLargeError."""
     data = b""
     try:
         with closing(tree.chunks(path)) as chunks:  # type: ignore[type-var]
             for chunk in chunks:
                 data += chunk
                 if len(data) > MAX_SMALL:
-                    raise DocumentTooLarge(f"is larger than {MAX_SMALL:,} bytes")
+                    raise DocumentTooLargeError(f"is larger than {MAX_SMALL:,} bytes")
     except FileNotFoundError:
         return None
     return data
@@ -69,9 +69,9 @@ class LocalTree:
         return given if round_of(given) else behind
 
     def listing(self) -> Listing:
-        """Raises DocumentUnrecognised for what is no folder, or is the folder of one submitter."""
+        """Raises UnrecognisedDocumentError for what is no folder, or is the folder of one submitter."""
         if not os.path.isdir(self.root):
-            raise DocumentUnrecognised("is no folder", document=self.root)
+            raise UnrecognisedDocumentError("is no folder", document=self.root)
         return _LocalWalk(self.root).listing()
 
     def chunks(self, path: str) -> Iterator[bytes]:
@@ -123,10 +123,10 @@ class Walk(ABC):
         """The names in a folder, of folders or else of files; what cannot be read is a finding."""
 
     def listing(self) -> Listing:
-        """Raises DocumentUnrecognised for the folder of one submitter."""
+        """Raises UnrecognisedDocumentError for the folder of one submitter."""
         top = self.folders("")
         if set(PARTS) <= set(top):
-            raise DocumentUnrecognised("is the folder of one submitter; give the one above it", document=self.root)
+            raise UnrecognisedDocumentError("is the folder of one submitter; give the one above it", document=self.root)
         for name in top:
             if not self.submitter(name):
                 for inner in self.folders(name):

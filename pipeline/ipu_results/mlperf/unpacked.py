@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from gzip import GzipFile
 from typing import IO, Any, BinaryIO, Protocol, cast
 
-from ipu_results.errors import DocumentDamaged, DocumentTooLarge
+from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
 
 MAX_RATIO = 500
 MAX_UNPACKED = 10**9
@@ -27,7 +27,7 @@ class _Reads(Protocol):
 
 
 class Unpacked:
-    """The unpacked bytes of an archive. Raises DocumentTooLarge and DocumentDamaged."""
+    """The unpacked bytes of an archive. Raises DocumentTooLargeError and DamagedDocumentError."""
 
     def __init__(self, file: BinaryIO, path: str) -> None:
         self.name = path
@@ -45,16 +45,18 @@ class Unpacked:
         with as_damage(UNPACKING):
             data = self.stream.read(size)
         if not data and not self.is_ending:
-            raise DocumentDamaged("it ends before its end mark")
+            raise DamagedDocumentError("it ends before its end mark")
         self.count += len(data)
         self.check(self.count)
         if self.header_at is not None and self.count - self.header_at > MAX_HEADER + BLOCK:
-            raise DocumentTooLarge(f"a header is longer than {MAX_HEADER:,} bytes")
+            raise DocumentTooLargeError(f"a header is longer than {MAX_HEADER:,} bytes")
         return data
 
     def check(self, count: int) -> None:
         if count > self.most:
-            raise DocumentTooLarge(f"unpacks to more than {self.most:,} bytes: a bomb, {MAX_RATIO} times its own size")
+            raise DocumentTooLargeError(
+                f"unpacks to more than {self.most:,} bytes: a bomb, {MAX_RATIO} times its own size"
+            )
 
     def header_begins(self) -> None:
         self.header_at = self.count if self.header_at is None else self.header_at
@@ -78,7 +80,7 @@ def as_damage(errors: tuple[type[Exception], ...]) -> Iterator[None]:
     try:
         yield
     except errors as error:
-        raise DocumentDamaged(str(error)) from error
+        raise DamagedDocumentError(str(error)) from error
 
 
 def _unpacking(file: IO[bytes]) -> _Reads:

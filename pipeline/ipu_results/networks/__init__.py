@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import onnx
 
-from ipu_results.errors import ModelUnrecognised
+from ipu_results.errors import UnrecognisedModelError
 from ipu_results.networks import bert, efficientnet, residual
 from ipu_results.networks.builder import DATA_INPUTS, Builder
 from ipu_results.networks.values import Values
@@ -32,7 +32,7 @@ def build(
 
     `weights` False leaves the parameters as inputs known by shape alone; True draws them with seed 0, an integer with
     that seed (0 too). `batch` None keeps a symbolic batch dimension. `folded` puts batch-norms into the convolutions.
-    `sequence` is BERT's, up to 512. The same arguments give the same bytes. Raises `ModelUnrecognised`.
+    `sequence` is BERT's, up to 512. The same arguments give the same bytes. Raises `UnrecognisedModelError`.
     """
     values = None if weights is False else Values(int(weights) if weights is not True else 0)
     graph = Builder(values, batch=batch, folded=folded)
@@ -40,7 +40,7 @@ def build(
         return IMAGES[name].build(graph, name)
     if name in bert.NETWORKS:
         return bert.NETWORKS[name].build(graph, name, _checked(name, sequence))
-    raise ModelUnrecognised(f"is no built-in network: one of {', '.join(NAMES)}", document=name)
+    raise UnrecognisedModelError(f"is no built-in network: one of {', '.join(NAMES)}", document=name)
 
 
 def parameters(model: onnx.ModelProto) -> int:
@@ -54,5 +54,5 @@ def parameters(model: onnx.ModelProto) -> int:
 
 def _checked(name: str, sequence: int) -> int:
     if not 1 <= sequence <= bert.POSITIONS:
-        raise ModelUnrecognised(f"a sequence is 1 to {bert.POSITIONS} tokens, not {sequence}", document=name)
+        raise UnrecognisedModelError(f"a sequence is 1 to {bert.POSITIONS} tokens, not {sequence}", document=name)
     return sequence

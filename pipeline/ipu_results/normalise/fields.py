@@ -19,7 +19,7 @@ from ipu_results.normalise.values import (
     whole_number,
 )
 from ipu_results.schema import table
-from ipu_results.schema.vocabulary import Vocabulary, fold_name
+from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
 LATENCIES = ("latency_ms_low", "latency_ms_high", "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms")
 OF_POINTS = [column for column in table("run_points").columns if column.name not in table("results").names]
@@ -71,18 +71,18 @@ def _known(kind: str, column: str, text: str, found: Any, source: Source) -> Any
 
 
 def _platform(text: str, source: Source) -> Converted:
-    entry = _known("platform", "platform", text, source.vocabulary.platforms.get(fold_name(text)), source)
+    entry = _known("platform", "platform", text, source.vocabulary.platforms.get(normalise_name(text)), source)
     if entry is None:
         return Converted((("platform", text),))
     return Converted(tuple((column, entry[column]) for column in ("platform", "chip", "chip_count")))
 
 
 def _model(text: str, source: Source) -> Converted:
-    entry = _known("model", "model", text, source.vocabulary.models.get(fold_name(text)), source)
+    entry = _known("model", "model", text, source.vocabulary.models.get(normalise_name(text)), source)
     if entry is None:
         return Converted((("model", text),))
     variant = next(
-        (said for name, said in entry.get("variants", {}).items() if fold_name(name) == fold_name(text)), None
+        (said for name, said in entry.get("variants", {}).items() if normalise_name(name) == normalise_name(text)), None
     )
     extra = {"item": entry.get("item"), "variant": variant}
     return Converted((("model", entry["model"]), *((name, said) for name, said in extra.items() if said)))
@@ -94,7 +94,7 @@ def _variant(text: str, source: Source) -> Converted:
 
 
 def _framework(text: str, source: Source) -> Converted:
-    found = _known("framework", "framework", text, source.vocabulary.frameworks.get(fold_name(text)), source)
+    found = _known("framework", "framework", text, source.vocabulary.frameworks.get(normalise_name(text)), source)
     return Converted((("framework", found or text),))
 
 
@@ -110,7 +110,7 @@ def _precision(text: str, source: Source) -> Converted:
 
 
 def _compute_precision(text: str, source: Source) -> Converted:
-    entry = source.vocabulary.compute_precisions.get(fold_name(text), {"compute_precision": text})
+    entry = source.vocabulary.compute_precisions.get(normalise_name(text), {"compute_precision": text})
     return Converted(tuple(entry.items()))
 
 
@@ -187,7 +187,7 @@ def _date(text: str, _: Source) -> Converted:
 
 
 def _chip(text: str, source: Source) -> Converted:
-    return Converted((("chip", source.vocabulary.chips.get(fold_name(text), text)),))
+    return Converted((("chip", source.vocabulary.chips.get(normalise_name(text), text)),))
 
 
 def _chip_count(text: str, _: Source) -> Converted:

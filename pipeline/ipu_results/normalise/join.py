@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ipu_results.normalise.metadata import Setup
-from ipu_results.normalise.passthrough import CarriedRow
-from ipu_results.normalise.rows import FIGURE_FIELDS, Cell, Partial, Rejected
-from ipu_results.read.reading import Reading
+from ipu_results.normalise.passthrough import PassthroughRow
+from ipu_results.normalise.rows import FIGURE_FIELDS, Cell, RejectedRow, RowFragment
+from ipu_results.read.reading import ParsedDocument
 from ipu_results.sources.catalogue import Document
 
 Place = tuple[str, int, str]
@@ -35,35 +35,35 @@ class Result:
 
 
 @dataclass(slots=True)
-class Normalised:
+class NormalisedDocument:
     """All that one document gives; `carried` rows make a table of their own, beside a result or without one."""
 
     document: Document
     results: list[Result] = field(default_factory=list)
-    rejected: list[Rejected] = field(default_factory=list)
-    carried: list[CarriedRow] = field(default_factory=list)
+    rejected: list[RejectedRow] = field(default_factory=list)
+    carried: list[PassthroughRow] = field(default_factory=list)
 
     @property
-    def alone(self) -> list[CarriedRow]:
+    def alone(self) -> list[PassthroughRow]:
         """Carried rows that neither make a result nor were rejected."""
         told = {place[:2] for result in self.results for place in [*result.accepted, *result.repeated]}
         told |= {(row.table_name, row.row_number) for row in self.rejected}
         return [row for row in self.carried if (row.table_name, row.row_number) not in told]
 
-    def extend_with_problems(self, reading: Reading) -> None:
+    def extend_with_problems(self, reading: ParsedDocument) -> None:
         self.rejected += [
-            Rejected(p.table_name, p.row_number, p.locator, p.reason, p.message, list(p.raw))
+            RejectedRow(p.table_name, p.row_number, p.locator, p.reason, p.message, list(p.raw))
             for p in reading.problems
             if p.row_number is not None
         ]
 
 
-def join(document: Document, outcomes: Iterable[Partial | Rejected], setup: Setup) -> Normalised:
+def join(document: Document, outcomes: Iterable[RowFragment | RejectedRow], setup: Setup) -> NormalisedDocument:
     """Group what the rows say by identity; rows of one identity and different figures are rejected together."""
-    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Partial]] = {}
-    normalised = Normalised(document)
+    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[RowFragment]] = {}
+    normalised = NormalisedDocument(document)
     for outcome in outcomes:
-        if isinstance(outcome, Rejected):
+        if isinstance(outcome, RejectedRow):
             normalised.rejected.append(outcome)
         else:
             groups.setdefault((outcome.result_table, outcome.identity), []).append(outcome)
@@ -73,7 +73,7 @@ def join(document: Document, outcomes: Iterable[Partial | Rejected], setup: Setu
     return normalised
 
 
-def _take(normalised: Normalised, first: Partial, more: list[Partial], setup: Setup) -> None:
+def _take(normalised: NormalisedDocument, first: RowFragment, more: list[RowFragment], setup: Setup) -> None:
     accepted, repeated = [first], []
     for partial in more:
         if any(partial.table_name == one.table_name and partial.raw == one.raw for one in accepted):
@@ -86,21 +86,21 @@ def _take(normalised: Normalised, first: Partial, more: list[Partial], setup: Se
     normalised.results.append(_result(normalised.document, accepted, repeated, setup))
 
 
-def _clash(one: Partial, other: Partial) -> bool:
+def _clash(one: RowFragment, other: RowFragment) -> bool:
     return not other.joins or not _figures(one).keys().isdisjoint(_figures(other))
 
 
-def _reject_all(normalised: Normalised, group: list[Partial], one: Partial, other: Partial) -> None:
+def _reject_all(normalised: NormalisedDocument, group: list[RowFragment], one: RowFragment, other: RowFragment) -> None:
     places = " and ".join(f"{partial.table_name} row {partial.row_number}" for partial in (one, other))
     message = f"{places} have one configuration and different figures"
     normalised.rejected += [partial.reject("conflicting-rows", message) for partial in group]
 
 
-def _figures(partial: Partial) -> dict[str, Any]:
+def _figures(partial: RowFragment) -> dict[str, Any]:
     return {name: value for name, value in partial.values.items() if name in FIGURE_FIELDS}
 
 
-def _result(document: Document, accepted: list[Partial], repeated: list[Partial], setup: Setup) -> Result:
+def _result(document: Document, accepted: list[RowFragment], repeated: list[RowFragment], setup: Setup) -> Result:
     first = accepted[0]
     values: dict[str, Any] = {}
     for partial in reversed(accepted):
@@ -120,7 +120,7 @@ def _result(document: Document, accepted: list[Partial], repeated: list[Partial]
     )
 
 
-def _place(partial: Partial) -> Place:
+def _place(partial: RowFragment) -> Place:
     return partial.table_name, partial.row_number, partial.locator
 
 

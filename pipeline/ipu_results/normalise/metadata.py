@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ipu_results.errors import DocumentDamaged
+from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise.fields import Source, convert
 from ipu_results.normalise.rows import Cell
 from ipu_results.normalise.values import Unreadable
-from ipu_results.read.reading import Fact
+from ipu_results.read.reading import MetadataItem
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 
@@ -30,10 +30,10 @@ class Setup:
         return batch_size // 2
 
 
-def setup_of(document: Document, facts: Iterable[Fact], vocabulary: Vocabulary) -> Setup:
+def setup_of(document: Document, facts: Iterable[MetadataItem], vocabulary: Vocabulary) -> Setup:
     """The facts of a document with known labels, and the cells that cite them.
 
-    Raises DocumentDamaged for one that cannot be read, since it would hold for every result.
+    Raises DamagedDocumentError for one that cannot be read, since it would hold for every result.
     """
     values: dict[str, Any] = {}
     cells: list[Cell] = []
@@ -46,7 +46,7 @@ def setup_of(document: Document, facts: Iterable[Fact], vocabulary: Vocabulary) 
             converted = convert(field, fact.text, Source(vocabulary, None, False))
         except Unreadable as error:
             message = f"{fact.label}: {error}"
-            raise DocumentDamaged(message, document=document.document_id, place=fact.locator) from error
+            raise DamagedDocumentError(message, document=document.document_id, place=fact.locator) from error
         values.update(converted.values)
         cells.append(Cell(field, fact.label, fact.text, *converted[1:], None, fact.locator))
         halved |= field == "batch_per_chip" and fact.text == HALF

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from ipu_results.errors import DocumentDamaged
+from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise.rows import Cell
-from ipu_results.read.reading import Reading, Row, Table
+from ipu_results.read.reading import ParsedDocument, SourceRow, SourceTable
 from ipu_results.schema import Column
 from ipu_results.schema import table as published
 from ipu_results.schema.definitions import Kind
-from ipu_results.schema.layouts import fold
+from ipu_results.schema.layouts import normalise_header
 from ipu_results.sources.catalogue import Document
 
 TABLES = {
@@ -34,12 +34,12 @@ MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 BOOLEANS = {"True": True, "False": False}
 
 
-class CarriedRow(NamedTuple):
+class PassthroughRow(NamedTuple):
     """One row of `table`, without the columns that a join fills; `source` is its row in the table `read`."""
 
     table: str
-    read: Table
-    source: Row
+    read: SourceTable
+    source: SourceRow
     values: dict[str, Any]
 
     @property
@@ -56,27 +56,27 @@ class CarriedRow(NamedTuple):
 
     def cell(self, header: str, fills: str, unit: str | None = None) -> Cell:
         """The cell under a header, as the source of a column of a result; with `unit` it holds a figure."""
-        index = [fold(name) for name in self.read.columns].index(fold(header))
+        index = [normalise_header(name) for name in self.read.columns].index(normalise_header(header))
         figure = None if unit is None else float(self.values[header])
         factor = None if unit is None else 1.0
         place = self.read.cell_locator(self.source, index)
         return Cell(fills, self.read.columns[index], self.source.cells[index], figure, unit, factor, None, place)
 
 
-def carried_rows(document: Document, reading: Reading) -> Iterator[CarriedRow]:
+def carried_rows(document: Document, reading: ParsedDocument) -> Iterator[PassthroughRow]:
     """The typed rows of a document that has a table of its own; none for other documents.
 
-    Raises DocumentDamaged for a text that is not of its column's type, naming the cell.
+    Raises DamagedDocumentError for a text that is not of its column's type, naming the cell.
     """
     name = TABLES.get(document.reader)
     for table in reading.tables if name else ():
-        known = {fold(column.name): column for column in published(str(name)).columns}
-        columns = [known.get(fold(header)) for header in table.columns]
+        known = {normalise_header(column.name): column for column in published(str(name)).columns}
+        columns = [known.get(normalise_header(header)) for header in table.columns]
         for row in table.rows:
-            yield CarriedRow(str(name), table, row, _values(document, table, row, columns))
+            yield PassthroughRow(str(name), table, row, _values(document, table, row, columns))
 
 
-def _values(document: Document, table: Table, row: Row, columns: Sequence[Column | None]) -> dict[str, Any]:
+def _values(document: Document, table: SourceTable, row: SourceRow, columns: Sequence[Column | None]) -> dict[str, Any]:
     values: dict[str, Any] = {"document_id": document.document_id}
     for index, (text, column) in enumerate(zip(row.cells, columns, strict=True)):
         if column is None:
@@ -86,7 +86,7 @@ def _values(document: Document, table: Table, row: Row, columns: Sequence[Column
         except (ValueError, KeyError) as error:
             place = table.cell_locator(row, index)
             message = f"{text!r} is no {column.kind}"
-            raise DocumentDamaged(message, document=document.document_id, place=place) from error
+            raise DamagedDocumentError(message, document=document.document_id, place=place) from error
     return values
 
 

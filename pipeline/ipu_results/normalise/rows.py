@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from ipu_results.normalise.fields import Converted, Source, convert
 from ipu_results.normalise.values import Unreadable
-from ipu_results.read.reading import Row, Table
-from ipu_results.schema.layouts import Layout, unit_of
+from ipu_results.read.reading import SourceRow, SourceTable
+from ipu_results.schema.layouts import TableHeader, parse_unit
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 
@@ -43,7 +43,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectedRow:
     """A source row that could not be normalised."""
 
     table_name: str
@@ -55,7 +55,7 @@ class Rejected:
 
 
 @dataclass(slots=True)
-class Partial:
+class RowFragment:
     """What one source row says.
 
     Rows with the same `identity` (printed texts, no figures) are about one result; only where `joins` holds may several
@@ -72,18 +72,18 @@ class Partial:
     cells: list[Cell]
     raw: Mapping[str, str] = field(default_factory=dict)
 
-    def reject(self, reason: str, message: str) -> Rejected:
-        return Rejected(self.table_name, self.row_number, self.locator, reason, message, self.raw)
+    def reject(self, reason: str, message: str) -> RejectedRow:
+        return RejectedRow(self.table_name, self.row_number, self.locator, reason, message, self.raw)
 
 
-class Converter:
+class RowConverter:
     """Converts the cells of one table, remembering each text that it has seen in a column.
 
     `units` names the unit of a field where neither the header nor the caption prints it.
     """
 
     def __init__(
-        self, table: Table, layout: Layout, vocabulary: Vocabulary, units: Mapping[str, str] | None = None
+        self, table: SourceTable, layout: TableHeader, vocabulary: Vocabulary, units: Mapping[str, str] | None = None
     ) -> None:
         self.table = table
         self.layout = layout
@@ -113,7 +113,7 @@ class Converter:
         named = self.layout.identity
         return name not in FIGURE_FIELDS if named is None else name in named
 
-    def row(self, row: Row, constants: Mapping[str, Any]) -> Partial | Rejected:
+    def row(self, row: SourceRow, constants: Mapping[str, Any]) -> RowFragment | RejectedRow:
         """One row's part of a result; `constants` are the values that hold for the whole table."""
         table, raw = self.table, dict(zip(self.table.columns, row.cells, strict=True))
         said: list[Converted] = []
@@ -124,7 +124,7 @@ class Converter:
                 converted = self.cell(column, text)
             except Unreadable as error:
                 place = table.cell_locator(row, column)
-                return Rejected(table.name, row.number, place, error.reason, str(error), raw)
+                return RejectedRow(table.name, row.number, place, error.reason, str(error), raw)
             said.append(converted)
             locator = table.cell_locator(row, column)
             cells.append(Cell(name, header, text, *converted[1:], marks.get(column), locator))
@@ -136,19 +136,19 @@ class Converter:
         )
         result_table = self.layout.result_table or table.name
         joins = self.layout.joins
-        return Partial(table.name, result_table, joins, row.number, row.locator, identity, values, cells, raw)
+        return RowFragment(table.name, result_table, joins, row.number, row.locator, identity, values, cells, raw)
 
 
-def printed_unit(table: Table, header: str) -> str | None:
+def printed_unit(table: SourceTable, header: str) -> str | None:
     """The unit that a header prints in brackets, else the one that the table's caption does."""
-    found = unit_of(header)
+    found = parse_unit(header)
     if found is None and table.caption:
         bracketed = BRACKETED.search(table.caption)
         found = bracketed.group(1) if bracketed else None
     return found
 
 
-def constants_of(document: Document, layout: Layout) -> dict[str, Any]:
+def constants_of(document: Document, layout: TableHeader) -> dict[str, Any]:
     """Values of `results` that the document and the table give to every row."""
     return {
         "origin": "published",

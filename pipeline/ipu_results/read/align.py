@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from ipu_results.schema.layouts import Layout
+from ipu_results.schema.layouts import TableHeader
 
 SHAPES: dict[str, re.Pattern[str]] = {
     "sdk_version": re.compile(r"(?:Pre-?)?SDK\s*\d[\w.]*", re.I),
@@ -48,7 +48,7 @@ def align(cells: Sequence[str], fields: Sequence[str]) -> list[Span]:
     return _with_gaps(_trusted(good, len(cells), width), cells, fields)
 
 
-def holds_row(cells: Sequence[str], layouts: Iterable[Layout]) -> bool:
+def holds_row(cells: Sequence[str], layouts: Iterable[TableHeader]) -> bool:
     """Whether a row of one of `layouts` stands in `cells`, told by the shapes of them all and of a telling one."""
     every = {tuple(field for _, field in layout.fields) for layout in layouts}
     return any(any(_well_shaped(cells, fields)) for fields in every if TELLING in fields)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ipu_results.read.align import holds_row
-from ipu_results.read.reading import Problem, Reading, Row, Table
-from ipu_results.schema.layouts import Layout, explain_mismatch, fold, matching
+from ipu_results.read.reading import ParsedDocument, ReadProblem, SourceRow, SourceTable
+from ipu_results.schema.layouts import TableHeader, explain_mismatch, find_headers, normalise_header
 
 NO_HEADER = "rows of a table stand here without a header"
 
@@ -29,16 +29,16 @@ class RawRow:
 class Assembler:
     """Collects the tables of one document."""
 
-    layouts: Sequence[Layout]
-    tables: list[Table] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    layouts: Sequence[TableHeader]
+    tables: list[SourceTable] = field(default_factory=list)
+    problems: list[ReadProblem] = field(default_factory=list)
 
     @property
     def found(self) -> bool:
         return bool(self.tables or self.problems)
 
-    def reading(self) -> Reading:
-        return Reading(tuple(self.tables), tuple(self.problems))
+    def reading(self) -> ParsedDocument:
+        return ParsedDocument(tuple(self.tables), tuple(self.problems))
 
     def add(self, place: str, rows: Iterable[tuple[str, RawRow]]) -> None:
         """Take one grid of rows, each with its locator (empty: the row is told by its number in the table).
@@ -50,13 +50,15 @@ class Assembler:
         while header is not None:
             header, candidates = self._body(place, header, candidates, remaining)
 
-    def _header(self, place: str, rows: Iterable[tuple[str, RawRow]]) -> tuple[tuple[str, ...] | None, list[Layout]]:
+    def _header(
+        self, place: str, rows: Iterable[tuple[str, RawRow]]
+    ) -> tuple[tuple[str, ...] | None, list[TableHeader]]:
         """The first row that is a header; what would be lost above it, or for want of one, becomes a problem."""
-        broken: Problem | None = None
+        broken: ReadProblem | None = None
         lost = False
-        candidates: list[Layout] = []
+        candidates: list[TableHeader] = []
         for locator, row in rows:
-            if candidates := matching(row.texts, self.layouts):
+            if candidates := find_headers(row.texts, self.layouts):
                 break
             if lost:
                 continue
@@ -65,47 +67,54 @@ class Assembler:
                 holds_row(row.texts, self.layouts) or (broken is not None and _is_more_than_a_title(row))
             )
             if broken is None and (message or lost):
-                broken = Problem("", None, locator or place, "unknown-header", message or NO_HEADER, row.texts)
+                broken = ReadProblem("", None, locator or place, "unknown-header", message or NO_HEADER, row.texts)
         if broken is not None and (lost or not candidates):
             self.problems.append(broken)
         return (row.texts, candidates) if candidates else (None, [])
 
     def _body(
-        self, place: str, header: tuple[str, ...], candidates: list[Layout], rows: Iterator[tuple[str, RawRow]]
-    ) -> tuple[tuple[str, ...] | None, list[Layout]]:
+        self, place: str, header: tuple[str, ...], candidates: list[TableHeader], rows: Iterator[tuple[str, RawRow]]
+    ) -> tuple[tuple[str, ...] | None, list[TableHeader]]:
         """Rows up to the end or to another header, which is returned: what follows it is a table of its own."""
-        good: list[Row] = []
-        bad: list[Problem] = []
-        names = {fold(name) for name in header}
+        good: list[SourceRow] = []
+        bad: list[ReadProblem] = []
+        names = {normalise_header(name) for name in header}
         for place_of_row, row in rows:
             if not any(row.texts) or row.texts == header:
                 continue
-            if row.texts[0] and fold(row.texts[0]) in names and matching(row.texts, self.layouts):
+            if row.texts[0] and normalise_header(row.texts[0]) in names and find_headers(row.texts, self.layouts):
                 self._finish(place, header, candidates, good, bad)
-                return row.texts, matching(row.texts, self.layouts)
+                return row.texts, find_headers(row.texts, self.layouts)
             number = len(good) + len(bad) + 1
             locator = place_of_row or f"{place}, row {number}"
             if row.problem or len(row.texts) != len(header):
                 message = row.problem or f"{len(row.texts)} cells under a header of {len(header)}"
-                bad.append(Problem("", number, locator, "row-width", message, row.texts))
+                bad.append(ReadProblem("", number, locator, "row-width", message, row.texts))
                 continue
             marks = tuple((column, mark) for column, mark in enumerate(row.marks) if mark)
-            good.append(Row(number, row.texts, locator, row.cell_locators, marks))
+            good.append(SourceRow(number, row.texts, locator, row.cell_locators, marks))
         self._finish(place, header, candidates, good, bad)
         return None, []
 
     def _finish(
-        self, place: str, header: tuple[str, ...], candidates: list[Layout], good: list[Row], bad: list[Problem]
+        self,
+        place: str,
+        header: tuple[str, ...],
+        candidates: list[TableHeader],
+        good: list[SourceRow],
+        bad: list[ReadProblem],
     ) -> None:
         layout = choose(header, good, candidates)
         if any(table.name == layout.table for table in self.tables):
-            self.problems.append(Problem(layout.table, None, place, "duplicate-table", "the table stands here again"))
+            self.problems.append(
+                ReadProblem(layout.table, None, place, "duplicate-table", "the table stands here again")
+            )
             return
         self.problems += [replace(problem, table_name=layout.table) for problem in bad]
         if good:
-            self.tables.append(Table(layout.table, header, tuple(good), place))
+            self.tables.append(SourceTable(layout.table, header, tuple(good), place))
         elif not bad:
-            self.problems.append(Problem(layout.table, None, place, "no-rows", "the table has no row"))
+            self.problems.append(ReadProblem(layout.table, None, place, "no-rows", "the table has no row"))
 
 
 def _is_more_than_a_title(row: RawRow) -> bool:
@@ -113,7 +122,7 @@ def _is_more_than_a_title(row: RawRow) -> bool:
     return len({text for text in row.texts if text}) > 1
 
 
-def choose(header: Sequence[str], rows: Sequence[Row], candidates: Sequence[Layout]) -> Layout:
+def choose(header: Sequence[str], rows: Sequence[SourceRow], candidates: Sequence[TableHeader]) -> TableHeader:
     """The one of several layouts with the same header whose machines most rows name."""
     if len(candidates) == 1:
         return candidates[0]

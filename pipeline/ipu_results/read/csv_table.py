@@ -6,24 +6,24 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 
-from ipu_results.errors import DocumentDamaged, DocumentUnrecognised
+from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.read.assemble import Assembler, RawRow
-from ipu_results.read.reading import Reading
+from ipu_results.read.reading import ParsedDocument
 from ipu_results.read.text import clean, decode
-from ipu_results.schema.layouts import Layout, explain_mismatch, matching
+from ipu_results.schema.layouts import TableHeader, explain_mismatch, find_headers
 
 
-def read_csv(data: bytes, layouts: Sequence[Layout]) -> Reading:
+def read_csv(data: bytes, layouts: Sequence[TableHeader]) -> ParsedDocument:
     """The one table of a CSV file, its header on the first line.
 
-    Raises DocumentDamaged where the file does not end with a line break: it was cut off.
+    Raises DamagedDocumentError where the file does not end with a line break: it was cut off.
     """
     text = decode(data)
     header = _header(text.split("\n", 1)[0])
-    if not matching(header, layouts) and not explain_mismatch(header, layouts):
-        raise DocumentUnrecognised("has no known header", place="line 1")
+    if not find_headers(header, layouts) and not explain_mismatch(header, layouts):
+        raise UnrecognisedDocumentError("has no known header", place="line 1")
     if not text.endswith("\n"):
-        raise DocumentDamaged("does not end with a line break: truncated", place="last line")
+        raise DamagedDocumentError("does not end with a line break: truncated", place="last line")
     assembler = Assembler(layouts)
     assembler.add("line 1", _rows(text))
     return assembler.reading()
@@ -42,4 +42,4 @@ def _rows(text: str) -> Iterator[tuple[str, RawRow]]:
         for cells in reader:
             yield f"line {reader.line_num}", RawRow(tuple(map(clean, cells)))
     except csv.Error as error:
-        raise DocumentDamaged(f"is not CSV: {error}", place=f"line {reader.line_num}") from error
+        raise DamagedDocumentError(f"is not CSV: {error}", place=f"line {reader.line_num}") from error

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ipu_results._util.garbage import collector_paused
-from ipu_results.errors import DocumentError, DocumentTooLarge, DocumentUnrecognised
+from ipu_results._util.garbage import pause_garbage_collection
+from ipu_results.errors import DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.read.csv_table import read_csv
 from ipu_results.read.html import read_html
 from ipu_results.read.mlperf_log import MARK, read_mlperf_log
 from ipu_results.read.page_text import read_page_text
 from ipu_results.read.paper.text import read_paper_text
-from ipu_results.read.reading import Reading
+from ipu_results.read.reading import ParsedDocument
 from ipu_results.read.run_record import read_sweep_record
 from ipu_results.read.text import decode
-from ipu_results.schema.layouts import Layout
+from ipu_results.schema.layouts import TableHeader
 from ipu_results.sources.kinds import KINDS, MAX_BYTES, MAX_PAGES
 
 CSV_KINDS = (
@@ -34,37 +34,37 @@ SIGN_WITHIN = 100_000
 HTML = re.compile(rb"<(?:!doctype\s+html|html|table|body)\b", re.I)
 
 
-def read(
+def read_document(
     data: bytes,
-    layouts: Sequence[Layout],
+    layouts: Sequence[TableHeader],
     kind: str | None = None,
     *,
     max_bytes: int = MAX_BYTES,
     max_pages: int = MAX_PAGES,
-) -> Reading:
+) -> ParsedDocument:
     """Tables of one document with the `layouts` of its kind; the kind is guessed where it is not given.
 
     Raises a DocumentError for a document that cannot be read at all; rows that cannot are its problems.
     """
     if len(data) > max_bytes:
-        raise DocumentTooLarge(f"has {len(data):,} bytes, the limit is {max_bytes:,}")
+        raise DocumentTooLargeError(f"has {len(data):,} bytes, the limit is {max_bytes:,}")
     if kind not in (None, *KINDS):
-        raise DocumentUnrecognised(f"cannot be of kind {kind!r}; the kinds are {', '.join(KINDS)}")
-    with collector_paused():
+        raise UnrecognisedDocumentError(f"cannot be of kind {kind!r}; the kinds are {', '.join(KINDS)}")
+    with pause_garbage_collection():
         if kind is None:
             return _first_that_reads(data, layouts, max_pages)
         return _read_as(kind, data, [layout for layout in layouts if layout.reader == kind], max_pages)
 
 
-def _first_that_reads(data: bytes, layouts: Sequence[Layout], max_pages: int) -> Reading:
+def _first_that_reads(data: bytes, layouts: Sequence[TableHeader], max_pages: int) -> ParsedDocument:
     """The first kind that finds a table, else one that finds what nearly is; headers tell, never a publisher's name."""
     kinds = next((kinds for sign, kinds in SIGNS.items() if sign in data[:SIGN_WITHIN]), KINDS)
-    failures: list[DocumentUnrecognised] = []
-    nearly: Reading | None = None
+    failures: list[UnrecognisedDocumentError] = []
+    nearly: ParsedDocument | None = None
     for kind in kinds:
         try:
             reading = _read_as(kind, data, [layout for layout in layouts if layout.reader == kind], max_pages)
-        except DocumentUnrecognised as failure:
+        except UnrecognisedDocumentError as failure:
             failures.append(failure)
         except DocumentError:
             if nearly is None:
@@ -77,10 +77,10 @@ def _first_that_reads(data: bytes, layouts: Sequence[Layout], max_pages: int) ->
         return nearly
     if len(failures) == 1:
         raise failures[0]
-    raise DocumentUnrecognised(f"is none of {', '.join(KINDS)}: no table with a known header")
+    raise UnrecognisedDocumentError(f"is none of {', '.join(KINDS)}: no table with a known header")
 
 
-def _read_as(kind: str, data: bytes, layouts: Sequence[Layout], max_pages: int) -> Reading:
+def _read_as(kind: str, data: bytes, layouts: Sequence[TableHeader], max_pages: int) -> ParsedDocument:
     if data.lstrip()[:5] == b"%PDF-":
         from ipu_results.read.pdf import read_pdf  # noqa: PLC0415  (pdfplumber takes longer to import than a page to read)
 

@@ -11,11 +11,11 @@ from bs4 import BeautifulSoup
 from bs4.element import NavigableString, PageElement, Tag
 from bs4.filter import SoupStrainer
 
-from ipu_results.errors import DocumentDamaged, DocumentUnrecognised
+from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.read.assemble import Assembler, RawRow
-from ipu_results.read.reading import Reading
+from ipu_results.read.reading import ParsedDocument
 from ipu_results.read.text import clean, decode, is_power, lift_mark
-from ipu_results.schema.layouts import Layout
+from ipu_results.schema.layouts import TableHeader
 
 CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]+)""", re.I)
 TABLE_TAG = re.compile(r"<table\b", re.I)
@@ -35,7 +35,7 @@ BASE_PARTS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class SourceRow:
+class HtmlRow:
     """Cells of one row; `owner` is its `tr`, or the table where cells stand outside of any."""
 
     owner: Tag
@@ -43,16 +43,16 @@ class SourceRow:
     cells: list[Tag] = field(default_factory=list)
 
 
-def read_html(data: bytes, layouts: Sequence[Layout]) -> Reading:
+def read_html(data: bytes, layouts: Sequence[TableHeader]) -> ParsedDocument:
     """Every table whose header is one of `layouts`, wherever the table and its header row stand.
 
-    Spans are expanded, footnote marks lifted off. Raises DocumentDamaged for an empty, binary or truncated page and
-    DocumentUnrecognised where no table has a header that resembles a layout.
+    Spans are expanded, footnote marks lifted off. Raises DamagedDocumentError for an empty, binary or truncated page and
+    UnrecognisedDocumentError where no table has a header that resembles a layout.
     """
     text = decode(data, declared_charset(data))
     opened = _opened_tables(text)
     if not TABLE_TAG.search(text):
-        raise DocumentUnrecognised("holds no table")
+        raise UnrecognisedDocumentError("holds no table")
     with warnings.catch_warnings(action="ignore"):  # of XHTML that is read as HTML
         soup = BeautifulSoup(text, "lxml", parse_only=SoupStrainer("table"))
     assembler = Assembler(layouts)
@@ -60,13 +60,13 @@ def read_html(data: bytes, layouts: Sequence[Layout]) -> Reading:
         tables = _tables(soup)
         if len(tables) < opened:  # an element left open, such as a style or a text area, swallows what follows
             hidden = opened - len(tables)
-            raise DocumentDamaged(f"has {opened} tables, and {hidden} stand in an element that hides them")
+            raise DamagedDocumentError(f"has {opened} tables, and {hidden} stand in an element that hides them")
         for number, rows in enumerate(tables, start=1):
             assembler.add(f"table {number}", (("", row) for row in _expand(rows)))
     finally:
         soup.clear(decompose=True)  # its nodes refer to each other: else only the cycle collector would free them
     if not assembler.found:
-        raise DocumentUnrecognised("holds no table with a known header")
+        raise UnrecognisedDocumentError("holds no table with a known header")
     return assembler.reading()
 
 
@@ -77,7 +77,7 @@ def declared_charset(data: bytes) -> str | None:
 
 
 def _opened_tables(text: str) -> int:
-    """How many tables the page opens. Raises DocumentDamaged for a page cut off in the middle.
+    """How many tables the page opens. Raises DamagedDocumentError for a page cut off in the middle.
 
     Such a page lacks its own end or that of a table; unclosed rows and cells are ordinary.
     """
@@ -90,14 +90,14 @@ def _opened_tables(text: str) -> int:
         ended |= closing and name == "html"
         opened += not closing and name == "table"
     if depth["html"] > 0 or (depth["table"] > 0 and not ended):
-        raise DocumentDamaged("has no end: truncated", place="end of page")
+        raise DamagedDocumentError("has no end: truncated", place="end of page")
     return opened
 
 
-def _tables(soup: BeautifulSoup) -> list[list[SourceRow]]:
+def _tables(soup: BeautifulSoup) -> list[list[HtmlRow]]:
     """Rows of each table in the order of the page, whatever stands between a table and its rows and cells."""
-    tables: dict[int, list[SourceRow]] = {}
-    rows: list[SourceRow] = []
+    tables: dict[int, list[HtmlRow]] = {}
+    rows: list[HtmlRow] = []
     for node in soup.descendants:
         if not isinstance(node, Tag) or node.name not in PARTS:
             continue
@@ -109,11 +109,11 @@ def _tables(soup: BeautifulSoup) -> list[list[SourceRow]]:
             continue
         rows = tables[id(_enclosing(node, ("table",)))]
         if node.name == "tr":
-            rows.append(SourceRow(node, _enclosing(node, SECTIONS)))
+            rows.append(HtmlRow(node, _enclosing(node, SECTIONS)))
             continue
         owner = _enclosing(node, ("tr", "table"))
         if not rows or rows[-1].owner is not owner:  # cells outside of any row
-            rows.append(SourceRow(owner, owner))
+            rows.append(HtmlRow(owner, owner))
         rows[-1].cells.append(node)
     return list(tables.values())
 
@@ -126,7 +126,7 @@ def _enclosing(node: Tag, names: Sequence[str]) -> Tag:
     return parent
 
 
-def _expand(rows: Iterable[SourceRow]) -> Iterator[RawRow]:
+def _expand(rows: Iterable[HtmlRow]) -> Iterator[RawRow]:
     """Rows with row and column spans expanded into repeated cells; a row span ends with its section."""
     below: dict[int, tuple[int, str, str]] = {}
     section: Tag | None = None
@@ -137,9 +137,7 @@ def _expand(rows: Iterable[SourceRow]) -> Iterator[RawRow]:
         yield _expand_row(row, above, below)
 
 
-def _expand_row(
-    row: SourceRow, above: dict[int, tuple[int, str, str]], below: dict[int, tuple[int, str, str]]
-) -> RawRow:
+def _expand_row(row: HtmlRow, above: dict[int, tuple[int, str, str]], below: dict[int, tuple[int, str, str]]) -> RawRow:
     """One row between the cells that reach into it from `above` and those that it sends `below`."""
     if not above and not any(name in cell.attrs for cell in row.cells for name in SPANS):
         plain = [_cell(cell) for cell in row.cells]

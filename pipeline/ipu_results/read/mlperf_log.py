@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ipu_results.errors import DocumentDamaged, DocumentUnrecognised
+from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.mlperf.lines import MARK, marked, parse, places
-from ipu_results.read.reading import Problem, Reading, Row, Table
+from ipu_results.read.reading import ParsedDocument, ReadProblem, SourceRow, SourceTable
 
 __all__ = ["COLUMNS", "MARK", "read_mlperf_log"]
 
@@ -15,16 +15,16 @@ COLUMNS = ("time_ms", "namespace", "event_type", "key", "value", "metadata")
 NAME = "mlperf_log"
 
 
-def read_mlperf_log(data: bytes) -> Reading:
+def read_mlperf_log(data: bytes) -> ParsedDocument:
     """One row per log line; text before the mark (a rank, a progress bar) is not part of it.
 
-    A line whose JSON is broken is a Problem. Raises DocumentUnrecognised where no line has the mark, DocumentDamaged
+    A line whose JSON is broken is a Problem. Raises UnrecognisedDocumentError where no line has the mark, DamagedDocumentError
     for an empty file.
     """
     if not data.strip():
-        raise DocumentDamaged("is empty")
-    rows: list[Row] = []
-    problems: list[Problem] = []
+        raise DamagedDocumentError("is empty")
+    rows: list[SourceRow] = []
+    problems: list[ReadProblem] = []
     block = data + b"\n"
     for row_number, (line, told) in enumerate(zip(places(block, 1), marked(block), strict=True), start=1):
         place = f"line {line}"
@@ -33,13 +33,13 @@ def read_mlperf_log(data: bytes) -> Reading:
             cells = tuple(_text(entry.get(column)) for column in COLUMNS)
         except (ValueError, RecursionError) as error:
             raw = ((MARK + told).decode("utf-8", "backslashreplace").strip(),)
-            problems.append(Problem(NAME, row_number, place, "broken-log-line", str(error), raw))
+            problems.append(ReadProblem(NAME, row_number, place, "broken-log-line", str(error), raw))
         else:
-            rows.append(Row(row_number, cells, place))
+            rows.append(SourceRow(row_number, cells, place))
     if not rows and not problems:
-        raise DocumentUnrecognised("holds no :::MLLOG line")
-    tables = (Table(NAME, COLUMNS, tuple(rows), rows[0].locator),) if rows else ()
-    return Reading(tables, tuple(problems))
+        raise UnrecognisedDocumentError("holds no :::MLLOG line")
+    tables = (SourceTable(NAME, COLUMNS, tuple(rows), rows[0].locator),) if rows else ()
+    return ParsedDocument(tables, tuple(problems))
 
 
 def _text(value: Any) -> str:

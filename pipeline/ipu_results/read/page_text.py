@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ipu_results.errors import DocumentUnrecognised
+from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.read.align import align, holds_row
 from ipu_results.read.assemble import NO_HEADER, Assembler, RawRow
-from ipu_results.read.reading import Problem, Reading
+from ipu_results.read.reading import ParsedDocument, ReadProblem
 from ipu_results.read.text import clean, lift_mark
-from ipu_results.schema.layouts import Layout, explain_mismatch, fold, matching
+from ipu_results.schema.layouts import TableHeader, explain_mismatch, find_headers, normalise_header
 
 RULE = re.compile(r"[|\s:+-]+")
 DELIMITERS = ("|", "\t")
@@ -28,12 +28,12 @@ class BrokenHeader(NamedTuple):
     message: str
 
 
-def read_page_text(text: str, layouts: Sequence[Layout]) -> Reading:
+def read_page_text(text: str, layouts: Sequence[TableHeader]) -> ParsedDocument:
     """Every table of the text whose header is one of `layouts`.
 
     An empty line ends a table; a line of U+00A0 or of zero-width characters is a blank cell. A row that lost or
     gained a line becomes a Problem; the rows around it are kept where only one alignment of the lines explains them.
-    Raises DocumentUnrecognised where no header resembles a layout.
+    Raises UnrecognisedDocumentError where no header resembles a layout.
     """
     assembler = Assembler(layouts)
     for block in _blocks(text):
@@ -44,7 +44,7 @@ def read_page_text(text: str, layouts: Sequence[Layout]) -> Reading:
         if known == len(assembler.tables) + len(assembler.problems):
             _without_header(block, layouts, assembler)
     if not assembler.found:
-        raise DocumentUnrecognised("holds no table with a known header")
+        raise UnrecognisedDocumentError("holds no table with a known header")
     return assembler.reading()
 
 
@@ -61,10 +61,10 @@ def _blocks(text: str) -> Iterator[Block]:
         yield block
 
 
-def _delimited(block: Block, layouts: Sequence[Layout], assembler: Assembler) -> None:
+def _delimited(block: Block, layouts: Sequence[TableHeader], assembler: Assembler) -> None:
     lines = [(number, line) for number, line in block if not RULE.fullmatch(line)]
     names = [[_text(cell) for cell in _split(line, _is_fenced(line))] for _, line in lines]
-    start = next((i for i, header in enumerate(names) if matching(header, layouts)), None)
+    start = next((i for i, header in enumerate(names) if find_headers(header, layouts)), None)
     if start is None:
         start = next((i for i, header in enumerate(names) if explain_mismatch(header, layouts)), None)
     if start is not None:
@@ -74,12 +74,12 @@ def _delimited(block: Block, layouts: Sequence[Layout], assembler: Assembler) ->
         assembler.add(grid[start][0], grid)
 
 
-def _without_header(block: Block, layouts: Sequence[Layout], assembler: Assembler) -> None:
+def _without_header(block: Block, layouts: Sequence[TableHeader], assembler: Assembler) -> None:
     """Rows that an empty line or a lost header has cut off from their table must not be lost in silence."""
     for cells in ([line for _, line in block], [cell for _, line in block for cell in _split(line, _is_fenced(line))]):
         if holds_row([_text(cell) for cell in cells], layouts):
             place = ROW_PLACE.format(block[0][0])
-            assembler.problems.append(Problem("", None, place, "unknown-header", NO_HEADER))
+            assembler.problems.append(ReadProblem("", None, place, "unknown-header", NO_HEADER))
             return
 
 
@@ -98,24 +98,24 @@ def _split(line: str, fenced: bool) -> list[str]:
     return cells[1:-1] if delimiter == "|" and fenced and _is_fenced(line) else cells
 
 
-def _one_cell_a_line(block: Block, layouts: Sequence[Layout], assembler: Assembler) -> None:
+def _one_cell_a_line(block: Block, layouts: Sequence[TableHeader], assembler: Assembler) -> None:
     names = {key for layout in layouts for key in layout.keys}
     lines = [_text(line) for _, line in block]
-    known = [fold(line) in names for line in lines]
+    known = [normalise_header(line) in names for line in lines]
     widths = sorted({len(layout.fields) for layout in layouts}, reverse=True)
     for start in (i for i, is_name in enumerate(known) if is_name):
         for width in widths:
             header = lines[start : start + width]
-            if len(header) == width and matching(header, layouts):
+            if len(header) == width and find_headers(header, layouts):
                 _above(block[:start], known[:start], layouts, assembler)
                 _aligned(block, start, width, layouts, assembler)
                 return
     if broken := _broken_header(lines, known, layouts):
         place = ROW_PLACE.format(block[broken.start][0])
-        assembler.problems.append(Problem("", None, place, "unknown-header", broken.message))
+        assembler.problems.append(ReadProblem("", None, place, "unknown-header", broken.message))
 
 
-def _above(block: Block, known: list[bool], layouts: Sequence[Layout], assembler: Assembler) -> None:
+def _above(block: Block, known: list[bool], layouts: Sequence[TableHeader], assembler: Assembler) -> None:
     """Rows above the header, and those under a broken one there, must not be lost in silence."""
     lines = [_text(line) for _, line in block]
     broken = _broken_header(lines, known, layouts)
@@ -125,10 +125,10 @@ def _above(block: Block, known: list[bool], layouts: Sequence[Layout], assembler
         start, message = 0, NO_HEADER
     else:
         return
-    assembler.problems.append(Problem("", None, ROW_PLACE.format(block[start][0]), "unknown-header", message))
+    assembler.problems.append(ReadProblem("", None, ROW_PLACE.format(block[start][0]), "unknown-header", message))
 
 
-def _broken_header(lines: list[str], known: list[bool], layouts: Sequence[Layout]) -> BrokenHeader | None:
+def _broken_header(lines: list[str], known: list[bool], layouts: Sequence[TableHeader]) -> BrokenHeader | None:
     """The first run of header names, one foreign line allowed between two of them, that is nearly a header."""
     stop = 0
     for start in (i for i, is_name in enumerate(known) if is_name):
@@ -142,10 +142,10 @@ def _broken_header(lines: list[str], known: list[bool], layouts: Sequence[Layout
     return None
 
 
-def _aligned(block: Block, start: int, width: int, layouts: Sequence[Layout], assembler: Assembler) -> None:
+def _aligned(block: Block, start: int, width: int, layouts: Sequence[TableHeader], assembler: Assembler) -> None:
     header, body = block[start : start + width], block[start + width :]
     columns = [_text(line) for _, line in header]
-    fields = [matching(columns, layouts)[0].field_of(name) for name in columns]
+    fields = [find_headers(columns, layouts)[0].field_of(name) for name in columns]
     grid = [(ROW_PLACE.format(header[0][0]), _raw_row(columns, [n for n, _ in header]))]
     for start_of_row, stop, readable in align([_text(line) for _, line in body], fields):
         numbers, lines = zip(*body[start_of_row:stop], strict=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SourceRow:
     """One source row. `number` counts from 1 within the table as printed, unreadable rows included."""
 
     number: int
@@ -17,23 +17,23 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SourceTable:
     """One table as printed: header names and rows of equal width; `caption` may state the unit of the figures."""
 
     name: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[SourceRow, ...]
     locator: str
     caption: str = ""
 
-    def cell_locator(self, row: Row, column: int) -> str:
+    def cell_locator(self, row: SourceRow, column: int) -> str:
         if row.cell_locators is not None:
             return row.cell_locators[column]
         return f"{row.locator}, column {column + 1} ({self.columns[column]})"
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ReadProblem:
     """A source row, or a whole table where `row_number` is None, that could not be read."""
 
     table_name: str
@@ -45,7 +45,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class MetadataItem:
     """A labelled setup fact that a document states outside its tables."""
 
     label: str
@@ -54,7 +54,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    tables: tuple[Table, ...]
-    problems: tuple[Problem, ...] = ()
-    facts: tuple[Fact, ...] = ()
+class ParsedDocument:
+    tables: tuple[SourceTable, ...]
+    problems: tuple[ReadProblem, ...] = ()
+    facts: tuple[MetadataItem, ...] = ()

@@ -6,7 +6,7 @@ import codecs
 import re
 import unicodedata
 
-from ipu_results.errors import DocumentDamaged
+from ipu_results.errors import DamagedDocumentError
 
 ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f"))
 BLANKS = re.compile(r"\s+")
@@ -42,10 +42,10 @@ def is_power(base: str, raised: str) -> bool:
 def decode(data: bytes, declared: str | None = None) -> str:
     """Text of a document; UTF-8 (with or without a mark), UTF-16 with a mark, or what the document declares.
 
-    Raises DocumentDamaged for an empty document, for binary noise and for bytes that no encoding explains.
+    Raises DamagedDocumentError for an empty document, for binary noise and for bytes that no encoding explains.
     """
     if not data.strip():
-        raise DocumentDamaged("is empty")
+        raise DamagedDocumentError("is empty")
     encodings = ["utf-16"] if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ["utf-8-sig", *_web_encoding(declared or "")]
     for encoding in encodings:
         try:
@@ -54,9 +54,9 @@ def decode(data: bytes, declared: str | None = None) -> str:
             continue
         control = sum(character < " " and character not in "\t\n\r\f\x1b" for character in text[:100_000])
         if control > MAX_CONTROL_SHARE * min(len(text), 100_000):
-            raise DocumentDamaged("is not text: binary data")
+            raise DamagedDocumentError("is not text: binary data")
         return text
-    raise DocumentDamaged("is not text in UTF-8 or in an encoding that it declares")
+    raise DamagedDocumentError("is not text in UTF-8 or in an encoding that it declares")
 
 
 def _web_encoding(declared: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ipu_results.check.rules import RULES
-from ipu_results._util.markdown import code, table, text
+from ipu_results._util.markdown import format_code, format_markdown_table, escape_markdown
 from ipu_results.release.facts import Facts
 
 HEAD = """# ipu-results {version}
@@ -94,11 +94,11 @@ def page(facts: Facts) -> str:
         results=facts.results,
         documents=facts.found["documents"][0][0],
         contents=_contents(facts),
-        origins=table(("origin", "task", "results"), facts.found["origins"]),
-        source_rows=table(("source rows", "count"), facts.found["source_rows"]),
+        origins=format_markdown_table(("origin", "task", "results"), facts.found["origins"]),
+        source_rows=format_markdown_table(("source rows", "count"), facts.found["source_rows"]),
         flags=_flags(facts),
         quarantine=_quarantine(facts),
-        verdicts=table(("verdict", "claims"), facts.found["verdicts"]),
+        verdicts=format_markdown_table(("verdict", "claims"), facts.found["verdicts"]),
         formulas=_formulas(facts),
     )
     return "\n".join([head.rstrip("\n") + "\n", *_corrections(facts), *_licences(facts)]) + TAIL.format(
@@ -108,21 +108,21 @@ def page(facts: Facts) -> str:
 
 def _contents(facts: Facts) -> str:
     told = {row[0]: row[4] for row in facts.found["columns"] if not row[1]}
-    return table(
+    return format_markdown_table(
         ("table", "rows", "one row is"),
-        ((code(name), counted["rows"], told.get(name, "")) for name, counted in facts.tables.items()),
+        ((format_code(name), counted["rows"], told.get(name, "")) for name, counted in facts.tables.items()),
     )
 
 
 def _flags(facts: Facts) -> str:
     titles = {rule.id: rule.title for rule in RULES}
     rows = ((rule, titles.get(rule, ""), *counts) for rule, *counts in facts.found["flags"])
-    return table(("rule", "what it finds", "severity", "flags", "results"), rows)
+    return format_markdown_table(("rule", "what it finds", "severity", "flags", "results"), rows)
 
 
 def _quarantine(facts: Facts) -> str:
     if rows := facts.found["quarantine"]:
-        return f"{sum(count for _, count in rows)} rows were not accepted.\n\n" + table(("reason", "rows"), rows)
+        return f"{sum(count for _, count in rows)} rows were not accepted.\n\n" + format_markdown_table(("reason", "rows"), rows)
     return "no source row was refused."
 
 
@@ -140,14 +140,14 @@ def _corrections(facts: Facts) -> Iterator[str]:
         yield "## Rows that are gone since the previous release\n"
         rows = (
             (
-                code(one.correction.table),
+                format_code(one.correction.table),
                 ", ".join(f"{name} = {value}" for name, value in one.correction.key.items()) or "the whole table",
                 one.rows,
                 one.correction.reason,
             )
             for one in facts.applied
         )
-        yield table(("table", "key", "rows", "reason"), rows)
+        yield format_markdown_table(("table", "key", "rows", "reason"), rows)
 
 
 def _licences(facts: Facts) -> Iterator[str]:
@@ -159,4 +159,4 @@ def _licences(facts: Facts) -> Iterator[str]:
     by_licence: dict[str, list[str]] = {}
     for document_id, _, publisher, licence, _ in facts.found["licences"]:
         by_licence.setdefault(licence, []).append(f"{document_id} ({publisher})")
-    yield "".join(f"- {text(licence)}: {text('; '.join(names))}.\n" for licence, names in by_licence.items())
+    yield "".join(f"- {escape_markdown(licence)}: {escape_markdown('; '.join(names))}.\n" for licence, names in by_licence.items())

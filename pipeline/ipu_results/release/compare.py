@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 import duckdb
 
-from ipu_results.errors import ReleaseUnreadable
+from ipu_results.errors import UnreadableReleaseError
 from ipu_results.release.difference import ColumnChange, Counted, Difference, Row, TableDifference
 from ipu_results.release.pair import Pair
 from ipu_results.release.side import Side, SideTable
-from ipu_results._util.sql import first_line
+from ipu_results._util.sql import get_first_line
 
 LIMIT = 100
 
@@ -23,7 +23,7 @@ LIMIT = 100
 def compare(old: Side, new: Side, limit: int = LIMIT) -> Difference:
     """All that differs, up to `limit` rows and cells of each kind and table shown.
 
-    Raises ReleaseUnreadable for a damaged file and for a table whose key is unknown or not unique.
+    Raises UnreadableReleaseError for a damaged file and for a table whose key is unknown or not unique.
     """
     both = [name for name in old.tables if name in new.tables]
     with duckdb.connect() as connection:
@@ -48,14 +48,14 @@ def _compared(connection: duckdb.DuckDBPyConnection, old: SideTable, new: SideTa
             return TableDifference(old, new)
         return _difference(connection, _paired(old, new), limit)
     except (OSError, duckdb.Error) as error:
-        raise ReleaseUnreadable(f"cannot be compared: {first_line(error)}", place=str(new.path)) from error
+        raise UnreadableReleaseError(f"cannot be compared: {get_first_line(error)}", place=str(new.path)) from error
 
 
 def _difference(connection: duckdb.DuckDBPyConnection, pair: Pair, limit: int) -> TableDifference:
     old, new = pair.old, pair.new
     added, removed, paired, differing = pair.counts(connection)
     if (paired + removed, paired + added) != (old.rows, new.rows):
-        raise ReleaseUnreadable(f"two rows share a key ({', '.join(pair.key)})", place=str(new.path))
+        raise UnreadableReleaseError(f"two rows share a key ({', '.join(pair.key)})", place=str(new.path))
     changed, cells = pair.cells(connection, differing) if differing else (0, {})
     return TableDifference(
         old,
@@ -84,4 +84,4 @@ def _paired(old: SideTable, new: SideTable) -> Pair:
     for key in (new.key, old.key):
         if key and all(name in table.columns for name in key for table in (old, new)):
             return Pair(old, new, key)
-    raise ReleaseUnreadable("nothing tells a key of this table that both sides have", place=str(new.path))
+    raise UnreadableReleaseError("nothing tells a key of this table that both sides have", place=str(new.path))

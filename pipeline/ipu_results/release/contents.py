@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ipu_results.errors import ReleaseUnreadable
+from ipu_results.errors import UnreadableReleaseError
 from ipu_results.release import database
 from ipu_results.release.descriptions import Columns, Found, Told, croissant_problems, package_problems
 from ipu_results.release.names import (
@@ -30,9 +30,9 @@ from ipu_results.release.problem import Problem, Problems, guarded
 from ipu_results.release.side import read_json, sql_type
 from ipu_results.release.sums import SUMS, read_sums
 from ipu_results.release.texts import read_csv
-from ipu_results._util.sql import first_line
-from ipu_results.store.tables import BUILD_ID, DATABASE, parquet_name
-from ipu_results.store.digest import rows_digest
+from ipu_results._util.sql import get_first_line
+from ipu_results.store.tables import BUILD_ID, DATABASE, get_parquet_name
+from ipu_results.store.digest import digest_rows
 
 CITED = re.compile(r"(?m)^(version|date-released): (.*)$")
 DAY = len("2026-01-31")
@@ -61,7 +61,7 @@ class Contents:
         """Raises what `guarded` takes where release.json is not as `publish` writes it."""
         told, others = read_json(folder / RELEASE), (read_json(folder / name) for name in (PACKAGE, CROISSANT))
         if told["format"] != FORMAT:
-            raise ReleaseUnreadable(f"is of format {told['format']}, and only {FORMAT} is known")
+            raise UnreadableReleaseError(f"is of format {told['format']}, and only {FORMAT} is known")
         words = told["version"], told["published_on"], told["build_id"]
         digests = read_sums(folder / SUMS).digests
         return cls(folder, bad, digests, *words, dict(told["tables"]), dict(told["views"]), *others)
@@ -73,12 +73,12 @@ class Contents:
             if self._is_sound(DATABASE):
                 connection = database.opened(self.folder / DATABASE)
         except duckdb.Error as error:
-            yield Problem(DATABASE, f"cannot be opened: {first_line(error)}")
+            yield Problem(DATABASE, f"cannot be opened: {get_first_line(error)}")
         with connection or nullcontext() as opened:
             for name in self.tables:
                 yield from guarded(name, lambda: self._rows(name, opened))  # noqa: B023
-            yield from guarded(parquet_name(DERIVED), self._build)
-            yield from guarded(parquet_name(DICTIONARY), self._dictionary)
+            yield from guarded(get_parquet_name(DERIVED), self._build)
+            yield from guarded(get_parquet_name(DICTIONARY), self._dictionary)
             if opened is not None:
                 yield from guarded(DATABASE, lambda: self._database(opened))
             found = self._found(opened)
@@ -98,13 +98,13 @@ class Contents:
 
     def _rows(self, name: str, opened: duckdb.DuckDBPyConnection | None) -> Problems:
         """The rows of one table in Parquet, CSV and DuckDB against their count and digest."""
-        parquet, text, told = parquet_name(name), f"{name}.csv", self.tables[name]
+        parquet, text, told = get_parquet_name(name), f"{name}.csv", self.tables[name]
         if not self._is_sound(parquet):
             return
         rows = pq.read_table(self.folder / parquet)
         if (rows.schema.metadata or {}).get(BUILD_ID.encode()) != self.build_id.encode():
             yield Problem(parquet, f"is of another build than {RELEASE} says")
-        if (rows.num_rows, rows_digest(rows)) != (told["rows"], told["rows_sha256"]):
+        if (rows.num_rows, digest_rows(rows)) != (told["rows"], told["rows_sha256"]):
             yield Problem(parquet, f"holds other rows than {RELEASE} says")
         if self._is_sound(text) and not _equal(rows, read_csv(self.folder / text, rows.schema)):
             yield Problem(text, f"holds other rows than {parquet}")
@@ -114,24 +114,24 @@ class Contents:
                 yield Problem(DATABASE, f"holds other rows of {name} than {parquet}")
 
     def _build(self) -> Problems:
-        if self._is_sound(parquet_name(DERIVED)):
-            rows = pq.read_table(self.folder / parquet_name(DERIVED)).to_pylist()
+        if self._is_sound(get_parquet_name(DERIVED)):
+            rows = pq.read_table(self.folder / get_parquet_name(DERIVED)).to_pylist()
             for name in unlike_build(rows, self.tables, self.build_id):
-                yield Problem(parquet_name(DERIVED), f"tells other rows or another build of {name} than {RELEASE}")
+                yield Problem(get_parquet_name(DERIVED), f"tells other rows or another build of {name} than {RELEASE}")
 
     def _dictionary(self) -> Problems:
         """The table `columns` against release.json and the Parquet files."""
-        if not self._is_sound(parquet_name(DICTIONARY)):
+        if not self._is_sound(get_parquet_name(DICTIONARY)):
             return
         kinds, told = _read_dictionary(self.folder)
         tables = {name for name, kind in kinds.items() if kind == "table"}
         for name in sorted(tables ^ self.tables.keys()):
-            yield Problem(parquet_name(DICTIONARY), f"{'has' if name in tables else 'lacks'} the table {name}")
+            yield Problem(get_parquet_name(DICTIONARY), f"{'has' if name in tables else 'lacks'} the table {name}")
         for name in sorted((kinds.keys() - tables) ^ self.views.keys()):
-            yield Problem(parquet_name(DICTIONARY), f"{'has' if name in kinds else 'lacks'} the view {name}")
+            yield Problem(get_parquet_name(DICTIONARY), f"{'has' if name in kinds else 'lacks'} the view {name}")
         for name, columns in self._columns().items():
             if columns != told.get(name):
-                yield Problem(parquet_name(name), "has other columns than the dictionary says")
+                yield Problem(get_parquet_name(name), "has other columns than the dictionary says")
 
     def _database(self, opened: duckdb.DuckDBPyConnection) -> Problems:
         """Definitions and columns in the DuckDB file against release.json and the table `columns`."""
@@ -139,7 +139,7 @@ class Contents:
         for name in sorted(definitions.keys() | self.views.keys()):
             if definitions.get(name) != self.views.get(name):
                 yield Problem(DATABASE, f"defines {name} otherwise than {RELEASE} says")
-        if not self._is_sound(parquet_name(DICTIONARY)):
+        if not self._is_sound(get_parquet_name(DICTIONARY)):
             return
         columns, (_, told) = database.columns(opened), _read_dictionary(self.folder)
         for name in sorted(columns.keys() | told.keys()):
@@ -148,8 +148,8 @@ class Contents:
 
     def _columns(self) -> dict[str, Columns]:
         """Those of the Parquet files."""
-        sound = [name for name in self.tables if self._is_sound(parquet_name(name))]
-        return {name: _parquet_columns(self.folder / parquet_name(name)) for name in sound}
+        sound = [name for name in self.tables if self._is_sound(get_parquet_name(name))]
+        return {name: _parquet_columns(self.folder / get_parquet_name(name)) for name in sound}
 
     def _found(self, opened: duckdb.DuckDBPyConnection | None) -> Found:
         sizes = {name: (self.folder / name).stat().st_size for name in self.digests if self._is_sound(name)}
@@ -187,7 +187,7 @@ def _equal(one: pa.Table, other: pa.Table) -> bool:
         return False
     bare = one.replace_schema_metadata()
     return bool(bare.equals(other.cast(pa.schema([field.remove_metadata() for field in bare.schema])))) or (
-        rows_digest(one) == rows_digest(other)
+        digest_rows(one) == digest_rows(other)
     )
 
 
@@ -195,7 +195,7 @@ def _read_dictionary(folder: Path) -> tuple[dict[str, str], dict[str, Columns]]:
     """Kind and columns of each table, view and macro in the table `columns`."""
     kinds: dict[str, str] = {}
     told: dict[str, Columns] = {}
-    for row in pq.read_table(folder / parquet_name(DICTIONARY)).to_pylist():
+    for row in pq.read_table(folder / get_parquet_name(DICTIONARY)).to_pylist():
         if row["column_name"]:
             told.setdefault(row["table_name"], []).append((row["column_name"], row["type"], row["unit"]))
         else:

@@ -17,7 +17,7 @@ from ipu_results.release.database import name_of
 from ipu_results.release.difference import Difference, Row
 from ipu_results.release.names import DERIVED, DICTIONARY, RELEASE
 from ipu_results.release.side import KNOWN, Side
-from ipu_results._util.sql import first_line
+from ipu_results._util.sql import get_first_line
 
 KEYS = {"table", "key", "reason", "expect", "rows"}
 GONE = "gone"
@@ -152,4 +152,4 @@ def _left(correction: Correction, new: Side) -> int:
             query = f"SELECT count(*) FROM {table.sql} WHERE {where}"
             return int(connection.execute(query, list(correction.key.values())).fetchall()[0][0])
     except duckdb.Error as error:
-        raise CorrectionsError(first_line(error), place=correction.place) from error
+        raise CorrectionsError(get_first_line(error), place=correction.place) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ipu_results._util.text import as_json
+from ipu_results._util.text import format_json
 from ipu_results.release.datapackage import LICENCE, TITLE
 from ipu_results.release.facts import Facts
 from ipu_results.release.sums import digest
@@ -65,7 +65,7 @@ def metadata(facts: Facts, folder: Path) -> str:
         "distribution": [_file(folder / f"{table.name}.{suffix}") for suffix in FORMATS for table in TABLES],
         "recordSet": [_record_set(table) for table in TABLES],
     }
-    return as_json(told) + "\n"
+    return format_json(told) + "\n"
 
 
 def _file(path: Path) -> dict[str, Any]:

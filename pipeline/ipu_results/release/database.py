@@ -8,8 +8,8 @@ from pathlib import Path
 
 import duckdb
 
-from ipu_results.errors import ReleaseUnreadable
-from ipu_results._util.sql import LOCKDOWN, first_line
+from ipu_results.errors import UnreadableReleaseError
+from ipu_results._util.sql import LOCKDOWN, get_first_line
 
 DEFINITIONS = """
     SELECT name, string_agg(definition, chr(10) ORDER BY definition)
@@ -39,14 +39,14 @@ def opened(path: Path) -> duckdb.DuckDBPyConnection:
 
 
 def read_definitions(path: Path) -> dict[str, str]:
-    """The definitions in a file; empty where there is no such file. Raises ReleaseUnreadable where it is damaged."""
+    """The definitions in a file; empty where there is no such file. Raises UnreadableReleaseError where it is damaged."""
     if not path.exists():
         return {}
     try:
         with opened(path) as connection:
             return definitions(connection)
     except duckdb.Error as error:
-        raise ReleaseUnreadable(f"cannot be opened: {first_line(error)}", place=str(path)) from error
+        raise UnreadableReleaseError(f"cannot be opened: {get_first_line(error)}", place=str(path)) from error
 
 
 def definitions(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ipu_results._util.text import as_json
+from ipu_results._util.text import format_json
 from ipu_results.release.facts import Facts
 from ipu_results.release.sums import digest
 from ipu_results.schema import TABLES, Table
@@ -45,7 +45,7 @@ def package(facts: Facts, folder: Path) -> str:
         "sources": sources,
         "resources": [_resource(table, folder, suffix) for suffix in FORMATS for table in TABLES],
     }
-    return as_json(told) + "\n"
+    return format_json(told) + "\n"
 
 
 def resource_name(table: str, suffix: str) -> str:

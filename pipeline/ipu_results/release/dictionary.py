@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from ipu_results._util.markdown import code, table, text
+from ipu_results._util.markdown import format_code, format_markdown_table, escape_markdown
 from ipu_results.release.facts import Facts
 from ipu_results.release.side import KNOWN
 
@@ -30,10 +30,10 @@ def page(facts: Facts) -> str:
 def _section(facts: Facts, name: str, first: Sequence[Any], columns: Sequence[Sequence[Any]]) -> str:
     kind, description = first[2], first[4]
     rows = f", {facts.tables[name]['rows']:,} rows" if name in facts.tables else ""
-    told = [f"## {KINDS.get(kind, kind)} `{name}`{rows}\n", f"{text(description)}\n"]
+    told = [f"## {KINDS.get(kind, kind)} `{name}`{rows}\n", f"{escape_markdown(description)}\n"]
     if known := KNOWN.get(name):
-        told.append(f"Key: {', '.join(map(code, known.key))}.\n")
+        told.append(f"Key: {', '.join(map(format_code, known.key))}.\n")
         links = [f"`{one.name}` → `{one.references}`" for one in known.columns if one.references]
         told += [f"References: {', '.join(links)}.\n"] if links else []
-    told.append(table(("column", "type", "unit", "what it holds"), ((code(row[1]), *row[2:]) for row in columns)))
+    told.append(format_markdown_table(("column", "type", "unit", "what it holds"), ((format_code(row[1]), *row[2:]) for row in columns)))
     return "\n".join(told)

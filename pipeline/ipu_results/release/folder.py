@@ -16,7 +16,7 @@ from pathlib import Path
 from ipu_results.errors import ReleaseError, WarehouseError
 from ipu_results.release.names import RELEASE
 from ipu_results.release.sums import SUMS, read_sums
-from ipu_results.store.transaction import locked, sync
+from ipu_results.store.transaction import lock_folder, sync_to_disk
 
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
@@ -44,8 +44,8 @@ def replacing(out: Path, wait_s: float) -> Iterator[Path]:
             yield new
             with writing(out):
                 for path in new.iterdir():
-                    sync(path)
-                sync(new)
+                    sync_to_disk(path)
+                sync_to_disk(new)
                 _swap(new, out, work / "old")
             _settle(out)
         finally:
@@ -84,7 +84,7 @@ def _assert_release(out: Path) -> None:
 @contextmanager
 def _locked(work: Path, wait_s: float, out: Path) -> Iterator[None]:
     try:
-        with locked(work, wait_s):
+        with lock_folder(work, wait_s):
             yield
     except WarehouseError as error:
         if error.place != str(work):
@@ -120,7 +120,7 @@ def _swap(new: Path, out: Path, old: Path) -> None:
 
 def _settle(out: Path) -> None:
     try:
-        sync(out.parent)
+        sync_to_disk(out.parent)
     except OSError as error:
         raise ReleaseError(f"is the new release, which may not be on disk yet: {error}", place=str(out)) from error
 

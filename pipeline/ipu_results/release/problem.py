@@ -8,9 +8,9 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from ipu_results.errors import ReleaseUnreadable
-from ipu_results._util.text import printable
-from ipu_results._util.sql import first_line
+from ipu_results.errors import UnreadableReleaseError
+from ipu_results._util.text import escape_unprintable
+from ipu_results._util.sql import get_first_line
 
 
 class Problem(NamedTuple):
@@ -19,7 +19,7 @@ class Problem(NamedTuple):
 
     @property
     def line(self) -> str:
-        return printable(f"{self.path}: {self.message}")
+        return escape_unprintable(f"{self.path}: {self.message}")
 
 
 Problems = Iterator[Problem]
@@ -30,8 +30,8 @@ def guarded(path: str, checks: Callable[[], Problems]) -> list[Problem]:
     found: list[Problem] = []
     try:
         found.extend(checks())
-    except ReleaseUnreadable as error:
+    except UnreadableReleaseError as error:
         found.append(Problem(path, error.message))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, pa.ArrowException, duckdb.Error) as error:
-        found.append(Problem(path, f"cannot be checked: {type(error).__name__}: {first_line(error)}"))
+        found.append(Problem(path, f"cannot be checked: {type(error).__name__}: {get_first_line(error)}"))
     return found

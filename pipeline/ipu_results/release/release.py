@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ipu_results.errors import ReleaseError
-from ipu_results._util.text import as_json
+from ipu_results._util.text import format_json
 from ipu_results.release import card, croissant, datapackage, dictionary, facts, texts
 from ipu_results.release import version as versions
 from ipu_results.release.contents import unlike_build
@@ -23,10 +23,10 @@ from ipu_results.release.folder import replacing, writing
 from ipu_results.release.names import CITATION, CROISSANT, DERIVED, FORMAT, PACKAGE, RELEASE
 from ipu_results.release.sums import SUMS, digest, write_sums
 from ipu_results.release.verify import check
-from ipu_results.store.query import finish_interrupted_build, one_build_id
-from ipu_results._util.sql import first_line
-from ipu_results.store.tables import DATABASE, parquet_name
-from ipu_results.store.digest import rows_digest
+from ipu_results.store.query import finish_interrupted_build, read_build_id
+from ipu_results._util.sql import get_first_line
+from ipu_results.store.tables import DATABASE, get_parquet_name
+from ipu_results.store.digest import digest_rows
 from ipu_results.store.duckdb_file import write_duckdb
 from ipu_results.schema import TABLES
 
@@ -91,14 +91,14 @@ def _copied(warehouse: Path, new: Path, out: Path) -> tuple[dict[str, pa.Table],
 
     They are copied first and then read, so that a build at the same time mixes nothing.
     """
-    one_build_id(warehouse)
+    read_build_id(warehouse)
     for table in TABLES:
-        found = _bytes(warehouse / parquet_name(table.name))
+        found = _bytes(warehouse / get_parquet_name(table.name))
         with writing(out):
-            (new / parquet_name(table.name)).write_bytes(found)
-    build_id = one_build_id(new)
-    tables = {table.name: _read(new / parquet_name(table.name)) for table in TABLES}
-    told = {name: {"rows": arrow.num_rows, "rows_sha256": rows_digest(arrow)} for name, arrow in tables.items()}
+            (new / get_parquet_name(table.name)).write_bytes(found)
+    build_id = read_build_id(new)
+    tables = {table.name: _read(new / get_parquet_name(table.name)) for table in TABLES}
+    told = {name: {"rows": arrow.num_rows, "rows_sha256": digest_rows(arrow)} for name, arrow in tables.items()}
     if unlike := unlike_build(tables[DERIVED].to_pylist(), told, build_id):
         raise ReleaseError("holds other rows than its build says; build it again", place=f"{warehouse}/{unlike[0]}")
     return tables, told, build_id
@@ -115,14 +115,14 @@ def _read(path: Path) -> pa.Table:
     try:
         return pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
-        raise ReleaseError(f"cannot be read: {first_line(error)}", place=path.name) from error
+        raise ReleaseError(f"cannot be read: {get_first_line(error)}", place=path.name) from error
 
 
 def _write_database(path: Path, tables: Mapping[str, pa.Table]) -> None:
     try:
         write_duckdb(path, tables)
     except duckdb.Error as error:
-        raise ReleaseError(f"cannot be made: {first_line(error)}", place=path.name) from error
+        raise ReleaseError(f"cannot be made: {get_first_line(error)}", place=path.name) from error
 
 
 def _write(
@@ -166,4 +166,4 @@ def _release(known: facts.Facts, decision: Decision) -> str:
         "tables": known.tables,
         "views": known.views,
     }
-    return as_json(told) + "\n"
+    return format_json(told) + "\n"

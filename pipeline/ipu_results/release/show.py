@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import Any
 
-from ipu_results._util.text import as_json, plain, printable
+from ipu_results._util.text import format_json, to_json_value, escape_unprintable
 from ipu_results.release.difference import Counted, Difference, Row, TableDifference
 from ipu_results.release.side import SideTable
 from ipu_results.release.version import changes, least, parse
@@ -16,7 +16,7 @@ WIDTH = 100
 
 
 def as_text(difference: Difference, limit: int) -> str:
-    return "\n".join(map(printable, _lines(difference, limit)))
+    return "\n".join(map(escape_unprintable, _lines(difference, limit)))
 
 
 def _lines(difference: Difference, limit: int) -> Iterator[str]:
@@ -73,7 +73,7 @@ def shown(value: Any) -> str:
     """One line, cut where it is long; what is not printed in a terminal is escaped."""
     if value is None:
         return "NULL"
-    safe = printable(str(_plain(value)))
+    safe = escape_unprintable(str(_plain(value)))
     return safe if len(safe) <= WIDTH else f"{safe[:WIDTH]}…"
 
 
@@ -81,7 +81,7 @@ def _plain(value: Any) -> Any:
     """What JSON can hold, and what is not finite as text: NaN is no null."""
     if isinstance(value, float) and not isfinite(value):
         return json.dumps(value)
-    return plain(value)
+    return to_json_value(value)
 
 
 def _plain_row(row: Row) -> Row:
@@ -108,7 +108,7 @@ def as_record(difference: Difference, limit: int) -> str:
         "definitions_changed": list(difference.views),
         "tables_changed": [_table_record(table) for table in difference.tables],
     }
-    return as_json(record)
+    return format_json(record)
 
 
 def _side(difference: Difference, which: str) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ipu_results.errors import ReleaseUnreadable
-from ipu_results._util.text import printable
+from ipu_results.errors import UnreadableReleaseError
+from ipu_results._util.text import escape_unprintable
 from ipu_results.release.database import read_definitions
 from ipu_results.release.names import PACKAGE, RELEASE
-from ipu_results._util.sql import first_line
+from ipu_results._util.sql import get_first_line
 from ipu_results.store.tables import DATABASE
 from ipu_results.schema import TABLES
 from ipu_results.schema.generate import ARROW, SQL, quote
@@ -68,16 +68,16 @@ class Side:
     @property
     def name(self) -> str:
         version = self.told.get("version")
-        return printable(f"{self.path} ({version})" if version else str(self.path))
+        return escape_unprintable(f"{self.path} ({version})" if version else str(self.path))
 
 
 def read_side(folder: Path) -> Side:
-    """The tables of a folder. Raises ReleaseUnreadable where it holds none or one is damaged."""
+    """The tables of a folder. Raises UnreadableReleaseError where it holds none or one is damaged."""
     if not folder.is_dir():
-        raise ReleaseUnreadable("no such folder", place=str(folder))
+        raise UnreadableReleaseError("no such folder", place=str(folder))
     paths = sorted(folder.glob(f"*{SUFFIX}"))
     if not paths:
-        raise ReleaseUnreadable("is neither a release nor a warehouse: it holds no Parquet file", place=str(folder))
+        raise UnreadableReleaseError("is neither a release nor a warehouse: it holds no Parquet file", place=str(folder))
     keys = _package_keys(folder)
     tables = (_table(path, keys) for path in paths)
     return Side(
@@ -89,15 +89,15 @@ def read_side(folder: Path) -> Side:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object; empty where there is no such file. Raises ReleaseUnreadable for anything else."""
+    """A JSON object; empty where there is no such file. Raises UnreadableReleaseError for anything else."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refused)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
-        raise ReleaseUnreadable(f"is no JSON: {first_line(error)}", place=str(path)) from error
+        raise UnreadableReleaseError(f"is no JSON: {get_first_line(error)}", place=str(path)) from error
     if not isinstance(found, dict):
-        raise ReleaseUnreadable("is no JSON object", place=str(path))
+        raise UnreadableReleaseError("is no JSON object", place=str(path))
     return found
 
 
@@ -115,9 +115,9 @@ def _table(path: Path, keys: Mapping[str, tuple[str, ...]]) -> SideTable:
         with pq.ParquetFile(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
     except (OSError, pa.ArrowException) as error:
-        raise ReleaseUnreadable(f"cannot be read: {first_line(error)}", place=str(path)) from error
+        raise UnreadableReleaseError(f"cannot be read: {get_first_line(error)}", place=str(path)) from error
     if len({column.lower() for column in schema.names}) < len(schema.names):
-        raise ReleaseUnreadable("has two columns of one name", place=str(path))
+        raise UnreadableReleaseError("has two columns of one name", place=str(path))
     name = path.name.removesuffix(SUFFIX)
     key = KNOWN[name].key if name in KNOWN else keys.get(name, ())
     return SideTable(name, path, rows, {field.name: _column(field) for field in schema}, key)

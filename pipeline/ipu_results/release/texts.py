@@ -14,7 +14,7 @@ from pyarrow import csv
 
 from ipu_results._util.resources import CHECKOUT as ROOT
 from ipu_results.errors import ReleaseError
-from ipu_results._util.text import as_json
+from ipu_results._util.text import format_json
 
 LARGEST_BLOCK = 2**31 - 1  # bytes; a row must not be longer than a block
 DISTRIBUTION = "ipu-results"
@@ -74,7 +74,7 @@ def environment() -> str:
         "machine": platform.machine(),
         "packages": {name: _version(name) for name in (DISTRIBUTION, *_required())},
     }
-    return as_json(told) + "\n"
+    return format_json(told) + "\n"
 
 
 def _required() -> Sequence[str]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ipu_results.errors import ReleaseUnreadable
-from ipu_results._util.text import printable
+from ipu_results.errors import UnreadableReleaseError
+from ipu_results._util.text import escape_unprintable
 from ipu_results.release.contents import Contents
 from ipu_results.release.names import CITATION, CROISSANT, PACKAGE, RELEASE
 from ipu_results.release.problem import Problem, Problems, guarded
@@ -20,7 +20,7 @@ NEEDED = (RELEASE, PACKAGE, CROISSANT, CITATION, DATABASE, "README.md", "DICTION
 
 
 def check(folder: Path) -> list[Problem]:
-    """All that is wrong with a release. Raises ReleaseUnreadable where there is no such folder."""
+    """All that is wrong with a release. Raises UnreadableReleaseError where there is no such folder."""
     problems = check_sums(folder)
     bad = frozenset(problem.path for problem in problems)
     if not bad & {RELEASE, PACKAGE, CROISSANT} and _is_plain(folder / SUMS):
@@ -31,7 +31,7 @@ def check(folder: Path) -> list[Problem]:
 def check_sums(folder: Path) -> list[Problem]:
     """Missing, extra and changed files."""
     if not folder.is_dir():
-        raise ReleaseUnreadable("no such folder", place=str(folder))
+        raise UnreadableReleaseError("no such folder", place=str(folder))
     sums = folder / SUMS
     if not _is_plain(sums):
         return [Problem(SUMS, "is no plain file" if os.path.lexists(sums) else "is missing")]
@@ -51,7 +51,7 @@ def _against_sums(folder: Path) -> Problems:
             yield Problem(name, "is no plain file")
         elif digest(there[name]) != told:
             yield Problem(name, f"has another sha256 than {SUMS} says")
-    extra = (printable(name) for name in there if name not in sums.digests)
+    extra = (escape_unprintable(name) for name in there if name not in sums.digests)
     yield from (Problem(name, "does not belong to the release") for name in extra)
 
 

@@ -13,7 +13,7 @@ import duckdb
 
 from ipu_results._util.sql import run_query
 from ipu_results.check.rules import load_identities
-from ipu_results.schema.vocabulary import fold_name, vocabulary
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.query import open_warehouse
 
 Point = Mapping[str, Any]  # a line of points.csv, typed
@@ -115,7 +115,7 @@ def _networks() -> Mapping[tuple[str, str, str | None], str]:
 
 def canonical(model: str) -> str | None:
     """The vocabulary's name of a network; None for one that nothing was published of."""
-    known = vocabulary().models.get(fold_name(model))
+    known = load_vocabulary().models.get(normalise_name(model))
     return None if known is None else str(known["model"])
 
 
@@ -214,7 +214,7 @@ def _power(point: Point, row: Published) -> list[tuple[str, Any, Any]]:
 def _same(ours: Any, theirs: Any) -> bool:
     if ours in (None, "") or theirs in (None, ""):
         return False
-    return fold_name(str(ours)) == fold_name(str(theirs))
+    return normalise_name(str(ours)) == normalise_name(str(theirs))
 
 
 def _said(value: Any, otherwise: str) -> str:

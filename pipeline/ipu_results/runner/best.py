@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from ipu_results._util.files import write_whole
+from ipu_results._util.files import write_atomically
 from ipu_results.emulator.cache import folder
 from ipu_results.errors import IpuResultsError
 from ipu_results.runner.load import STEPS
@@ -34,7 +34,7 @@ def remember(best_ms: float, where: Path | None = None) -> None:
     told = {"machine": _machine(), "best_ms": best_ms if known is None else min(best_ms, known)}
     with suppress(OSError, IpuResultsError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(told).encode())
+        write_atomically(path, json.dumps(told).encode())
 
 
 def _path(where: Path | None) -> Path:

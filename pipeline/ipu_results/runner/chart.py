@@ -14,11 +14,11 @@ from itertools import cycle
 from statistics import median
 from typing import Any
 
-from ipu_results._util.charts import drawn
+from ipu_results._util.charts import render_chart
 from ipu_results.errors import RunnerError
 from ipu_results.runner.beside import EMULATED, Point, Published, companions, differing
 from ipu_results.runner.summary import interval
-from ipu_results.schema.vocabulary import fold_name
+from ipu_results.schema.vocabulary import normalise_name
 
 WIDTH, HEIGHT = 360, 300
 SUBTITLE = 165  # characters of a line over both panels
@@ -69,12 +69,12 @@ class Series:
 def draw(points: Sequence[Point], published: Sequence[Published], suffix: str) -> bytes:
     """An image, `suffix` .svg or .png. Simulated points are left out.
 
-    Raises ExtraMissing, and RunnerError where no point is left.
+    Raises MissingExtraError, and RunnerError where no point is left.
     """
     kept = [point for point in points if point.get("origin") in ("measured", "emulated")]
     if not kept:
         raise RunnerError("no point is measured or emulated: there is nothing to draw")
-    return drawn(lambda altair: _chart(altair, kept, published, len(points) - len(kept)), suffix)
+    return render_chart(lambda altair: _chart(altair, kept, published, len(points) - len(kept)), suffix)
 
 
 def series(points: Sequence[Point], published: Sequence[Published]) -> list[Series]:
@@ -108,7 +108,7 @@ def _runs(points: Sequence[Point]) -> list[tuple[str, str, tuple[Mark, ...]]]:
 def _name(point: Point, with_run: bool) -> str:
     told: dict[str, str] = {}
     for value in (str(point[key]) for key in NAMED if point.get(key)):
-        told.setdefault(fold_name(value), value)  # an emulated C2 is platform C2 and device c2
+        told.setdefault(normalise_name(value), value)  # an emulated C2 is platform C2 and device c2
     how = "EMULATED, not measured" if point["origin"] == "emulated" else "measured"
     run = f", {point.get('run_id')}" if with_run else ""
     return f"{', '.join(told.values())}: {how}{run}"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ipu_results.errors import RunDamaged
+from ipu_results.errors import DamagedRunError
 
 VARIABLE = "IPU_RESULTS_LOCKS"
 FOLDER = "ipu-results-sweeps"
@@ -62,7 +62,7 @@ def folder() -> Path:
 
 @contextmanager
 def announced(run_id: str) -> Iterator[Companions]:
-    """Tell other sweeps of this one while the block runs. Raises RunDamaged when that run is being measured already.
+    """Tell other sweeps of this one while the block runs. Raises DamagedRunError when that run is being measured already.
 
     A folder that cannot be written to does not stop a sweep: its companions are then unknown, with the reason.
     """
@@ -73,7 +73,7 @@ def announced(run_id: str) -> Iterator[Companions]:
         _make(place)
         lock.acquire()
     except Timeout as error:
-        raise RunDamaged("another sweep is at it", place=run_id) from error
+        raise DamagedRunError("another sweep is at it", place=run_id) from error
     except OSError as error:
         reason = f"the folder of the locks cannot be used: {error.strerror or type(error).__name__}"
     try:

@@ -96,7 +96,7 @@ def open_crew(
     overlap: bool,
     python: str = sys.executable,
 ) -> Crew:
-    """Open a session per spec. Raises what the backend raises, or SessionLost; nothing stays open then."""
+    """Open a session per spec. Raises what the backend raises, or SessionLostError; nothing stays open then."""
     virtual = is_virtual(name)
     seats: list[Seat] = []
     try:

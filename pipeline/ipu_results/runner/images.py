@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from ipu_results.errors import ImagesUnusable
+from ipu_results.errors import UnusableImagesError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ BROKEN = (*BOMBS, OSError, SyntaxError, ValueError, TypeError, IndexError, EOFEr
 def usable(folder: Path, most: int, size: tuple[int, int]) -> tuple[list[str], list[str]]:
     """Names of the first `most` pictures of a folder that decode, in order, and a line for each one left out before.
 
-    `size` is the crop (height, width). Raises ImagesUnusable where there is no folder or none of it decodes.
+    `size` is the crop (height, width). Raises UnusableImagesError where there is no folder or none of it decodes.
     """
     names: list[str] = []
     left_out: list[str] = []
@@ -51,7 +51,7 @@ def usable(folder: Path, most: int, size: tuple[int, int]) -> tuple[list[str], l
             left_out.append(_line(f"{name}: {why}"))
     if not names:
         first = f"; {len(left_out)} left out, the first {left_out[0]}" if left_out else ""
-        raise ImagesUnusable(f"holds no image that can be decoded{first}", document=str(folder))
+        raise UnusableImagesError(f"holds no image that can be decoded{first}", document=str(folder))
     return names, left_out
 
 
@@ -59,16 +59,16 @@ def decode(data: bytes, height: int, width: int) -> Pixels:
     """The centre of a JPEG or PNG, (height, width, 3), as torchvision's loader and CenterCrop give it.
 
     EXIF orientation is not applied; a smaller picture is padded with zeros. Of 16 bits the upper eight are kept.
-    Raises ImagesUnusable.
+    Raises UnusableImagesError.
     """
     try:
         with Image.open(BytesIO(data), formats=FORMATS) as image:
             _refuse_bomb(image)
             return _cropped(image, height, width)
     except UnidentifiedImageError as error:
-        raise ImagesUnusable("is neither JPEG nor PNG") from error
+        raise UnusableImagesError("is neither JPEG nor PNG") from error
     except BROKEN as error:
-        raise ImagesUnusable(_line(str(error)) or type(error).__name__) from error
+        raise UnusableImagesError(_line(str(error)) or type(error).__name__) from error
 
 
 def normalised(pixels: Sequence[Pixels], dtype: str = "float32") -> npt.NDArray[Any]:
@@ -120,7 +120,7 @@ class Source:
         self._loaded: list[str] = []
 
     def load(self) -> list[bytes]:
-        """The bytes of the next files, read from the disk. Raises ImagesUnusable for one that is gone."""
+        """The bytes of the next files, read from the disk. Raises UnusableImagesError for one that is gone."""
         places = range(self._next, self._next + self.micro_batch * self.step, self.step)
         self._next = places.stop
         self._loaded = [self.names[place % len(self.names)] for place in places]
@@ -133,15 +133,15 @@ class Source:
     def _decoded(self, place: int, data: bytes) -> Pixels:
         try:
             return decode(data, self.height, self.width)
-        except ImagesUnusable as error:
-            raise ImagesUnusable(error.message, document=str(self.folder / self._loaded[place])) from error
+        except UnusableImagesError as error:
+            raise UnusableImagesError(error.message, document=str(self.folder / self._loaded[place])) from error
 
 
 def _candidates(folder: Path) -> list[str]:
     try:
         entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
     except OSError as error:
-        raise ImagesUnusable(f"is no folder of images: {error.strerror}", document=str(folder)) from error
+        raise UnusableImagesError(f"is no folder of images: {error.strerror}", document=str(folder)) from error
     return [entry.name for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()]
 
 
@@ -151,7 +151,7 @@ def _fault(folder: Path, name: str, size: tuple[int, int]) -> str | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             decode(_read(folder, name), *size)
-    except ImagesUnusable as error:
+    except UnusableImagesError as error:
         return error.message
     return None
 
@@ -160,7 +160,7 @@ def _read(folder: Path, name: str) -> bytes:
     try:
         return (folder / name).read_bytes()
     except OSError as error:
-        raise ImagesUnusable(f"cannot be read: {error.strerror}", document=str(folder / name)) from error
+        raise UnusableImagesError(f"cannot be read: {error.strerror}", document=str(folder / name)) from error
 
 
 def _refuse_bomb(image: Image.Image) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ipu_results.errors import RunDamaged
+from ipu_results.errors import DamagedRunError
 from ipu_results.sources.kinds import UNFINISHED
 
 JOURNAL = "journal.jsonl"
@@ -42,40 +42,42 @@ class Journal:
         return [one for one in self.steps if one["step"] == step]
 
     def read(self) -> None:
-        """Take what a killed sweep left, up to its last whole line. Raises RunDamaged for anything else."""
+        """Take what a killed sweep left, up to its last whole line. Raises DamagedRunError for anything else."""
         try:
             data = self.path.read_bytes()
         except OSError as error:
-            raise RunDamaged(f"has no journal: {error.strerror}", document=self.run_id) from error
+            raise DamagedRunError(f"has no journal: {error.strerror}", document=self.run_id) from error
         self._length = data.rfind(b"\n") + 1
         for number, line in enumerate(data[: self._length].splitlines(), start=1):
             try:
                 self.steps.append({"step": None, **json.loads(line)})
             except (ValueError, TypeError) as error:
-                raise RunDamaged(f"is no journal: {error}", document=self.run_id, place=f"line {number}") from error
+                raise DamagedRunError(
+                    f"is no journal: {error}", document=self.run_id, place=f"line {number}"
+                ) from error
 
     def add(self, step: str, **told: Any) -> None:
-        """Append a step and bring it to disk. What a full disk took half of is taken back; RunDamaged tells."""
+        """Append a step and bring it to disk. What a full disk took half of is taken back; DamagedRunError tells."""
         line = json.dumps({"step": step, **told}, allow_nan=False).encode() + b"\n"
         try:
             _append(self.path, line, self._length)
         except OSError as error:
             message = f"{len(self.steps)} steps are kept, the next cannot be written: {error.strerror}"
-            raise RunDamaged(message, document=self.run_id, place=str(self.folder)) from error
+            raise DamagedRunError(message, document=self.run_id, place=str(self.folder)) from error
         self._length += len(line)
         self.steps.append(json.loads(line))
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let no other process go on with this run. Raises RunDamaged when one does."""
+        """Let no other process go on with this run. Raises DamagedRunError when one does."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.folder / LOCK, timeout=0)
             lock.acquire()
         except Timeout as error:
-            raise RunDamaged("another process is at it", document=self.run_id) from error
+            raise DamagedRunError("another process is at it", document=self.run_id) from error
         except OSError as error:
-            raise RunDamaged(f"cannot be written: {error.strerror}", document=self.run_id) from error
+            raise DamagedRunError(f"cannot be written: {error.strerror}", document=self.run_id) from error
         try:
             yield
         finally:
@@ -93,7 +95,7 @@ class Journal:
             return False
 
     def finish(self, files: Mapping[str, bytes]) -> Path:
-        """Publish the files as the finished run and drop the journal. Raises RunDamaged; the journal stays then."""
+        """Publish the files as the finished run and drop the journal. Raises DamagedRunError; the journal stays then."""
         target, part = self.out / self.run_id, self.folder / PART
         try:
             shutil.rmtree(part, ignore_errors=True)
@@ -105,7 +107,7 @@ class Journal:
             _sync(self.out)
         except OSError as error:
             shutil.rmtree(part, ignore_errors=True)
-            raise RunDamaged(f"cannot be written: {error.strerror}", document=self.run_id) from error
+            raise DamagedRunError(f"cannot be written: {error.strerror}", document=self.run_id) from error
         shutil.rmtree(self.folder, ignore_errors=True)
         return target
 

@@ -19,7 +19,7 @@ from ipu_results.runner.asked import Asked
 from ipu_results.runner.backends import is_virtual
 from ipu_results.runner.blocks import Block
 from ipu_results.runner.estimate import Estimate, estimate
-from ipu_results.schema.vocabulary import vocabulary
+from ipu_results.schema.vocabulary import load_vocabulary
 
 READER, POINTS_READER, POINTS_TABLE = "sweep-record", "sweep-points", "sweep_points"
 STAMPS = ("start_ns", "loaded_ns", "preprocessed_ns", "inferred_ns", "retrieved_ns")
@@ -204,7 +204,7 @@ def _json(told: Mapping[str, Any]) -> bytes:
 
 
 def _csv(points: Sequence[Point]) -> bytes:
-    columns = vocabulary().layout(POINTS_READER, POINTS_TABLE).names
+    columns = load_vocabulary().layout(POINTS_READER, POINTS_TABLE).names
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()

@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Any, Protocol
 
 from ipu_results import errors
-from ipu_results.errors import IpuResultsError, RunnerError, SessionLost
+from ipu_results.errors import IpuResultsError, RunnerError, SessionLostError
 from ipu_results.runner.worker import Host, answer
 
 ANSWER_S = 900.0  # the longest that compiling or loading may take
@@ -51,7 +51,7 @@ class Here:
 
 
 class Apart:
-    """A session in a process of its own. Raises SessionLost when that dies or does not answer."""
+    """A session in a process of its own. Raises SessionLostError when that dies or does not answer."""
 
     def __init__(self, number: int, python: str) -> None:
         self._number = number
@@ -69,7 +69,7 @@ class Apart:
             )
         except OSError as error:
             self._errors.close()
-            raise SessionLost(f"cannot be started: {error.strerror}", document=python) from error
+            raise SessionLostError(f"cannot be started: {error.strerror}", document=python) from error
         self._lines: queue.Queue[bytes] = queue.Queue()
         self._listener = Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -97,14 +97,14 @@ class Apart:
             line = self._lines.get(timeout=timeout_s)
         except queue.Empty as error:
             message = f"session {self._number} has not answered for {timeout_s:.0f} s"
-            raise SessionLost(message) from error
+            raise SessionLostError(message) from error
         if not line.endswith(b"\n"):
             raise self._lost()
         try:
             told: Answer = json.loads(line)
         except ValueError as error:
             shown = line.decode(errors="replace").strip()[:100]
-            raise SessionLost(f"session {self._number} said what is no answer: {shown!r}") from error
+            raise SessionLostError(f"session {self._number} said what is no answer: {shown!r}") from error
         return _good(told)
 
     def leave(self) -> None:
@@ -124,18 +124,20 @@ class Apart:
                     if pipe is not None:
                         pipe.close()
 
-    def _lost(self) -> SessionLost:
+    def _lost(self) -> SessionLostError:
         code = self._process.wait()
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()[-ERROR_LINES:]
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-        return SessionLost(f"the process of session {self._number} {how}{': ' if lines else ''}{' '.join(lines)}"[:400])
+        return SessionLostError(
+            f"the process of session {self._number} {how}{': ' if lines else ''}{' '.join(lines)}"[:400]
+        )
 
 
 def hear(seat: Seat, wait_s: float) -> Answer | IpuResultsError:
     try:
         return seat.reply(wait_s)
-    except SessionLost:
+    except SessionLostError:
         raise
     except IpuResultsError as error:
         return error

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from ipu_results._util.text import as_table
+from ipu_results._util.text import format_table
 from ipu_results.runner.beside import EMULATED, OF_ORIGIN, Point, Published, beside, differences
 
 MS = 1000.0
@@ -101,7 +101,7 @@ def _line(
 
 def _table(lines: Sequence[Mapping[str, Any]]) -> str:
     columns = [name for name in (lines[0] if lines else ()) if any(line[name] is not None for line in lines)]
-    return as_table(columns, [["" if line[name] is None else line[name] for name in columns] for line in lines])
+    return format_table(columns, [["" if line[name] is None else line[name] for name in columns] for line in lines])
 
 
 def _item(points: Sequence[Point]) -> str:

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any, Protocol
 from uuid import uuid4
 
-from ipu_results.errors import BackendError, RunDamaged
+from ipu_results.errors import BackendError, DamagedRunError
 from ipu_results.runner.asked import Asked
 from ipu_results.runner.backends import computes
 from ipu_results.runner.backends.base import Spec
@@ -71,14 +71,14 @@ def sweep(asked: Asked, out: Path, progress: Progress) -> Finished:
 
 
 def resume(run_id: str, out: Path, progress: Progress) -> Finished:
-    """Go on with a sweep that was interrupted. Raises RunDamaged where machine or versions are not as they were."""
+    """Go on with a sweep that was interrupted. Raises DamagedRunError where machine or versions are not as they were."""
     journal = Journal(out, run_id)
     if run_id not in unfinished(out):
-        raise RunDamaged("is no unfinished run", document=run_id, place=str(out))
+        raise DamagedRunError("is no unfinished run", document=run_id, place=str(out))
     with journal.held():
         journal.read()
         if not journal.of("opened"):
-            raise RunDamaged("was interrupted before anything was measured: delete its folder", document=run_id)
+            raise DamagedRunError("was interrupted before anything was measured: delete its folder", document=run_id)
         return _begun(journal, progress).run()
 
 
@@ -86,7 +86,7 @@ def _begun(journal: Journal, progress: Progress) -> _Sweep:
     try:
         return _Sweep(Asked.from_json(journal.of("opened")[0]["asked"]), journal, progress)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise RunDamaged(f"its journal is not one of this version: {error!r}", document=journal.run_id) from error
+        raise DamagedRunError(f"its journal is not one of this version: {error!r}", document=journal.run_id) from error
 
 
 class _Sweep:
@@ -164,7 +164,7 @@ class _Sweep:
                 self.progress.warn(f"image left out: {line}")
             self.journal.add("opened", **told)
         elif differing := _differing(self.journal.of("opened")[0], told):
-            raise RunDamaged(f"cannot go on here: {'; '.join(differing)}", document=self.journal.run_id)
+            raise DamagedRunError(f"cannot go on here: {'; '.join(differing)}", document=self.journal.run_id)
         else:
             self.journal.add("resumed", at=told["started_at"], block=len(self.blocks))
 

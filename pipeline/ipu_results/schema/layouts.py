@@ -11,7 +11,7 @@ MIN_NAMES_OF_A_BROKEN_HEADER = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableHeader:
     """The header of one published table: printed names without units, each with the field it fills.
 
     `platforms` is a pattern of the machines that the table lists; it tells two tables with one header apart.
@@ -38,42 +38,42 @@ class Layout:
 
     @property
     def keys(self) -> frozenset[str]:
-        return frozenset(map(fold, self.names))
+        return frozenset(map(normalise_header, self.names))
 
     def lists(self, platform: str) -> bool:
         return self.platforms is not None and re.search(self.platforms, platform, re.I) is not None
 
     def field_of(self, header: str) -> str:
-        return {fold(name): field for name, field in self.fields}[fold(header)]
+        return {normalise_header(name): field for name, field in self.fields}[normalise_header(header)]
 
 
-def fold(header: str) -> str:
+def normalise_header(header: str) -> str:
     """A header name without its unit, in the form in which names are compared."""
     return re.sub(r"[\s\-_]+", " ", UNIT.sub("", header)).strip().casefold()
 
 
-def unit_of(header: str) -> str | None:
+def parse_unit(header: str) -> str | None:
     found = UNIT.search(header)
     return found.group(1) if found else None
 
 
-def matching(header: Sequence[str], layouts: Iterable[Layout]) -> list[Layout]:
+def find_headers(header: Sequence[str], layouts: Iterable[TableHeader]) -> list[TableHeader]:
     """The layouts whose names are exactly those of `header`, in any order."""
-    names = [fold(cell) for cell in header]
+    names = [normalise_header(cell) for cell in header]
     if len(set(names)) != len(names):
         return []
     return [layout for layout in layouts if layout.keys == frozenset(names)]
 
 
-def explain_mismatch(header: Sequence[str], layouts: Iterable[Layout]) -> str | None:
+def explain_mismatch(header: Sequence[str], layouts: Iterable[TableHeader]) -> str | None:
     """What is wrong with a header that is nearly one of `layouts`; None where it resembles none."""
-    names = [fold(cell) for cell in header if cell]
+    names = [normalise_header(cell) for cell in header if cell]
     closest = max(layouts, key=lambda layout: len(layout.keys & set(names)), default=None)
     if closest is None or len(closest.keys & set(names)) < min(MIN_NAMES_OF_A_BROKEN_HEADER, len(closest.keys)):
         return None
-    missing = [name for name in closest.names if fold(name) not in names]
-    unknown = [cell for cell in header if cell and fold(cell) not in closest.keys]
-    repeated = sorted({cell for cell in header if cell and names.count(fold(cell)) > 1})
+    missing = [name for name in closest.names if normalise_header(name) not in names]
+    unknown = [cell for cell in header if cell and normalise_header(cell) not in closest.keys]
+    repeated = sorted({cell for cell in header if cell and names.count(normalise_header(cell)) > 1})
     parts = [
         f"{what} {', '.join(map(repr, words))}"
         for what, words in (("lacks", missing), ("has unknown", unknown), ("repeats", repeated))

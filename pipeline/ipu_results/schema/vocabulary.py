@@ -11,10 +11,10 @@ from functools import cache
 from typing import Any
 
 from ipu_results._util.resources import SCHEMA
-from ipu_results.schema.layouts import Layout
+from ipu_results.schema.layouts import TableHeader
 
 
-def fold_name(name: str) -> str:
+def normalise_name(name: str) -> str:
     """The form in which names are compared: without case, blanks, hyphens and underscores."""
     return re.sub(r"[\s\-_]+", "", name).casefold()
 
@@ -34,7 +34,7 @@ class Vocabulary:
     a latency in such words, None where it computes none.
     """
 
-    layouts: tuple[Layout, ...]
+    layouts: tuple[TableHeader, ...]
     platforms: Mapping[str, Mapping[str, Any]]
     models: Mapping[str, Mapping[str, Any]]
     frameworks: Mapping[str, str]
@@ -51,10 +51,10 @@ class Vocabulary:
     peaks: Mapping[str, str]
     latency_bases: Mapping[str, str | None]
 
-    def layouts_of(self, reader: str) -> tuple[Layout, ...]:
+    def layouts_of(self, reader: str) -> tuple[TableHeader, ...]:
         return tuple(layout for layout in self.layouts if layout.reader == reader)
 
-    def layout(self, reader: str, table: str) -> Layout:
+    def layout(self, reader: str, table: str) -> TableHeader:
         return next(layout for layout in self.layouts_of(reader) if layout.table == table)
 
     def unit(self, column: str, printed: str) -> Unit | None:
@@ -73,7 +73,7 @@ class Vocabulary:
 
 
 @cache
-def vocabulary() -> Vocabulary:
+def load_vocabulary() -> Vocabulary:
     platforms, units = _load("platforms"), _load("units")
     models = _load("models")["model"]
     frameworks, precisions, layouts = _load("frameworks"), _load("precisions"), _load("layouts")
@@ -84,10 +84,10 @@ def vocabulary() -> Vocabulary:
         ),
         models=_by_name("model", models),
         frameworks={
-            fold_name(name): canonical for canonical, more in frameworks.items() for name in [canonical, *more]
+            normalise_name(name): canonical for canonical, more in frameworks.items() for name in [canonical, *more]
         },
         precision_bits={name: (x, y) for name, (x, y) in precisions["bits"].items()},
-        compute_precisions={fold_name(name): entry for name, entry in precisions["compute"].items()},
+        compute_precisions={normalise_name(name): entry for name, entry in precisions["compute"].items()},
         units={
             column: {name.casefold(): Unit(Decimal(unit["factor"]), unit.get("item")) for name, unit in named.items()}
             for column, named in units.items()
@@ -96,7 +96,7 @@ def vocabulary() -> Vocabulary:
         metrics=units["metrics"],
         facts=layouts["facts"],
         chips={
-            fold_name(name): chip
+            normalise_name(name): chip
             for chip, facts in platforms["chips"].items()
             for name in [chip, *facts.get("spellings", [])]
         },
@@ -109,13 +109,13 @@ def vocabulary() -> Vocabulary:
     )
 
 
-def _layout(entry: Mapping[str, Any]) -> Layout:
+def _layout(entry: Mapping[str, Any]) -> TableHeader:
     identity = entry.get("identity")
     told = {"fields": tuple(entry["fields"].items()), "identity": None if identity is None else tuple(identity)}
-    return Layout(**{**entry, **told})
+    return TableHeader(**{**entry, **told})
 
 
-def vocabulary_files() -> list[tuple[str, bytes]]:
+def read_vocabulary_files() -> list[tuple[str, bytes]]:
     """Name and bytes of every vocabulary file, for the build's digest."""
     folder = SCHEMA / "vocabulary"
     return sorted((entry.name, entry.read_bytes()) for entry in folder.iterdir() if entry.name.endswith(".toml"))
@@ -139,7 +139,7 @@ def _work(models: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], float]:
 
 def _by_name(key: str, entries: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     return {
-        fold_name(name): entry
+        normalise_name(name): entry
         for entry in entries
         for name in [entry[key], *entry.get("spellings", []), *entry.get("variants", {})]
     }

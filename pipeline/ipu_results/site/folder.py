@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from ipu_results._util.files import write_whole
+from ipu_results._util.files import write_atomically
 from ipu_results.errors import WarehouseError
 from ipu_results.release import check
 from ipu_results.release.names import RELEASE
@@ -16,7 +16,7 @@ from ipu_results.schema import TABLES
 from ipu_results.site import charts, emulated, ledger, provenance, results, sql
 from ipu_results.site.script import script
 from ipu_results.store.query import open_warehouse
-from ipu_results.store.tables import parquet_name
+from ipu_results.store.tables import get_parquet_name
 
 Made = Callable[[duckdb.DuckDBPyConnection], Any]
 
@@ -40,7 +40,7 @@ def build(release: Path, out: Path) -> list[Path]:
         made = {name: script(name, make(connection)) for name, make in SCRIPTS.items()}
         made["results"] = script("results", results.data(connection, results.version(release)))
     written = [_write(out / f"{name}.js", text.encode()) for name, text in sorted(made.items())]
-    names = [parquet_name(table.name) for table in TABLES]
+    names = [get_parquet_name(table.name) for table in TABLES]
     return [*written, *(_write(out / "parquet" / name, (release / name).read_bytes()) for name in names)]
 
 
@@ -56,5 +56,5 @@ def _verify(release: Path) -> None:
 
 def _write(path: Path, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, data)
+    write_atomically(path, data)
     return path

@@ -8,7 +8,7 @@ import duckdb
 
 from ipu_results._util.sql import run_query
 from ipu_results.schema import TABLES, VIEWS, sql_view
-from ipu_results.store.tables import parquet_name
+from ipu_results.store.tables import get_parquet_name
 
 EXAMPLES: tuple[tuple[str, str], ...] = (
     (
@@ -64,7 +64,7 @@ EXAMPLES: tuple[tuple[str, str], ...] = (
 
 def data(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     return {
-        "files": {table.name: parquet_name(table.name) for table in TABLES},
+        "files": {table.name: get_parquet_name(table.name) for table in TABLES},
         "views": [sql_view(view)[0] for view in VIEWS],
         "columns": run_query(connection, "FROM columns ORDER BY ALL").to_pylist(),
         "examples": [{"title": title, "sql": text} for title, text in EXAMPLES],

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ipu_results.errors import CatalogueError, DocumentDamaged, DocumentTooLarge
+from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
 from ipu_results.schema import table
 from ipu_results.sources.kinds import INGESTED, LOCAL, MAX_BYTES, UNFINISHED
 
@@ -56,9 +56,9 @@ class Document:
 
     def bytes(self, max_bytes: int = MAX_BYTES) -> bytes:
         """The file's bytes, checked for size, digest and type; its attachments are checked for their digests."""
-        data = read_within(self.path, self.document_id, max_bytes)
+        data = read_limited(self.path, self.document_id, max_bytes)
         self._assert_digest(self.file, hashlib.sha256(data).hexdigest(), self.sha256)
-        assert_type(self.path.name, data, self.document_id)
+        check_file_type(self.path.name, data, self.document_id)
         for path, told in self.attached.items():
             self._assert_digest(path.name, _digest(path, self.document_id), told)
         return data
@@ -68,12 +68,14 @@ class Document:
         found = {}
         for path, told in self.attached.items():
             if path.suffix == suffix:
-                data = read_within(path, self.document_id, MAX_BYTES)
+                data = read_limited(path, self.document_id, MAX_BYTES)
                 self._assert_digest(path.name, hashlib.sha256(data).hexdigest(), told)
                 try:
                     found[path.stem] = data.decode("utf-8")
                 except UnicodeDecodeError as error:
-                    raise DocumentDamaged("is no UTF-8 text", document=self.document_id, place=path.name) from error
+                    raise DamagedDocumentError(
+                        "is no UTF-8 text", document=self.document_id, place=path.name
+                    ) from error
         return found
 
     @property
@@ -144,19 +146,19 @@ TYPES: Mapping[str, Callable[[object], bool]] = {
 }
 
 
-def assert_type(name: str, data: bytes, document: str) -> None:
+def check_file_type(name: str, data: bytes, document: str) -> None:
     """Refuse a file whose first bytes contradict its suffix, such as an HTML error page saved as PDF."""
     is_pdf = data.lstrip()[:5] == PDF
     if not data.strip():
-        raise DocumentDamaged("is empty", document=document)
+        raise DamagedDocumentError("is empty", document=document)
     if name.lower().endswith(".pdf") and not is_pdf:
         what = "an HTML page" if data.lstrip()[:1] == b"<" else "something else"
-        raise DocumentDamaged(f"is not a PDF but {what}", document=document, place="first bytes")
+        raise DamagedDocumentError(f"is not a PDF but {what}", document=document, place="first bytes")
     if is_pdf and not name.lower().endswith(".pdf"):
-        raise DocumentDamaged("is a PDF under another suffix", document=document, place="first bytes")
+        raise DamagedDocumentError("is a PDF under another suffix", document=document, place="first bytes")
 
 
-def read_within(path: Path, document: str, max_bytes: int) -> bytes:
+def read_limited(path: Path, document: str, max_bytes: int) -> bytes:
     """The bytes of a file that is not larger than the limit."""
     try:
         with path.open("rb") as file:
@@ -165,7 +167,7 @@ def read_within(path: Path, document: str, max_bytes: int) -> bytes:
         place = path.name if path.name != document else None
         raise CatalogueError(f"cannot be read: {error.strerror}", document=document, place=place) from error
     if len(data) > max_bytes:
-        raise DocumentTooLarge(f"is too large: the limit is {max_bytes:,} bytes", document=document)
+        raise DocumentTooLargeError(f"is too large: the limit is {max_bytes:,} bytes", document=document)
     return data
 
 
@@ -198,14 +200,14 @@ def load_catalogue(raw: Path) -> list[Document]:
     return documents
 
 
-def orphans(raw: Path, documents: Sequence[Document]) -> list[str]:
+def find_orphans(raw: Path, documents: Sequence[Document]) -> list[str]:
     """Files under `raw` that no sidecar speaks of, but for those of unfinished runs."""
     known = {document.path for document in documents}.union(*(document.attached for document in documents))
     files = (path for path in _files(raw, "*") if path.suffix not in NOT_DOCUMENTS)
     return sorted(path.relative_to(raw).as_posix() for path in files if path not in known)
 
 
-def unfinished(raw: Path) -> list[str]:
+def find_unfinished_runs(raw: Path) -> list[str]:
     """The ids of the runs under `raw` that are not finished."""
     folders = (path for path in raw.rglob(f"*{UNFINISHED}") if path.is_dir())
     return sorted(path.name.removesuffix(UNFINISHED) for path in folders)

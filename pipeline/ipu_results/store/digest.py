@@ -11,7 +11,7 @@ NULL = "-"
 PREFIX = ":"
 
 
-def rows_digest(table: pa.Table) -> str:
+def digest_rows(table: pa.Table) -> str:
     """sha256 over the table's column names and its rows as text, sorted bytewise.
 
     A value stands as its length in bytes, a colon and its text, a null as a hyphen, so that no two rows read alike.

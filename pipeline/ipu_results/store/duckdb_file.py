@@ -20,13 +20,13 @@ def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
         options = f"STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_SIZE}"
         connection.execute(f"ATTACH {quote(str(path))} AS warehouse ({options})")
         connection.execute("USE warehouse")
-        fill(connection, tables)
+        fill_database(connection, tables)
         connection.execute("CHECKPOINT warehouse")
         connection.execute("USE memory")
         connection.execute("DETACH warehouse")
 
 
-def fill(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
+def fill_database(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
     """Create the published tables and views in the current database, in one transaction."""
     connection.begin()
     for table in TABLES:

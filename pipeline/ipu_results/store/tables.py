@@ -11,34 +11,34 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ipu_results.check.gate import frame_of, to_arrow
+from ipu_results.check.gate import build_frame, to_arrow
 from ipu_results.errors import WarehouseError
 from ipu_results.schema import TABLES, table
-from ipu_results.store.digest import rows_digest
+from ipu_results.store.digest import digest_rows
 from ipu_results.store.duckdb_file import write_duckdb
-from ipu_results.store.transaction import staged
+from ipu_results.store.transaction import stage_files
 
 DATABASE = "ipu_results.duckdb"
 BUILD_ID = "build_id"
 
-__all__ = ["BUILD_ID", "DATABASE", "arrow_tables", "parquet_name", "write"]
+__all__ = ["BUILD_ID", "DATABASE", "build_arrow_tables", "get_parquet_name", "write_warehouse"]
 
 
-def parquet_name(name: str) -> str:
+def get_parquet_name(name: str) -> str:
     return f"{name}.parquet"
 
 
-def arrow_tables(frames: Mapping[str, pd.DataFrame], inputs_digest: str) -> dict[str, pa.Table]:
+def build_arrow_tables(frames: Mapping[str, pd.DataFrame], inputs_digest: str) -> dict[str, pa.Table]:
     """The published tables as Arrow, `build` included; each carries the build id in its metadata."""
     bare = {name: to_arrow(table(name), frame) for name, frame in frames.items()}
-    digests = {name: rows_digest(arrow) for name, arrow in bare.items()}
+    digests = {name: digest_rows(arrow) for name, arrow in bare.items()}
     told = "\n".join([inputs_digest, *(f"{name} {digest}" for name, digest in sorted(digests.items()))])
     build_id = hashlib.sha256(told.encode()).hexdigest()
     rows = [
         {"table_name": name, "row_count": bare[name].num_rows, "rows_sha256": digests[name], "build_id": build_id}
         for name in sorted(bare)
     ]
-    bare["build"] = to_arrow(table("build"), frame_of(table("build"), rows))
+    bare["build"] = to_arrow(table("build"), build_frame(table("build"), rows))
     marked = {
         name: arrow.replace_schema_metadata({**arrow.schema.metadata, BUILD_ID: build_id})
         for name, arrow in bare.items()
@@ -46,15 +46,15 @@ def arrow_tables(frames: Mapping[str, pd.DataFrame], inputs_digest: str) -> dict
     return {described.name: marked[described.name] for described in TABLES}
 
 
-def write(tables: Mapping[str, pa.Table], warehouse: Path) -> None:
+def write_warehouse(tables: Mapping[str, pa.Table], warehouse: Path) -> None:
     """Replace the files of the warehouse by those of this build. The caller holds the warehouse's lock.
 
     Raises WarehouseError where the disk is full or the folder is not writable; the old build stays.
     """
     try:
-        with staged(warehouse) as staging:
+        with stage_files(warehouse) as staging:
             for name, arrow in tables.items():
-                pq.write_table(arrow, staging / parquet_name(name), compression="zstd", write_page_checksum=True)
+                pq.write_table(arrow, staging / get_parquet_name(name), compression="zstd", write_page_checksum=True)
             write_duckdb(staging / DATABASE, tables)
     except (OSError, pa.ArrowException, duckdb.Error) as error:
         raise WarehouseError(f"could not be written, the old build stays: {error}", place=str(warehouse)) from error

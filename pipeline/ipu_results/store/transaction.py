@@ -23,7 +23,7 @@ COMMIT = "commit.json"
 
 
 @contextmanager
-def locked(target: Path, wait_s: float) -> Iterator[None]:
+def lock_folder(target: Path, wait_s: float) -> Iterator[None]:
     """Hold the target's lock, released by the system when the process dies. Raises WarehouseError when it is busy."""
     lock = FileLock(target / LOCK, timeout=wait_s)
     try:
@@ -44,7 +44,7 @@ def _busy(wait_s: float) -> str:
 
 
 @contextmanager
-def staged(target: Path) -> Iterator[Path]:
+def stage_files(target: Path) -> Iterator[Path]:
     """A fresh staging folder; its files replace those of the target when the block ends without an error.
 
     The caller holds the lock. A failure before all files are whole leaves the target as it was; one in the renames
@@ -66,7 +66,7 @@ def staged(target: Path) -> Iterator[Path]:
         raise WarehouseError(message, place=str(target)) from error
 
 
-def pending(target: Path) -> bool:
+def is_pending(target: Path) -> bool:
     """Whether a process died here in the short time between its commit and its last rename."""
     return (target / STAGING / COMMIT).exists()
 
@@ -79,7 +79,7 @@ def recover(target: Path) -> None:
         for name in json.loads(commit.read_text(encoding="utf-8")):
             if (staging / name).exists():
                 os.replace(staging / name, target / name)
-        sync(target)
+        sync_to_disk(target)
     if staging.exists():
         shutil.rmtree(staging)
 
@@ -88,15 +88,15 @@ def _commit(staging: Path) -> None:
     """Bring every file to disk, then name them in a commit file that appears whole."""
     names = sorted(path.name for path in staging.iterdir())
     for name in names:
-        sync(staging / name)
+        sync_to_disk(staging / name)
     draft = staging / f"{COMMIT}.part"
     draft.write_text(json.dumps(names), encoding="utf-8")
-    sync(draft)
+    sync_to_disk(draft)
     os.replace(draft, staging / COMMIT)
-    sync(staging)
+    sync_to_disk(staging)
 
 
-def sync(path: Path) -> None:
+def sync_to_disk(path: Path) -> None:
     """Bring a file, or the names in a folder, to disk."""
     if path.is_dir() and os.name == "nt":
         return

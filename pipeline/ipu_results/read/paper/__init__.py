@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ipu_results.read.reading import Problem, Reading
+from ipu_results.read.reading import ParsedDocument, ReadProblem
 from ipu_results.read.text import clean
-from ipu_results.schema.layouts import Layout, fold, matching
+from ipu_results.schema.layouts import TableHeader, find_headers, normalise_header
 
 FACT_LABELS = (
     "Platform",
@@ -65,31 +65,31 @@ def split_fact(line: str) -> tuple[str, str] | None:
     return label, found.group(2)
 
 
-def known_names(layouts: Iterable[Layout]) -> frozenset[str]:
+def known_names(layouts: Iterable[TableHeader]) -> frozenset[str]:
     return frozenset().union(*(layout.keys for layout in layouts))
 
 
-def label_names(layouts: Iterable[Layout]) -> frozenset[str]:
+def label_names(layouts: Iterable[TableHeader]) -> frozenset[str]:
     """The names, folded, of the columns that hold the labels of the rows."""
     names = ((layout, name) for layout in layouts for name in layout.names)
-    return frozenset(fold(name) for layout, name in names if layout.field_of(name) in LABEL_FIELDS)
+    return frozenset(normalise_header(name) for layout, name in names if layout.field_of(name) in LABEL_FIELDS)
 
 
-def telling_names(layout: Layout, layouts: Sequence[Layout]) -> frozenset[str]:
+def telling_names(layout: TableHeader, layouts: Sequence[TableHeader]) -> frozenset[str]:
     """The names, folded, that no other of `layouts` has."""
     return layout.keys - known_names(other for other in layouts if other is not layout)
 
 
-def layout_of(names: Sequence[str], layouts: Sequence[Layout]) -> Layout | None:
-    return next(iter(matching(names, layouts)), None)
+def layout_of(names: Sequence[str], layouts: Sequence[TableHeader]) -> TableHeader | None:
+    return next(iter(find_headers(names, layouts)), None)
 
 
-def label_columns(names: Sequence[str], layout: Layout) -> frozenset[int]:
+def label_columns(names: Sequence[str], layout: TableHeader) -> frozenset[int]:
     """The places of the columns whose cells may be lost without making the row unreadable."""
     return frozenset(place for place, name in enumerate(names) if layout.field_of(name) in LABEL_FIELDS)
 
 
-def mentions(caption: str, layout: Layout, layouts: Sequence[Layout]) -> bool:
+def mentions(caption: str, layout: TableHeader, layouts: Sequence[TableHeader]) -> bool:
     """Whether a caption has a name in it by which `layout` is told from the others."""
     text = NOT_WORDS.sub(" ", f" {caption} ").casefold()
     return any(f" {name} " in text for name in telling_names(layout, layouts))
@@ -107,10 +107,10 @@ def closest_captions(distances: Iterable[tuple[bool, float, int, int]]) -> dict[
 
 
 def folded(text: str) -> str:
-    return fold(plain(text))
+    return normalise_header(plain(text))
 
 
-def of_one_sweep(reading: Reading) -> Reading:
+def of_one_sweep(reading: ParsedDocument) -> ParsedDocument:
     """The paper's tables list one sweep, so one with another number of rows than the others has lost or gained cells.
 
     It becomes a problem; where no number is the most common, the largest is taken for right.
@@ -121,7 +121,9 @@ def of_one_sweep(reading: Reading) -> Reading:
     usual = max(counts, key=lambda size: (counts[size], size), default=0)
     odd = [table for table in reading.tables if sizes[table.name] != usual]
     told = [
-        Problem(table.name, None, table.locator, "cells-missing", f"has {sizes[table.name]} rows, the others {usual}")
+        ReadProblem(
+            table.name, None, table.locator, "cells-missing", f"has {sizes[table.name]} rows, the others {usual}"
+        )
         for table in odd
     ]
     kept = tuple(table for table in reading.tables if sizes[table.name] == usual)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from ipu_results.read import paper
 from ipu_results.read.paper.lines import Source
 from ipu_results.read.paper.runs import Refusal, Rows, Token, pair_columns, rows_cell_by_cell
-from ipu_results.read.reading import Problem, Row
-from ipu_results.schema.layouts import Layout
+from ipu_results.read.reading import ReadProblem, SourceRow
+from ipu_results.schema.layouts import TableHeader
 
 LEAST_OF_A_COLUMN = 2
 
@@ -18,11 +18,11 @@ LEAST_OF_A_COLUMN = 2
 class Found:
     """A table of the text, or what is wrong with it; `layout` is None where the header does not tell."""
 
-    layout: Layout | None
+    layout: TableHeader | None
     columns: tuple[str, ...]
     first: int
     last: int
-    rows: list[Row] = field(default_factory=list)
+    rows: list[SourceRow] = field(default_factory=list)
     faults: list[tuple[int | None, str, Refusal, tuple[str, ...]]] = field(default_factory=list)
 
     @property
@@ -40,12 +40,12 @@ class Found:
         for number, tokens in enumerate(rows, 1):
             cells = tuple(token.text for token in tokens)
             places = tuple(f"line {token.line}" for token in tokens)
-            self.rows.append(Row(number, cells, f"line {max(token.line for token in tokens)}", places))
+            self.rows.append(SourceRow(number, cells, f"line {max(token.line for token in tokens)}", places))
         return self
 
-    def problems(self, name: str) -> Iterator[Problem]:
+    def problems(self, name: str) -> Iterator[ReadProblem]:
         for number, locator, refusal, raw in self.faults:
-            yield Problem(name, number, locator, refusal.reason, refusal.message, raw)
+            yield ReadProblem(name, number, locator, refusal.reason, refusal.message, raw)
 
 
 def row_by_row(source: Source) -> Iterator[Found]:
@@ -57,7 +57,7 @@ def row_by_row(source: Source) -> Iterator[Found]:
         yield table if table.rows or table.faults else table.refuse("cells-missing", "no rows under the header")
 
 
-def add_row(table: Found, layout: Layout, cells: tuple[str, ...], line: int) -> None:
+def add_row(table: Found, layout: TableHeader, cells: tuple[str, ...], line: int) -> None:
     """Take a line for a row where all on it is figures; a lost label is an empty cell."""
     filled = [cell for cell in cells if cell]
     page_number = len(cells) == 1 and line > table.last + 1
@@ -67,7 +67,7 @@ def add_row(table: Found, layout: Layout, cells: tuple[str, ...], line: int) -> 
     number = len(table.rows) + len(table.faults) + 1
     lost = {place for place, cell in enumerate(cells) if not cell}
     if len(cells) == len(table.columns) and lost <= paper.label_columns(table.columns, layout):
-        table.rows.append(Row(number, cells, f"line {line}"))
+        table.rows.append(SourceRow(number, cells, f"line {line}"))
     else:
         message = f"{len(filled)} of {len(table.columns)} cells are there"
         table.faults.append((number, f"line {line}", Refusal("row-width", message), cells))

@@ -9,8 +9,8 @@ from itertools import islice
 
 from ipu_results.read import paper
 from ipu_results.read.paper.runs import Token
-from ipu_results.read.reading import Fact
-from ipu_results.schema.layouts import Layout
+from ipu_results.read.reading import MetadataItem
+from ipu_results.schema.layouts import TableHeader
 
 WIDE_BLANKS = re.compile(r"\t+|\s{2,}")
 MAX_CAPTION_LINES = 3
@@ -32,9 +32,9 @@ class Source:
 
     raw: tuple[str, ...]
     lines: tuple[str, ...]
-    layouts: Sequence[Layout]
+    layouts: Sequence[TableHeader]
     names: frozenset[int]
-    headers: dict[int, Layout]
+    headers: dict[int, TableHeader]
     captions: frozenset[int]
     stacks: dict[int, tuple[int, ...]]
     label_names: frozenset[str]
@@ -69,7 +69,7 @@ class Source:
         return parts
 
 
-def source_of(text: str, layouts: Sequence[Layout]) -> Source:
+def source_of(text: str, layouts: Sequence[TableHeader]) -> Source:
     raw = tuple(text.replace("\r\n", "\n").split("\n"))
     lines = tuple(map(paper.plain, raw))
     known = paper.known_names(layouts)
@@ -79,7 +79,7 @@ def source_of(text: str, layouts: Sequence[Layout]) -> Source:
     return Source(raw, lines, layouts, names, headers_of(raw, layouts), captions, stacks, paper.label_names(layouts))
 
 
-def headers_of(raw: Sequence[str], layouts: Sequence[Layout]) -> dict[int, Layout]:
+def headers_of(raw: Sequence[str], layouts: Sequence[TableHeader]) -> dict[int, TableHeader]:
     rows = ((number, split_cells(line)) for number, line in enumerate(raw, 1))
     found = ((number, paper.layout_of(cells, layouts)) for number, cells in rows if len(cells) > 1)
     return {number: layout for number, layout in found if layout}
@@ -123,6 +123,6 @@ def caption_lines(source: Source, number: int) -> Iterator[str]:
         yield line
 
 
-def facts_of(source: Source) -> tuple[Fact, ...]:
+def facts_of(source: Source) -> tuple[MetadataItem, ...]:
     found = ((number, paper.split_fact(source.line(number))) for number in source.numbers)
-    return tuple(Fact(*fact, f"line {number}") for number, fact in found if fact)
+    return tuple(MetadataItem(*fact, f"line {number}") for number, fact in found if fact)

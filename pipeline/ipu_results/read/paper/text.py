@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from math import inf
 
-from ipu_results.errors import DocumentDamaged, DocumentUnrecognised
+from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.read import paper
 from ipu_results.read.paper.forms import Found, cell_by_cell, column_by_column, row_by_row
 from ipu_results.read.paper.lines import Source, captions_of, facts_of, source_of
-from ipu_results.read.reading import Problem, Reading, Table
-from ipu_results.schema.layouts import Layout
+from ipu_results.read.reading import ParsedDocument, ReadProblem, SourceTable
+from ipu_results.schema.layouts import TableHeader
 
 NEAR_LINES = 12
 
 
-def read_paper_text(text: str, layouts: Sequence[Layout]) -> Reading:
+def read_paper_text(text: str, layouts: Sequence[TableHeader]) -> ParsedDocument:
     """Tables whose header names are those of `layouts`, in one of three forms:
 
     one row a line, cells parted by `|`, tabs or wide blanks; one cell a line, row by row under the stacked header;
@@ -28,17 +28,17 @@ def read_paper_text(text: str, layouts: Sequence[Layout]) -> Reading:
     them (1, 2, 4) could be anywhere, so the table is a problem, as it is with fewer figures than labels.
     Figures that other lines part from their column count only where they complete it exactly.
 
-    Raises DocumentDamaged for an empty text, DocumentUnrecognised where no table is found.
+    Raises DamagedDocumentError for an empty text, UnrecognisedDocumentError where no table is found.
     """
     if not text.strip():
-        raise DocumentDamaged("is empty")
+        raise DamagedDocumentError("is empty")
     source = source_of(text, layouts)
     found = [*row_by_row(source), *cell_by_cell(source), *column_by_column(source)]
     if not found:
-        raise DocumentUnrecognised("no table with a known header")
+        raise UnrecognisedDocumentError("no table with a known header")
     found.sort(key=lambda table: table.first)
     refuse_repeated(found)
-    reading = Reading(tuple(tables_of(source, found)), tuple(problems_of(source, found)), facts_of(source))
+    reading = ParsedDocument(tuple(tables_of(source, found)), tuple(problems_of(source, found)), facts_of(source))
     return paper.of_one_sweep(reading)
 
 
@@ -52,15 +52,15 @@ def refuse_repeated(found: Sequence[Found]) -> None:
             seen[table.layout.table] = table.first
 
 
-def tables_of(source: Source, found: Sequence[Found]) -> Iterator[Table]:
+def tables_of(source: Source, found: Sequence[Found]) -> Iterator[SourceTable]:
     captions = nearest_captions(source, found)
     for place, table in enumerate(found):
         if table.layout is not None and table.rows:
             caption = captions.get(place, "")
-            yield Table(table.layout.table, table.columns, tuple(table.rows), table.locator, caption)
+            yield SourceTable(table.layout.table, table.columns, tuple(table.rows), table.locator, caption)
 
 
-def problems_of(source: Source, found: Sequence[Found]) -> Iterator[Problem]:
+def problems_of(source: Source, found: Sequence[Found]) -> Iterator[ReadProblem]:
     """The faults, each with the name of its table; where the header does not tell, the first that is not found."""
     told = {table.layout.table for table in found if table.layout is not None}
     untold = [layout.table for layout in source.layouts if layout.table not in told]

@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ipu_results.errors import DocumentUnrecognised
+from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.read import paper
 from ipu_results.read.paper import FACT_LABELS, of_one_sweep
 from ipu_results.read.pdf.captions import Caption, captions_of, give_captions, promised_header
 from ipu_results.read.pdf.pages import page_texts, words_of_pages
 from ipu_results.read.pdf.tables import Found, Header, headers_of, rows_under
 from ipu_results.read.pdf.words import Box, Strip, columns_of, lines_of, union
-from ipu_results.read.reading import Fact, Problem, Reading, Row, Table
+from ipu_results.read.reading import MetadataItem, ParsedDocument, ReadProblem, SourceRow, SourceTable
 from ipu_results.read.text import lift_mark
-from ipu_results.schema.layouts import Layout
+from ipu_results.schema.layouts import TableHeader
 
 __all__ = ["FACT_LABELS", "read_pdf"]
 
@@ -54,14 +54,14 @@ class Printed:
         return "; ".join(map(str, self.parts))
 
 
-def read_pdf(data: bytes, layouts: Sequence[Layout], *, max_pages: int = 500) -> Reading:
+def read_pdf(data: bytes, layouts: Sequence[TableHeader], *, max_pages: int = 500) -> ParsedDocument:
     """Tables whose header names are those of `layouts`, wherever they stand, with captions, boxes and setup facts.
 
     A cell is told by its place under the header: a lost label is `""`. A row without its figure, or with cells that
     cannot be told apart, is a problem, and so is a caption whose table has no known header. A fact is one line.
 
-    Raises DocumentDamaged for anything but a whole PDF that opens without a password, DocumentTooLarge above
-    `max_pages` pages, and DocumentUnrecognised where no table is found.
+    Raises DamagedDocumentError for anything but a whole PDF that opens without a password, DocumentTooLargeError above
+    `max_pages` pages, and UnrecognisedDocumentError where no table is found.
     """
     texts = page_texts(data, max_pages)
     pages = words_of_pages(data, candidates(texts, layouts))
@@ -72,7 +72,7 @@ def read_pdf(data: bytes, layouts: Sequence[Layout], *, max_pages: int = 500) ->
     return reading_of(strips, [*strips, *wide], layouts)
 
 
-def candidates(texts: Sequence[str], layouts: Sequence[Layout]) -> list[int]:
+def candidates(texts: Sequence[str], layouts: Sequence[TableHeader]) -> list[int]:
     """The numbers of the pages with a header, a caption or a fact on them, and of those where a table may go on."""
     found: set[int] = set()
     for number, text in enumerate(texts, 1):
@@ -84,7 +84,7 @@ def candidates(texts: Sequence[str], layouts: Sequence[Layout]) -> list[int]:
     return sorted(number for number in found if number <= len(texts))
 
 
-def reading_of(columns: Sequence[Strip], strips: Sequence[Strip], layouts: Sequence[Layout]) -> Reading:
+def reading_of(columns: Sequence[Strip], strips: Sequence[Strip], layouts: Sequence[TableHeader]) -> ParsedDocument:
     """The reading of the lines of `columns` in order; `strips` has whole pages after them."""
     names = paper.known_names(layouts)
     headers = headers_of(strips, len(columns), layouts)
@@ -97,13 +97,15 @@ def reading_of(columns: Sequence[Strip], strips: Sequence[Strip], layouts: Seque
     free = [caption for number, caption in enumerate(captions) if number not in given.values()]
     problems += broken_promises(free, columns, taken, [header.layout for header in headers], layouts)
     if not tables and not problems:
-        raise DocumentUnrecognised("no table with a known header")
-    return of_one_sweep(Reading(tuple(tables), tuple(problems), tuple(facts_of(columns))))
+        raise UnrecognisedDocumentError("no table with a known header")
+    return of_one_sweep(ParsedDocument(tuple(tables), tuple(problems), tuple(facts_of(columns))))
 
 
-def tables_and_problems(printed: Sequence[Printed], captions: Sequence[str]) -> tuple[list[Table], list[Problem]]:
-    tables: dict[str, Table] = {}
-    problems: list[Problem] = []
+def tables_and_problems(
+    printed: Sequence[Printed], captions: Sequence[str]
+) -> tuple[list[SourceTable], list[ReadProblem]]:
+    tables: dict[str, SourceTable] = {}
+    problems: list[ReadProblem] = []
     for table, caption in zip(printed, captions, strict=True):
         name = table.header.layout.table
         if name in tables or not table.rows:
@@ -112,19 +114,19 @@ def tables_and_problems(printed: Sequence[Printed], captions: Sequence[str]) -> 
         good, bad = rows_and_problems(table.header, table.rows)
         problems += bad
         if good:
-            tables[name] = Table(name, table.header.names, good, table.locator, caption)
+            tables[name] = SourceTable(name, table.header.names, good, table.locator, caption)
     return list(tables.values()), problems
 
 
-def refused(table: Printed, *, repeated: bool) -> Problem:
+def refused(table: Printed, *, repeated: bool) -> ReadProblem:
     """The problem with a table as a whole."""
     reason, message = "cells-missing", "no rows under the header"
     if repeated:
         reason, message = "duplicate-table", "a table with this header has been read already"
-    return Problem(table.header.layout.table, None, table.locator, reason, message, table.header.names)
+    return ReadProblem(table.header.layout.table, None, table.locator, reason, message, table.header.names)
 
 
-def rows_and_problems(header: Header, found: Sequence[Found]) -> tuple[tuple[Row, ...], list[Problem]]:
+def rows_and_problems(header: Header, found: Sequence[Found]) -> tuple[tuple[SourceRow, ...], list[ReadProblem]]:
     optional = paper.label_columns(header.names, header.layout)
     numbered = list(enumerate(found, 1))
     good = tuple(row_of(number, row) for number, row in numbered if is_whole(row, optional))
@@ -137,28 +139,28 @@ def is_whole(row: Found, optional: frozenset[int]) -> bool:
     return not row.loose and lost <= optional
 
 
-def row_of(number: int, row: Found) -> Row:
+def row_of(number: int, row: Found) -> SourceRow:
     lifted = [(*lift_mark(cell.text), cell.marks) if cell else ("", "", "") for cell in row.cells]
     marks = tuple((place, mark + raised) for place, (_, mark, raised) in enumerate(lifted) if mark + raised)
     places = tuple(str(cell.box if cell else row.box) for cell in row.cells)
-    return Row(number, tuple(text for text, _, _ in lifted), str(row.box), places, marks)
+    return SourceRow(number, tuple(text for text, _, _ in lifted), str(row.box), places, marks)
 
 
-def width_problem(name: str, number: int, row: Found) -> Problem:
+def width_problem(name: str, number: int, row: Found) -> ReadProblem:
     if row.loose:
         raw = tuple(cell.text for cell in row.loose)
-        return Problem(name, number, str(row.box), "row-width", "the cells do not stand under the header", raw)
+        return ReadProblem(name, number, str(row.box), "row-width", "the cells do not stand under the header", raw)
     raw = tuple(cell.text if cell else "" for cell in row.cells)
-    return Problem(name, number, str(row.box), "row-width", "a figure is missing in the row", raw)
+    return ReadProblem(name, number, str(row.box), "row-width", "a figure is missing in the row", raw)
 
 
 def broken_promises(
     captions: Sequence[Caption],
     strips: Sequence[Strip],
     taken: frozenset[Box],
-    found: Sequence[Layout],
-    layouts: Sequence[Layout],
-) -> Iterator[Problem]:
+    found: Sequence[TableHeader],
+    layouts: Sequence[TableHeader],
+) -> Iterator[ReadProblem]:
     """A problem for each caption that names the measure of a table not found, or stands by a half-known header."""
     missing = [layout for layout in layouts if layout not in found]
     names = paper.known_names(layouts)
@@ -171,10 +173,12 @@ def broken_promises(
             raw = tuple(cell.text for cell in line.cells) if line else ()
             header = " | ".join(raw) if line else "no header"
             message = f"{header!r} is not the header that the caption {caption.text!r} promises"
-            yield Problem(layout.table, None, str(line.box if line else caption.box), "unknown-header", message, raw)
+            yield ReadProblem(
+                layout.table, None, str(line.box if line else caption.box), "unknown-header", message, raw
+            )
 
 
-def facts_of(strips: Sequence[Strip]) -> Iterator[Fact]:
+def facts_of(strips: Sequence[Strip]) -> Iterator[MetadataItem]:
     """Lines `Label: value`, also where a wide gap follows the colon."""
     for strip in strips:
         for line in strip:
@@ -182,4 +186,4 @@ def facts_of(strips: Sequence[Strip]) -> Iterator[Fact]:
                 alone = cell.text.endswith(":") and place + 1 < len(line.cells)
                 parts = line.cells[place : place + 2] if alone else (cell,)
                 if fact := paper.split_fact(" ".join(part.text for part in parts)):
-                    yield Fact(*fact, str(union(part.box for part in parts)))
+                    yield MetadataItem(*fact, str(union(part.box for part in parts)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ipu_results.read import paper
 from ipu_results.read.pdf.words import Box, Cell, Line, Strip, line_of, union
-from ipu_results.schema.layouts import Layout
+from ipu_results.schema.layouts import TableHeader
 
 CAPTION_WORD_GAP = 2.0
 """A caption goes on across a gap of at most so many ems; lines that are set justified have wide gaps."""
@@ -100,7 +100,7 @@ def distance(first: Box, other: Box) -> float | None:
 
 
 def give_captions(
-    tables: Sequence[tuple[Layout, Sequence[Box]]], captions: Sequence[Caption], layouts: Sequence[Layout]
+    tables: Sequence[tuple[TableHeader, Sequence[Box]]], captions: Sequence[Caption], layouts: Sequence[TableHeader]
 ) -> dict[int, int]:
     """The caption of each table: of those that name its measure the nearest, or else one close by."""
     offers = []

@@ -21,7 +21,7 @@ from pdfminer.pdftypes import (
     resolve1,
 )
 
-from ipu_results.errors import DocumentDamaged, DocumentTooLarge
+from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
 from ipu_results.read.pdf.words import Box, Word
 
 HEAD_BYTES = 1024
@@ -36,7 +36,7 @@ HTML = re.compile(rb"<\s*(?:!doctype|html|head|body)\b", re.IGNORECASE)
 def page_texts(data: bytes, max_pages: int) -> list[str]:
     """The plain text of every page, quickly and without places.
 
-    Raises DocumentDamaged for anything but a whole, unlocked PDF and DocumentTooLarge above `max_pages` pages.
+    Raises DamagedDocumentError for anything but a whole, unlocked PDF and DocumentTooLargeError above `max_pages` pages.
     """
     refuse_other_files(data)
     with faults_as("cannot be read as a PDF"):
@@ -60,34 +60,34 @@ def page_text(document: Any, number: int) -> str:
 
 def refuse_other_files(data: bytes) -> None:
     if not data.strip():
-        raise DocumentDamaged("is empty")
+        raise DamagedDocumentError("is empty")
     if b"%PDF-" not in data[:HEAD_BYTES]:
         what = "an HTML page" if HTML.search(data[:HEAD_BYTES]) else "some other file"
-        raise DocumentDamaged(f"is not a PDF but {what}")
+        raise DamagedDocumentError(f"is not a PDF but {what}")
     if b"%%EOF" not in data[-TAIL_BYTES:]:
-        raise DocumentDamaged("is a truncated PDF: its end is missing")
+        raise DamagedDocumentError("is a truncated PDF: its end is missing")
 
 
 def refuse_large(pages: int, max_pages: int) -> None:
     if pages > max_pages:
-        raise DocumentTooLarge(f"has {pages:,} pages, the limit is {max_pages:,}")
+        raise DocumentTooLargeError(f"has {pages:,} pages, the limit is {max_pages:,}")
     if not pages:
-        raise DocumentDamaged("is a PDF without pages")
+        raise DamagedDocumentError("is a PDF without pages")
 
 
 @contextmanager
 def faults_as(message: str) -> Iterator[None]:
-    """Turn whatever the PDF libraries raise on a damaged file into DocumentDamaged, and keep their warnings quiet."""
+    """Turn whatever the PDF libraries raise on a damaged file into DamagedDocumentError, and keep their warnings quiet."""
     logger = logging.getLogger("pdfminer")
     before = logger.level
     logger.setLevel(logging.CRITICAL)
     try:
         yield
-    except (DocumentDamaged, DocumentTooLarge):
+    except (DamagedDocumentError, DocumentTooLargeError):
         raise
     except Exception as fault:
         locked = "password" in str(fault).lower() or "Password" in type(fault).__name__
-        raise DocumentDamaged("is encrypted: a password is needed" if locked else message) from fault
+        raise DamagedDocumentError("is encrypted: a password is needed" if locked else message) from fault
     finally:
         logger.setLevel(before)
 
@@ -96,7 +96,7 @@ def words_of_pages(data: bytes, numbers: Sequence[int]) -> list[tuple[list[Word]
     """Words and width of each page of `numbers` (from 1, ascending)."""
     with faults_as("cannot be read as a PDF"), pdfplumber.open(io.BytesIO(data), pages=list(numbers)) as document:
         if [page.page_number for page in document.pages] != list(numbers):
-            raise DocumentDamaged("is a damaged PDF: pages are missing")
+            raise DamagedDocumentError("is a damaged PDF: pages are missing")
         return [(list(words_of(page)), float(page.width)) for page in document.pages]
 
 

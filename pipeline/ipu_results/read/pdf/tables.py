@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ipu_results.read import paper
 from ipu_results.read.pdf.words import Box, Cell, Line, Strip, union
-from ipu_results.schema.layouts import Layout
+from ipu_results.schema.layouts import TableHeader
 
 ROW_GAP = 1.6
 """A row follows the one above with at most this gap, in heights of a line."""
@@ -30,7 +30,7 @@ Span = tuple[float, float]
 class Header:
     """A table header: its layout, its cells, and the strip and the place of the line that it stands on."""
 
-    layout: Layout
+    layout: TableHeader
     cells: tuple[Cell, ...]
     strip: int
     place: int
@@ -55,7 +55,7 @@ class Found:
     loose: tuple[Cell, ...] = ()
 
 
-def headers_of(strips: Sequence[Strip], columns: int, layouts: Sequence[Layout]) -> list[Header]:
+def headers_of(strips: Sequence[Strip], columns: int, layouts: Sequence[TableHeader]) -> list[Header]:
     """Every header in reading order: cells side by side whose names make up a layout.
 
     The first `columns` strips are columns of pages. The others are whole pages: there a header counts only where it
@@ -86,7 +86,7 @@ def with_unit(cell: Cell, unit: Cell | None) -> Cell:
     return replace(cell, text=f"{cell.text} {unit.text}", box=union((cell.box, unit.box))) if unit else cell
 
 
-def headers_on(line: Line, layouts: Sequence[Layout]) -> Iterator[tuple[Layout, tuple[Cell, ...]]]:
+def headers_on(line: Line, layouts: Sequence[TableHeader]) -> Iterator[tuple[TableHeader, tuple[Cell, ...]]]:
     widths = sorted({len(layout.names) for layout in layouts}, reverse=True)
     start = 0
     while start < len(line.cells):

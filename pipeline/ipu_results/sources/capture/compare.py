@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from ipu_results.errors import CatalogueError, DocumentError
-from ipu_results.read import Reading, Table, read
-from ipu_results.schema.layouts import fold
+from ipu_results.read import ParsedDocument, SourceTable, read_document
+from ipu_results.schema.layouts import normalise_header
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 
@@ -19,7 +19,11 @@ Cells = tuple[str, ...]
 
 
 def compare_captures(
-    captures: Sequence[Document], readings: Mapping[str, Reading], words: Vocabulary, max_bytes: int, max_pages: int
+    captures: Sequence[Document],
+    readings: Mapping[str, ParsedDocument],
+    words: Vocabulary,
+    max_bytes: int,
+    max_pages: int,
 ) -> list[Difference]:
     """Rows of `capture_differences`. A capture that cannot be read, or that is not the file its sidecar
     vouches for, is one difference; it never stops a build.
@@ -39,18 +43,18 @@ def compare_captures(
 
 
 def _compare_one(
-    capture: Document, ours: Reading, words: Vocabulary, max_bytes: int, max_pages: int
+    capture: Document, ours: ParsedDocument, words: Vocabulary, max_bytes: int, max_pages: int
 ) -> Iterator[Difference]:
     try:
         data = capture.bytes(max_bytes)
-        reading = read(data, words.layouts, capture.reader, max_bytes=max_bytes, max_pages=max_pages)
+        reading = read_document(data, words.layouts, capture.reader, max_bytes=max_bytes, max_pages=max_pages)
     except (CatalogueError, DocumentError) as error:
         yield {"kind": "unreadable", "locator": error.place or "document", "captured": error.message}
         return
     yield from differences(ours, reading)
 
 
-def differences(ours: Reading, theirs: Reading) -> Iterator[Difference]:
+def differences(ours: ParsedDocument, theirs: ParsedDocument) -> Iterator[Difference]:
     """Cells, rows and tables in which two readings differ; rows are matched in order, not by position."""
     captured = {table.name: table for table in theirs.tables}
     for table in ours.tables:
@@ -65,7 +69,7 @@ def differences(ours: Reading, theirs: Reading) -> Iterator[Difference]:
         yield {"kind": "row", "table_name": name, "locator": problem.locator, "captured": problem.message}
 
 
-def _tables(ours: Table, theirs: Table) -> Iterator[Difference]:
+def _tables(ours: SourceTable, theirs: SourceTable) -> Iterator[Difference]:
     theirs = _in_order_of(ours, theirs)
     yield from _headers(ours, theirs)
     left, right = [row.cells for row in ours.rows], [row.cells for row in theirs.rows]
@@ -136,7 +140,7 @@ def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return found[::-1]
 
 
-def _headers(ours: Table, theirs: Table) -> Iterator[Difference]:
+def _headers(ours: SourceTable, theirs: SourceTable) -> Iterator[Difference]:
     """Names of one column that are printed differently; the unit may be what differs."""
     for column, (name, captured) in enumerate(zip(ours.columns, theirs.columns, strict=True), start=1):
         if name != captured:
@@ -150,7 +154,7 @@ def _headers(ours: Table, theirs: Table) -> Iterator[Difference]:
             }
 
 
-def _cells(ours: Table, i: int, theirs: Table, j: int) -> Iterator[Difference]:
+def _cells(ours: SourceTable, i: int, theirs: SourceTable, j: int) -> Iterator[Difference]:
     one, other = ours.rows[i], theirs.rows[j]
     for column, (text, captured) in enumerate(zip(one.cells, other.cells, strict=True)):
         if text != captured:
@@ -158,10 +162,10 @@ def _cells(ours: Table, i: int, theirs: Table, j: int) -> Iterator[Difference]:
             yield {"kind": "cell", "table_name": ours.name, "locator": place, "transcribed": text, "captured": captured}
 
 
-def _in_order_of(ours: Table, theirs: Table) -> Table:
+def _in_order_of(ours: SourceTable, theirs: SourceTable) -> SourceTable:
     """The captured table with its columns in the order of ours; both have the same layout."""
-    names = [fold(name) for name in theirs.columns]
-    order = [names.index(fold(name)) for name in ours.columns]
+    names = [normalise_header(name) for name in theirs.columns]
+    order = [names.index(normalise_header(name)) for name in ours.columns]
     rows = tuple(
         replace(
             row,
