@@ -22,7 +22,7 @@ from ipu_results.schema import TABLES, VIEWS, arrow_schema, dictionary_rows, fra
 from ipu_results.schema.pandera_model import pandera_model
 from ipu_results.store.digest import digest_rows
 from ipu_results.store.query import open_warehouse
-from ipu_results.store.tables import DATABASE
+from ipu_results.store.files import DATABASE
 
 CONTRACT = [
     "result_id",

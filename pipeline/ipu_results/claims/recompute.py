@@ -1,4 +1,4 @@
-"""Recomputations: SQL that is kept beside a claim, run over the tables of this build and nothing else."""
+"""Recompute claims: run the SQL that is kept with each claim over the tables of this build."""
 
 from __future__ import annotations
 
@@ -10,76 +10,71 @@ from typing import NamedTuple
 import duckdb
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ipu_results._util.sql import LOCKDOWN, run_query
-from ipu_results.check.gate import to_arrow
 from ipu_results.errors import DamagedDocumentError, QueryError
-from ipu_results.schema import table
+from ipu_results.schema import quote, table
+from ipu_results.schema.frames import to_arrow
 
 COLUMNS = {"value": pa.float64(), "baseline": pa.string(), "arithmetic": pa.string()}
-PRINTED, ONE = "printed", "claim"
+PRINTED = "printed"
+CURRENT_CLAIM = f"CREATE VIEW claim AS SELECT * FROM {PRINTED} WHERE claim_id = getvariable('claim_id')"
 
 
 class Recomputed(NamedTuple):
+    """One recomputed value, unrounded, in the unit of its claim."""
+
     value: float
     baseline: str
     arithmetic: str
 
 
 class Recomputer:
-    """Runs recomputations: they see the tables of the build, all claims as `printed`, the one at hand as `claim`."""
+    """Runs recomputations. They see the tables of the build, all claims as `printed`, and their own as `claim`."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, printed: pa.Table) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
-        self._printed = printed
 
     def run(self, sql: str, claim_id: str | None, document: str, name: str) -> list[Recomputed]:
-        """The values of one recomputation; none where the rows that it needs are not in the build.
+        """Return the values of one recomputation, none if the rows that it needs are not in the build.
 
-        Raises DamagedDocumentError, naming it, where it fails or does not give what it must.
+        Raises DamagedDocumentError, naming the file, if it fails or returns other columns than COLUMNS.
         """
         try:
-            found = self._found(sql, claim_id)
+            self._connection.execute(f"SET VARIABLE claim_id = {'NULL' if claim_id is None else quote(claim_id)}")
+            result = run_query(self._connection, sql)
         except (QueryError, duckdb.Error) as error:
             raise DamagedDocumentError(str(error), document=document, place=f"{name}.sql") from error
-        if wrong := _wrong(found):
-            raise DamagedDocumentError(wrong, document=document, place=f"{name}.sql")
-        return [Recomputed(**row) for row in found.to_pylist() if row["value"] is not None]
+        if message := _find_fault(result):
+            raise DamagedDocumentError(message, document=document, place=f"{name}.sql")
+        return [Recomputed(**row) for row in result.to_pylist() if row["value"] is not None]
 
     def reads_claims(self, sql: str) -> bool:
-        """Whether a recomputation rests on what claims say, in whole or in part."""
+        """Return whether a recomputation rests on what claims say, in whole or in part."""
         return PRINTED in self._connection.get_table_names(sql)
-
-    def _found(self, sql: str, claim_id: str | None) -> pa.Table:
-        if claim_id is None:
-            return run_query(self._connection, sql)
-        self._connection.register(ONE, self._printed.filter(pc.field("claim_id") == claim_id))
-        try:
-            return run_query(self._connection, sql)
-        finally:
-            self._connection.unregister(ONE)
 
 
 @contextmanager
-def recomputer(frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame) -> Iterator[Recomputer]:
-    """`frames` are tables of the build by name; `printed` holds what was printed of each claim."""
+def open_recomputer(frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame) -> Iterator[Recomputer]:
+    """Open a recomputer over tables of the build by name; `printed` holds what was printed of each claim."""
     with duckdb.connect(config={**LOCKDOWN, "threads": 1}) as connection:
-        claims = pa.Table.from_pandas(printed, preserve_index=False)
-        for name, rows in ((PRINTED, claims), *((name, to_arrow(table(name), frames[name])) for name in frames)):
+        tables = {name: to_arrow(table(name), frame) for name, frame in frames.items()}
+        tables[PRINTED] = pa.Table.from_pandas(printed, preserve_index=False)
+        for name, rows in tables.items():
             connection.register("incoming", rows)
             connection.execute(f"CREATE TABLE {name} AS FROM incoming")
             connection.unregister("incoming")
-        yield Recomputer(connection, claims)
+        connection.execute(CURRENT_CLAIM)
+        yield Recomputer(connection)
 
 
-def _wrong(found: pa.Table) -> str | None:
-    if {field.name: field.type for field in found.schema} != COLUMNS:
-        given = ", ".join(f"{field.name} {field.type}" for field in found.schema)
-        return f"gives {given}, not value double, baseline string, arithmetic string"
-    rows: Sequence[Mapping[str, object]] = [row for row in found.to_pylist() if row["value"] is not None]
+def _find_fault(result: pa.Table) -> str | None:
+    if {field.name: field.type for field in result.schema} != COLUMNS:
+        actual = ", ".join(f"{field.name} {field.type}" for field in result.schema)
+        return f"returns {actual}, not value double, baseline string, arithmetic string"
+    rows: Sequence[Mapping[str, object]] = [row for row in result.to_pylist() if row["value"] is not None]
     if any(value is None for row in rows for value in row.values()):
-        return "gives a value without its baseline or arithmetic"
+        return "returns a value without its baseline or arithmetic"
     if not all(math.isfinite(float(str(row["value"]))) for row in rows):
-        return "gives a value that is not finite"
+        return "returns a value that is not finite"
     return None

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ipu_results._util.limits import MAX_BYTES, MAX_PAGES
 from ipu_results._util.text import escape_unprintable
 from ipu_results.errors import IpuResultsError
-from ipu_results.sources.kinds import MAX_BYTES, MAX_PAGES
 
 MEGABYTE = 1_000_000
 MAX_MEGABYTES = 1_000_000
@@ -121,7 +121,7 @@ def batch_sizes_option(said: str) -> Callable[[Callable[..., Any]], Callable[...
     return click.option("--batch-sizes", callback=_batch_sizes, metavar="LIST", help=said)
 
 
-def tell(findings: list[str], strict: bool, most: int | None = 50, where: str = "") -> None:
+def tell(findings: Sequence[str], strict: bool, most: int | None = 50, where: str = "") -> None:
     """Name the findings on stderr, `most` of them; `where` tells where the others are."""
     for line in findings[:most]:
         click.echo(f"finding: {_shortened(line)}", err=True)
