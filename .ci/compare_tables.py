@@ -39,7 +39,7 @@ def read_table(commit: str, name: str) -> pd.DataFrame:
     path = f"{commit}:warehouse/{name}.parquet"
     data = subprocess.run(["git", "show", path], capture_output=True, check=True, cwd=ROOT).stdout
     frame = pq.read_table(io.BytesIO(data)).to_pandas(types_mapper=None)
-    return frame.map(lambda value: None if value is None or value != value else repr(value))
+    return frame.map(lambda value: None if pd.isna(value) else repr(value))
 
 
 def compare(name: str, key: tuple[str, ...], base: str, head: str) -> tuple[int, dict[str, int], dict[str, int]]:

@@ -17,8 +17,8 @@ from ipu_results.schema import quote, table
 from ipu_results.schema.frames import to_arrow
 
 COLUMNS = {"value": pa.float64(), "baseline": pa.string(), "arithmetic": pa.string()}
-PRINTED = "printed"
-CURRENT_CLAIM = f"CREATE VIEW claim AS SELECT * FROM {PRINTED} WHERE claim_id = getvariable('claim_id')"
+PRINTED, CURRENT = "printed", "current_claim"
+CLAIM_VIEW = f"CREATE VIEW claim AS SELECT * FROM {CURRENT} WHERE claim_id = getvariable('claim_id')"
 
 
 class Recomputed(NamedTuple):
@@ -50,7 +50,7 @@ class Recomputer:
         return [Recomputed(**row) for row in result.to_pylist() if row["value"] is not None]
 
     def reads_claims(self, sql: str) -> bool:
-        """Return whether a recomputation rests on what claims say, in whole or in part."""
+        """Return whether a recomputation rests on other claims; its own claim is in another table."""
         return PRINTED in self._connection.get_table_names(sql)
 
 
@@ -59,12 +59,12 @@ def open_recomputer(frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame) -
     """Open a recomputer over tables of the build by name; `printed` holds what was printed of each claim."""
     with duckdb.connect(config={**LOCKDOWN, "threads": 1}) as connection:
         tables = {name: to_arrow(table(name), frame) for name, frame in frames.items()}
-        tables[PRINTED] = pa.Table.from_pandas(printed, preserve_index=False)
+        tables[PRINTED] = tables[CURRENT] = pa.Table.from_pandas(printed, preserve_index=False)  # see reads_claims
         for name, rows in tables.items():
             connection.register("incoming", rows)
             connection.execute(f"CREATE TABLE {name} AS FROM incoming")
             connection.unregister("incoming")
-        connection.execute(CURRENT_CLAIM)
+        connection.execute(CLAIM_VIEW)
         yield Recomputer(connection)
 
 
