@@ -22,8 +22,6 @@ from ipu_results.check.tables import (
     build_source_frames,
     build_vocabulary_frames,
 )
-from ipu_results.claims.evaluate import evaluate_claims
-from ipu_results.claims.verdict import NO_ROW
 from ipu_results.errors import DamagedDocumentError, DocumentError
 from ipu_results.link import link
 from ipu_results.link.configurations import build_configuration_frame
@@ -31,6 +29,8 @@ from ipu_results.link.mlperf import build_mlperf_frames
 from ipu_results.link.runs import build_run_frames
 from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.read import ParsedDocument, read_document
+from ipu_results.recompute.evaluate import evaluate_claims
+from ipu_results.recompute.verdict import NO_ROW
 from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view, table
 from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_vocabulary_files

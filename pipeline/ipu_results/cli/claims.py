@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ipu_results.cli.common import FOLDER, Command
+from ipu_results.cli.common import Command, warehouse_option
 
 
 def _check_verdict(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -20,7 +20,7 @@ def _check_verdict(_: click.Context, param: click.Parameter, value: str | None) 
 
 @click.command(cls=Command)
 @click.argument("claim_id", nargs=-1)
-@click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
+@warehouse_option
 @click.option("--document", help="Only the claims of this document.")
 @click.option("--verdict", callback=_check_verdict, help="Only the claims with this verdict, such as not-supported.")
 @click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
@@ -36,8 +36,8 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
       ipu-results claims blog2020-resnext101-inference-throughput
     """
     from ipu_results._util.text import format_json, format_records
-    from ipu_results.claims.claims import format_range, format_record, load_claims
-    from ipu_results.claims.page import format_claim
+    from ipu_results.recompute.claims import format_range, format_record, load_claims
+    from ipu_results.recompute.page import format_claim
     from ipu_results.store.query import open_warehouse
 
     with open_warehouse(warehouse) as connection:

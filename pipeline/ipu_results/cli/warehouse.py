@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ipu_results.cli.common import FOLDER, Command, limit_options, size_option, spinner, tell
+from ipu_results.cli.common import FOLDER, Command, limit_options, size_option, spinner, tell, warehouse_option
 from ipu_results.errors import IpuResultsError
 from ipu_results.schema.kinds import KINDS
 
@@ -20,7 +20,7 @@ WHERE = "the tables quarantine and capture_differences"
 COLUMNS = ("document", "extracted", "accepted", "quarantined", "duplicate", "results", "error", "warn", "info", "s")
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, extra="ingest")
 @click.option("--raw", type=FOLDER, default="raw", show_default=True, help="Documents and their sidecars.")
 @click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True, help="Where the dataset is written.")
 @click.option(
@@ -69,7 +69,7 @@ def _format_summary(summary: IngestSummary) -> str:
     return format_table(COLUMNS, [(*row[:-1], round(row[-1], 3)) for row in [*rows, total]])
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, extra="ingest")
 @click.argument("document_id", nargs=-1)
 @click.option("--raw", type=FOLDER, default="raw", show_default=True, help="Documents and their sidecars.")
 @click.option("--timeout", default=30.0, show_default=True, help="Seconds of silence after which a try is given up.")
@@ -120,7 +120,7 @@ def _fetch_document(document: Document, documents: Sequence[Document], options: 
     return True
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, extra="ingest")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--kind", type=click.Choice(list(KINDS)), help="What the file is; guessed if left out.")
 @click.option("--format", "output", type=click.Choice(("csv", "json")), default="csv", show_default=True)
@@ -151,7 +151,7 @@ def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages
 
 @click.command(cls=Command)
 @click.argument("sql")
-@click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
+@warehouse_option
 @click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
 def query(sql: str, warehouse: Path, output: str) -> None:
     """Run one read-only SQL statement over the warehouse.

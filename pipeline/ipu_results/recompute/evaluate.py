@@ -9,8 +9,10 @@ from typing import Any
 import pandas as pd
 
 from ipu_results.check.gate import find_failures
-from ipu_results.claims.recompute import Recomputed, Recomputer, open_recomputer
-from ipu_results.claims.verdict import (
+from ipu_results.errors import DamagedDocumentError
+from ipu_results.normalise import NormalisedDocument, PassthroughRow
+from ipu_results.recompute.run import Recomputed, Recomputer, open_recomputer
+from ipu_results.recompute.verdict import (
     BASES,
     BOUNDED,
     HOLDS,
@@ -21,8 +23,6 @@ from ipu_results.claims.verdict import (
     judge_claim,
     judge_value,
 )
-from ipu_results.errors import DamagedDocumentError
-from ipu_results.normalise import NormalisedDocument, PassthroughRow
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
 

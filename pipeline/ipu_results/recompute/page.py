@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from ipu_results._util.markdown import format_code, format_markdown_table
-from ipu_results.claims.claims import Claims, Record, format_value
+from ipu_results.recompute.claims import Claims, Record, format_value
 from ipu_results.schema import table
 
 VERDICTS = table("claims").choices("verdict")
