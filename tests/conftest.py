@@ -1,4 +1,4 @@
-"""Fixtures: the project's own documents, a warehouse built from them once, and the real command line."""
+"""Shared fixtures and helpers: the committed documents, a warehouse built from them once, the real command line."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -32,34 +33,52 @@ PAGE_ID = "graphcore-performance-2023-07-04"
 PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
 PAPER_ID = "qwant-c2-report-2020-02-28"
 
-Ask = Callable[..., list[tuple[object, ...]]]
-
-
+Query = Callable[[str], list[tuple[Any, ...]]]
+Ask = Query  # the former name
 Done = subprocess.CompletedProcess[str]
 
 
 def run_cli(*args: object) -> Done:
-    """The command as a user runs it, its arguments, output and exit status, in this process."""
-    found = CliRunner().invoke(main, list(map(str, args)), prog_name="ipu-results")
-    return Done(list(map(str, args)), found.exit_code, found.stdout, found.stderr)
+    """Run the command in this process; return its arguments, output and exit status."""
+    result = CliRunner().invoke(main, list(map(str, args)), prog_name="ipu-results")
+    return Done(list(map(str, args)), result.exit_code, result.stdout, result.stderr)
 
 
 def run_process(*args: object, env: Mapping[str, str] | None = None) -> Done:
-    """The command in a process of its own, with other environment variables."""
+    """Run the command in a process of its own, with other environment variables."""
     command = [sys.executable, "-m", "ipu_results", *map(str, args)]
     return subprocess.run(
         command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **(env or {})}, timeout=120, check=False
     )
 
 
+def run_ingest(raw: Path, *options: object) -> Done:
+    """Build the warehouse next to `raw` with the real command."""
+    return run_cli("ingest", "--raw", raw, "--warehouse", raw.parent / "warehouse", *options)
+
+
+def get_error(raw: Path) -> str:
+    """Run an ingest that must fail; return its one line on stderr."""
+    done = run_ingest(raw)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert not (raw.parent / "warehouse" / "results.parquet").exists()
+    [line] = done.stderr.splitlines()
+    return line
+
+
+def query_rows(warehouse: Path, sql: str) -> list[tuple[Any, ...]]:
+    with open_warehouse(warehouse) as connection:
+        return [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
+
+
 def copy_raw(target: Path, *without: str) -> Path:
-    """The documents but for some folders."""
+    """Copy the documents except some folders."""
     shutil.copytree(RAW, target, ignore=shutil.ignore_patterns("__pycache__", *without))
     return target
 
 
 def copy_documents(target: Path, *files: str) -> Path:
-    """Some of the documents alone, for tests that the others do not matter to: they are built in less time."""
+    """Copy a few documents, which are built in less time than all."""
     for file in files:
         (target / file).parent.mkdir(parents=True, exist_ok=True)
         for name in (file, f"{file}.toml"):
@@ -77,7 +96,7 @@ def reseal(raw: Path, file: str) -> None:
 
 
 def edit(raw: Path, file: str, old: str, new: str, count: int = 1) -> None:
-    """Replace text of a document that must be there, and reseal it."""
+    """Replace text of a document, which must be there, and update its checksum."""
     path = raw / file
     text = path.read_text(encoding="utf-8")
     assert old in text
@@ -85,14 +104,19 @@ def edit(raw: Path, file: str, old: str, new: str, count: int = 1) -> None:
     reseal(raw, file)
 
 
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of a folder's files, to compare it before and after."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != ".lock"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What shares the dearest state begins and so stays on one worker: the others steal from the end."""
+    """Start with the tests that share the dearest state, which then stay on one worker: others steal from the end."""
     items.sort(key=lambda item: item.path.name not in FIRST)
 
 
 @contextmanager
 def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, bool]]:
-    """A folder of the whole run, and whether to fill it: the first of the workers does while the others wait."""
+    """Give a folder shared by all workers, and whether to fill it: the first worker does while the others wait."""
     base = factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
     with FileLock(f"{folder}.lock"):
@@ -106,7 +130,7 @@ def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, boo
 
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse built from the carried documents by the real command."""
+    """A warehouse built from the committed documents by the real command."""
     with once(tmp_path_factory, "built") as (folder, first):
         target = folder / "warehouse"
         if first:
@@ -117,27 +141,33 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def ask(warehouse: Path) -> Iterator[Ask]:
-    """Rows of a query over the built warehouse."""
+def query(warehouse: Path) -> Iterator[Query]:
+    """Run SQL over the built warehouse."""
     with open_warehouse(warehouse) as connection:
         yield lambda sql: [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
 
 
+@pytest.fixture(scope="session")
+def ask(query: Query) -> Query:
+    """The former name of `query`."""
+    return query
+
+
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
-    """A copy of the documents that a test may change, without the claims: their recomputations take time."""
+    """A copy of the documents that a test may change, without the claims, which take time to recompute."""
     return copy_raw(tmp_path / "raw", "claims")
 
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    """A copy of the page alone."""
+    """A copy of the vendor's page alone."""
     return copy_documents(tmp_path / "raw", PAGE)
 
 
 @pytest.fixture
 def built(tmp_path: Path, warehouse: Path) -> Path:
-    """A warehouse of the carried documents that a test may break."""
+    """A copy of the built warehouse that a test may break."""
     target = tmp_path / "warehouse"
     target.mkdir()
     for path in warehouse.iterdir():
@@ -149,7 +179,7 @@ def built(tmp_path: Path, warehouse: Path) -> Path:
 @pytest.fixture(scope="session")
 def old_duckdb() -> Path:
     """DuckDB 1.2.2 in a folder of its own, pinned by hash; skipped where no package index serves it."""
-    target = ROOT / ".venv" / "duckdb-1.2.2"
+    target = Path(sys.prefix) / "duckdb-1.2.2"
     if not target.exists():
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
         pins = ["--only-binary", ":all:", "--require-hashes", "-r", str(ROOT / "tests" / "duckdb-1.2.2.txt")]
@@ -161,7 +191,7 @@ def old_duckdb() -> Path:
 
 @pytest.fixture(scope="session")
 def release(tmp_path_factory: pytest.TempPathFactory, warehouse: Path) -> Path:
-    """A release of the carried documents."""
+    """A release of the committed documents."""
     return released_once(tmp_path_factory, "released", warehouse)
 
 
