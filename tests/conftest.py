@@ -130,7 +130,7 @@ def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, boo
 
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse built from the committed documents by the real command."""
+    """Build a warehouse from the committed documents by the real command."""
     with once(tmp_path_factory, "built") as (folder, first):
         target = folder / "warehouse"
         if first:
@@ -149,25 +149,25 @@ def query(warehouse: Path) -> Iterator[Query]:
 
 @pytest.fixture(scope="session")
 def ask(query: Query) -> Query:
-    """The former name of `query`."""
+    """Return `query`: the former name."""
     return query
 
 
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
-    """A copy of the documents that a test may change, without the claims, which take time to recompute."""
+    """Copy the documents, which a test may then change, without the claims, which take time to recompute."""
     return copy_raw(tmp_path / "raw", "claims")
 
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    """A copy of the vendor's page alone."""
+    """Copy the vendor's page alone."""
     return copy_documents(tmp_path / "raw", PAGE)
 
 
 @pytest.fixture
 def built(tmp_path: Path, warehouse: Path) -> Path:
-    """A copy of the built warehouse that a test may break."""
+    """Copy the built warehouse, which a test may then break."""
     target = tmp_path / "warehouse"
     target.mkdir()
     for path in warehouse.iterdir():
@@ -178,7 +178,7 @@ def built(tmp_path: Path, warehouse: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def old_duckdb() -> Path:
-    """DuckDB 1.2.2 in a folder of its own, pinned by hash; skipped where no package index serves it."""
+    """Install DuckDB 1.2.2 in a folder of its own, pinned by hash; skip where no package index has it."""
     target = Path(sys.prefix) / "duckdb-1.2.2"
     if not target.exists():
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
@@ -191,13 +191,13 @@ def old_duckdb() -> Path:
 
 @pytest.fixture(scope="session")
 def release(tmp_path_factory: pytest.TempPathFactory, warehouse: Path) -> Path:
-    """A release of the committed documents."""
+    """Publish a release of the committed documents."""
     return released_once(tmp_path_factory, "released", warehouse)
 
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory, warehouse: Path) -> Path:
-    """A warehouse of a few results, for tests that publish often."""
+    """Write a warehouse of a few results, for tests that publish often."""
     with once(tmp_path_factory, "small") as (folder, first):
         if first:
             smaller(warehouse, folder / "warehouse")

@@ -75,9 +75,7 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize(("column", "kind", "text", "message"), UNKNOWN)
-def test_unknown_word_rejects_its_row_on_the_vendors_page_only(
-    column: int, kind: str, text: str, message: str
-) -> None:
+def test_unknown_word_rejects_its_row_on_the_vendors_page_only(column: int, kind: str, text: str, message: str) -> None:
     row = [*GPT2[:column], text, *GPT2[column + 1 :]]
     normalised = normalise_page(row, GPT2)
     [rejected] = normalised.rejected

@@ -25,13 +25,14 @@ from ipu_results.store.digest import digest_rows
 from ipu_results.store.files import DATABASE
 from ipu_results.store.query import open_warehouse
 
-CONTRACT = """
-    result_id origin publisher document_id table_name row_number published_on run_id task benchmark division mlperf_id
-    mlperf_round model variant dataset platform chip chip_count sdk_version framework precision activation_bits
-    weight_bits compute_precision batch_size micro_batch_size throughput item latency_ms latency_ms_low latency_ms_high
-    latency_kind suspect calibration_id power_scope efficiency power_w time_to_train_s time_to_result_s quality_metric
-    quality_value quality_target
-""".split()
+CONTRACT = (
+    *("result_id", "origin", "publisher", "document_id", "table_name", "row_number", "published_on", "run_id", "task"),
+    *("benchmark", "division", "mlperf_id", "mlperf_round", "model", "variant", "dataset", "platform", "chip"),
+    *("chip_count", "sdk_version", "framework", "precision", "activation_bits", "weight_bits", "compute_precision"),
+    *("batch_size", "micro_batch_size", "throughput", "item", "latency_ms", "latency_ms_low", "latency_ms_high"),
+    *("latency_kind", "suspect", "calibration_id", "power_scope", "efficiency", "power_w", "time_to_train_s"),
+    *("time_to_result_s", "quality_metric", "quality_value", "quality_target"),
+)
 LOCAL = {
     "origin": "measured",
     "run_id": "20261121-134501-onnxruntime-cpu-3fa2",
@@ -87,7 +88,7 @@ def database(warehouse: Path) -> Any:
         yield connection
 
 
-def test_parquet_and_duckdb_hold_the_same_rows_as_the_build_table_says(warehouse: Path, database: Any) -> None:
+def test_parquet_duckdb_and_the_build_table_have_the_same_digests(warehouse: Path, database: Any) -> None:
     rows = pq.read_table(warehouse / "build.parquet").to_pylist()
     assert {row["table_name"] for row in rows} == {*NAMES} - {"build"}
     for row in rows:
@@ -209,7 +210,7 @@ def test_two_rows_with_one_key_are_refused() -> None:
 
 @pytest.mark.parametrize("value", ["12", 1.5, True])
 def test_value_of_another_type_is_never_coerced(value: object) -> None:
-    with pytest.raises(GateError, match="results.batch_size has a value of type"):
+    with pytest.raises(GateError, match=r"results\.batch_size has a value of type"):
         build_frame(RESULTS, [GOOD | {"batch_size": value}])
 
 
@@ -221,7 +222,7 @@ def test_frame_from_tuples_is_that_from_records() -> None:
 
 
 def test_arrow_refuses_a_null_in_a_required_column() -> None:
-    with pytest.raises(GateError, match="results: .*model.* non-nullable"):
+    with pytest.raises(GateError, match=r"results: .*model.* non-nullable"):
         to_arrow(RESULTS, build_frame(RESULTS, [GOOD | {"model": None}]))
 
 

@@ -72,7 +72,7 @@ def test_whole_number_starts_at_one() -> None:
         ("90 s", 90),
         ("1.5s", Decimal("1.5")),
         ("100h", 360_000),
-        *((text, None) for text in ("", "19.64", "43m 23h", "h", "23h43", "-1h", "1.5h", "5 min", "1h 1h", "9" * 10 + "h")),
+        *((text, None) for text in ("", "19.64", "43m 23h", "h", "23h43", "-1h", "1.5h", "1h 1h", "9999999999h")),
     ],
 )
 def test_duration_needs_units_in_order(text: str, seconds: Decimal | int | None) -> None:
