@@ -135,9 +135,15 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target = folder / "warehouse"
         if first:
             done = run_process("ingest", "--raw", RAW, "--warehouse", target)
-            assert done.returncode == 0, done.stderr
-            assert (target / "results.parquet").exists()
+            assert (done.returncode, done.stderr) == (0, "")
+            (folder / "stdout.txt").write_text(done.stdout, encoding="utf-8")
     return target
+
+
+@pytest.fixture(scope="session")
+def ingest_output(warehouse: Path) -> list[str]:
+    """Return the lines that the ingest of `warehouse` printed."""
+    return (warehouse.parent / "stdout.txt").read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture(scope="session")
