@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
-from conftest import RAW
+from conftest import copy_raw, normalise_documents
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ipu_results.build import parse_document
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.read.reading import MetadataItem, ParsedDocument, ReadProblem, SourceTable
-from ipu_results.sources.catalogue import load_catalogue
 
 from tests.reading_support import (
     GPT2,
@@ -213,13 +212,8 @@ def test_id_is_the_same_in_every_build() -> None:
     assert normalise_page(GPT2).results[0].result_id == "20974619436811d8"
 
 
-def test_committed_documents_keep_every_row_and_every_printed_figure() -> None:
-    documents = [document for document in load_catalogue(RAW) if not document.is_capture]
-    normalised = [
-        normalise(document, parse_document(document, WORDS, 10**9, 1000), WORDS)
-        for document in documents
-        if document.publisher in ("Graphcore", "Qwant")
-    ]
+def test_committed_documents_keep_every_row_and_every_printed_figure(tmp_path: Path) -> None:
+    normalised = normalise_documents(copy_raw(tmp_path / "raw", "claims", "mlperf", "runs"))
     assert [row for document in normalised for row in document.rejected] == []
     counts = {document.document.document_id: len(document.results) for document in normalised}
     assert counts["graphcore-performance-2023-07-04"] == 248
