@@ -48,7 +48,7 @@ def frames(warehouse: Path) -> Frames:
         ({"place": ""}, "place is blank or missing"),
         ({"task": "gardening"}, "task is 'gardening'"),
         ({"relation": "about"}, "relation is 'about'"),
-        ({"relation": ""}, "unknown relation of a claim to internal figures None"),
+        ({"relation": ""}, "unknown relation of a claim to later-sdk figures None"),
         ({"basis": "hearsay"}, "basis is 'hearsay'"),
         ({"basis": ""}, "unknown basis of a recomputation None"),
         ({"basis": "later-sdk", "relation": "less-than"}, "unknown relation of a claim to later-sdk figures"),
@@ -70,9 +70,9 @@ def test_invalid_claim_is_named(values: dict[str, str], message: str, tmp_path: 
     ("sql", "message"),
     [
         ("SELEC 1", "syntax error"),
-        ("SELECT 1 AS value", "returns value int32, not value double"),
-        (VALUE.replace("::DOUBLE", "::FLOAT"), "returns value float"),
-        (f"{VALUE}, 2 AS more", "more int32"),
+        ("SELECT 1 AS value", "returns value INTEGER, not value DOUBLE"),
+        (VALUE.replace("::DOUBLE", "::FLOAT"), "returns value FLOAT"),
+        (f"{VALUE}, 2 AS more", "more INTEGER"),
         (VALUE.replace("'b'", "NULL::VARCHAR"), "returns a value without its baseline or arithmetic"),
         (VALUE.replace("1.0", "'nan'"), "returns a value that is not finite"),
         (VALUE.replace("1.0", "'-inf'"), "returns a value that is not finite"),
@@ -147,7 +147,7 @@ def test_fault_leaves_the_old_build(tmp_path: Path, built: Path) -> None:
     done = run_cli("ingest", "--raw", raw, "--warehouse", built)
     assert done.returncode == 1
     [line] = done.stderr.splitlines()
-    assert line.startswith("error: graphcore-mk2-blog-2020-12-09: mcmc-time.sql: returns 1 int32")
+    assert line.startswith("error: graphcore-mk2-blog-2020-12-09: mcmc-time.sql: returns 1 INTEGER")
     assert read_files(built) == before
 
 
