@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     validation = load_validation()
     if options.action == "page":
-        update_page(validation)
+        update_page(validation, sensitivity=options.sensitivity)
         return 0
     tables = build_tables(validation)
     if options.sensitivity:

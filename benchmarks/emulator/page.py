@@ -27,10 +27,10 @@ def read_parts() -> dict[str, str]:
     return {name: text for _, name, text, _ in PART.findall(PAGE.read_text(encoding="utf-8"))}
 
 
-def update_page(validation: Validation) -> None:
-    """Write all parts and the plot. The sensitivity, which takes minutes, only if it is of other constants."""
+def update_page(validation: Validation, *, sensitivity: bool = False) -> None:
+    """Write all parts and the plot: the sensitivity, which takes minutes, on request or if it is of other constants."""
     parts = generate_parts(validation)
-    if not read_parts()[SENSITIVITY].startswith(format_stamp(validation)):
+    if sensitivity or not read_parts()[SENSITIVITY].startswith(format_stamp(validation)):
         changes = measure_changes(accuracy.load_rows(), workers=os.cpu_count() or 1)
         parts[SENSITIVITY] = format_sensitivity(validation, changes)
     text = PAGE.read_text(encoding="utf-8")
