@@ -25,7 +25,7 @@ DEVELOPMENT: tuple[Point, ...] = (
     *((network, BOW, 1) for network in ("resnet50", "efficientnet-b0", "efficientnet-b4")),
 )
 QUICK: tuple[Point, ...] = (("resnet50", C2, 1), ("resnet50", C2, 2))
-REPEATS, WARM_REPEATS, SHAPES, QUICK_SHAPES, FEW_TILES, SLOWEST = 5, 20, 400, 20, 96, 12
+REPEATS, WARM_REPEATS, SHAPES, QUICK_SHAPES, FEW_TILES = 5, 20, 400, 20, 96
 COLD_S, WARM_MS, DEVELOPMENT_S = 2.0, 10.0, 15.0
 
 
@@ -92,29 +92,6 @@ def search_shapes(shapes: int, tiles: int) -> Iterator[Step]:
         yield {"target": name, "shapes": shapes, "seconds": seconds, "equal": equal, "worst": worst}
 
 
-def search_layers(network: str, target: str, micro: int) -> Iterator[Step]:
-    """Time the search for each layer shape of a network."""
-    from ipu_results.emulator.frontend import read_program  # noqa: PLC0415
-    from ipu_results.emulator.operators import Convolution, Gemm  # noqa: PLC0415
-    from ipu_results.emulator.schedule import to_convolution_shape  # noqa: PLC0415
-    from ipu_results.emulator.split import plan_split  # noqa: PLC0415
-    from ipu_results.emulator.target import load_target  # noqa: PLC0415
-    from ipu_results.networks import build  # noqa: PLC0415
-
-    machine, rows, seen = load_target(target), [], set()
-    for operator in read_program(build(network), micro).operators:
-        if isinstance(operator, Convolution | Gemm) and (shape := to_convolution_shape(operator)) not in seen:
-            seen.add(shape)
-            start = time.perf_counter()
-            vertex = plan_split(shape, machine).vertex
-            seconds = time.perf_counter() - start
-            field = f"{shape.rows}×{shape.columns}, {shape.groups}×{shape.ins}→{shape.outs}"
-            rows.append(
-                (operator.name, field, f"{shape.kernel_rows}×{shape.kernel_columns}/{shape.stride}", vertex, seconds)
-            )
-    yield {"layers": rows}
-
-
 def run(options: Options) -> Report:
     """Measure the speed; at full size, add the accuracy's scores and their targets."""
     sweep, development, repeats, count = (
@@ -127,15 +104,12 @@ def run(options: Options) -> Report:
         cold.append(told(predict_points, points=sweep, warm=WARM_REPEATS))
         others.append(told(predict_points, points=development, warm=1))
     searches = _run_all_steps(count)
-    network, _, micro = sweep[-1]
-    layers = told(search_layers, network=network, target=MK2, micro=micro)["layers"]
     report = Report(
         "emulator",
         f"predict a C2 sweep of {len(sweep)} points and {len(development)} points of other machines",
         [
             _tabulate_times(imports, cold, others, (len(sweep), len(development))),
             _tabulate_searches(searches),
-            _tabulate_layers(layers, f"{network}, micro-batch {micro}, on {MK2}"),
         ],
         [
             Target(f"s, cold sweep of {len(sweep)} points, imports not counted", _take_median(cold), COLD_S),
@@ -212,11 +186,3 @@ def _tabulate_searches(steps: Sequence[Step]) -> Table:
         rows.append((step["target"], step["shapes"], step["equal"], worst, search, every, every / search))
     columns = ("machine", "shapes", "equal plans", "worst cost, % more", "ms a shape", "every split, ms", "ratio")
     return Table("The split search next to every split", columns, rows)
-
-
-def _tabulate_layers(rows: Sequence[Sequence[Value]], title: str) -> Table:
-    slowest = sorted(rows, key=lambda row: -float(row[-1] or 0))[:SLOWEST]
-    total = 1000 * sum(float(row[-1] or 0) for row in rows)
-    body = [(*row[:-1], 1000 * float(row[-1] or 0)) for row in slowest]
-    title = f"Search for one layer shape: {title}; the slowest of {len(rows)}, {total:.0f} ms in all"
-    return Table(title, ("layer", "field and channels", "kernel", "vertex", "ms"), body)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 import onnx
 import onnx.inliner
@@ -68,11 +69,22 @@ def sort_nodes(graph: onnx.GraphProto) -> tuple[Node, ...]:
     makers = _map_makers(nodes)
     needed = _select_needed(nodes, makers, [value.name for value in graph.output])
     _refuse_missing(needed, makers, graph)
-    sources = {node.name: {makers[name].name for name in node.inputs if name in makers} for node in needed}
-    order = tuple(_sort_by_sources(needed, sources))
-    if len(order) < len(needed):
-        raise _describe_cycle(set(sources) - {node.name for node in order}, sources)
-    return order
+    numbers = {node.name: number for number, node in enumerate(needed)}
+    sorter = TopologicalSorter(
+        {numbers[node.name]: [numbers[makers[name].name] for name in node.inputs if name in makers] for node in needed}
+    )
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise _describe_cycle([needed[number].name for number in error.args[1][1:]]) from error
+    order, ready = [], sorted(sorter.get_ready())  # a sorted list is a heap
+    while ready:
+        number = heapq.heappop(ready)
+        order.append(needed[number])
+        sorter.done(number)
+        for freed in sorter.get_ready():
+            heapq.heappush(ready, freed)
+    return tuple(order)
 
 
 def _name_nodes(protos: Iterable[onnx.NodeProto]) -> Iterator[Node]:
@@ -134,29 +146,7 @@ def _refuse_missing(nodes: Iterable[Node], makers: Mapping[str, Node], graph: on
                 raise InconsistentModelError(message, place=node.place)
 
 
-def _sort_by_sources(nodes: Sequence[Node], sources: Mapping[str, set[str]]) -> Iterator[Node]:
-    """Yield each node once its sources are out, the first of the file first. Nodes on a cycle never come."""
-    left = {name: len(names) for name, names in sources.items()}
-    readers: dict[str, list[int]] = {}
-    for number, node in enumerate(nodes):
-        for source in sources[node.name]:
-            readers.setdefault(source, []).append(number)
-    ready = [number for number, node in enumerate(nodes) if not left[node.name]]
-    while ready:
-        node = nodes[heapq.heappop(ready)]
-        yield node
-        for number in readers.get(node.name, ()):
-            left[nodes[number].name] -= 1
-            if not left[nodes[number].name]:
-                heapq.heappush(ready, number)
-
-
-def _describe_cycle(stuck: set[str], sources: Mapping[str, set[str]]) -> InconsistentModelError:
-    """Follow what waits for what until a node comes up again."""
-    path = [min(stuck)]
-    while path[-1] not in path[:-1]:
-        path.append(min(sources[path[-1]] & stuck))
-    names = path[path.index(path[-1]) : -1][::-1]
+def _describe_cycle(names: list[str]) -> InconsistentModelError:
     first = names.index(min(names))
     names = names[first:] + names[:first]
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""

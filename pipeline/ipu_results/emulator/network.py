@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from pathlib import Path
 
 import onnx
@@ -17,9 +17,8 @@ from ipu_results.networks import NAMES, build
 
 MAX_PROGRAMS = 128  # kept in memory, about 100 kB each
 
-_programs: OrderedDict[tuple[str, int], Program] = OrderedDict()
 
-
+@dataclass(frozen=True)
 class Network:
     """A network that programs are read from: `network(micro_batch)` is its Program.
 
@@ -27,27 +26,23 @@ class Network:
     a file.
     """
 
-    def __init__(
-        self, name: str, model: onnx.ModelProto, data: bytes, *, built_in: bool = False, folder: Path | None = None
-    ) -> None:
-        self.name, self.model, self.built_in, self.folder = name, model, built_in, folder
-        self.digest = hashlib.sha256(data).hexdigest()
+    name: str
+    model: onnx.ModelProto = field(compare=False, repr=False)
+    digest: str
+    built_in: bool = False
+    folder: Path | None = None
 
     def __call__(self, batch: int) -> Program:
         """Read the program at a micro-batch. Raises ModelError naming the network and the node."""
-        key = (self.digest, batch)
-        program = _programs.get(key) or self._read(batch)
-        _programs[key] = program
-        _programs.move_to_end(key)
-        while len(_programs) > MAX_PROGRAMS:
-            _programs.popitem(last=False)
-        return program
+        return _read(self, batch)
 
-    def _read(self, batch: int) -> Program:
-        try:
-            return read_program(self.model, batch)
-        except ModelError as error:
-            raise type(error)(error.message, document=self.name, place=error.place) from error
+
+@lru_cache(maxsize=MAX_PROGRAMS)
+def _read(network: Network, batch: int) -> Program:
+    try:
+        return read_program(network.model, batch)
+    except ModelError as error:
+        raise type(error)(error.message, document=network.name, place=error.place) from error
 
 
 def load_network(source: Network | onnx.ModelProto | Path | str) -> Network:
@@ -55,7 +50,7 @@ def load_network(source: Network | onnx.ModelProto | Path | str) -> Network:
     if isinstance(source, Network):
         return source
     if isinstance(source, onnx.ModelProto):
-        return Network(source.graph.name or "model", source, source.SerializeToString(deterministic=True))
+        return Network(source.graph.name or "model", source, _hash(source))
     return _load_built_in(source) if isinstance(source, str) and source in NAMES else _load_file(Path(source))
 
 
@@ -63,7 +58,11 @@ def load_network(source: Network | onnx.ModelProto | Path | str) -> Network:
 def _load_built_in(name: str) -> Network:
     """Build the graph by shapes alone: kilobytes."""
     model = build(name)
-    return Network(name, model, model.SerializeToString(deterministic=True), built_in=True)
+    return Network(name, model, _hash(model), built_in=True)
+
+
+def _hash(model: onnx.ModelProto) -> str:
+    return hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
 
 
 def _load_file(path: Path) -> Network:
@@ -75,6 +74,7 @@ def _load_file(path: Path) -> Network:
     except OSError as error:
         raise UnrecognisedModelError(f"cannot be read: {error.strerror or error}", document=str(path)) from error
     try:
-        return Network(str(path), onnx.load_model_from_string(data), data, folder=path.parent)
+        model = onnx.load_model_from_string(data)
+        return Network(str(path), model, hashlib.sha256(data).hexdigest(), folder=path.parent)
     except DecodeError as error:
         raise UnrecognisedModelError("is not an ONNX model", document=str(path)) from error
