@@ -65,6 +65,7 @@ class SplitPlan:
 
 
 Candidate = tuple[float, SplitPlan]  # cost and plan
+Grid = dict[str, Array]  # by dimension, each over all candidates
 
 
 @lru_cache(maxsize=65_536)
@@ -118,91 +119,77 @@ def _list_parts(dimension: str, size: int, limit: int, every: bool) -> Array:
     return np.array(sorted(count for count in set(parts) if count <= min(size, limit)), dtype=np.float64)
 
 
-def _build_grid(target: Target, every: bool, **sizes: int) -> tuple[Array, ...]:
-    """Combine the parts of all dimensions, as far as there is a tile for each: one array per dimension."""
-    tiles, columns = np.ones(1), list[Array]()
+def _build_grid(target: Target, every: bool, **sizes: int) -> tuple[Grid, Grid]:
+    """Combine the parts of all dimensions, as far as there is a tile for each, and return the parts and the shares."""
+    tiles, parts = np.ones(1), Grid()
     for dimension, size in sizes.items():
-        parts = _list_parts(dimension, size, target.tiles, every)
-        product = tiles[:, None] * parts[None, :]
-        before, added = np.nonzero(product <= target.tiles)
-        tiles = product[before, added]
-        columns = [*(column[before] for column in columns), parts[added]]
-    return tuple(columns)
+        added = _list_parts(dimension, size, target.tiles, every)
+        product = tiles[:, None] * added[None, :]
+        before, index = np.nonzero(product <= target.tiles)
+        tiles = product[before, index]
+        parts = {name: column[before] for name, column in parts.items()} | {dimension: added[index]}
+    return parts, {dimension: ceil_div(size, parts[dimension]) for dimension, size in sizes.items()}
 
 
 def _plan_amp_1x1(shape: ConvolutionShape, target: Target, every: bool) -> Candidate:
     field = shape.batch * shape.rows * shape.columns
     width, units = int(target["conv.in_channels"]), int(target["conv.units"])
-    all_ins, all_outs = ceil_div(shape.ins, width), ceil_div(shape.outs, units)
-    fields, ins, outs, groups = _build_grid(
-        target, every, fields=field, ins=all_ins, outs=all_outs, groups=shape.groups
-    )
-    n, i = ceil_div(field, fields), ceil_div(all_ins, ins)
-    o, g = ceil_div(all_outs, outs), ceil_div(shape.groups, groups)
+    ins, outs = ceil_div(shape.ins, width), ceil_div(shape.outs, units)
+    parts, shares = _build_grid(target, every, rows=field, ins=ins, outs=outs, groups=shape.groups)
+    n, i, o, g = shares.values()
     compute = codelets.estimate_amp_1x1(target, n, g, i, o)
     inputs = n * np.minimum(i * width, shape.ins) * g * FP16_BYTES
-    weights = g * o * units * i * width * FP16_BYTES * (1 - 1 / fields)
-    whole = np.ones_like(fields)
-    split = (fields, whole, whole, groups, ins, outs, whole)
-    return _choose(target, "amp 1x1", split, compute, ins, n * o * units * g, inputs, weights)
+    weights = g * o * units * i * width * FP16_BYTES * (1 - 1 / parts["rows"])
+    return _choose(target, "amp 1x1", parts, compute, n * o * units * g, inputs, weights)
 
 
 def _plan_amp_nx1(shape: ConvolutionShape, target: Target, height: int, every: bool) -> Candidate:
     width, units = int(target["conv.in_channels"]) // height, int(target["conv.units"])
-    all_ins, all_outs = ceil_div(shape.ins, width), ceil_div(shape.outs, units)
-    all_taps = ceil_div(shape.kernel_rows, height)
-    sizes = {"ins": all_ins, "outs": all_outs, "groups": shape.groups, "taps": all_taps}
-    rows, columns, batch, ins, outs, groups, taps = _build_grid(target, every, **_get_field(shape), **sizes)
-    r, c, b = ceil_div(shape.rows, rows), ceil_div(shape.columns, columns), ceil_div(shape.batch, batch)
-    i, o, g = ceil_div(all_ins, ins), ceil_div(all_outs, outs), ceil_div(shape.groups, groups)
-    t = ceil_div(all_taps, taps)
+    ins, outs, taps = ceil_div(shape.ins, width), ceil_div(shape.outs, units), ceil_div(shape.kernel_rows, height)
+    channels = {"ins": ins, "outs": outs, "groups": shape.groups, "taps": taps}
+    parts, shares = _build_grid(target, every, **_get_field(shape), **channels)
+    r, c, b, i, o, g, t = shares.values()
     compute = codelets.estimate_amp_nx1(target, r * b, c, g, i, o, (shape.kernel_columns, t, height))
     window = _count_window(shape, r, c, np.minimum(t * height, shape.kernel_rows), shape.kernel_columns)
     inputs = b * window * np.minimum(i * width, shape.ins) * g * FP16_BYTES
-    users = rows * columns * batch
-    weights = g * o * units * i * width * t * height * shape.kernel_columns * FP16_BYTES * (1 - 1 / users)
-    split = (rows, columns, batch, groups, ins, outs, taps)
-    partials = r * c * b * o * units * g
-    return _choose(target, f"amp nx1, height {height}", split, compute, ins * taps, partials, inputs, weights)
+    kernel = g * o * units * i * width * t * height * shape.kernel_columns
+    weights = kernel * FP16_BYTES * (1 - 1 / _count_users(parts))
+    return _choose(target, f"amp nx1, height {height}", parts, compute, r * c * b * o * units * g, inputs, weights)
 
 
 def _plan_slic(shape: ConvolutionShape, target: Target, channels: int, at_once: int, every: bool) -> Candidate:
-    all_ins, all_outs = ceil_div(shape.ins, channels), ceil_div(shape.outs, channels)
-    all_groups = ceil_div(shape.groups, at_once)
-    across = ceil_div(shape.kernel_columns, SLIC_WIDTH)
-    sizes = {"ins": all_ins, "outs": all_outs, "groups": all_groups}
-    rows, columns, batch, ins, outs, groups = _build_grid(target, every, **_get_field(shape), **sizes)
-    r, c, b = ceil_div(shape.rows, rows), ceil_div(shape.columns, columns), ceil_div(shape.batch, batch)
-    i, o, g = ceil_div(all_ins, ins), ceil_div(all_outs, outs), ceil_div(all_groups, groups)
+    ins, outs = ceil_div(shape.ins, channels), ceil_div(shape.outs, channels)
+    groups, across = ceil_div(shape.groups, at_once), ceil_div(shape.kernel_columns, SLIC_WIDTH)
+    parts, shares = _build_grid(target, every, **_get_field(shape), ins=ins, outs=outs, groups=groups)
+    r, c, b, i, o, g = shares.values()
     compute = codelets.estimate_slic(target, r * b, c, g * i * o, shape.kernel_rows * across, shape.stride)
     window = _count_window(shape, r, c, shape.kernel_rows, SLIC_WIDTH * across)
     inputs = b * window * i * channels * g * at_once * FP16_BYTES
-    users = rows * columns * batch
-    kernel = shape.kernel_rows * SLIC_WIDTH * across
-    weights = g * at_once * o * channels * i * channels * kernel * FP16_BYTES * (1 - 1 / users)
-    split = (rows, columns, batch, groups, ins, outs, np.ones_like(rows))
+    kernel = g * at_once * o * channels * i * channels * shape.kernel_rows * SLIC_WIDTH * across
+    weights = kernel * FP16_BYTES * (1 - 1 / _count_users(parts))
     partials = r * c * b * o * channels * g * at_once
-    return _choose(target, f"slic {channels}x{at_once}", split, compute, ins, partials, inputs, weights)
+    return _choose(target, f"slic {channels}x{at_once}", parts, compute, partials, inputs, weights)
 
 
 def _plan_vmac(shape: ConvolutionShape, target: Target, every: bool) -> Candidate:
     at_once = int(target["vmac.channels"])
-    all_groups = ceil_div(shape.groups, at_once)
-    rows, columns, batch, groups = _build_grid(target, every, **_get_field(shape), groups=all_groups)
-    r, c, b = ceil_div(shape.rows, rows), ceil_div(shape.columns, columns), ceil_div(shape.batch, batch)
-    g = ceil_div(all_groups, groups)
+    parts, shares = _build_grid(target, every, **_get_field(shape), groups=ceil_div(shape.groups, at_once))
+    r, c, b, g = shares.values()
     compute = codelets.estimate_vmac(target, r * c * b, g, (shape.kernel_rows, shape.kernel_columns))
     window = _count_window(shape, r, c, shape.kernel_rows, shape.kernel_columns)
     inputs = b * window * g * at_once * FP16_BYTES
-    users = rows * columns * batch
-    weights = g * at_once * shape.kernel_rows * shape.kernel_columns * FP16_BYTES * (1 - 1 / users)
-    whole = np.ones_like(rows)
-    split = (rows, columns, batch, groups, whole, whole, whole)
-    return _choose(target, "vmac", split, compute, whole, r * c * b * g * at_once, inputs, weights)
+    kernel = g * at_once * shape.kernel_rows * shape.kernel_columns
+    weights = kernel * FP16_BYTES * (1 - 1 / _count_users(parts))
+    return _choose(target, "vmac", parts, compute, r * c * b * g * at_once, inputs, weights)
 
 
 def _get_field(shape: ConvolutionShape) -> dict[str, int]:
     return {"rows": shape.rows, "columns": shape.columns, "batch": shape.batch}
+
+
+def _count_users(parts: Grid) -> Array:
+    """Count the tiles that need the same weights; one of them holds them already."""
+    return parts["rows"] * parts["columns"] * parts["batch"]
 
 
 def _count_window(shape: ConvolutionShape, rows: Array, columns: Array, down: Any, across: int) -> Array:
@@ -214,20 +201,19 @@ def _count_window(shape: ConvolutionShape, rows: Array, columns: Array, down: An
 
 
 def _choose(
-    target: Target,
-    vertex: str,
-    split: tuple[Array, ...],
-    compute: Array,
-    depth: Array,
-    partials: Array,
-    inputs: Array,
-    weights: Array,
+    target: Target, vertex: str, parts: Grid, compute: Array, partials: Array, inputs: Array, weights: Array
 ) -> Candidate:
-    """Complete the costs of all candidates and choose the best that fits, or the smallest where none does."""
+    """Complete the costs of all candidates and choose the best that fits, or the smallest where none does.
+
+    `partials` are the output elements of a tile, `inputs` and `weights` the bytes that it receives.
+    """
+    depth = np.ones_like(compute)
+    for name in REDUCED & parts.keys():
+        depth *= parts[name]
     reduce, stages, received = codelets.estimate_reduction(target, depth, partials)
     speed, paired = target["exchange.bytes"], target["exchange.pair_bytes"]
-    outs = split[DIMENSIONS.index("outs")]
-    exchange = inputs / np.where(outs % 2 == 0, paired, speed) + (weights + received * FP16_BYTES) / speed
+    even = parts["outs"] % 2 == 0 if "outs" in parts else False
+    exchange = inputs / np.where(even, paired, speed) + (weights + received * FP16_BYTES) / speed
     supersteps = 1 + np.where(stages > 0, stages + 1, 0)
     temporary = inputs + weights + partials * FP16_BYTES
     cost = compute + reduce + exchange + target["plan.superstep"] * supersteps
@@ -236,7 +222,7 @@ def _choose(
     best = int(np.argmin(ranked))
     plan = SplitPlan(
         vertex,
-        tuple(int(parts[best]) for parts in split),
+        tuple(int(parts[name][best]) if name in parts else 1 for name in DIMENSIONS),
         float(compute[best]),
         float(reduce[best]),
         float(exchange[best]),
