@@ -35,6 +35,7 @@ DESCRIPTIONS: Mapping[str, str] = {
 
 def fit_baselines(rows: Sequence[PublishedRow]) -> dict[str, Baseline]:
     """Fit each model on the C2 rows, by name."""
+    # A line knows nothing of networks and chips: MACs, clocks and peak rates carry it over to the others.
     line = _fit_line(rows)
     scales = ((_scale_by_peak, _scale_by_peak), (_scale_by_clock, _scale_by_clock), (_scale_by_clock, _scale_by_peak))
     models = {name: _scale_line(line, rows, *by) for name, by in zip(SCALED, scales, strict=True)}
@@ -72,6 +73,7 @@ def estimate_grid(shape: ConvolutionShape, target: Target) -> float:
     """Return the cycles on a grid of field × outs ≤ tiles with as many bytes of inputs as of weights on each tile."""
     field, outs = _count_field(shape), shape.groups * shape.outs
     kernel, tiles = shape.kernel_rows * shape.kernel_columns, target.tiles
+    # Bytes are equal where down ÷ across = field · stride² ÷ (outs · kernel); down · across = tiles.
     balanced = round(math.sqrt(tiles * field * shape.stride**2 / (outs * kernel)))
     down = max(1, min(balanced, field, tiles))
     across = min(outs, tiles // down)

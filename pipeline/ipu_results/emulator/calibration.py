@@ -62,7 +62,7 @@ def fit_observations(observed: Sequence[Observation]) -> Fit:
     """Solve for κ and h by least squares of the relative errors."""
     unknown = np.array([[row.supersteps, row.images] for row in observed])
     rest = np.array([row.seconds - row.fixed for row in observed])
-    weight = 1 / np.array([row.seconds for row in observed])
+    weight = 1 / np.array([row.seconds for row in observed])  # makes squares those of relative errors
     solution, *_ = np.linalg.lstsq(unknown * weight[:, None], rest * weight, rcond=None)
     return Fit(float(solution[0]), float(solution[1]))
 

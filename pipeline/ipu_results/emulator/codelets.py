@@ -33,6 +33,7 @@ def estimate_coefficient_load(target: Target) -> float:
 def estimate_amp_1x1(target: Target, field: Array, groups: Array, ins: Array, outs: Array) -> Array:
     """Estimate a 1×1 convolution: field elements, convolution groups, input and output channel groups of the tile."""
     per_worker = ceil_div(field, target["workers"])
+    # The inner loop has a prologue: one and two elements cost nearly as much as three.
     worker = np.where(
         per_worker == 1,
         target["amp1.worker_one"],
@@ -42,6 +43,7 @@ def estimate_amp_1x1(target: Target, field: Array, groups: Array, ins: Array, ou
             target["amp1.worker_many"] + target["amp1.worker_more"] * (per_worker - 3),
         ),
     )
+    # The first group of input channels zeroes the partials, later groups add to them.
     first = worker + target["amp1.zero"] + target["amp1.zero_more"] * per_worker
     load = target["amp1.pass"] + estimate_coefficient_load(target)
     later = target["amp1.in"] + outs * (target["amp1.out"] + load + target["workers"] * worker)
@@ -113,7 +115,7 @@ def estimate_reduction(target: Target, depth: Array, partials: Array) -> tuple[A
     stages = np.where(depth <= 1, 0, np.where(depth < target["reduce.one_stage"], 1, many))
     for count in (1, 2, 3):
         chosen = stages == count
-        each = np.ceil(depth[chosen] ** (1 / count))
+        each = np.ceil(depth[chosen] ** (1 / count))  # sets that a stage adds up
         left = partials[chosen]
         for _ in range(count):
             left = np.ceil(left / each)

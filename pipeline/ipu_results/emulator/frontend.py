@@ -64,6 +64,7 @@ def _size_inputs(
     for name, size in [("batch", 1 if batch is None else batch), *dimensions.items()]:
         if size < 1:
             raise UnknownShapeError(f"{name} must be at least 1, not {size}")
+    # Exporters call the batch N, batch_size, …: it is whatever the inputs begin with.
     symbol = _find_batch_symbol(inputs, dimensions)
     sizes = {**dimensions, **({symbol: batch} if batch is not None and symbol else {})}
     return {value.name: _size_input(value, batch, sizes) for value in inputs}
@@ -122,6 +123,7 @@ class _Assembly:
         fused = {activation.last.name: activation for activation in find_activations(active, self._tensors, results)}
         inside = {part.name for activation in fused.values() for part in activation.parts} - set(fused)
         read = {tensor for node in active for tensor in node.inputs} | set(results)
+        # A fused activation stands where its last node does; its other nodes vanish.
         for node in active:
             if node.name in fused:
                 self._add_fused(fused[node.name])
@@ -144,6 +146,7 @@ class _Assembly:
         operator = lower_node(attach_types(node, self._tensors))
         if operator is not None:
             self._append(operator, node.inputs, node.outputs)
+        # A view makes no operator: its tensor is the source's.
         elif (source := self._origin.get(node.inputs[0])) is not None:
             self._origin[node.outputs[0]] = source
         else:

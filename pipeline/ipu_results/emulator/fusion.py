@@ -41,6 +41,7 @@ class GraphLinks:
 
     def find_reader(self, node: Node, *kinds: str) -> Node | None:
         """Return the single node that reads the node's result, unless the graph returns that result too."""
+        # A result that anything else reads has to exist: its node cannot be fused.
         readers = self._readers.get(node.outputs[0], [])
         private = len(readers) == 1 and not self._results.intersection(node.outputs)
         return readers[0] if private and (not kinds or readers[0].kind in kinds) else None

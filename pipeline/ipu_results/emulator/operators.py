@@ -228,6 +228,7 @@ def count_live_elements(program: Program, *, in_place: bool = True) -> tuple[int
     for at, operator in enumerate(program.operators):
         sizes[at] = operator.elements
         dying = [source for source in set(program.sources[at]) if last[source] == at]
+        # A source that dies here can hold the result if it has the same size.
         overwrites = in_place and isinstance(operator, Elementwise)
         reused = overwrites and any(sizes[source] == operator.elements for source in dying)
         counts.append(live + (0 if reused else operator.elements))

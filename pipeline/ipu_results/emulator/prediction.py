@@ -80,6 +80,7 @@ def _predict(
         raise InconsistentModelError(f"batch {batch} is not a multiple of the {target.chips} chips of {target.name}")
     micro = batch // target.chips
     program = programs(micro)
+    # I/O tiles move data and compute nothing.
     machine = target.with_constants(tiles=target.tiles - protocol.io_tiles) if protocol.io_tiles else target
     plan = schedule(program, machine, planner)
     cycles, count = plan.cycles, plan.supersteps
@@ -88,6 +89,7 @@ def _predict(
         device = (cycles + count * fit.superstep) / target["clock"]
         return compute_timing(device, program, target, protocol, fit.per_image)
 
+    # The fit to all rows decides the figure, the fits without a row its band.
     timing = time_with(known.fit)
     latencies = [timing.latency, *(time_with(fit).latency for fit in known.jackknife)]
     supersteps = count * known.fit.superstep

@@ -53,6 +53,7 @@ class RowSelector:
 
     def matches(self, record: Mapping[str, Any]) -> bool:
         expected = {"document_id": self.document} | {key: getattr(self, key) for key in KEYS}
+        # A selector says "" for rows without a variant, which the warehouse stores as null.
         if any(value is not None and (record[key] or "") != value for key, value in expected.items()):
             return False
         return self.batch_sizes is None or record["batch_size"] in self.batch_sizes

@@ -96,6 +96,7 @@ def _cost(operator: Operator, share: float, target: Target, planner: Planner) ->
     if isinstance(operator, Rearrangement):
         moved = operator.elements / target.tiles * FP16_BYTES / target["exchange.bytes"]
         return OperatorCost(operator.name, operator.kind, 0.0, 0.0, moved, int(target["rearrange.supersteps"]))
+    # Vector code: the fullest tile deals its vectors of `vector` elements to the workers.
     kind, cycles, supersteps, elements = _describe_vector_work(operator, target)
     even = elements / target.tiles
     held = share if isinstance(operator, Elementwise) and even < share <= UNEVEN * even else even

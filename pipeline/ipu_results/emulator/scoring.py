@@ -79,6 +79,7 @@ def observe(row: PublishedRow, target: Target, planner: Planner = plan_split) ->
     micro = row.batch_size // target.chips
     program = load_program(row.selector.network, micro)
     plan = schedule(program, target, planner)
+    # The numbers to be fitted are left at zero here; they are the unknowns of the fit.
     fixed = compute_timing(plan.cycles / target["clock"], program, target, row.selector.host_path, 0.0).period
     return Observation(fixed, plan.supersteps / target["clock"], micro, row.seconds)
 

@@ -86,6 +86,7 @@ def load_target(name: str) -> Target:
     if name not in FILES:
         raise UnrecognisedModelError(f"is not a target: choose one of {', '.join(TARGETS)}", document=name)
     data = read_toml(f"targets/{FILES[name]}.toml")
+    # Overriding keeps the order of the base, which the digest depends on.
     entries = {**_load_base(data), **data["constants"]}
     constants = tuple((key, Constant(**entry)) for key, entry in entries.items())
     return Target(data["name"], data["chip"], data["chips"], constants)

@@ -38,6 +38,7 @@ class ErrorLimits(NamedTuple):
         return errors.mean <= self.mean, self.max is None or errors.max <= self.max
 
 
+# The targets of the design. A target that is missed is reported and changes no exit status.
 LIMITS: Mapping[str, ErrorLimits] = {
     FIT: ErrorLimits(0.03),
     EXCLUDED: ErrorLimits(0.05),
@@ -114,6 +115,7 @@ def validate(rows: Sequence[PublishedRow], calibration: Calibration | None = Non
     fitted = [row for row in rows if row.set == "calibration"]
     recomputed = recalibrate(rows)
     observed = [observe(row, load_target("c2")) for row in fitted]
+    # Predictions use the committed calibration, so that a changed row shows as a difference and not as another model.
     return Validation(
         known,
         recomputed,
