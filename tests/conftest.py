@@ -17,11 +17,10 @@ import pytest
 from click.testing import CliRunner
 from filelock import FileLock
 from hypothesis import settings
-from ipu_results._util.limits import MAX_BYTES, MAX_PAGES
 from ipu_results._util.sql import run_query
-from ipu_results.build import parse_document
+from ipu_results.build import IngestConfig, LoadedDocument, load_document
 from ipu_results.cli import main
-from ipu_results.normalise import NormalisedDocument, normalise
+from ipu_results.normalise import Cell, NormalisedDocument, Result
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
 from ipu_results.store.query import open_warehouse
@@ -76,11 +75,19 @@ def query_rows(warehouse: Path, sql: str) -> list[tuple[Any, ...]]:
         return [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
 
 
-def normalise_documents(raw: Path) -> list[NormalisedDocument]:
+def load_documents(raw: Path) -> list[LoadedDocument]:
     """Read and normalise the documents of `raw`, as a build does before it links them."""
-    words = load_vocabulary()
     documents = [document for document in load_catalogue(raw) if not document.is_capture]
-    return [normalise(document, parse_document(document, words, MAX_BYTES, MAX_PAGES), words) for document in documents]
+    return [load_document(document, load_vocabulary(), IngestConfig()) for document in documents]
+
+
+def normalise_documents(raw: Path) -> list[NormalisedDocument]:
+    return [loaded.normalised for loaded in load_documents(raw)]
+
+
+def list_cells(result: Result) -> list[Cell]:
+    """Return the cells of a result's own document."""
+    return [*(cell for fragment in result.accepted for cell in fragment.cells), *result.setup_cells]
 
 
 def copy_raw(target: Path, *without: str) -> Path:

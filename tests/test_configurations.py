@@ -19,16 +19,16 @@ from conftest import (
     copy_documents,
     edit,
     get_error,
+    load_documents,
     normalise_documents,
     query_rows,
     reseal,
     run_ingest,
 )
+from ipu_results.build import LoadedDocument, check_documents
 from ipu_results.check.gate import check_tables
 from ipu_results.errors import DamagedDocumentError, IpuResultsError
-from ipu_results.link import link
-from ipu_results.link.configurations import build_configuration_frame
-from ipu_results.normalise import NormalisedDocument
+from ipu_results.link import collect_links, link_document
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import load_vocabulary
 
@@ -173,18 +173,18 @@ def raw(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def page_document(tmp_path_factory: pytest.TempPathFactory) -> NormalisedDocument:
-    [document] = normalise_documents(copy_documents(tmp_path_factory.mktemp("page") / "raw", PAGE))
-    return document
+def loaded_page(tmp_path_factory: pytest.TempPathFactory) -> LoadedDocument:
+    [loaded] = load_documents(copy_documents(tmp_path_factory.mktemp("page") / "raw", PAGE))
+    return loaded
 
 
-def build_configurations(raw: Path, *others: NormalisedDocument) -> pd.DataFrame:
-    """Link the configurations of `raw` with other documents and pass the table through its gate."""
-    words = load_vocabulary()
-    linked = link([*others, *normalise_documents(raw)], words)
-    frame = build_configuration_frame(linked, words.latency_bases)
-    check_tables({"configurations": frame})
-    return frame
+def build_configurations(raw: Path, *others: LoadedDocument) -> pd.DataFrame:
+    """Check the documents of `raw` with others, as a build does before it writes."""
+    loaded = {loaded.document_id: loaded for loaded in [*others, *load_documents(raw)]}
+    documents = [loaded.normalised.document for loaded in loaded.values()]
+    frames = check_documents(documents, lambda document: loaded[document.document_id], load_vocabulary()).frames
+    check_tables(frames)
+    return frames["configurations"]
 
 
 def rewrite(raw: Path, lines: list[Line]) -> None:
@@ -233,8 +233,7 @@ def truncate(raw: Path) -> None:
         (truncate, "does not end with a line break"),
         (
             swap,
-            f"line 76: {PAGE_ID} bow_inference 12: batch_agrees is True, but the configuration gives 4 and the page "
-            "prints 256",
+            f"line 77: {PAGE_ID} bow_inference 11: batch_agrees is True, but 256 is configured and 4 is printed",
         ),
         (change(*CLIP, result_row="65"), "bow_training 65: there is no such row"),
         (change(*CLIP, result_row=""), "there is no such row"),
@@ -243,8 +242,8 @@ def truncate(raw: Path) -> None:
         (change(*CLIP, result_row="63"), "configurations, row"),
         (change("bow_training", 37, result_row="38"), "configurations, row"),
         (change(*CLIP, micro_batch_size="64"), "64 × 1 × 15 is not 690"),
-        (change(*CLIP, batch_agrees="True"), "the configuration gives 690 and the page prints 795"),
-        (change(*CLIP, batch_agrees=""), "batch_agrees is None, but the configuration gives 690"),
+        (change(*CLIP, batch_agrees="True"), "690 is configured and 795 is printed"),
+        (change(*CLIP, batch_agrees=""), "batch_agrees is None, but 690 is configured"),
         (change(*CLIP, batch_agrees="no"), "'no' is not of type boolean"),
         (change(*CLIP, micro_batch_size="46.0"), "column 8 (micro_batch_size): '46.0' is not of type integer"),
         (change(*CLIP, tag=""), "bow_training 64: tag missing"),
@@ -256,11 +255,11 @@ def truncate(raw: Path) -> None:
     ],
 )
 def test_wrong_configuration_is_refused(
-    raw: Path, page_document: NormalisedDocument, damage: Callable[[Path], None], message: str
+    raw: Path, loaded_page: LoadedDocument, damage: Callable[[Path], None], message: str
 ) -> None:
     damage(raw)
     with pytest.raises(IpuResultsError) as caught:
-        build_configurations(raw, page_document)
+        build_configurations(raw, loaded_page)
     assert str(caught.value).startswith(f"{ID}: ")
     assert message in str(caught.value)
 
@@ -284,26 +283,27 @@ def test_wrong_configuration_stops_the_build_in_one_line(
     assert message in line
 
 
-def test_columns_in_another_order_and_spelling_are_read_the_same(raw: Path, page_document: NormalisedDocument) -> None:
-    before = build_configurations(raw, page_document)
+def test_columns_in_another_order_and_spelling_are_read_the_same(raw: Path, loaded_page: LoadedDocument) -> None:
+    before = build_configurations(raw, loaded_page)
     lines = [dict(reversed(line.items())) for line in read_lines()]
     rewrite(raw, [{name.replace("_", " ").title(): text for name, text in line.items()} for line in lines])
-    pd.testing.assert_frame_equal(build_configurations(raw, page_document), before)
+    pd.testing.assert_frame_equal(build_configurations(raw, loaded_page), before)
 
 
-def test_batch_without_factors_has_no_product_to_check(raw: Path, page_document: NormalisedDocument) -> None:
+def test_batch_without_factors_has_no_product_to_check(raw: Path, loaded_page: LoadedDocument) -> None:
     change(*CLIP, **dict.fromkeys(("micro_batch_size", "replicas", "gradient_accumulation"), ""))(raw)
-    assert len(build_configurations(raw, page_document)) == 246
+    assert len(build_configurations(raw, loaded_page)) == 246
 
 
-def test_micro_batch_of_the_rows_own_document_is_kept(raw: Path, page_document: NormalisedDocument) -> None:
+def test_micro_batch_of_the_rows_own_document_is_kept(raw: Path) -> None:
     """The paper says one image per chip of its batch of two; a configuration of two on one replica changes nothing."""
     place = {"result_document": PAPER_ID, "result_table": "qwant_table_1", "result_row": "1"}
     batch = {"micro_batch_size": "2", "gradient_accumulation": "1", "global_batch_from_config": "2"}
     change(*CLIP, **place, **batch, batch_agrees="True", match_confidence="exact")(raw)
-    documents = link([page_document, *normalise_documents(copy_documents(raw, PAPER))], load_vocabulary())
-    [paper] = [document for document in documents if document.document.document_id == PAPER_ID]
-    assert (paper.results[0].values["batch_size"], paper.results[0].values["micro_batch_size"]) == (2, 1)
+    [configurations] = normalise_documents(raw)
+    [paper] = normalise_documents(copy_documents(raw.parent / "paper", PAPER))
+    linked = link_document(paper, collect_links([configurations], load_vocabulary()))
+    assert (linked.results[0].values["batch_size"], linked.results[0].values["micro_batch_size"]) == (2, 1)
 
 
 @pytest.mark.parametrize(("text", "reason"), [("5,2O1", "unreadable-figure"), ("0", "throughput-out-of-range")])

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import copy_raw, normalise_documents
+from conftest import copy_raw, list_cells, normalise_documents
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError
@@ -58,7 +58,7 @@ def normalise_paper(*parts: SourceTable, **metadata: tuple[MetadataItem, ...]) -
 
 def count_fates(normalised: NormalisedDocument) -> Counter[tuple[str, int]]:
     """Count the fates of every source row."""
-    places = [place[:2] for result in normalised.results for place in result.places]
+    places = [fragment.place[:2] for result in normalised.results for fragment in result.fragments]
     return Counter([*places, *((rejected.table_name, rejected.row_number) for rejected in normalised.rejected)])
 
 
@@ -74,10 +74,10 @@ def test_three_tables_make_six_results_with_eighteen_figures() -> None:
     ]
     assert figures == [list(map(float, row)) for row in zip(BATCHES, LATENCY, THROUGHPUT, EFFICIENCY, strict=True)]
     assert {result.values["table_name"] for result in normalised.results} == {"qwant_c2"}
-    assert [[place[0] for place in result.accepted] for result in normalised.results] == [
+    assert [[fragment.table.name for fragment in result.accepted] for result in normalised.results] == [
         ["qwant_table_1", "qwant_table_2", "qwant_table_3"]
     ] * 6
-    assert sum(cell.column_name != "batch_size" for result in normalised.results for cell in result.cells) == 18
+    assert sum(cell.column_name != "batch_size" for result in normalised.results for cell in list_cells(result)) == 18
 
 
 def test_setup_holds_for_every_result_and_is_cited() -> None:
@@ -85,7 +85,7 @@ def test_setup_holds_for_every_result_and_is_cited() -> None:
         setup = [result.values[name] for name in ("platform", "chip_count", "framework")]
         assert setup == ["C2", 2, "PopART"]
         assert result.values["micro_batch_size"] * 2 == result.values["batch_size"]
-        assert [(cell.column_name, cell.raw_text, cell.locator) for cell in result.cells[6:]] == [
+        assert [(cell.column_name, cell.raw_text, cell.locator) for cell in result.setup_cells] == [
             ("platform", "C2", "line 1"),
             ("framework", "PopART", "line 2"),
             ("batch_per_chip", "half of the batch size", "line 3"),
@@ -127,11 +127,11 @@ def test_two_figures_for_one_batch_reject_all_rows_of_that_batch() -> None:
 def test_row_printed_twice_is_one_result_and_a_duplicate() -> None:
     normalised = normalise_page(GPT2, RESNET, GPT2, GPT2)
     places = [
-        ([row for _, row, _ in result.accepted], [row for _, row, _ in result.duplicates])
+        ([row.place[1] for row in result.accepted], [row.place[1] for row in result.duplicates])
         for result in normalised.results
     ]
     assert places == [([1], [3, 4]), ([2], [])]
-    assert len(normalised.results[0].cells) == len(TRAINING)
+    assert len(list_cells(normalised.results[0])) == len(TRAINING)
 
 
 @pytest.mark.parametrize("rows", [[0, 1], [1, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 1, 2]])
@@ -223,7 +223,7 @@ def test_committed_documents_keep_every_row_and_every_printed_figure(tmp_path: P
     figures = [
         (cell.value, float(cell.raw_text.replace(",", "").split(" ")[0]))
         for result in results
-        for cell in result.cells
+        for cell in list_cells(result)
         if cell.factor == 1.0 and cell.unit != "s"
     ]
     assert len(figures) > 500

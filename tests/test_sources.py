@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from conftest import list_cells
 from ipu_results.normalise import NormalisedDocument
 
 from tests.reading_support import normalise_table, rejections
@@ -48,7 +49,7 @@ def test_line_of_comparators_is_one_result() -> None:
         "chip_count": "1",
     }
     assert {name: str(result.values[name]) for name in expected} == expected
-    assert [cell.raw_text for cell in result.cells] == list(LINE.values())
+    assert [cell.raw_text for cell in list_cells(result)] == list(LINE.values())
 
 
 def test_throughput_and_latency_of_one_configuration_are_one_result() -> None:
@@ -58,8 +59,8 @@ def test_throughput_and_latency_of_one_configuration_are_one_result() -> None:
         for result in normalised.results
     ]
     assert figures == [[128, 371.0, 8.5], [256, 400.0, None], [512, None, 8.5]]
-    assert [number for _, number, _ in normalised.results[0].accepted] == [1, 3]
-    assert len(normalised.results[0].cells) == 2 * len(LINE)
+    assert [fragment.row.number for fragment in normalised.results[0].accepted] == [1, 3]
+    assert len(list_cells(normalised.results[0])) == 2 * len(LINE)
 
 
 def test_two_throughputs_of_one_configuration_are_rejected() -> None:
@@ -70,7 +71,8 @@ def test_two_throughputs_of_one_configuration_are_rejected() -> None:
 
 def test_line_printed_twice_is_a_duplicate() -> None:
     [result] = normalise_comparators({}, {}).results
-    assert ([row[1] for row in result.accepted], [row[1] for row in result.duplicates]) == ([1], [2])
+    assert [fragment.row.number for fragment in result.accepted] == [1]
+    assert [fragment.row.number for fragment in result.duplicates] == [2]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ def test_unplaceable_line_is_rejected_and_the_word_named(change: dict[str, str],
 def test_words_of_comparators_are_kept_as_printed(change: dict[str, str], column: str, value: str | None) -> None:
     [result] = normalise_comparators(change).results
     assert result.values.get(column) == value
-    assert list({**LINE, **change}.values()) == [cell.raw_text for cell in result.cells]
+    assert list({**LINE, **change}.values()) == [cell.raw_text for cell in list_cells(result)]
 
 
 def test_older_page_keeps_its_own_words() -> None:
