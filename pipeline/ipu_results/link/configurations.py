@@ -27,7 +27,7 @@ FACTORS = ("micro_batch_size", "replicas", "gradient_accumulation")
 
 @dataclass(frozen=True, slots=True)
 class Configurations:
-    """The configurations by the source row that they belong to; `bases` maps a definition of latency to what it times."""
+    """The configurations by their source row; `bases` maps a definition of latency to what it times."""
 
     rows: Mapping[Key, Sequence[PassthroughRow]]
     bases: Mapping[str, str | None]
