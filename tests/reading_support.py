@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 from ipu_results.normalise import NormalisedDocument, normalise
-from ipu_results.read.reading import ParsedDocument, SourceRow, SourceTable
+from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable
 from ipu_results.read.text import clean
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document

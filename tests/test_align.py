@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.read.align import Span, align, holds_row
+from ipu_results.read.align import RowSpan, align, contains_row
 
 from tests.reading_support import GPT2, LAYOUTS, RESNET, TGN, TRAINING, WORDS, cell_of
 
@@ -27,7 +27,7 @@ def test_nothing_gives_no_rows() -> None:
 
 
 def test_whole_rows() -> None:
-    assert align(THREE, FIELDS) == [Span(0, 9, True), Span(9, 18, True), Span(18, 27, True)]
+    assert align(THREE, FIELDS) == [RowSpan(0, 9, True), RowSpan(9, 18, True), RowSpan(18, 27, True)]
 
 
 def test_a_lost_cell_spoils_its_row_alone() -> None:
@@ -99,9 +99,9 @@ def test_many_ambiguous_cells_are_cut_without_running_out_of_anything(cells: lis
 
 
 def test_a_row_is_recognised_without_its_header() -> None:
-    assert all(holds_row(["x", *row, "1"], LAYOUTS) for row in (GPT2, RESNET, TGN))
+    assert all(contains_row(["x", *row, "1"], LAYOUTS) for row in (GPT2, RESNET, TGN))
 
 
 @pytest.mark.parametrize("cells", [[], GPT2[:-1], ["GPT2"] * 20, ["1", "2.5"], TRAINING * 2])
 def test_other_cells_are_no_row(cells: list[str]) -> None:
-    assert not holds_row(cells, WORDS.layouts)
+    assert not contains_row(cells, WORDS.layouts)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ipu_results.errors import CatalogueError
 from ipu_results.read.html import read_html
 from ipu_results.read.page_text import read_page_text
-from ipu_results.read.reading import ParsedDocument, ReadProblem
-from ipu_results.sources.capture.compare import Difference, compare_captures, differences
+from ipu_results.read.document import ParsedDocument, ReadProblem
+from ipu_results.sources.capture.compare import CaptureDifference, compare_captures, find_differences
 from ipu_results.sources.catalogue import Document
 
 from tests.reading_support import (
@@ -39,12 +39,12 @@ ROWS = [GPT2, RESNET, TGN]
 OURS = ParsedDocument((make_table("bow_training", TRAINING, ROWS), make_table("bow_inference", INFERENCE, [UNET])))
 
 
-def against(*rows: list[str], header: list[str] = TRAINING) -> list[Difference]:
-    return list(differences(OURS, ParsedDocument((make_table("bow_training", header, rows), OURS.tables[1]))))
+def against(*rows: list[str], header: list[str] = TRAINING) -> list[CaptureDifference]:
+    return list(find_differences(OURS, ParsedDocument((make_table("bow_training", header, rows), OURS.tables[1]))))
 
 
 def test_equal_readings_do_not_differ() -> None:
-    assert list(differences(OURS, OURS)) == []
+    assert list(find_differences(OURS, OURS)) == []
 
 
 def test_a_changed_cell() -> None:
@@ -91,9 +91,9 @@ def test_swapped_rows_are_differences() -> None:
     assert {found["kind"] for found in against(RESNET, GPT2, TGN)} == {"row"}
 
 
-def tables_against(ours: list[list[str]], theirs: list[list[str]]) -> list[Difference]:
+def tables_against(ours: list[list[str]], theirs: list[list[str]]) -> list[CaptureDifference]:
     one, other = (ParsedDocument((make_table("t", TRAINING, rows),)) for rows in (ours, theirs))
-    return list(differences(one, other))
+    return list(find_differences(one, other))
 
 
 def test_one_more_of_many_equal_rows_is_one_difference() -> None:
@@ -150,7 +150,7 @@ def test_a_header_that_is_printed_differently(name: str) -> None:
 def test_a_lost_and_an_added_table() -> None:
     theirs = ParsedDocument((OURS.tables[0], make_table("pod_training", TRAINING, [GPT2])))
     assert [
-        (d["kind"], d["table_name"], d.get("transcribed"), d.get("captured")) for d in differences(OURS, theirs)
+        (d["kind"], d["table_name"], d.get("transcribed"), d.get("captured")) for d in find_differences(OURS, theirs)
     ] == [
         ("table", "bow_inference", "bow_inference", None),
         ("table", "pod_training", None, "pod_training"),
@@ -159,7 +159,7 @@ def test_a_lost_and_an_added_table() -> None:
 
 def test_rows_that_could_not_be_read_are_differences() -> None:
     theirs = replace(OURS, problems=(ReadProblem("", None, "table 3", "unknown-header", "the header lacks 'Model'"),))
-    assert list(differences(OURS, theirs)) == [
+    assert list(find_differences(OURS, theirs)) == [
         {"kind": "row", "table_name": None, "locator": "table 3", "captured": "the header lacks 'Model'"}
     ]
 
@@ -169,7 +169,7 @@ def test_html_and_text_of_one_page_do_not_differ(tables: dict[str, tuple[list[st
     html = "".join(table_html(header, rows) for header, rows in tables.values())
     text = "\n".join(line for header, rows in tables.values() for line in [*one_cell_a_line(header, rows), ""])
     from_html, from_text = read(page_html(html)), read_page_text(text, LAYOUTS)
-    assert list(differences(from_html, from_text)) == list(differences(from_text, from_html)) == []
+    assert list(find_differences(from_html, from_text)) == list(find_differences(from_text, from_html)) == []
 
 
 # --- from the files
@@ -187,7 +187,7 @@ def capture(path: Path, data: bytes) -> Document:
     return replace(document, path=path, file=path.name, sha256=digest, transcription_of="a-page")
 
 
-def compare(document: Document, max_bytes: int = 10**6) -> list[Difference]:
+def compare(document: Document, max_bytes: int = 10**6) -> list[CaptureDifference]:
     return compare_captures([document], {"a-page": read(training_page(*ROWS))}, WORDS, max_bytes, 10)
 
 

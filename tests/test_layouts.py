@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.read.text import clean, lift_mark
+from ipu_results.read.text import clean, lift_footnote
 from ipu_results.schema import table
 from ipu_results.schema.layouts import explain_mismatch, find_headers, normalise_header, parse_unit
 
@@ -112,13 +112,13 @@ def test_cleaning_twice_is_cleaning_once(text: str) -> None:
 @given(st.text("ab1,.*†²¹0⁶- ", max_size=12))
 def test_a_mark_is_the_end_of_the_text_and_not_all_of_it(text: str) -> None:
     cell = clean(text)
-    left, mark = lift_mark(cell)
+    left, mark = lift_footnote(cell)
     assert cell.startswith(left)
     assert cell.endswith(mark)
     assert (left == "") == (cell == "")
-    assert lift_mark(left) == (left, "")
+    assert lift_footnote(left) == (left, "")
 
 
 @pytest.mark.parametrize("text", ["*" * 50_000 + "x", "x" + " *" * 50_000 + "x", "²" * 50_000])
 def test_long_runs_of_marks_are_taken(text: str) -> None:
-    assert "".join(lift_mark(text)).replace(" ", "") == text.replace(" ", "")
+    assert "".join(lift_footnote(text)).replace(" ", "") == text.replace(" ", "")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ipu_results.errors import DocumentError, UnrecognisedDocumentError
 from ipu_results.read.html import read_html
 from ipu_results.read.page_text import read_page_text
-from ipu_results.read.reading import ParsedDocument, SourceTable
+from ipu_results.read.document import ParsedDocument, SourceTable
 
 from tests.reading_support import (
     GPT2,
@@ -102,7 +102,7 @@ def test_footnote_marks_are_lifted_off_cells_and_header(form: Callable[[Sequence
     marked = ["GPT2²", *GPT2[1:8], "1,590*"]
     [table] = read(*form([*TRAINING[:8], "Throughput (items/sec)†"], [marked, RESNET])).tables
     assert [list(row.cells) for row in table.rows] == [GPT2, RESNET]
-    assert table.rows[0].marks == ((0, "²"), (8, "*"))
+    assert table.rows[0].footnotes == ((0, "²"), (8, "*"))
 
 
 @pytest.mark.parametrize("blank", ["\u00a0", "\u200b", " \u00a0 ", "\u2003", "\ufeff"])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError, DocumentError, UnrecognisedDocumentError
 from ipu_results.read.paper.text import read_paper_text
-from ipu_results.read.reading import ParsedDocument
+from ipu_results.read.document import ParsedDocument
 from ipu_results.schema.layouts import TableHeader
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -146,7 +146,7 @@ def test_all_forms_in_one_text() -> None:
 
 def test_setup_facts_are_found() -> None:
     reading = read("Platform: C2", "SDK version: 1.0.136", *columns())
-    assert [(fact.label, fact.text, fact.locator) for fact in reading.facts] == [
+    assert [(fact.label, fact.text, fact.locator) for fact in reading.metadata] == [
         ("Platform", "C2", "line 1"),
         ("SDK version", "1.0.136", "line 2"),
     ]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError, DocumentError, UnrecognisedDocumentError
 from ipu_results.read.csv_table import read_csv
-from ipu_results.read.reading import ParsedDocument
+from ipu_results.read.document import ParsedDocument
 
 from tests.reading_support import ROOT, TEXT, WORDS, grids, refusals
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError, DocumentError, UnrecognisedDocumentError
 from ipu_results.read.html import read_html
 from ipu_results.read.page_text import read_page_text
-from ipu_results.read.reading import ParsedDocument
+from ipu_results.read.document import ParsedDocument
 
 from tests.reading_support import (
     GPT2,
@@ -84,7 +84,7 @@ def with_cell(cell: str, header: str = "Throughput (items/sec)") -> tuple[str, t
     assert reading.problems == ()
     [row] = reading.tables[0].rows
     assert [*row.cells[:column], *row.cells[column + 1 :]] == [*GPT2[:column], *GPT2[column + 1 :]]
-    return row.cells[column], row.marks
+    return row.cells[column], row.footnotes
 
 
 # --- the carried page
@@ -279,7 +279,7 @@ def test_row_spans_are_repeated_below_and_column_spans_beside() -> None:
 def test_a_spanned_footnote_goes_with_its_text() -> None:
     first = row_html(GPT2).replace("<td>GPT2</td>", '<td rowspan="2">GPT2<sup>1</sup></td>')
     reading = read(page_html("<table>", row_html(TRAINING, "th"), first, row_html(GPT2[1:]), "</table>"))
-    assert [(row.cells[0], row.marks) for row in reading.tables[0].rows] == [("GPT2", ((0, "1"),))] * 2
+    assert [(row.cells[0], row.footnotes) for row in reading.tables[0].rows] == [("GPT2", ((0, "1"),))] * 2
 
 
 def test_row_span_of_zero_reaches_to_the_end_of_its_section() -> None:

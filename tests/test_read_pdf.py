@@ -16,8 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
-from ipu_results.read.pdf import FACT_LABELS, read_pdf
-from ipu_results.read.reading import ParsedDocument, SourceTable
+from ipu_results.read.paper.terms import METADATA_LABELS
+from ipu_results.read.pdf import read_pdf
+from ipu_results.read.document import ParsedDocument, SourceTable
 from ipu_results.schema.layouts import TableHeader
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
@@ -120,7 +121,7 @@ def test_our_transcription_reads_row_by_row() -> None:
 
 
 def test_our_transcription_states_the_setup() -> None:
-    facts = read(PDF.read_bytes()).facts
+    facts = read(PDF.read_bytes()).metadata
     assert [(fact.label, fact.text) for fact in facts] == [
         ("Platform", "C2"),
         ("Chips", "2"),
@@ -132,13 +133,13 @@ def test_our_transcription_states_the_setup() -> None:
         ("Images", "10,000"),
         ("Batch per chip", "half of the batch size"),
     ]
-    assert {fact.label for fact in facts} == set(FACT_LABELS)
+    assert {fact.label for fact in facts} == set(METADATA_LABELS)
     assert all(re.fullmatch(r"page 1, box (\d+\.\d,){3}\d+\.\d", fact.locator) for fact in facts)
 
 
 def test_the_labels_of_facts_are_those_of_the_vocabulary() -> None:
     vocabulary = tomllib.loads((ROOT / "schema/vocabulary/layouts.toml").read_text(encoding="utf-8"))
-    assert set(vocabulary["facts"]["qwant-paper"]) == set(FACT_LABELS)
+    assert set(vocabulary["facts"]["qwant-paper"]) == set(METADATA_LABELS)
 
 
 def test_the_script_makes_the_committed_bytes() -> None:
@@ -210,7 +211,7 @@ def test_a_footnote_sign_is_lifted_off() -> None:
     rows = (("2", "1.36^1"), ("4", "1.94*"), *ROWS[1][2:])
     table = read(pdf_of(paper.replace(TABLES[1], rows=rows))).tables[0]
     assert cells(table) == ROWS[1]
-    assert [row.marks for row in table.rows[:3]] == [((1, "1"),), ((1, "*"),), ()]
+    assert [row.footnotes for row in table.rows[:3]] == [((1, "1"),), ((1, "*"),), ()]
 
 
 def test_a_sentence_that_names_a_table_is_no_caption() -> None:

@@ -18,7 +18,7 @@ from ipu_results.normalise import normalise
 from ipu_results.read import ParsedDocument, read_document
 from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view
 from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_vocabulary_files
-from ipu_results.sources.capture.compare import Difference, compare_captures
+from ipu_results.sources.capture.compare import CaptureDifference, compare_captures
 from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue
 from ipu_results.sources.kinds import MAX_BYTES, MAX_PAGES
 from ipu_results.store.tables import build_arrow_tables, write_warehouse
@@ -169,7 +169,7 @@ def capture_findings(raw: Path, limits: Limits = Limits()) -> list[str]:
 
 
 def _findings(
-    raw: Path, documents: Sequence[Document], checked: Checked, differences: Sequence[Difference]
+    raw: Path, documents: Sequence[Document], checked: Checked, differences: Sequence[CaptureDifference]
 ) -> list[str]:
     """What did not stop the build and is worth a line on stderr."""
     told = [
@@ -189,7 +189,7 @@ def _findings(
     return told + [f"no sidecar speaks of {name}: not ingested" for name in find_orphans(raw, documents)]
 
 
-def _difference_line(difference: Difference) -> str:
+def _difference_line(difference: CaptureDifference) -> str:
     if difference["kind"] == "unreadable":
         return f"capture cannot be read: {difference['capture_id']}: {difference['locator']}: {difference['captured']}"
     ours, theirs = (repr(difference[key]) if key in difference else "nothing" for key in ("transcribed", "captured"))

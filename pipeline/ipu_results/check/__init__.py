@@ -162,8 +162,8 @@ def _tally(source: Source) -> Tally:
     tally = assert_conserved(document_id, source.reading, fates)
     out: list[SourceKey] = [key for key, fate in fates if fate != "accepted"]
     out += [(row.table_name, row.row_number) for row in source.normalised.alone]
-    facts = {fact.locator for fact in source.reading.facts}
-    cited = sum(cell.locator not in facts for result in source.normalised.results for cell in result.cells)
+    metadata = {item.locator for item in source.reading.metadata}
+    cited = sum(cell.locator not in metadata for result in source.normalised.results for cell in result.cells)
     assert_cells_kept(document_id, source.reading, cited, out)
     return tally
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ipu_results.errors import CatalogueError, ConservationError
-from ipu_results.read.reading import ParsedDocument
+from ipu_results.read.document import ParsedDocument
 
 SourceKey = tuple[str, int]
 

@@ -11,7 +11,7 @@ from typing import Any
 from ipu_results.normalise.metadata import Setup
 from ipu_results.normalise.passthrough import PassthroughRow
 from ipu_results.normalise.rows import FIGURE_FIELDS, Cell, RejectedRow, RowFragment
-from ipu_results.read.reading import ParsedDocument
+from ipu_results.read.document import ParsedDocument
 from ipu_results.sources.catalogue import Document
 
 Place = tuple[str, int, str]

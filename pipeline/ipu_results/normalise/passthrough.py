@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise.rows import Cell
-from ipu_results.read.reading import ParsedDocument, SourceRow, SourceTable
+from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable
 from ipu_results.schema import Column
 from ipu_results.schema import table as published
 from ipu_results.schema.definitions import Kind

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ipu_results.normalise.fields import Converted, Source, convert
 from ipu_results.normalise.values import Unreadable
-from ipu_results.read.reading import SourceRow, SourceTable
+from ipu_results.read.document import SourceRow, SourceTable
 from ipu_results.schema.layouts import TableHeader, parse_unit
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
@@ -118,7 +118,7 @@ class RowConverter:
         table, raw = self.table, dict(zip(self.table.columns, row.cells, strict=True))
         said: list[Converted] = []
         cells: list[Cell] = []
-        marks = dict(row.marks)
+        marks = dict(row.footnotes)
         for column, (header, name, text) in enumerate(zip(table.columns, self.fields, row.cells, strict=True)):
             try:
                 converted = self.cell(column, text)

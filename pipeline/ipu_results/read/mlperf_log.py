@@ -7,7 +7,7 @@ from typing import Any
 
 from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.mlperf.lines import MARK, marked, parse, places
-from ipu_results.read.reading import ParsedDocument, ReadProblem, SourceRow, SourceTable
+from ipu_results.read.document import ParsedDocument, ReadProblem, SourceRow, SourceTable
 
 __all__ = ["COLUMNS", "MARK", "read_mlperf_log"]
 
