@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# The typesetter is part of the tests, which also set other papers with it. The committed PDF needs it only to be made again.
+# The typesetter belongs to the tests, which set other papers with it. Only this script needs it to make the PDF again.
 sys.path.insert(0, str(HERE.parents[1]))
 
 from tests.typeset_paper import Break, Lines, PaperTable, Style, Title, build  # noqa: E402
