@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ipu_results._util.garbage import pause_garbage_collection
+from ipu_results._util.limits import MAX_BYTES, MAX_PAGES
 from ipu_results.errors import DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.read.csv_table import read_csv
 from ipu_results.read.document import ParsedDocument
@@ -15,11 +16,9 @@ from ipu_results.read.page_text import read_page_text
 from ipu_results.read.paper.text import read_paper_text
 from ipu_results.read.run_record import read_sweep_record
 from ipu_results.read.text import decode
+from ipu_results.schema.kinds import KINDS
 from ipu_results.schema.layouts import TableHeader
-from ipu_results.sources.kinds import KINDS, MAX_BYTES, MAX_PAGES
 
-# Kinds whose documents are pages: HTML, PDF, or plain text that this function reads. Every other kind is CSV.
-TEXT_READERS = {"graphcore-performance": read_page_text, "qwant-paper": read_paper_text}
 PDF_SIGNATURE = b"%PDF-"
 SIGNATURES = {PDF_SIGNATURE: ("qwant-paper",), MARK: ("mlperf-log",)}
 SIGNATURE_BYTES = 100_000
@@ -78,12 +77,13 @@ def _read_as(kind: str, data: bytes, headers: Sequence[TableHeader], max_pages: 
         from ipu_results.read.pdf import read_pdf  # noqa: PLC0415  (pdfplumber takes longer to import than a page to read)
 
         return read_pdf(data, headers, max_pages=max_pages)
-    if kind == "mlperf-log":
+    file_format = KINDS[kind].format
+    if file_format == "mlperf-log":
         return read_mlperf_log(data)
-    if kind == "sweep-record":
+    if file_format == "run-record":
         return read_sweep_record(data, headers)
-    if kind not in TEXT_READERS:
+    if file_format == "csv":
         return read_csv(data, headers)
     if HTML.search(data[:SIGNATURE_BYTES].replace(b"\0", b"")):  # without the NULs of UTF-16
         return read_html(data, headers)
-    return TEXT_READERS[kind](decode(data), headers)
+    return (read_page_text if file_format == "page" else read_paper_text)(decode(data), headers)

@@ -12,12 +12,12 @@ from typing import Any
 import tomli_w
 
 from ipu_results._util.files import write_atomically
+from ipu_results._util.limits import MAX_BYTES
 from ipu_results.errors import DocumentError, FetchError
 from ipu_results.read.html import find_charset
 from ipu_results.read.text import decode
 from ipu_results.sources.capture.download import Download, Progress, download
 from ipu_results.sources.catalogue import Document
-from ipu_results.sources.kinds import MAX_BYTES
 
 SUFFIXES = {
     "text/html": ".html",
@@ -40,7 +40,7 @@ class Capture:
 
 def select_fetchable(documents: Sequence[Document]) -> list[Document]:
     """Return the documents that have an address and are not captures themselves."""
-    return [document for document in documents if _fetch_url(document) and document.transcription_of is None]
+    return [document for document in documents if _fetch_url(document) and not document.is_capture]
 
 
 def capture(
@@ -56,7 +56,7 @@ def capture(
 
     Raises FetchError, or IpuResultsError if a file cannot be written. Nothing half-written stays.
     """
-    media_type = document.fetch.get("media_type", "text/html")
+    media_type = document.fetch.media_type if document.fetch else "text/html"
     url = _fetch_url(document)
     result = download(
         url, media_type=media_type, max_bytes=max_bytes, timeout=timeout, retries=retries, progress=progress
@@ -75,7 +75,7 @@ def capture(
 
 def _fetch_url(document: Document) -> str:
     """Return where a document is downloaded from; empty if its sidecar does not say."""
-    return document.fetch.get("url", document.url or "") if document.fetch else ""
+    return (document.fetch.url or document.url or "") if document.fetch else ""
 
 
 def _check_text(document: Document, result: Download) -> None:

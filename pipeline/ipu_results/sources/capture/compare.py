@@ -40,7 +40,7 @@ def compare_captures(
             raise CatalogueError(message, document=capture.document_id)
         keys = {"document_id": original, "capture_id": capture.document_id}
         try:
-            data = capture.bytes(max_bytes)
+            data = capture.read_bytes(max_bytes)
             captured = read_document(data, vocabulary.layouts, capture.reader, max_bytes=max_bytes, max_pages=max_pages)
         except (CatalogueError, DocumentError) as error:
             place = error.place or "document"
