@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,7 +173,7 @@ def write_capture(path: Path, data: bytes) -> Document:
     path.write_bytes(data)
     document = make_document("graphcore-performance", "a-capture")
     digest = hashlib.sha256(data).hexdigest()
-    return replace(document, path=path, file=path.name, sha256=digest, transcription_of="a-page")
+    return msgspec.structs.replace(document, path=path, file=path.name, sha256=digest, transcription_of="a-page")
 
 
 def compare(document: Document, max_bytes: int = 10**6) -> list[CaptureDifference]:
@@ -212,16 +213,18 @@ def test_unreadable_capture_is_one_difference(tmp_path: Path, name: str, data: b
 def test_capture_that_is_not_its_sidecars_file_is_one_difference(tmp_path: Path) -> None:
     document = write_capture(tmp_path / "c.html", training_page(*ROWS))
     [too_large] = compare(document, max_bytes=100)
-    [changed] = compare(replace(document, sha256="0"))
+    [changed] = compare(msgspec.structs.replace(document, sha256="0"))
     document.path.unlink()
     [absent] = compare(document)
     assert {difference["kind"] for difference in (too_large, changed, absent)} == {"unreadable"}
     assert "the limit is 100" in too_large["captured"]
-    assert (changed["locator"], "the file or the sidecar was changed" in changed["captured"]) == ("c.html", True)
+    assert (changed["locator"], "sha256" in changed["captured"]) == ("c.html", True)
     assert absent["captured"] == "cannot be read: No such file or directory"
 
 
 def test_capture_of_an_unknown_document_is_an_error(tmp_path: Path) -> None:
-    document = replace(write_capture(tmp_path / "c.html", training_page(*ROWS)), transcription_of="no-such")
+    document = msgspec.structs.replace(
+        write_capture(tmp_path / "c.html", training_page(*ROWS)), transcription_of="no-such"
+    )
     with pytest.raises(CatalogueError, match="a-capture: is a capture of 'no-such', which is not in the catalogue"):
         compare(document)

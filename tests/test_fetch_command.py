@@ -189,7 +189,7 @@ def test_concurrent_fetches_of_one_document_keep_two_captures(served: Path, site
     assert [(done.returncode, "captured as" in done.stdout) for done in both] == [(0, True)] * 2, both
     documents = load_catalogue(served)
     assert sum(document.kind == "capture" for document in documents) == len(captures(served)) == 2
-    assert all(document.bytes() for document in documents)
+    assert all(document.read_bytes() for document in documents)
     assert find_orphans(served, documents) == list(served.rglob("*.part")) == []
 
 

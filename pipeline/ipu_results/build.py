@@ -116,7 +116,10 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
 
 
 def _build_frames(
-    sources: Sequence[_Source], documents: Sequence[Document], differences: Sequence[CaptureDifference], vocabulary: Vocabulary
+    sources: Sequence[_Source],
+    documents: Sequence[Document],
+    differences: Sequence[CaptureDifference],
+    vocabulary: Vocabulary,
 ) -> tuple[dict[str, pd.DataFrame], dict[str, RowCounts], dict[str, int]]:
     """Link and check the documents; return the published frames, and row and result counts by document.
 
@@ -212,7 +215,10 @@ def list_capture_findings(config: IngestConfig) -> list[str]:
 
 
 def _list_findings(
-    raw: Path, documents: Sequence[Document], frames: Mapping[str, pd.DataFrame], differences: Sequence[CaptureDifference]
+    raw: Path,
+    documents: Sequence[Document],
+    frames: Mapping[str, pd.DataFrame],
+    differences: Sequence[CaptureDifference],
 ) -> list[str]:
     """Describe what did not stop the build and is worth a line on stderr."""
     findings = [
