@@ -221,6 +221,12 @@ def test_repeated_table_is_read_once_and_each_keeps_its_caption() -> None:
     assert document.tables[0].caption == "Table 1. Latency (ms)"
 
 
+def test_caption_that_does_not_name_the_measure_is_near_its_table() -> None:
+    table = ["Batch size | Latency", *map(" | ".join, ROWS)]
+    for distance, caption in ((1, "Table 4. Results"), (12, "Table 4. Results"), (13, "")):
+        assert read(*table, *[""] * (distance - 1), "Table 4. Results").tables[0].caption == caption
+
+
 @pytest.mark.parametrize("text", ["", " \n\t\n"])
 def test_empty_text_is_damaged(text: str) -> None:
     with pytest.raises(DamagedDocumentError, match="is empty"):
