@@ -7,11 +7,9 @@ import socket
 import threading
 import time
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -22,86 +20,15 @@ from ipu_results.errors import FetchError
 from ipu_results.sources.capture import download as download_module
 from ipu_results.sources.capture.download import Download, download
 
-PAGE = b"<!doctype html>\n<html><table><tr><td>ResNet-50</td><td>30690</td></tr></table></html>\n"
+from tests.http_support import PAGE, Handler, Responder, Server, run_server
+
 PDF = b"%PDF-1.7\n" + bytes(range(256)) * 600 + b"\n%%EOF\n"
-
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    timeout = 5
-    server: Server
-
-    def do_GET(self) -> None:
-        self.server.hits[self.path] += 1
-        self.server.headers[self.path] = dict(self.headers)
-        self.server.responders[self.path](self, self.server.hits[self.path])
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-    def send(
-        self,
-        body: bytes = PAGE,
-        *,
-        status: int = 200,
-        kind: str | None = "text/html",
-        length: int | None = -1,
-        **more: str,
-    ) -> None:
-        self.send_response(status)
-        if kind is not None:
-            self.send_header("Content-Type", kind)
-        for name, value in more.items():
-            self.send_header(name.replace("_", "-"), value)
-        if length is not None:
-            self.send_header("Content-Length", str(len(body) if length < 0 else length))
-        self.close_connection = length != -1
-        self.end_headers()
-        self.wfile.write(body)
-
-    def drip(self, data: bytes, pause: float) -> None:
-        for _ in range(1200):
-            self.wfile.write(data)
-            if self.server.over.wait(pause):
-                return
-
-
-Responder = Callable[[Handler, int], object]
-
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = False
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.responders: dict[str, Responder] = {}
-        self.headers: dict[str, dict[str, str]] = {}
-        self.hits: Counter[str] = Counter()
-        self.over = threading.Event()
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        pass
-
-    def on(self, respond: Responder) -> str:
-        path = f"/{len(self.responders)}"
-        self.responders[path] = respond
-        return f"http://127.0.0.1:{self.server_port}{path}"
-
-    def hits_of(self, url: str) -> int:
-        return self.hits["/" + url.rpartition("/")[2]]
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with Server() as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield running
-        finally:
-            running.over.set()
-            running.shutdown()
-            thread.join()
+    with run_server() as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)
@@ -466,18 +393,6 @@ def test_only_plain_web_addresses_are_requested(url: str) -> None:
     message = failure(url)
     assert "attempt" not in message
     assert "secret" not in message
-
-
-@given(st.text() | st.from_regex(r"https?://[a-z@:\\/\[\]?#%.0-9\s]*"))
-def test_any_address_is_plain_or_refused(url: str) -> None:
-    try:
-        parts = download_module._parse_address(url)
-    except download_module.TransferError:
-        return
-    assert parts.scheme in ("http", "https")
-    assert parts.host
-    assert parts.auth is None
-    assert download_module._parse_address(str(parts)) == parts
 
 
 def test_no_password_of_the_user_is_sent(

@@ -10,10 +10,9 @@ import threading
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, copy_documents, run_cli, run_process
@@ -22,61 +21,31 @@ from ipu_results.sources.capture.capture import capture
 from ipu_results.sources.capture.download import Download
 from ipu_results.sources.catalogue import find_orphans, load_catalogue
 
+from tests.http_support import Handler, Server, run_server
+
 PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
 
 
-@dataclass
-class Site:
-    """What the server sends, by path: status, type and body. With `meeting`, bodies wait for each other halfway."""
+@pytest.fixture
+def site() -> Iterator[Server]:
+    with run_server() as running:
+        yield running
 
-    address: str = ""
-    responses: dict[str, tuple[int, str, bytes]] = field(default_factory=dict)
-    meeting: threading.Barrier | None = None
+
+def serve(site: Server, path: str, body: bytes, kind: str = "text/html", status: int = 200) -> str:
+    return site.on(lambda handler, _: handler.send(body, kind=kind, status=status), path)
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    site = Site()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, kind, body = site.responses.get(self.path, (404, "text/html", b"<html>gone</html>"))
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body[: len(body) // 2])
-            if site.meeting:
-                site.meeting.wait(timeout=60)
-            self.wfile.write(body[len(body) // 2 :])
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, request: object, client_address: object) -> None:
-            """Ignore clients that hang up early."""
-
-    server = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    site.address = f"http://127.0.0.1:{server.server_port}"
-    yield site
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-@pytest.fixture
-def served(tmp_path: Path, site: Site) -> Path:
+def served(tmp_path: Path, site: Server) -> Path:
     """Copy documents, with addresses on the local site."""
     raw = copy_documents(tmp_path / "raw", PAGE, PAPER)
-    for file, path in ((PAGE, "/page"), (PAPER, "/paper")):
+    page = serve(site, "/page", (RAW / PAGE).read_bytes().replace(b"6,044", b"6,045"), "text/html; charset=utf-8")
+    paper = serve(site, "/paper", (RAW / PAPER).read_bytes(), "application/pdf")
+    for file, url in ((PAGE, page), (PAPER, paper)):
         sidecar = raw / f"{file}.toml"
-        text = re.sub(r'\nurl = "[^"]+"', f'\nurl = "{site.address}{path}"', sidecar.read_text(encoding="utf-8"))
+        text = re.sub(r'\nurl = "[^"]+"', f'\nurl = "{url}"', sidecar.read_text(encoding="utf-8"))
         sidecar.write_text(text, encoding="utf-8")
-    site.responses["/page"] = (200, "text/html; charset=utf-8", (RAW / PAGE).read_bytes().replace(b"6,044", b"6,045"))
-    site.responses["/paper"] = (200, "application/pdf", (RAW / PAPER).read_bytes())
     return raw
 
 
@@ -137,8 +106,8 @@ def test_unchanged_document_is_not_kept_twice(served: Path) -> None:
     assert len(captures(served)) == 1
 
 
-def test_page_without_tables_is_kept_and_reported(served: Path, site: Site) -> None:
-    site.responses["/page"] = (200, "text/html", b"<html><body><h1>We have moved</h1></body></html>")
+def test_page_without_tables_is_kept_and_reported(served: Path, site: Server) -> None:
+    serve(site, "/page", b"<html><body><h1>We have moved</h1></body></html>")
     done = run_cli("fetch", PAGE_ID, "--raw", served)
     assert done.returncode == 0
     assert re.search(rf"finding: capture cannot be read: {PAGE_ID}@\w+: document: has no table", done.stderr)
@@ -147,16 +116,16 @@ def test_page_without_tables_is_kept_and_reported(served: Path, site: Site) -> N
 @pytest.mark.parametrize(
     ("response", "word"),
     [
-        ((404, "text/html", b"<html>gone</html>"), "404"),
-        ((200, "application/pdf", b"%PDF-1.7"), "came as application/pdf"),
-        ((200, "text/html", b""), "empty"),
-        ((200, "text/html", b"<html>\xff\xfe\xfd</html>"), "not text"),
+        ((b"<html>gone</html>", "text/html", 404), "404"),
+        ((b"%PDF-1.7", "application/pdf"), "came as application/pdf"),
+        ((b"",), "empty"),
+        ((b"<html>\xff\xfe\xfd</html>",), "not text"),
     ],
 )
 def test_failed_download_leaves_nothing_and_is_one_line(
-    served: Path, site: Site, response: tuple[int, str, bytes], word: str
+    served: Path, site: Server, response: tuple[Any, ...], word: str
 ) -> None:
-    site.responses["/page"] = response
+    serve(site, "/page", *response)
     before = sorted(path for path in served.rglob("*"))
     done = run_cli("fetch", PAGE_ID, "--raw", served, "--retries", "0")
     assert done.returncode == 1
@@ -166,8 +135,8 @@ def test_failed_download_leaves_nothing_and_is_one_line(
     assert sorted(path for path in served.rglob("*")) == before
 
 
-def test_other_documents_are_fetched_after_a_failure(served: Path, site: Site) -> None:
-    del site.responses["/page"]
+def test_other_documents_are_fetched_after_a_failure(served: Path, site: Server) -> None:
+    serve(site, "/page", b"", status=404)
     done = run_cli("fetch", "--raw", served, "--retries", "0")
     assert done.returncode == 1
     assert f"error: {PAGE_ID}: " in done.stderr
@@ -182,8 +151,14 @@ def test_download_over_the_limit_is_refused(served: Path) -> None:
 
 
 @pytest.mark.slow
-def test_concurrent_fetches_of_one_document_keep_two_captures(served: Path, site: Site) -> None:
-    site.meeting = threading.Barrier(2)
+def test_concurrent_fetches_of_one_document_keep_two_captures(served: Path, site: Server) -> None:
+    meeting = threading.Barrier(2)
+
+    def respond(handler: Handler, _: int) -> None:
+        meeting.wait(timeout=60)
+        handler.send()
+
+    site.on(respond, "/page")
     with ThreadPoolExecutor(2) as pool:
         both = list(pool.map(lambda _: run_process("fetch", PAGE_ID, "--raw", served), range(2)))
     assert [(done.returncode, "captured as" in done.stdout) for done in both] == [(0, True)] * 2, both
@@ -238,8 +213,8 @@ def test_full_disk_or_interrupt_leaves_nothing_and_is_one_line(
     ("kind", "meta"),
     [("text/html; charset=windows-1252", b""), ("text/html", b'<meta charset="windows-1252">')],
 )
-def test_page_in_its_declared_encoding_is_kept(served: Path, site: Site, kind: str, meta: bytes) -> None:
-    site.responses["/page"] = (200, kind, b"<html><head>" + meta + b"</head><body>1 \x96 2</body></html>")
+def test_page_in_its_declared_encoding_is_kept(served: Path, site: Server, kind: str, meta: bytes) -> None:
+    serve(site, "/page", b"<html><head>" + meta + b"</head><body>1 \x96 2</body></html>", kind)
     done = run_cli("fetch", PAGE_ID, "--raw", served, "--retries", "0")
     assert done.returncode == 0, done.stderr
     assert len(captures(served)) == 1
