@@ -90,13 +90,6 @@ def test_lost_or_renamed_header_name_is_a_problem() -> None:
             assert problems(read(write_csv(header, ROW))) == [("", None, "unknown-header")]
 
 
-def test_rows_under_a_misspelled_header_above_a_good_one_are_a_problem() -> None:
-    document = read(write_csv([*HEADER[:5], "data source", *HEADER[6:]], ROW, HEADER, ROW))
-    assert grids(document) == {"bow_training_history": [ROW]}
-    assert problems(document) == [("", None, "unknown-header")]
-    assert "'data source'" in document.problems[0].message
-
-
 def test_header_without_rows_is_a_problem() -> None:
     for data in (write_csv(HEADER), write_csv(HEADER) + b"\n\n"):
         assert problems(read(data)) == [("bow_training_history", None, "no-rows")]

@@ -62,7 +62,10 @@ def _make_document(
     for number, table in enumerate(printed):
         name = table.header.header.table
         if name in tables or not table.rows:
-            problems.append(_refuse_table(table, repeated=name in tables))
+            reason, message = "cells-missing", "no rows under the header"
+            if name in tables:
+                reason, message = "duplicate-table", "a table with this header was already read"
+            problems.append(ReadProblem(name, None, table.locator, reason, message, table.header.names))
             continue
         rows, row_problems = _read_rows(table)
         problems += row_problems
@@ -76,14 +79,6 @@ def _make_document(
         raise UnrecognisedDocumentError("has no table with a known header")
     metadata = tuple(_find_metadata(columns))
     return terms.refuse_incomplete_tables(ParsedDocument(tuple(tables.values()), tuple(problems), metadata))
-
-
-def _refuse_table(table: PrintedTable, *, repeated: bool) -> ReadProblem:
-    """Make the problem of a table as a whole."""
-    reason, message = "cells-missing", "no rows under the header"
-    if repeated:
-        reason, message = "duplicate-table", "a table with this header was already read"
-    return ReadProblem(table.header.header.table, None, table.locator, reason, message, table.header.names)
 
 
 def _read_rows(table: PrintedTable) -> tuple[tuple[SourceRow, ...], list[ReadProblem]]:
