@@ -192,7 +192,7 @@ def _find_captions(lines: TextLines, tables: Sequence[TextTable]) -> dict[int, s
         candidates = set(named) if table.rows or table.header not in seen else set()
         for edge in (table.first, table.last):
             near = slice(bisect_left(numbers, edge - NEAR_LINES), bisect_right(numbers, edge + NEAR_LINES))
-            pass
+            candidates |= set(numbers[near])
         for line in candidates:
             offers.append((line not in named, min(abs(line - table.first), abs(line - table.last)), place, line))
         seen |= {table.header} if table.header else set()
