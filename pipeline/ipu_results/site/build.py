@@ -19,8 +19,8 @@ from ipu_results.site.predictions import build_predictions
 from ipu_results.site.provenance import build_mlperf, build_provenance
 from ipu_results.site.results import build_charts, build_results, read_version
 from ipu_results.site.sql import build_sql
+from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import open_warehouse
-from ipu_results.store.tables import get_parquet_name
 
 SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], Any]] = {
     "provenance": build_provenance,
