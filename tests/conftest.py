@@ -32,7 +32,7 @@ PAGE_ID = "graphcore-performance-2023-07-04"
 PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
 PAPER_ID = "qwant-c2-report-2020-02-28"
 
-Ask = Callable[..., list[tuple[object, ...]]]
+Ask = Query = Callable[..., list[tuple[object, ...]]]
 
 
 Done = subprocess.CompletedProcess[str]
@@ -121,6 +121,12 @@ def ask(warehouse: Path) -> Iterator[Ask]:
     """Rows of a query over the built warehouse."""
     with open_warehouse(warehouse) as connection:
         yield lambda sql: [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
+
+
+@pytest.fixture(scope="session")
+def query(ask: Ask) -> Query:
+    """Run SQL over the built warehouse."""
+    return ask
 
 
 @pytest.fixture

@@ -12,10 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ipu_results._util.extras import import_extra
 from ipu_results._util.resources import SCHEMA
-from ipu_results.errors import MissingExtraError
 
-MISSING = "--plot needs altair and vl-convert: pip install 'ipu-results[plots]'"
 SCALE = 2.0  # PNG pixels per unit of the drawing
 
 # One shape and one dash per origin: a reader can distinguish them without colour.
@@ -99,20 +98,13 @@ def list_log_ticks(low: float, high: float, steps: Sequence[int] = (1, 2, 5)) ->
 
 def to_vega_lite(chart: Callable[[Any], Any]) -> dict[str, Any]:
     """Build `chart(altair)` and return it as Vega-Lite. Raises MissingExtraError."""
-    try:
-        import altair  # noqa: PLC0415 (slow, and of an extra)
-    except ImportError as error:
-        raise MissingExtraError(MISSING) from error
-    return dict(chart(altair).to_dict())
+    return dict(chart(import_extra("altair")).to_dict())
 
 
 def render_chart(chart: Callable[[Any], Any], suffix: str) -> bytes:
     """Build `chart(altair)` and render it; `suffix` is .svg or .png. Raises MissingExtraError."""
-    try:
-        import vl_convert  # noqa: PLC0415 (slow, and of an extra)
-    except ImportError as error:
-        raise MissingExtraError(MISSING) from error
+    renderer = import_extra("vl_convert")
     drawing = to_vega_lite(chart)
     if suffix == ".svg":
-        return str(vl_convert.vegalite_to_svg(drawing)).encode()
-    return bytes(vl_convert.vegalite_to_png(drawing, scale=SCALE))
+        return str(renderer.vegalite_to_svg(drawing)).encode()
+    return bytes(renderer.vegalite_to_png(drawing, scale=SCALE))

@@ -31,11 +31,12 @@ def make_scale(alt: Any, names: Iterable[str], values: Iterable[Any]) -> Any:
     return alt.Scale(domain=list(pairs), range=list(pairs.values()))
 
 
-def join_panels(alt: Any, panels: Sequence[Any], title: Sequence[str], legend_columns: int) -> Any:
-    """Join panels side by side, each with its own legend, under a title and its subtitle."""
+def join_panels(
+    alt: Any, panels: Sequence[Any], title: Sequence[str], legend_columns: int, legends: str = "independent"
+) -> Any:
+    """Join panels side by side under a title and its subtitle; `legends` are independent or shared."""
     chart = alt.hconcat(*panels, spacing=30).properties(title=make_title(alt, *title))
-    chart = chart.resolve_scale(color="independent", shape="independent", strokeDash="independent")
-    return apply_theme(chart, legend_columns)
+    return apply_theme(chart.resolve_scale(color=legends, shape=legends, strokeDash=legends), legend_columns)
 
 
 def build_ratio_chart(

@@ -116,7 +116,7 @@ def build_chart(alt: Any, frames: Frames) -> Any:
     _label_emulated(points)
     panels = [_draw_panel(alt, points, name, title) for name, title in PANELS.items()]
     title = ("ResNeXt101 inference: published, measured here, and emulated", *_make_key(points))
-    return join_panels(alt, panels, title, legend_columns=2).properties(data=make_data(alt, points))
+    return join_panels(alt, panels, title, 2, legends="shared").properties(data=make_data(alt, points))
 
 
 def _label_emulated(points: Sequence[Record]) -> None:

@@ -87,4 +87,4 @@ def _print(analysis: Analysis, frames: Frames, output: str) -> None:
     rows = frame.where(frame.notna(), None)
     click.echo(format_records(output, list(rows.columns), rows.itertuples(index=False, name=None)))
     for paragraph in analysis.summarise(frames).split("\n\n"):
-        click.echo("\n" + textwrap.fill(paragraph, WIDTH), err=True)
+        click.echo("\n" + textwrap.fill(paragraph, WIDTH, break_on_hyphens=False), err=True)
