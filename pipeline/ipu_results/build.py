@@ -6,7 +6,6 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
@@ -171,8 +170,8 @@ def parse_document(document: Document, vocabulary: Vocabulary, max_bytes: int, m
 
 
 def digest_inputs(documents: Sequence[Document]) -> str:
-    """Return the sha256 of what a build is made from: documents, sidecars, vocabulary, schema, package version."""
-    lines = [f"ipu-results {version('ipu-results')}"]
+    """Return the sha256 of what a build is made from: documents, sidecars, vocabulary and schema."""
+    lines = []
     for document in documents:
         sidecar = document.path.with_name(f"{document.path.name}.toml")
         lines.append(f"{document.document_id} {document.sha256} {hashlib.sha256(sidecar.read_bytes()).hexdigest()}")
