@@ -1,6 +1,7 @@
 // Builds three classic scripts: the page, and the charts and the SQL engine that it loads on demand.
 // Usage: node build.mjs [FOLDER], `dist` by default.
 import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { parse } from "smol-toml";
 import { build } from "vite";
 
 const OUT = process.argv[2] ?? "dist";
@@ -18,12 +19,18 @@ const withoutModuleAddress = {
     id.includes("parquet_wasm.js") ? code.replace(/new URL\([^)]*import\.meta\.url\)/g, "undefined") : null,
 };
 
+// The palette is shared with the pipeline.
+const tomlImports = {
+  name: "toml-imports",
+  transform: (code, id) => (id.endsWith(".toml") ? `export default ${JSON.stringify(parse(code))}` : null),
+};
+
 async function bundle(name, entry, first) {
   await build({
     configFile: false,
     logLevel: "warn",
     publicDir: first ? "public" : false,
-    plugins: [withoutModuleAddress],
+    plugins: [withoutModuleAddress, tomlImports],
     define: { "process.env.NODE_ENV": '"production"' },
     build: {
       target: "es2022",

@@ -34,6 +34,7 @@ def test_each_view_belongs_to_one_analysis() -> None:
     assert set(views) <= {view.name for view in VIEWS}
 
 
+@pytest.mark.docs
 def test_page_is_current(frames: dict[str, Frames]) -> None:
     fresh = format_page(ANALYSES, frames)
     if UPDATE:
@@ -42,6 +43,7 @@ def test_page_is_current(frames: dict[str, Frames]) -> None:
 
 
 @EACH
+@pytest.mark.docs
 def test_committed_chart_is_current(analysis: Analysis, frames: dict[str, Frames]) -> None:
     path = PAGE.with_suffix("") / f"{analysis.name}.vl.json"
     fresh = json.dumps(build_specification(analysis, frames[analysis.name]), ensure_ascii=False, indent=1) + "\n"

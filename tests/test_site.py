@@ -30,8 +30,8 @@ from ipu_results.site.encode import encode_query, format_script
 from ipu_results.site.provenance import build_mlperf, build_provenance
 from ipu_results.site.results import build_charts, build_results, read_version
 from ipu_results.site.sql import EXAMPLES, build_sql
+from ipu_results.store.files import DATABASE
 from ipu_results.store.query import open_warehouse
-from ipu_results.store.transaction import DATABASE
 
 from tests.conftest import ROOT
 
@@ -190,7 +190,8 @@ def test_predictions_are_complete_and_marked_emulated(
     assert len(points) == len(data["points"])
     published = {row.result_id: row.seconds * 1000 for row in published_rows(connection)}
     assert {key: point["published"] for key, point in points.items()} == pytest.approx(published, rel=1e-14)
-    with (ROOT / "pipeline/ipu_results/emulator/predictions.csv").open(encoding="utf-8", newline="") as file:
+    [path] = (ROOT / "pipeline" / "ipu_results" / "emulator").rglob("predictions.csv")
+    with path.open(encoding="utf-8", newline="") as file:
         frozen = {line["result_id"]: float(line["time_ms"]) for line in csv.DictReader(file)}
     assert {key: points[key]["emulated"] for key in frozen} == pytest.approx(frozen, rel=1e-5)
 
@@ -238,7 +239,7 @@ def test_changed_release_is_refused(tmp_path: Path) -> None:
 
 
 def test_folder_without_a_release_is_refused(tmp_path: Path) -> None:
-    assert_refused(tmp_path, tmp_path / "out", "holds no dataset")
+    assert_refused(tmp_path, tmp_path / "out", "contains no dataset")
 
 
 def assert_refused(release: Path, out: Path, message: str) -> None:
@@ -268,7 +269,7 @@ def test_release_without_a_version_is_refused(tmp_path: Path, text: str, message
 def test_make_site_replaces_the_old_site_only_with_a_whole_one(
     tmp_path: Path, release: str, npm: str, page: str
 ) -> None:
-    """npm and Python are scripts of the test's."""
+    """Replace npm and Python by scripts."""
     shutil.copy(ROOT / "Makefile", tmp_path)
     dist = tmp_path / "site" / "dist"
     for folder in (tmp_path / "release", dist, tmp_path / "venv" / "bin"):
@@ -278,7 +279,8 @@ def test_make_site_replaces_the_old_site_only_with_a_whole_one(
         path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
         path.chmod(0o755)
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    args = ["make", "-o", "setup", "site", f"RELEASE={release}", f"VENV={tmp_path / 'venv'}"]
+    venv = tmp_path / "venv"
+    args = ["make", "-o", f"{venv}/.user", "site", f"RELEASE={release}", f"VENV={venv}"]
     done = subprocess.run(args, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode == 0) == (page == "new"), done.stderr
     assert (dist / "index.html").read_text(encoding="utf-8") == f"{page}\n"

@@ -5,9 +5,9 @@ Altair and its renderer are an extra: functions that draw take the module `altai
 
 from __future__ import annotations
 
-import json
 import math
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +27,7 @@ PLUS = "M-1,0L1,0M0,-1L0,1"
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Colours by purpose, from `schema/vocabulary/palette.json`.
+    """Colours by purpose, from `schema/vocabulary/palette.toml`.
 
     `machines` is by a word of the machine's name, `validation_sets` and `time_parts` by the emulator's names, `ink` by
     the part of a drawing: mark, rule, muted, frame, grid.
@@ -61,7 +61,7 @@ class Palette:
 
 
 def _load_palette() -> Palette:
-    content = json.loads((SCHEMA / "vocabulary" / "palette.json").read_text(encoding="utf-8"))
+    content = tomllib.loads((SCHEMA / "vocabulary" / "palette.toml").read_text(encoding="utf-8"))
     names = ("machines", "validation_sets", "time_parts", "ink")
     return Palette(tuple(content["series"]), **{name: content[name] for name in names})
 
