@@ -149,6 +149,7 @@ def test_claim_uses_the_results_it_names_and_figures_of_its_own_model(connection
     used = [row for row in rows if row["result_id"] in by_figure]
     assert {row["throughput"] for row in used} == {4483, 3395, 86.02, 127.96}
     assert all(row["model"].startswith("ResNeXt101") for row in used)
+    assert "blog2020-mcmc-speedup" not in {use["claim_id"] for use in uses}  # two digits are equal by chance
 
 
 def test_example_queries_return_rows(connection: duckdb.DuckDBPyConnection) -> None:

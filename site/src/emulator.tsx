@@ -22,7 +22,7 @@ export function Emulator({ query, data }: { query: URLSearchParams; data: Datase
       {({ predictions, points }) => (
         <div class="emulator">
           <h2>
-            An IPU without an IPU <Origin origin="emulated" />
+            Predictions without an IPU <Origin origin="emulated" />
           </h2>
           <p class="warning">
             Every figure of the form is <strong>emulated, not measured</strong>: calculated from the architecture, with two numbers

@@ -22,7 +22,7 @@ export function Sources({ data, row, id, name, tables }: Props) {
   const own = cells.filter((cell) => cell["column_name"] === name);
   return (
     <>
-      <Section title="Where it is printed">
+      <Section title="Source">
         {own.map((cell, index) => (
           <Cell key={index} cell={cell} result={data.formatFigure(row, name, DIGITS)} document={documents.get(getText(cell, "document_id"))} />
         ))}
