@@ -24,6 +24,19 @@ PLATFORMS = (
 PUBLISHED = {"origin": "published", "publisher": "Graphcore", "model": "Net", "item": "image"}
 TRAINED = {**PUBLISHED, "task": "training", "platform": "Bow Pod16", "precision": "16.16", "batch_size": 64}
 
+# What else may not differ between two rows that an analysis compares.
+OTHER_TEST = [
+    {"task": "inference"},
+    {"variant": "SL512"},
+    {"dataset": "Generated"},
+    {"precision": "16.32"},
+    {"batch_size": 128},
+    {"batch_size": None},
+    {"sdk_version": None},
+    {"benchmark": "mlperf-training"},
+    {"origin": "measured"},
+]
+
 
 def load(warehouse: Path, analysis: Analysis) -> Frames:
     """Load the rows of an analysis from a built warehouse."""

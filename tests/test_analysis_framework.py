@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from analysis_support import TRAINED, Database, make_warehouse
+from analysis_support import OTHER_TEST, TRAINED, Database, make_warehouse
 from conftest import Query
 from ipu_results.analyses.framework import ANALYSIS
 
@@ -75,21 +75,13 @@ def test_each_pair_appears_once(more: list[dict[str, Any]]) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        {"task": "inference"},
+        *OTHER_TEST,
         {"publisher": "NVIDIA"},
-        {"variant": "SL512"},
-        {"dataset": "Generated"},
         {"platform": "Bow Pod64"},
         {"framework": "PopART"},
-        {"precision": "16.32"},
         {"precision": None},
-        {"batch_size": 128},
-        {"batch_size": None},
         {"sdk_version": "3.1"},
-        {"sdk_version": None},
         {"item": "row"},
-        {"benchmark": "mlperf-training"},
-        {"origin": "measured"},
     ],
     ids=str,
 )

@@ -6,7 +6,7 @@ from math import exp, log
 from typing import Any
 
 import pytest
-from analysis_support import TRAINED, make_warehouse
+from analysis_support import OTHER_TEST, TRAINED, make_warehouse
 from conftest import Query
 
 MEAN = "SELECT exp(avg(ln(throughput_ratio))), count(*) FROM {} WHERE chip_count = {}"
@@ -104,20 +104,12 @@ def ratios(*rows: dict[str, Any], flags: tuple[dict[str, str], ...] = ()) -> lis
 @pytest.mark.parametrize(
     "other",
     [
-        {"task": "inference"},
-        {"variant": "SL512"},
-        {"dataset": "Generated"},
+        *OTHER_TEST,
         {"framework": "TensorFlow2"},
-        {"precision": "16.32"},
-        {"batch_size": 128},
-        {"batch_size": None},
         {"chip_count": 64},
         {"item": None},
-        {"benchmark": "mlperf-training"},
-        {"origin": "emulated"},
         {"sdk_version": "2.3.0"},
         {"sdk_version": "3.4"},
-        {"sdk_version": None},
     ],
     ids=str,
 )

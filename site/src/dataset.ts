@@ -25,8 +25,8 @@ export interface Facet {
   codeLists: number[][] | null; // or several
 }
 
-export const BLANK = "(blank)";
-export const NO_FLAG = "(no flag)";
+const BLANK = "(blank)";
+const NO_FLAG = "(no flag)";
 
 export interface Flag {
   rule: string;

@@ -5,7 +5,7 @@ import initParquet, { readParquet, Table as ParquetTable, writeParquet } from "p
 import { makeFormatter } from "./sql-text";
 
 /** Null is NULL. */
-export type Text = string | null;
+type Text = string | null;
 
 export interface QueryResult {
   names: string[];

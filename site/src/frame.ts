@@ -5,7 +5,7 @@ export interface TextColumn {
   words: string[];
   codes: number[]; // indexes into `words`, -1 for no value
 }
-export interface NumberColumn {
+interface NumberColumn {
   name: string;
   kind: "number";
   values: (number | null)[];
@@ -30,7 +30,7 @@ export function getValue(column: Column, row: number): Value {
   return code < 0 ? null : (column.words[code] ?? null);
 }
 
-export function getRow(frame: Frame, row: number): Row {
+function getRow(frame: Frame, row: number): Row {
   return Object.fromEntries(frame.columns.map((column) => [column.name, getValue(column, row)]));
 }
 

@@ -4,7 +4,7 @@ import type { Frame } from "./frame";
 export type Severity = "error" | "warn" | "info";
 
 /** The flags of all results, by column. */
-export interface FlagColumns {
+interface FlagColumns {
   rows: number[];
   rules: string[];
   severities: Severity[];

@@ -8,7 +8,7 @@ export interface Route {
   query: URLSearchParams;
 }
 
-export function parseHash(hash: string): Route {
+function parseHash(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
   const [view = "", ...rest] = path.split("/");
   return { view: view || "results", detail: decode(rest.join("/")), query: new URLSearchParams(query) };

@@ -8,7 +8,7 @@ export interface Filters {
   sort: string;
 }
 
-export interface Selection {
+interface Selection {
   rows: Int32Array;
   counts: Map<FacetName, Int32Array>;
 }

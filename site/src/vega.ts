@@ -6,7 +6,7 @@ import { compile, type TopLevelSpec } from "vega-lite";
 export interface Drawing {
   remove: () => void;
 }
-export type Draw = (
+type Draw = (
   container: HTMLElement,
   specification: Record<string, unknown>,
   config: Record<string, unknown>,

@@ -18,7 +18,7 @@ CONFIGURATIONS = """
 """
 ENTRIES = """
     SELECT result_id, mlperf_id, mlperf_id_confidence, round, submitter, division, system, benchmark, n_runs, n_success,
-        minutes, scaling_factor, path, attribution
+        minutes, path, attribution
     FROM mlperf_entries ORDER BY round, path
 """
 LOGS = "SELECT round, path, file, minutes, status, counted, reason FROM mlperf_runs ORDER BY round, path, file"
