@@ -213,7 +213,7 @@ def test_plot(tmp_path: Path) -> None:
 def test_a_plot_without_the_extra_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
     line = refused("--target", "c2", "--batch-sizes", "2", "--plot", tmp_path / "a.svg")
-    assert line == "error: --plot needs altair and vl-convert: pip install 'ipu-results[plots]'"
+    assert line == "error: altair is not installed; install it with: pip install 'ipu-results[plots]'"
     assert not list(tmp_path.iterdir())
 
 
