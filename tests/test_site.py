@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 from ipu_results._util.sql import run_query
 from ipu_results.analyses import ANALYSES
-from ipu_results.emulator.published import published as published_rows
+from ipu_results.emulator.published import load_published_rows
 from ipu_results.errors import IpuResultsError
 from ipu_results.release import Asked, publish
 from ipu_results.schema import TABLES
@@ -182,16 +182,16 @@ def test_charts_have_question_summary_and_committed_specification(
 def test_predictions_are_complete_and_marked_emulated(
     connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(predictions, "BATCHES", {"c2": (2, 12)})
+    monkeypatch.setattr(predictions, "DEFAULT_BATCH_SIZES", {"c2": (2, 12)})
     data = predictions.build_predictions(connection)
     assert [(row["target"], row["batch_size"]) for row in data["predictions"][:2]] == [("c2", 2), ("c2", 12)]
     assert {row["origin"] for row in data["predictions"]} == {"emulated"}
     assert {point["set"] for point in data["points"]} == {"calibration", "resnext", "ten", "honest"}
     points = {point["result_id"]: point for point in data["points"]}
     assert len(points) == len(data["points"])
-    published = {row.result_id: row.seconds * 1000 for row in published_rows(connection)}
+    published = {row.result_id: row.seconds * 1000 for row in load_published_rows(connection)}
     assert {key: point["published"] for key, point in points.items()} == pytest.approx(published, rel=1e-14)
-    [path] = (ROOT / "pipeline" / "ipu_results" / "emulator").rglob("predictions.csv")
+    path = ROOT / "pipeline" / "ipu_results" / "emulator" / "data" / "predictions.csv"
     with path.open(encoding="utf-8", newline="") as file:
         frozen = {line["result_id"]: float(line["time_ms"]) for line in csv.DictReader(file)}
     assert {key: points[key]["emulated"] for key in frozen} == pytest.approx(frozen, rel=1e-5)
