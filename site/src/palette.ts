@@ -1,5 +1,5 @@
 // The palette of all charts; the pipeline draws with the same file.
-import palette from "../../schema/vocabulary/palette.toml";
+import palette from "../../schema/palette.toml";
 
 export const SET_COLORS: Record<string, string> = palette.validation_sets;
 export const RULE = palette.ink.rule;

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ipu_results._util.extras import import_extra
-from ipu_results._util.resources import SCHEMA
+from ipu_results._util.resources import load_schema_file
 
 SCALE = 2.0  # PNG pixels per unit of the drawing
 
@@ -27,7 +26,7 @@ PLUS = "M-1,0L1,0M0,-1L0,1"
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Colours by purpose, from `schema/vocabulary/palette.toml`.
+    """Colours by purpose, from `schema/palette.toml`.
 
     `machines` is by a word of the machine's name, `validation_sets` and `time_parts` by the emulator's names, `ink` by
     the part of a drawing: mark, rule, muted, frame, grid.
@@ -61,7 +60,7 @@ class Palette:
 
 
 def _load_palette() -> Palette:
-    content = tomllib.loads((SCHEMA / "vocabulary" / "palette.toml").read_text(encoding="utf-8"))
+    content = load_schema_file("palette.toml")
     names = ("machines", "validation_sets", "time_parts", "ink")
     return Palette(tuple(content["series"]), **{name: content[name] for name in names})
 
