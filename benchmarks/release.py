@@ -15,7 +15,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from ipu_results.release import Asked, check, compare, publish, read_side
+from ipu_results.release import ReleaseRequest, diff_releases, publish, verify_release
 from ipu_results.schema import TABLES, VIEWS, Column, arrow_schema, dictionary_rows, table
 from ipu_results.store.digest import digest_rows
 from ipu_results.store.tables import BUILD_ID, get_parquet_name
@@ -77,21 +77,21 @@ def measure(rows: int, repeats: int, folder: str) -> Iterator[Step]:
     """Bytes of the release, then a step with seconds for each thing done."""
     where = Path(folder)
     warehouse = _warehouse(where / "warehouse", rows)
-    release, asked = where / "release", Asked(warehouse, where / "release", DAY, version="1.0.0")
-    publishing = [_seconds_anew(asked) for _ in range(repeats)]
+    release = where / "release"
+    request = ReleaseRequest(warehouse, release, DAY, version="1.0.0")
+    publishing = [_time_first_publish(request) for _ in range(repeats)]
     changed = _changed(release, where / "changed")
     yield {"megabytes": _parts(release), "peak": peak_mb()}
     yield {"what": "sha256 of every file", "seconds": _times_of(lambda: _hash(release), repeats), "beside": None}
     yield {"what": "publish", "seconds": publishing, "beside": "sha256 of every file"}
-    verifying = _times_of(lambda: _assert(check(release) == []), repeats)
+    verifying = _times_of(lambda: _assert(verify_release(release) == []), repeats)
     yield {"what": "verify", "seconds": verifying, "beside": "sha256 of every file"}
     yield {"what": "read both sides", "seconds": _times_of(lambda: _read(release, changed), repeats), "beside": None}
-    old, new = read_side(release), read_side(changed)
-    diffing = _times_of(lambda: _assert(len(compare(old, new).tables) == 1), repeats)
+    diffing = _times_of(lambda: _assert(len(diff_releases(release, changed).tables) == 1), repeats)
     yield {"what": "diff", "seconds": diffing, "beside": "read both sides"}
     merging = _times_of(lambda: _merged(release, changed), min(repeats, MERGES))
     yield {"what": "pandas: read, merge and compare", "seconds": merging, "beside": "diff"}
-    same = _times_of(lambda: _assert(compare(old, old).is_empty), repeats)
+    same = _times_of(lambda: _assert(diff_releases(release, release).is_empty), repeats)
     yield {"what": "diff of the same bytes", "seconds": same, "beside": "read both sides"}
 
 
@@ -100,10 +100,10 @@ def _assert(holds: bool) -> None:
         raise RuntimeError("not the expected answer")
 
 
-def _seconds_anew(asked: Asked) -> float:
-    """A release in an empty place: no other stands there that it would be compared with."""
-    shutil.rmtree(asked.out, ignore_errors=True)
-    return _seconds(lambda: publish(asked))
+def _time_first_publish(request: ReleaseRequest) -> float:
+    """Publish into a new folder, so that there is no previous release to compare with."""
+    shutil.rmtree(request.out, ignore_errors=True)
+    return _seconds(lambda: publish(request))
 
 
 def _seconds(what) -> float:  # type: ignore[no-untyped-def]

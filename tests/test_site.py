@@ -21,7 +21,7 @@ from ipu_results._util.sql import run_query
 from ipu_results.analyses import ANALYSES
 from ipu_results.emulator.published import published as published_rows
 from ipu_results.errors import IpuResultsError
-from ipu_results.release import Asked, publish
+from ipu_results.release import ReleaseRequest, publish
 from ipu_results.schema import TABLES
 from ipu_results.site import __main__ as command
 from ipu_results.site import build, charts, emulated, ledger, provenance, results, sql
@@ -228,7 +228,7 @@ def _without_the_emulator() -> dict[str, Callable[..., Any]]:
 def test_a_release_is_verified_before_it_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("ipu_results.site.folder.SCRIPTS", _without_the_emulator())
     release = tmp_path / "release"
-    publish(Asked(COMMITTED, release, published_on=date(2026, 1, 2)))
+    publish(ReleaseRequest(COMMITTED, release, published_on=date(2026, 1, 2)))
     build(release, tmp_path / "out")
     assert read(tmp_path / "out" / "results.js")["build"]["version"] == "1.0.0"
     with duckdb.connect(str(release / DATABASE)) as connection:
