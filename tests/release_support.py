@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from ipu_results.release import PublishedRelease, ReleaseRequest, publish
 from ipu_results.schema import TABLES, arrow_schema, table
 from ipu_results.store.digest import digest_rows
-from ipu_results.store.tables import BUILD_ID, get_parquet_name
+from ipu_results.store.files import BUILD_ID, get_parquet_name
 
 PUBLISHED_ON = date(2026, 11, 21)
 FEW = "(SELECT result_id FROM results ORDER BY result_id LIMIT 12)"

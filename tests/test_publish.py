@@ -26,7 +26,7 @@ from ipu_results.release import diff_releases, folder, verify_release
 from ipu_results.release.folder import get_work_folder, replace_release
 from ipu_results.release.texts import read_csv, write_csv
 from ipu_results.schema import TABLES
-from ipu_results.store.tables import DATABASE, get_parquet_name
+from ipu_results.store.files import DATABASE, get_parquet_name
 from release_support import PUBLISHED_ON, Row, alter_warehouse, publish_release, read_record
 
 NAMES = [table.name for table in TABLES]

@@ -29,7 +29,7 @@ from ipu_results.release.version import (
 )
 from ipu_results.schema import View
 from ipu_results.store import duckdb_file
-from ipu_results.store.tables import DATABASE
+from ipu_results.store.files import DATABASE
 from release_support import Change, Row, alter_warehouse, publish_release, read_record
 
 

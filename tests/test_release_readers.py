@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from ipu_results.release.database import DEFINITIONS, hash_sql
 from ipu_results.schema import TABLES
-from ipu_results.store.tables import DATABASE
+from ipu_results.store.files import DATABASE
 from release_support import read_record
 
 NAMES = [table.name for table in TABLES]

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import duckdb
 
+from ipu_results._util.files import sync_to_disk
 from ipu_results.errors import ReleaseError, WarehouseError
 from ipu_results.release.files import CHECKSUMS, RELEASE, read_checksums
-from ipu_results.store.transaction import lock_folder, sync_to_disk
+from ipu_results.store.transaction import lock_folder
 
 RECOVERY_WAIT_S = 10.0
 

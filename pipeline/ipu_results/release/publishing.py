@@ -26,8 +26,8 @@ from ipu_results.release.version import ReleaseDecision, decide_release, parse_v
 from ipu_results.schema import TABLES
 from ipu_results.store.digest import digest_rows
 from ipu_results.store.duckdb_file import write_duckdb
+from ipu_results.store.files import DATABASE, get_parquet_name
 from ipu_results.store.query import finish_interrupted_build, read_build_id
-from ipu_results.store.tables import DATABASE, get_parquet_name
 
 Progress = Callable[[str, str], None]
 

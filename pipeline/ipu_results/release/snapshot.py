@@ -19,7 +19,7 @@ from ipu_results.release.database import read_definitions
 from ipu_results.release.files import PACKAGE, RELEASE
 from ipu_results.schema import TABLES
 from ipu_results.schema.generate import ARROW, SQL, quote
-from ipu_results.store.tables import DATABASE
+from ipu_results.store.files import DATABASE
 
 SUFFIX = ".parquet"
 GLOB = re.compile(r"[*?\[]")

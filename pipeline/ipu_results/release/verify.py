@@ -26,7 +26,7 @@ from ipu_results.release.folder import finish_interrupted_publish
 from ipu_results.release.snapshot import read_columns, read_json
 from ipu_results.release.texts import read_csv
 from ipu_results.store.digest import digest_rows
-from ipu_results.store.tables import BUILD_ID, DATABASE, get_parquet_name
+from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name
 
 PAGES = ("README.md", "DICTIONARY.md", "LICENSE", "environment.json")
 REQUIRED = {RELEASE, PACKAGE, CROISSANT, CITATION, DATABASE, *PAGES}
