@@ -236,7 +236,7 @@ def test_a_release_is_verified_before_it_is_shown(tmp_path: Path, monkeypatch: p
     done = CliRunner().invoke(command.main, [str(release), str(tmp_path / "other")])
     assert done.exit_code == 1
     assert done.stderr.count("\n") == 1
-    assert f"{DATABASE}: has another sha256" in done.stderr
+    assert f"{DATABASE}: sha256 differs" in done.stderr
     assert not (tmp_path / "other").exists()
 
 
@@ -271,7 +271,7 @@ def make_site(folder: Path, release: str, npm: str) -> subprocess.CompletedProce
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("", "is no JSON"), ("{", "is no JSON"), ("[]", "is no JSON object"), ("{}", "tells no version")],
+    [("", "is not a JSON object"), ("{", "is not a JSON object"), ("[]", "is not a JSON object"), ("{}", "tells no version")],
 )
 def test_a_release_that_tells_no_version_is_refused(tmp_path: Path, text: str, said: str):
     (tmp_path / "release.json").write_text(text, encoding="utf-8")

@@ -70,7 +70,7 @@ def publish(
     with spinner() as progress:
         published = release.publish(request, progress)
     click.echo(_format_summary(out, published))
-    tell(list(published.decision.unused), strict=False, where=str(corrections))
+    tell(published.decision.unused, strict=False, where=str(corrections))
 
 
 def _format_summary(out: Path, published: PublishedRelease) -> str:
