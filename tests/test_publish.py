@@ -22,7 +22,7 @@ from conftest import ROOT, Ask, run_cli
 from filelock import FileLock
 from ipu_results._util.markdown import escape_markdown
 from ipu_results.errors import ReleaseError, UnreadableReleaseError
-from ipu_results.release import diff_releases, folder, verify_release
+from ipu_results.release import Problem, diff_releases, folder, publishing, verify_release
 from ipu_results.release.folder import get_work_folder, replace_release
 from ipu_results.release.texts import read_csv, write_csv
 from ipu_results.schema import TABLES
@@ -216,6 +216,16 @@ def test_warehouse_that_contradicts_its_build_is_refused(name: str, small: Path,
     with pytest.raises(ReleaseError, match="rows differ from what its build recorded"):
         publish_release(warehouse, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_release_that_fails_verification_is_discarded(
+    small: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = Path(shutil.copytree(small_release, tmp_path / "out"))
+    monkeypatch.setattr(publishing, "verify_release", lambda _: [Problem("flags.csv", "is wrong")])
+    with pytest.raises(ReleaseError, match=r"fails verification: flags\.csv: is wrong"):
+        publish_release(small, out, version="2.0.0")
+    assert read_version(out) == "1.0.0"
 
 
 @pytest.mark.parametrize("there", ["nothing", "an empty folder", "a release"])

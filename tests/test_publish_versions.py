@@ -170,6 +170,8 @@ def test_release_in_the_target_is_the_previous_one(small: Path, out: Path, tmp_p
         decide(more, out, version="0.9.0")
     assert str(decide(more, out).version) == "1.1.0"
     assert str(decide(more, tmp_path / "none").version) == "1.0.0"
+    assert str(decide(small, out).version) == "1.0.0"
+    assert str(decide(small, out, previous=out).version) == "1.0.1"
 
 
 def test_changed_definition_is_major_and_reported(

@@ -12,13 +12,7 @@ from ipu_results.check.rules import RULES
 from ipu_results.release.database import ReleaseStats
 from ipu_results.release.snapshot import KNOWN_TABLES
 
-TEMPLATE = Path(__file__).with_name("templates") / "card.md"
-DICTIONARY = """# Data dictionary, version {version}
-
-Every table, view and macro of this release with its columns. Tables are available as Parquet, as CSV and in
-`ipu_results.duckdb`, views and macros only in the DuckDB file. The table `columns` holds the same lines. A column
-without a unit holds text, a count, or a figure whose unit is in another column of the row.
-"""
+TEMPLATES = Path(__file__).with_name("templates")
 
 
 def format_card(release: Mapping[str, Any], stats: ReleaseStats) -> str:
@@ -27,21 +21,25 @@ def format_card(release: Mapping[str, Any], stats: ReleaseStats) -> str:
     tables = [
         (format_code(name), entry["rows"], descriptions.get(name, "")) for name, entry in release["tables"].items()
     ]
-    return TEMPLATE.read_text(encoding="utf-8").format(
-        version=release["version"],
-        published_on=release["published_on"],
-        build_id=release["build_id"][:12],
-        results=sum(count for *_, count in stats["origins"]),
-        documents=stats["documents"][0][0],
-        tables=format_markdown_table(("table", "rows", "one row is"), tables),
-        origins=format_markdown_table(("origin", "task", "results"), stats["origins"]),
-        source_rows=format_markdown_table(("source rows", "count"), stats["source_rows"]),
-        flags=_format_flags(stats),
-        quarantine=_format_quarantine(stats),
-        verdicts=format_markdown_table(("verdict", "claims"), stats["verdicts"]),
-        formulas=_format_formulas(stats["formulas"][0][0]),
-        corrections=_format_corrections(release["corrections"]),
-        licences=_format_licences(stats),
+    return (
+        (TEMPLATES / "card.md")
+        .read_text(encoding="utf-8")
+        .format(
+            version=release["version"],
+            published_on=release["published_on"],
+            build_id=release["build_id"][:12],
+            results=sum(count for *_, count in stats["origins"]),
+            documents=stats["documents"][0][0],
+            tables=format_markdown_table(("table", "rows", "one row is"), tables),
+            origins=format_markdown_table(("origin", "task", "results"), stats["origins"]),
+            source_rows=format_markdown_table(("source rows", "count"), stats["source_rows"]),
+            flags=_format_flags(stats),
+            quarantine=_format_quarantine(stats),
+            verdicts=format_markdown_table(("verdict", "claims"), stats["verdicts"]),
+            formulas=_format_formulas(stats["formulas"][0][0]),
+            corrections=_format_corrections(release["corrections"]),
+            licences=_format_licences(stats),
+        )
     )
 
 
@@ -89,7 +87,7 @@ def _format_licences(stats: ReleaseStats) -> str:
 
 def format_dictionary(release: Mapping[str, Any], stats: ReleaseStats) -> str:
     """Return DICTIONARY.md: every table, view and macro with every column and its unit."""
-    parts = [DICTIONARY.format(version=release["version"])]
+    parts = [(TEMPLATES / "dictionary.md").read_text(encoding="utf-8").format(version=release["version"])]
     for name, rows in groupby(stats["columns"], key=lambda row: row[0]):
         first, *columns = rows
         parts += _format_relation(release["tables"].get(name), first, columns)

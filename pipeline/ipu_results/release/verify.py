@@ -53,12 +53,12 @@ def verify_release(folder: Path) -> list[Problem]:
 
     Raises UnreadableReleaseError if there is no such folder.
     """
-    finish_interrupted_publish(folder)
     return check_files(folder) or _collect(RELEASE, _check_contents(folder))
 
 
 def check_files(folder: Path) -> list[Problem]:
     """List missing, extra and changed files, by SHA256SUMS."""
+    finish_interrupted_publish(folder)
     if not folder.is_dir():
         raise UnreadableReleaseError("no such folder", place=str(folder))
     return _collect(CHECKSUMS, _compare_checksums(folder))
@@ -203,7 +203,7 @@ def _check_dictionary(
             kinds[row["table_name"]] = "table" if row["type"] == "table" else "view"
     listed = dict.fromkeys(release["tables"], "table") | dict.fromkeys(release["views"], "view")
     for name in _list_differences(kinds, listed):
-        yield Problem(path, f"{name} is {kinds.get(name, 'missing')} here, {listed.get(name, 'missing')} in {RELEASE}")
+        yield Problem(path, f"lists {name} as {kinds.get(name, 'missing')}, {RELEASE} as {listed.get(name, 'missing')}")
     for name in parquet:
         if parquet[name] != described.get(name):
             yield Problem(get_parquet_name(name), "columns differ from the data dictionary")
