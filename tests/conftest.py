@@ -19,7 +19,7 @@ from hypothesis import settings
 from ipu_results._util.sql import run_query
 from ipu_results.cli import main
 from ipu_results.store.query import open_warehouse
-from release_support import released, smaller
+from release_support import publish_release, shrink_warehouse
 
 settings.register_profile("suite", max_examples=30, deadline=None)
 settings.load_profile("suite")
@@ -176,7 +176,7 @@ def small(tmp_path_factory: pytest.TempPathFactory, warehouse: Path) -> Path:
     """A warehouse of a few results, for tests that publish often."""
     with once(tmp_path_factory, "small") as (folder, first):
         if first:
-            smaller(warehouse, folder / "warehouse")
+            shrink_warehouse(warehouse, folder / "warehouse")
     return folder / "warehouse"
 
 
@@ -188,5 +188,5 @@ def small_release(tmp_path_factory: pytest.TempPathFactory, small: Path) -> Path
 def released_once(factory: pytest.TempPathFactory, name: str, warehouse: Path) -> Path:
     with once(factory, name) as (folder, first):
         if first:
-            released(warehouse, folder / "release")
+            publish_release(warehouse, folder / "release")
     return folder / "release"

@@ -21,7 +21,7 @@ from ipu_results._util.sql import run_query
 from ipu_results.analyses import ANALYSES
 from ipu_results.emulator.published import load_published_rows
 from ipu_results.errors import IpuResultsError
-from ipu_results.release import Asked, publish
+from ipu_results.release import ReleaseRequest, publish
 from ipu_results.schema import TABLES
 from ipu_results.site import __main__ as command
 from ipu_results.site import build_site, predictions, results
@@ -230,13 +230,13 @@ def copy_with_text(folder: Path, table: str, column: str, text: str) -> Path:
 @pytest.mark.usefixtures("without_emulator")
 def test_changed_release_is_refused(tmp_path: Path) -> None:
     release = tmp_path / "release"
-    publish(Asked(COMMITTED, release, published_on=date(2026, 1, 2)))
+    publish(ReleaseRequest(COMMITTED, release, published_on=date(2026, 1, 2)))
     build_site(release, tmp_path / "out")
     script = (tmp_path / "out" / "results.js").read_text(encoding="utf-8")
     assert parse_script(script)["build"]["version"] == "1.0.0"
     with duckdb.connect(str(release / DATABASE)) as connection:
         connection.execute("UPDATE results SET throughput = 1")
-    assert_refused(release, tmp_path / "other", f"{DATABASE}: has another sha256")
+    assert_refused(release, tmp_path / "other", f"{DATABASE}: sha256 differs")
 
 
 def test_folder_without_a_release_is_refused(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import duckdb
 
 from ipu_results._util.files import write_atomically
 from ipu_results.errors import WarehouseError
-from ipu_results.release import check
-from ipu_results.release.names import RELEASE
+from ipu_results.release import verify_release
+from ipu_results.release.files import RELEASE
 from ipu_results.schema import TABLES
 from ipu_results.site.claims import build_claims
 from ipu_results.site.encode import format_script
@@ -51,7 +51,7 @@ def _verify(release: Path) -> None:
 
     The tables of the page come from the DuckDB file and its SQL from Parquet, so the two must agree.
     """
-    if (release / RELEASE).exists() and (problems := check(release)):
+    if (release / RELEASE).exists() and (problems := verify_release(release)):
         more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
         raise WarehouseError(f"is not a release as published: {problems[0].line}{more}", place=str(release))
 

@@ -11,8 +11,8 @@ from ipu_results._util.sql import run_query
 from ipu_results.analyses import ANALYSES, Analysis, build_specification, load_frames
 from ipu_results.check.rules import RULES
 from ipu_results.errors import WarehouseError
-from ipu_results.release.names import RELEASE
-from ipu_results.release.side import read_json
+from ipu_results.release.files import RELEASE
+from ipu_results.release.snapshot import read_json
 from ipu_results.site.encode import encode_query
 
 # As printed; the vendor's own newest page first.
