@@ -1,20 +1,46 @@
-"""A small checkout of official results, written file by file, and trees that go wrong while they are read."""
+"""A small checkout of official results, as a folder or an archive, and trees that fail while they are read."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
+import tarfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from conftest import ROOT
 from ipu_results.mlperf.log import Log, read_log
 from ipu_results.mlperf.records import Record, entry_record, run_records
-from ipu_results.mlperf.scoring import Round, in_processes, score_tree
+from ipu_results.mlperf.round import ScoredRound, score_tree
 from ipu_results.mlperf.tree import LocalTree
 
+OFFICIAL = ROOT.parent / "shared" / "mlperf"
+V1, V2 = OFFICIAL / "training_v1.0_results_part.tar.xz", OFFICIAL / "training_v2.0_results.tar.xz"
+GRAPHCORE_V2 = {
+    "ipu-pod16-TF1-closed/resnet": 19.635156,
+    "ipu-pod64-TF1-closed/resnet": 6.302183,
+    "ipu-pod128-TF1-closed/resnet": 4.185306,
+    "ipu-pod256-TF1-closed/resnet": 2.672083,
+    "ipu-pod16-POPART-closed/bert": 20.653890,
+    "ipu-pod64-POPART-closed/bert": 6.702808,
+    "ipu-pod128-POPART-closed/bert": 4.415231,
+    "ipu-pod256-POPART-closed/bert": 3.184854,
+    "ipu-pod16-PaddlePaddle-closed/bert": 20.746906,
+    "ipu-pod64-PaddlePaddle-closed/bert": 6.768646,
+    "ipu-pod64-POPART-open/rnnt": 109.357188,
+}
+GRAPHCORE_V1 = {
+    "ipu-pod16-POPART-closed/bert": 34.488767,
+    "ipu-pod64-POPART-closed/bert": 11.075850,
+    "ipu-pod16-TF1/resnet": 37.115211,
+    "ipu-pod64-TF1/resnet": 14.484628,
+    "ipu-pod16-POPART-open/bert": 27.753863,
+    "ipu-pod64-POPART-open/bert": 9.392079,
+}
 T0 = 1_650_000_000_000
 MINUTE = 60_000
 SYSTEM = {
@@ -27,12 +53,13 @@ SYSTEM = {
     "accelerator_model_name": "ACME-1",
     "framework": "PyTorch 1.11",
 }
+FOLDER = "v2.0/Acme/results/pod/resnet"
 
 
-def line(key: str, at: float = 0, value: object = None, metadata: object = None, prefix: str = "") -> bytes:
-    """One line; `at` is in minutes from the start of the run."""
-    told = {"namespace": "", "time_ms": T0 + at * MINUTE, "key": key, "value": value, "metadata": metadata or {}}
-    return f"{prefix}:::MLLOG {json.dumps(told)}\n".encode()
+def line(key: str, at: float = 0, value: object = None, metadata: object = None) -> bytes:
+    """Write one line; `at` is in minutes from the start of the run."""
+    fields = {"namespace": "", "time_ms": T0 + at * MINUTE, "key": key, "value": value, "metadata": metadata or {}}
+    return f":::MLLOG {json.dumps(fields)}\n".encode()
 
 
 def stop(at: float = 10, status: object = "success") -> bytes:
@@ -46,21 +73,16 @@ def evaluation(at: float, value: object = 0.76, key: str = "eval_accuracy", **me
 def log(
     minutes: float = 10, *, status: object = "success", init: float = 2, gbs: object = 256, inner: bytes = b""
 ) -> bytes:
-    """A log of one run; `inner` stands between its start and its end."""
-    return b"".join(
-        [
-            line("init_start", -init),
-            line("global_batch_size", -init, gbs),
-            line("init_stop", 0),
-            line("run_start", 0),
-            inner,
-            stop(minutes, status),
-        ]
-    )
+    """Write a log of one run, with `inner` between its start and its end."""
+    start = line("init_start", -init) + line("global_batch_size", -init, gbs) + line("init_stop") + line("run_start")
+    return start + inner + stop(minutes, status)
 
 
 def logs(*minutes: float) -> list[bytes]:
     return [log(each) for each in minutes]
+
+
+FIVE = logs(10, 11, 12, 13, 20)  # a score of 12 minutes
 
 
 def read(*pieces: bytes) -> Log:
@@ -85,7 +107,7 @@ def entry(
     described: bytes | str | Mapping[str, Any] | None = SYSTEM,
     scaling: bytes | str | Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write an entry; its folder."""
+    """Write an entry and return its folder."""
     folder = root / submitter / "results" / name / benchmark
     folder.mkdir(parents=True)
     for number, data in enumerate(written):
@@ -97,47 +119,77 @@ def entry(
     return folder
 
 
-def scored(root: Path, round_: str | None = "2.0") -> Round:
-    return score_tree(LocalTree(str(root)), in_processes(1), round_=round_)
+def score(root: Path, round_: str | None = "2.0") -> ScoredRound:
+    return score_tree(LocalTree(str(root)), round_=round_)
 
 
-def told(found: Round) -> list[str]:
-    return [str(finding) for finding in found.findings]
+def texts(scored: ScoredRound) -> list[str]:
+    return [str(finding) for finding in scored.findings]
 
 
-def the_record(root: Path) -> Record:
-    """The only entry's."""
-    (one,) = scored(root).entries
-    return entry_record(one)
+def score_one(root: Path) -> tuple[Record, list[Record], list[str]]:
+    """Return the records of the only entry and of its runs, and the findings."""
+    scored = score(root)
+    [scored_entry] = scored.entries
+    return entry_record(scored_entry), run_records(scored_entry), texts(scored)
 
 
-def the_runs(root: Path) -> list[Record]:
-    (one,) = scored(root).entries
-    return list(run_records(one))
+def checkout() -> dict[str, bytes]:
+    """Two submitters; five runs of 10, 20, … minutes, an aborted one and a log that is a sentence."""
+    files = {f"{FOLDER}/result_{run}.txt": log(10 + 10 * run) for run in range(5)}
+    files |= {f"v2.0/Globex/results/box/bert/result_{run}.txt": log(5 + run) for run in range(8)}
+    files["v2.0/Globex/results/box/bert/result_8.txt"] = log(1, status="aborted")
+    files["v2.0/Globex/results/box/rnnt/result_0.txt"] = b"a sentence\n"
+    files["v2.0/Globex/benchmarks/bert/results/run/deep/result_0.txt"] = log(1)
+    files["v2.0/Acme/systems/pod.json"] = json.dumps(SYSTEM).encode()
+    files["v2.0/Globex/systems/box.json"] = json.dumps(SYSTEM | {"division": "open"}).encode()
+    files[f"{FOLDER}/scaling.json"] = b'{"scaling_factor": 1.5}'
+    files["v2.0/README.md"] = b"text"
+    return files
+
+
+def as_folder(target: Path) -> Path:
+    for name, data in checkout().items():
+        put(target, name, data)
+    return target
+
+
+Member = tuple[tarfile.TarInfo, bytes]
+
+
+def member(name: str, data: bytes = b"", **values: object) -> Member:
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    for key, value in values.items():
+        setattr(info, key, value)
+    return info, data
+
+
+def members() -> list[Member]:
+    return [member(name, data) for name, data in checkout().items()]
+
+
+def as_archive(target: Path, held: Iterable[Member], kind: str = "") -> Path:
+    with tarfile.open(target, f"w:{kind}") as tar:  # type: ignore[call-overload]
+        for info, data in held:
+            tar.addfile(info, io.BytesIO(data))
+    return target
 
 
 class SlowTree(LocalTree):
-    """Takes its time over each log, and says when it has begun."""
+    """Sleeps before each log, and touches the file BEGUN."""
 
     def chunks(self, path: str) -> Iterator[bytes]:
         if path.endswith(".txt"):
             Path(os.environ["BEGUN"]).touch()
-            time.sleep(5)
+            time.sleep(60)
         yield from super().chunks(path)
 
 
 class KillingTree(LocalTree):
-    """Has the process killed that reads a log, as the kernel does when memory runs out."""
+    """Kills the process that reads a log, as the kernel does when memory runs out."""
 
     def chunks(self, path: str) -> Iterator[bytes]:
         if path.endswith(".txt"):
             os.kill(os.getpid(), signal.SIGKILL)
-        yield from super().chunks(path)
-
-
-class VanishingTree(LocalTree):
-    """Loses each log between the listing and the reading."""
-
-    def chunks(self, path: str) -> Iterator[bytes]:
-        Path(self.root, path).unlink(missing_ok=True)
         yield from super().chunks(path)

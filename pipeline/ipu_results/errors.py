@@ -21,9 +21,9 @@ IpuResultsError
   FetchError
       A document could not be downloaded.
   WorkerLostError
-      A process that read logs was killed; nothing was written.
+      A worker process was killed; nothing was written.
   ClusterError
-      The cluster's scheduler does not answer, or its workers are missing or do not see the data.
+      The scheduler of a dask cluster does not answer, or its workers are missing or do not see the data.
   ModelError
       A neural network cannot be read as a graph of operators.
     UnrecognisedModelError

@@ -10,8 +10,8 @@ import pandas as pd
 
 from ipu_results.check.gate import build_frame
 from ipu_results.errors import ConservationError
-from ipu_results.mlperf.records import attribution
-from ipu_results.mlperf.rules import Block, Rules, rules
+from ipu_results.mlperf.records import format_attribution
+from ipu_results.mlperf.rules import ComparableRounds, Rules, load_rules
 from ipu_results.mlperf.score import olympic_mean
 from ipu_results.normalise import NormalisedDocument, PassthroughRow
 from ipu_results.schema import table
@@ -37,7 +37,7 @@ def official_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.Dat
 
     Raises ConservationError where a score is not what its runs give, or a run or an id has no entry.
     """
-    known = rules()
+    known = load_rules()
     ids = _ids(documents)
     runs = _rows(documents, "mlperf_runs")
     entries = [
@@ -52,7 +52,7 @@ def official_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.Dat
         "mlperf_entries": build_frame(table("mlperf_entries"), sorted(entries, key=_key)),
         "mlperf_runs": build_frame(table("mlperf_runs"), sorted(runs, key=lambda run: (*_key(run), run["file"]))),
         "mlperf_ids": build_frame(table("mlperf_ids"), sorted(ids.values(), key=lambda one: str(one["mlperf_id"]))),
-        "mlperf_comparability": build_frame(table("mlperf_comparability"), [_block(block) for block in known.blocks]),
+        "mlperf_comparability": build_frame(table("mlperf_comparability"), [_block(block) for block in known.comparable]),
     }
 
 
@@ -110,8 +110,8 @@ def _entry(row: PassthroughRow, normalised: NormalisedDocument, ids: Mapping[Key
         "result_id": results.get(row.row_number),
         "mlperf_id": named["mlperf_id"] if named else None,
         "mlperf_id_confidence": named["confidence"] if named else None,
-        "comparable_rounds": known.block(entry["benchmark"], entry["round"]),
-        "attribution": attribution(entry, told, normalised.document.retrieved_on),
+        "comparable_rounds": known.comparable_rounds(entry["benchmark"], entry["round"]),
+        "attribution": format_attribution(entry, told, normalised.document.retrieved_on),
     }
 
 
@@ -127,5 +127,5 @@ def _system(entry: Record) -> Key:
     return entry["round"], entry["path"].rpartition("/")[0]
 
 
-def _block(block: Block) -> Record:
+def _block(block: ComparableRounds) -> Record:
     return {name: getattr(block, name) for name in table("mlperf_comparability").names}
