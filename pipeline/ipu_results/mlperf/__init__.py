@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ipu_results._util.extras import explain_missing
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -26,16 +28,19 @@ def score_mlperf(path: str | os.PathLike[str], *, round: str | None = None, work
 
     Raises IpuResultsError for a path that cannot be read or has no entry, ValueError for a round that is not a version.
     """
-    # Imported here: a worker process imports this module, and must not load pandas.
-    from ipu_results._util.parallel import ProcessPool  # noqa: PLC0415
-    from ipu_results.mlperf.entries import parse_round  # noqa: PLC0415
-    from ipu_results.mlperf.records import build_frame, entry_record  # noqa: PLC0415
-    from ipu_results.mlperf.round import score_path  # noqa: PLC0415
+    # Imported here: a worker process imports this module too, and must not load pandas.
+    try:
+        from ipu_results._util.parallel import ProcessPool  # noqa: PLC0415
+        from ipu_results.mlperf.entries import parse_round  # noqa: PLC0415
+        from ipu_results.mlperf.records import build_entry_frame, entry_record  # noqa: PLC0415
+        from ipu_results.mlperf.round import score_path  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise explain_missing(error, "ingest") from error
 
     version = parse_round(round) if round is not None else None
     if round is not None and version is None:
         raise ValueError(f"round {round!r} is not a version such as 2.0")
     scored = score_path(os.fspath(path), ProcessPool(workers or 1), round_=version)
-    frame = build_frame("mlperf_entries", [entry_record(entry) for entry in scored.entries])
+    frame = build_entry_frame([entry_record(entry) for entry in scored.entries])
     frame.attrs["findings"] = [str(finding) for finding in scored.findings]
     return frame

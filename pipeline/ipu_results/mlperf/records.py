@@ -122,15 +122,13 @@ def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
     return f"{text}{cite}\n".encode(errors="backslashreplace")
 
 
-def build_frame(name: str, records: Iterable[Record]) -> pd.DataFrame:
-    """Return records of the table `name` as a frame with the dtypes of the published table."""
-    import pandas as pd  # noqa: PLC0415  (a worker must not load it)
+def build_entry_frame(records: Sequence[Record]) -> pd.DataFrame:
+    """Return records of entries as a frame with the dtypes of the table `mlperf_entries`."""
+    from ipu_results.schema import table  # noqa: PLC0415  (a worker must not load pandas)
+    from ipu_results.schema.frames import build_frame  # noqa: PLC0415
 
-    from ipu_results.schema import frame_dtypes, table  # noqa: PLC0415
-
-    dtypes = frame_dtypes(table(name))
-    frame = pd.DataFrame(_map_texts(records, _escape_surrogates), columns=list(COLUMNS[name]))
-    return frame.astype({column: dtypes[column] for column in COLUMNS[name]})
+    frame = build_frame(table("mlperf_entries"), _map_texts(records, _escape_surrogates))
+    return frame[list(COLUMNS["mlperf_entries"])]
 
 
 def _format_parquet(name: str, records: Sequence[Record]) -> bytes:

@@ -12,7 +12,6 @@ from typing import Any
 import duckdb
 
 from ipu_results._util.sql import run_query
-from ipu_results.check.rules import load_identities
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.query import open_warehouse
 
@@ -110,7 +109,7 @@ class Published:
 
 @cache
 def _networks() -> Mapping[tuple[str, str, str | None], str]:
-    return {(one.model, one.platform, one.framework): one.network for one in load_identities()}
+    return {(one.model, one.platform, one.framework): one.network for one in load_vocabulary().identities}
 
 
 def canonical(model: str) -> str | None:

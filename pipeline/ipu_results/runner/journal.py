@@ -17,7 +17,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from ipu_results.errors import DamagedRunError
-from ipu_results.sources.kinds import UNFINISHED
+from ipu_results.sources.catalogue import UNFINISHED
 
 JOURNAL = "journal.jsonl"
 LOCK = ".lock"
