@@ -7,6 +7,9 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input insta
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 RELEASE ?= warehouse
 
+# Compile modules once: `make test` starts many processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup ingest test test-all sweep publish site verify bench docs lint format wheel clean lock
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from ipu_results._util.sql import LOCKDOWN, run_query
+from ipu_results._util.sql import LOCKDOWN, fetch_rows
 from ipu_results.errors import DamagedDocumentError, QueryError
 from ipu_results.schema import quote, table
 from ipu_results.schema.frames import to_arrow
 
-COLUMNS = {"value": pa.float64(), "baseline": pa.string(), "arithmetic": pa.string()}
+COLUMNS = {"value": "DOUBLE", "baseline": "VARCHAR", "arithmetic": "VARCHAR"}
 PRINTED, CURRENT = "printed", "current_claim"
 CLAIM_VIEW = f"CREATE VIEW claim AS SELECT * FROM {CURRENT} WHERE claim_id = getvariable('claim_id')"
 
@@ -42,12 +42,13 @@ class Recomputer:
         """
         try:
             self._connection.execute(f"SET VARIABLE claim_id = {'NULL' if claim_id is None else quote(claim_id)}")
-            result = run_query(self._connection, sql)
+            columns, rows = fetch_rows(self._connection, sql)
         except (QueryError, duckdb.Error) as error:
             raise DamagedDocumentError(str(error), document=document, place=f"{name}.sql") from error
-        if message := _find_fault(result):
+        named = [dict(zip(columns, row, strict=True)) for row in rows]
+        if message := _find_fault(columns, named):
             raise DamagedDocumentError(message, document=document, place=f"{name}.sql")
-        return [Recomputed(**row) for row in result.to_pylist() if row["value"] is not None]
+        return [Recomputed(**row) for row in named if row["value"] is not None]
 
     def reads_claims(self, sql: str) -> bool:
         """Return whether a recomputation rests on other claims; its own claim is in another table."""
@@ -68,13 +69,13 @@ def open_recomputer(frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame) -
         yield Recomputer(connection)
 
 
-def _find_fault(result: pa.Table) -> str | None:
-    if {field.name: field.type for field in result.schema} != COLUMNS:
-        actual = ", ".join(f"{field.name} {field.type}" for field in result.schema)
-        return f"returns {actual}, not value double, baseline string, arithmetic string"
-    rows: Sequence[Mapping[str, object]] = [row for row in result.to_pylist() if row["value"] is not None]
-    if any(value is None for row in rows for value in row.values()):
+def _find_fault(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str | None:
+    if columns != COLUMNS:
+        actual, expected = (", ".join(f"{name} {kind}" for name, kind in types.items()) for types in (columns, COLUMNS))
+        return f"returns {actual}, not {expected}"
+    valued = [row for row in rows if row["value"] is not None]
+    if any(value is None for row in valued for value in row.values()):
         return "returns a value without its baseline or arithmetic"
-    if not all(math.isfinite(float(str(row["value"]))) for row in rows):
+    if not all(math.isfinite(row["value"]) for row in valued):
         return "returns a value that is not finite"
     return None
