@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def memory() -> Iterator[MemoryFileSystem]:
-    """The checkout at memory://rounds."""
+    """Copy the checkout to memory://rounds."""
     files = MemoryFileSystem()
     for name, data in checkout().items():
         files.pipe_file(f"/rounds/{name}", data)

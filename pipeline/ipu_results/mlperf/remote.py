@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, BinaryIO, TypeVar, cast
 
 from ipu_results.errors import ClusterError, MissingExtraError, UnrecognisedDocumentError
 from ipu_results.mlperf.entries import Finding
 from ipu_results.mlperf.log import CHUNK
-from ipu_results.mlperf.tree import Listing, LocalTree, Tree, Walk
+from ipu_results.mlperf.tree import Listing, LocalTree, Tree, walk
 
 T = TypeVar("T")
 
@@ -50,7 +51,8 @@ class RemoteTree:
             raise UnrecognisedDocumentError(f"cannot be read: {_describe(error)}", document=self.url) from error
         if not is_folder:
             raise UnrecognisedDocumentError("is not a folder", document=self.url)
-        return _RemoteWalk(self.url).listing()
+        findings: list[Finding] = []
+        return walk(self.url, partial(_list_remote, files, root, findings), findings)
 
     def chunks(self, path: str) -> Iterator[bytes]:
         files, root = _connect(self.url)
@@ -65,30 +67,24 @@ class RemoteTree:
         return RemoteTree, (self.url,)
 
 
-class _RemoteWalk(Walk):
-    """Lists folder by folder: on object storage `find` would go through the submitters' code too."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.files, self.start = _connect(url)
-
-    def _list_names(self, path: str, folders: bool, suffix: str = "") -> list[str]:
-        folder = _join(self.start, path)
-        try:
-            listed = self.files.ls(folder, detail=True)
-        except Exception as error:
-            self.findings.append(Finding(path or ".", f"cannot be listed: {_describe(error)}"))
-            return []
-        paths = {str(item["name"]).strip("/"): item for item in listed}
-        paths.pop(folder.strip("/"), None)
-        names = {full.rsplit("/", 1)[-1]: item for full, item in paths.items() if full.endswith(suffix)}
-        return [name for name, item in sorted(names.items()) if self._is_listed(path, name, item, folders)]
-
-    def _is_listed(self, path: str, name: str, item: dict[str, Any], folders: bool) -> bool:
-        kind = "other" if item.get("islink") else item.get("type")
-        if kind not in ("file", "directory") and not folders:
-            self._add_finding(path, name, "is a link or not a regular file; not read")
-        return kind == ("directory" if folders else "file")
+def _list_remote(files: Any, start: str, findings: list[Finding], path: str, folders: bool, suffix: str) -> list[str]:
+    """List folder by folder: on object storage `find` would go through the submitters' code too."""
+    folder = _join(start, path)
+    try:
+        listed = files.ls(folder, detail=True)
+    except Exception as error:
+        findings.append(Finding(path or ".", f"cannot be listed: {_describe(error)}"))
+        return []
+    kinds = {str(item["name"]).strip("/"): "other" if item.get("islink") else item.get("type") for item in listed}
+    kinds.pop(folder.strip("/"), None)
+    names = []
+    for full, kind in sorted(kinds.items()):
+        name = full.rsplit("/", 1)[-1]
+        if kind == ("directory" if folders else "file") and name.endswith(suffix):
+            names.append(name)
+        elif kind not in ("file", "directory") and not folders and name.endswith(suffix):
+            findings.append(Finding(_join(path, name), "is a link or not a regular file; not read"))
+    return names
 
 
 def _connect(url: str) -> tuple[Any, str]:

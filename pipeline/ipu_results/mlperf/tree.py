@@ -5,11 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from io import FileIO
 from pathlib import Path
 from typing import Protocol
@@ -22,6 +21,8 @@ MAX_SMALL = 1_000_000  # bytes of a description or a scaling file
 # A pipe must not block, and a link is looked at before it is followed.
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 PARTS = ("results", "systems")
+
+ListNames = Callable[[str, bool, str], list[str]]  # of a path, whether folders or else files, and their suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ class LocalTree:
         """List the round. Raises UnrecognisedDocumentError for a file or one submitter's folder."""
         if not os.path.isdir(self.root):
             raise UnrecognisedDocumentError("is not a folder", document=self.root)
-        return _LocalWalk(self.root).listing()
+        findings: list[Finding] = []
+        return walk(self.root, partial(_list_local, self.root, findings), findings)
 
     def chunks(self, path: str) -> Iterator[bytes]:
         with closing(_open(self.root, path)) as file:
@@ -111,74 +113,64 @@ def _is_within(root: str, full: str) -> bool:
     return os.path.commonpath([inner, outer]) == outer
 
 
-class Walk(ABC):
-    """Lists what the layout names and no more: a checkout also holds the submitters' code."""
+def walk(root: str, list_names: ListNames, findings: list[Finding]) -> Listing:
+    """List what the layout names and no more: a checkout also holds the submitters' code.
 
-    def __init__(self, root: str) -> None:
-        self.root = root
-        self.paths: list[str] = []
-        self.findings: list[Finding] = []
-
-    @abstractmethod
-    def _list_names(self, path: str, folders: bool, suffix: str = "") -> list[str]:
-        """Return the sorted names of the folders, or else files, in a folder; what cannot be read is a finding."""
-
-    def listing(self) -> Listing:
-        """List the round. Raises UnrecognisedDocumentError for the folder of one submitter."""
-        top = self._list_names("", True)
-        if set(PARTS) <= set(top):
-            raise UnrecognisedDocumentError("is the folder of one submitter; pass the one above it", document=self.root)
-        for name in top:
-            if not self._add_submitter(name):
-                for inner in self._list_names(name, True):
-                    self._add_submitter(f"{name}/{inner}")
-        return Listing(tuple(self.paths), tuple(self.findings))
-
-    def _add_submitter(self, path: str) -> bool:
-        """Add one submitter's results and systems; return False where the folder is not a submitter's."""
-        inner = self._list_names(path, True)
-        if "results" in inner:
-            self._add_results(f"{path}/results")
-        if "systems" in inner:
-            self.paths.append(f"{path}/systems/")
-            self.paths += [f"{path}/systems/{name}" for name in self._list_names(f"{path}/systems", False, ".json")]
-        return not set(PARTS).isdisjoint(inner)
-
-    def _add_results(self, path: str) -> None:
-        self.paths.append(f"{path}/")
-        for system in self._list_names(path, True):
-            self.paths.append(f"{path}/{system}/")
-            for folder in self._list_names(f"{path}/{system}", True):
-                inner = f"{path}/{system}/{folder}"
-                self.paths.append(f"{inner}/")
-                self.paths += [f"{inner}/{name}" for name in self._list_names(inner, False, ".txt")]
-
-    def _add_finding(self, folder: str, name: str, message: str) -> None:
-        self.findings.append(Finding(f"{folder}/{name}" if folder else name, message))
+    `list_names` adds to `findings`. Raises UnrecognisedDocumentError for the folder of one submitter.
+    """
+    paths: list[str] = []
+    top = list_names("", True, "")
+    if set(PARTS) <= set(top):
+        raise UnrecognisedDocumentError("is the folder of one submitter; pass the one above it", document=root)
+    for name in top:
+        inner = list_names(name, True, "")
+        if not _add_submitter(name, inner, paths, list_names):
+            for below in inner:
+                submitter = f"{name}/{below}"
+                _add_submitter(submitter, list_names(submitter, True, ""), paths, list_names)
+    return Listing(tuple(paths), tuple(findings))
 
 
-class _LocalWalk(Walk):
-    def _list_names(self, path: str, folders: bool, suffix: str = "") -> list[str]:
-        names = []
-        try:
-            with os.scandir(os.path.join(self.root, path)) as entries:
-                names = [
-                    entry.name
-                    for entry in entries
-                    if entry.name.endswith(suffix) and self._is_listed(entry, path, folders)
-                ]
-        except OSError as error:
-            self.findings.append(Finding(path or ".", f"cannot be listed: {error.strerror}"))
-        return sorted(names)
+def _add_submitter(path: str, inner: list[str], paths: list[str], list_names: ListNames) -> bool:
+    """Add one submitter's results and systems; return False where the folder is not a submitter's."""
+    if "results" in inner:
+        paths.append(f"{path}/results/")
+        for system in list_names(f"{path}/results", True, ""):
+            paths.append(f"{path}/results/{system}/")
+            for folder in list_names(f"{path}/results/{system}", True, ""):
+                benchmark = f"{path}/results/{system}/{folder}"
+                paths.append(f"{benchmark}/")
+                paths += [f"{benchmark}/{name}" for name in list_names(benchmark, False, ".txt")]
+    if "systems" in inner:
+        paths.append(f"{path}/systems/")
+        paths += [f"{path}/systems/{name}" for name in list_names(f"{path}/systems", False, ".json")]
+    return not set(PARTS).isdisjoint(inner)
 
-    def _is_listed(self, entry: os.DirEntry[str], path: str, folders: bool) -> bool:
-        """List files that cannot be read too, since reading shows why, but no link to a folder out of the tree."""
-        is_link = entry.is_symlink()
-        is_folder = os.path.isdir(entry.path) if is_link else entry.is_dir()
-        if folders and is_link and not os.path.exists(entry.path) and "." not in entry.name:
-            self._add_finding(path, entry.name, "is a broken link; not read")
-        if not (is_folder and is_link) or _is_within(self.root, entry.path):
-            return is_folder == folders
-        if folders:
-            self._add_finding(path, entry.name, "is a link out of the folder; not followed")
-        return False
+
+def _list_local(root: str, findings: list[Finding], path: str, folders: bool, suffix: str) -> list[str]:
+    names = []
+    try:
+        with os.scandir(os.path.join(root, path)) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                is_listed, problem = _check_name(root, entry, folders)
+                if is_listed and entry.name.endswith(suffix):
+                    names.append(entry.name)
+                if problem:
+                    findings.append(Finding(f"{path}/{entry.name}" if path else entry.name, problem))
+    except OSError as error:
+        findings.append(Finding(path or ".", f"cannot be listed: {error.strerror}"))
+    return names
+
+
+def _check_name(root: str, entry: os.DirEntry[str], folders: bool) -> tuple[bool, str | None]:
+    """Return whether a name is listed, and what is wrong with it.
+
+    Files that cannot be read are listed, since reading shows why; links to folders out of the tree are not.
+    """
+    is_link = entry.is_symlink()
+    is_folder = os.path.isdir(entry.path) if is_link else entry.is_dir()
+    if is_folder and is_link and not _is_within(root, entry.path):
+        return False, "is a link out of the folder; not followed" if folders else None
+    # A link with a suffix was a file, which is listed with the files.
+    is_broken = folders and is_link and not os.path.exists(entry.path) and "." not in entry.name
+    return is_folder == folders, "is a broken link; not read" if is_broken else None
