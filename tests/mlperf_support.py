@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import tarfile
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -174,13 +172,3 @@ def graphcore_scores(round_: str) -> dict[str, float]:
         for name, pods in GRAPHCORE[round_].items()
         for ipus, minutes in pods.items()
     }
-
-
-class SlowTree(LocalTree):
-    """Sleeps before each log, and touches the file BEGUN."""
-
-    def chunks(self, path: str) -> Iterator[bytes]:
-        if path.endswith(".txt"):
-            Path(os.environ["BEGUN"]).touch()
-            time.sleep(60)
-        yield from super().chunks(path)

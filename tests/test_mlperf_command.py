@@ -7,11 +7,9 @@ import hashlib
 import io
 import json
 import os
-import signal
 import subprocess
 import sys
 import tarfile
-import time
 from pathlib import Path
 
 import ipu_results
@@ -20,9 +18,7 @@ import pytest
 from conftest import ROOT, run_cli, run_process
 from ipu_results._util.files import write_atomically
 from ipu_results.errors import MissingExtraError, UnrecognisedDocumentError
-from ipu_results.mlperf.entries import find_entries
 from ipu_results.mlperf.records import COLUMNS, format_scores
-from ipu_results.mlperf.rules import load_rules
 from ipu_results.schema import table
 from mlperf_support import FIVE, SYSTEM, T0, V1, V2, entry, graphcore_scores, log, logs, put
 
@@ -266,40 +262,6 @@ def test_columns_are_those_of_the_warehouse(name: str) -> None:
     assert (tuple(empty.column_names), empty.num_rows) == (COLUMNS[name], 0)
 
 
-INTERRUPTED = """
-import sys
-sys.path[:0] = ["tests"]
-import mlperf_support
-from ipu_results.mlperf import round
-round.LocalTree = mlperf_support.SlowTree
-from ipu_results.cli import main
-main(sys.argv[1:], prog_name="ipu-results")
-"""
-
-
-@pytest.mark.slow
-def test_an_interrupt_leaves_nothing_half_written(tree: Path, tmp_path: Path) -> None:
-    begun, out = tmp_path / "begun", tmp_path / "out" / "scores.json"
-    out.parent.mkdir()
-    command = [sys.executable, "-c", INTERRUPTED, "mlperf", tree, "--workers", "2", "--out", out]
-    with subprocess.Popen(
-        [str(arg) for arg in command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "BEGUN": str(begun)},
-        start_new_session=True,
-    ) as process:
-        while not begun.exists() and process.poll() is None:
-            time.sleep(0.02)
-        os.killpg(process.pid, signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=50)  # each log takes 60 s
-    assert (process.returncode, stdout, len(stderr.splitlines())) == (1, "", 1)
-    assert stderr.startswith("error: interrupted")
-    assert list(out.parent.iterdir()) == []
-
-
 PEAK = """
 import sys
 from ipu_results.mlperf.round import score_path
@@ -326,29 +288,14 @@ def test_a_worker_is_small_whatever_the_size_of_a_log(tmp_path: Path, is_archive
     assert int(peak) < 60_000  # kB
 
 
-def unpack(archive: Path, target: Path, *prefixes: str) -> list[str]:
-    """Return all names in an archive, and unpack the members whose names begin with one of the prefixes."""
-    names = []
-    with tarfile.open(archive, "r|xz") as tar:
-        for member in tar:
-            names.append(member.name + ("/" if member.isdir() else ""))
-            if member.name.startswith(prefixes):
-                tar.extract(member, target, filter="data")
-    return names
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(not V2.exists(), reason="the official logs are not here")
-def test_official_figures(tmp_path: Path) -> None:
-    unpack(V1, tmp_path, "v1.0/Graphcore/")
-    assert scores(tmp_path / "v1.0") == pytest.approx(graphcore_scores("1.0"), abs=6e-7)
-    scaled = "v2.0/Google/results/cloud-tpu-v4-4096-TF/ssd"
-    names = unpack(V2, tmp_path, "v2.0/Graphcore/", "v2.0/Google/systems", scaled)
-    entries = find_entries(names, load_rules()).entries
-    assert (len(entries), sum(len(each.logs) for each in entries)) == (262, 2760)
-    assert len({each.submitter for each in entries}) == 21
-    records = {record["path"]: record for record in json.loads(run(tmp_path / "v2.0", "--format", "json").stdout)}
-    google = records.pop(scaled.removeprefix("v2.0/"))
-    assert (google["scaling_factor"], google["division"]) == (1.023, "closed")
-    figures = {path: record["minutes"] for path, record in records.items()}
-    assert figures == pytest.approx(graphcore_scores("2.0"), abs=6e-7)
+@pytest.mark.skipif(not (V1.exists() and V2.exists()), reason="the official logs are not here")
+def test_official_figures() -> None:
+    for archive, round_ in ((V1, "1.0"), (V2, "2.0")):
+        frame = ipu_results.score_mlperf(archive)
+        graphcore = frame[frame["submitter"] == "Graphcore"]
+        minutes = dict(zip(graphcore["path"], graphcore["minutes"], strict=True))
+        assert minutes == pytest.approx(graphcore_scores(round_), abs=6e-7)
+    assert (len(frame), frame["n_runs"].sum(), frame["submitter"].nunique()) == (262, 2760, 21)
+    scaled = frame.loc[frame["scaling_factor"] != 1, ["path", "scaling_factor", "division"]]
+    assert scaled.to_numpy().tolist() == [["Google/results/cloud-tpu-v4-4096-TF/ssd", 1.023, "closed"]]

@@ -247,18 +247,12 @@ def test_two_metrics_converge_together(
     assert score_one(tmp_path)[0]["samples_to_converge"] == samples
 
 
-@pytest.mark.parametrize(
-    ("sizes", "expected"),
-    [([256] * 5, 256), ([256] * 4 + [512], None), ([256] * 4 + [None], 256), ([None] * 5, None)],
-)
-def test_batch_size_of_an_entry(tmp_path: Path, sizes: list[object], expected: int | None) -> None:
-    entry(tmp_path, [log(10, gbs=size) for size in sizes])
-    assert score_one(tmp_path)[0]["global_batch_size"] == expected
-
-
-def test_several_batch_sizes_in_a_log_are_a_finding(tmp_path: Path) -> None:
-    entry(tmp_path, [*FIVE[:4], log(20, inner=line("global_batch_size", 1, 512))])
-    record, _, findings = score_one(tmp_path)
+def test_batch_size_of_an_entry(tmp_path: Path) -> None:
+    for number, (sizes, expected) in enumerate([([256] * 5, 256), ([256] * 4 + [None], 256), ([None] * 5, None)]):
+        entry(tmp_path / str(number), [log(10, gbs=size) for size in sizes])
+        assert score_one(tmp_path / str(number))[0]["global_batch_size"] == expected
+    entry(tmp_path / "two", [*FIVE[:4], log(20, inner=line("global_batch_size", 1, 512))])
+    record, _, findings = score_one(tmp_path / "two")
     assert findings == [f"{PLACE}/resnet/result_4.txt: logs several global batch sizes; none is used"]
     assert (record["global_batch_size"], record["minutes"]) == (256, 12.0)
 

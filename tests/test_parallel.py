@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from functools import partial
 from multiprocessing import active_children
+from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from distributed import Client, LocalCluster
 from ipu_results._util.parallel import DaskCluster, ProcessPool, TaskPool
 from ipu_results.errors import ClusterError, MissingExtraError, WorkerLostError
@@ -35,6 +38,11 @@ def wait_unless_first(number: int) -> int:
 def wait_shortly(number: int) -> int:
     time.sleep(0.05)
     return number
+
+
+def touch_and_wait(path: str) -> None:
+    Path(path).touch()
+    time.sleep(60)
 
 
 def explain_other_process(pid: int) -> str:
@@ -82,6 +90,29 @@ def test_a_closed_generator_ends_the_processes() -> None:
     assert next(results) == 0
     results.close()
     assert set(active_children()) == before
+
+
+INTERRUPTED = """
+import sys
+sys.path[:0] = ["tests"]
+from ipu_results._util.parallel import ProcessPool
+from test_parallel import touch_and_wait
+try:
+    list(ProcessPool(2).map_unordered(touch_and_wait, sys.argv[1:] * 4))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_reaches_this_process_alone(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, tmp_path / "begun"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=ROOT, text=True, start_new_session=True) as process:
+        while not (tmp_path / "begun").exists() and process.poll() is None:
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=50) == ("interrupted\n", "")  # each task takes 60 s
 
 
 def test_a_closed_generator_takes_the_tasks_off_the_cluster(cluster: LocalCluster) -> None:
