@@ -90,7 +90,7 @@ class DaskCluster:
         pickle.dumps(tasks[0])  # raise here, in one line, what cannot be sent
         with _silence_log(), self._connect(dask) as client:
             self._check_workers(client, check)
-            futures = client.map(function, tasks, pure=False, retries=RETRIES)
+            futures = client.map(function, tasks, pure=False, retries=RETRIES)  # closing the client cancels them
             try:
                 for future in dask.as_completed(futures, loop=client.loop):
                     yield future.result()
@@ -98,9 +98,6 @@ class DaskCluster:
                 raise WorkerLostError("its workers were killed; see their logs", document=self.address) from error
             except dask.CancelledError as error:
                 raise ClusterError("the scheduler is gone; start again", document=self.address) from error
-            except BaseException:
-                client.cancel(futures)
-                raise
 
     @contextmanager
     def _connect(self, dask: Any) -> Iterator[Any]:

@@ -44,7 +44,8 @@ def read_archive(path: str, opener: Callable[[str], BinaryIO], *, digests: bool,
     with file:
         contents = ArchiveContents(digests)
         try:
-            _read_members(DecompressedStream(file, path), contents, progress)
+            stream = DecompressedStream(file, path)  # referenced until the file is closed, which it would close first
+            _read_members(stream, contents, progress)
         except DocumentTooLargeError as error:
             raise DocumentTooLargeError(error.message, document=path, place=contents.place) from error
         except (DamagedDocumentError, tarfile.TarError) as error:
