@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from ipu_results._util.text import escape_unprintable
 from ipu_results.mlperf.rules import Rules, round_key
 
 VERSION = r"([0-9]{1,3}\.[0-9]{1,3})(?:\.[0-9]{1,3})?(?![\d.]*\d)"
@@ -33,6 +32,8 @@ class Finding:
     message: str
 
     def __str__(self) -> str:
+        from ipu_results._util.text import escape_unprintable  # noqa: PLC0415  (a worker must not load tabulate)
+
         return escape_unprintable(f"{self.path}: {self.message}")
 
 
