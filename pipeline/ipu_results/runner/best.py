@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from ipu_results._util.files import write_atomically
-from ipu_results.emulator.cache import folder
+from ipu_results.emulator.cache import get_cache_folder
 from ipu_results.errors import IpuResultsError
 from ipu_results.runner.load import STEPS
 
@@ -38,7 +38,7 @@ def remember(best_ms: float, where: Path | None = None) -> None:
 
 
 def _path(where: Path | None) -> Path:
-    return (folder() if where is None else where) / FILE
+    return (get_cache_folder() if where is None else where) / FILE
 
 
 def _machine() -> str:
