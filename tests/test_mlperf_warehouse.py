@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from conftest import PAGE, RAW, Ask, copy_documents, edit, reseal, run_cli
+from conftest import PAGE, RAW, Query, copy_documents, edit, reseal, run_cli
 from ipu_results._util.sql import run_query
 from ipu_results.check.rules.official import flag_official_record
 from ipu_results.store.query import open_warehouse
@@ -23,12 +23,7 @@ EARLIER = tuple(f"mlperf/training-v1.0-{name}.csv" for name in ("entries", "runs
 POD16_RESNET = "Graphcore/results/ipu-pod16-TF1-closed/resnet"
 
 
-@pytest.fixture(scope="module")
-def query(request: pytest.FixtureRequest) -> Ask:
-    return request.getfixturevalue("ask")  # type: ignore[no-any-return]
-
-
-def test_a_whole_round_and_the_comparable_part_of_another(query: Ask) -> None:
+def test_a_whole_round_and_the_comparable_part_of_another(query: Query) -> None:
     assert query(
         "SELECT round, count(*), count(DISTINCT submitter), sum(n_runs) FROM mlperf_entries GROUP BY 1 ORDER BY 1"
     ) == [("1.0", 8, 2, 65), ("2.0", 262, 21, 2760)]
@@ -45,7 +40,7 @@ def test_a_whole_round_and_the_comparable_part_of_another(query: Ask) -> None:
     ]
 
 
-def test_an_entry_and_its_result_column_by_column(query: Ask) -> None:
+def test_an_entry_and_its_result_column_by_column(query: Query) -> None:
     columns = (
         "round submitter division system benchmark accelerators accelerator framework n_runs n_success path "
         "no_score_reason availability status nodes scaling_factor global_batch_size epochs_to_converge "
@@ -71,7 +66,7 @@ def test_an_entry_and_its_result_column_by_column(query: Ask) -> None:
     ]
 
 
-def test_entry_result_and_cell_have_the_same_minutes(query: Ask) -> None:
+def test_entry_result_and_cell_have_the_same_minutes(query: Query) -> None:
     joined = (
         "FROM mlperf_entries e JOIN results r USING (result_id) JOIN cells c USING (result_id) "
         "WHERE c.column_name = 'time_to_train_s' AND "
@@ -81,18 +76,18 @@ def test_entry_result_and_cell_have_the_same_minutes(query: Ask) -> None:
 
 
 @pytest.mark.parametrize("round_", ["1.0", "2.0"])
-def test_scores_of_graphcore(query: Ask, round_: str) -> None:
+def test_scores_of_graphcore(query: Query, round_: str) -> None:
     scores = query(f"SELECT path, minutes FROM mlperf_entries WHERE round = '{round_}' AND submitter = 'Graphcore'")
     assert dict(scores) == pytest.approx(graphcore_scores(round_), abs=6e-7)
 
 
-def test_the_only_scaled_score(query: Ask) -> None:
+def test_the_only_scaled_score(query: Query) -> None:
     assert query("SELECT path, scaling_factor FROM mlperf_entries WHERE scaling_factor <> 1") == [
         ("Google/results/cloud-tpu-v4-4096-TF/ssd", 1.023)
     ]
 
 
-def test_every_published_row_has_its_official_entry(query: Ask) -> None:
+def test_every_published_row_has_its_official_entry(query: Query) -> None:
     joined = query(
         "SELECT p.mlperf_id, p.division = e.division, p.chip_count = e.accelerators, p.platform = o.platform, "
         "p.framework = o.framework, p.model = o.model, p.sdk_version = o.sdk_version, e.mlperf_id_confidence "
@@ -106,7 +101,7 @@ def test_every_published_row_has_its_official_entry(query: Ask) -> None:
         assert sdk is (None if id_ in paddle else True), id_
 
 
-def test_rule_12_fires_on_two_of_the_eleven(query: Ask) -> None:
+def test_rule_12_fires_on_two_of_the_eleven(query: Query) -> None:
     columns = "r.mlperf_id, f.severity, f.column_name, f.message, f.suggested"
     assert query(f"SELECT {columns} FROM flags f JOIN results r USING (result_id) WHERE rule = 'R12' ORDER BY 1") == [
         (
@@ -165,7 +160,7 @@ def test_rule_12_names_an_id_without_an_entry() -> None:
     assert (severity, column) == ("warn", "mlperf_id")
 
 
-def test_an_inferred_id_is_not_in_the_results(query: Ask) -> None:
+def test_an_inferred_id_is_not_in_the_results(query: Query) -> None:
     assert query("SELECT confidence, count(*) FROM mlperf_ids GROUP BY 1 ORDER BY 1") == [
         ("confirmed", 2),
         ("inferred", 4),
@@ -178,7 +173,7 @@ def test_an_inferred_id_is_not_in_the_results(query: Ask) -> None:
     assert query("SELECT count(*) FROM mlperf_ids WHERE source = ''") == [(0,)]
 
 
-def test_four_names_of_a_chip_are_one_chip(query: Ask) -> None:
+def test_four_names_of_a_chip_are_one_chip(query: Query) -> None:
     names = query(
         "SELECT DISTINCT accelerator FROM mlperf_entries e JOIN results r USING (result_id) "
         "WHERE r.chip = 'A100-80GB' ORDER BY 1"
@@ -187,7 +182,7 @@ def test_four_names_of_a_chip_are_one_chip(query: Ask) -> None:
     assert names == [(f"NVIDIA A100-{suffix}",) for suffix in suffixes]
 
 
-def test_comparable_rounds_are_data(query: Ask) -> None:
+def test_comparable_rounds_are_data(query: Query) -> None:
     assert query("SELECT benchmark, first_round, last_round FROM mlperf_comparability ORDER BY 1") == [
         ("bert", "1.0", "5.0"),
         ("resnet", "0.6", "4.0"),
@@ -202,7 +197,7 @@ def test_comparable_rounds_are_data(query: Ask) -> None:
     assert all(block == round_ for benchmark, round_, block in blocks if benchmark not in ("bert", "resnet"))
 
 
-def test_comparable_rows_have_division_and_chip_count(query: Ask) -> None:
+def test_comparable_rows_have_division_and_chip_count(query: Query) -> None:
     select = "SELECT division, round, system, accelerators, availability FROM mlperf_comparable"
     assert query(f"{select} WHERE benchmark = 'rnnt' AND submitter = 'Graphcore'") == [
         ("open", "2.0", "Bow Pod64", 64, "onprem")
@@ -210,7 +205,7 @@ def test_comparable_rows_have_division_and_chip_count(query: Ask) -> None:
     assert query("SELECT count(*), count(accelerators), count(division) FROM mlperf_comparable") == [(270, 270, 270)]
 
 
-def test_minutes_per_chip_are_marked_as_derived(query: Ask) -> None:
+def test_minutes_per_chip_are_marked_as_derived(query: Query) -> None:
     [(product, minutes, chips, text)] = query(
         "SELECT accelerator_minutes, minutes, accelerators, attribution FROM mlperf_per_chip "
         "WHERE mlperf_id = '2.0-2047'"
@@ -219,7 +214,7 @@ def test_minutes_per_chip_are_marked_as_derived(query: Ask) -> None:
     assert str(text).endswith("MLPerf metric")
 
 
-def test_mlperf_minutes_are_in_views_of_their_own(query: Ask) -> None:
+def test_mlperf_minutes_are_in_views_of_their_own(query: Query) -> None:
     for view in ("inference", "training", "latest"):
         mixed = f"SELECT count(*) FROM {view} v JOIN results r USING (result_id) WHERE r.benchmark = 'mlperf-training'"
         assert query(mixed) == [(0,)]
@@ -229,7 +224,7 @@ def test_mlperf_minutes_are_in_views_of_their_own(query: Ask) -> None:
         assert {"division", "comparable_rounds", "availability", "accelerators", "round", "attribution"} <= columns
 
 
-def test_attribution_has_all_that_a_citation_needs(query: Ask) -> None:
+def test_attribution_has_all_that_a_citation_needs(query: Query) -> None:
     assert query("SELECT attribution FROM mlperf_entries WHERE mlperf_id = '2.0-2047'") == [
         (
             "MLPerf Training v2.0 closed resnet, Graphcore, https://github.com/mlcommons/training_results_v2.0, "
@@ -241,7 +236,7 @@ def test_attribution_has_all_that_a_citation_needs(query: Ask) -> None:
     assert query(f"SELECT count(*) FROM mlperf_entries WHERE NOT ({marked})") == [(0,)]
 
 
-def test_samples_are_more_than_one_batch(query: Ask) -> None:
+def test_samples_are_more_than_one_batch(query: Query) -> None:
     """Five BERT entries log `epoch_num` 1, and their samples in another line."""
     assert query(
         "SELECT count(*) FROM mlperf_entries WHERE samples_to_converge < 100 * global_batch_size "
