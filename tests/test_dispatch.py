@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.read import read_document
-from ipu_results.schema.kinds import KINDS
+from ipu_results.sources.kinds import KINDS
 
 from tests.reading_support import (
     GPT2,

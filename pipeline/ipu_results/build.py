@@ -33,10 +33,10 @@ from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
 from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view, table
 from ipu_results.schema.frames import build_frame, concat_frames
-from ipu_results.schema.kinds import KINDS
 from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_vocabulary_files
 from ipu_results.sources.capture.compare import CaptureDifference, compare_captures
 from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue
+from ipu_results.sources.kinds import KINDS
 from ipu_results.store.tables import build_arrow_tables, write_warehouse
 from ipu_results.store.transaction import lock_folder
 

@@ -10,7 +10,7 @@ import click
 
 from ipu_results.cli.common import FOLDER, Command, limit_options, size_option, spinner, tell, warehouse_option
 from ipu_results.errors import IpuResultsError
-from ipu_results.schema.kinds import KINDS
+from ipu_results.sources.kinds import KINDS
 
 if TYPE_CHECKING:
     from ipu_results.build import IngestSummary

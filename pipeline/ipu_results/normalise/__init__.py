@@ -6,9 +6,9 @@ from ipu_results.normalise.metadata import parse_setup
 from ipu_results.normalise.passthrough import PassthroughRow, parse_passthrough_rows
 from ipu_results.normalise.rows import Cell, RejectedRow
 from ipu_results.read.document import ParsedDocument
-from ipu_results.schema.kinds import KINDS
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
+from ipu_results.sources.kinds import KINDS
 
 __all__ = ["Cell", "NormalisedDocument", "PassthroughRow", "RejectedRow", "Result", "normalise"]
 
