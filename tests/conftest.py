@@ -24,7 +24,7 @@ from ipu_results.normalise import Cell, NormalisedDocument, Result
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
 from ipu_results.store.query import open_warehouse
-from release_support import released, smaller
+from release_support import publish_release, shrink_warehouse
 
 settings.register_profile("suite", max_examples=30, deadline=None)
 settings.load_profile("suite")
@@ -225,7 +225,7 @@ def small(tmp_path_factory: pytest.TempPathFactory, warehouse: Path) -> Path:
     """Write a warehouse of a few results, for tests that publish often."""
     with once(tmp_path_factory, "small") as (folder, first):
         if first:
-            smaller(warehouse, folder / "warehouse")
+            shrink_warehouse(warehouse, folder / "warehouse")
     return folder / "warehouse"
 
 
@@ -237,5 +237,5 @@ def small_release(tmp_path_factory: pytest.TempPathFactory, small: Path) -> Path
 def released_once(factory: pytest.TempPathFactory, name: str, warehouse: Path) -> Path:
     with once(factory, name) as (folder, first):
         if first:
-            released(warehouse, folder / "release")
+            publish_release(warehouse, folder / "release")
     return folder / "release"

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise import NormalisedDocument, normalise
-from ipu_results.read.reading import MetadataItem, ParsedDocument, ReadProblem, SourceTable
+from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem, SourceTable
 
 from tests.reading_support import (
     GPT2,
@@ -81,7 +81,7 @@ def test_three_tables_make_six_results_with_eighteen_figures() -> None:
 
 
 def test_setup_holds_for_every_result_and_is_cited() -> None:
-    for result in normalise_paper(*PAPER, facts=METADATA).results:
+    for result in normalise_paper(*PAPER, metadata=METADATA).results:
         setup = [result.values[name] for name in ("platform", "chip_count", "framework")]
         assert setup == ["C2", 2, "PopART"]
         assert result.values["micro_batch_size"] * 2 == result.values["batch_size"]
@@ -94,13 +94,13 @@ def test_setup_holds_for_every_result_and_is_cited() -> None:
 
 def test_odd_batch_has_no_micro_batch() -> None:
     table = make_table("qwant_table_1", ["Batch size", "Latency (ms)"], [["3", "1.0"]])
-    [result] = normalise_paper(table, facts=METADATA).results
+    [result] = normalise_paper(table, metadata=METADATA).results
     assert "micro_batch_size" not in result.values
 
 
 def test_unreadable_setup_stops_the_document() -> None:
     with pytest.raises(DamagedDocumentError, match=r"a-document: line 9: Chips: 'two' is not a figure"):
-        normalise_paper(*PAPER, facts=(MetadataItem("Chips", "two", "line 9"),))
+        normalise_paper(*PAPER, metadata=(MetadataItem("Chips", "two", "line 9"),))
 
 
 def test_row_without_a_batch_is_rejected_and_the_others_are_joined() -> None:
