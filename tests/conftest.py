@@ -38,7 +38,7 @@ PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
 PAPER_ID = "qwant-c2-report-2020-02-28"
 
 Query = Callable[[str], list[tuple[Any, ...]]]
-Ask = Query  # the former name
+Ask = Query  # the former name, until test_committed_runs uses the other
 Done = subprocess.CompletedProcess[str]
 
 

@@ -1,4 +1,4 @@
-"""Link and gate return new results and change none of their input."""
+"""Link and gate return new results and change none of their input; conservation notices every lost row and cell."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import copy
 import dataclasses
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PAGE, copy_documents, normalise_documents
+from conftest import PAGE, copy_documents, load_documents, normalise_documents
+from ipu_results.build import LoadedDocument
 from ipu_results.check.canary import CHANGES, GOOD
+from ipu_results.check.conservation import RowCounts, check_conservation
 from ipu_results.check.gate import check_gate, check_tables, gate_results
 from ipu_results.check.tables import build_source_frames
 from ipu_results.errors import ConservationError, GateError
@@ -125,3 +128,29 @@ def test_invalid_row_of_the_pipelines_own_tables_stops_the_build(documents: Docu
     frames = build_source_frames(documents)
     with pytest.raises(GateError, match=r"cells, row 0: .* repeated-key refuses"):
         check_tables({**frames, "cells": frames["cells"].assign(cell_number=1)})
+
+
+def check_rows(loaded: LoadedDocument, **changes: Any) -> RowCounts:
+    return check_conservation(loaded.parsed, dataclasses.replace(loaded.normalised, **changes))
+
+
+def test_conservation_counts_rows_and_notices_lost_or_added_ones(tmp_path: Path) -> None:
+    [loaded] = load_documents(copy_documents(tmp_path, PAGE))
+    results = list(loaded.normalised.results)
+    assert check_rows(loaded) == RowCounts(extracted=248, accepted=248, quarantined=0, duplicates=0)
+    with pytest.raises(ConservationError, match=r"source rows lost \[\('ogb_lsc', 1\)\], without source \[\]"):
+        check_rows(loaded, results=results[1:])
+    with pytest.raises(ConservationError, match=r"source rows lost \[\], without source \[\('ogb_lsc', 1\)\]"):
+        check_rows(loaded, results=[*results, results[0]])
+    refused = [fragment.reject("reason", "message") for fragment in results[0].fragments]
+    assert check_rows(loaded, results=results[1:], rejected=refused) == RowCounts(248, 247, 1, 0)
+
+
+def test_conservation_notices_a_lost_cell(tmp_path: Path) -> None:
+    [loaded] = load_documents(copy_documents(tmp_path, PAGE))
+    first, *others = loaded.normalised.results
+    [fragment] = first.accepted
+    shorter = dataclasses.replace(first, accepted=[dataclasses.replace(fragment, converted=fragment.converted[1:])])
+    cells = sum(len(table.columns) for table in loaded.parsed.tables for _ in table.rows)
+    with pytest.raises(ConservationError, match=f"{cells} cells in accepted rows, {cells - 1} of them cited"):
+        check_rows(loaded, results=[shorter, *others])
