@@ -6,7 +6,7 @@ import re
 import shutil
 from collections.abc import Callable
 from decimal import Decimal
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -56,35 +56,16 @@ PAPER_ROWS = [
 ]
 
 
-class TableParser(HTMLParser):
-    """A second reader of the page, independent of the pipeline's own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tables: list[list[list[str]]] = []
-        self.inside = False
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002
-        if tag == "table":
-            self.tables.append([])
-        elif tag == "tr":
-            self.tables[-1].append([])
-        elif tag in ("td", "th"):
-            self.tables[-1][-1].append("")
-            self.inside = True
-
-    def handle_endtag(self, tag: str) -> None:
-        self.inside = self.inside and tag not in ("td", "th")
-
-    def handle_data(self, data: str) -> None:
-        if self.inside:
-            self.tables[-1][-1][-1] += data
-
-
 def parse_page() -> list[list[list[str]]]:
-    parser = TableParser()
-    parser.feed((RAW / PAGE).read_text(encoding="utf-8"))
-    return parser.tables
+    """Read the page a second time, independently of the pipeline's reader."""
+    text = (RAW / PAGE).read_text(encoding="utf-8")
+    return [
+        [
+            [unescape(cell) for cell in re.findall(r"<t[dh]>(.*?)</t[dh]>", row)]
+            for row in re.findall(r"<tr>.*?</tr>", table)
+        ]
+        for table in re.findall(r"<table>.*?</table>", text, re.S)
+    ]
 
 
 # golden tables

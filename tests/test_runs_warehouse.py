@@ -88,12 +88,12 @@ def test_run_column_by_column(local: Query) -> None:
     }
 
 
-def test_measured_point_column_by_column(local: Query) -> None:
+def test_point_has_the_columns_that_its_document_implies(local: Query) -> None:
+    """The other columns are those of points.csv."""
     [row] = local(f"SELECT * FROM results WHERE {MINE} AND row_number = 2")
     stored = {name: value for name, value in zip(RESULTS.names, row, strict=True) if value is not None}
     assert len(stored.pop("result_id")) == 16
-    assert stored == {
-        "origin": "measured",
+    assert {name: value for name, value in stored.items() if name not in POINT_COLUMNS} == {
         "publisher": "local",
         "document_id": POINTS_ID,
         "table_name": "sweep_points",
@@ -101,20 +101,6 @@ def test_measured_point_column_by_column(local: Query) -> None:
         "published_on": date(2026, 11, 21),
         "run_id": RUN_ID,
         "task": "inference",
-        "model": "ResNeXt101-32x4d",
-        "platform": "Some CPU @ 2.00GHz",
-        "framework": "ONNX Runtime",
-        "compute_precision": "fp32",
-        "batch_size": 4,
-        "micro_batch_size": 4,
-        "throughput": 19.1,
-        "item": "image",
-        **{name: POINTS[1][name] for name in ("latency_ms", "latency_ms_low", "latency_ms_high")},
-        "interval_confidence": 0.95,
-        "latency_isolated_ms": 101.5,
-        "latency_p90_ms": 120.25,
-        "latency_kind": "amortised",
-        "suspect": "interval of 12 %; probe 1.4 times slower",
     }
 
 
@@ -371,14 +357,10 @@ def write_points(*points: dict[str, Any]) -> Damage:
 CHANGED = "the file or the sidecar changed"
 MIXED = emulated_point(2, 9.0, backend="onnxruntime", device="cpu")
 DAMAGES: list[tuple[Damage, str, str]] = [
-    (truncate, POINTS_ID, CHANGED),
     (swap_lines, POINTS_ID, CHANGED),
-    (replace("points.csv", "17.6", "71.6"), POINTS_ID, CHANGED),
     (replace("record.json", '"seed": 0', '"seed": 1'), RECORD_ID, CHANGED),
     (replace("blocks.jsonl", "0", "1"), POINTS_ID, "blocks.jsonl: sha256 is"),
-    (write("stamps.parquet", "PAR1"), POINTS_ID, "stamps.parquet: sha256 is"),
     (remove("stamps.parquet"), POINTS_ID, "stamps.parquet: cannot be read: No such file"),
-    (remove("record.json"), RECORD_ID, "record.json: cannot be read"),
     (remove("points.csv", "points.csv.toml"), RECORD_ID, f"the run {RUN_ID} has no points document"),
     (remove("record.json", "record.json.toml"), POINTS_ID, f"the run {RUN_ID} has no record document"),
     (with_sidecars(truncate), POINTS_ID, "truncated"),
@@ -396,7 +378,6 @@ DAMAGES: list[tuple[Damage, str, str]] = [
     (with_sidecars(replace("record.json", RUN_ID, EMULATED_ID)), RECORD_ID, "$.run_id: is the record of another run"),
     (with_sidecars(replace("record.json", '"notes"', '"remarks"')), RECORD_ID, "notes"),
     (with_sidecars(replace("record.json", "T13:45:01Z", " 13:45")), RECORD_ID, "$.started_at: '2026-11-21 13:45' is"),
-    (with_sidecars(replace("record.json", "T13:45:01Z", "T13:61:01Z")), RECORD_ID, "$.started_at: '2026-11-21T13:61:"),
     (
         with_sidecars(replace("record.json", "T13:46:31Z", "T13:45:00Z")),
         RECORD_ID,
