@@ -36,6 +36,8 @@ IpuResultsError
         A node is of a kind that the operators do not cover.
   RunnerError
       A sweep cannot be run, or cannot go on.
+    SweepConfigError
+        The options of a sweep contradict each other.
     BackendError
         A device or a compiled model is not what was asked for.
     UnusableImagesError
@@ -132,6 +134,10 @@ class UnsupportedOperatorError(ModelError):
 
 
 class RunnerError(IpuResultsError):
+    pass
+
+
+class SweepConfigError(RunnerError):
     pass
 
 

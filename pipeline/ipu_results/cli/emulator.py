@@ -9,11 +9,10 @@ import click
 
 from ipu_results.cli.common import Command, batch_sizes_option, plot_option
 from ipu_results.emulator.target import TARGETS
+from ipu_results.runner.plan import BATCH_SIZES
 
 if TYPE_CHECKING:
     from ipu_results.emulator.prediction import Prediction
-
-BATCH_SIZES = {"c2": (2, 4, 6, 8, 10, 12), "m2000": (4, 8, 16, 32, 64), "bow-2000": (4, 8, 16, 32, 64)}
 
 
 @click.command(cls=Command)
