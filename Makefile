@@ -1,57 +1,103 @@
-# Targets call the commands of `ipu-results`; `make setup` is a no-op when the environment is current.
+# Each target installs what it needs into .venv the first time, and nothing after that. `make help` lists them.
 PYTHON ?= python3
 VENV := .venv
-STAMP := $(VENV)/.current
-RUN := $(VENV)/bin/ipu-results
-
+BIN := $(VENV)/bin
+RUN := $(BIN)/ipu-results
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input install
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 RELEASE ?= warehouse
 
-# Compiled once, and not again in each of the hundred processes that the tests start.
+# Compile modules once: `make test` starts many processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup ingest test sweep publish verify site lint bench clean
+.DEFAULT_GOAL := help
+.PHONY: help setup ingest test test-all sweep publish site verify bench docs lint format wheel clean lock
 
-setup: $(STAMP)
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
 
-$(STAMP): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: Python 3.11 or newer is needed; name one with: make PYTHON=python3.12" >&2; exit 1; }
-	$(PYTHON) -m venv --clear $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@touch $(STAMP)
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: Python 3.11 or newer is needed; name it with: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
 
-ingest: setup
-	$(RUN) ingest
+# $(call install,LOCK FILE,WHAT FOR,HOW LONG)
+define install
+	@echo "Installing the packages of $(1) into $(VENV), for $(2): about $(3), once ..."
+	@$(PIP) --no-compile --require-hashes -r $(1)
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+endef
 
-test: setup
-	$(VENV)/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+$(VENV)/.ingest: requirements-ingest.lock pyproject.toml | $(BIN)/python
+	$(call install,requirements-ingest.lock,ingest and query and publish,30 s)
 
-sweep: setup
-	$(RUN) sweep
+$(VENV)/.user: requirements-user.lock pyproject.toml | $(BIN)/python
+	$(call install,requirements-user.lock,every command,45 s)
+	@touch $(VENV)/.ingest
 
-publish: setup
+$(VENV)/.dev: requirements.lock pyproject.toml | $(BIN)/python
+	$(call install,requirements.lock,tests and lint,60 s)
+	@touch $(VENV)/.ingest $(VENV)/.user
+
+setup: $(VENV)/.user ## Install what every user command needs
+
+ingest: $(VENV)/.ingest ## Build the warehouse from raw/ (no network after the installation)
+	@echo "Building warehouse/ from the documents in raw/: a few seconds ..."
+	@$(RUN) ingest
+
+test: $(VENV)/.dev ## Run the quick tests, which prove the dataset: about a minute
+	$(PYTEST) -m "not slow"
+
+test-all: $(VENV)/.dev ## Run all tests: kills, readers, benchmarks, browser, wheel: some minutes
+	$(PYTEST)
+
+sweep: $(VENV)/.user ## Measure or emulate the ResNeXt101 sweep on this machine
+	$(RUN) sweep $(ARGS)
+
+publish: $(VENV)/.ingest ## Make a release of the warehouse in release/
 	$(RUN) publish $(ARGS)
 
-verify: setup
+verify: $(VENV)/.ingest ## Check the release in release/
 	$(RUN) verify release
 
-# From a release folder: make site RELEASE=dist/release; the site there was stays until the new one is whole
-site: setup
+# From a release folder: make site RELEASE=dist/release. The old site stays until the new one is complete.
+site: $(VENV)/.user ## Build the web page of a release or of the warehouse in site/dist/ (needs Node.js)
 	@command -v npm >/dev/null || { echo "error: Node.js 20.19 or newer with npm is needed" >&2; exit 1; }
 	rm -rf site/build
-	$(VENV)/bin/python -m ipu_results.site "$(RELEASE)" site/build/new/data
+	$(BIN)/python -m ipu_results.site "$(RELEASE)" site/build/new/data
 	cd site && npm ci --no-audit --no-fund && npm run build -- build/new
 	if [ -e site/dist ]; then mv site/dist site/build/old; fi
 	mv site/build/new site/dist
 	rm -rf site/build
 
-lint: setup
-	$(VENV)/bin/ruff check .
-	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy
+bench: $(VENV)/.dev ## Run the benchmarks and print their tables
+	$(BIN)/python -m benchmarks $(ARGS)
 
-bench: setup
-	$(VENV)/bin/python -m benchmarks
+docs: $(VENV)/.dev ## Generate the generated parts of docs/ and README.md again
+	UPDATE_DOCS=1 $(BIN)/python -m pytest -q -m docs
 
-clean:
-	rm -rf $(VENV) build site/build site/dist site/node_modules *.egg-info .hypothesis .mypy_cache .ruff_cache warehouse/*.duckdb warehouse/.staging warehouse/.lock release .release.publishing
+lint: $(VENV)/.dev ## Check style, types and words
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python .ci/prose.py
+
+format: $(VENV)/.dev ## Format the code and fix what can be fixed
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+wheel: $(VENV)/.dev ## Build the wheel with the dataset inside in dist/
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	rm -rf build
+
+# uv writes pins and hashes, and no index address
+LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --quiet --extra build
+lock: ## Pin the newest versions of all packages again (needs uv)
+	$(LOCK) --upgrade --extra dev --output-file requirements.lock
+	$(LOCK) --constraint requirements.lock --extra user --output-file requirements-user.lock
+	$(LOCK) --constraint requirements.lock --extra ingest --output-file requirements-ingest.lock
+
+clean: ## Remove what was built, but not the environment
+	rm -rf build dist release .release.publishing site/build site/dist site/node_modules .hypothesis .mypy_cache .ruff_cache
+	rm -rf warehouse/*.duckdb warehouse/.staging warehouse/.lock
+	find . -name __pycache__ -not -path "./$(VENV)/*" -prune -exec rm -rf {} +

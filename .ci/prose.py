@@ -21,8 +21,38 @@ PHRASES = re.compile(
     re.IGNORECASE,
 )
 NAMES = frozenset(
-    "told tell tells said say says found one ones asked ask asks given wanted beside crew seat seats halves photos least"
-    " most anew takes gives hear fold seal companions scene".split()
+    [
+        "told",
+        "tell",
+        "tells",
+        "said",
+        "say",
+        "says",
+        "found",
+        "one",
+        "ones",
+        "asked",
+        "ask",
+        "asks",
+        "given",
+        "wanted",
+        "beside",
+        "crew",
+        "seat",
+        "seats",
+        "halves",
+        "photos",
+        "least",
+        "most",
+        "anew",
+        "takes",
+        "gives",
+        "hear",
+        "fold",
+        "seal",
+        "companions",
+        "scene",
+    ]
 )
 PARTS = NAMES - {"one", "ones", "most", "least", "found", "given", "say", "ask", "takes", "gives", "seal", "fold"}
 MAX_WORDS, MAX_SEMICOLONS = 25, 10  # a sentence on average; per 100 sentences

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from ipu_results.release import Asked, check, compare, publish, read_side
 from ipu_results.schema import TABLES, VIEWS, Column, arrow_schema, dictionary_rows, table
 from ipu_results.store.digest import digest_rows
-from ipu_results.store.tables import BUILD_ID, get_parquet_name
+from ipu_results.store.files import BUILD_ID, get_parquet_name
 
 from benchmarks.child import Step, in_child
 from benchmarks.environment import peak_mb

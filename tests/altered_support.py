@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 from ipu_results.schema import TABLES, VIEWS, sql_view
-from ipu_results.store.tables import get_parquet_name
+from ipu_results.store.files import get_parquet_name
 
 Rows = list[tuple[Any, ...]]
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from conftest import RAW
 from ipu_results.build import Limits, read_source
-from ipu_results.claims.evaluate import claim_frames
+from ipu_results.recompute.evaluate import claim_frames
 from ipu_results.schema import TABLES
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue

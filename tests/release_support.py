@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from ipu_results.release import Asked, Published, publish
 from ipu_results.schema import TABLES, arrow_schema, table
 from ipu_results.store.digest import digest_rows
-from ipu_results.store.tables import BUILD_ID, get_parquet_name
+from ipu_results.store.files import BUILD_ID, get_parquet_name
 
 DAY = date(2026, 11, 21)
 FEW = 12

@@ -12,7 +12,7 @@ from claims_support import CHARTS, PAGE, change, claims_folder, ledger_of, rewri
 from conftest import RAW, Ask, copy_raw, edit, run_cli
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.claims.verdict import BOUNDED, HOLDS, NONE_AGREES, outcome, verdict
+from ipu_results.recompute.verdict import BOUNDED, HOLDS, NONE_AGREES, outcome, verdict
 from ipu_results.schema import table
 
 FIGURES = st.floats(0.01, 1e6)

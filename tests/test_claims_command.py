@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, Ask, run_cli
-from ipu_results.claims.ledger import load
-from ipu_results.claims.page import page
+from ipu_results.recompute.ledger import load
+from ipu_results.recompute.page import page
 from ipu_results.store.query import open_warehouse
 
 UPDATE = os.environ.get("UPDATE_DOCS") == "1"

@@ -24,8 +24,8 @@ from claims_support import (
 from conftest import PAGE, copy_raw, edit, run_cli
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.claims.recompute import recomputer
 from ipu_results.errors import CatalogueError, DamagedDocumentError, IpuResultsError
+from ipu_results.recompute.run import recomputer
 
 NAME = "sdk14-mcmc-speedup-27"
 VALUE = "SELECT 1.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic"

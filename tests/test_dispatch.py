@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results._util.limits import KINDS
 from ipu_results.errors import DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.read import read_document
-from ipu_results.sources.kinds import KINDS
 
 from tests.reading_support import (
     GPT2,

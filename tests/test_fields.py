@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.normalise.fields import CONVERTERS, NOT_GIVEN, Source, convert
-from ipu_results.normalise.values import Unreadable
+from ipu_results.normalise.fields import CONVERTERS, NOT_GIVEN, CellContext, convert_cell
+from ipu_results.normalise.values import UnreadableCellError
 from ipu_results.schema.vocabulary import normalise_name
 
 from tests.reading_support import (
@@ -25,11 +25,11 @@ from tests.reading_support import (
     rejections,
 )
 
-STRICT = Source(WORDS, None, True)
+STRICT = CellContext(WORDS, None, True)
 
 
 def said(field: str, text: str, unit: str | None = None, *, strict: bool = True) -> dict[str, Any]:
-    return dict(convert(field, text, Source(WORDS, unit, strict)).values)
+    return dict(convert_cell(field, text, CellContext(WORDS, unit, strict)).values)
 
 
 # --- words
@@ -74,7 +74,7 @@ def test_words(field: str, text: str, values: dict[str, Any]) -> None:
 @pytest.mark.parametrize("field", sorted(CONVERTERS))
 @pytest.mark.parametrize("text", ["", *sorted(NOT_GIVEN)])
 def test_blank_and_not_given_fill_nothing(field: str, text: str) -> None:
-    assert convert(field, text, STRICT) == ((), None, None, None)
+    assert convert_cell(field, text, STRICT) == ((), None, None, None)
 
 
 UNKNOWN = [
@@ -142,7 +142,7 @@ def test_no_printed_name_stands_for_two_things(kind: str) -> None:
 def test_figures_are_exact_after_a_recorded_factor(
     field: str, text: str, unit: str | None, value: float, figure: float, factor: float
 ) -> None:
-    converted = convert(field, text, Source(WORDS, unit, True))
+    converted = convert_cell(field, text, CellContext(WORDS, unit, True))
     assert (dict(converted.values)[field], converted.figure, converted.factor) == (value, figure, factor)
 
 
@@ -153,7 +153,7 @@ def test_a_unit_that_names_its_item(unit: str) -> None:
 
 @pytest.mark.parametrize(("unit", "message"), [("parsecs", "unknown unit 'parsecs' for latency_ms"), (None, "no unit")])
 def test_a_unit_that_is_not_known_or_not_given(unit: str | None, message: str) -> None:
-    with pytest.raises(Unreadable, match=message) as caught:
+    with pytest.raises(UnreadableCellError, match=message) as caught:
         said("latency_ms", "5", unit)
     assert caught.value.reason == "unknown-unit"
 
@@ -161,7 +161,7 @@ def test_a_unit_that_is_not_known_or_not_given(unit: str | None, message: str) -
 @pytest.mark.parametrize("unit", ["ms", "items/sec"])
 def test_a_unit_of_another_measure_is_not_taken(unit: str) -> None:
     other = "throughput" if unit == "ms" else "latency_ms"
-    with pytest.raises(Unreadable, match=repr(unit)):
+    with pytest.raises(UnreadableCellError, match=repr(unit)):
         said(other, "5", unit)
 
 
@@ -270,6 +270,6 @@ def test_a_blank_figure_is_a_cell_and_no_value() -> None:
 
 @given(st.sampled_from(sorted(CONVERTERS)), st.text(max_size=20), st.booleans(), st.sampled_from([None, "ms", "mins"]))
 def test_any_text_is_converted_or_unreadable(field: str, text: str, strict: bool, unit: str | None) -> None:
-    with suppress(Unreadable):
-        converted = convert(field, text, Source(WORDS, unit, strict))
+    with suppress(UnreadableCellError):
+        converted = convert_cell(field, text, CellContext(WORDS, unit, strict))
         assert all(value is not None for name, value in converted.values if name != "division")

@@ -145,11 +145,11 @@ def test_rule_12_fires_on_two_of_the_eleven(ask: Ask) -> None:
 
 def flags_beside(minutes: float, printed: str, id_: str = "2.0-2050") -> list[tuple[object, ...]]:
     """R12 on one published row that prints `printed` minutes, beside an official entry of `minutes`."""
-    from ipu_results.check.rules.official import r12  # noqa: PLC0415
+    from ipu_results.check.rules.official import flag_official_record  # noqa: PLC0415
 
     row = Printed(MLPERF_ROWS[0].table, 1, (*MLPERF_ROWS[0].cells[:-1], printed))
     entry = {"result_id": row.result_id, "mlperf_id": id_, "minutes": minutes, "path": "S/results/s/resnet"}
-    flags = r12(dataset([row], official=[entry]))
+    flags = flag_official_record(dataset([row], official=[entry]))
     return list(zip(flags["severity"], flags["column_name"], flags["suggested"].astype(object), strict=True))
 
 

@@ -27,7 +27,7 @@ from ipu_results.release import check, folder
 from ipu_results.release.folder import work_folder
 from ipu_results.release.texts import read_csv, write_csv
 from ipu_results.schema import TABLES
-from ipu_results.store.tables import DATABASE, get_parquet_name
+from ipu_results.store.files import DATABASE, get_parquet_name
 from release_support import DAY, altered, released
 
 NAMES = [table.name for table in TABLES]

@@ -25,7 +25,7 @@ from ipu_results.release.sums import write_sums
 from ipu_results.release.version import LARGEST, Change, Version, assert_allowed, changes, least, parse
 from ipu_results.schema import View
 from ipu_results.store import duckdb_file as duck
-from ipu_results.store.tables import DATABASE, get_parquet_name
+from ipu_results.store.files import DATABASE, get_parquet_name
 from release_support import Rows, altered, released
 
 Row = dict[str, Any]

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from ipu_results.release.database import DEFINITIONS, sql_digest
 from ipu_results.schema import TABLES
-from ipu_results.store.tables import DATABASE
+from ipu_results.store.files import DATABASE
 
 NAMES = [table.name for table in TABLES]
 FIGURES = ("throughput", "latency_ms", "power_w", "time_to_train_s")

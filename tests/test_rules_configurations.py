@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from ipu_results.check.rules import find_flags, load_identities
-from ipu_results.check.rules.plausibility import implied, r22
+from ipu_results.check.rules.plausibility import compute_implied_work, flag_power_above_rating
 from ipu_results.emulator.frontend import read_program
 from ipu_results.networks import NAMES, build
 from ipu_results.schema.vocabulary import load_vocabulary
@@ -179,7 +179,7 @@ def test_flops_above_the_peak(table: str, line: str, message: str) -> None:
 
 def test_the_real_rows_stay_below_the_peak() -> None:
     printed = [*BERT_LARGE, *RESNET_256, *RESNEXT]
-    assert len(implied(dataset(printed))) == len(printed)
+    assert len(compute_implied_work(dataset(printed))) == len(printed)
     assert found("R21", printed) == []
 
 
@@ -223,7 +223,7 @@ def paper(**change: object) -> dict[str, object]:
     ],
 )
 def test_power_above_the_rating(change: dict[str, object], messages: list[str]) -> None:
-    flags = r22(replace(dataset([]), results=frame("results", [paper(**change)])))
+    flags = flag_power_above_rating(replace(dataset([]), results=frame("results", [paper(**change)])))
     assert flags["message"].to_list() == messages
     assert set(flags["severity"]) <= {"warn"}
 

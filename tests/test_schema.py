@@ -21,8 +21,8 @@ from ipu_results.errors import GateError
 from ipu_results.schema import TABLES, VIEWS, arrow_schema, dictionary_rows, frame_dtypes, table
 from ipu_results.schema.pandera_model import pandera_model
 from ipu_results.store.digest import digest_rows
+from ipu_results.store.files import DATABASE
 from ipu_results.store.query import open_warehouse
-from ipu_results.store.tables import DATABASE
 
 CONTRACT = [
     "result_id",

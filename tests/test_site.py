@@ -27,8 +27,8 @@ from ipu_results.site import __main__ as command
 from ipu_results.site import build, charts, emulated, ledger, provenance, results, sql
 from ipu_results.site.frame import frame
 from ipu_results.site.script import script
+from ipu_results.store.files import DATABASE
 from ipu_results.store.query import open_warehouse
-from ipu_results.store.tables import DATABASE
 
 from tests.conftest import ROOT
 

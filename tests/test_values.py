@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.normalise.values import (
     MAX_DIGITS,
-    Unreadable,
-    derived_number,
-    duration_s,
-    mlperf_round,
-    number,
-    quality,
-    sdk_version,
-    target_metric,
-    whole_number,
+    UnreadableCellError,
+    parse_derived_number,
+    parse_duration_s,
+    parse_mlperf_round,
+    parse_number,
+    parse_quality,
+    parse_sdk_version,
+    parse_target_metric,
+    parse_whole_number,
 )
 
 
@@ -35,7 +35,7 @@ from ipu_results.normalise.values import (
     ],
 )
 def test_figures(text: str, value: str) -> None:
-    assert number(text) == Decimal(value)
+    assert parse_number(text) == Decimal(value)
 
 
 @pytest.mark.parametrize(
@@ -75,42 +75,42 @@ def test_figures(text: str, value: str) -> None:
     ],
 )
 def test_what_is_no_figure_is_named(text: str) -> None:
-    with pytest.raises(Unreadable) as caught:
-        number(text)
+    with pytest.raises(UnreadableCellError) as caught:
+        parse_number(text)
     assert caught.value.reason == "unreadable-figure"
     assert repr(text) in str(caught.value)
 
 
 @given(st.integers(0, 10**MAX_DIGITS - 1))
 def test_whole_figures_with_and_without_thousands_marks(value: int) -> None:
-    assert number(f"{value:,}") == number(str(value)) == value
+    assert parse_number(f"{value:,}") == parse_number(str(value)) == value
 
 
 @given(st.decimals(0, 10**9, places=5, allow_nan=False, allow_infinity=False))
 def test_a_figure_survives_the_way_through_a_double(value: Decimal) -> None:
     printed = f"{value:,}"
-    assert number(printed) == value
-    assert Decimal(repr(float(number(printed)))) == value
+    assert parse_number(printed) == value
+    assert Decimal(repr(float(parse_number(printed)))) == value
 
 
 @given(st.text("0123456789.,-eE+ O", max_size=10))
 def test_any_text_is_a_figure_or_unreadable(text: str) -> None:
     try:
-        value = number(text)
-    except Unreadable:
+        value = parse_number(text)
+    except UnreadableCellError:
         return
     assert value == Decimal(text.replace(",", ""))
 
 
 @pytest.mark.parametrize("text", ["0", "1.5", "0.0", "-2", "2.01", "4x", "1" * 400])
 def test_what_is_no_whole_number_from_one(text: str) -> None:
-    with pytest.raises(Unreadable, match=r"is not|more than"):
-        whole_number(text)
+    with pytest.raises(UnreadableCellError, match=r"is not|more than"):
+        parse_whole_number(text)
 
 
 @pytest.mark.parametrize(("text", "value"), [("1", 1), ("65,536", 65536), ("4.0", 4)])
 def test_whole_numbers(text: str, value: int) -> None:
-    assert whole_number(text) == value
+    assert parse_whole_number(text) == value
 
 
 @pytest.mark.parametrize(
@@ -128,20 +128,20 @@ def test_whole_numbers(text: str, value: int) -> None:
     ],
 )
 def test_durations(text: str, seconds: Decimal) -> None:
-    assert duration_s(text) == seconds
+    assert parse_duration_s(text) == seconds
 
 
 @pytest.mark.parametrize(
     "text", ["", "19.64", "43m 23h", "h", "23h43", "-1h", "1.5h", "5 min", "1h 1h", "9" * 10 + "h"]
 )
 def test_what_is_no_duration(text: str) -> None:
-    assert duration_s(text) is None
+    assert parse_duration_s(text) is None
 
 
 @given(st.integers(0, 99), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59), st.sampled_from(["", " "]))
 def test_durations_add_up(days: int, hours: int, minutes: int, seconds: int, gap: str) -> None:
     text = gap.join([f"{days}d", f"{hours}h", f"{minutes}m", f"{seconds}s"])
-    assert duration_s(text) == ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    assert parse_duration_s(text) == ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 @pytest.mark.parametrize(
@@ -162,24 +162,24 @@ def test_durations_add_up(days: int, hours: int, minutes: int, seconds: int, gap
     ],
 )
 def test_sdk_versions(text: str, version: str | None) -> None:
-    assert sdk_version(text) == version
+    assert parse_sdk_version(text) == version
 
 
 @given(st.lists(st.integers(0, 999), min_size=2, max_size=4))
 def test_versions_keep_their_zeros(parts: list[int]) -> None:
     version = ".".join(map(str, parts))
-    assert sdk_version(f"SDK {version}") == sdk_version(version) == version
+    assert parse_sdk_version(f"SDK {version}") == parse_sdk_version(version) == version
 
 
 def test_a_quality_is_a_figure_and_its_metric() -> None:
-    assert quality("0.0719 MAE") == (Decimal("0.0719"), "MAE")
-    assert quality("0.2562 MRR (test)") == (Decimal("0.2562"), "MRR (test)")
+    assert parse_quality("0.0719 MAE") == (Decimal("0.0719"), "MAE")
+    assert parse_quality("0.2562 MRR (test)") == (Decimal("0.2562"), "MRR (test)")
 
 
 @pytest.mark.parametrize("text", ["0.0719", "MAE", "MAE 0.07", "0,07 MAE", "0.0719MAE", "75.90%"])
 def test_a_quality_without_figure_or_metric(text: str) -> None:
-    with pytest.raises(Unreadable, match="figure"):
-        quality(text)
+    with pytest.raises(UnreadableCellError, match="figure"):
+        parse_quality(text)
 
 
 @pytest.mark.parametrize(
@@ -192,20 +192,20 @@ def test_a_quality_without_figure_or_metric(text: str) -> None:
     ],
 )
 def test_metric_of_a_quality_target(text: str, metric: str | None) -> None:
-    assert target_metric(text) == metric
+    assert parse_target_metric(text) == metric
 
 
 @pytest.mark.parametrize(("text", "printed_round"), [("2.0-2047", "2.0"), ("1.0-1025", "1.0")])
 def test_round_of_an_mlperf_id(text: str, printed_round: str) -> None:
-    assert mlperf_round(text) == printed_round
+    assert parse_mlperf_round(text) == printed_round
 
 
 @pytest.mark.parametrize(
     "text", ["2.0", "2.0-", "-2047", "2-2047", "SDK 2.0-2047", "2.0-20a7", "2.0-2047-1", "2.0-２０"]
 )
 def test_what_is_no_mlperf_id(text: str) -> None:
-    with pytest.raises(Unreadable) as caught:
-        mlperf_round(text)
+    with pytest.raises(UnreadableCellError) as caught:
+        parse_mlperf_round(text)
     assert (caught.value.reason, str(caught.value)) == ("unknown-mlperf-id", f"{text!r} is not an MLPerf id")
 
 
@@ -214,7 +214,7 @@ def test_what_is_no_mlperf_id(text: str) -> None:
 
 @given(st.floats(0, allow_nan=False, allow_infinity=False))
 def test_a_double_comes_back_from_its_text(value: float) -> None:
-    assert float(derived_number(repr(abs(value)))) == abs(value)
+    assert float(parse_derived_number(repr(abs(value)))) == abs(value)
 
 
 @pytest.mark.parametrize(
@@ -222,5 +222,5 @@ def test_a_double_comes_back_from_its_text(value: float) -> None:
     ["", "-1.0", "+1", "nan", "inf", "1e999", "1,000", "1_0", " 1", "1 ", "1.", ".5", "1e", "٣", "9" * 26, "0x1"],
 )
 def test_what_no_double_is_written_as_is_no_computed_figure(text: str) -> None:
-    with pytest.raises(Unreadable, match="is not a figure"):
-        derived_number(text)
+    with pytest.raises(UnreadableCellError, match="is not a figure"):
+        parse_derived_number(text)

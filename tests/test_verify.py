@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.release.sums import SUMS, digest, read_sums, write_sums
 from ipu_results.release.verify import check, check_sums
-from ipu_results.store.tables import DATABASE
+from ipu_results.store.files import DATABASE
 
 
 @pytest.fixture

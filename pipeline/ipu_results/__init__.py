@@ -1,1 +1,52 @@
-"""ipu-results: the pipeline behind the open, verified record of Graphcore IPU performance."""
+"""The open, verified record of Graphcore IPU performance.
+
+>>> import ipu_results
+>>> df = ipu_results.load("results", platform="IPU-M2000")
+>>> ipu_results.provenance(df.result_id[0])
+>>> ipu_results.connect().sql("FROM inference WHERE latency_ms < 5")
+
+Everything is imported on first use, so that `import ipu_results` costs nothing. A name whose packages are not installed
+raises MissingExtraError, which names the extra to install.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ipu_results.errors import IpuResultsError
+
+if TYPE_CHECKING:
+    from ipu_results.api import claims, connect, load, provenance
+    from ipu_results.emulator import Emulator
+    from ipu_results.mlperf import score_mlperf
+
+    __version__: str
+
+__all__ = ["Emulator", "IpuResultsError", "claims", "connect", "load", "provenance", "score_mlperf"]
+
+_MODULES = {  # module and extra of each name
+    **dict.fromkeys(("claims", "connect", "load", "provenance"), ("ipu_results.api", None)),
+    "Emulator": ("ipu_results.emulator", "emulator"),
+    "score_mlperf": ("ipu_results.mlperf", "ingest"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from ipu_results._util.version import read_version  # noqa: PLC0415 (importlib.metadata takes 20 ms)
+
+        return read_version()
+    if name not in _MODULES:
+        raise AttributeError(f"module 'ipu_results' has no attribute {name!r}")
+    module, extra = _MODULES[name]
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        from ipu_results._util.extras import explain_missing  # noqa: PLC0415
+
+        raise explain_missing(error, extra) from error
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

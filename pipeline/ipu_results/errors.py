@@ -1,67 +1,69 @@
-"""Everything that can go wrong, as one hierarchy.
+"""Every error that a user can meet, as one hierarchy.
 
 IpuResultsError
-    The base: one line for the user, naming the document and the place where they are known.
+    The base: one line that names the document and the place where they are known.
   CatalogueError
-      A sidecar is missing, incomplete, or disagrees with the file it describes (sha256, table rows).
+      A sidecar is missing or incomplete, or it disagrees with its file (sha256, number of rows).
   DocumentError
-      A document as a whole cannot be read.
+      A document cannot be read as a whole.
     DocumentTooLargeError
-        It is over the size or page limit.
+        It exceeds the limit on size or pages.
     UnrecognisedDocumentError
-        It is none of the kinds that the readers know, or not the kind that was asked for.
+        No reader knows its kind, or it is not of the requested kind.
     DamagedDocumentError
-        It is empty, truncated, not what its type says, or a promised table is not in it.
+        It is empty, truncated or not of its type, or an expected table is missing.
   ConservationError
-      Source rows were lost or counted twice between reading and writing: a fault of the pipeline itself.
+      Source rows were lost or counted twice on the way: a defect of the pipeline itself.
   GateError
-      A check did not refuse the row that it must refuse, so none of its passes can be trusted.
+      A check accepted a row that it must refuse, so none of its results can be trusted.
   WarehouseError
-      The warehouse is absent, busy, a mix of two builds, or could not be written.
+      The warehouse is absent or busy, mixes two builds, or could not be written.
   FetchError
       A document could not be downloaded.
   WorkerLostError
-      A process that read logs was killed; nothing was written.
+      A process that read logs was killed. Nothing was written.
   ClusterError
-      The cluster's scheduler does not answer, or its workers are missing or do not see the data.
+      The scheduler of the cluster does not answer, or its workers are missing or cannot see the data.
   ModelError
       A neural network cannot be read as a graph of operators.
     UnrecognisedModelError
-        It is no ONNX model, newer than the installed onnx knows, or no network of that name.
+        It is not an ONNX model, is newer than the installed onnx, or has no built-in network's name.
     InconsistentModelError
-        A tensor that nothing produces or two nodes do, a cycle, or shapes that disagree.
+        A tensor has no producer or two, the graph has a cycle, or shapes disagree.
     UnknownShapeError
         A dimension is neither in the model nor given with the batch.
     UnsupportedOperatorError
-        A node is of a kind that the operators do not cover.
+        A node is of a kind that the emulator does not cover.
   RunnerError
-      A sweep cannot be run, or cannot go on.
+      A sweep cannot start or cannot continue.
     SweepConfigError
         The options of a sweep contradict each other.
     BackendError
-        A device or a compiled model is not what was asked for.
+        The device or the compiled model is not the requested one.
     UnusableImagesError
         The folder holds no image that can be decoded.
     SessionLostError
-        A process that measured was killed or does not answer.
+        A measuring process was killed or does not answer.
     DamagedRunError
-        The folder of a run is not what its journal says, or another sweep is at it.
+        The folder of a run disagrees with its journal, or another sweep is using it.
   ReleaseError
-      A release cannot be made: the version is too low, rows vanished without a reason, or the folder is in the way.
+      A release cannot be made: the version is too low, rows vanished without a reason, or the folder is in use.
     CorrectionsError
-        The corrections file is not readable, or what it says is not so.
+        The corrections file cannot be read, or it does not match the data.
     UnreadableReleaseError
-        A folder that is to be compared or checked is no release and no warehouse, or a file of it is damaged.
+        The folder is neither a release nor a warehouse, or one of its files is damaged.
   MissingExtraError
-      What was asked for needs packages of an extra that is not installed.
+      The request needs packages of an extra that is not installed.
   QueryError
-      The SQL is wrong, or tries to write.
+      The SQL is wrong, or it tries to write.
 """
 
 from __future__ import annotations
 
 
 class IpuResultsError(Exception):
+    """The base of all errors: `document: place: message`, as far as document and place are known."""
+
     def __init__(self, message: str, *, document: str | None = None, place: str | None = None) -> None:
         self.message = message
         self.document = document

@@ -1,4 +1,4 @@
-"""Markdown of data: every text that comes from a table is escaped, so that it shows as it is."""
+"""Write Markdown from data: every text that comes from a table is escaped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SPECIAL = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
 
 
 def escape_markdown(value: Any) -> str:
-    """A value as text that no Markdown or HTML reader takes for markup."""
+    """Return a value as one line that no Markdown or HTML reader takes for markup; null is empty."""
     if value is None:
         return ""
     if isinstance(value, int) and not isinstance(value, bool):
@@ -21,16 +21,16 @@ def escape_markdown(value: Any) -> str:
 
 
 def format_code(name: str) -> str:
-    """The name of a table or column."""
+    """Return the name of a table or column as code."""
     return f"`{name}`"
 
 
-def format_markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Cells that are `code(...)` already are taken as they are."""
-    lines = [head, ["---"] * len(head), *([_cell(value) for value in row] for row in rows)]
+def format_markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table with every cell escaped, except those that `format_code` made."""
+    lines = [header, ["---"] * len(header), *([_format_cell(value) for value in row] for row in rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     is_code = isinstance(value, str) and re.fullmatch(r"`[\w.-]+`", value)
     return str(value) if is_code else escape_markdown(value)

@@ -1,4 +1,4 @@
-"""Rows for a reader: a table for the eye, CSV or JSON for a program."""
+"""Format rows and values: a table for the eye, CSV or JSON for a program."""
 
 from __future__ import annotations
 
@@ -14,47 +14,49 @@ from typing import Any
 from tabulate import tabulate
 
 
-def format_records(kind: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Rows as a `table`, `csv` or `json`; nulls are `NULL`, empty and null respectively."""
-    if kind == "json":
+def format_records(output: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Format rows as `table`, `csv` or `json`; a null is `NULL`, empty and null respectively."""
+    if output == "json":
         return format_json([dict(zip(columns, map(to_json_value, row), strict=True)) for row in rows])
-    if kind == "csv":
+    if output == "csv":
         return format_csv([columns, *([to_json_value(value) for value in row] for row in rows)])
     return format_table(columns, rows)
 
 
 def format_json(value: Any) -> str:
+    """Format a value as JSON. Raises ValueError for a number that is not finite."""
     return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
 
 
 def format_csv(rows: Iterable[Sequence[Any]]) -> str:
+    """Format rows as CSV without the last line break."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue().removesuffix("\n")
 
 
 def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table as wide as its content, figures to the right."""
-    shown = [[_shown(value) for value in row] for row in rows]
-    figures = [any(right for _, right in column) for column in zip(*shown, strict=True)] or [False] * len(columns)
+    """Format rows as a plain table as wide as its content, with figures aligned to the right."""
+    cells = [[_format_value(value) for value in row] for row in rows]
+    is_figure = [any(right for _, right in column) for column in zip(*cells, strict=True)] or [False] * len(columns)
     return str(
         tabulate(
-            [[text for text, _ in row] for row in shown],
+            [[text for text, _ in row] for row in cells],
             headers=list(columns),
             tablefmt="simple",
-            colalign=["right" if right else "left" for right in figures] if shown else None,
+            colalign=["right" if right else "left" for right in is_figure] if cells else None,
             disable_numparse=True,
         )
     )
 
 
 def escape_unprintable(text: str) -> str:
-    """Text that a terminal shows and obeys in nothing: what does not print stands escaped."""
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    """Escape every character that a terminal would act on instead of showing it."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def to_json_value(value: Any) -> Any:
-    """A value that JSON can hold: dates as ISO text, bytes as hex, decimals as numbers, what is not finite as null."""
+    """Convert a value for JSON: dates to ISO text, bytes to hex, decimals to numbers, NaN and infinity to null."""
     if isinstance(value, (date, datetime, time)):
         return value.isoformat()
     if isinstance(value, Decimal):
@@ -70,8 +72,8 @@ def to_json_value(value: Any) -> Any:
     return value if isinstance(value, (str, int, float)) or value is None else str(value)
 
 
-def _shown(value: Any) -> tuple[str, bool]:
-    """Text of a value and whether it stands to the right."""
+def _format_value(value: Any) -> tuple[str, bool]:
+    """Return the text of a value and whether it is aligned to the right."""
     if value is None:
         return "NULL", False
     if isinstance(value, Decimal):

@@ -1,4 +1,4 @@
-"""A good row, and changes of it that the gate of `results` must refuse, by reason, before any pass is trusted."""
+"""A valid row of `results`, and changes of it that its gate must refuse, by reason."""
 
 from __future__ import annotations
 

@@ -1,20 +1,23 @@
-"""No source row is lost: each is accepted, quarantined or a duplicate, and the accepted ones have all their cells."""
+"""Prove that no source row is lost: each is accepted, quarantined or a duplicate, and keeps all its cells."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ipu_results.errors import CatalogueError, ConservationError
+from ipu_results.normalise import NormalisedDocument
 from ipu_results.read.reading import ParsedDocument
+from ipu_results.sources.catalogue import Document
 
 SourceKey = tuple[str, int]
+Place = tuple[str, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """Counts of one document's source rows."""
+class RowCounts:
+    """How many source rows of one document met which fate."""
 
     extracted: int
     accepted: int
@@ -22,39 +25,59 @@ class Tally:
     duplicates: int
 
 
-def source_keys(reading: ParsedDocument) -> list[SourceKey]:
-    """Every source row that the reader saw: (table, row number)."""
-    keys = [(table.name, row.number) for table in reading.tables for row in table.rows]
-    return keys + [(p.table_name, p.row_number) for p in reading.problems if p.row_number is not None]
+def list_fates(document: NormalisedDocument) -> Iterator[tuple[Place, str, str | None]]:
+    """Yield place, status and result id of every source row."""
+    for result in document.results:
+        yield from ((place, "accepted", result.result_id) for place in result.accepted)
+        yield from ((place, "duplicate", result.result_id) for place in result.duplicates)
+    for row in document.passthrough_only:
+        yield (row.table_name, row.row_number, row.locator), "accepted", None
+    for rejected in document.rejected:
+        yield (rejected.table_name, rejected.row_number, rejected.locator), "quarantined", None
 
 
-def assert_promised(document: str, tables: Mapping[str, Mapping[str, object]], reading: ParsedDocument) -> None:
-    """Raise CatalogueError where a table that the sidecar promises is lost or has another number of rows."""
-    found = Counter(table for table, _ in source_keys(reading))
-    for table, promise in tables.items():
-        if found[table] != promise["rows"]:
-            what = f"has {found[table]} rows" if found[table] else "is not there"
-            raise CatalogueError(f"{what}, the sidecar promises {promise['rows']}", document=document, place=table)
-    if tables and (unknown := sorted(set(found) - set(tables))):
-        raise CatalogueError(f"the sidecar promises no table {', '.join(unknown)}", document=document)
+def list_source_keys(parsed: ParsedDocument) -> list[SourceKey]:
+    """Return (table, row number) of every source row that the reader saw."""
+    keys = [(table.name, row.number) for table in parsed.tables for row in table.rows]
+    keys += [(row.table_name, row.row_number) for row in parsed.problems if row.row_number is not None]
+    return keys
 
 
-def assert_conserved(document: str, reading: ParsedDocument, fates: Iterable[tuple[SourceKey, str]]) -> Tally:
-    """Compare what was read with what became of it, row by row. Raises ConservationError."""
-    read, told = Counter(source_keys(reading)), list(fates)
-    fated = Counter(key for key, _ in told)
-    if read != fated:
-        lost, made = sorted((read - fated).elements()), sorted((fated - read).elements())
-        raise ConservationError(f"source rows lost {lost[:3]}, without source {made[:3]}", document=document)
-    status = Counter(fate for _, fate in told)
-    return Tally(read.total(), status["accepted"], status["quarantined"], status["duplicate"])
+def check_expected_tables(document: Document, parsed: ParsedDocument) -> None:
+    """Compare the tables with the sidecar's. Raises CatalogueError for a lost table or another number of rows."""
+    counts = Counter(table for table, _ in list_source_keys(parsed))
+    for name, expected in document.tables.items():
+        if counts[name] != expected.rows:
+            actual = f"has {counts[name]} rows" if counts[name] else "is missing"
+            message = f"{actual}, the sidecar expects {expected.rows}"
+            raise CatalogueError(message, document=document.document_id, place=name)
+    if document.tables and (unknown := sorted(set(counts) - set(document.tables))):
+        raise CatalogueError(f"the sidecar expects no table {', '.join(unknown)}", document=document.document_id)
 
 
-def assert_cells_kept(document: str, reading: ParsedDocument, cited: int, uncited_rows: Iterable[SourceKey]) -> None:
-    """Every cell of an accepted row is cited: `cited` cells, facts not counted. Raises ConservationError."""
-    left_out = set(uncited_rows)
+def check_conservation(parsed: ParsedDocument, document: NormalisedDocument) -> RowCounts:
+    """Compare what was read with its fates, row by row and cell by cell. Raises ConservationError."""
+    document_id = document.document.document_id
+    read = Counter(list_source_keys(parsed))
+    fates = [((table, number), status) for (table, number, _), status, _ in list_fates(document)]
+    actual = Counter(key for key, _ in fates)
+    if read != actual:
+        lost, added = sorted((read - actual).elements()), sorted((actual - read).elements())
+        raise ConservationError(f"source rows lost {lost[:3]}, without source {added[:3]}", document=document_id)
+    _check_cells(parsed, document, fates)
+    status = Counter(status for _, status in fates)
+    return RowCounts(read.total(), status["accepted"], status["quarantined"], status["duplicate"])
+
+
+def _check_cells(parsed: ParsedDocument, document: NormalisedDocument, fates: list[tuple[SourceKey, str]]) -> None:
+    """Require every cell of an accepted row to be cited by its result."""
+    uncited = {key for key, status in fates if status != "accepted"}
+    uncited |= {(row.table_name, row.row_number) for row in document.passthrough_only}
     expected = sum(
-        len(table.columns) for table in reading.tables for row in table.rows if (table.name, row.number) not in left_out
+        len(table.columns) for table in parsed.tables for row in table.rows if (table.name, row.number) not in uncited
     )
+    metadata = {item.locator for item in parsed.facts}
+    cited = sum(cell.locator not in metadata for result in document.results for cell in result.cells)
     if expected != cited:
-        raise ConservationError(f"{expected} cells in accepted rows, {cited} of them cited", document=document)
+        message = f"{expected} cells in accepted rows, {cited} of them cited"
+        raise ConservationError(message, document=document.document.document_id)

@@ -1,18 +1,23 @@
-"""The two gates that every row passes: pandera without coercion, then an explicit Arrow schema."""
+"""The gates that every row passes: its table's pandera schema, without coercion, then an explicit Arrow schema.
+
+A gate is trusted only after a valid row has passed it and five changed copies were refused, each for its own reason.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pandas as pd
-import pyarrow as pa
 from pandera.errors import SchemaErrors
 
+from ipu_results.check.canary import CHANGES, GOOD
 from ipu_results.errors import GateError
-from ipu_results.schema import Table, arrow_schema, frame_dtypes
-from ipu_results.schema.generate import ARROW, PANDAS
-from ipu_results.schema.pandera_model import pandera_model
+from ipu_results.normalise import NormalisedDocument, RejectedRow, Result
+from ipu_results.schema import Table, frame_dtypes, table
+from ipu_results.schema.frames import build_frame, to_arrow
+from ipu_results.schema.pandera_schema import pandera_schema
 from ipu_results.schema.row_checks import ROW_CHECKS
 
 REASONS = {
@@ -23,68 +28,84 @@ REASONS = {
     "isin": "{}-not-a-choice",
     "str_matches": "{}-malformed",
 }
-DTYPES = {ARROW[kind]: PANDAS[kind] for kind in ARROW if kind != "double"}
 
 
 class Failure(NamedTuple):
-    """Why the `row`th record is refused."""
+    """Why a record is refused, by its position."""
 
     row: int
     reason: str
     message: str
 
 
-def build_frame(table: Table, records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Records as a frame with the table's dtypes and a unique integer index; absent values are null."""
-    return _frame(table, {name: [record.get(name) for record in records] for name in table.names})
+def gate_results(documents: Sequence[NormalisedDocument]) -> tuple[pd.DataFrame, list[NormalisedDocument]]:
+    """Return the frame of `results`, and the documents with each refused result among their rejected rows.
+
+    Raises GateError if the gate cannot be trusted.
+    """
+    check_gate(table("results"), GOOD, CHANGES)
+    results = [result for document in documents for result in document.results]
+    frame = build_frame(table("results"), [result.values for result in results])
+    refused: dict[str, Failure] = {}
+    for failure in find_failures(table("results"), frame):
+        refused.setdefault(results[failure.row].result_id, failure)
+    if not refused:
+        return frame, list(documents)
+    kept = frame[~frame["result_id"].isin(list(refused))].reset_index(drop=True)
+    if find_failures(table("results"), kept):
+        raise GateError("rows that passed the gate of results fail it without the refused rows")
+    return kept, [_move_refused(document, refused) for document in documents]
 
 
-def build_frame_from_tuples(table: Table, rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
-    """The same from tuples in the order of the table's columns."""
-    columns = zip(*rows, strict=True) if rows else ([] for _ in table.names)
-    return _frame(table, dict(zip(table.names, columns, strict=True)))
+def _move_refused(document: NormalisedDocument, refused: Mapping[str, Failure]) -> NormalisedDocument:
+    rejected = [
+        row
+        for result in document.results
+        if result.result_id in refused
+        for row in _reject(result, refused[result.result_id])
+    ]
+    kept = [result for result in document.results if result.result_id not in refused]
+    return replace(document, results=kept, rejected=[*document.rejected, *rejected])
 
 
-def _frame(table: Table, columns: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
-    arrays = [_array(table, field, columns[field.name]) for field in arrow_schema(table)]
-    names = list(table.names)
-    return pa.Table.from_arrays(arrays, names=names).to_pandas(types_mapper=DTYPES.get)
+def _reject(result: Result, failure: Failure) -> list[RejectedRow]:
+    return [
+        RejectedRow(name, number, locator, failure.reason, failure.message, raw)
+        for (name, number, locator), raw in zip(result.places, result.raws, strict=True)
+    ]
 
 
-def _array(table: Table, field: pa.Field, values: Iterable[Any]) -> pa.Array:
-    """Values of exactly the field's type: told the type, Arrow would turn 1.5 into 1, so it infers and is compared."""
-    try:
-        inferred = pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise GateError(f"{table.name}.{field.name} holds values of several types: {error}") from error
-    widened = pa.types.is_null(inferred.type) or (inferred.type, field.type) == (pa.int64(), pa.float64())
-    if inferred.type != field.type and not widened:
-        raise GateError(f"{table.name}.{field.name} holds a value of type {inferred.type}, not {field.type}")
-    return inferred.cast(field.type)
+def check_tables(frames: Mapping[str, pd.DataFrame]) -> None:
+    """Refuse the build for a row of the pipeline's own tables that fails its gate. Raises GateError."""
+    for name, frame in frames.items():
+        if name != "results" and (failures := find_failures(table(name), frame)):
+            document = frame["document_id"][failures[0].row] if "document_id" in frame else None
+            message = f"{name}, row {failures[0].row}: {failures[0].message} ({len(failures)} failures)"
+            raise GateError(message, document=document)
 
 
 def find_failures(table: Table, frame: pd.DataFrame) -> list[Failure]:
-    """Rows that pandera refuses, one failure per row and check."""
+    """Return the rows that pandera refuses, one failure per row and check."""
     if frame.empty:
         return []
     try:
-        pandera_model(table).validate(frame, lazy=True)
+        pandera_schema(table).validate(frame, lazy=True)
     except SchemaErrors as errors:
-        return _told(table, errors.failure_cases)
+        return _collect(table, errors.failure_cases)
     return []
 
 
-def _told(table: Table, cases: pd.DataFrame) -> list[Failure]:
-    told: dict[tuple[int, str], Failure] = {}
+def _collect(table: Table, cases: pd.DataFrame) -> list[Failure]:
+    failures: dict[tuple[int, str], Failure] = {}
     for column, check, value, index in cases[["column", "check", "failure_case", "index"]].itertuples(index=False):
         if pd.isna(index):
             raise GateError(f"{table.name}: column {column} as a whole fails {check}")
-        reason = _reason(str(column), str(check))
-        told.setdefault((int(index), reason), Failure(int(index), reason, _message(table, str(column), reason, value)))
-    return sorted(told.values())
+        row, reason = int(index), _get_reason(str(column), str(check))
+        failures.setdefault((row, reason), Failure(row, reason, _format_message(table, str(column), reason, value)))
+    return sorted(failures.values())
 
 
-def _message(table: Table, column: str, reason: str, value: Any) -> str:
+def _format_message(table: Table, column: str, reason: str, value: Any) -> str:
     if reason.startswith("missing-"):
         return f"{column} is blank or missing"
     if column in table.names and reason.replace("-", "_") not in ROW_CHECKS.get(table.name, {}):
@@ -92,40 +113,25 @@ def _message(table: Table, column: str, reason: str, value: Any) -> str:
     return f"the row is refused by the check {reason}"
 
 
-def _reason(column: str, check: str) -> str:
+def _get_reason(column: str, check: str) -> str:
     name = check.partition("(")[0]
     if name == "multiple_fields_uniqueness":
         return "repeated-key"
     return REASONS.get(name, name).format(column).replace("_", "-")
 
 
-def to_arrow(table: Table, frame: pd.DataFrame) -> pa.Table:
-    """The frame as an Arrow table of exactly the table's schema. Raises GateError where a required value is null.
-
-    The pandas metadata stays: without it a nullable integer reads back as a float.
-    """
-    schema = arrow_schema(table)
-    try:
-        arrow = pa.Table.from_pandas(frame, schema=schema, preserve_index=False, safe=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, KeyError) as error:
-        raise GateError(f"{table.name}: {error}") from error
-    for field in schema:
-        if not field.nullable and arrow.column(field.name).null_count:
-            raise GateError(f"{table.name}.{field.name} is required and null in a row")
-    return arrow.replace_schema_metadata({**arrow.schema.metadata, **schema.metadata})
-
-
 def check_gate(table: Table, good: Mapping[str, Any], changes: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse to trust the gates unless `good` passes and each change of it is refused for its reason.
+    """Refuse to trust a gate unless `good` passes and each change of it is refused for its reason.
 
     Catches validation that was switched off, such as by PANDERA_VALIDATION_ENABLED=False. Raises GateError.
     """
     bad = [{**good, table.key[0]: f"{row:016x}", **change} for row, change in enumerate(changes.values(), start=1)]
     frame = build_frame(table, [good, *bad])
     expected = set(enumerate(changes, start=1))
-    if (found := {(failure.row, failure.reason) for failure in find_failures(table, frame)}) != expected:
-        missed = ", ".join(reason for _, reason in sorted(expected - found)) or "none"
-        raise GateError(f"the gate of {table.name} does not refuse what it must (missed: {missed}): is pandera off?")
+    if (actual := {(failure.row, failure.reason) for failure in find_failures(table, frame)}) != expected:
+        missed = ", ".join(reason for _, reason in sorted(expected - actual)) or "none"
+        message = f"the gate of {table.name} does not refuse invalid rows (missed: {missed}): is pandera switched off?"
+        raise GateError(message)
     keyless = pd.Series([None] * len(frame), dtype=frame_dtypes(table)[table.key[0]])
     try:
         to_arrow(table, frame.assign(**{table.key[0]: keyless}))

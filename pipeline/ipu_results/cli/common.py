@@ -1,18 +1,20 @@
-"""What every command shares: errors in one line, `--debug`, common options, progress and findings on stderr."""
+"""Shared parts of the commands: one-line errors, `--debug`, common options, progress and findings on stderr."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ipu_results._util.extras import explain_missing
+from ipu_results._util.limits import MAX_BYTES, MAX_PAGES
+from ipu_results._util.resources import DATASET
 from ipu_results._util.text import escape_unprintable
 from ipu_results.errors import IpuResultsError
-from ipu_results.sources.kinds import MAX_BYTES, MAX_PAGES
 
 MEGABYTE = 1_000_000
 MAX_MEGABYTES = 1_000_000
@@ -23,7 +25,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 class Failure(click.ClickException):
-    """A data or environment error, told in one line."""
+    """A data or environment error, reported in one line."""
 
     exit_code = 1
 
@@ -32,10 +34,11 @@ class Failure(click.ClickException):
 
 
 class Command(click.Command):
-    """A command with `--debug`, which turns errors into tracebacks instead of one line."""
+    """A command with `--debug`, which shows tracebacks instead of one line; `extra` installs what it needs."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, extra: str | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.extra = extra
         self.params.append(
             click.Option(["--debug"], is_flag=True, expose_value=False, help="Show the traceback of an error.")
         )
@@ -50,22 +53,35 @@ class Command(click.Command):
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except KeyboardInterrupt as error:
-            raise Failure("interrupted; what was begun is finished or discarded by the next command") from error
+            raise Failure("interrupted; the next command cleans up") from error
         except Exception as error:
             if ctx.meta["debug"]:
                 raise
-            raise Failure(_one_line(error)) from error
+            raise Failure(_format_error(error, self.extra)) from error
 
 
-def _one_line(error: Exception) -> str:
-    told = escape_unprintable(" ".join(str(error).split()))
+def _format_error(error: Exception, extra: str | None) -> str:
+    if isinstance(error, ModuleNotFoundError):
+        error = explain_missing(error, extra)
+    message = escape_unprintable(" ".join(str(error).split()))
     if isinstance(error, IpuResultsError):
-        return told
-    return f"{type(error).__name__}: {told[:300]} (--debug shows where)"
+        return message
+    return f"{type(error).__name__}: {message[:300]} (--debug shows where)"
 
 
 class Group(click.Group):
     command_class = Command
+
+
+def _find_warehouse(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
+    """Return the given folder, else `warehouse` in the current folder, else the dataset that came with the package."""
+    local = Path("warehouse")
+    return value or (local if local.is_dir() else DATASET)
+
+
+def warehouse_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    text = "Dataset to read.  [default: ./warehouse, else the installed dataset]"
+    return click.option("--warehouse", type=FOLDER, callback=_find_warehouse, help=text)(function)
 
 
 def _megabytes(_: click.Context, param: click.Parameter, value: float) -> int:
@@ -121,7 +137,7 @@ def batch_sizes_option(said: str) -> Callable[[Callable[..., Any]], Callable[...
     return click.option("--batch-sizes", callback=_batch_sizes, metavar="LIST", help=said)
 
 
-def tell(findings: list[str], strict: bool, most: int | None = 50, where: str = "") -> None:
+def tell(findings: Sequence[str], strict: bool, most: int | None = 50, where: str = "") -> None:
     """Name the findings on stderr, `most` of them; `where` tells where the others are."""
     for line in findings[:most]:
         click.echo(f"finding: {_shortened(line)}", err=True)

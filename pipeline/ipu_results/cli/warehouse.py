@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ipu_results.cli.common import FOLDER, Command, limit_options, size_option, spinner, tell
+from ipu_results.cli.common import FOLDER, Command, limit_options, size_option, spinner, tell, warehouse_option
 from ipu_results.errors import IpuResultsError
-from ipu_results.sources.kinds import KINDS
+from ipu_results.schema.kinds import KINDS
 
 if TYPE_CHECKING:
-    from ipu_results.build import Summary
+    from ipu_results.build import IngestSummary
     from ipu_results.sources.catalogue import Document
 
-FINDINGS = "the tables quarantine and capture_differences"
+WHERE = "the tables quarantine and capture_differences"
+COLUMNS = ("document", "extracted", "accepted", "quarantined", "duplicate", "results", "error", "warn", "info", "s")
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, extra="ingest")
 @click.option("--raw", type=FOLDER, default="raw", show_default=True, help="Documents and their sidecars.")
 @click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True, help="Where the dataset is written.")
 @click.option(
@@ -29,67 +30,63 @@ FINDINGS = "the tables quarantine and capture_differences"
     show_default=True,
     help="Seconds to wait while another process builds it.",
 )
-@click.option("--strict", is_flag=True, help="Exit 1 when rows were quarantined or captures differ.")
+@click.option("--strict", is_flag=True, help="Exit 1 if rows were quarantined or captures differ.")
 @limit_options
 def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int, max_pages: int) -> None:
     """Build the whole warehouse from the documents in RAW, without network.
 
-    The old build stays until the new one is complete, and after any failure. Quarantined rows are named on stderr
-    and leave exit status 0.
+    The old build stays until the new one is complete, and after any failure. Quarantined rows are named on stderr and
+    leave exit status 0.
 
     \b
     Example:
       ipu-results ingest --raw raw --warehouse warehouse
     """
-    from ipu_results.build import Limits
+    from ipu_results.build import IngestConfig
     from ipu_results.build import ingest as run
 
     with spinner() as progress:
-        summary = run(raw, warehouse, Limits(max_bytes, max_pages, wait), progress)
-    click.echo(_summary_table(summary))
+        summary = run(IngestConfig(raw, warehouse, max_bytes, max_pages, wait), progress)
+    click.echo(_format_summary(summary))
     click.echo(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
-    tell(summary.findings, strict, where=FINDINGS)
+    tell(summary.findings, strict, where=WHERE)
 
 
-def _summary_table(summary: Summary) -> str:
+def _format_summary(summary: IngestSummary) -> str:
     from ipu_results._util.text import format_table
 
-    columns = ("document", "extracted", "accepted", "quarantined", "duplicate", "results", "error", "warn", "info", "s")
     rows: list[tuple[Any, ...]] = [
         (
-            one.document_id,
-            *(one.extracted, one.accepted, one.quarantined, one.duplicates, one.results),
-            *one.flags.values(),
-            round(one.seconds, 3),
+            document.document_id,
+            *(document.rows.extracted, document.rows.accepted, document.rows.quarantined, document.rows.duplicates),
+            document.results,
+            *document.flags.values(),
+            document.seconds,
         )
-        for one in summary.documents
+        for document in summary.documents
     ]
-    total = (
-        "total",
-        *(sum(row[index] for row in rows) for index in range(1, 9)),
-        round(sum(row[9] for row in rows), 3),
-    )
-    return format_table(columns, [*rows, total])
+    total = ("total", *map(sum, list(zip(*rows, strict=True))[1:]))
+    return format_table(COLUMNS, [(*row[:-1], round(row[-1], 3)) for row in [*rows, total]])
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, extra="ingest")
 @click.argument("document_id", nargs=-1)
 @click.option("--raw", type=FOLDER, default="raw", show_default=True, help="Documents and their sidecars.")
 @click.option("--timeout", default=30.0, show_default=True, help="Seconds of silence after which a try is given up.")
-@click.option("--retries", default=4, show_default=True, help="Further tries after a failure that may pass.")
+@click.option("--retries", default=4, show_default=True, help="Further tries after a temporary failure.")
 @size_option
-@click.option("--strict", is_flag=True, help="Exit 1 when a capture differs from its transcription.")
+@click.option("--strict", is_flag=True, help="Exit 1 if a capture differs from its transcription.")
 def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int, max_bytes: int, strict: bool) -> None:
-    """Download the real documents named in the catalogue into RAW, beside our transcriptions.
+    """Download the real documents named in the catalogue into RAW, next to our transcriptions.
 
-    Each becomes a capture with a sidecar. It is compared with the transcription cell by cell and adds no rows to the
-    results. Never needed by ingest. Without DOCUMENT_ID every document that has an address is fetched.
+    Each download becomes a capture with a sidecar. It is compared with the transcription cell by cell and adds no rows
+    to the results. `ingest` never needs it. Without DOCUMENT_ID, every document with an address is fetched.
 
     \b
     Example:
       ipu-results fetch graphcore-performance-2023-07-04
     """
-    from ipu_results.build import Limits, capture_findings
+    from ipu_results.build import IngestConfig, list_capture_findings
     from ipu_results.sources.capture.capture import fetchable
     from ipu_results.sources.catalogue import load_catalogue
 
@@ -97,14 +94,14 @@ def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int,
     options = {"max_bytes": max_bytes, "timeout": timeout, "retries": retries}
     known = {document.document_id: document for document in fetchable(documents)}
     if unknown := [name for name in document_id if name not in known]:
-        raise click.BadParameter(f"no document {unknown[0]!r} to fetch; there are: {', '.join(known)}")
-    failed = [name for name in document_id or known if not _fetch_one(known[name], documents, options)]
-    tell(capture_findings(raw, Limits(max_bytes)), strict, where=FINDINGS)
+        raise click.BadParameter(f"no document {unknown[0]!r} to fetch; choose from: {', '.join(known)}")
+    failed = [name for name in document_id or known if not _fetch_document(known[name], documents, options)]
+    tell(list_capture_findings(IngestConfig(raw, max_bytes=max_bytes)), strict, where=WHERE)
     if failed:
         raise click.exceptions.Exit(1)
 
 
-def _fetch_one(document: Document, documents: Sequence[Document], options: dict[str, Any]) -> bool:
+def _fetch_document(document: Document, documents: Sequence[Document], options: dict[str, Any]) -> bool:
     from ipu_results.sources.capture.capture import capture
 
     name = document.document_id
@@ -112,24 +109,20 @@ def _fetch_one(document: Document, documents: Sequence[Document], options: dict[
         with spinner() as spin:
 
             def progress(done: int, total: int | None) -> None:
-                spin("fetch", _progress_line(name, done, total))
+                spin("fetch", f"{name} {done:,} of {total:,} bytes" if total else f"{name} {done:,} bytes")
 
-            got = capture(document, documents, progress=progress, **options)
+            captured = capture(document, documents, progress=progress, **options)
     except IpuResultsError as error:
         click.echo(f"error: {name}: {error}", err=True)
         return False
-    said = "captured as" if got.kept else "unchanged since"
-    click.echo(f"{name}: {said} {got.document_id} ({got.path.name})")
+    status = "captured as" if captured.kept else "unchanged since"
+    click.echo(f"{name}: {status} {captured.document_id} ({captured.path.name})")
     return True
 
 
-def _progress_line(name: str, done: int, total: int | None) -> str:
-    return f"{name} {done:,} of {total:,} bytes" if total else f"{name} {done:,} bytes"
-
-
-@click.command(cls=Command)
+@click.command(cls=Command, extra="ingest")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--kind", type=click.Choice(KINDS), help="What the file is; guessed when left out.")
+@click.option("--kind", type=click.Choice(list(KINDS)), help="What the file is; guessed if left out.")
 @click.option("--format", "output", type=click.Choice(("csv", "json")), default="csv", show_default=True)
 @limit_options
 def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages: int) -> None:
@@ -158,13 +151,13 @@ def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages
 
 @click.command(cls=Command)
 @click.argument("sql")
-@click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
+@warehouse_option
 @click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
 def query(sql: str, warehouse: Path, output: str) -> None:
     """Run one read-only SQL statement over the warehouse.
 
-    Works on the DuckDB file, or on the committed Parquet files where none was built. The table `columns` describes
-    every table, view and column.
+    It reads the DuckDB file, or the committed Parquet files if none was built. The table `columns` describes every
+    table, view and column.
 
     \b
     Example:
@@ -175,9 +168,9 @@ def query(sql: str, warehouse: Path, output: str) -> None:
     from ipu_results.store.query import open_warehouse
 
     with open_warehouse(warehouse) as connection:
-        found = run_query(connection, sql)
-    columns = [column.to_pylist() for column in found.columns]
+        result = run_query(connection, sql)
+    columns = [column.to_pylist() for column in result.columns]
     rows = zip(*columns, strict=True) if columns else iter(())
-    click.echo(format_records(output, found.column_names, rows))
+    click.echo(format_records(output, result.column_names, rows))
     if output == "table":
-        click.echo(f"{found.num_rows} {'row' if found.num_rows == 1 else 'rows'}", err=True)
+        click.echo(f"{result.num_rows} {'row' if result.num_rows == 1 else 'rows'}", err=True)

@@ -78,7 +78,7 @@ def _swish(sigmoid: Node, links: Links) -> Fused | None:
 
 
 def _gelu(erf: Node, links: Links) -> Fused | None:
-    """x · (1 + erf(x / √2)) / 2, its three factors in any order."""
+    """X · (1 + erf(x / √2)) / 2, its three factors in any order."""
     inner, raised = links.maker(erf.inputs[0], "Div", "Mul"), links.reader(erf, "Add")
     root = sqrt(2) if inner is not None and inner.kind == "Div" else 1 / sqrt(2)
     source = links.scaled(inner, root)

@@ -1,90 +1,96 @@
-"""The official MLPerf record: scores recomputed from the runs, ids joined, the tables that are published of it."""
+"""Link the official MLPerf record: recompute its scores from the runs, and join the curated ids."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from ipu_results.check.gate import build_frame
 from ipu_results.errors import ConservationError
 from ipu_results.mlperf.records import attribution
-from ipu_results.mlperf.rules import Block, Rules, rules
+from ipu_results.mlperf.rules import Rules, rules
 from ipu_results.mlperf.score import olympic_mean
-from ipu_results.normalise import NormalisedDocument, PassthroughRow
+from ipu_results.normalise import NormalisedDocument, Result
 from ipu_results.schema import table
+from ipu_results.schema.frames import build_frame
 
 Record = Mapping[str, Any]
 Key = tuple[str, str]
-GUESSED = "inferred"
+INFERRED = "inferred"
 
 
-def join_ids(documents: Sequence[NormalisedDocument]) -> None:
-    """Give each official result the MLPerf id of its system, unless the id is merely inferred."""
-    ids = _ids(documents)
-    for normalised in documents:
-        entries = {row.row_number: row.values for row in normalised.carried if row.table == "mlperf_entries"}
-        for result in normalised.results if entries else ():
-            known = ids.get(_system(entries[result.values["row_number"]]))
-            if known and known["confidence"] != GUESSED:
-                result.values["mlperf_id"] = known["mlperf_id"]
+def link_mlperf_ids(documents: Sequence[NormalisedDocument]) -> list[NormalisedDocument]:
+    """Return the documents with official results that have the MLPerf id of their system, unless it is inferred."""
+    ids = _collect_ids(documents)
+    return [replace(document, results=_add_ids(document, ids)) for document in documents]
 
 
-def official_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.DataFrame]:
-    """The MLPerf tables.
+def _add_ids(document: NormalisedDocument, ids: Mapping[Key, Record]) -> list[Result]:
+    entries = {row.row_number: row.values for row in document.passthrough if row.table == "mlperf_entries"}
+    results = []
+    for result in document.results:
+        entry = entries.get(result.values["row_number"])
+        known = ids.get(_get_system(entry)) if entry else None
+        if known and known["confidence"] != INFERRED:
+            result = replace(result, values={**result.values, "mlperf_id": known["mlperf_id"]})  # noqa: PLW2901
+        results.append(result)
+    return results
 
-    Raises ConservationError where a score is not what its runs give, or a run or an id has no entry.
+
+def build_mlperf_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.DataFrame]:
+    """Build the MLPerf tables.
+
+    Raises ConservationError for a score that its runs do not give, and for a run or an id without an entry.
     """
     known = rules()
-    ids = _ids(documents)
-    runs = _rows(documents, "mlperf_runs")
-    entries = [
-        _entry(row, normalised, ids, known)
-        for normalised in documents
-        for row in normalised.carried
-        if row.table == "mlperf_entries"
-    ]
-    assert_recomputed(entries, runs, known)
-    _assert_known(entries, ids)
+    ids = _collect_ids(documents)
+    runs = _list_rows(documents, "mlperf_runs")
+    entries = [entry for document in documents for entry in _complete_entries(document, ids, known)]
+    check_scores(entries, runs, known)
+    _check_ids(entries, ids)
+    blocks = [{name: getattr(block, name) for name in table("mlperf_comparability").names} for block in known.blocks]
     return {
-        "mlperf_entries": build_frame(table("mlperf_entries"), sorted(entries, key=_key)),
-        "mlperf_runs": build_frame(table("mlperf_runs"), sorted(runs, key=lambda run: (*_key(run), run["file"]))),
-        "mlperf_ids": build_frame(table("mlperf_ids"), sorted(ids.values(), key=lambda one: str(one["mlperf_id"]))),
-        "mlperf_comparability": build_frame(table("mlperf_comparability"), [_block(block) for block in known.blocks]),
+        "mlperf_entries": build_frame(table("mlperf_entries"), sorted(entries, key=_get_key)),
+        "mlperf_runs": build_frame(table("mlperf_runs"), sorted(runs, key=lambda run: (*_get_key(run), run["file"]))),
+        "mlperf_ids": build_frame(table("mlperf_ids"), sorted(ids.values(), key=lambda entry: entry["mlperf_id"])),
+        "mlperf_comparability": build_frame(table("mlperf_comparability"), blocks),
     }
 
 
-def _ids(documents: Iterable[NormalisedDocument]) -> dict[Key, Record]:
-    """The curated ids by round and system. Raises ConservationError where one system bears two."""
+def _collect_ids(documents: Iterable[NormalisedDocument]) -> dict[Key, Record]:
+    """Return the curated ids by round and system. Raises ConservationError for a system with two."""
     ids: dict[Key, Record] = {}
-    for one in _rows(documents, "mlperf_ids"):
-        other = ids.setdefault((one["round"], one["system_path"]), one)
-        if other is not one:
-            message = f"{one['system_path']} bears {other['mlperf_id']} and {one['mlperf_id']}"
-            raise ConservationError(message, document=one["document_id"])
+    for entry in _list_rows(documents, "mlperf_ids"):
+        other = ids.setdefault((entry["round"], entry["system_path"]), entry)
+        if other is not entry:
+            message = f"{entry['system_path']} has two ids, {other['mlperf_id']} and {entry['mlperf_id']}"
+            raise ConservationError(message, document=entry["document_id"])
     return ids
 
 
-def assert_recomputed(entries: Iterable[Record], runs: Iterable[Record], known: Rules) -> None:
-    """Every entry's score follows from its runs. Raises ConservationError naming the entry."""
-    of_entry: dict[Key, list[Record]] = defaultdict(list)
+def check_scores(entries: Iterable[Record], runs: Iterable[Record], known: Rules) -> None:
+    """Recompute every entry's score from its runs. Raises ConservationError that names the entry."""
+    runs_by_entry: dict[Key, list[Record]] = defaultdict(list)
     for run in runs:
-        of_entry[_key(run)].append(run)
+        runs_by_entry[_get_key(run)].append(run)
     for entry in entries:
-        if wrong := _contradiction(entry, of_entry.pop(_key(entry), []), known):
-            raise ConservationError(wrong, document=entry["document_id"], place=entry["path"])
-    if of_entry:
-        (round_, path), stray = next(iter(sorted(of_entry.items())))
-        raise ConservationError(f"runs of {path}, round {round_}, have no entry", document=stray[0]["document_id"])
+        if message := _find_contradiction(entry, runs_by_entry.pop(_get_key(entry), []), known):
+            raise ConservationError(message, document=entry["document_id"], place=entry["path"])
+    if runs_by_entry:
+        (mlperf_round, path), stray = next(iter(sorted(runs_by_entry.items())))
+        raise ConservationError(
+            f"runs of {path}, round {mlperf_round}, have no entry", document=stray[0]["document_id"]
+        )
 
 
-def _contradiction(entry: Record, runs: Sequence[Record], known: Rules) -> str | None:
+def _find_contradiction(entry: Record, runs: Sequence[Record], known: Rules) -> str | None:
     minutes = [run["minutes"] for run in runs if run["counted"]]
-    told = (entry["n_runs"], entry["n_success"])
-    if (len(runs), len(minutes)) != told:
-        return f"{len(runs)} runs, {len(minutes)} of them counted; the entry says {told[0]} and {told[1]}"
+    expected = (entry["n_runs"], entry["n_success"])
+    if (len(runs), len(minutes)) != expected:
+        return f"{len(runs)} runs, {len(minutes)} of them counted; the entry says {expected[0]} and {expected[1]}"
     mean = olympic_mean(minutes, len(runs) - len(minutes), known.benchmark(entry["benchmark"]).drop)
     score = None if mean is None else mean * entry["scaling_factor"]
     if score != entry["minutes"]:
@@ -92,40 +98,39 @@ def _contradiction(entry: Record, runs: Sequence[Record], known: Rules) -> str |
     return None
 
 
-def _assert_known(entries: Iterable[Record], ids: Mapping[Key, Record]) -> None:
-    systems = {_system(entry) for entry in entries}
-    for place, known in ids.items():
-        if place not in systems:
-            message = f"{known['mlperf_id']} names {place[1]}, round {place[0]}, which has no entry"
-            raise ConservationError(message, document=known["document_id"])
+def _check_ids(entries: Iterable[Record], ids: Mapping[Key, Record]) -> None:
+    systems = {_get_system(entry) for entry in entries}
+    for (mlperf_round, system), entry in ids.items():
+        if (mlperf_round, system) not in systems:
+            message = f"{entry['mlperf_id']} names {system}, round {mlperf_round}, which has no entry"
+            raise ConservationError(message, document=entry["document_id"])
 
 
-def _entry(row: PassthroughRow, normalised: NormalisedDocument, ids: Mapping[Key, Record], known: Rules) -> Record:
-    entry = row.values
-    results = {result.values["row_number"]: result.result_id for result in normalised.results}
-    named = ids.get(_system(entry))
-    told = f"{named['mlperf_id']} ({named['confidence']})" if named else None
-    return {
-        **entry,
-        "result_id": results.get(row.row_number),
-        "mlperf_id": named["mlperf_id"] if named else None,
-        "mlperf_id_confidence": named["confidence"] if named else None,
-        "comparable_rounds": known.block(entry["benchmark"], entry["round"]),
-        "attribution": attribution(entry, told, normalised.document.retrieved_on),
-    }
+def _complete_entries(document: NormalisedDocument, ids: Mapping[Key, Record], known: Rules) -> Iterator[Record]:
+    """Yield the document's entries with result, id, comparable rounds and attribution."""
+    results = {result.values["row_number"]: result.result_id for result in document.results}
+    for row in document.passthrough:
+        if row.table == "mlperf_entries":
+            entry = row.values
+            named = ids.get(_get_system(entry))
+            cited_id = f"{named['mlperf_id']} ({named['confidence']})" if named else None
+            yield {
+                **entry,
+                "result_id": results.get(row.row_number),
+                "mlperf_id": named["mlperf_id"] if named else None,
+                "mlperf_id_confidence": named["confidence"] if named else None,
+                "comparable_rounds": known.block(entry["benchmark"], entry["round"]),
+                "attribution": attribution(entry, cited_id, document.document.retrieved_on),
+            }
 
 
-def _rows(documents: Iterable[NormalisedDocument], name: str) -> list[Record]:
-    return [row.values for normalised in documents for row in normalised.carried if row.table == name]
+def _list_rows(documents: Iterable[NormalisedDocument], name: str) -> list[Record]:
+    return [row.values for document in documents for row in document.passthrough if row.table == name]
 
 
-def _key(record: Record) -> Key:
+def _get_key(record: Record) -> Key:
     return record["round"], record["path"]
 
 
-def _system(entry: Record) -> Key:
+def _get_system(entry: Record) -> Key:
     return entry["round"], entry["path"].rpartition("/")[0]
-
-
-def _block(block: Block) -> Record:
-    return {name: getattr(block, name) for name in table("mlperf_comparability").names}

@@ -1,4 +1,4 @@
-"""Local runs: each record meets its points, and the two tables that are published of them."""
+"""Link the record of each local run to its points."""
 
 from __future__ import annotations
 
@@ -7,47 +7,42 @@ from typing import Any
 
 import pandas as pd
 
-from ipu_results.check.gate import build_frame
 from ipu_results.errors import CatalogueError, DamagedDocumentError
 from ipu_results.normalise import NormalisedDocument
-from ipu_results.normalise.by_source import run_of
+from ipu_results.normalise.by_source import get_run_id
 from ipu_results.schema import table
+from ipu_results.schema.frames import build_frame
 
 Record = Mapping[str, Any]
 SHARED = ("backend", "device")
 
 
-def run_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.DataFrame]:
-    """The tables of local runs. A point that was quarantined is in neither.
+def build_run_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.DataFrame]:
+    """Build the tables `runs` and `run_points`. A quarantined point is in neither.
 
-    Raises CatalogueError where a record has no points or points have no record, DamagedDocumentError where the two speak of
-    different runs or a run mixes origins.
+    Raises CatalogueError for a record without points or points without a record, DamagedDocumentError if the two
+    describe different runs or a run mixes origins.
     """
-    records = {run_of(one.document): one for one in documents if one.document.reader == "sweep-record"}
-    points = {run_of(one.document): one for one in documents if one.document.reader == "sweep-points"}
-    for have, lack, what in ((records, points, "points"), (points, records, "record")):
-        if alone := sorted(have.keys() - lack.keys()):
-            document = have[alone[0]].document.document_id
-            raise CatalogueError(f"the run {alone[0]} has no {what} document", document=document)
-    runs = [_run(run_id, records[run_id], points[run_id]) for run_id in sorted(records)]
-    of_points = [point for run_id in sorted(points) for point in _accepted(points[run_id])]
-    return {
-        "runs": build_frame(table("runs"), runs),
-        "run_points": build_frame(
-            table("run_points"), sorted(of_points, key=lambda one: (one["run_id"], one["batch_size"]))
-        ),
-    }
+    records = {get_run_id(doc.document): doc for doc in documents if doc.document.reader == "sweep-record"}
+    points = {get_run_id(doc.document): doc for doc in documents if doc.document.reader == "sweep-points"}
+    for present, other, missing in ((records, points, "points"), (points, records, "record")):
+        if unpaired := sorted(present.keys() - other.keys()):
+            document = present[unpaired[0]].document.document_id
+            raise CatalogueError(f"the run {unpaired[0]} has no {missing} document", document=document)
+    runs = [_complete_run(run_id, records[run_id], points[run_id]) for run_id in sorted(records)]
+    accepted = [point for run_id in sorted(points) for point in _list_accepted(points[run_id])]
+    accepted.sort(key=lambda point: (point["run_id"], point["batch_size"]))
+    return {"runs": build_frame(table("runs"), runs), "run_points": build_frame(table("run_points"), accepted)}
 
 
-def _run(run_id: str, record: NormalisedDocument, points: NormalisedDocument) -> Record:
-    [row] = record.carried
+def _complete_run(run_id: str, record: NormalisedDocument, points: NormalisedDocument) -> Record:
+    [row] = record.passthrough
     name = record.document.document_id
     if row.values["run_id"] != run_id:
-        raise DamagedDocumentError(
-            f"is the record of another run, {row.values['run_id']}", document=name, place="$.run_id"
-        )
+        message = f"is the record of another run, {row.values['run_id']}"
+        raise DamagedDocumentError(message, document=name, place="$.run_id")
     for column in SHARED:
-        for point in points.carried:
+        for point in points.passthrough:
             if point.values[column] != row.values[column]:
                 message = f"{point.values[column]!r} is not the {column} of the run, {row.values[column]!r}"
                 raise DamagedDocumentError(message, document=points.document.document_id, place=point.locator)
@@ -57,8 +52,8 @@ def _run(run_id: str, record: NormalisedDocument, points: NormalisedDocument) ->
     return {**row.values, "origin": next(iter(origins), None)}
 
 
-def _accepted(points: NormalisedDocument) -> Iterator[Record]:
+def _list_accepted(points: NormalisedDocument) -> Iterator[Record]:
     results = {result.values["row_number"]: result.result_id for result in points.results}
-    for row in points.carried:
+    for row in points.passthrough:
         if row.row_number in results:
-            yield {**row.values, "run_id": run_of(points.document), "result_id": results[row.row_number]}
+            yield {**row.values, "run_id": get_run_id(points.document), "result_id": results[row.row_number]}

@@ -89,7 +89,7 @@ class _RemoteWalk(Walk):
 
 
 def _file_system(url: str) -> tuple[Any, str]:
-    """fsspec keeps one file system per address and process, so asking again costs nothing."""
+    """Fsspec keeps one file system per address and process, so asking again costs nothing."""
     try:
         from fsspec.core import url_to_fs  # noqa: PLC0415
     except ImportError as error:

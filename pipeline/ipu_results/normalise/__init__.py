@@ -1,25 +1,30 @@
-"""Normalise: from tables of raw text to results in canonical names and units, or to rejected rows."""
+"""Normalise: from tables of raw text to results with canonical names and units, or to rejected rows."""
 
-from ipu_results.normalise.by_source import partials
-from ipu_results.normalise.join import NormalisedDocument, Result, join
-from ipu_results.normalise.metadata import setup_of
-from ipu_results.normalise.passthrough import PassthroughRow, carried_rows
+from ipu_results.normalise.by_source import normalise_rows
+from ipu_results.normalise.join import NormalisedDocument, Result, join_rows
+from ipu_results.normalise.metadata import parse_setup
+from ipu_results.normalise.passthrough import PassthroughRow, parse_passthrough_rows
 from ipu_results.normalise.rows import Cell, RejectedRow
 from ipu_results.read.reading import ParsedDocument
+from ipu_results.schema.kinds import KINDS
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
-from ipu_results.sources.kinds import CARRIED
 
 __all__ = ["Cell", "NormalisedDocument", "PassthroughRow", "RejectedRow", "Result", "normalise"]
 
 
-def normalise(document: Document, reading: ParsedDocument, vocabulary: Vocabulary) -> NormalisedDocument:
-    """Results, carried and rejected rows of one document; every source row is in one of them."""
-    if document.reader in CARRIED:
-        normalised = NormalisedDocument(document)
-    else:
-        setup = setup_of(document, reading.facts, vocabulary)
-        normalised = join(document, partials(document, reading, vocabulary), setup)
-    normalised.carried += carried_rows(document, reading)
-    normalised.extend_with_problems(reading)
-    return normalised
+def normalise(document: Document, parsed: ParsedDocument, vocabulary: Vocabulary) -> NormalisedDocument:
+    """Return the results, passthrough rows and rejected rows of one document; every source row is in one of them."""
+    results: list[Result] = []
+    rejected: list[RejectedRow] = []
+    if KINDS[document.reader].results is not None:
+        setup = parse_setup(document, parsed.facts, vocabulary)
+        results, rejected = join_rows(document, normalise_rows(document, parsed, vocabulary), setup)
+    rejected += [
+        RejectedRow(
+            problem.table_name, problem.row_number, problem.locator, problem.reason, problem.message, list(problem.raw)
+        )
+        for problem in parsed.problems
+        if problem.row_number is not None
+    ]
+    return NormalisedDocument(document, results, rejected, list(parse_passthrough_rows(document, parsed)))

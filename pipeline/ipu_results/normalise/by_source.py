@@ -1,4 +1,4 @@
-"""What is particular to one kind of document: which partial results its rows make."""
+"""Normalise the rows of each kind of document: which rows make which fragments of results."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from dataclasses import replace
 
 from ipu_results.errors import CatalogueError
 from ipu_results.normalise.fields import LATENCIES
-from ipu_results.normalise.rows import RejectedRow, RowConverter, RowFragment, constants_of
+from ipu_results.normalise.rows import RejectedRow, RowConverter, RowFragment, get_constants
 from ipu_results.normalise.values import SDK
 from ipu_results.read.reading import ParsedDocument, SourceRow, SourceTable
 from ipu_results.schema import table as published_table
+from ipu_results.schema.kinds import KINDS
 from ipu_results.schema.layouts import TableHeader
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 from ipu_results.sources.catalogue import Document
 
 Outcome = RowFragment | RejectedRow
+Normaliser = Callable[[Document, SourceTable, TableHeader, Vocabulary], Iterator[Outcome]]
 RUN_ID = published_table("runs").column("run_id").pattern
 POINT_UNITS = {
     "throughput": "items/s",
@@ -27,110 +29,115 @@ POINT_UNITS = {
 BRACKETS = re.compile(r"\([^()]*\)")
 
 
-def partials(document: Document, reading: ParsedDocument, vocabulary: Vocabulary) -> Iterator[Outcome]:
-    """Every readable row of the document, normalised or rejected, in printed order."""
-    make = SOURCES.get(document.reader, _one_to_one)
-    for table in reading.tables:
-        yield from make(document, table, vocabulary.layout(document.reader, table.name), vocabulary)
+def normalise_rows(document: Document, parsed: ParsedDocument, vocabulary: Vocabulary) -> Iterator[Outcome]:
+    """Yield every readable row of the document, converted or rejected, in printed order."""
+    normalise_table = NORMALISERS[KINDS[document.reader].results or ""]
+    for table in parsed.tables:
+        yield from normalise_table(document, table, vocabulary.layout(document.reader, table.name), vocabulary)
 
 
-def _one_to_one(
-    document: Document, table: SourceTable, layout: TableHeader, vocabulary: Vocabulary
+def _one_per_row(
+    document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary
 ) -> Iterator[Outcome]:
-    """Each row is one result."""
-    converter, constants = RowConverter(table, layout, vocabulary), constants_of(document, layout)
-    return (converter.row(row, constants) for row in table.rows)
+    """Make each row one result."""
+    converter, constants = RowConverter(table, header, vocabulary), get_constants(document, header)
+    return (converter.convert_row(row, constants) for row in table.rows)
 
 
 def _joined_on_batch(
-    document: Document, table: SourceTable, layout: TableHeader, vocabulary: Vocabulary
+    document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary
 ) -> Iterator[Outcome]:
-    """Several tables make one result per batch size, so a row without one cannot be placed."""
-    for outcome in _one_to_one(document, table, layout, vocabulary):
-        yield _with_batch(outcome, "no batch size to join the tables on")
+    """Make one result per batch size from several tables; a row without a batch size cannot be placed."""
+    for outcome in _one_per_row(document, table, header, vocabulary):
+        yield _require_batch(outcome, "no batch size to join the tables on")
 
 
-def _one_figure_a_line(
-    document: Document, table: SourceTable, layout: TableHeader, vocabulary: Vocabulary
+def _one_per_metric(
+    document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary
 ) -> Iterator[Outcome]:
-    """Each line names its metric; the lines of one configuration make one result."""
+    """Convert rows that name their metric; the rows of one configuration make one result."""
     converters = {
-        metric: RowConverter(table, _for_metric(layout, known["column"]), vocabulary, {known["column"]: known["unit"]})
-        for metric, known in vocabulary.metrics.items()
+        metric: RowConverter(table, _with_metric(header, entry["column"]), vocabulary, {entry["column"]: entry["unit"]})
+        for metric, entry in vocabulary.metrics.items()
     }
-    column = {layout.field_of(header): i for i, header in enumerate(table.columns)}
-    constants = constants_of(document, layout)
+    column = {header.field_of(name): i for i, name in enumerate(table.columns)}
+    constants = get_constants(document, header)
     for row in table.rows:
         converter = converters.get(row.cells[column["metric"]])
         task = vocabulary.tasks.get(row.cells[column["task"]])
         if converter is None or task is None:
-            yield _unknown_words(table, row, column, converter is None)
+            yield _reject_unknown(table, row, column, "metric" if converter is None else "task")
             continue
-        said = {**constants, "task": task, "framework": _framework(row.cells[column["path"]], vocabulary)}
-        yield converter.row(row, said)
+        framework = _find_framework(row.cells[column["path"]], vocabulary)
+        yield converter.convert_row(row, {**constants, "task": task, "framework": framework})
 
 
-def _for_metric(layout: TableHeader, field: str) -> TableHeader:
-    return replace(layout, fields=tuple((name, field if old == "value" else old) for name, old in layout.fields))
+def _with_metric(header: TableHeader, field: str) -> TableHeader:
+    return replace(header, fields=tuple((name, field if old == "value" else old) for name, old in header.fields))
 
 
-def _unknown_words(table: SourceTable, row: SourceRow, column: dict[str, int], metric: bool) -> RejectedRow:
-    field = "metric" if metric else "task"
+def _reject_unknown(table: SourceTable, row: SourceRow, column: dict[str, int], field: str) -> RejectedRow:
     message = f"unknown {field} {row.cells[column[field]]!r}"
     raw = dict(zip(table.columns, row.cells, strict=True))
     return RejectedRow(table.name, row.number, row.locator, f"unknown-{field}", message, raw)
 
 
-def _framework(path: str, vocabulary: Vocabulary) -> str | None:
+def _find_framework(path: str, vocabulary: Vocabulary) -> str | None:
     return next((name for folder, name in vocabulary.framework_by_path.items() if path.startswith(folder)), None)
 
 
-def _official(document: Document, table: SourceTable, layout: TableHeader, vocabulary: Vocabulary) -> Iterator[Outcome]:
-    """Each row with a score is a result; the software line names framework and SDK."""
-    converter = RowConverter(table, layout, vocabulary, {"time_to_train_s": "min"})
-    column = {layout.field_of(header): i for i, header in enumerate(table.columns)}
-    constants = {**constants_of(document, layout), "origin": "official"}
+def _mlperf_entry(
+    document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary
+) -> Iterator[Outcome]:
+    """Make each row with a score one result; its software line names framework and SDK."""
+    converter = RowConverter(table, header, vocabulary, {"time_to_train_s": "min"})
+    column = {header.field_of(name): i for i, name in enumerate(table.columns)}
+    constants = {**get_constants(document, header), "origin": "official"}
     for row in table.rows:
         if not row.cells[column["time_to_train_s"]]:
             continue
         folder, software = row.cells[column["folder"]], row.cells[column["software"]]
         model = vocabulary.benchmarks.get(folder, folder)
-        yield converter.row(row, {**constants, "model": model, **_software(software, vocabulary)})
+        yield converter.convert_row(row, {**constants, "model": model, **_parse_software(software, vocabulary)})
 
 
-def _software(text: str, vocabulary: Vocabulary) -> dict[str, str | None]:
-    """Framework and SDK of a line such as `PopART Poplar SDK 2.5.1`; a line of several frameworks stays as printed."""
+def _parse_software(text: str, vocabulary: Vocabulary) -> dict[str, str | None]:
+    """Parse framework and SDK of a line such as `PopART Poplar SDK 2.5.1`; several frameworks stay as printed."""
     words = BRACKETS.sub("", text).split()
     known = vocabulary.frameworks.get(normalise_name(words[0])) if words and "," not in "".join(words) else None
     sdk = SDK.search(text)
     return {"framework": known or text or None, "sdk_version": sdk.group(1) if sdk else None}
 
 
-def run_of(document: Document) -> str:
-    """The id of the local run that a document is of. Raises CatalogueError where its name holds none."""
+def _run_point(
+    document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary
+) -> Iterator[Outcome]:
+    """Make each row one result of a local run; the row itself gives its origin."""
+    converter = RowConverter(table, header, vocabulary, POINT_UNITS)
+    constants = {**get_constants(document, header), "origin": None, "run_id": get_run_id(document)}
+    return (_require_batch(converter.convert_row(row, constants), "no batch size") for row in table.rows)
+
+
+def get_run_id(document: Document) -> str:
+    """Return the id of the local run that a document belongs to. Raises CatalogueError if its id holds none."""
     suffix = "-points" if document.reader == "sweep-points" else ""
-    found = re.fullmatch(f"sweep-({RUN_ID}){suffix}", document.document_id)
-    if found is None:
-        raise CatalogueError(f"is no sweep-<run_id>{suffix}", document=document.document_id, place=document.file)
-    return found.group(1)
+    match = re.fullmatch(f"sweep-({RUN_ID}){suffix}", document.document_id)
+    if match is None:
+        message = f"must be called sweep-<run_id>{suffix}"
+        raise CatalogueError(message, document=document.document_id, place=document.file)
+    return match.group(1)
 
 
-def _points(document: Document, table: SourceTable, layout: TableHeader, vocabulary: Vocabulary) -> Iterator[Outcome]:
-    """Each row is one result of a local run, which says itself how its figures came to be."""
-    converter = RowConverter(table, layout, vocabulary, POINT_UNITS)
-    constants = {**constants_of(document, layout), "origin": None, "run_id": run_of(document)}
-    return (_with_batch(converter.row(row, constants), "no batch size") for row in table.rows)
-
-
-def _with_batch(outcome: Outcome, message: str) -> Outcome:
+def _require_batch(outcome: Outcome, message: str) -> Outcome:
     if isinstance(outcome, RowFragment) and "batch_size" not in outcome.values:
         return outcome.reject("missing-batch", message)
     return outcome
 
 
-SOURCES: dict[str, Callable[[Document, SourceTable, TableHeader, Vocabulary], Iterator[Outcome]]] = {
-    "qwant-paper": _joined_on_batch,
-    "comparators": _one_figure_a_line,
-    "mlperf-entries": _official,
-    "sweep-points": _points,
+NORMALISERS: dict[str, Normaliser] = {
+    "one-per-row": _one_per_row,
+    "joined-on-batch": _joined_on_batch,
+    "one-per-metric": _one_per_metric,
+    "mlperf-entry": _mlperf_entry,
+    "run-point": _run_point,
 }

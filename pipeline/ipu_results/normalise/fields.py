@@ -1,35 +1,34 @@
-"""What one cell says: for each field of a layout, the columns of `results` that its text fills."""
+"""Convert the text of one cell to the columns of `results` that it fills, by the field of its header."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 from ipu_results.normalise.values import (
-    Unreadable,
-    derived_number,
-    duration_s,
-    mlperf_round,
-    number,
-    quality,
-    sdk_version,
-    target_metric,
-    whole_number,
+    UnreadableCellError,
+    parse_derived_number,
+    parse_duration_s,
+    parse_mlperf_round,
+    parse_number,
+    parse_quality,
+    parse_sdk_version,
+    parse_target_metric,
+    parse_whole_number,
 )
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
 LATENCIES = ("latency_ms_low", "latency_ms_high", "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms")
-OF_POINTS = [column for column in table("run_points").columns if column.name not in table("results").names]
+POINT_COLUMNS = [column for column in table("run_points").columns if column.name not in table("results").names]
 
 Values = tuple[tuple[str, Any], ...]
 NOT_GIVEN = frozenset({"-", "–", "—", "n/a", "N/A"})
 
 
-class Converted(NamedTuple):
-    """What a cell fills, and its figure as printed: `figure` × `factor` is the value in `results`."""
+class CellValues(NamedTuple):
+    """The columns that a cell fills, and its figure as printed: `figure` × `factor` is the value in `results`."""
 
     values: Values = ()
     figure: float | None = None
@@ -37,10 +36,10 @@ class Converted(NamedTuple):
     factor: float | None = None
 
 
-class Source(NamedTuple):
+class CellContext(NamedTuple):
     """What the conversion of a cell depends on besides its text.
 
-    `unit` is the one that the header or caption prints; `strict` binds the row to the vocabulary; `derived` figures
+    `unit` is the unit that the header or caption prints. `strict` makes an unknown word an error. `derived` figures
     are doubles that we computed.
     """
 
@@ -50,230 +49,222 @@ class Source(NamedTuple):
     derived: bool = False
 
 
-Converter = Callable[[str, Source], Converted]
+Converter = Callable[[str, CellContext], CellValues]
 
 
-def convert(field: str, text: str, source: Source) -> Converted:
-    """Columns that a cell fills; none for a blank one. Raises Unreadable."""
+def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
+    """Return the columns that a cell fills, none for a blank cell. Raises UnreadableCellError."""
     if not text or text in NOT_GIVEN:
-        return Converted()
-    return CONVERTERS.get(field, _as_printed(field))(text, source)
+        return CellValues()
+    return CONVERTERS.get(field, _keep_text(field))(text, context)
 
 
-def _as_printed(column: str) -> Converter:
-    return lambda text, _: Converted(((column, text),))
+def _keep_text(column: str) -> Converter:
+    return lambda text, _: CellValues(((column, text),))
 
 
-def _known(kind: str, column: str, text: str, found: Any, source: Source) -> Any:
-    if found is None and source.strict:
-        raise Unreadable(f"unknown-{kind}", f"unknown {kind} {text!r} in {column}")
-    return found
+def _require(kind: str, column: str, text: str, known: Any, context: CellContext) -> Any:
+    """Return what is known of a word. Raises UnreadableCellError for an unknown word where the vocabulary binds."""
+    if known is None and context.strict:
+        raise UnreadableCellError(f"unknown-{kind}", f"unknown {kind} {text!r} in {column}")
+    return known
 
 
-def _platform(text: str, source: Source) -> Converted:
-    entry = _known("platform", "platform", text, source.vocabulary.platforms.get(normalise_name(text)), source)
+def _convert_platform(text: str, context: CellContext) -> CellValues:
+    known = context.vocabulary.platforms.get(normalise_name(text))
+    entry = _require("platform", "platform", text, known, context)
     if entry is None:
-        return Converted((("platform", text),))
-    return Converted(tuple((column, entry[column]) for column in ("platform", "chip", "chip_count")))
+        return CellValues((("platform", text),))
+    return CellValues(tuple((column, entry[column]) for column in ("platform", "chip", "chip_count")))
 
 
-def _model(text: str, source: Source) -> Converted:
-    entry = _known("model", "model", text, source.vocabulary.models.get(normalise_name(text)), source)
+def _convert_model(text: str, context: CellContext) -> CellValues:
+    name = normalise_name(text)
+    entry = _require("model", "model", text, context.vocabulary.models.get(name), context)
     if entry is None:
-        return Converted((("model", text),))
-    variant = next(
-        (said for name, said in entry.get("variants", {}).items() if normalise_name(name) == normalise_name(text)), None
-    )
-    extra = {"item": entry.get("item"), "variant": variant}
-    return Converted((("model", entry["model"]), *((name, said) for name, said in extra.items() if said)))
+        return CellValues((("model", text),))
+    variants = {normalise_name(spelling): variant for spelling, variant in entry.get("variants", {}).items()}
+    implied = {"item": entry.get("item"), "variant": variants.get(name)}
+    return CellValues((("model", entry["model"]), *((column, value) for column, value in implied.items() if value)))
 
 
-def _variant(text: str, source: Source) -> Converted:
-    item = source.vocabulary.item_of_rate(text)
-    return Converted((("variant", text), *((("item", item),) if item else ())))
+def _convert_variant(text: str, context: CellContext) -> CellValues:
+    item = context.vocabulary.find_rate_item(text)
+    return CellValues((("variant", text), *((("item", item),) if item else ())))
 
 
-def _framework(text: str, source: Source) -> Converted:
-    found = _known("framework", "framework", text, source.vocabulary.frameworks.get(normalise_name(text)), source)
-    return Converted((("framework", found or text),))
+def _convert_framework(text: str, context: CellContext) -> CellValues:
+    known = context.vocabulary.frameworks.get(normalise_name(text))
+    return CellValues((("framework", _require("framework", "framework", text, known, context) or text),))
 
 
-def _sdk(text: str, source: Source) -> Converted:
-    return Converted((("sdk_version", _known("sdk-version", "sdk_version", text, sdk_version(text), source) or text),))
+def _convert_sdk(text: str, context: CellContext) -> CellValues:
+    known = parse_sdk_version(text)
+    return CellValues((("sdk_version", _require("sdk-version", "sdk_version", text, known, context) or text),))
 
 
-def _precision(text: str, source: Source) -> Converted:
-    bits = _known("precision", "precision", text, source.vocabulary.precision_bits.get(text), source)
+def _convert_precision(text: str, context: CellContext) -> CellValues:
+    bits = _require("precision", "precision", text, context.vocabulary.precision_bits.get(text), context)
     if bits is None:
-        return Converted((("compute_precision", text),))
-    return Converted((("precision", text), ("activation_bits", bits[0]), ("weight_bits", bits[1])))
+        return CellValues((("compute_precision", text),))
+    return CellValues((("precision", text), ("activation_bits", bits[0]), ("weight_bits", bits[1])))
 
 
-def _compute_precision(text: str, source: Source) -> Converted:
-    entry = source.vocabulary.compute_precisions.get(normalise_name(text), {"compute_precision": text})
-    return Converted(tuple(entry.items()))
+def _convert_compute_precision(text: str, context: CellContext) -> CellValues:
+    entry = context.vocabulary.compute_precisions.get(normalise_name(text), {"compute_precision": text})
+    return CellValues(tuple(entry.items()))
 
 
-def _batch(text: str, source: Source) -> Converted:
-    if source.strict and source.unit:
-        raise Unreadable("unknown-unit", f"unknown unit {source.unit!r} for batch_size")
+def _convert_batch(text: str, context: CellContext) -> CellValues:
+    if context.strict and context.unit:
+        raise UnreadableCellError("unknown-unit", f"unknown unit {context.unit!r} for batch_size")
     try:
-        batch = whole_number(text)
-    except Unreadable:
-        if source.strict:
+        batch = parse_whole_number(text)
+    except UnreadableCellError:
+        if context.strict:
             raise
-        return Converted()
-    return Converted((("batch_size", batch),), float(batch), "item", 1.0)
+        return CellValues()
+    return CellValues((("batch_size", batch),), float(batch), "item", 1.0)
 
 
-def _micro_batch(text: str, _: Source) -> Converted:
-    size = whole_number(text)
-    return Converted((("micro_batch_size", size),), float(size), "item", 1.0)
+def _convert_count(column: str, unit: str) -> Converter:
+    """Convert a whole number from 1."""
+
+    def converter(text: str, _: CellContext) -> CellValues:
+        count = parse_whole_number(text)
+        return CellValues(((column, count),), float(count), unit, 1.0)
+
+    return converter
 
 
-def _figure(column: str, units_of: str | None = None) -> Converter:
-    """A figure in one of the units of `column`, or of the other column that it shares them with."""
+def _convert_figure(column: str, units_of: str | None = None) -> Converter:
+    """Convert a figure in one of the units of `column`, or of another column with the same units."""
 
-    def converter(text: str, source: Source) -> Converted:
-        printed = derived_number(text) if source.derived else number(text)
-        unit = source.vocabulary.unit(units_of or column, source.unit or "")
+    def converter(text: str, context: CellContext) -> CellValues:
+        printed = parse_derived_number(text) if context.derived else parse_number(text)
+        unit = context.vocabulary.find_unit(units_of or column, context.unit or "")
         if unit is None:
-            said = f"unknown unit {source.unit!r}" if source.unit else "no unit"
-            raise Unreadable("unknown-unit", f"{said} for {column}")
+            problem = f"unknown unit {context.unit!r}" if context.unit else "no unit"
+            raise UnreadableCellError("unknown-unit", f"{problem} for {column}")
         item: Values = (("item", unit.item),) if unit.item else ()
-        return Converted(
-            ((column, float(printed * unit.factor)), *item), float(printed), source.unit, float(unit.factor)
-        )
+        value = float(printed * unit.factor)
+        return CellValues(((column, value), *item), float(printed), context.unit, float(unit.factor))
 
     return converter
 
 
-def _time(column: str) -> Converter:
-    figure = _figure(column)
+def _convert_time(column: str) -> Converter:
+    """Convert a duration such as `23h 43m`, or a figure in a unit of time."""
+    convert_figure = _convert_figure(column)
 
-    def converter(text: str, source: Source) -> Converted:
-        seconds = duration_s(text)
+    def converter(text: str, context: CellContext) -> CellValues:
+        seconds = parse_duration_s(text)
         if seconds is None:
-            return figure(text, source)
-        return Converted(((column, float(seconds)),), float(seconds), "s", 1.0)
+            return convert_figure(text, context)
+        return CellValues(((column, float(seconds)),), float(seconds), "s", 1.0)
 
     return converter
 
 
-def _quality_value(text: str, _: Source) -> Converted:
-    value, metric = quality(text)
-    return Converted((("quality_value", float(value)), ("quality_metric", metric)), float(value), metric, 1.0)
+def _convert_quality_value(text: str, _: CellContext) -> CellValues:
+    value, metric = parse_quality(text)
+    return CellValues((("quality_value", float(value)), ("quality_metric", metric)), float(value), metric, 1.0)
 
 
-def _quality_target(text: str, _: Source) -> Converted:
-    metric = target_metric(text)
-    return Converted((("quality_target", text), *((("quality_metric", metric),) if metric else ())))
+def _convert_quality_target(text: str, _: CellContext) -> CellValues:
+    metric = parse_target_metric(text)
+    return CellValues((("quality_target", text), *((("quality_metric", metric),) if metric else ())))
 
 
-def _division(text: str, source: Source) -> Converted:
+def _convert_division(text: str, context: CellContext) -> CellValues:
     division = text.casefold() if text.casefold() in ("open", "closed") else None
-    return Converted((("division", _known("division", "division", text, division, source)),))
+    return CellValues((("division", _require("division", "division", text, division, context)),))
 
 
-def _mlperf_id(text: str, _: Source) -> Converted:
-    return Converted((("mlperf_id", text), ("mlperf_round", mlperf_round(text))))
+def _convert_mlperf_id(text: str, _: CellContext) -> CellValues:
+    return CellValues((("mlperf_id", text), ("mlperf_round", parse_mlperf_round(text))))
 
 
-def _date(text: str, _: Source) -> Converted:
+def _convert_date(text: str, _: CellContext) -> CellValues:
     try:
-        return Converted((("published_on", date.fromisoformat(text)),))
+        return CellValues((("published_on", date.fromisoformat(text)),))
     except ValueError as error:
-        raise Unreadable("unreadable-date", f"{text!r} is not a date") from error
+        raise UnreadableCellError("unreadable-date", f"{text!r} is not a date") from error
 
 
-def _chip(text: str, source: Source) -> Converted:
-    return Converted((("chip", source.vocabulary.chips.get(normalise_name(text), text)),))
+def _convert_chip(text: str, context: CellContext) -> CellValues:
+    return CellValues((("chip", context.vocabulary.chips.get(normalise_name(text), text)),))
 
 
-def _chip_count(text: str, _: Source) -> Converted:
-    """None for a machine without accelerators."""
+def _convert_chip_count(text: str, context: CellContext) -> CellValues:
+    """Convert a number of chips; 0, a machine without accelerators, fills no column."""
     if text == "0":
-        return Converted((), 0.0, "chip", None)
-    count = whole_number(text)
-    return Converted((("chip_count", count),), float(count), "chip", 1.0)
+        return CellValues((), 0.0, "chip", None)
+    return _convert_count("chip_count", "chip")(text, context)
 
 
-def _round(text: str, _: Source) -> Converted:
-    return Converted((("mlperf_round", text),))
+def _convert_share(column: str) -> Converter:
+    """Convert a figure without a unit."""
 
-
-def _own(_: str, __: Source) -> Converted:
-    """A cell that fills no column of `results`."""
-    return Converted()
-
-
-def _share(column: str) -> Converter:
-    """A figure without a unit."""
-
-    def converter(text: str, _: Source) -> Converted:
-        share = float(derived_number(text))
-        return Converted(((column, share),), share, None, 1.0)
+    def converter(text: str, _: CellContext) -> CellValues:
+        share = float(parse_derived_number(text))
+        return CellValues(((column, share),), share, None, 1.0)
 
     return converter
 
 
-def _own_number(text: str, _: Source) -> Converted:
-    printed: Decimal = number(text)
-    return Converted((), float(printed), None, None)
+def _ignore(_: str, __: CellContext) -> CellValues:
+    """Fill no column of `results`."""
+    return CellValues()
 
 
-def _own_double(text: str, _: Source) -> Converted:
-    """A figure that we computed, in whatever form a double is written."""
-    try:
-        return Converted((), float(text), None, None)
-    except ValueError as error:
-        raise Unreadable("unreadable-figure", f"{text!r} is not a figure") from error
+def _keep_number(text: str, _: CellContext) -> CellValues:
+    """Keep a printed figure in `cells` only."""
+    return CellValues((), float(parse_number(text)), None, None)
 
 
-def _own_figure(unit: str | None) -> Converter:
-    return lambda text, source: _own_double(text, source)._replace(unit=unit)
+def _keep_double(unit: str | None = None) -> Converter:
+    """Keep a figure that we computed, in any form of a double, in `cells` only."""
+
+    def converter(text: str, _: CellContext) -> CellValues:
+        try:
+            return CellValues((), float(text), unit, None)
+        except ValueError as error:
+            raise UnreadableCellError("unreadable-figure", f"{text!r} is not a figure") from error
+
+    return converter
 
 
 CONVERTERS: dict[str, Converter] = {
-    "platform": _platform,
-    "model": _model,
-    "variant": _variant,
-    "framework": _framework,
-    "sdk_version": _sdk,
-    "precision": _precision,
-    "compute_precision": _compute_precision,
-    "batch_size": _batch,
-    "throughput": _figure("throughput"),
-    "latency_ms": _figure("latency_ms"),
-    **{column: _figure(column, "latency_ms") for column in LATENCIES},
-    "interval_confidence": _share("interval_confidence"),
-    "power_w": _figure("power_w"),
-    "micro_batch_size": _micro_batch,
-    "efficiency": _figure("efficiency"),
-    "time_to_train_s": _time("time_to_train_s"),
-    "time_to_result_s": _time("time_to_result_s"),
-    "quality_value": _quality_value,
-    "quality_target": _quality_target,
-    "division": _division,
-    "mlperf_id": _mlperf_id,
-    "published_on": _date,
-    "repo": _own,
-    "path": _own,
-    "commit": _own,
-    "task": _own,
-    "metric": _own,
-    "batch_per_chip": _own,
-    "images": _own_number,
-    "chips": _own_number,
-    "chip": _chip,
-    "chip_count": _chip_count,
-    "mlperf_round": _round,
-    **dict.fromkeys(("n_runs", "n_success", "nodes"), _own_number),
-    **dict.fromkeys(
-        ("scaling_factor", "run_minutes_min", "run_minutes_max", "run_minutes_cv", "epochs_to_converge"), _own_double
-    ),
-    "samples_to_converge": _own_double,
-    **dict.fromkeys(("submitter", "folder", "software", "no_score_reason", "availability", "status"), _own),
-    **dict.fromkeys(("system_path", "system_sha256", "scaling_sha256", "attribution"), _own),
-    **{column.name: _own if column.kind == "text" else _own_figure(column.unit) for column in OF_POINTS},
+    "platform": _convert_platform,
+    "model": _convert_model,
+    "variant": _convert_variant,
+    "framework": _convert_framework,
+    "sdk_version": _convert_sdk,
+    "precision": _convert_precision,
+    "compute_precision": _convert_compute_precision,
+    "batch_size": _convert_batch,
+    "micro_batch_size": _convert_count("micro_batch_size", "item"),
+    "throughput": _convert_figure("throughput"),
+    "latency_ms": _convert_figure("latency_ms"),
+    **{column: _convert_figure(column, "latency_ms") for column in LATENCIES},
+    "interval_confidence": _convert_share("interval_confidence"),
+    "power_w": _convert_figure("power_w"),
+    "efficiency": _convert_figure("efficiency"),
+    "time_to_train_s": _convert_time("time_to_train_s"),
+    "time_to_result_s": _convert_time("time_to_result_s"),
+    "quality_value": _convert_quality_value,
+    "quality_target": _convert_quality_target,
+    "division": _convert_division,
+    "mlperf_id": _convert_mlperf_id,
+    "published_on": _convert_date,
+    "chip": _convert_chip,
+    "chip_count": _convert_chip_count,
+    **dict.fromkeys(("images", "chips", "n_runs", "n_success", "nodes"), _keep_number),
+    **dict.fromkeys(("scaling_factor", "run_minutes_min", "run_minutes_max", "run_minutes_cv"), _keep_double()),
+    **dict.fromkeys(("epochs_to_converge", "samples_to_converge"), _keep_double()),
+    **dict.fromkeys(("repo", "path", "commit", "task", "metric", "batch_per_chip"), _ignore),
+    **dict.fromkeys(("submitter", "folder", "software", "no_score_reason", "availability", "status"), _ignore),
+    **dict.fromkeys(("system_path", "system_sha256", "scaling_sha256", "attribution"), _ignore),
+    **{column.name: _ignore if column.kind == "text" else _keep_double(column.unit) for column in POINT_COLUMNS},
 }

@@ -1,130 +1,139 @@
-"""From partial results to results: source rows about one thing are joined, repeated ones told apart."""
+"""Join row fragments into results: rows about the same configuration make one result, repeated rows are duplicates."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from ipu_results.normalise.metadata import Setup
+from ipu_results.normalise.metadata import DocumentSetup
 from ipu_results.normalise.passthrough import PassthroughRow
 from ipu_results.normalise.rows import FIGURE_FIELDS, Cell, RejectedRow, RowFragment
-from ipu_results.read.reading import ParsedDocument
 from ipu_results.sources.catalogue import Document
 
 Place = tuple[str, int, str]
+Identity = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One row of `results` in the making.
+    """One row of `results` before it is checked.
 
-    `accepted` and `repeated` are its source rows (table, number, locator), `raws` their texts in that order. `cited`
-    are cells of other documents that tell something of it, each with its document.
+    `accepted` and `duplicates` are its source rows (table, number, locator), `raws` their texts in that order. `cited`
+    are cells of other documents that add to it, each with its document.
     """
 
     result_id: str
-    values: dict[str, Any]
-    cells: list[Cell]
-    accepted: list[Place]
-    repeated: list[Place]
-    raws: list[Any]
-    cited: list[tuple[str, Cell]] = field(default_factory=list)
+    values: Mapping[str, Any]
+    cells: Sequence[Cell]
+    accepted: Sequence[Place]
+    duplicates: Sequence[Place]
+    raws: Sequence[Any]
+    cited: Sequence[tuple[str, Cell]] = ()
+
+    @property
+    def places(self) -> Iterator[Place]:
+        """Its source rows, accepted ones first."""
+        yield from self.accepted
+        yield from self.duplicates
+
+
+@dataclass(frozen=True)
+class NormalisedDocument:
+    """What one document's rows became; `passthrough` rows have a table of their own, with or without a result."""
+
+    document: Document
+    results: Sequence[Result] = ()
+    rejected: Sequence[RejectedRow] = ()
+    passthrough: Sequence[PassthroughRow] = ()
+
+    @cached_property
+    def passthrough_only(self) -> list[PassthroughRow]:
+        """Passthrough rows that neither make a result nor were rejected."""
+        used = {place[:2] for result in self.results for place in result.places}
+        used |= {(row.table_name, row.row_number) for row in self.rejected}
+        return [row for row in self.passthrough if (row.table_name, row.row_number) not in used]
 
 
 @dataclass(slots=True)
-class NormalisedDocument:
-    """All that one document gives; `carried` rows make a table of their own, beside a result or without one."""
+class _Group:
+    """Fragments of one identity while they are joined."""
 
-    document: Document
-    results: list[Result] = field(default_factory=list)
-    rejected: list[RejectedRow] = field(default_factory=list)
-    carried: list[PassthroughRow] = field(default_factory=list)
-
-    @property
-    def alone(self) -> list[PassthroughRow]:
-        """Carried rows that neither make a result nor were rejected."""
-        told = {place[:2] for result in self.results for place in [*result.accepted, *result.repeated]}
-        told |= {(row.table_name, row.row_number) for row in self.rejected}
-        return [row for row in self.carried if (row.table_name, row.row_number) not in told]
-
-    def extend_with_problems(self, reading: ParsedDocument) -> None:
-        self.rejected += [
-            RejectedRow(p.table_name, p.row_number, p.locator, p.reason, p.message, list(p.raw))
-            for p in reading.problems
-            if p.row_number is not None
-        ]
+    accepted: list[RowFragment] = field(default_factory=list)
+    duplicates: list[RowFragment] = field(default_factory=list)
 
 
-def join(document: Document, outcomes: Iterable[RowFragment | RejectedRow], setup: Setup) -> NormalisedDocument:
-    """Group what the rows say by identity; rows of one identity and different figures are rejected together."""
-    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[RowFragment]] = {}
-    normalised = NormalisedDocument(document)
+def join_rows(
+    document: Document, outcomes: Iterable[RowFragment | RejectedRow], setup: DocumentSetup
+) -> tuple[list[Result], list[RejectedRow]]:
+    """Group the fragments by identity; rows of one identity with different figures are all rejected."""
+    groups: dict[tuple[str, Identity], list[RowFragment]] = {}
+    rejected: list[RejectedRow] = []
     for outcome in outcomes:
         if isinstance(outcome, RejectedRow):
-            normalised.rejected.append(outcome)
+            rejected.append(outcome)
         else:
             groups.setdefault((outcome.result_table, outcome.identity), []).append(outcome)
-    for group in groups.values():
-        first, *more = group
-        _take(normalised, first, more, setup)
-    return normalised
-
-
-def _take(normalised: NormalisedDocument, first: RowFragment, more: list[RowFragment], setup: Setup) -> None:
-    accepted, repeated = [first], []
-    for partial in more:
-        if any(partial.table_name == one.table_name and partial.raw == one.raw for one in accepted):
-            repeated.append(partial)
-        elif clash := next((one for one in accepted if _clash(one, partial)), None):
-            _reject_all(normalised, [first, *more], clash, partial)
-            return
+    results = []
+    for fragments in groups.values():
+        joined = _join(fragments)
+        if isinstance(joined, _Group):
+            results.append(_build_result(document, joined, setup))
         else:
-            accepted.append(partial)
-    normalised.results.append(_result(normalised.document, accepted, repeated, setup))
+            rejected += joined
+    return results, rejected
 
 
-def _clash(one: RowFragment, other: RowFragment) -> bool:
-    return not other.joins or not _figures(one).keys().isdisjoint(_figures(other))
+def _join(fragments: Sequence[RowFragment]) -> _Group | list[RejectedRow]:
+    group = _Group([fragments[0]])
+    for fragment in fragments[1:]:
+        if any(fragment.table_name == other.table_name and fragment.raw == other.raw for other in group.accepted):
+            group.duplicates.append(fragment)
+        elif conflict := next((other for other in group.accepted if _conflict(other, fragment)), None):
+            return _reject_all(fragments, conflict, fragment)
+        else:
+            group.accepted.append(fragment)
+    return group
 
 
-def _reject_all(normalised: NormalisedDocument, group: list[RowFragment], one: RowFragment, other: RowFragment) -> None:
-    places = " and ".join(f"{partial.table_name} row {partial.row_number}" for partial in (one, other))
+def _conflict(first: RowFragment, second: RowFragment) -> bool:
+    return not second.joins or not _figures(first).isdisjoint(_figures(second))
+
+
+def _figures(fragment: RowFragment) -> frozenset[str]:
+    return FIGURE_FIELDS & fragment.values.keys()
+
+
+def _reject_all(fragments: Sequence[RowFragment], first: RowFragment, second: RowFragment) -> list[RejectedRow]:
+    places = " and ".join(f"{fragment.table_name} row {fragment.row_number}" for fragment in (first, second))
     message = f"{places} have one configuration and different figures"
-    normalised.rejected += [partial.reject("conflicting-rows", message) for partial in group]
+    return [fragment.reject("conflicting-rows", message) for fragment in fragments]
 
 
-def _figures(partial: RowFragment) -> dict[str, Any]:
-    return {name: value for name, value in partial.values.items() if name in FIGURE_FIELDS}
-
-
-def _result(document: Document, accepted: list[RowFragment], repeated: list[RowFragment], setup: Setup) -> Result:
-    first = accepted[0]
+def _build_result(document: Document, group: _Group, setup: DocumentSetup) -> Result:
+    first = group.accepted[0]
     values: dict[str, Any] = {}
-    for partial in reversed(accepted):
-        values.update((name, value) for name, value in partial.values.items() if value is not None)
+    for fragment in reversed(group.accepted):
+        values.update((name, value) for name, value in fragment.values.items() if value is not None)
     values |= {name: value for name, value in setup.values.items() if values.get(name) is None}
-    result_id = result_key(document.document_id, first.result_table, first.identity)
+    result_id = compute_result_id(document.document_id, first.result_table, first.identity)
     values |= {"result_id": result_id, "row_number": first.row_number}
-    if (micro := setup.micro_batch_size(values.get("batch_size"))) is not None:
+    if (micro := setup.get_micro_batch_size(values.get("batch_size"))) is not None:
         values["micro_batch_size"] = micro
     return Result(
         result_id,
         values,
-        [cell for partial in accepted for cell in partial.cells] + list(setup.cells),
-        [_place(partial) for partial in accepted],
-        [_place(partial) for partial in repeated],
-        [partial.raw for partial in [*accepted, *repeated]],
+        [cell for fragment in group.accepted for cell in fragment.cells] + list(setup.cells),
+        [fragment.place for fragment in group.accepted],
+        [fragment.place for fragment in group.duplicates],
+        [fragment.raw for fragment in [*group.accepted, *group.duplicates]],
     )
 
 
-def _place(partial: RowFragment) -> Place:
-    return partial.table_name, partial.row_number, partial.locator
-
-
-def result_key(document_id: str, table: str, identity: Iterable[tuple[str, str]]) -> str:
-    """16 hex digits that depend on the printed configuration alone, not on figures or position."""
-    told = json.dumps([document_id, table, sorted(identity)], ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+def compute_result_id(document_id: str, table: str, identity: Iterable[tuple[str, str]]) -> str:
+    """Return 16 hex digits that depend on the printed configuration, not on figures or position."""
+    key = json.dumps([document_id, table, sorted(identity)], ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(key.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""From one source row to its part of a result."""
+"""Convert one source row into its fragment of a result."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ipu_results.normalise.fields import Converted, Source, convert
-from ipu_results.normalise.values import Unreadable
+from ipu_results.normalise.fields import CellContext, CellValues, convert_cell
+from ipu_results.normalise.values import UnreadableCellError
 from ipu_results.read.reading import SourceRow, SourceTable
 from ipu_results.schema.layouts import TableHeader, parse_unit
 from ipu_results.schema.vocabulary import Vocabulary
@@ -30,7 +30,7 @@ BRACKETED = re.compile(r"\(([^()]+)\)")
 
 
 class Cell(NamedTuple):
-    """One cell of a source row, with what `cells` says of it."""
+    """One cell of a source row, as the table `cells` holds it."""
 
     column_name: str
     header: str
@@ -54,12 +54,12 @@ class RejectedRow:
     raw: Mapping[str, str] | Sequence[str]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class RowFragment:
-    """What one source row says.
+    """What one source row contributes to a result.
 
-    Rows with the same `identity` (printed texts, no figures) are about one result; only where `joins` holds may several
-    of them make it up.
+    Rows with the same `identity` (printed texts, no figures) are about the same result. Only if `joins` is set may
+    several of them make it up.
     """
 
     table_name: str
@@ -68,94 +68,99 @@ class RowFragment:
     row_number: int
     locator: str
     identity: tuple[tuple[str, str], ...]
-    values: dict[str, Any]
-    cells: list[Cell]
+    values: Mapping[str, Any]
+    cells: Sequence[Cell]
     raw: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def place(self) -> tuple[str, int, str]:
+        return self.table_name, self.row_number, self.locator
 
     def reject(self, reason: str, message: str) -> RejectedRow:
         return RejectedRow(self.table_name, self.row_number, self.locator, reason, message, self.raw)
 
 
 class RowConverter:
-    """Converts the cells of one table, remembering each text that it has seen in a column.
+    """Converts the rows of one table; each text of a column is converted once.
 
-    `units` names the unit of a field where neither the header nor the caption prints it.
+    `units` gives the unit of a field that neither the header nor the caption prints.
     """
 
     def __init__(
-        self, table: SourceTable, layout: TableHeader, vocabulary: Vocabulary, units: Mapping[str, str] | None = None
+        self, table: SourceTable, header: TableHeader, vocabulary: Vocabulary, units: Mapping[str, str] | None = None
     ) -> None:
         self.table = table
-        self.layout = layout
-        self.fields = tuple(layout.field_of(header) for header in table.columns)
-        known = units or {}
-        self.sources = tuple(
-            Source(vocabulary, known.get(name) or printed_unit(table, header), layout.strict, layout.derived)
-            for name, header in zip(self.fields, table.columns, strict=True)
+        self.header = header
+        self.fields = tuple(header.field_of(name) for name in table.columns)
+        self.contexts = tuple(
+            CellContext(
+                vocabulary, (units or {}).get(field) or find_printed_unit(table, name), header.strict, header.derived
+            )
+            for field, name in zip(self.fields, table.columns, strict=True)
         )
-        known_order = [name for _, name in layout.fields]
-        self.order = sorted(range(len(self.fields)), key=lambda column: known_order.index(self.fields[column]))
-        self._seen: tuple[dict[str, Converted | Unreadable], ...] = tuple({} for _ in self.fields)
+        field_order = [field for _, field in header.fields]
+        self.order = sorted(range(len(self.fields)), key=lambda column: field_order.index(self.fields[column]))
+        self._converted: tuple[dict[str, CellValues | UnreadableCellError], ...] = tuple({} for _ in self.fields)
 
-    def cell(self, column: int, text: str) -> Converted:
-        seen = self._seen[column]
-        if text not in seen:
+    def convert_cell(self, column: int, text: str) -> CellValues:
+        """Convert the text of a cell. Raises UnreadableCellError."""
+        known = self._converted[column]
+        if text not in known:
             try:
-                seen[text] = convert(self.fields[column], text, self.sources[column])
-            except Unreadable as error:
-                seen[text] = error
-        found = seen[text]
-        if isinstance(found, Unreadable):
-            raise found
-        return found
+                known[text] = convert_cell(self.fields[column], text, self.contexts[column])
+            except UnreadableCellError as error:
+                known[text] = error
+        converted = known[text]
+        if isinstance(converted, UnreadableCellError):
+            raise converted
+        return converted
 
-    def _identifies(self, name: str) -> bool:
-        named = self.layout.identity
-        return name not in FIGURE_FIELDS if named is None else name in named
-
-    def row(self, row: SourceRow, constants: Mapping[str, Any]) -> RowFragment | RejectedRow:
-        """One row's part of a result; `constants` are the values that hold for the whole table."""
+    def convert_row(self, row: SourceRow, constants: Mapping[str, Any]) -> RowFragment | RejectedRow:
+        """Convert one row; `constants` are the values that hold for the whole table."""
         table, raw = self.table, dict(zip(self.table.columns, row.cells, strict=True))
-        said: list[Converted] = []
+        converted: list[CellValues] = []
         cells: list[Cell] = []
-        marks = dict(row.marks)
-        for column, (header, name, text) in enumerate(zip(table.columns, self.fields, row.cells, strict=True)):
-            try:
-                converted = self.cell(column, text)
-            except Unreadable as error:
-                place = table.cell_locator(row, column)
-                return RejectedRow(table.name, row.number, place, error.reason, str(error), raw)
-            said.append(converted)
+        footnotes = dict(row.marks)
+        for column, (name, filled, text) in enumerate(zip(table.columns, self.fields, row.cells, strict=True)):
             locator = table.cell_locator(row, column)
-            cells.append(Cell(name, header, text, *converted[1:], marks.get(column), locator))
+            try:
+                converted.append(self.convert_cell(column, text))
+            except UnreadableCellError as error:
+                return RejectedRow(table.name, row.number, locator, error.reason, str(error), raw)
+            cells.append(Cell(filled, name, text, *converted[-1][1:], footnotes.get(column), locator))
         values = dict(constants)
-        for column in self.order:  # a cell of its own overrides what another implies, wherever it stands
-            values.update(said[column].values)
+        for column in self.order:  # a column's own cell overrides what another cell implies, wherever it is
+            values.update(converted[column].values)
         identity = tuple(
-            sorted((name, text) for name, text in zip(self.fields, row.cells, strict=True) if self._identifies(name))
+            sorted((field, text) for field, text in zip(self.fields, row.cells, strict=True) if self._identifies(field))
         )
-        result_table = self.layout.result_table or table.name
-        joins = self.layout.joins
-        return RowFragment(table.name, result_table, joins, row.number, row.locator, identity, values, cells, raw)
+        result_table = self.header.result_table or table.name
+        return RowFragment(
+            table.name, result_table, self.header.joins, row.number, row.locator, identity, values, cells, raw
+        )
+
+    def _identifies(self, field: str) -> bool:
+        identity = self.header.identity
+        return field not in FIGURE_FIELDS if identity is None else field in identity
 
 
-def printed_unit(table: SourceTable, header: str) -> str | None:
-    """The unit that a header prints in brackets, else the one that the table's caption does."""
-    found = parse_unit(header)
-    if found is None and table.caption:
-        bracketed = BRACKETED.search(table.caption)
-        found = bracketed.group(1) if bracketed else None
-    return found
+def find_printed_unit(table: SourceTable, header: str) -> str | None:
+    """Return the unit that a header prints in brackets, else the one in the table's caption."""
+    unit = parse_unit(header)
+    if unit is None and table.caption:
+        match = BRACKETED.search(table.caption)
+        unit = match.group(1) if match else None
+    return unit
 
 
-def constants_of(document: Document, layout: TableHeader) -> dict[str, Any]:
-    """Values of `results` that the document and the table give to every row."""
+def get_constants(document: Document, header: TableHeader) -> dict[str, Any]:
+    """Return the values of `results` that document and table give to every row."""
     return {
         "origin": "published",
         "publisher": document.publisher,
         "document_id": document.document_id,
-        "table_name": layout.result_table or layout.table,
+        "table_name": header.result_table or header.table,
         "published_on": document.published_on,
-        "task": layout.task,
-        "benchmark": layout.benchmark,
+        "task": header.task,
+        "benchmark": header.benchmark,
     }

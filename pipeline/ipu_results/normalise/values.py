@@ -1,4 +1,4 @@
-"""Figures, durations and versions out of printed text. Exact: every figure goes through Decimal."""
+"""Parse figures, durations and versions from printed text, exactly: every figure goes through Decimal."""
 
 from __future__ import annotations
 
@@ -21,76 +21,77 @@ QUALITY = re.compile(rf"({NUMBER.pattern})\s+(\S.*)")
 TARGET = re.compile(rf"{NUMBER.pattern}\s*%?\s+(\S.*)")
 
 
-class Unreadable(ValueError):
-    """A cell that cannot be normalised: a stable reason code and a message naming the word."""
+class UnreadableCellError(ValueError):
+    """A cell that cannot be normalised, with a stable reason code and a message that names the word."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
 
 
-def number(text: str) -> Decimal:
-    """`'1,260,000'` or `'0.0719'`; misplaced thousands marks, letters and signs are unreadable.
+def parse_number(text: str) -> Decimal:
+    """Parse a printed figure such as `1,260,000` or `0.0719`.
 
-    So is a figure of more digits than a double holds exactly.
+    Raises UnreadableCellError for misplaced thousands marks, letters and signs, and for more digits than a double
+    holds exactly.
     """
     if not NUMBER.fullmatch(text):
-        raise Unreadable("unreadable-figure", f"{text!r} is not a figure")
+        raise UnreadableCellError("unreadable-figure", f"{text!r} is not a figure")
     if sum(character.isdecimal() for character in text) > MAX_DIGITS:
-        raise Unreadable("unreadable-figure", f"{text!r} has more than {MAX_DIGITS} digits")
+        raise UnreadableCellError("unreadable-figure", f"{text!r} has more than {MAX_DIGITS} digits")
     return Decimal(text.replace(",", ""))
 
 
-def derived_number(text: str) -> Decimal:
-    """A figure that we computed, in whatever form a double that is not negative is written."""
+def parse_derived_number(text: str) -> Decimal:
+    """Parse a figure that we computed, in any form in which a non-negative double is written."""
     if not DERIVED.fullmatch(text) or not math.isfinite(float(text)):
-        raise Unreadable("unreadable-figure", f"{text[:40]!r} is not a figure")
+        raise UnreadableCellError("unreadable-figure", f"{text[:40]!r} is not a figure")
     return Decimal(text)
 
 
-def whole_number(text: str) -> int:
-    value = number(text)
+def parse_whole_number(text: str) -> int:
+    """Parse a whole number from 1."""
+    value = parse_number(text)
     if value != int(value) or value < 1:
-        raise Unreadable("unreadable-figure", f"{text!r} is not a whole number from 1")
+        raise UnreadableCellError("unreadable-figure", f"{text!r} is not a whole number from 1")
     return int(value)
 
 
-def duration_s(text: str) -> Decimal | None:
-    """Seconds of a duration such as `23h 43m`; None where the text has no units of time."""
-    found = DURATION.fullmatch(text)
-    if found is None or not any(found.groups()):
+def parse_duration_s(text: str) -> Decimal | None:
+    """Return the seconds of a duration such as `23h 43m`, None if the text has no units of time."""
+    match = DURATION.fullmatch(text)
+    if match is None or not any(match.groups()):
         return None
     return sum(
-        (Decimal(part) * seconds for part, seconds in zip(found.groups(), DURATION_SECONDS, strict=True) if part),
+        (Decimal(part) * seconds for part, seconds in zip(match.groups(), DURATION_SECONDS, strict=True) if part),
         Decimal(0),
     )
 
 
-def sdk_version(text: str) -> str | None:
-    """`'SDK 2.4.0'` gives `'2.4.0'`; None where the text is not of that form."""
-    found = SDK.fullmatch(text)
-    if found:
-        return found.group(1)
+def parse_sdk_version(text: str) -> str | None:
+    """Return the version of `SDK 2.4.0` or `2.4.0`, None for another form."""
+    if match := SDK.fullmatch(text):
+        return match.group(1)
     return text if BARE_VERSION.fullmatch(text) else None
 
 
-def mlperf_round(text: str) -> str:
-    """`'2.0-2047'` gives `'2.0'`."""
-    found = MLPERF_ID.fullmatch(text)
-    if found is None:
-        raise Unreadable("unknown-mlperf-id", f"{text!r} is not an MLPerf id")
-    return found.group(1)
+def parse_mlperf_round(text: str) -> str:
+    """Return the round of an MLPerf id: `2.0` for `2.0-2047`."""
+    match = MLPERF_ID.fullmatch(text)
+    if match is None:
+        raise UnreadableCellError("unknown-mlperf-id", f"{text!r} is not an MLPerf id")
+    return match.group(1)
 
 
-def quality(text: str) -> tuple[Decimal, str]:
-    """`'0.0719 MAE'` gives `(Decimal('0.0719'), 'MAE')`."""
-    found = QUALITY.fullmatch(text)
-    if found is None:
-        raise Unreadable("unreadable-figure", f"{text!r} is not a figure with the name of a metric")
-    return number(found.group(1)), found.group(2)
+def parse_quality(text: str) -> tuple[Decimal, str]:
+    """Split a quality such as `0.0719 MAE` into figure and metric."""
+    match = QUALITY.fullmatch(text)
+    if match is None:
+        raise UnreadableCellError("unreadable-figure", f"{text!r} is not a figure with the name of a metric")
+    return parse_number(match.group(1)), match.group(2)
 
 
-def target_metric(text: str) -> str | None:
-    """`'75.90% classification'` gives `'classification'`."""
-    found = TARGET.fullmatch(text)
-    return found.group(1) if found else None
+def parse_target_metric(text: str) -> str | None:
+    """Return the metric of a quality target: `classification` for `75.90% classification`."""
+    match = TARGET.fullmatch(text)
+    return match.group(1) if match else None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ipu_results._util.garbage import pause_garbage_collection
+from ipu_results._util.limits import MAX_BYTES, MAX_PAGES
 from ipu_results.errors import DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.read.csv_table import read_csv
 from ipu_results.read.html import read_html
@@ -15,20 +16,9 @@ from ipu_results.read.paper.text import read_paper_text
 from ipu_results.read.reading import ParsedDocument
 from ipu_results.read.run_record import read_sweep_record
 from ipu_results.read.text import decode
+from ipu_results.schema.kinds import KINDS
 from ipu_results.schema.layouts import TableHeader
-from ipu_results.sources.kinds import KINDS, MAX_BYTES, MAX_PAGES
 
-CSV_KINDS = (
-    "page-history",
-    "comparators",
-    "mlperf-entries",
-    "mlperf-runs",
-    "mlperf-ids",
-    "configurations",
-    "claims",
-    "contradictions",
-    "sweep-points",
-)
 SIGNS = {b"%PDF-": ("qwant-paper",), MARK: ("mlperf-log",)}
 SIGN_WITHIN = 100_000
 HTML = re.compile(rb"<(?:!doctype\s+html|html|table|body)\b", re.I)
@@ -81,17 +71,18 @@ def _first_that_reads(data: bytes, layouts: Sequence[TableHeader], max_pages: in
 
 
 def _read_as(kind: str, data: bytes, layouts: Sequence[TableHeader], max_pages: int) -> ParsedDocument:
+    file_format = KINDS[kind].format
     if data.lstrip()[:5] == b"%PDF-":
-        from ipu_results.read.pdf import read_pdf  # noqa: PLC0415  (pdfplumber takes longer to import than a page to read)
+        from ipu_results.read.pdf import read_pdf  # noqa: PLC0415 (pdfplumber takes longer to import than a page to read)
 
         return read_pdf(data, layouts, max_pages=max_pages)
-    if kind == "mlperf-log":
+    if file_format == "mlperf-log":
         return read_mlperf_log(data)
-    if kind == "sweep-record":
+    if file_format == "run-record":
         return read_sweep_record(data, layouts)
-    if HTML.search(data[:SIGN_WITHIN].replace(b"\0", b"")) and kind not in CSV_KINDS:  # NULs: UTF-16
-        return read_html(data, layouts)
-    if kind in CSV_KINDS:
+    if file_format == "csv":
         return read_csv(data, layouts)
+    if HTML.search(data[:SIGN_WITHIN].replace(b"\0", b"")):  # NULs: UTF-16
+        return read_html(data, layouts)
     text = decode(data)
-    return read_page_text(text, layouts) if kind == "graphcore-performance" else read_paper_text(text, layouts)
+    return read_page_text(text, layouts) if file_format == "page" else read_paper_text(text, layouts)

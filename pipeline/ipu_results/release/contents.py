@@ -31,7 +31,7 @@ from ipu_results.release.side import read_json, sql_type
 from ipu_results.release.sums import SUMS, read_sums
 from ipu_results.release.texts import read_csv
 from ipu_results._util.sql import get_first_line
-from ipu_results.store.tables import BUILD_ID, DATABASE, get_parquet_name
+from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name
 from ipu_results.store.digest import digest_rows
 
 CITED = re.compile(r"(?m)^(version|date-released): (.*)$")

@@ -16,7 +16,8 @@ from pathlib import Path
 from ipu_results.errors import ReleaseError, WarehouseError
 from ipu_results.release.names import RELEASE
 from ipu_results.release.sums import SUMS, read_sums
-from ipu_results.store.transaction import lock_folder, sync_to_disk
+from ipu_results._util.files import sync_to_disk
+from ipu_results.store.transaction import lock_folder
 
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 

@@ -25,7 +25,7 @@ from ipu_results.release.sums import SUMS, digest, write_sums
 from ipu_results.release.verify import check
 from ipu_results.store.query import finish_interrupted_build, read_build_id
 from ipu_results._util.sql import get_first_line
-from ipu_results.store.tables import DATABASE, get_parquet_name
+from ipu_results.store.files import DATABASE, get_parquet_name
 from ipu_results.store.digest import digest_rows
 from ipu_results.store.duckdb_file import write_duckdb
 from ipu_results.schema import TABLES

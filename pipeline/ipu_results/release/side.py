@@ -17,7 +17,7 @@ from ipu_results._util.text import escape_unprintable
 from ipu_results.release.database import read_definitions
 from ipu_results.release.names import PACKAGE, RELEASE
 from ipu_results._util.sql import get_first_line
-from ipu_results.store.tables import DATABASE
+from ipu_results.store.files import DATABASE
 from ipu_results.schema import TABLES
 from ipu_results.schema.generate import ARROW, SQL, quote
 

@@ -14,7 +14,7 @@ from ipu_results.release.contents import Contents
 from ipu_results.release.names import CITATION, CROISSANT, PACKAGE, RELEASE
 from ipu_results.release.problem import Problem, Problems, guarded
 from ipu_results.release.sums import SUMS, digest, read_sums
-from ipu_results.store.tables import DATABASE
+from ipu_results.store.files import DATABASE
 
 NEEDED = (RELEASE, PACKAGE, CROISSANT, CITATION, DATABASE, "README.md", "DICTIONARY.md", "LICENSE", "environment.json")
 

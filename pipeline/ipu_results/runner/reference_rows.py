@@ -12,7 +12,6 @@ from typing import Any
 import duckdb
 
 from ipu_results._util.sql import run_query
-from ipu_results.check.rules import load_identities
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.query import open_warehouse
 
@@ -111,7 +110,7 @@ SQL = f"""
 
 @cache
 def _load_networks() -> Mapping[tuple[str, str, str | None], str]:
-    return {(known.model, known.platform, known.framework): known.network for known in load_identities()}
+    return {(known.model, known.platform, known.framework): known.network for known in load_vocabulary().identities}
 
 
 def find_model_name(model: str) -> str | None:

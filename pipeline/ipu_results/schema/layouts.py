@@ -48,7 +48,7 @@ class TableHeader:
 
 
 def normalise_header(header: str) -> str:
-    """A header name without its unit, in the form in which names are compared."""
+    """Return a header without its unit, in the form in which headers are compared."""
     return re.sub(r"[\s\-_]+", " ", UNIT.sub("", header)).strip().casefold()
 
 
@@ -58,7 +58,7 @@ def parse_unit(header: str) -> str | None:
 
 
 def find_headers(header: Sequence[str], layouts: Iterable[TableHeader]) -> list[TableHeader]:
-    """The layouts whose names are exactly those of `header`, in any order."""
+    """Return the known headers with exactly the names of `header`, in any order."""
     names = [normalise_header(cell) for cell in header]
     if len(set(names)) != len(names):
         return []
@@ -66,7 +66,7 @@ def find_headers(header: Sequence[str], layouts: Iterable[TableHeader]) -> list[
 
 
 def explain_mismatch(header: Sequence[str], layouts: Iterable[TableHeader]) -> str | None:
-    """What is wrong with a header that is nearly one of `layouts`; None where it resembles none."""
+    """Describe what is wrong with a header that resembles a known one; None if it resembles none."""
     names = [normalise_header(cell) for cell in header if cell]
     closest = max(layouts, key=lambda layout: len(layout.keys & set(names)), default=None)
     if closest is None or len(closest.keys & set(names)) < min(MIN_NAMES_OF_A_BROKEN_HEADER, len(closest.keys)):

@@ -1,4 +1,4 @@
-"""Checks over several columns of one row; each returns True for a row that holds."""
+"""Check several columns of one row against each other; each check returns True for a valid row."""
 
 from __future__ import annotations
 
@@ -9,93 +9,94 @@ import pandas as pd
 from ipu_results.schema.definitions import table
 
 FIGURES = [column.name for column in table("results").columns if column.figure]
-EFFICIENCY_WITHIN = 1e-9
-AMORTISED_WITHIN = 1e-6
+EFFICIENCY_TOLERANCE = 1e-9
+AMORTISED_TOLERANCE = 1e-6
 
 RowCheck = Callable[[pd.DataFrame], "pd.Series[bool]"]
 
 
-def no_figure(frame: pd.DataFrame) -> pd.Series[bool]:
+def has_figure(frame: pd.DataFrame) -> pd.Series[bool]:
     return frame[FIGURES].notna().any(axis=1)
 
 
-def precision_bits(frame: pd.DataFrame) -> pd.Series[bool]:
+def match_precision_bits(frame: pd.DataFrame) -> pd.Series[bool]:
     bits = frame["activation_bits"].astype("string") + "." + frame["weight_bits"].astype("string")
     return (bits == frame["precision"].astype("string")).fillna(
         frame["precision"].isna() & frame["activation_bits"].isna() & frame["weight_bits"].isna()
     )
 
 
-def origin_place(frame: pd.DataFrame) -> pd.Series[bool]:
-    """Published and official rows stand in a document, measured and emulated ones in a run."""
-    local = _local(frame)
+def match_origin_and_place(frame: pd.DataFrame) -> pd.Series[bool]:
+    """Require a document for published and official rows, and a run for measured and emulated ones."""
+    local = _is_local(frame)
     return (local & frame["run_id"].notna()) | (~local & frame["document_id"].notna() & frame["run_id"].isna())
 
 
-def latency_band(frame: pd.DataFrame) -> pd.Series[bool]:
+def contain_latency(frame: pd.DataFrame) -> pd.Series[bool]:
     low, high = frame["latency_ms_low"], frame["latency_ms_high"]
     return ~((low > frame["latency_ms"]) | (high < frame["latency_ms"]))
 
 
-def emulated_marked(frame: pd.DataFrame) -> pd.Series[bool]:
-    """A row names its calibration exactly when it is emulated."""
+def match_calibration(frame: pd.DataFrame) -> pd.Series[bool]:
+    """Require a calibration exactly for emulated rows."""
     return (frame["origin"] == "emulated") == frame["calibration_id"].notna()
 
 
-def _local(frame: pd.DataFrame) -> pd.Series[bool]:
-    return frame["origin"].isin(["measured", "emulated"])
-
-
-def _agrees(one: pd.Series[float], other: pd.Series[float], within: float) -> pd.Series[bool]:
-    return (one / other - 1).abs() <= within
-
-
-def local_efficiency(frame: pd.DataFrame) -> pd.Series[bool]:
-    """A local row has an efficiency exactly where it has a power, and it is throughput over power."""
+def match_efficiency(frame: pd.DataFrame) -> pd.Series[bool]:
+    """Require of a local row an efficiency exactly where it has a power: throughput over power."""
     computed = frame["throughput"] / frame["power_w"]
-    alike = _agrees(frame["efficiency"], computed, EFFICIENCY_WITHIN) | (frame["efficiency"].isna() & computed.isna())
-    return ~_local(frame) | alike
+    efficiency = frame["efficiency"]
+    agrees = _agree(efficiency, computed, EFFICIENCY_TOLERANCE) | (efficiency.isna() & computed.isna())
+    return ~_is_local(frame) | agrees
 
 
-def local_latency(frame: pd.DataFrame) -> pd.Series[bool]:
-    """An amortised latency of a local row times its throughput is its batch."""
+def match_amortised_latency(frame: pd.DataFrame) -> pd.Series[bool]:
+    """Require that the amortised latency of a local row times its throughput is its batch."""
     items = frame["latency_ms"] / 1000 * frame["throughput"]
-    alike = _agrees(items, frame["batch_size"].astype("float64"), AMORTISED_WITHIN)
-    return ~(_local(frame) & (frame["latency_kind"] == "amortised")) | alike
+    agrees = _agree(items, frame["batch_size"].astype("float64"), AMORTISED_TOLERANCE)
+    return ~(_is_local(frame) & (frame["latency_kind"] == "amortised")) | agrees
 
 
-def interval_measured(frame: pd.DataFrame) -> pd.Series[bool]:
-    """A coverage is that of an interval, never of an emulated band."""
+def match_interval(frame: pd.DataFrame) -> pd.Series[bool]:
+    """Allow a coverage only with an interval, never with an emulated band."""
     interval = frame["latency_ms_low"].notna() & frame["latency_ms_high"].notna()
     return frame["interval_confidence"].isna() | (interval & (frame["origin"] != "emulated"))
 
 
-def local_latency_kind(frame: pd.DataFrame) -> pd.Series[bool]:
-    """A local row says how its latency was taken exactly where it has one."""
-    return ~_local(frame) | (frame["latency_ms"].notna() == frame["latency_kind"].notna())
+def match_latency_kind(frame: pd.DataFrame) -> pd.Series[bool]:
+    """Require of a local row how its latency was measured exactly where it has one."""
+    return ~_is_local(frame) | (frame["latency_ms"].notna() == frame["latency_kind"].notna())
 
 
-def local_power(frame: pd.DataFrame) -> pd.Series[bool]:
-    """A local row says what its power covers exactly where it has one."""
-    return ~_local(frame) | (frame["power_w"].notna() == frame["power_scope"].notna())
+def match_power_scope(frame: pd.DataFrame) -> pd.Series[bool]:
+    """Require of a local row what its power covers exactly where it has one."""
+    return ~_is_local(frame) | (frame["power_w"].notna() == frame["power_scope"].notna())
 
 
-def run_times(frame: pd.DataFrame) -> pd.Series[bool]:
+def order_run_times(frame: pd.DataFrame) -> pd.Series[bool]:
     return frame["started_at"] <= frame["finished_at"]
+
+
+def _is_local(frame: pd.DataFrame) -> pd.Series[bool]:
+    return frame["origin"].isin(["measured", "emulated"])
+
+
+def _agree(first: pd.Series[float], second: pd.Series[float], tolerance: float) -> pd.Series[bool]:
+    return (first / second - 1).abs() <= tolerance
 
 
 ROW_CHECKS: dict[str, dict[str, RowCheck]] = {
     "results": {
-        "no_figure": no_figure,
-        "precision_bits": precision_bits,
-        "origin_place": origin_place,
-        "latency_band": latency_band,
-        "emulated_marked": emulated_marked,
-        "interval_measured": interval_measured,
-        "local_efficiency": local_efficiency,
-        "local_latency": local_latency,
-        "local_latency_kind": local_latency_kind,
-        "local_power": local_power,
+        "no_figure": has_figure,
+        "precision_bits": match_precision_bits,
+        "origin_place": match_origin_and_place,
+        "latency_band": contain_latency,
+        "emulated_marked": match_calibration,
+        "interval_measured": match_interval,
+        "local_efficiency": match_efficiency,
+        "local_latency": match_amortised_latency,
+        "local_latency_kind": match_latency_kind,
+        "local_power": match_power_scope,
     },
-    "runs": {"run_times": run_times},
+    "runs": {"run_times": order_run_times},
 }

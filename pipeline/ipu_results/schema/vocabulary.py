@@ -1,90 +1,112 @@
-"""The vocabulary: data files under `schema/vocabulary`, loaded once."""
+"""The vocabulary: names and units of the sources, from the files under `schema/vocabulary`."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from ipu_results._util.resources import SCHEMA
+from ipu_results._util.resources import SCHEMA, load_schema_file
 from ipu_results.schema.layouts import TableHeader
+
+Entry = Mapping[str, Any]
 
 
 def normalise_name(name: str) -> str:
-    """The form in which names are compared: without case, blanks, hyphens and underscores."""
+    """Return a name without case, blanks, hyphens and underscores, the form in which names are compared."""
     return re.sub(r"[\s\-_]+", "", name).casefold()
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
+    """A printed unit: the factor to the column's own unit, and the item it names, if any."""
+
     factor: Decimal
     item: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class NetworkIdentity:
+    """Which network ran under a model name on one platform and framework; `parameters` counts trained weights."""
+
+    model: str
+    platform: str
+    framework: str
+    network: str
+    parameters: int
+    severity: str
+    source: str
+
+
 @dataclass(frozen=True)
 class Vocabulary:
-    """Names and units that sources use, by folded printed form.
+    """The names and units of the sources.
 
-    `work` is the multiply-accumulates of one inference in units of 10⁹ by network and printed variant ("" for none),
-    `peaks` the column of `platforms` that bounds work of a precision, `latency_bases` what a script times that computes
-    a latency in such words, None where it computes none.
+    `platforms`, `models`, `frameworks`, `compute_precisions` and `chips` are keyed by normalised printed name.
+    `precision_bits` maps a printed precision to its bits of activations and weights. `units` are keyed by column and
+    printed unit, `metrics` by the printed metric of a comparator. `metadata` maps the labels of a document kind to
+    fields. `benchmarks` maps an MLPerf folder to its model. `gmacs` holds 10⁹ multiply-accumulates of one inference by
+    network and printed variant ("" for none). `peaks` names the column of `platforms` that bounds work at a precision.
+    `latency_bases` maps a script's definition of latency to what it times, None if it times nothing.
     """
 
     layouts: tuple[TableHeader, ...]
-    platforms: Mapping[str, Mapping[str, Any]]
-    models: Mapping[str, Mapping[str, Any]]
+    platforms: Mapping[str, Entry]
+    models: Mapping[str, Entry]
     frameworks: Mapping[str, str]
     precision_bits: Mapping[str, tuple[int, int]]
     compute_precisions: Mapping[str, Mapping[str, str]]
     units: Mapping[str, Mapping[str, Unit]]
     metrics: Mapping[str, Mapping[str, str]]
-    facts: Mapping[str, Mapping[str, str]]
+    metadata: Mapping[str, Mapping[str, str]]
     chips: Mapping[str, str]
     benchmarks: Mapping[str, str]
     framework_by_path: Mapping[str, str]
     tasks: Mapping[str, str]
-    work: Mapping[tuple[str, str], float]
+    gmacs: Mapping[tuple[str, str], float]
     peaks: Mapping[str, str]
     latency_bases: Mapping[str, str | None]
+    identities: tuple[NetworkIdentity, ...]
 
     def layouts_of(self, reader: str) -> tuple[TableHeader, ...]:
-        return tuple(layout for layout in self.layouts if layout.reader == reader)
+        """Return the headers of a document kind."""
+        return tuple(header for header in self.layouts if header.reader == reader)
 
     def layout(self, reader: str, table: str) -> TableHeader:
-        return next(layout for layout in self.layouts_of(reader) if layout.table == table)
+        """Return the header of one table of a document kind."""
+        return next(header for header in self.layouts_of(reader) if header.table == table)
 
-    def unit(self, column: str, printed: str) -> Unit | None:
+    def find_unit(self, column: str, printed: str) -> Unit | None:
+        """Return the unit of a column that is printed so."""
         return self.units.get(column, {}).get(printed.strip().casefold())
 
-    def item_of_rate(self, text: str) -> str | None:
-        """The item of a cell that holds nothing but a rate's unit, such as `frames/s`."""
-        unit = self.unit("throughput", text)
+    def find_rate_item(self, text: str) -> str | None:
+        """Return the item of a cell that holds only the unit of a rate, such as `frames/s`."""
+        unit = self.find_unit("throughput", text)
         return unit.item if unit else None
 
-    def platform_rows(self) -> list[Mapping[str, Any]]:
-        return _distinct(self.platforms.values(), "platform")
-
-    def model_rows(self) -> list[Mapping[str, Any]]:
-        return _distinct(self.models.values(), "model")
+    def list_entries(self, key: str) -> list[Entry]:
+        """Return the entries of `platform` or `model`, once each, sorted by canonical name."""
+        entries = {"platform": self.platforms, "model": self.models}[key].values()
+        return [entry for _, entry in sorted({entry[key]: entry for entry in entries}.items())]
 
 
 @cache
 def load_vocabulary() -> Vocabulary:
+    """Load the vocabulary once."""
     platforms, units = _load("platforms"), _load("units")
-    models = _load("models")["model"]
-    frameworks, precisions, layouts = _load("frameworks"), _load("precisions"), _load("layouts")
+    models, precisions, layouts = _load("models")["model"], _load("precisions"), _load("layouts")
     return Vocabulary(
-        layouts=tuple(_layout(entry) for entry in layouts["layout"]),
-        platforms=_by_name(
-            "platform", [{**_chip_facts(platforms["chips"], entry), **entry} for entry in platforms["platform"]]
-        ),
+        layouts=tuple(_table_header(entry) for entry in layouts["layout"]),
+        platforms=_by_name("platform", (_with_chip(platforms["chips"], entry) for entry in platforms["platform"])),
         models=_by_name("model", models),
         frameworks={
-            normalise_name(name): canonical for canonical, more in frameworks.items() for name in [canonical, *more]
+            normalise_name(name): canonical
+            for canonical, spellings in _load("frameworks").items()
+            for name in [canonical, *spellings]
         },
         precision_bits={name: (x, y) for name, (x, y) in precisions["bits"].items()},
         compute_precisions={normalise_name(name): entry for name, entry in precisions["compute"].items()},
@@ -94,56 +116,50 @@ def load_vocabulary() -> Vocabulary:
             if column != "metrics"
         },
         metrics=units["metrics"],
-        facts=layouts["facts"],
+        metadata=layouts["facts"],
         chips={
             normalise_name(name): chip
-            for chip, facts in platforms["chips"].items()
-            for name in [chip, *facts.get("spellings", [])]
+            for chip, entry in platforms["chips"].items()
+            for name in [chip, *entry.get("spellings", [])]
         },
         benchmarks={name: entry["model"] for name, entry in _load("mlperf")["benchmarks"].items() if "model" in entry},
         framework_by_path=layouts["comparators"]["framework_by_path"],
         tasks=layouts["comparators"]["tasks"],
-        work=_work(models),
+        gmacs={
+            (entry["model"], variant): entry["gmacs_per_item"]
+            for entry in models
+            for variant in entry.get("gmacs_variants", [])
+        },
         peaks=precisions["peaks"],
         latency_bases={entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]},
+        identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
     )
 
 
-def _layout(entry: Mapping[str, Any]) -> TableHeader:
-    identity = entry.get("identity")
-    told = {"fields": tuple(entry["fields"].items()), "identity": None if identity is None else tuple(identity)}
-    return TableHeader(**{**entry, **told})
-
-
 def read_vocabulary_files() -> list[tuple[str, bytes]]:
-    """Name and bytes of every vocabulary file, for the build's digest."""
-    folder = SCHEMA / "vocabulary"
-    return sorted((entry.name, entry.read_bytes()) for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    """Return name and bytes of every vocabulary file, sorted, for the digest of a build."""
+    return [(path.name, path.read_bytes()) for path in sorted((SCHEMA / "vocabulary").glob("*.toml"))]
 
 
 def _load(name: str) -> dict[str, Any]:
-    return tomllib.loads((SCHEMA / "vocabulary" / f"{name}.toml").read_text(encoding="utf-8"))
+    return load_schema_file(f"vocabulary/{name}.toml")
 
 
-def _chip_facts(chips: Mapping[str, Mapping[str, Any]], entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {name: fact for name, fact in chips.get(entry["chip"], {}).items() if name != "spellings"}
+def _table_header(entry: Entry) -> TableHeader:
+    identity = entry.get("identity")
+    converted = {"fields": tuple(entry["fields"].items()), "identity": None if identity is None else tuple(identity)}
+    return TableHeader(**{**entry, **converted})
 
 
-def _work(models: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], float]:
-    return {
-        (entry["model"], variant): entry["gmacs_per_item"]
-        for entry in models
-        for variant in entry.get("gmacs_variants", [])
-    }
+def _with_chip(chips: Mapping[str, Entry], entry: Entry) -> Entry:
+    """Add what is known of the chip; the platform's own entry wins."""
+    chip = {name: value for name, value in chips.get(entry["chip"], {}).items() if name != "spellings"}
+    return {**chip, **entry}
 
 
-def _by_name(key: str, entries: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+def _by_name(key: str, entries: Iterable[Entry]) -> dict[str, Entry]:
     return {
         normalise_name(name): entry
         for entry in entries
         for name in [entry[key], *entry.get("spellings", []), *entry.get("variants", {})]
     }
-
-
-def _distinct(entries: Iterable[Mapping[str, Any]], key: str) -> list[Mapping[str, Any]]:
-    return [entry for _, entry in sorted({entry[key]: entry for entry in entries}.items())]

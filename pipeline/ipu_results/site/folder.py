@@ -15,8 +15,8 @@ from ipu_results.release.names import RELEASE
 from ipu_results.schema import TABLES
 from ipu_results.site import charts, emulated, ledger, provenance, results, sql
 from ipu_results.site.script import script
+from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import open_warehouse
-from ipu_results.store.tables import get_parquet_name
 
 Made = Callable[[duckdb.DuckDBPyConnection], Any]
 

@@ -8,7 +8,7 @@ import duckdb
 
 from ipu_results._util.sql import run_query
 from ipu_results.schema import TABLES, VIEWS, sql_view
-from ipu_results.store.tables import get_parquet_name
+from ipu_results.store.files import get_parquet_name
 
 EXAMPLES: tuple[tuple[str, str], ...] = (
     (

@@ -1,0 +1,1 @@
+"""The source documents: the catalogue of sidecars, and downloads beside our transcriptions."""

@@ -1,0 +1,1 @@
+"""Store: write the checked tables to Parquet and DuckDB, all or nothing, and open them for queries."""

@@ -1,4 +1,4 @@
-"""The digest of a table's rows: the same for the same rows in any order and in any file format."""
+"""Digest the rows of a table: the same for the same rows in any order and in any file format."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 NULL = "-"
-PREFIX = ":"
+SEPARATOR = ":"
 
 
 def digest_rows(table: pa.Table) -> str:
-    """sha256 over the table's column names and its rows as text, sorted bytewise.
+    """Return the sha256 over the column names and the rows as text, sorted bytewise.
 
-    A value stands as its length in bytes, a colon and its text, a null as a hyphen, so that no two rows read alike.
+    A value is written as its length in bytes, a colon and its text, and a null as a hyphen, so that two different rows
+    never read alike.
     """
-    digest = hashlib.sha256("".join(f"{len(name)}{PREFIX}{name}" for name in table.column_names).encode())
+    digest = hashlib.sha256("".join(f"{len(name)}{SEPARATOR}{name}" for name in table.column_names).encode())
     if table.num_rows:
         first, *rest = table.columns
-        fields = [_prefixed(first), *(_text(NULL) if _is_null(column) else _prefixed(column) for column in rest)]
+        fields = [
+            _prefix(first),
+            *(_text(NULL) if column.null_count == len(column) else _prefix(column) for column in rest),
+        ]
         rows = pc.cast(pc.binary_join_element_wise(*fields, _text("")), pa.large_binary()).combine_chunks()
         ordered = pc.take(rows, pc.array_sort_indices(rows))
         length = pc.sum(pc.binary_length(ordered)).as_py()
@@ -27,14 +31,10 @@ def digest_rows(table: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def _is_null(column: pa.ChunkedArray) -> bool:
-    return bool(column.null_count == len(column))
-
-
-def _prefixed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _prefix(column: pa.ChunkedArray) -> pa.ChunkedArray:
     texts = pc.cast(column, pa.large_string())
     lengths = pc.cast(pc.binary_length(texts), pa.large_string())
-    return pc.fill_null(pc.binary_join_element_wise(lengths, texts, _text(PREFIX)), NULL)
+    return pc.fill_null(pc.binary_join_element_wise(lengths, texts, _text(SEPARATOR)), NULL)
 
 
 def _text(text: str) -> pa.Scalar:

@@ -1,4 +1,4 @@
-"""The DuckDB file: tables with keys and comments, and the views."""
+"""Write the DuckDB file: tables with keys and comments, and the views."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pyarrow as pa
 from ipu_results.schema import TABLES, VIEWS, quote, sql_table, sql_view
 
 STORAGE_VERSION = "v1.2.0"
-BLOCK_SIZE = 16_384  # bytes; the least that there is: tables are small, and each column takes a block at least
+BLOCK_SIZE = 16_384  # bytes, the minimum: the tables are small, and each column takes at least one block
 
 
 def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
-    """Write one database file that DuckDB reads from 1.2.2 on, without a write-ahead log beside it."""
+    """Write one database file that DuckDB 1.2.2 and later can read, without a write-ahead log next to it."""
     with duckdb.connect() as connection:
         options = f"STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_SIZE}"
         connection.execute(f"ATTACH {quote(str(path))} AS warehouse ({options})")

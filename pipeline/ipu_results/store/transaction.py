@@ -1,7 +1,7 @@
-"""Publish a folder of files all or nothing, whatever kills the process and whoever else is at work.
+"""Publish a folder of files all or nothing, even if the process is killed or others run at the same time.
 
-Files are built in a staging folder inside the target. Once each is whole and on disk, a commit file names them; from
-then on the next process finishes the renames, before it the next process throws the staging folder away.
+Files are built in a staging folder inside the target. Once all are complete and on disk, a commit file names them. From
+then on the next process finishes the renames; before that it discards the staging folder.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from ipu_results._util.files import sync_to_disk
 from ipu_results.errors import WarehouseError
-
-LOCK = ".lock"
-STAGING = ".staging"
-COMMIT = "commit.json"
+from ipu_results.store.files import COMMIT, LOCK, STAGING
 
 
 @contextmanager
 def lock_folder(target: Path, wait_s: float) -> Iterator[None]:
-    """Hold the target's lock, released by the system when the process dies. Raises WarehouseError when it is busy."""
+    """Hold the target's lock, which the system releases if the process dies. Raises WarehouseError if it is busy."""
     lock = FileLock(target / LOCK, timeout=wait_s)
     try:
         target.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except OSError as error:
         if isinstance(error, Timeout):
-            raise WarehouseError(_busy(wait_s), place=str(target)) from error
+            message = f"another process has been building it for more than {wait_s:g} s; try again, or wait with --wait"
+            raise WarehouseError(message, place=str(target)) from error
         raise WarehouseError(f"cannot be written: {error.strerror}", place=str(target)) from error
     try:
         yield
@@ -39,16 +38,12 @@ def lock_folder(target: Path, wait_s: float) -> Iterator[None]:
         lock.release()
 
 
-def _busy(wait_s: float) -> str:
-    return f"another process has been building it for more than {wait_s:g} s; try again, or wait with --wait"
-
-
 @contextmanager
 def stage_files(target: Path) -> Iterator[Path]:
-    """A fresh staging folder; its files replace those of the target when the block ends without an error.
+    """Give a fresh staging folder; its files replace those of the target if the block ends without an error.
 
-    The caller holds the lock. A failure before all files are whole leaves the target as it was; one in the renames
-    after that raises a WarehouseError, and the next command finishes them.
+    The caller holds the lock. A failure before all files are complete leaves the target unchanged. A failure during the
+    renames after that raises WarehouseError, and the next command finishes them.
     """
     recover(target)
     staging = target / STAGING
@@ -62,17 +57,12 @@ def stage_files(target: Path) -> Iterator[Path]:
     try:
         recover(target)
     except OSError as error:
-        message = f"the new build is whole but not all in place; the next command finishes it: {error.strerror}"
+        message = f"the new build is complete but not all in place; the next command finishes it: {error.strerror}"
         raise WarehouseError(message, place=str(target)) from error
 
 
-def is_pending(target: Path) -> bool:
-    """Whether a process died here in the short time between its commit and its last rename."""
-    return (target / STAGING / COMMIT).exists()
-
-
 def recover(target: Path) -> None:
-    """Finish the renames of a committed staging folder, discard one that was not. The caller holds the lock."""
+    """Finish the renames of a committed staging folder, discard an uncommitted one. The caller holds the lock."""
     staging = target / STAGING
     commit = staging / COMMIT
     if commit.exists():
@@ -94,14 +84,3 @@ def _commit(staging: Path) -> None:
     sync_to_disk(draft)
     os.replace(draft, staging / COMMIT)
     sync_to_disk(staging)
-
-
-def sync_to_disk(path: Path) -> None:
-    """Bring a file, or the names in a folder, to disk."""
-    if path.is_dir() and os.name == "nt":
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,4 +1,4 @@
-"""The quality rules: each a pure function from a dataset to its flags. A rule reports and changes no figure."""
+"""The quality rules: each is a pure function from the dataset to flags. A rule reports and never changes a figure."""
 
 from __future__ import annotations
 
@@ -7,58 +7,60 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ipu_results.check.rules.configurations import r13, r15
-from ipu_results.check.rules.curves import r02, r03, r05
-from ipu_results.check.rules.dataset import Dataset, Identity, load_identities
-from ipu_results.check.rules.findings import FLAGS, no_findings
-from ipu_results.check.rules.generations import r06, r07
-from ipu_results.check.rules.identity import r10, r16, r20
-from ipu_results.check.rules.little import r01, r04
-from ipu_results.check.rules.official import r12
-from ipu_results.check.rules.plausibility import r21, r22
-from ipu_results.check.rules.printing import r09, r14, r19
-from ipu_results.check.rules.scaling import r08
-from ipu_results.check.rules.surroundings import r11, r17, r18
+from ipu_results.check.rules.configurations import flag_batch_against_configuration, flag_data_against_configuration
+from ipu_results.check.rules.curves import flag_depth_jump, flag_falling_latency, flag_falling_throughput
+from ipu_results.check.rules.dataset import Dataset, build_dataset
+from ipu_results.check.rules.findings import FLAGS, build_no_flags
+from ipu_results.check.rules.generations import flag_generation_ratio, flag_slower_generation
+from ipu_results.check.rules.identity import flag_name_variants, flag_network_identity, flag_unit
+from ipu_results.check.rules.little import flag_batch_against_siblings, flag_latency_below_period
+from ipu_results.check.rules.official import flag_official_record
+from ipu_results.check.rules.plausibility import flag_flops_above_peak, flag_power_above_rating
+from ipu_results.check.rules.printing import flag_blank_cell, flag_number_format, flag_repeated_figure
+from ipu_results.check.rules.scaling import flag_superlinear_scaling
+from ipu_results.check.rules.surroundings import flag_mixed_precision, flag_older_sdk, flag_section
 
-__all__ = ["RULES", "Dataset", "Identity", "Rule", "find_flags", "load_identities"]
+__all__ = ["RULES", "Dataset", "Rule", "build_dataset", "find_flags"]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
+    """One rule: its id, its title, and the function that flags."""
+
     id: str
     title: str
     find: Callable[[Dataset], pd.DataFrame]
 
 
 RULES: tuple[Rule, ...] = (
-    Rule("R01", "latency-below-period", r01),
-    Rule("R02", "latency-falls-with-batch", r02),
-    Rule("R03", "throughput-falls-with-batch", r03),
-    Rule("R04", "batch-contradicts-siblings", r04),
-    Rule("R05", "pipeline-depth-jump", r05),
-    Rule("R06", "newer-machine-slower", r06),
-    Rule("R07", "generation-ratio", r07),
-    Rule("R08", "superlinear-scaling", r08),
-    Rule("R09", "blank-cell", r09),
-    Rule("R10", "unit-not-the-column's", r10),
-    Rule("R11", "row-contradicts-its-section", r11),
-    Rule("R12", "official-record", r12),
-    Rule("R13", "batch-against-config", r13),
-    Rule("R14", "repeated-figure", r14),
-    Rule("R15", "data-against-config", r15),
-    Rule("R16", "name-variants", r16),
-    Rule("R17", "older-SDK", r17),
-    Rule("R18", "mixed-precision-group", r18),
-    Rule("R19", "number-format", r19),
-    Rule("R20", "model-identity", r20),
-    Rule("R21", "flops-above-peak", r21),
-    Rule("R22", "power-above-rating", r22),
+    Rule("R01", "latency-below-period", flag_latency_below_period),
+    Rule("R02", "latency-falls-with-batch", flag_falling_latency),
+    Rule("R03", "throughput-falls-with-batch", flag_falling_throughput),
+    Rule("R04", "batch-contradicts-siblings", flag_batch_against_siblings),
+    Rule("R05", "pipeline-depth-jump", flag_depth_jump),
+    Rule("R06", "newer-machine-slower", flag_slower_generation),
+    Rule("R07", "generation-ratio", flag_generation_ratio),
+    Rule("R08", "superlinear-scaling", flag_superlinear_scaling),
+    Rule("R09", "blank-cell", flag_blank_cell),
+    Rule("R10", "unit-not-the-column's", flag_unit),
+    Rule("R11", "row-contradicts-its-section", flag_section),
+    Rule("R12", "official-record", flag_official_record),
+    Rule("R13", "batch-against-config", flag_batch_against_configuration),
+    Rule("R14", "repeated-figure", flag_repeated_figure),
+    Rule("R15", "data-against-config", flag_data_against_configuration),
+    Rule("R16", "name-variants", flag_name_variants),
+    Rule("R17", "older-SDK", flag_older_sdk),
+    Rule("R18", "mixed-precision-group", flag_mixed_precision),
+    Rule("R19", "number-format", flag_number_format),
+    Rule("R20", "model-identity", flag_network_identity),
+    Rule("R21", "flops-above-peak", flag_flops_above_peak),
+    Rule("R22", "power-above-rating", flag_power_above_rating),
 )
 
 
 def find_flags(data: Dataset) -> pd.DataFrame:
-    """The flags of all rules by rule, result and column, whatever the order of the rows in `data`."""
-    found = [flags for flags in (rule.find(data) for rule in RULES) if len(flags)]
-    if not found:
-        return no_findings()
-    return pd.concat(found).sort_values(list(FLAGS.key), ignore_index=True)
+    """Return the flags of all rules, sorted by rule, result and column, whatever the order of the rows in `data`."""
+    flags = [frame for frame in (rule.find(data) for rule in RULES) if len(frame)]
+    if not flags:
+        return build_no_flags()
+    return pd.concat(flags).sort_values(list(FLAGS.key), ignore_index=True)

@@ -1,4 +1,4 @@
-"""Curves over the batch size: rows that differ in nothing else. Latency and throughput should both rise along one."""
+"""Check curves over the batch size: rows that differ in nothing else. Latency and throughput should both rise."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ipu_results.check.rules.dataset import Dataset
-from ipu_results.check.rules.findings import findings, rounded, told
+from ipu_results.check.rules.findings import build_flags, fill_template, round_figures
 
 CURVE = (
     "document_id",
@@ -22,15 +22,15 @@ CURVE = (
     "precision",
     "compute_precision",
 )
-LATENCY_REPEATS_WITHIN = 0.025
-THROUGHPUT_MAY_FALL_BY = 0.05
-DEPTH_MAY_CHANGE_BY = 1.5
+LATENCY_TOLERANCE = 0.025
+MAX_THROUGHPUT_FALL = 0.05
+MAX_DEPTH_CHANGE = 1.5
 
 
-def along_curves(data: Dataset, column: str) -> pd.DataFrame:
-    """Rows that have a batch and `column`, with those of the next smaller batch of the curve.
+def join_previous_batch(data: Dataset, column: str) -> pd.DataFrame:
+    """Return the rows with a batch and `column`, joined to the next smaller batch of their curve.
 
-    Adds `previous_batch` and `previous`, the lowest figure printed there; rows at the smallest batch are left out.
+    Adds `previous_batch` and `previous`, the lowest figure printed there. Rows at the smallest batch are excluded.
     """
     rows = data.published[["result_id", "batch_size", column]].assign(curve=data.groups(*CURVE))
     rows = rows[rows["batch_size"].notna() & rows[column].notna()].sort_values(["curve", "batch_size", column])
@@ -42,35 +42,35 @@ def along_curves(data: Dataset, column: str) -> pd.DataFrame:
     return rows[rows["previous_batch"].notna()]
 
 
-def r02(data: Dataset) -> pd.DataFrame:
-    """Latency falls as the batch grows: a larger batch takes longer, unless the figure is not per batch.
+def flag_falling_latency(data: Dataset) -> pd.DataFrame:
+    """Flag a latency that falls as the batch grows: a larger batch takes longer, unless the figure is not per batch.
 
-    A fall within LATENCY_REPEATS_WITHIN is what two runs of one program differ by, and only a warning.
+    A fall within LATENCY_TOLERANCE is what two runs of one program differ by, so it is only a warning.
     """
-    rows = along_curves(data, "latency_ms")
+    rows = join_previous_batch(data, "latency_ms")
     rows = rows[rows["latency_ms"] < rows["previous"]]
-    sure = rows["latency_ms"] < (1 - LATENCY_REPEATS_WITHIN) * rows["previous"]
+    sure = rows["latency_ms"] < (1 - LATENCY_TOLERANCE) * rows["previous"]
     template = "latency falls as the batch grows: {latency_ms} ms at batch {batch_size}, {previous} at {previous_batch}"
-    return findings("R02", np.where(sure, "error", "warn"), rows, "latency_ms", told(template, rows))
+    return build_flags("R02", np.where(sure, "error", "warn"), rows, "latency_ms", fill_template(template, rows))
 
 
-def r03(data: Dataset) -> pd.DataFrame:
-    """Throughput falls by more than THROUGHPUT_MAY_FALL_BY as the batch grows."""
-    rows = along_curves(data, "throughput")
-    rows = rows[rows["throughput"] < (1 - THROUGHPUT_MAY_FALL_BY) * rows["previous"]]
-    rows = rows.assign(fall=rounded(100 * (1 - rows["throughput"] / rows["previous"])))
+def flag_falling_throughput(data: Dataset) -> pd.DataFrame:
+    """Flag a throughput that falls by more than MAX_THROUGHPUT_FALL as the batch grows."""
+    rows = join_previous_batch(data, "throughput")
+    rows = rows[rows["throughput"] < (1 - MAX_THROUGHPUT_FALL) * rows["previous"]]
+    rows = rows.assign(fall=round_figures(100 * (1 - rows["throughput"] / rows["previous"])))
     template = (
         "throughput falls by {fall} % as the batch grows: {throughput} items/s at batch {batch_size}, "
         "{previous} at {previous_batch}"
     )
-    return findings("R03", "warn", rows, "throughput", told(template, rows))
+    return build_flags("R03", "warn", rows, "throughput", fill_template(template, rows))
 
 
-def r05(data: Dataset) -> pd.DataFrame:
-    """Batches in flight jump along the curve: the rows were not run with one pipeline depth or one way of timing."""
-    rows = along_curves(data, "in_flight")
+def flag_depth_jump(data: Dataset) -> pd.DataFrame:
+    """Flag a jump of the batches in flight along a curve: pipeline depth or way of timing is not the same."""
+    rows = join_previous_batch(data, "in_flight")
     jump = rows["in_flight"] / rows["previous"]
-    rows = rows[(jump > DEPTH_MAY_CHANGE_BY) | (jump < 1 / DEPTH_MAY_CHANGE_BY)]
-    rows = rows.assign(in_flight=rounded(rows["in_flight"]), previous=rounded(rows["previous"]))
+    rows = rows[(jump > MAX_DEPTH_CHANGE) | (jump < 1 / MAX_DEPTH_CHANGE)]
+    rows = rows.assign(in_flight=round_figures(rows["in_flight"]), previous=round_figures(rows["previous"]))
     template = "{in_flight} batches in flight at batch {batch_size}, {previous} at {previous_batch}"
-    return findings("R05", "warn", rows, "latency_ms", told(template, rows))
+    return build_flags("R05", "warn", rows, "latency_ms", fill_template(template, rows))

@@ -1,20 +1,19 @@
-"""What the rules look at: the published tables of one build, and what several rules compute from them once."""
+"""What the rules look at: the tables of one build, and what several rules derive from them once."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ipu_results._util.resources import SCHEMA
+from ipu_results.normalise import NormalisedDocument
+from ipu_results.read import ParsedDocument
+from ipu_results.schema.vocabulary import NetworkIdentity, Vocabulary
 
-IDENTITIES = SCHEMA / "vocabulary" / "identities.toml"
 USED = (
     "result_id",
     "document_id",
@@ -42,31 +41,13 @@ USED = (
 LABELS = {"document_id": "str", "table_name": "str", "printed": bool, "section": "str"}
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Which network ran under a model name, on one platform and framework; `parameters` counts trained weights."""
-
-    model: str
-    platform: str
-    framework: str
-    network: str
-    parameters: int
-    severity: str
-    source: str
-
-
-def load_identities(path: Path = IDENTITIES) -> tuple[Identity, ...]:
-    with path.open("rb") as file:
-        return tuple(Identity(**entry) for entry in tomllib.load(file)["identity"])
-
-
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """The tables of one build, in the dtypes of `schema.frame_dtypes`, and what is known of the printed tables.
+    """The tables of one build, with the dtypes of `frame_dtypes`, and what is known of the printed tables.
 
-    `sections` tells which platform the text around a table speaks of; `printed_tables` are those whose printed
-    header promises cells. Both name a table as (document_id, table_name). `official` is `mlperf_entries`.
-    `work` and `peaks` are those of the vocabulary.
+    `sections` gives the platform that the text around a table is about. `printed_tables` are the tables with a printed
+    header. Both name a table as (document_id, table_name). `official` is `mlperf_entries`. `gmacs` and `peaks` are
+    those of the vocabulary.
     """
 
     results: pd.DataFrame
@@ -77,20 +58,20 @@ class Dataset:
     configurations: pd.DataFrame
     sections: Mapping[tuple[str, str], str]
     printed_tables: frozenset[tuple[str, str]]
-    identities: Sequence[Identity]
-    work: Mapping[tuple[str, str], float]
+    identities: Sequence[NetworkIdentity]
+    gmacs: Mapping[tuple[str, str], float]
     peaks: Mapping[str, str]
 
     @cached_property
     def published(self) -> pd.DataFrame:
         """The published rows in printed order, index from 0, with columns that the rules share.
 
-        `in_flight`: batches in flight, throughput × latency / (1000 × batch); `family`: generation of the machine;
-        `section`, `printed`: of its table. Measured and emulated rows have checks of their own.
+        `in_flight` is batches in flight, throughput × latency / (1000 × batch). `family` is the generation of the
+        machine. `section` and `printed` are those of the table. Measured and emulated rows have checks of their own.
         """
         rows = self.results.loc[self.results["origin"] == "published", list(USED)]
         rows = rows.sort_values(["document_id", "table_name", "row_number", "result_id"], ignore_index=True)
-        rows = rows.merge(self._labels(rows), on=["document_id", "table_name"], how="left", validate="m:1")
+        rows = rows.merge(self._label_tables(rows), on=["document_id", "table_name"], how="left", validate="m:1")
         families = self.platforms.drop_duplicates("platform").set_index("platform")["family"]
         batch = rows["batch_size"].astype("float64")
         return rows.assign(
@@ -100,7 +81,7 @@ class Dataset:
             in_flight=rows["throughput"] * rows["latency_ms"] / (1000 * batch),
         )
 
-    def _labels(self, rows: pd.DataFrame) -> pd.DataFrame:
+    def _label_tables(self, rows: pd.DataFrame) -> pd.DataFrame:
         tables = rows[["document_id", "table_name"]].drop_duplicates()
         names = list(zip(tables["document_id"], tables["table_name"], strict=True))
         printed = np.array([name in self.printed_tables for name in names], dtype=bool)
@@ -113,37 +94,68 @@ class Dataset:
         positions = pd.Index(self.published["result_id"]).get_indexer(self.cells["result_id"])
         cells = self.cells.assign(row=positions)
         cells = cells[cells["row"] >= 0]
-        own = self.published["document_id"].array.take(cells["row"].to_numpy())
-        cells = cells[(cells["document_id"] == own).to_numpy()]
+        documents = self.published["document_id"].array.take(cells["row"].to_numpy())
+        cells = cells[(cells["document_id"] == documents).to_numpy()]
         return cells.iloc[np.lexsort((cells["cell_number"].to_numpy(dtype="int64"), cells["row"]))]
 
-    def once(self, compute: Callable[[Dataset], pd.DataFrame]) -> pd.DataFrame:
-        """What `compute` makes of this dataset, made once for all rules that need it."""
-        if compute not in self._made:
-            self._made[compute] = compute(self)
-        return self._made[compute]
+    def compute_once(self, compute: Callable[[Dataset], pd.DataFrame]) -> pd.DataFrame:
+        """Return what `compute` derives from this dataset, computed once for all rules."""
+        if compute not in self._computed:
+            self._computed[compute] = compute(self)
+        return self._computed[compute]
 
     @cached_property
-    def _made(self) -> dict[Any, Any]:
+    def _computed(self) -> dict[Any, Any]:
         return {}
 
     def groups(self, *columns: str) -> Any:
-        """One integer per published row, the same where all `columns` are; null equals null."""
-        if columns not in self._made:
-            self._made[columns] = self._combined(columns)
-        return self._made[columns]
+        """Return one integer per published row, equal if all `columns` are equal; null equals null."""
+        if columns not in self._computed:
+            self._computed[columns] = self._number_groups(columns)
+        return self._computed[columns]
 
-    def _combined(self, columns: tuple[str, ...]) -> Any:
+    def _number_groups(self, columns: tuple[str, ...]) -> Any:
         if len(columns) == 1:
             return pd.factorize(self.published[columns[0]])[0].astype("int64") + 1
         head, last = self.groups(*columns[:-1]), self.groups(columns[-1])
         return pd.factorize(head * (last.max(initial=0) + 1) + last)[0].astype("int64")
 
-    def place(self, rows: pd.Series) -> list[str]:
-        """Where rows of `published` stand, for messages: `bow_training row 12 (DINO, Bow Pod64)`."""
+    def format_places(self, rows: pd.Series) -> list[str]:
+        """Describe rows of `published` for messages: `bow_training row 12 (DINO, Bow Pod64)`."""
         named = self.published.loc[rows, ["table_name", "row_number", "model", "platform"]]
-        return [f"{table} row {number} ({model}, {platform})" for table, number, model, platform in _tuples(named)]
+        places = zip(*(named[column].to_list() for column in named), strict=True)
+        return [f"{table} row {number} ({model}, {platform})" for table, number, model, platform in places]
 
 
-def _tuples(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
-    return list(zip(*(frame[column].to_list() for column in frame), strict=True))
+def build_dataset(
+    frames: Mapping[str, pd.DataFrame],
+    parsed: Sequence[ParsedDocument],
+    documents: Sequence[NormalisedDocument],
+    vocabulary: Vocabulary,
+) -> Dataset:
+    """Collect what the rules look at; `parsed` are the documents as read, in the same order as `documents`."""
+    sections = {
+        (document.document.document_id, name): expected.platform
+        for document in documents
+        for name, expected in document.document.tables.items()
+        if expected.platform is not None
+    }
+    printed = frozenset(
+        (document.document.document_id, table.name)
+        for document, source in zip(documents, parsed, strict=True)
+        for table in source.tables
+        if vocabulary.layout(document.document.reader, table.name).strict
+    )
+    return Dataset(
+        results=frames["results"],
+        cells=frames["cells"],
+        platforms=frames["platforms"],
+        models=frames["models"],
+        official=frames["mlperf_entries"],
+        configurations=frames["configurations"],
+        sections=sections,
+        printed_tables=printed,
+        identities=vocabulary.identities,
+        gmacs=vocabulary.gmacs,
+        peaks=vocabulary.peaks,
+    )

@@ -1,11 +1,11 @@
-"""The same row on two generations of machine: same test, batch, precision and number of chips."""
+"""Compare the same row on two generations of machine: same test, batch, precision and number of chips."""
 
 from __future__ import annotations
 
 import pandas as pd
 
 from ipu_results.check.rules.dataset import Dataset
-from ipu_results.check.rules.findings import findings, rounded, told
+from ipu_results.check.rules.findings import build_flags, fill_template, round_figures
 
 GENERATIONS = ("Mk1", "Classic", "Bow")
 EXPECTED = pd.DataFrame({"family": ["Bow"], "low": [1.15], "high": [1.53]})
@@ -23,11 +23,11 @@ SAME_ROW = (
 FIGURES = ("throughput", "latency_ms")
 
 
-def generation_pairs(data: Dataset) -> pd.DataFrame:
-    """Each row beside the same row on the machine of the generation before; the columns of that one end in `_before`.
+def join_generations(data: Dataset) -> pd.DataFrame:
+    """Join each row to the same row on the previous generation, whose columns end in `_before`.
 
-    The dataset is part of what must agree, since another dataset is another test; the SDK is not, since a generation
-    comes with its own. Unknown batches and chip counts match nothing. Of several rows before, the fastest counts.
+    The dataset must agree, since another dataset is another test. The SDK need not, since a generation comes with its
+    own. Unknown batches and chip counts match nothing. Of several rows of the previous generation the fastest counts.
     """
     rows = data.published[["result_id", "platform", "family", "batch_size", "chip_count", *FIGURES]]
     rank = rows["family"].map({family: rank for rank, family in enumerate(GENERATIONS)}).astype("float64")
@@ -38,13 +38,13 @@ def generation_pairs(data: Dataset) -> pd.DataFrame:
     return rows.merge(before, on=["key", "rank"], suffixes=("", "_before"))
 
 
-def r06(data: Dataset) -> pd.DataFrame:
-    """The newer machine is slower, or answers later, than the one before it."""
-    pairs = data.once(generation_pairs)
+def flag_slower_generation(data: Dataset) -> pd.DataFrame:
+    """Flag a machine that is slower, or has a higher latency, than the generation before it."""
+    pairs = data.compute_once(join_generations)
     slower = pairs[pairs["throughput"] < pairs["throughput_before"]]
-    slower = slower.assign(ratio=rounded(slower["throughput"] / slower["throughput_before"]))
+    slower = slower.assign(ratio=round_figures(slower["throughput"] / slower["throughput_before"]))
     later = pairs[pairs["latency_ms"] > pairs["latency_ms_before"]]
-    later = later.assign(ratio=rounded(later["latency_ms"] / later["latency_ms_before"]))
+    later = later.assign(ratio=round_figures(later["latency_ms"] / later["latency_ms_before"]))
     throughput = (
         "slower than the generation before: {throughput} items/s on {platform}, {throughput_before} on "
         "{platform_before} at the same batch {batch_size} ({ratio} times)"
@@ -55,23 +55,23 @@ def r06(data: Dataset) -> pd.DataFrame:
     )
     return pd.concat(
         [
-            findings("R06", "warn", slower, "throughput", told(throughput, slower)),
-            findings("R06", "warn", later, "latency_ms", told(latency, later)),
+            build_flags("R06", "warn", slower, "throughput", fill_template(throughput, slower)),
+            build_flags("R06", "warn", later, "latency_ms", fill_template(latency, later)),
         ],
         ignore_index=True,
     )
 
 
-def r07(data: Dataset) -> pd.DataFrame:
-    """Throughput over that of the generation before lies outside what the machines differ by (clock ratio 1.39)."""
-    pairs = data.once(generation_pairs)
+def flag_generation_ratio(data: Dataset) -> pd.DataFrame:
+    """Flag a throughput ratio to the previous generation outside the expected range (clock ratio 1.39)."""
+    pairs = data.compute_once(join_generations)
     ratio = pairs["throughput"] / pairs["throughput_before"]
     ends = pairs[["family"]].merge(EXPECTED, on="family", how="left")
     low, high = ends["low"], ends["high"]
     rows = pairs.assign(ratio=ratio, low=low, high=high)[(ratio < low) | (ratio > high)]
-    rows = rows.assign(ratio=rounded(rows["ratio"]))
+    rows = rows.assign(ratio=round_figures(rows["ratio"]))
     template = (
         "{ratio} times the throughput of the generation before, expected {low} to {high}: {throughput} items/s on "
         "{platform}, {throughput_before} on {platform_before}"
     )
-    return findings("R07", "info", rows, "throughput", told(template, rows))
+    return build_flags("R07", "info", rows, "throughput", fill_template(template, rows))

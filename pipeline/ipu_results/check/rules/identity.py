@@ -1,4 +1,4 @@
-"""What a row speaks of: which thing a name stands for, which network ran, which items were counted."""
+"""Check what a row is about: which thing a name means, which network ran, which items were counted."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import numpy as np
 import pandas as pd
 
 from ipu_results.check.rules.dataset import Dataset
-from ipu_results.check.rules.findings import findings, no_findings, told
+from ipu_results.check.rules.findings import build_flags, build_no_flags, fill_template
 
 NAMED = ("model", "platform", "framework")
 WORD_CELLS = ("model", "variant", "platform", "sdk_version", "framework", "dataset", "precision")
 RATE = r"\b([A-Za-z]+)\s*/\s*(?:s|secs?|seconds?)\b"
 
 
-def r10(data: Dataset) -> pd.DataFrame:
-    """The items that the throughput counts: printed in a cell that holds no figure, or stated nowhere.
+def flag_unit(data: Dataset) -> pd.DataFrame:
+    """Flag a throughput whose items are printed in another cell, or nowhere.
 
-    An error where another cell of the row prints a rate such as `frames/s`, which says that the column's unit does not
-    hold for this row; a warning where the row has a throughput and no source says what its items are.
+    It is an error if another cell of the row prints a rate such as `frames/s`, since the column's unit then does not
+    hold for this row. It is a warning if no source says what the items are.
     """
     rows = data.published.loc[data.published["throughput"].notna(), ["result_id", "model", "throughput", "item"]]
     cells = data.printed_cells
@@ -35,10 +35,15 @@ def r10(data: Dataset) -> pd.DataFrame:
     unknown = "no source says what the {throughput} items per second of {model} are{note}"
     return pd.concat(
         [
-            findings(
-                "R10", "error", stated, "throughput", told(printed, stated), suggested=stated["unit"].map(_singular)
+            build_flags(
+                "R10",
+                "error",
+                stated,
+                "throughput",
+                fill_template(printed, stated),
+                suggested=stated["unit"].map(_singular),
             ),
-            findings("R10", "warn", unstated, "throughput", told(unknown, unstated)),
+            build_flags("R10", "warn", unstated, "throughput", fill_template(unknown, unstated)),
         ],
         ignore_index=True,
     )
@@ -48,10 +53,10 @@ def _singular(unit: str) -> str:
     return unit.lower().removesuffix("s")
 
 
-def r16(data: Dataset) -> pd.DataFrame:
-    """A model, platform or framework printed under several names; flagged where the name is not the canonical one.
+def flag_name_variants(data: Dataset) -> pd.DataFrame:
+    """Flag a model, platform or framework whose printed name is one of several and not the canonical one.
 
-    A name that holds the variant as well, such as `BERT Large SL128`, is no spelling of the model alone.
+    A name that includes the variant, such as `BERT Large SL128`, is not a spelling of the model.
     """
     cells = data.printed_cells
     cells = cells[cells["column_name"].isin(NAMED) & (cells["raw_text"] != "")]
@@ -62,8 +67,13 @@ def r16(data: Dataset) -> pd.DataFrame:
     rows = pd.concat([part for part in parts if len(part)], ignore_index=True) if any(map(len, parts)) else parts[0]
     rows = rows[rows["raw_text"] != rows["canonical"]]
     template = "{raw_text} is one of several printed names of {canonical}: {spellings}"
-    return findings(
-        "R16", "info", rows, rows["column_name"].array, told(template, rows), suggested=rows["canonical"].to_list()
+    return build_flags(
+        "R16",
+        "info",
+        rows,
+        rows["column_name"].array,
+        fill_template(template, rows),
+        suggested=rows["canonical"].to_list(),
     )
 
 
@@ -78,15 +88,15 @@ def _names(data: Dataset, cells: pd.DataFrame, column: str) -> pd.DataFrame:
     return rows.assign(spellings=rows["canonical"].map(spellings))
 
 
-def r20(data: Dataset) -> pd.DataFrame:
-    """The model's name hides which network ran, which a public configuration or the document itself tells."""
+def flag_network_identity(data: Dataset) -> pd.DataFrame:
+    """Flag a model name that hides which network ran, if a public configuration or the document names it."""
     if not data.identities:
-        return no_findings()
+        return build_no_flags()
     known = pd.DataFrame([asdict(identity) for identity in data.identities])
     known = known.astype({name: data.published[name].dtype for name in NAMED})
     rows = data.published[["result_id", *NAMED]].merge(known, on=list(NAMED), validate="m:1")
     rows = rows.assign(millions=np.round(rows["parameters"] / 1e6, 1))
     template = "{model} names several networks; here {network} ran ({millions} M parameters): {source}"
-    return findings(
-        "R20", rows["severity"].array, rows, "model", told(template, rows), suggested=rows["network"].to_list()
+    return build_flags(
+        "R20", rows["severity"].array, rows, "model", fill_template(template, rows), suggested=rows["network"].to_list()
     )

@@ -1,4 +1,4 @@
-"""How figures are printed: blank cells, figures that occur twice, lost zeros and thousands marks."""
+"""Check how figures are printed: blank cells, figures that occur twice, lost zeros and thousands marks."""
 
 from __future__ import annotations
 
@@ -7,59 +7,57 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results import schema
 from ipu_results.check.rules.dataset import Dataset
-from ipu_results.check.rules.findings import findings, told
+from ipu_results.check.rules.findings import build_flags, fill_template
+from ipu_results.schema import table
 
-BLANK_IS_AN_ANSWER = ("variant",)
-TELLING_COLUMNS = ("throughput", "latency_ms", "time_to_train_s", "time_to_result_s")
-TELLING_DIGITS = 3
-NUMBER_COLUMNS = tuple(
-    column.name for column in schema.table("results").columns if column.kind in ("integer", "double")
-)
+MAY_BE_BLANK = ("variant",)
+COMPARED_COLUMNS = ("throughput", "latency_ms", "time_to_train_s", "time_to_result_s")
+MIN_DIGITS = 3
+NUMBER_COLUMNS = tuple(column.name for column in table("results").columns if column.kind in ("integer", "double"))
 PLAIN_NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 
 
-def r09(data: Dataset) -> pd.DataFrame:
-    """A cell that the table's printed header promises is blank.
+def flag_blank_cell(data: Dataset) -> pd.DataFrame:
+    """Flag a blank cell under a header of the printed table.
 
-    Only information for a column where blank is an answer: a row without a variant has none.
+    It is only information for a column that may be blank: a row without a variant has none.
     """
     cells = data.printed_cells
     cells = cells[cells["raw_text"] == ""].drop_duplicates(["row", "column_name"])
     cells = cells[data.published["printed"].to_numpy()[cells["row"]]]
-    severity = np.where(cells["column_name"].isin(BLANK_IS_AN_ANSWER), "info", "warn")
-    message = told("the cell under the header {header} is blank", cells[["header"]])
-    return findings("R09", severity, cells, cells["column_name"].array, message)
+    severity = np.where(cells["column_name"].isin(MAY_BE_BLANK), "info", "warn")
+    message = fill_template("the cell under the header {header} is blank", cells[["header"]])
+    return build_flags("R09", severity, cells, cells["column_name"].array, message)
 
 
-def r14(data: Dataset) -> pd.DataFrame:
-    """Two unrelated rows of a document, another model or another task, print the same figure in the same column.
+def flag_repeated_figure(data: Dataset) -> pd.DataFrame:
+    """Flag a figure that two unrelated rows of a document (another model or task) print in the same column.
 
-    Only figures of at least TELLING_DIGITS significant digits: shorter ones meet by chance.
+    Only figures of at least MIN_DIGITS significant digits count: shorter ones coincide by chance.
     """
     cells = data.printed_cells
-    cells = cells[cells["column_name"].isin(TELLING_COLUMNS)].drop_duplicates(["row", "column_name"])
-    cells = cells[_significant_digits(cells["raw_text"]) >= TELLING_DIGITS]
+    cells = cells[cells["column_name"].isin(COMPARED_COLUMNS)].drop_duplicates(["row", "column_name"])
+    cells = cells[_significant_digits(cells["raw_text"]) >= MIN_DIGITS]
     rows = cells[["row", "result_id", "column_name", "raw_text"]].assign(
         figure=cells["raw_text"].str.replace(",", ""),
         document=data.groups("document_id")[cells["row"]],
         kind=data.groups("model", "task")[cells["row"]],
     )
-    rows = _beside_unrelated(rows)
-    rows = rows.assign(place=data.place(rows["other"]), more=_more(rows["unrelated"] - 1))
+    rows = _join_unrelated(rows)
+    rows = rows.assign(place=data.format_places(rows["other"]), more=_more(rows["unrelated"] - 1))
     template = "{raw_text} is also printed by an unrelated row: {place}{more}"
-    return findings("R14", "info", rows, rows["column_name"].array, told(template, rows))
+    return build_flags("R14", "info", rows, rows["column_name"].array, fill_template(template, rows))
 
 
 def _significant_digits(texts: pd.Series) -> pd.Series:
-    """Digits from the first that is not zero; zeros that end a whole number may only fill it up and do not count."""
+    """Count the digits from the first that is not zero, without the zeros at the end of a whole number."""
     digits = texts.str.replace(r"\D", "", regex=True).str.lstrip("0")
     return digits.where(texts.str.contains(".", regex=False), digits.str.rstrip("0")).str.len()
 
 
-def _beside_unrelated(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows that share a figure with one of another kind: `other` is the first such row, `unrelated` their number."""
+def _join_unrelated(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows that share a figure with unrelated rows: `other` is the first of these, `unrelated` their number."""
     same = ["document", "column_name", "figure"]
     rows = rows[rows.duplicated(same, keep=False)]
     rows = rows.assign(group=rows.groupby(same, sort=False).ngroup())
@@ -77,10 +75,10 @@ def _more(counts: pd.Series) -> list[str]:
     return [f" and {count} more" if count else "" for count in counts.to_list()]
 
 
-def r19(data: Dataset) -> pd.DataFrame:
-    """A printed figure has lost a trailing zero or its thousands mark, going by the rest of its column.
+def flag_number_format(data: Dataset) -> pd.DataFrame:
+    """Flag a printed figure that has lost a trailing zero or its thousands mark, judged by the rest of its column.
 
-    Fewer decimals than the column's most common number of them (the smaller of two equally common), or 1,000 and
+    It has fewer decimals than the column's most common number (the smaller of two equally common ones), or is 1,000 or
     more without a mark in a column that prints one elsewhere.
     """
     cells = data.printed_cells
@@ -99,7 +97,7 @@ def r19(data: Dataset) -> pd.DataFrame:
     short = rows["decimals"] < rows["usual"]
     unmarked = rows["marks"] & ~rows["marked"] & (rows["whole"].str.len() > 3)
     rows = rows.assign(short=short, unmarked=unmarked)[short | unmarked]
-    return findings("R19", "info", rows, rows["column_name"].array, _losses(rows), suggested=_full_forms(rows))
+    return build_flags("R19", "info", rows, rows["column_name"].array, _losses(rows), suggested=_full_forms(rows))
 
 
 def _most_common(rows: pd.DataFrame) -> Any:
@@ -113,7 +111,7 @@ def _most_common(rows: pd.DataFrame) -> Any:
 def _losses(rows: pd.DataFrame) -> list[str]:
     zero = "{raw_text} has {decimals} of the column's usual {usual} decimals: a trailing zero is lost"
     mark = "{raw_text} has no thousands mark, other figures of the column have one"
-    both = zip(rows["short"], told(zero, rows), rows["unmarked"], told(mark, rows), strict=True)
+    both = zip(rows["short"], fill_template(zero, rows), rows["unmarked"], fill_template(mark, rows), strict=True)
     return ["; ".join([zero] * short + [mark] * unmarked) for short, zero, unmarked, mark in both]
 
 

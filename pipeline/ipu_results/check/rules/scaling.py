@@ -1,13 +1,13 @@
-"""The same work on machines of different size."""
+"""Compare the same work on machines of different size."""
 
 from __future__ import annotations
 
 import pandas as pd
 
 from ipu_results.check.rules.dataset import Dataset
-from ipu_results.check.rules.findings import findings, rounded, told
+from ipu_results.check.rules.findings import build_flags, fill_template, round_figures
 
-PER_CHIP_MAY_GROW_BY = 0.05
+MAX_GROWTH_PER_CHIP = 0.05
 SAME_WORK = (
     "document_id",
     "table_name",
@@ -23,11 +23,11 @@ SAME_WORK = (
 )
 
 
-def r08(data: Dataset) -> pd.DataFrame:
-    """Throughput per chip grows with the number of chips: more chips share the work, none gets faster by it.
+def flag_superlinear_scaling(data: Dataset) -> pd.DataFrame:
+    """Flag a throughput per chip that grows with the number of chips: sharing the work makes no chip faster.
 
-    Only machines of one chip are compared, and of each size only its fastest row, so that the points of a curve over
-    the batch size are not taken for machines. SDK and batch may differ and are named in the message.
+    Only machines with the same chip are compared, and of each size only its fastest row, so that the points of a curve
+    over the batch size are not taken for machines. SDK and batch may differ and are named in the message.
     """
     columns = ["result_id", "platform", "chip_count", "throughput", "batch_size", "sdk_version"]
     rows = data.published[columns].assign(work=data.groups(*SAME_WORK))
@@ -37,8 +37,8 @@ def r08(data: Dataset) -> pd.DataFrame:
     rows = rows.assign(per_chip=rows["throughput"] / rows["chip_count"])
     smaller = rows.shift().where(rows["work"] == rows["work"].shift())
     growth = rows["per_chip"] / smaller["per_chip"]
-    rows = rows.join(smaller.add_suffix("_there"))[growth > 1 + PER_CHIP_MAY_GROW_BY]
-    return findings("R08", "warn", rows, "throughput", told(TEMPLATE, _shown(rows)))
+    rows = rows.join(smaller.add_suffix("_there"))[growth > 1 + MAX_GROWTH_PER_CHIP]
+    return build_flags("R08", "warn", rows, "throughput", fill_template(TEMPLATE, _format_columns(rows)))
 
 
 TEMPLATE = (
@@ -47,13 +47,13 @@ TEMPLATE = (
 )
 
 
-def _shown(rows: pd.DataFrame) -> pd.DataFrame:
+def _format_columns(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "percent": rounded(100 * rows["per_chip"] / rows["per_chip_there"]),
+            "percent": round_figures(100 * rows["per_chip"] / rows["per_chip_there"]),
             "platform_there": rows["platform_there"],
-            "per_chip": rounded(rows["per_chip"]),
-            "per_chip_there": rounded(rows["per_chip_there"]),
+            "per_chip": round_figures(rows["per_chip"]),
+            "per_chip_there": round_figures(rows["per_chip_there"]),
             "setup": _setup(rows["batch_size"], rows["sdk_version"]),
             "setup_there": _setup(rows["batch_size_there"], rows["sdk_version_there"]),
         }

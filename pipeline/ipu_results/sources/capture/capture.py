@@ -13,12 +13,12 @@ from uuid import uuid4
 
 import tomli_w
 
+from ipu_results._util.limits import MAX_BYTES
 from ipu_results.errors import DocumentError, FetchError
 from ipu_results.read.html import declared_charset
 from ipu_results.read.text import decode
 from ipu_results.sources.capture.download import Download, download
 from ipu_results.sources.catalogue import Document
-from ipu_results.sources.kinds import MAX_BYTES
 
 SUFFIXES = {
     "text/html": ".html",
@@ -41,12 +41,12 @@ class Capture:
 
 
 def fetchable(documents: Sequence[Document]) -> list[Document]:
-    return [document for document in documents if _address(document) and document.transcription_of is None]
+    return [document for document in documents if _address(document) and not document.is_capture]
 
 
 def _address(document: Document) -> str:
     """Where it is downloaded from; empty where nothing tells."""
-    return document.fetch.get("url", document.url or "") if document.fetch else ""
+    return (document.fetch.url or document.url or "") if document.fetch else ""
 
 
 def capture(
@@ -59,7 +59,7 @@ def capture(
     progress: Progress | None = None,
 ) -> Capture:
     """Download one document and keep it as a further version of it. Raises FetchError; nothing half-written stays."""
-    media_type = document.fetch.get("media_type", "text/html")
+    media_type = document.fetch.media_type if document.fetch else "text/html"
     url = _address(document)
     with _draft(document) as draft:
         got = download(

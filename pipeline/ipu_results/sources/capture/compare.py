@@ -46,7 +46,7 @@ def _compare_one(
     capture: Document, ours: ParsedDocument, words: Vocabulary, max_bytes: int, max_pages: int
 ) -> Iterator[Difference]:
     try:
-        data = capture.bytes(max_bytes)
+        data = capture.read_bytes(max_bytes)
         reading = read_document(data, words.layouts, capture.reader, max_bytes=max_bytes, max_pages=max_pages)
     except (CatalogueError, DocumentError) as error:
         yield {"kind": "unreadable", "locator": error.place or "document", "captured": error.message}

@@ -1,4 +1,4 @@
-"""From recomputed values to a verdict, by rule alone."""
+"""Judge a claim by its recomputed values, by rule alone."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ LATER = "Every figure at hand is of a later SDK than the claim's, and reaches it
 NO_ROW = "Its recomputation found no row in this build"
 
 
-def outcome(basis: str, relation: str, value: float, claimed: float, tolerance: float) -> str:
-    """What one recomputed value says of the claim: `agrees` or `differs`.
+def judge_value(basis: str, relation: str, value: float, claimed: float, tolerance: float) -> str:
+    """Return `agrees` or `differs` for one recomputed value.
 
-    A later SDK is taken to be no slower. Its figures agree where they give the claimed one; beyond it they bound the
-    claim from above and say no more (`exceeds`), short of it they speak against it (`falls-short`).
+    A later SDK is assumed to be no slower. Its figures agree if they give the claimed one. Above it they only bound the
+    claim from above (`exceeds`), below it they speak against it (`falls-short`).
     """
     holds = HOLDS[relation](value, claimed, tolerance)
     if basis != LATER_SDK:
@@ -33,11 +33,11 @@ def outcome(basis: str, relation: str, value: float, claimed: float, tolerance: 
     return "exceeds" if value > claimed else "falls-short"
 
 
-def verdict(outcomes: Sequence[str], internal: bool) -> str:
-    """The verdict over the outcomes of one recomputation, at least one; `internal` where it rests on claims."""
-    found = set(outcomes)
-    if found == {"agrees"}:
+def judge_claim(outcomes: Sequence[str], internal: bool) -> str:
+    """Return the verdict over the outcomes of one recomputation, at least one; `internal` if it rests on claims."""
+    distinct = set(outcomes)
+    if distinct == {"agrees"}:
         return "confirmed-internally" if internal else "confirmed"
-    if found <= {"agrees", "exceeds"}:
+    if distinct <= {"agrees", "exceeds"}:
         return "not-recomputable"
-    return "depends-on-baseline" if found & {"agrees", "exceeds"} else NONE_AGREES[outcomes[0]]
+    return "depends-on-baseline" if distinct & {"agrees", "exceeds"} else NONE_AGREES[outcomes[0]]

@@ -1,0 +1,63 @@
+"""Build typed pandas frames and Arrow tables from records, without any conversion of a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from ipu_results.errors import GateError
+from ipu_results.schema.definitions import Table
+from ipu_results.schema.generate import ARROW, PANDAS, arrow_schema
+
+DTYPES = {ARROW[kind]: PANDAS[kind] for kind in ARROW if kind != "double"}
+
+
+def build_frame(table: Table, records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Build a frame with the table's dtypes and a unique integer index; absent values are null."""
+    return _build(table, {name: [record.get(name) for record in records] for name in table.names})
+
+
+def build_frame_from_tuples(table: Table, rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
+    """Build the same from tuples in the order of the table's columns."""
+    columns = zip(*rows, strict=True) if rows else ([] for _ in table.names)
+    return _build(table, dict(zip(table.names, columns, strict=True)))
+
+
+def _build(table: Table, columns: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
+    arrays = [_build_array(table, field, columns[field.name]) for field in arrow_schema(table)]
+    return pa.Table.from_arrays(arrays, names=list(table.names)).to_pandas(types_mapper=DTYPES.get)
+
+
+def _build_array(table: Table, field: pa.Field, values: Iterable[Any]) -> pa.Array:
+    """Build an array of exactly the field's type.
+
+    Arrow infers the type and the result is compared: with the type given, it would turn 1.5 into 1.
+    """
+    try:
+        inferred = pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise GateError(f"{table.name}.{field.name} mixes values of several types: {error}") from error
+    widened = pa.types.is_null(inferred.type) or (inferred.type, field.type) == (pa.int64(), pa.float64())
+    if inferred.type != field.type and not widened:
+        raise GateError(f"{table.name}.{field.name} has a value of type {inferred.type}, not {field.type}")
+    return inferred.cast(field.type)
+
+
+def to_arrow(table: Table, frame: pd.DataFrame) -> pa.Table:
+    """Convert a frame to an Arrow table of exactly the table's schema.
+
+    The pandas metadata stays: without it a nullable integer reads back as a float. Raises GateError for a null in a
+    required column and for any value that would have to change.
+    """
+    schema = arrow_schema(table)
+    try:
+        arrow = pa.Table.from_pandas(frame, schema=schema, preserve_index=False, safe=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, KeyError) as error:
+        raise GateError(f"{table.name}: {error}") from error
+    for field in schema:
+        if not field.nullable and arrow.column(field.name).null_count:
+            raise GateError(f"{table.name}.{field.name} is required and null in a row")
+    return arrow.replace_schema_metadata({**arrow.schema.metadata, **schema.metadata})

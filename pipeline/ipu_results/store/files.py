@@ -1,0 +1,21 @@
+"""The names of the warehouse's files, and of the folder in which a build is staged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+DATABASE = "ipu_results.duckdb"
+BUILD_ID = "build_id"  # key in the metadata of each Parquet file
+LOCK = ".lock"
+STAGING = ".staging"
+COMMIT = "commit.json"
+
+
+def get_parquet_name(table: str) -> str:
+    """Return the file name of a table."""
+    return f"{table}.parquet"
+
+
+def is_pending(target: Path) -> bool:
+    """Return whether a process died here between its commit and its last rename."""
+    return (target / STAGING / COMMIT).exists()
