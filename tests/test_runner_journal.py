@@ -236,7 +236,7 @@ def read_published(out: Path) -> dict[str, bytes]:
 
 
 def holds_no_document(raw: Path) -> bool:
-    with pytest.raises(CatalogueError, match="holds no sidecar"):
+    with pytest.raises(CatalogueError, match="contains no sidecar"):
         load_catalogue(raw)
     return True
 

@@ -173,7 +173,7 @@ def test_built_warehouse_has_the_same_rows(warehouse: Path, tmp_path: Path) -> N
         return sorted((row.result_id, row.throughput, row.errors) for row in some)
 
     assert describe(load_reference_rows(warehouse, NETWORK)) == describe(rows())
-    with pytest.raises(WarehouseError, match="holds no dataset; build it with: ipu-results ingest"):
+    with pytest.raises(WarehouseError, match="contains no dataset; build it with: ipu-results ingest"):
         load_reference_rows(tmp_path, NETWORK)
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from faulty_backend import register_faulty, write_faulty_python
 from ipu_results._util.sql import run_query
-from ipu_results.build import ingest
+from ipu_results.build import IngestConfig, ingest
 from ipu_results.emulator.calibration import frozen
 from ipu_results.errors import BackendError, DamagedRunError, RunnerError, SessionLostError, UnusableImagesError
 from ipu_results.runner import sweep as sweeps
@@ -455,7 +455,7 @@ def test_measured_and_emulated_runs_are_ingested_and_simulated_ones_refused(
     raw: Path, on_cpu: Ran, emulated: Ran, tmp_path: Path
 ) -> None:
     simulated = sweep(null_task((2,)), raw / "runs")
-    ingest(raw, tmp_path / "warehouse")
+    ingest(IngestConfig(raw=raw, warehouse=tmp_path / "warehouse"))
     with open_warehouse(tmp_path / "warehouse") as connection:
         sql = "SELECT run_id, batch_size, throughput, origin FROM local_runs ORDER BY run_id, batch_size"
         rows = [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]

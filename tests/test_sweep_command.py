@@ -64,6 +64,15 @@ def test_emulated_sweep_prints_json_and_appends_a_run(tmp_path: Path, tiny: tupl
     assert record["command_line"].startswith("ipu-results")
 
 
+def test_run_is_ingested_on_request(tmp_path: Path, tiny: tuple[object, ...]) -> None:
+    warehouse = tmp_path / "warehouse"
+    done = emulate(tiny, tmp_path / "raw" / "runs", "--ingest", "--warehouse", warehouse)
+    assert done.returncode == 0, done.stderr
+    assert f"2 results in {warehouse}, build " in done.stderr
+    assert "no published row of this model and batch" not in done.stdout, "the warehouse was built afterwards"
+    assert "no published rows to compare with: " in done.stdout
+
+
 @pytest.mark.slow
 def test_plot_and_table_mark_emulated_figures(tmp_path: Path, tiny: tuple[object, ...]) -> None:
     pytest.importorskip("vl_convert")

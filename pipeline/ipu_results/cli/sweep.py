@@ -24,7 +24,7 @@ SUSPECT = 3  # exit status
 WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output", "strict"})
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, extra="runner")
 @click.option("--backend", type=click.Choice(("auto", *NAMES)), default="auto", show_default=True)
 @click.option("--device", metavar="NAME", help="Device of the backend, as --list-devices prints it.")
 @click.option("--target", type=click.Choice(TARGETS), default="c2", show_default=True, help="Machine to emulate.")
@@ -181,9 +181,9 @@ def _offer_ingest(params: dict[str, Any]) -> None:
     if requested is None and sys.stdin.isatty() and sys.stdout.isatty() and params["out"] == RUNS:
         requested = click.confirm("Ingest it now?", default=True)
     if requested:
-        from ipu_results.build import ingest
+        from ipu_results.build import IngestConfig, ingest
 
-        summary = ingest(raw, params["warehouse"])
+        summary = ingest(IngestConfig(raw=raw, warehouse=params["warehouse"]))
         click.echo(f"{summary.results} results in {params['warehouse']}, build {summary.build_id[:12]}", err=True)
     elif requested is None and params["out"].name == RUNS.name:
         click.echo(f"the next `ipu-results ingest --raw {raw}` includes it", err=True)

@@ -34,4 +34,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 (see above)
 
-    return getattr(import_module(f"{__name__}.{'config' if name == 'SweepConfig' else 'sweep'}"), name)
+    try:
+        return getattr(import_module(f"{__name__}.{'config' if name == 'SweepConfig' else 'sweep'}"), name)
+    except ModuleNotFoundError as error:
+        from ipu_results._util.extras import explain_missing  # noqa: PLC0415
+
+        raise explain_missing(error, "runner") from error

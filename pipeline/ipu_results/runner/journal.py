@@ -16,9 +16,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from ipu_results._util.files import sync_to_disk
 from ipu_results.errors import DamagedRunError
 from ipu_results.sources.catalogue import UNFINISHED
-from ipu_results.store.transaction import sync_to_disk
 
 JOURNAL = "journal.jsonl"
 LOCK = ".lock"
