@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-from ipu_results.networks.builder import Builder
-from ipu_results.networks.residual import Residual
-from ipu_results.networks.values import Values
+from ipu_results.networks.builder import GraphBuilder, WeightGenerator
+from ipu_results.networks.residual import ResNet
 from ipu_results.runner import models, workload
 from ipu_results.runner.blocks import Block
 from ipu_results.runner.images import ImageStream
@@ -61,7 +60,9 @@ def set_up(source: str, precisions: Sequence[str], work: Path, photos: int, firs
 
 def small_model(folder: Path, resolution: int = 32) -> str:
     """A ResNeXt of four bottlenecks with seeded weights, as a file: built and run in no time."""
-    graph = Residual((1, 1, 1, 1), groups=4, width=1, resolution=resolution).build(Builder(Values(0)), "small")
+    graph = ResNet((1, 1, 1, 1), groups=4, width=1, resolution=resolution).build(
+        GraphBuilder(WeightGenerator(0)), "small"
+    )
     path = folder / "small.onnx"
     onnx.save(graph, path)
     return str(path)
@@ -69,10 +70,10 @@ def small_model(folder: Path, resolution: int = 32) -> str:
 
 def least_model(folder: Path) -> Path:
     """One dense layer on images of 8 × 8: next to nothing to compute."""
-    graph = Builder(Values(0))
-    pixels = graph.node("Flatten", "flatten", graph.data("image", (3, 8, 8)))
+    graph = GraphBuilder(WeightGenerator(0))
+    pixels = graph.add_node("Flatten", "flatten", graph.add_input("image", (3, 8, 8)))
     path = folder / "least.onnx"
-    onnx.save(graph.model("least", graph.dense("classes", pixels, (192, 10)), (10,)), path)
+    onnx.save(graph.build_model("least", graph.add_dense("classes", pixels, (192, 10)), (10,)), path)
     return path
 
 

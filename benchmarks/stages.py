@@ -27,39 +27,53 @@ STAGES = ("normalise", "check", "arrow", "write")
 TIMEOUT_S = 1500.0
 LIMIT = 1.25
 
-Made = TypeVar("Made")
+Output = TypeVar("Output")
 
 
 def measure(count: int) -> Iterator[Step]:
-    """Each stage that `ingest` runs after the readers, on tables that were never printed."""
-    from ipu_results.check import Source, check  # noqa: PLC0415
+    """Run each stage that `ingest` runs after the readers, on tables that were never printed."""
+    from ipu_results.build import LoadedDocument, check_documents  # noqa: PLC0415
+    from ipu_results.check.tables import build_document_frame  # noqa: PLC0415
     from ipu_results.normalise import normalise  # noqa: PLC0415
+    from ipu_results.schema import table  # noqa: PLC0415
+    from ipu_results.schema.frames import build_frame  # noqa: PLC0415
     from ipu_results.schema.vocabulary import load_vocabulary  # noqa: PLC0415
     from ipu_results.store.tables import build_arrow_tables, write_warehouse  # noqa: PLC0415
 
-    words, pairs = load_vocabulary(), _documents(count)
-    documents = [document for document, _ in pairs]
+    vocabulary, parsed = (
+        load_vocabulary(),
+        {document.document_id: (document, tables) for document, tables in _documents(count)},
+    )
+    documents = [document for document, _ in parsed.values()]
     yield {"stage": "start", "seconds": 0.0, "peak": peak_mb()}
-    sources, step = _timed("normalise", lambda: [Source(*pair, normalise(*pair, words)) for pair in pairs])
-    yield step
-    checked, step = _timed("check", lambda: check(sources, documents, [], words))
-    results, flags = checked.frames["results"], checked.frames["flags"]
-    yield {**step, "results": len(results), "flagged": int(flags["result_id"].nunique()), "flags": len(flags)}
-    tables, step = _timed("arrow", lambda: build_arrow_tables(checked.frames, ""))
+    seconds = 0.0
+
+    def load(document: Document) -> LoadedDocument:
+        nonlocal seconds
+        _, tables = parsed[document.document_id]
+        normalised, step = _timed("normalise", lambda: normalise(document, tables, vocabulary))
+        seconds += step["seconds"]
+        return LoadedDocument(tables, normalised)
+
+    checked, step = _timed("check", lambda: check_documents(documents, load, vocabulary))
+    yield {"stage": "normalise", "seconds": seconds, "peak": step["peak"]}
+    frames = checked.frames
+    results, flags = frames["results"], frames["flags"]
+    flagged = {"results": len(results), "flagged": int(flags["result_id"].nunique()), "flags": len(flags)}
+    yield {**step, "seconds": step["seconds"] - seconds, **flagged}
+    frames["documents"] = build_document_frame(documents)
+    frames["capture_differences"] = build_frame(table("capture_differences"), [])
+    tables, step = _timed("arrow", lambda: build_arrow_tables(frames, ""))
     yield step
     with tempfile.TemporaryDirectory() as folder:
         _, step = _timed("write", lambda: write_warehouse(tables, Path(folder)))
         yield {**step, "megabytes": sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6}
 
 
-def _timed(stage: str, make: Callable[[], Made]) -> tuple[Made, Step]:
-    """One stage as `ingest` runs it: with Python's cycle collector paused."""
-    from ipu_results._util.garbage import pause_garbage_collection  # noqa: PLC0415
-
+def _timed(stage: str, run_stage: Callable[[], Output]) -> tuple[Output, Step]:
     start = time.perf_counter()
-    with pause_garbage_collection():
-        made = make()
-    return made, {"stage": stage, "seconds": time.perf_counter() - start, "peak": peak_mb()}
+    output = run_stage()
+    return output, {"stage": stage, "seconds": time.perf_counter() - start, "peak": peak_mb()}
 
 
 def _documents(count: int) -> list[tuple[Document, ParsedDocument]]:

@@ -27,7 +27,7 @@ def model(
 
 
 def image(body: str, weights: Mapping[str, tuple[int, ...]] | None = None, **versions: int) -> onnx.ModelProto:
-    """A model from the image x, of 4 channels and 8 by 8, to y."""
+    """Return a model from the image x, of 4 channels and 8 by 8, to y."""
     return model("(float[N,4,8,8] x) => (float[] y)", body, weights, **versions)
 
 

@@ -29,18 +29,17 @@ register_backend("null", null_backend)
 def write_tiny_model(path: Path, inputs: int = 1) -> Path:
     """Write a small ResNeXt for 3 × 32 × 32 images with a symbolic batch; with two inputs it is not a classifier."""
     import onnx  # noqa: PLC0415 (slow)
-    from ipu_results.networks.builder import Builder, Norm  # noqa: PLC0415
-    from ipu_results.networks.values import Values  # noqa: PLC0415
+    from ipu_results.networks.builder import BatchNorm, GraphBuilder, WeightGenerator  # noqa: PLC0415
 
-    graph = Builder(Values(0))
-    x, *more = [graph.data(name, (3, SIDE, SIDE)) for name in ("image", "other")[:inputs]]
+    graph = GraphBuilder(WeightGenerator(0))
+    x, *more = [graph.add_input(name, (3, SIDE, SIDE)) for name in ("image", "other")[:inputs]]
     for other in more:
-        x = graph.node("Add", "both", x, other)
-    x = graph.node("Relu", "stem.relu", graph.conv("stem", x, (3, 16), 3, stride=2, norm=Norm()))
-    x = graph.node("Relu", "body.relu", graph.conv("body", x, (16, 16), 3, groups=4, norm=Norm()))
-    x = graph.node("Flatten", "flatten", graph.node("GlobalAveragePool", "pool", x))
+        x = graph.add_node("Add", "both", x, other)
+    x = graph.add_node("Relu", "stem.relu", graph.add_convolution("stem", x, (3, 16), 3, stride=2, norm=BatchNorm()))
+    x = graph.add_node("Relu", "body.relu", graph.add_convolution("body", x, (16, 16), 3, groups=4, norm=BatchNorm()))
+    x = graph.add_node("Flatten", "flatten", graph.add_node("GlobalAveragePool", "pool", x))
     path.parent.mkdir(parents=True, exist_ok=True)
-    onnx.save(graph.model("tiny", graph.dense("classes", x, (16, CLASSES)), (CLASSES,)), path)
+    onnx.save(graph.build_model("tiny", graph.add_dense("classes", x, (16, CLASSES)), (CLASSES,)), path)
     return path
 
 

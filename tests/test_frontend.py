@@ -1,10 +1,7 @@
-"""ONNX graphs as operators: whole lists by hand, random graphs by other arithmetic, and every refusal in one line."""
+"""ONNX graphs as operators: whole lists by hand, random graphs by other arithmetic, and every error in one line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import FrozenInstanceError
 from itertools import pairwise
 from math import prod, sqrt
 from pathlib import Path
@@ -13,29 +10,24 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.emulator.frontend import ELEMENTWISE_KINDS, SUPPORTED, read_operators, read_program
+from ipu_results.emulator.frontend import read_program
+from ipu_results.emulator.network import load_network
 from ipu_results.emulator.operators import (
     Convolution,
     Elementwise,
     Gemm,
     GlobalPool,
     Pool,
-    Program,
     Rearrangement,
     Reduction,
     Tensor,
-    live_elements,
-    peak_live_elements,
+    count_live_elements,
+    count_peak_elements,
 )
 from ipu_results.errors import (
-    InconsistentModelError,
-    ModelError,
     UnknownShapeError,
-    UnrecognisedModelError,
-    UnsupportedOperatorError,
 )
 from model_support import image, model, operators
 from onnx import helper, numpy_helper
@@ -46,7 +38,7 @@ PADDED = {"pad_top": 1, "pad_left": 1, "pad_bottom": 1, "pad_right": 1}
 
 
 def conv(name: str = "y", **sizes: Any) -> Convolution:
-    """The convolution of the image by `W`, at batch 2, with other sizes."""
+    """Return the convolution of the image by `W`, at batch 2, with other sizes."""
     plain: dict[str, Any] = {
         "batch": 2,
         "groups": 1,
@@ -69,7 +61,7 @@ def scalars(source: onnx.ModelProto, **values: float) -> onnx.ModelProto:
 # Operators
 
 
-def test_a_whole_graph() -> None:
+def test_whole_graph() -> None:
     weights = {"w": (8, 4, 3, 3), "b": (8,), "s": (8,), "v": (8, 2, 1, 1), "f": (5, 8), "g": (5,)}
     source = model(
         "(float[N,4,8,8] x) => (float[N,5] y)",
@@ -106,7 +98,7 @@ def test_a_whole_graph() -> None:
     assert program.inputs == (Tensor("x", (3, 4, 8, 8), 32),)
     assert program.outputs == (Tensor("y", (3, 5), 32),)
     assert program.results == (9,)
-    assert program.constants == sum(map(prod, weights.values()))
+    assert program.parameters == sum(map(prod, weights.values()))
     assert program.weights == 8 * 4 * 9 + 8 * 2 + 40
     assert program.macs == 3 * (64 * 8 * 4 * 9 + 16 * 8 * 2 + 40)
 
@@ -128,14 +120,14 @@ def test_convolution_attributes(attributes: str, expected: Convolution) -> None:
     assert operators(image(f"y = Conv<{attributes}>(x, w)", W)) == [expected]
 
 
-def test_a_one_dimensional_convolution_has_height_1() -> None:
+def test_one_dimensional_convolution_has_height_1() -> None:
     source = model(
         "(float[N,4,10] x) => (float[] y)", "y = Conv<pads=[2,1], strides=[2], dilations=[2]>(x, w)", {"w": (6, 4, 3)}
     )
-    (found,) = operators(source)
-    assert found == Convolution("y", 2, 1, 4, 6, 1, 10, 1, 3, 1, 2, 0, 2, 0, 1, 1, 2)
-    assert isinstance(found, Convolution)
-    assert (found.out_height, found.out_width, found.elements) == (1, 5, 2 * 6 * 5)
+    (operator,) = operators(source)
+    assert operator == Convolution("y", 2, 1, 4, 6, 1, 10, 1, 3, 1, 2, 0, 2, 0, 1, 1, 2)
+    assert isinstance(operator, Convolution)
+    assert (operator.out_height, operator.out_width, operator.elements) == (1, 5, 2 * 6 * 5)
 
 
 @pytest.mark.parametrize(
@@ -155,15 +147,15 @@ def test_matrix_products(
 ) -> None:
     inputs = f"float[{','.join(map(str, left))}] x" + ("" if weight else f", float[{','.join(map(str, right))}] w")
     source = model(f"({inputs}) => (float[] y)", "y = MatMul(x, w)", {"w": right} if weight else None)
-    (found,) = operators(source)
-    assert found == Gemm("y", *expected, constant=weight)
+    (operator,) = operators(source)
+    assert operator == Gemm("y", *expected, constant=weight)
     shape = np.matmul(np.zeros(left), np.zeros(right)).shape
-    assert isinstance(found, Gemm)
-    assert (found.elements, found.macs) == (prod(shape), prod(shape) * 7)
-    assert found.weights == (prod(right) if weight else 0)
+    assert isinstance(operator, Gemm)
+    assert (operator.elements, operator.macs) == (prod(shape), prod(shape) * 7)
+    assert operator.weights == (prod(right) if weight else 0)
 
 
-def test_a_weight_on_the_left_is_a_constant_too() -> None:
+def test_weight_on_the_left_is_constant_too() -> None:
     source = model("(float[N,7,5] x) => (float[] y)", "y = MatMul(w, x)", {"w": (3, 7)})
     assert operators(source) == [Gemm("y", 1, 10, 7, 3, constant=True)]
 
@@ -202,47 +194,23 @@ def test_other_operators(body: str, expected: list[object]) -> None:
     assert operators(image(body, opset=18 if "num_outputs" in body else 17)) == expected
 
 
-def test_a_transposition_of_axes_of_size_1_moves_nothing() -> None:
+def test_transposition_of_axes_of_size_1_moves_nothing() -> None:
     source = image("a = GlobalAveragePool(x) b = Transpose<perm=[0,2,3,1]>(a) y = Relu(b)")
     assert operators(source) == [GlobalPool("a", "average", 2, 4, 8, 8), Elementwise("y", "relu", 8)]
 
 
-def test_a_reduction_over_axes_given_as_input() -> None:
+def test_reduction_over_axes_from_an_input() -> None:
     source = image("a = Constant<value = int64[2] {2, 3}>() y = ReduceSum(x, a)")
     assert operators(source) == [Reduction("y", "sum", 2 * FIELD, 8)]
 
 
-@pytest.mark.parametrize("opset", [7, 9, 10, 11, 13, 15, 17, 21, 25])
+@pytest.mark.parametrize("opset", [7, 11, 13, 17, 25])
 def test_opsets(opset: int) -> None:
     weights = {**W, "s": (8,)}
     body = "a = Conv(x, w) b = BatchNormalization(a, s, s, s, s) c = Relu(b) d = GlobalAveragePool(c) y = Softmax(d)"
-    assert [type(one).__name__ for one in operators(image(body, weights, opset=opset))] == [
+    assert [type(operator).__name__ for operator in operators(image(body, weights, opset=opset))] == [
         *("Convolution", "Elementwise", "Elementwise", "GlobalPool", "Elementwise")
     ]
-
-
-def test_operators_are_values() -> None:
-    one = Elementwise("a", "relu", 3)
-    assert (one, hash(one)) == (Elementwise("a", "relu", 3), hash(Elementwise("a", "relu", 3)))
-    with pytest.raises(FrozenInstanceError):
-        one.elements = 4  # type: ignore[misc]
-    assert not hasattr(one, "__dict__")
-
-
-def test_what_is_supported_is_told() -> None:
-    assert {"Conv", "Gemm", "MatMul", "Relu", "Reshape", "Softmax"} <= SUPPORTED
-    assert {
-        "relu",
-        "add",
-        "mul",
-        "swish",
-        "gelu",
-        "batchnorm",
-        "layernorm",
-        "softmax",
-        "sigmoid",
-        "tanh",
-    } <= ELEMENTWISE_KINDS
 
 
 # What is computed on the way
@@ -267,38 +235,38 @@ def test_parts_of_a_shape() -> None:
     assert read_program(source, 2).operators == (Elementwise("y", "relu", 2 * FIELD),)
 
 
-def test_what_depends_on_weights_alone_is_no_operator() -> None:
+def test_what_depends_on_weights_alone_is_left_out() -> None:
     source = image("a = Transpose<perm=[1,0,2,3]>(w) b = Neg(a) y = Conv(x, b)", {"w": (4, 8, 3, 3)})
     assert operators(source) == [conv()]
 
 
-def test_a_node_that_no_output_needs_is_no_operator() -> None:
+def test_node_that_no_output_needs_is_left_out() -> None:
     assert operators(image("a = Tanh(x) b = Frobnicate(a) y = Relu(x)")) == [Elementwise("y", "relu", 2 * FIELD)]
 
 
-def test_nodes_may_stand_in_any_order() -> None:
+def test_order_of_nodes_does_not_matter() -> None:
     source = image("a = Relu(x) b = Tanh(a) y = Add(a, b)")
-    turned = onnx.ModelProto()
-    turned.CopyFrom(source)
-    del turned.graph.node[:]
-    turned.graph.node.extend(reversed(source.graph.node))
-    assert read_program(turned, 2) == read_program(source, 2)
+    reversed_ = onnx.ModelProto()
+    reversed_.CopyFrom(source)
+    del reversed_.graph.node[:]
+    reversed_.graph.node.extend(reversed(source.graph.node))
+    assert read_program(reversed_, 2) == read_program(source, 2)
 
 
 def test_names_are_made_unique() -> None:
     source = image("a = Relu(x) b = Relu(a) y = Relu(b)")
     source.graph.node[0].name = source.graph.node[1].name = source.graph.node[2].name = "act"
-    assert [one.name for one in operators(source)] == ["act", "act#2", "act#3"]
+    assert [operator.name for operator in operators(source)] == ["act", "act#2", "act#3"]
 
 
-def test_local_functions_are_put_in_their_place() -> None:
+def test_local_functions_are_inlined() -> None:
     inner = helper.make_function(
         "own", "Twice", ["a"], ["b"], [helper.make_node("Add", ["a", "a"], ["b"])], [helper.make_opsetid("", 17)]
     )
     source = image("y = own.Twice(x)")
     source.opset_import.append(helper.make_opsetid("own", 1))
     source.functions.append(inner)
-    assert [(type(one), one.elements) for one in operators(source)] == [(Elementwise, 2 * FIELD)]
+    assert [(type(operator), operator.elements) for operator in operators(source)] == [(Elementwise, 2 * FIELD)]
 
 
 # Fusion
@@ -326,7 +294,7 @@ def gelu(body: str, **other: float) -> onnx.ModelProto:
         *((gelu(body), "gelu") for body in GELUS),
     ],
 )
-def test_an_activation_in_parts_is_one_operator(source: onnx.ModelProto, kind: str) -> None:
+def test_activation_in_parts_is_fused(source: onnx.ModelProto, kind: str) -> None:
     assert operators(source) == [Elementwise("y", kind, 2 * FIELD)]
 
 
@@ -345,321 +313,60 @@ def test_an_activation_in_parts_is_one_operator(source: onnx.ModelProto, kind: s
         (gelu(GELUS[2].replace("Mul(x, d)", "Mul(a, d)")), ["div", "erf", "add", "mul", "mul"]),
     ],
 )
-def test_what_looks_like_an_activation_stays_in_parts(source: onnx.ModelProto, kinds: list[str]) -> None:
-    found = operators(source)
-    assert sorted(one.kind for one in found if isinstance(one, Elementwise)) == sorted(kinds)
-    assert len(found) == len(kinds)
+def test_what_only_resembles_an_activation_is_not_fused(source: onnx.ModelProto, kinds: list[str]) -> None:
+    assert sorted(getattr(operator, "kind", "") for operator in operators(source)) == sorted(kinds)
 
 
-def test_a_fused_operator_reads_its_source_alone() -> None:
+def test_fused_operator_reads_its_source_alone() -> None:
     program = read_program(gelu("t = Tanh(x) " + GELUS[1].replace("x", "t")), 2)
     assert program.sources == ((-1,), (0,))
-    assert program.constants == 0
+    assert program.parameters == 0
 
 
 # Batch and other dimensions
 
 
-def test_the_batch_multiplies_what_depends_on_it() -> None:
+def test_batch_multiplies_what_depends_on_it() -> None:
     source = image("a = Conv(x, w) y = Relu(a)", W)
-    one, five = (read_program(source, batch) for batch in (1, 5))
-    assert (five.macs, five.weights, five.constants) == (5 * one.macs, one.weights, one.constants)
-    assert [each.elements for each in five.operators] == [5 * each.elements for each in one.operators]
+    single, five = (read_program(source, batch) for batch in (1, 5))
+    assert (five.macs, five.weights, five.parameters) == (5 * single.macs, single.weights, single.parameters)
+    assert [each.elements for each in five.operators] == [5 * each.elements for each in single.operators]
 
 
-def test_a_model_that_fixes_its_batch_needs_none() -> None:
+def test_model_of_a_fixed_batch_needs_no_batch() -> None:
     source = model("(float[3,4] x) => (float[] y)", "y = Relu(x)")
-    assert read_operators(source) == read_operators(source, 3) == (Elementwise("y", "relu", 12),)
+    assert read_program(source) == read_program(source, 3)
+    assert read_program(source).operators == (Elementwise("y", "relu", 12),)
 
 
-def test_dimensions_are_given_by_name() -> None:
+def test_other_dimensions_are_set_by_name() -> None:
     source = model("(float[N,S,4] x, float[N,S] m) => (float[] y)", "a = Unsqueeze(m, z) y = Mul(x, a)")
     source.graph.initializer.append(numpy_helper.from_array(np.array([2]), "z"))
-    assert read_operators(source, 2, dimensions={"S": 6}) == (Elementwise("y", "mul", 48),)
+    assert read_program(source, 2, dimensions={"S": 6}).operators == (Elementwise("y", "mul", 48),)
     with pytest.raises(UnknownShapeError, match=r"^tiny: input x: dimension 1 \(S\) has no size$"):
         read_program(source, 2)
 
 
-def test_an_unnamed_first_dimension_is_the_batch() -> None:
+def test_unnamed_first_dimension_is_the_batch() -> None:
     source = model("(float[?,4] x) => (float[] y)", "y = Relu(x)")
     assert operators(source, 7) == [Elementwise("y", "relu", 28)]
 
 
-def test_initializers_among_the_inputs_are_no_inputs() -> None:
+def test_inputs_filled_by_initializers_are_not_data_inputs() -> None:
     source = model("(float[N,4,8,8] x, float[8,4,3,3] w) => (float[] y)", "y = Conv(x, w)", W)
     assert operators(source) == [conv()]
-    assert [one.name for one in read_program(source, 2).inputs] == ["x"]
+    assert [tensor.name for tensor in read_program(source, 2).inputs] == ["x"]
 
 
-def test_a_given_model_is_left_as_it_is(tmp_path: Path) -> None:
-    source = image("a = Conv(x, w) y = Relu(a)", W)
-    before = source.SerializeToString()
-    path = tmp_path / "tiny.onnx"
-    path.write_bytes(before)
-    assert read_program(path, 2) == read_program(str(path), 2) == read_program(source, 2)
-    assert source.SerializeToString() == before
-
-
-def test_weights_outside_the_file_are_not_needed(tmp_path: Path) -> None:
+def test_external_weights_are_not_needed(tmp_path: Path) -> None:
     path = tmp_path / "tiny.onnx"
     source = image("y = Conv(x, w)", {"w": (64, 4, 9, 9), "b": (1,)})
     source.graph.node[0].attribute.append(helper.make_attribute("pads", [4] * 4))
     onnx.save_model(source, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
     (tmp_path / "weights.bin").unlink()
-    (found,) = read_operators(path, 1)
-    assert isinstance(found, Convolution)
-    assert found.weights == 64 * 4 * 81
-
-
-# Refusals
-
-
-def edited(source: onnx.ModelProto, edit: Callable[[onnx.ModelProto], object]) -> onnx.ModelProto:
-    edit(source)
-    return source
-
-
-BRANCHES = "then_branch = g () => (float a) {a = Relu(x)}, else_branch = h () => (float b) {b = Tanh(x)}"
-
-REFUSED = [
-    (image("y = Frobnicate(x)"), UnsupportedOperatorError, "Frobnicate y: Frobnicate is not supported"),
-    (image("y = NonZero(x)"), UnsupportedOperatorError, "NonZero y: NonZero is not supported"),
-    (
-        image("y = ConvTranspose(x, w)", {"w": (4, 4, 3, 3)}),
-        UnsupportedOperatorError,
-        "ConvTranspose y: ConvTranspose is not supported",
-    ),
-    (
-        image("y = com.microsoft.FusedGelu(x)"),
-        UnsupportedOperatorError,
-        "FusedGelu y: domain com.microsoft is not supported",
-    ),
-    (
-        image("y = HardSwish(x)", opset=13),
-        UnsupportedOperatorError,
-        "HardSwish y: HardSwish is no operator of opset 13",
-    ),
-    (image("y = Sum(x, x, x)"), UnsupportedOperatorError, "Sum y: Sum of 3 inputs is not supported"),
-    (
-        image("a = Sigmoid(x) y = Conv(x, a)"),
-        UnsupportedOperatorError,
-        "Conv y: a convolution whose weights or bias are computed is not supported",
-    ),
-    (
-        model("(float[N,4,8,8,8] x) => (float[] y)", "y = Conv(x, w)", {"w": (8, 4, 1, 1, 1)}),
-        UnsupportedOperatorError,
-        "Conv y: a convolution over 3 dimensions is not supported",
-    ),
-    (
-        model("(float[N,4,8,8,8] x) => (float[] y)", "y = GlobalMaxPool(x)"),
-        UnsupportedOperatorError,
-        "GlobalMaxPool y: a pool over 3 dimensions is not supported",
-    ),
-    (
-        model("(float[N,4,8,8,8] x) => (float[] y)", "y = MaxPool<kernel_shape=[2,2,2]>(x)"),
-        UnsupportedOperatorError,
-        "MaxPool y: a pool over 3 dimensions is not supported",
-    ),
-    (
-        image("a, b = MaxPool<kernel_shape=[2,2]>(x) c = Cast<to=1>(b) y = Add(a, c)"),
-        UnsupportedOperatorError,
-        "MaxPool a: its further output b is read: not supported",
-    ),
-    (
-        image("y, m, v = BatchNormalization<training_mode=1>(x, s, s, s, s)", {"s": (4,)}),
-        UnsupportedOperatorError,
-        "BatchNormalization y: a batch-norm that is trained is not supported",
-    ),
-    (
-        image("a = Relu(s) y = BatchNormalization(x, s, v, s, s)", {"s": (4,)}),
-        InconsistentModelError,
-        "BatchNormalization y: v is no input, no initializer and no node's output",
-    ),
-    (
-        image("a = ReduceMean<axes=[0,2,3], keepdims=0>(x) y = BatchNormalization(x, s, s, a, s)", {"s": (4,)}),
-        UnsupportedOperatorError,
-        "BatchNormalization y: a norm whose scale or shift is computed is not supported",
-    ),
-    (
-        image("t = Constant<value = bool {1}>() y = Dropout(x, , t)"),
-        UnsupportedOperatorError,
-        "Dropout y: a dropout that drops is for training: not supported",
-    ),
-    (
-        image("t = Constant<value = bool {1}>() r = Constant<value = float {0.5}>() y = Dropout(x, r, t)"),
-        UnsupportedOperatorError,
-        "Dropout y: a dropout that drops is for training: not supported",
-    ),
-    (
-        model("(float[N,4] x, bool c) => (float[] y)", f"y = If(c) <{BRANCHES}>"),
-        UnsupportedOperatorError,
-        "If y: a node with a graph of its own is not supported",
-    ),
-    (image("y = Relu(z)"), InconsistentModelError, "Relu y: z is no input, no initializer and no node's output"),
-    (image("y = Conv(x, w)"), InconsistentModelError, "Conv y: w is no input, no initializer and no node's output"),
-    (image("a = Add(x, c) b = Relu(a) c = Tanh(b) y = Relu(c)"), InconsistentModelError, "nodes form a cycle: a, b, c"),
-    (image("a = Relu(a) y = Add(x, a)"), InconsistentModelError, "nodes form a cycle: a"),
-    (image("y = Relu(x) y = Tanh(x)"), InconsistentModelError, "Tanh y#2: y already comes from Relu y"),
-    (image("a = Relu(x)"), InconsistentModelError, "no node makes the output y"),
-    (image("y = Relu(w)", {"w": (4,)}), InconsistentModelError, "output y does not depend on any input"),
-    (
-        image("y = Conv(x, w)", {"w": (8, 5, 3, 3)}),
-        InconsistentModelError,
-        "Conv y: 1 groups of 5 → 8 channels do not fit an input of 4",
-    ),
-    (
-        image("y = Conv<group=2>(x, w)", {"w": (7, 2, 3, 3)}),
-        InconsistentModelError,
-        "Conv y: 2 groups of 2 → 7 channels do not fit an input of 4",
-    ),
-    (
-        image("y = Conv<kernel_shape=[5,5]>(x, w)", W),
-        InconsistentModelError,
-        "Conv y: the kernel does not fit the weights or the padding",
-    ),
-    (image("y = Conv(x, w)", {"w": (8, 4, 9, 9)}), InconsistentModelError, "Conv y: y comes out empty, as 2×8×0×0"),
-    (
-        image("y = Conv<strides=[0,0]>(x, w)", W),
-        InconsistentModelError,
-        "Conv y: Attribute strides must only contain positive values",
-    ),
-    (image("y = Transpose<perm=[0,1]>(x)"), InconsistentModelError, "Transpose y: perm does not name every axis once"),
-    (
-        image("y = MatMul(x, w)", {"w": (9, 9)}),
-        InconsistentModelError,
-        "MatMul y: Incompatible dimensions for matrix multiplication",
-    ),
-    (
-        image("y = Relu(x, x)"),
-        InconsistentModelError,
-        "Relu y: Node with schema(::Relu:14) has input size 2 not in range [min=1, max=1].",
-    ),
-    (
-        model("(float[3,4] x) => (float[] y)", "y = Relu(x)"),
-        InconsistentModelError,
-        "input x is fixed at a batch of 3, not 2",
-    ),
-    (
-        edited(image("y = Conv(x, w)", W), lambda one: one.graph.initializer[0].dims.__setitem__(0, 10**12)),
-        InconsistentModelError,
-        "initializer w holds other data than its shape and type say",
-    ),
-    (
-        edited(image("y = Conv(x, w)", W), lambda one: one.graph.initializer[0].dims.__setitem__(0, -8)),
-        InconsistentModelError,
-        "initializer w has no shape or type that there is",
-    ),
-    (
-        edited(image("y = Add(x, w)", {"w": (8,)}), lambda one: setattr(one.graph.initializer[0], "raw_data", b"1")),
-        InconsistentModelError,
-        "initializer w holds other data than its shape and type say",
-    ),
-    (
-        edited(image("y = Add(x, w)", {"w": (8,)}), lambda one: setattr(one.graph.initializer[0], "data_type", 77)),
-        InconsistentModelError,
-        "initializer w has no shape or type that there is",
-    ),
-    (
-        model("(float[N,4,H,8] x) => (float[] y)", "y = Relu(x)"),
-        UnknownShapeError,
-        "input x: dimension 2 (H) has no size",
-    ),
-    (model("(float[N,4,?,8] x) => (float[] y)", "y = Relu(x)"), UnknownShapeError, "input x: dimension 2 has no size"),
-    (model("(float[] x) => (float[] y)", "y = Relu(x)"), UnknownShapeError, "input x has no shape"),
-    (
-        model("(float[N,4] x, float[M,4] z) => (float[] y)", "y = Add(x, z)"),
-        UnknownShapeError,
-        "inputs begin with different dimensions, M and N: which is the batch?",
-    ),
-    (
-        model("(float[N,4] x, int64[2] s) => (float[] y)", "y = Reshape(x, s)"),
-        UnknownShapeError,
-        "Reshape y: dimension 0 of y does not follow from the inputs' shapes",
-    ),
-    (
-        image("y = Relu(x)", opset=99),
-        UnrecognisedModelError,
-        f"opset 99 is later than {onnx.defs.onnx_opset_version()}, the last one known",
-    ),
-    (
-        image("y = Relu(x)", ir=99),
-        UnrecognisedModelError,
-        f"IR version 99 is later than {int(onnx.IR_VERSION)}, the last one known",
-    ),
-    (
-        edited(image("y = Relu(x)"), lambda one: one.ClearField("opset_import")),
-        UnrecognisedModelError,
-        "names no version of the ONNX operators",
-    ),
-    (
-        edited(image("y = Relu(x)"), lambda one: one.graph.ClearField("node")),
-        UnrecognisedModelError,
-        "is no ONNX model, or one without nodes",
-    ),
-]
-
-
-@pytest.mark.parametrize(("source", "kind", "message"), REFUSED, ids=[one[2][:60] for one in REFUSED])
-def test_a_refusal_is_one_line_that_names_the_node(
-    source: onnx.ModelProto, kind: type[ModelError], message: str
-) -> None:
-    with pytest.raises(ModelError) as caught:
-        read_program(source, 2)
-    assert type(caught.value) is kind
-    assert str(caught.value) == f"tiny: {message}"
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("data", [b"", b"\x00", b"no model\n" * 99, bytes(range(256)) * 9], ids=repr)
-def test_a_file_that_is_no_model(tmp_path: Path, data: bytes) -> None:
-    path = tmp_path / "photo.onnx"
-    path.write_bytes(data)
-    with pytest.raises(UnrecognisedModelError, match=r"^\S+photo\.onnx: is no ONNX model"):
-        read_program(path, 1)
-
-
-def test_a_truncated_file(tmp_path: Path) -> None:
-    path = tmp_path / "half.onnx"
-    whole = image("y = Conv(x, w)", W).SerializeToString()
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(UnrecognisedModelError, match=r"half\.onnx: is no ONNX model"):
-        read_program(path, 1)
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UnrecognisedModelError, match=r"gone\.onnx: cannot be read: No such file or directory$"):
-        read_program(tmp_path / "gone.onnx", 1)
-    with pytest.raises(UnrecognisedModelError, match=r"cannot be read: Is a directory$"):
-        read_program(tmp_path, 1)
-
-
-def test_a_batch_that_is_none() -> None:
-    with pytest.raises(UnknownShapeError, match=r"^tiny: input x: dimension 0 \(N\) has no size$"):
-        read_program(image("y = Relu(x)"))
-    with pytest.raises(UnknownShapeError, match=r"^tiny: batch must be at least 1, not 0$"):
-        read_program(image("y = Relu(x)"), 0)
-
-
-@given(st.data())
-def test_a_damaged_file_is_refused_or_read(data: st.DataObject) -> None:
-    """Whatever a few wrong bytes do, it is a program or a `ModelError`."""
-    whole = bytearray(image(SWISH).SerializeToString())
-    for _ in range(data.draw(st.integers(1, 3))):
-        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    with suppress(DecodeError):
-        source = onnx.load_model_from_string(bytes(whole))
-        with suppress(ModelError):
-            assert isinstance(read_program(source, 2), Program)
-
-
-@pytest.mark.parametrize("name", [b"\xff", b"two\nlines"])
-def test_a_name_that_is_no_printable_text(name: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "odd.onnx"
-    source = image(SWISH)
-    source.graph.node[0].name = "?" * len(name)
-    path.write_bytes(source.SerializeToString().replace(b"?" * len(name), name))
-    with pytest.raises(UnrecognisedModelError, match=r"odd\.onnx: a name in it is no printable text$"):
-        read_program(path, 2)
+    before = path.read_bytes()
+    assert load_network(path)(1).weights == 64 * 4 * 81
+    assert path.read_bytes() == before
 
 
 # Liveness
@@ -671,26 +378,26 @@ def test_live_elements_by_hand() -> None:
     )
     program = read_program(source, 1)
     x, field, pooled = FIELD, 8 * 64, 8
-    assert live_elements(program, in_place=False) == (x + field, 2 * field, field + pooled, 2 * field + pooled)
-    assert live_elements(program) == (x + field, field, field + pooled, field + pooled)
-    assert peak_live_elements(program) == x + field
+    assert count_live_elements(program, in_place=False) == (x + field, 2 * field, field + pooled, 2 * field + pooled)
+    assert count_live_elements(program) == (x + field, field, field + pooled, field + pooled)
+    assert count_peak_elements(program) == x + field
 
 
-def test_a_source_that_is_read_again_is_not_overwritten() -> None:
+def test_source_that_is_read_again_is_not_overwritten() -> None:
     program = read_program(image("a = Relu(x) b = Tanh(a) y = Add(a, b)"), 1)
-    assert live_elements(program) == (FIELD, 2 * FIELD, 2 * FIELD)
+    assert count_live_elements(program) == (FIELD, 2 * FIELD, 2 * FIELD)
 
 
 def test_outputs_live_to_the_end_and_unread_inputs_not_at_all() -> None:
     source = model("(float[N,4] x, float[N,9] unread) => (float[] a, float[] y)", "a = Relu(x) b = Tanh(a) y = Neg(b)")
-    assert live_elements(read_program(source, 1)) == (4, 8, 8)
+    assert count_live_elements(read_program(source, 1)) == (4, 8, 8)
 
 
-def test_seen_in_another_way_is_not_held_twice() -> None:
+def test_view_is_not_held_twice() -> None:
     program = read_program(image("a = Relu(x) b = Flatten(a) y = Tanh(b)"), 1)
-    assert live_elements(program) == (FIELD, FIELD)
+    assert count_live_elements(program) == (FIELD, FIELD)
     assert read_program(image("y = Identity(x)"), 1).results == (-1,)
-    assert peak_live_elements(read_program(image("y = Identity(x)"), 1)) == 0
+    assert count_peak_elements(read_program(image("y = Identity(x)"), 1)) == 0
 
 
 # Random chains
@@ -698,7 +405,7 @@ def test_seen_in_another_way_is_not_held_twice() -> None:
 
 @st.composite
 def chains(draw: st.DrawFn) -> tuple[onnx.ModelProto, int, list[tuple[str, int, int]]]:
-    """A chain of random nodes, its batch, and for each node (type, elements, macs) by the usual formulas."""
+    """Draw a chain of nodes, its batch, and for each node (type, elements, macs) by the usual formulas."""
     batch, channels = draw(st.integers(1, 4)), draw(st.integers(1, 6))
     size = [draw(st.integers(5, 12)), draw(st.integers(5, 12))]
     header = f"(float[N,{channels},{size[0]},{size[1]}] x) => (float[] y)"
@@ -715,9 +422,9 @@ def chains(draw: st.DrawFn) -> tuple[onnx.ModelProto, int, list[tuple[str, int, 
             attributes = (
                 f"kernel_shape=[{kernel},{kernel}], strides=[{stride},{stride}], pads=[{pad},{pad},{pad},{pad}]"
             )
-            size = [len(range(0, one + 2 * pad - kernel + 1, stride)) for one in size]
+            size = [len(range(0, length + 2 * pad - kernel + 1, stride)) for length in size]
         if kind == "Conv":
-            groups = draw(st.sampled_from([one for one in range(1, channels + 1) if channels % one == 0]))
+            groups = draw(st.sampled_from([count for count in range(1, channels + 1) if channels % count == 0]))
             out = groups * draw(st.integers(1, 3))
             weights[f"w{number}"] = (out, channels // groups, kernel, kernel)
             macs = batch * prod(size) * out * (channels // groups) * kernel**2
@@ -739,29 +446,17 @@ def test_random_chains(chain: tuple[onnx.ModelProto, int, list[tuple[str, int, i
     source, batch, expected = chain
     program = read_program(source, batch)
     types = {"Conv": Convolution, "MaxPool": Pool}
-    assert [(type(one), one.elements) for one in program.operators] == [
+    assert [(type(operator), operator.elements) for operator in program.operators] == [
         (types.get(kind, Elementwise), elements) for kind, elements, _ in expected
     ]
     assert program.macs == sum(macs for _, _, macs in expected)
-    assert program.constants == program.weights == sum(prod(one.dims) for one in source.graph.initializer)
-    sizes = [program.inputs[0].elements, *(one.elements for one in program.operators)]
-    assert live_elements(program, in_place=False) == tuple(map(sum, pairwise(sizes)))
-    assert peak_live_elements(program) <= peak_live_elements(program, in_place=False)
+    assert program.parameters == program.weights == sum(prod(tensor.dims) for tensor in source.graph.initializer)
+    sizes = [program.inputs[0].elements, *(operator.elements for operator in program.operators)]
+    assert count_live_elements(program, in_place=False) == tuple(map(sum, pairwise(sizes)))
+    assert count_peak_elements(program) <= count_peak_elements(program, in_place=False)
 
 
-@given(chains())
-def test_shapes_agree_with_those_of_onnx(chain: tuple[onnx.ModelProto, int, list[tuple[str, int, int]]]) -> None:
-    source, batch, _ = chain
-    fixed = onnx.ModelProto()
-    fixed.CopyFrom(source)
-    fixed.graph.input[0].type.tensor_type.shape.dim[0].dim_value = batch
-    inferred = onnx.shape_inference.infer_shapes(fixed, strict_mode=True).graph
-    shapes = {one.name: one.type.tensor_type.shape for one in [*inferred.value_info, *inferred.output]}
-    for one in read_program(source, batch).operators:
-        assert one.elements == prod(axis.dim_value for axis in shapes[one.name].dim)
-
-
-def test_the_type_of_an_input_tells_its_bits() -> None:
+def test_input_type_sets_its_bits() -> None:
     source = model("(float16[N,3] x) => (float16[] y)", "y = Relu(x)")
     program = read_program(source, 2)
     assert (program.inputs[0].bits, program.inputs[0].bytes) == (16, 12)

@@ -1,4 +1,4 @@
-"""The disk cache of plans: equal results, and never in the way."""
+"""The disk cache of plans returns what the search returns, and never stops a prediction."""
 
 from __future__ import annotations
 
@@ -14,157 +14,148 @@ import pytest
 from conftest import ROOT
 from filelock import FileLock
 from ipu_results.emulator import cache, split
-from ipu_results.emulator.cache import Plans, saved, search_version
-from ipu_results.emulator.network import network
-from ipu_results.emulator.schedule import Schedule, schedule
-from ipu_results.emulator.split import Shape
-from ipu_results.emulator.target import load_target
+from ipu_results.emulator.cache import PlanCache, compute_search_version, open_plan_cache
+from ipu_results.emulator.network import load_network
+from ipu_results.emulator.schedule import schedule
+from ipu_results.emulator.split import ConvolutionShape, SplitPlan
+from ipu_results.emulator.target import Target, load_target
 
 C2 = load_target("c2")
-SHAPES = [Shape(1, 1, 64, 64, size, size, in_rows=size, in_columns=size) for size in (7, 14, 28)]
-ADD = """
+SHAPES = [ConvolutionShape(1, 1, 64, 64, size, size, in_rows=size, in_columns=size) for size in (7, 14, 28)]
+WRITER = """
 import sys
 from pathlib import Path
-from ipu_results.emulator.cache import Plans
-from ipu_results.emulator.split import Shape
+from ipu_results.emulator.cache import PlanCache
+from ipu_results.emulator.split import ConvolutionShape
 from ipu_results.emulator.target import load_target
 for size in map(int, sys.argv[2:]):
-    plans = Plans(Path(sys.argv[1]))
-    plans(Shape(1, 1, 64, 64, size, size, in_rows=size, in_columns=size), load_target("c2"))
+    plans = PlanCache(Path(sys.argv[1]))
+    plans(ConvolutionShape(1, 1, 64, 64, size, size, in_rows=size, in_columns=size), load_target("c2"))
     plans.save()
 """
 
 
 @pytest.fixture
-def searched(monkeypatch: pytest.MonkeyPatch) -> list[Shape]:
-    """The shapes that the search was asked for."""
-    asked: list[Shape] = []
-    plan = split.plan
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[ConvolutionShape]:
+    """Record the shapes that are searched."""
+    shapes: list[ConvolutionShape] = []
+    search = split.plan_split
 
-    def counted(shape: Shape, target: split.Target) -> split.Plan:
-        asked.append(shape)
-        return plan(shape, target)
+    def record(shape: ConvolutionShape, target: Target) -> SplitPlan:
+        shapes.append(shape)
+        return search(shape, target)
 
-    monkeypatch.setattr(split, "plan", counted)
-    return asked
-
-
-def of_resnet(planner: Plans) -> Schedule:
-    return schedule(network("resnet50")(1), C2, planner)
+    monkeypatch.setattr(split, "plan_split", record)
+    return shapes
 
 
-def test_cold_warm_and_from_disk_are_equal(tmp_path: Path, searched: list[Shape]) -> None:
-    plain = schedule(network("resnet50")(1), C2)
-    first = Plans(tmp_path)
-    assert of_resnet(first) == plain
-    assert len(searched) == len(set(searched)) > 10
-    assert of_resnet(first) == plain
-    first.save()
-    count = len(searched)
-    assert of_resnet(Plans(tmp_path)) == plain
-    assert len(searched) == count
-
-
-def test_nothing_is_written_when_nothing_is_new(tmp_path: Path) -> None:
-    plans = Plans(tmp_path)
+def test_plans_from_memory_and_disk_equal_those_of_the_search(tmp_path: Path, searched: list[ConvolutionShape]) -> None:
+    program = load_network("resnet50")(1)
+    expected = schedule(program, C2)
+    plans = PlanCache(tmp_path)
+    assert schedule(program, C2, plans) == expected
     plans.save()
-    assert not list(tmp_path.iterdir())
+    assert len(searched) == len(set(searched)) > 10
+    count = len(searched)
+    again = PlanCache(tmp_path)
+    assert schedule(program, C2, again) == expected
+    assert len(searched) == count
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    again.save()
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == files, "nothing new, nothing written"
 
 
-def sealed(data: bytes) -> bytes:
+def prepend_checksum(data: bytes) -> bytes:
     return hashlib.sha256(data).hexdigest().encode() + b"\n" + data
 
 
-HARMS: dict[str, Callable[[bytes], bytes]] = {
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda data: data[:0],
     "cut": lambda data: data[:-20],
     "changed": lambda data: data.replace(b"amp", b"imp", 1),
-    "no text": lambda data: b"\xff" + data,
-    "no plans": lambda data: sealed(data[:0]),
-    "other contents": lambda data: sealed(data.partition(b"\n")[2].replace(b'"vertex"', b'"corner"')),
+    "not text": lambda data: b"\xff" + data,
+    "no plans": lambda data: prepend_checksum(data[:0]),
+    "other contents": lambda data: prepend_checksum(data.partition(b"\n")[2].replace(b'"vertex"', b'"corner"')),
 }
 
 
-@pytest.mark.parametrize("harm", HARMS.values(), ids=HARMS)
-def test_a_damaged_file_is_ignored_and_written_anew(
-    tmp_path: Path, searched: list[Shape], harm: Callable[[bytes], bytes]
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_file_is_ignored_and_replaced(
+    tmp_path: Path, searched: list[ConvolutionShape], damage: Callable[[bytes], bytes]
 ) -> None:
-    plans = Plans(tmp_path)
-    want = plans(SHAPES[0], C2)
+    plans = PlanCache(tmp_path)
+    expected = plans(SHAPES[0], C2)
     plans.save()
     path = plans.path(C2.digest)
-    good = path.read_bytes()
-    path.write_bytes(harm(good))
-    again = Plans(tmp_path)
-    assert again(SHAPES[0], C2) == want
+    intact = path.read_bytes()
+    path.write_bytes(damage(intact))
+    again = PlanCache(tmp_path)
+    assert again(SHAPES[0], C2) == expected
     assert len(searched) == 2
     again.save()
-    assert path.read_bytes() == good
+    assert path.read_bytes() == intact
 
 
-def test_other_constants_are_another_file(tmp_path: Path, searched: list[Shape]) -> None:
-    plans = Plans(tmp_path)
-    slow = C2.changed(exchange__bytes=1)
-    assert plans(SHAPES[1], C2) != plans(SHAPES[1], slow)
+def test_other_constants_and_another_search_are_other_files(
+    tmp_path: Path, searched: list[ConvolutionShape], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans, slow = PlanCache(tmp_path), C2.with_constants({"exchange.bytes": 1})
+    expected = [plans(SHAPES[1], target) for target in (C2, slow)]
+    assert expected[0] != expected[1]
     plans.save()
     assert len(searched) == len(list(tmp_path.glob("*.json"))) == 2
-    again = Plans(tmp_path)
-    found = [again(SHAPES[1], one) for one in (C2, slow)]
-    assert found == [plans(SHAPES[1], one) for one in (C2, slow)]
+    again = PlanCache(tmp_path)
+    assert [again(SHAPES[1], target) for target in (C2, slow)] == expected
     assert len(searched) == 2
+    assert compute_search_version() in plans.path(C2.digest).name
+    monkeypatch.setattr(cache, "compute_search_version", lambda: "later")
+    PlanCache(tmp_path)(SHAPES[1], C2)
+    assert len(searched) == 3
 
 
-def test_another_search_is_another_file(tmp_path: Path, searched: list[Shape], monkeypatch: pytest.MonkeyPatch) -> None:
-    plans = Plans(tmp_path)
-    plans(SHAPES[0], C2)
-    plans.save()
-    assert search_version() in plans.path(C2.digest).name
-    monkeypatch.setattr(cache, "search_version", lambda: "later")
-    Plans(tmp_path)(SHAPES[0], C2)
-    assert len(searched) == 2
-
-
-def test_two_processes_keep_what_both_found(tmp_path: Path) -> None:
-    commands = [[sys.executable, "-c", ADD, str(tmp_path), *map(str, range(at, 30, 2))] for at in (4, 5)]
-    running = [subprocess.Popen(one, cwd=ROOT, env={**os.environ, "PYTHONPATH": "."}) for one in commands]
-    assert [one.wait(60) for one in running] == [0, 0]
+@pytest.mark.slow
+def test_two_processes_keep_the_plans_of_both(tmp_path: Path) -> None:
+    commands = [[sys.executable, "-c", WRITER, str(tmp_path), *map(str, range(at, 30, 2))] for at in (4, 5)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, ("pipeline", os.environ.get("PYTHONPATH"))))}
+    processes = [subprocess.Popen(command, cwd=ROOT, env=env) for command in commands]
+    assert [process.wait(60) for process in processes] == [0, 0]
     (path,) = tmp_path.glob("*.json")
     assert len(json.loads(path.read_bytes().partition(b"\n")[2])) == 26
     assert not list(tmp_path.glob(".*"))
 
 
-def interrupted() -> None:
-    with saved() as plans:
+def plan_and_interrupt() -> None:
+    with open_plan_cache() as plans:
         plans(SHAPES[0], C2)
         raise KeyboardInterrupt
 
 
-def test_plans_of_an_interrupted_run_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "new"))
+def test_interrupted_run_keeps_its_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path / "new"))
     with pytest.raises(KeyboardInterrupt):
-        interrupted()
+        plan_and_interrupt()
     assert len(list((tmp_path / "new").glob("*.json"))) == 1
 
 
-def test_a_folder_that_cannot_be_used_is_passed_over(tmp_path: Path) -> None:
+def test_unusable_folder_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    plans = Plans(tmp_path / "file")
-    assert plans(SHAPES[0], C2) == split.plan(SHAPES[0], C2)
+    plans = PlanCache(tmp_path / "file")
+    assert plans(SHAPES[0], C2) == split.plan_split(SHAPES[0], C2)
     plans.save()
     assert (tmp_path / "file").read_text() == "in the way"
 
 
-def test_a_lock_that_is_held_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "WAIT", 0.05)
-    plans = Plans(tmp_path)
+def test_held_lock_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "LOCK_TIMEOUT_S", 0.05)
+    plans = PlanCache(tmp_path)
     plans(SHAPES[0], C2)
     with FileLock(plans.path(C2.digest).with_suffix(".lock")):
         plans.save()
     assert not list(tmp_path.glob("*.json"))
 
 
-def test_the_folder_is_the_users_unless_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(cache.FOLDER, str(tmp_path))
-    assert cache.folder() == tmp_path
-    monkeypatch.delenv(cache.FOLDER)
-    assert cache.folder().name == "ipu-results"
+def test_folder_is_the_users_unless_the_variable_names_another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path))
+    assert cache.get_cache_folder() == tmp_path
+    monkeypatch.delenv(cache.CACHE_VARIABLE)
+    assert cache.get_cache_folder().name == "ipu-results"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from ipu_results.emulator.operators import Program, Tensor
-from ipu_results.emulator.protocol import Protocol, protocol_of, protocols, timing
-from ipu_results.emulator.target import TARGETS, load_target
+from ipu_results.emulator.protocol import compute_timing, load_protocols, select_protocol
+from ipu_results.emulator.target import load_target
 from ipu_results.errors import UnrecognisedModelError
 
 IMAGES = Program("two", (), (), (Tensor("image", (2, 3, 224, 224), 32),), (Tensor("classes", (2, 1000), 32),), (), 0)
@@ -26,69 +24,59 @@ DEVICE, PER_IMAGE = 1e-3, 3e-4
         ("pytorch", "m2000", (2 * PIXELS + 2 * CLASSES) / 14e9, 5),
     ],
 )
-def test_nothing_overlaps(name: str, target: str, host: float, in_flight: int) -> None:
+def test_transfers_add_to_the_time_on_the_chip(name: str, target: str, host: float, in_flight: int) -> None:
     machine = load_target(target)
-    found = timing(DEVICE, IMAGES, machine, protocol_of(name, machine), PER_IMAGE)
-    assert found.device == DEVICE
-    assert found.protocol == pytest.approx(host, rel=1e-9)
-    assert found.period == pytest.approx(DEVICE + host, rel=1e-12)
-    assert found.latency == found.period * in_flight
+    timing = compute_timing(DEVICE, IMAGES, machine, select_protocol(name, machine), PER_IMAGE)
+    assert timing.device == DEVICE
+    assert timing.protocol == pytest.approx(host, rel=1e-9)
+    assert timing.period == pytest.approx(DEVICE + host, rel=1e-12)
+    assert timing.latency == timing.period * in_flight
 
 
 @pytest.mark.parametrize("name", ["tensorflow", "pytorch"])
-def test_a_prefetched_batch_is_no_faster_than_the_link(name: str) -> None:
+def test_prefetched_batch_is_not_faster_than_the_link(name: str) -> None:
     machine = load_target("m2000")
-    path = protocol_of(name, machine)
-    found = timing(1e-6, IMAGES, machine, path, PER_IMAGE)
-    assert found.period == pytest.approx(path.pixel_bytes * PIXELS / 3.1e9, rel=1e-12)
-    assert found.protocol == pytest.approx(found.period - 1e-6, rel=1e-12)
+    protocol = select_protocol(name, machine)
+    timing = compute_timing(1e-6, IMAGES, machine, protocol, PER_IMAGE)
+    assert timing.period == pytest.approx(protocol.pixel_bytes * PIXELS / 3.1e9, rel=1e-12)
+    assert timing.protocol == pytest.approx(timing.period - 1e-6, rel=1e-12)
 
 
 @pytest.mark.parametrize("device", [1e-3, 1e-5])
 def test_io_tiles_overlap_the_transfers(device: float) -> None:
     machine = load_target("m2000")
-    path = protocol_of("io-tiles", machine)
+    protocol = select_protocol("io-tiles", machine)
     transfer = (2 * PIXELS + 2 * CLASSES) / 3.1e9
     assert 1e-5 < transfer < 1e-3
-    found = timing(device, IMAGES, machine, path, PER_IMAGE)
-    assert found.period == max(device, transfer)
-    assert found.protocol == max(0.0, transfer - device)
-    assert found.latency == 5 * found.period
-    assert path.io_tiles == 64
+    timing = compute_timing(device, IMAGES, machine, protocol, PER_IMAGE)
+    assert timing.period == max(device, transfer)
+    assert timing.protocol == max(0.0, transfer - device)
+    assert timing.latency == 5 * timing.period
+    assert protocol.io_tiles == 64
 
 
-def test_only_the_protocol_of_the_paper_has_the_fitted_time_of_the_host() -> None:
-    assert [name for name, one in protocols().items() if one.per_image] == ["paper"]
-    assert [name for name, one in protocols().items() if one.overlapped] == ["io-tiles"]
+def test_every_protocol_names_its_source_and_one_is_calibrated() -> None:
+    protocols = load_protocols()
+    assert all(len(protocol.source) > 20 and protocol.name == name for name, protocol in protocols.items())
+    assert [name for name, protocol in protocols.items() if protocol.per_image] == ["paper"]
+    assert [name for name, protocol in protocols.items() if protocol.overlapped] == ["io-tiles"]
 
 
-def test_every_protocol_names_its_source() -> None:
-    assert all(len(one.source) > 20 and one.name == name for name, one in protocols().items())
-
-
-@pytest.mark.parametrize(("target", "usual"), [("c2", "paper"), ("m2000", "tensorflow"), ("bow-2000", "tensorflow")])
-def test_each_target_has_a_usual_protocol(target: str, usual: str) -> None:
+@pytest.mark.parametrize(("target", "default"), [("c2", "paper"), ("m2000", "tensorflow"), ("bow-2000", "tensorflow")])
+def test_each_target_has_a_default_protocol(target: str, default: str) -> None:
     machine = load_target(target)
-    assert protocol_of(None, machine) is protocol_of(usual, machine)
-    assert protocol_of(None, machine).name == usual
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_no_such_protocol(target: str) -> None:
-    told = "pigeon: is no protocol: one of paper, tensorflow, pytorch, lowest-latency, io-tiles"
-    with pytest.raises(UnrecognisedModelError) as caught:
-        protocol_of("pigeon", load_target(target))
-    assert str(caught.value) == told
+    assert select_protocol(None, machine) is select_protocol(default, machine)
 
 
 @pytest.mark.parametrize(
-    ("name", "target"), [("tensorflow", "c2"), ("pytorch", "c2"), ("paper", "m2000"), ("paper", "bow-2000")]
+    ("name", "target", "message"),
+    [
+        ("pigeon", "c2", "is not a protocol: choose one of paper, tensorflow, pytorch, lowest-latency, io-tiles"),
+        ("tensorflow", "c2", "is not a protocol of c2"),
+        ("paper", "m2000", "is not a protocol of m2000"),
+        ("paper", "bow-2000", "is not a protocol of bow-2000"),
+    ],
 )
-def test_a_protocol_of_another_machine(name: str, target: str) -> None:
-    with pytest.raises(UnrecognisedModelError, match=f"^{name}: is no protocol of {target}$"):
-        protocol_of(name, load_target(target))
-
-
-def test_pixels_of_another_size() -> None:
-    path = protocol_of("tensorflow", load_target("m2000"))
-    assert replace(path, pixel_bytes=2) == Protocol("tensorflow", "host.prefetch", 2, 3, path.source)
+def test_unknown_protocol_is_refused(name: str, target: str, message: str) -> None:
+    with pytest.raises(UnrecognisedModelError, match=f"^{name}: {message}$"):
+        select_protocol(name, load_target(target))

@@ -16,8 +16,7 @@ import onnxruntime
 import openvino
 import pytest
 from ipu_results.errors import BackendError
-from ipu_results.networks.builder import Builder
-from ipu_results.networks.values import Values
+from ipu_results.networks.builder import GraphBuilder, WeightGenerator
 from ipu_results.runner.backends import Device, Session, SessionSpec
 from ipu_results.runner.backends import onnxruntime as ort
 from ipu_results.runner.backends import openvino as ov
@@ -73,10 +72,12 @@ def test_outputs_are_those_of_the_reference(
 
 @both
 def test_outputs_by_hand(backend: ModuleType, device: str, tmp_path: Path) -> None:
-    graph = Builder(Values(3))
-    x = graph.conv("mix", graph.data("image", (3, 4, 6)), (3, 8))
-    x = graph.node("Flatten", "flat", graph.node("GlobalAveragePool", "pool", graph.node("Relu", "relu", x)))
-    onnx.save(model := graph.model("hand", graph.dense("classes", x, (8, 5)), (5,)), tmp_path / "hand.onnx")
+    graph = GraphBuilder(WeightGenerator(3))
+    x = graph.add_convolution("mix", graph.add_input("image", (3, 4, 6)), (3, 8))
+    x = graph.add_node(
+        "Flatten", "flat", graph.add_node("GlobalAveragePool", "pool", graph.add_node("Relu", "relu", x))
+    )
+    onnx.save(model := graph.build_model("hand", graph.add_dense("classes", x, (8, 5)), (5,)), tmp_path / "hand.onnx")
     weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     x = np.random.default_rng(0).normal(size=(3, 3, 4, 6)).astype(np.float32)
     mixed = np.maximum(np.einsum("oi,nihw->nohw", weights["mix.weight"][:, :, 0, 0], x), 0).mean(axis=(2, 3))

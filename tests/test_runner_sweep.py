@@ -19,7 +19,7 @@ import pytest
 from faulty_backend import register_faulty, write_faulty_python
 from ipu_results._util.sql import run_query
 from ipu_results.build import IngestConfig, ingest
-from ipu_results.emulator.calibration import frozen
+from ipu_results.emulator.calibration import load_calibration
 from ipu_results.errors import BackendError, DamagedRunError, RunnerError, SessionLostError, UnusableImagesError
 from ipu_results.runner import sweep as sweeps
 from ipu_results.runner.concurrent_sweeps import VARIABLE, announce_sweep
@@ -326,7 +326,7 @@ def test_emulated_run_is_marked_as_such(emulated: Ran) -> None:
     assert [point["batch_size"] for point in run.points] == [2, 4]
     for point in run.points:
         assert (point["origin"], point["platform"], point["chip"], point["chip_count"]) == ("emulated", "C2", "GC2", 2)
-        assert point["calibration_id"] == frozen().id
+        assert point["calibration_id"] == load_calibration().id
         assert point["latency_ms_low"] < point["latency_ms"] < point["latency_ms_high"]
         assert (point["compute_precision"], point["model"], point["pipeline"]) == ("fp16", "tiny", "serial")
         assert (point["power_scope"], point["power_reason"]) == ("board", "predicted, not measured")

@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 from ipu_results._util.sql import run_query
 from ipu_results.analyses import ANALYSES
-from ipu_results.emulator.published import published as published_rows
+from ipu_results.emulator.published import load_published_rows
 from ipu_results.errors import IpuResultsError
 from ipu_results.release import Asked, publish
 from ipu_results.schema import TABLES
@@ -178,16 +178,16 @@ def test_charts_hold_question_paragraph_and_data(connection: duckdb.DuckDBPyConn
 
 
 def test_predictions_are_emulated_and_complete(connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(emulated, "BATCHES", {"c2": (2, 12)})
+    monkeypatch.setattr(emulated, "DEFAULT_BATCH_SIZES", {"c2": (2, 12)})
     made = emulated.data(connection)
     assert [(one["target"], one["batch_size"]) for one in made["predictions"][:2]] == [("c2", 2), ("c2", 12)]
     assert {one["origin"] for one in made["predictions"]} == {"emulated"}
     assert {one["set"] for one in made["points"]} == {"calibration", "resnext", "ten", "honest"}
-    published = {row.result_id: row.seconds * 1000 for row in published_rows(connection)}
+    published = {row.result_id: row.seconds * 1000 for row in load_published_rows(connection)}
     assert {one["result_id"]: one["published"] for one in made["points"]} == pytest.approx(published, rel=1e-14)
     points = {one["result_id"]: one["emulated"] for one in made["points"]}
     assert len(points) == len(made["points"])
-    with (ROOT / "pipeline" / "ipu_results" / "emulator" / "predictions.csv").open(
+    with (ROOT / "pipeline" / "ipu_results" / "emulator" / "data" / "predictions.csv").open(
         encoding="utf-8", newline=""
     ) as file:
         frozen = {line["result_id"]: float(line["time_ms"]) for line in csv.DictReader(file)}

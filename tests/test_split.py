@@ -1,4 +1,4 @@
-"""The split search against every split, against a search written out in plain Python, and what no split may break."""
+"""The split search against every split and against a search in plain Python, and what holds for every split."""
 
 from __future__ import annotations
 
@@ -9,38 +9,43 @@ from math import ceil, inf, prod
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from ipu_results.emulator.split import DIMENSIONS, Plan, Shape, exhaustive, plan
+from ipu_results.emulator.split import (
+    DIMENSIONS,
+    ConvolutionShape,
+    SplitPlan,
+    plan_split,
+    plan_split_exhaustively,
+)
 from ipu_results.emulator.target import Target, load_target
 
 MK1, MK2 = load_target("c2"), load_target("m2000")
 PEAK = {"c2": 32, "m2000": 64}  # fp16 multiply-accumulates of a tile in a cycle
-FEW = 48  # tiles of a machine on which every split can be looked at
-PARITY = Shape(3, 7, 64, 200, 4, 5, in_rows=4, in_columns=5)
-DEPTH = Shape(3, 1, 333, 20, 3, 4, in_rows=3, in_columns=4)
+FEW = 48  # tiles of a machine on which every split can be tried
+PARITY = ConvolutionShape(3, 7, 64, 200, 4, 5, in_rows=4, in_columns=5)
+DEPTH = ConvolutionShape(3, 1, 333, 20, 3, 4, in_rows=3, in_columns=4)
 
-sizes = st.integers(1, 6)
 channels = st.sampled_from([1, 3, 4, 8, 16, 20, 40, 64, 100, 333])
 targets = st.sampled_from([MK1, MK2])
 
 
 @st.composite
-def shapes(draw: st.DrawFn, field: int = 6) -> Shape:
+def shapes(draw: st.DrawFn, field: int = 6) -> ConvolutionShape:
     rows, columns = draw(st.integers(1, field)), draw(st.integers(1, field))
     kernel, stride = draw(st.sampled_from([(1, 1), (1, 1), (3, 3), (5, 5), (1, 3)])), draw(st.integers(1, 3))
     depthwise = draw(st.integers(0, 4)) == 0
     groups, ins, outs = draw(st.sampled_from([1, 2, 7, 32])), draw(channels), draw(channels)
     ins, outs = (1, 1) if depthwise else (ins, outs)
-    return Shape(
+    return ConvolutionShape(
         draw(st.integers(1, 3)), groups, ins, outs, rows, columns, *kernel, stride, rows * stride, columns * stride
     )
 
 
-def cost(one: Plan, target: Target) -> float:
-    return one.cycles + one.supersteps * target["plan.superstep"]
+def cost(plan: SplitPlan, target: Target) -> float:
+    return plan.cycles + plan.supersteps * target["plan.superstep"]
 
 
-def fits(one: Plan, target: Target) -> bool:
-    return one.temporary <= target["plan.memory"] * target["sram"]
+def fits(plan: SplitPlan, target: Target) -> bool:
+    return plan.temporary <= target["plan.memory"] * target["sram"]
 
 
 # By hand
@@ -49,18 +54,18 @@ def fits(one: Plan, target: Target) -> bool:
 def test_one_pass_on_one_tile_of_mk1() -> None:
     inputs, partials = 16 * 2, 8 * 2
     compute = 50 + 11 + 10 + 18 + 6 + 32 + 6 * (41 + 2 + 2 + 2)
-    expected = Plan("amp 1x1", (1,) * 7, compute, 0.0, inputs / 4, 1, inputs + partials, 8)
-    assert plan(Shape(1, 1, 16, 8, 1, 1, in_rows=1, in_columns=1), MK1) == expected
+    expected = SplitPlan("amp 1x1", (1,) * 7, compute, 0.0, inputs / 4, 1, inputs + partials, 8)
+    assert plan_split(ConvolutionShape(1, 1, 16, 8, 1, 1, in_rows=1, in_columns=1), MK1) == expected
 
 
-def test_two_tiles_that_receive_the_same_receive_it_twice_as_fast() -> None:
+def test_tile_pair_receives_shared_inputs_twice_as_fast() -> None:
     compute = 50 + 11 + 10 + 18 + 6 + 32 + 6 * (41 + 2 + 2 + 2)
-    expected = Plan("amp 1x1", (1, 1, 1, 1, 1, 2, 1), compute, 0.0, 16 * 2 / 8, 1, 16 * 2 + 8 * 2, 8)
-    assert plan(Shape(1, 1, 16, 16, 1, 1, in_rows=1, in_columns=1), MK1) == expected
+    expected = SplitPlan("amp 1x1", (1, 1, 1, 1, 1, 2, 1), compute, 0.0, 16 * 2 / 8, 1, 16 * 2 + 8 * 2, 8)
+    assert plan_split(ConvolutionShape(1, 1, 16, 16, 1, 1, in_rows=1, in_columns=1), MK1) == expected
 
 
 def mk1_by_hand(field: int, ins: int, outs: int, groups: int, tiles: int) -> tuple[float, tuple[int, ...]]:
-    """The cheapest split of a 1×1 convolution, straight from the equations and with no memory limit."""
+    """Return the cheapest split of a 1×1 convolution, straight from the equations and without a memory limit."""
     best: tuple[float, tuple[int, ...]] = (inf, ())
     all_ins, all_outs = ceil(ins / 16), ceil(outs / 8)
     for f, i, o, g in product(*(range(1, size + 1) for size in (field, all_ins, all_outs, groups))):
@@ -87,11 +92,15 @@ def mk1_by_hand(field: int, ins: int, outs: int, groups: int, tiles: int) -> tup
 
 @settings(derandomize=True)
 @given(field=st.integers(1, 24), ins=channels, outs=channels, groups=st.integers(1, 4), tiles=st.integers(1, 24))
-def test_the_exhaustive_search_is_one_in_plain_python(field: int, ins: int, outs: int, groups: int, tiles: int) -> None:
-    target = MK1.changed(tiles=tiles, plan__memory=100)
-    found = exhaustive(Shape(1, groups, ins, outs, field, 1, in_rows=field, in_columns=1), target)
+def test_exhaustive_search_equals_a_search_in_plain_python(
+    field: int, ins: int, outs: int, groups: int, tiles: int
+) -> None:
+    target = MK1.with_constants({"plan.memory": 100}, tiles=tiles)
+    plan = plan_split_exhaustively(
+        ConvolutionShape(1, groups, ins, outs, field, 1, in_rows=field, in_columns=1), target
+    )
     expected, split = mk1_by_hand(field, ins, outs, groups, tiles)
-    assert cost(found, target) == pytest.approx(expected, rel=1e-12)
+    assert cost(plan, target) == pytest.approx(expected, rel=1e-12)
     assert prod(split) <= tiles
 
 
@@ -100,117 +109,117 @@ def test_the_exhaustive_search_is_one_in_plain_python(field: int, ins: int, outs
 
 @settings(derandomize=True)
 @given(shape=shapes(), target=targets)
-def test_the_search_finds_what_every_split_holds(shape: Shape, target: Target) -> None:
-    few = target.changed(tiles=FEW)
-    assert plan(shape, few) == exhaustive(shape, few)
+def test_search_equals_exhaustive_search(shape: ConvolutionShape, target: Target) -> None:
+    few = target.with_constants(tiles=FEW)
+    assert plan_split(shape, few) == plan_split_exhaustively(shape, few)
 
 
 @settings(max_examples=25, derandomize=True)
 @given(shape=shapes(4), target=targets)
-def test_it_does_on_a_whole_machine_too(shape: Shape, target: Target) -> None:
+def test_search_equals_exhaustive_search_on_a_whole_machine(shape: ConvolutionShape, target: Target) -> None:
     assume(shape.groups * shape.ins * shape.outs < 100_000)
-    assert plan(shape, target) == exhaustive(shape, target)
+    assert plan_split(shape, target) == plan_split_exhaustively(shape, target)
 
 
 @pytest.mark.parametrize(
     ("shape", "dimension", "best"), [(PARITY, "outs", 6), (DEPTH, "ins", 12)], ids=["parity", "depth"]
 )
-def test_more_parts_of_an_equal_share_are_found_where_they_cost_less(shape: Shape, dimension: str, best: int) -> None:
+def test_more_parts_of_an_equal_share_are_chosen_where_they_cost_less(
+    shape: ConvolutionShape, dimension: str, best: int
+) -> None:
     """An even number of users receives faster; more sets of partials are reduced in smaller pieces."""
-    few = MK2.changed(tiles=FEW)
-    found = plan(shape, few)
-    assert found.split[DIMENSIONS.index(dimension)] == best
-    assert found == exhaustive(shape, few)
+    few = MK2.with_constants(tiles=FEW)
+    plan = plan_split(shape, few)
+    assert plan.split[DIMENSIONS.index(dimension)] == best
+    assert plan == plan_split_exhaustively(shape, few)
 
 
 # What holds for every split
 
 
-def dealt(shape: Shape, one: Plan, target: Target) -> dict[str, int]:
-    """Sizes of the dimensions in what the vertex takes at once."""
+def count_units(shape: ConvolutionShape, plan: SplitPlan, target: Target) -> dict[str, int]:
+    """Return the sizes of the dimensions in units of what the vertex computes at once."""
     units, width = int(target["conv.units"]), 16
-    first, _, second = one.vertex.partition(" ")[2].partition("x")
-    found = {"rows": shape.rows, "columns": shape.columns, "batch": shape.batch, "groups": shape.groups, "taps": 1}
-    if one.vertex == "vmac":
-        return {**found, "groups": ceil(shape.groups / 8), "ins": 1, "outs": 1}
-    if one.vertex.startswith("slic"):
-        many = {"ins": ceil(shape.ins / int(first)), "outs": ceil(shape.outs / int(first))}
-        return {**found, **many, "groups": ceil(shape.groups / int(second))}
-    height = int(one.vertex.rpartition(" ")[2]) if one.vertex.startswith("amp nx1") else 1
+    first, _, second = plan.vertex.partition(" ")[2].partition("x")
+    sizes = {"rows": shape.rows, "columns": shape.columns, "batch": shape.batch, "groups": shape.groups, "taps": 1}
+    if plan.vertex == "vmac":
+        return {**sizes, "groups": ceil(shape.groups / 8), "ins": 1, "outs": 1}
+    if plan.vertex.startswith("slic"):
+        channels = {"ins": ceil(shape.ins / int(first)), "outs": ceil(shape.outs / int(first))}
+        return {**sizes, **channels, "groups": ceil(shape.groups / int(second))}
+    height = int(plan.vertex.rpartition(" ")[2]) if plan.vertex.startswith("amp nx1") else 1
     amp = {"ins": ceil(shape.ins / (width // height)), "outs": ceil(shape.outs / units)}
     if shape.kernel_rows == shape.kernel_columns == 1:
-        return {**found, **amp, "rows": shape.rows * shape.columns * shape.batch, "columns": 1, "batch": 1}
-    return {**found, **amp, "taps": ceil(shape.kernel_rows / height)}
+        return {**sizes, **amp, "rows": shape.rows * shape.columns * shape.batch, "columns": 1, "batch": 1}
+    return {**sizes, **amp, "taps": ceil(shape.kernel_rows / height)}
 
 
 @settings(derandomize=True)
 @given(shape=shapes(30), target=targets)
-def test_a_split_covers_the_work_and_no_tile_holds_more_than_its_share(shape: Shape, target: Target) -> None:
-    found = plan(shape, target)
-    whole, parts = dealt(shape, found, target), dict(zip(DIMENSIONS, found.split, strict=True))
-    assert prod(found.split) <= target.tiles
+def test_split_covers_the_work_and_no_tile_exceeds_its_share(shape: ConvolutionShape, target: Target) -> None:
+    plan = plan_split(shape, target)
+    whole, parts = count_units(shape, plan, target), dict(zip(DIMENSIONS, plan.split, strict=True))
+    assert prod(plan.split) <= target.tiles
     for name, size in whole.items():
         share = ceil(size / parts[name])
         assert 1 <= parts[name] <= size
         assert share * parts[name] >= size
     outputs = shape.batch * shape.groups * shape.outs * shape.rows * shape.columns
-    assert found.share * prod(found.split) >= outputs
+    assert plan.share * prod(plan.split) >= outputs
 
 
 @settings(derandomize=True)
 @given(shape=shapes(30), target=targets)
-def test_no_split_is_faster_than_the_units(shape: Shape, target: Target) -> None:
-    found = plan(shape, target)
-    assert found.compute >= shape.macs / (prod(found.split) * PEAK[target.name])
-    assert min(found.compute, found.exchange) > 0
-    assert found.reduce >= 0
+def test_no_split_is_faster_than_the_peak_rate(shape: ConvolutionShape, target: Target) -> None:
+    plan = plan_split(shape, target)
+    assert plan.compute >= shape.macs / (prod(plan.split) * PEAK[target.name])
+    assert min(plan.compute, plan.exchange) > 0
+    assert plan.reduce >= 0
 
 
 @settings(derandomize=True)
 @given(shape=shapes(), target=targets, memory=st.sampled_from([0.3, 0.01, 0.001]))
-def test_the_memory_limit_holds_where_any_split_can_keep_it(shape: Shape, target: Target, memory: float) -> None:
-    few = target.changed(tiles=FEW, plan__memory=memory)
-    found, roomy = plan(shape, few), plan(shape, few.changed(plan__memory=100))
-    if not fits(found, few):
-        every = exhaustive(shape, few)
+def test_memory_limit_holds_where_any_split_can_keep_it(shape: ConvolutionShape, target: Target, memory: float) -> None:
+    few = target.with_constants({"plan.memory": memory}, tiles=FEW)
+    plan, roomy = plan_split(shape, few), plan_split(shape, few.with_constants({"plan.memory": 100}))
+    if not fits(plan, few):
+        every = plan_split_exhaustively(shape, few)
         assert not fits(every, few)
-        assert found.temporary == every.temporary <= roomy.temporary
+        assert plan.temporary == every.temporary <= roomy.temporary
 
 
 @settings(derandomize=True)
 @given(shape=shapes(20), target=targets, factor=st.sampled_from([1.1, 2, 8]))
-def test_a_better_machine_is_not_slower(shape: Shape, target: Target, factor: float) -> None:
-    now = plan(shape, target)
+def test_better_machine_is_not_slower(shape: ConvolutionShape, target: Target, factor: float) -> None:
+    now = plan_split(shape, target)
     assume(fits(now, target))
-    wider = target.changed(
-        exchange__bytes=target["exchange.bytes"] * factor, exchange__pair_bytes=target["exchange.pair_bytes"] * factor
-    )
+    speeds = {name: target[name] * factor for name in ("exchange.bytes", "exchange.pair_bytes")}
     for better in (
-        wider,
-        target.changed(sram=target["sram"] * factor),
-        target.changed(tiles=int(target.tiles * factor)),
-        target.changed(conv__load_bytes=16),
+        target.with_constants(speeds),
+        target.with_constants(sram=target["sram"] * factor),
+        target.with_constants(tiles=int(target.tiles * factor)),
+        target.with_constants({"conv.load_bytes": 16}),
     ):
-        assert cost(plan(shape, better), better) <= cost(now, target)
+        assert cost(plan_split(shape, better), better) <= cost(now, target)
 
 
 @settings(derandomize=True)
 @given(shape=shapes(20), target=targets)
-def test_a_larger_batch_does_not_take_less(shape: Shape, target: Target) -> None:
-    larger = plan(replace(shape, batch=shape.batch + 1), target)
+def test_larger_batch_is_not_faster(shape: ConvolutionShape, target: Target) -> None:
+    larger = plan_split(replace(shape, batch=shape.batch + 1), target)
     assume(fits(larger, target))
-    assert cost(plan(shape, target), target) <= cost(larger, target)
+    assert cost(plan_split(shape, target), target) <= cost(larger, target)
 
 
-def test_depthwise_work_is_for_slic_or_vmac_on_mk2_alone() -> None:
-    depthwise = Shape(1, 192, 1, 1, 28, 28, 3, 3, 1, 28, 28)
-    assert plan(depthwise, MK1).vertex == "amp nx1, height 1"
-    assert plan(depthwise, MK2).vertex.startswith(("slic 1x", "vmac"))
-    assert plan(replace(depthwise, stride=3), MK2).vertex.startswith(("vmac", "amp"))
+def test_depthwise_convolutions_use_slic_or_vmac_on_mk2_alone() -> None:
+    depthwise = ConvolutionShape(1, 192, 1, 1, 28, 28, 3, 3, 1, 28, 28)
+    assert plan_split(depthwise, MK1).vertex == "amp nx1, height 1"
+    assert plan_split(depthwise, MK2).vertex.startswith(("slic 1x", "vmac"))
+    assert plan_split(replace(depthwise, stride=3), MK2).vertex.startswith(("vmac", "amp"))
 
 
 @settings(max_examples=20, derandomize=True)
 @given(shape=shapes(12), target=targets)
-def test_the_same_shape_gives_the_same_plan(shape: Shape, target: Target) -> None:
-    fresh = load_target(target.name).changed(clock=target["clock"])
-    assert plan.__wrapped__(shape, fresh) == plan(shape, target)
+def test_same_shape_has_the_same_plan(shape: ConvolutionShape, target: Target) -> None:
+    fresh = load_target(target.name).with_constants(clock=target["clock"])
+    assert plan_split.__wrapped__(shape, fresh) == plan_split(shape, target)

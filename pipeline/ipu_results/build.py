@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
 
 from ipu_results._util.garbage import pause_garbage_collection
 from ipu_results._util.limits import MAX_BYTES, MAX_PAGES
+from ipu_results.check.canary import CHANGES, GOOD
 from ipu_results.check.conservation import RowCounts, check_conservation, check_expected_tables
-from ipu_results.check.gate import check_tables, gate_results
-from ipu_results.check.rules import build_dataset, find_flags
+from ipu_results.check.gate import check_gate, check_tables, gate_results
+from ipu_results.check.rules import build_dataset, find_flags, list_printed_tables
 from ipu_results.check.tables import (
     build_dictionary_frame,
     build_document_frame,
@@ -22,7 +23,7 @@ from ipu_results.check.tables import (
     build_vocabulary_frames,
 )
 from ipu_results.errors import DamagedDocumentError, DocumentError
-from ipu_results.link import link
+from ipu_results.link import LINKING, Links, collect_links, link_document
 from ipu_results.link.configurations import build_configuration_frame
 from ipu_results.link.mlperf import build_mlperf_frames
 from ipu_results.link.runs import build_run_frames
@@ -31,7 +32,8 @@ from ipu_results.read import ParsedDocument, read_document
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
 from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view, table
-from ipu_results.schema.frames import build_frame
+from ipu_results.schema.frames import build_frame, concat_frames
+from ipu_results.schema.kinds import KINDS
 from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_vocabulary_files
 from ipu_results.sources.capture.compare import Difference, compare_captures
 from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue
@@ -40,6 +42,7 @@ from ipu_results.store.transaction import lock_folder
 
 Progress = Callable[[str, str], None]
 SEVERITIES = ("error", "warn", "info")
+BATCH_RESULTS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +84,26 @@ class IngestSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
-    """One document on its way to the tables; `sql_texts` are the recomputations attached to its claims."""
+class LoadedDocument:
+    """One document as read and as normalised; `sql_texts` are the recomputations attached to its claims."""
 
     parsed: ParsedDocument
     normalised: NormalisedDocument
     sql_texts: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+
+    @property
+    def document_id(self) -> str:
+        return self.normalised.document.document_id
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTables:
+    """The tables that are published, by name, and by document what became of its rows."""
+
+    frames: dict[str, pd.DataFrame]
+    counts: Mapping[str, RowCounts]
+    results: Mapping[str, int]
 
 
 def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_: None) -> IngestSummary:
@@ -98,66 +114,115 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
     with lock_folder(config.warehouse, config.wait_s):
         documents = load_catalogue(config.raw)
         vocabulary = load_vocabulary()
-        sources = [
-            _read_source(document, vocabulary, config, progress) for document in documents if not document.is_capture
-        ]
-        parsed = {source.normalised.document.document_id: source.parsed for source in sources}
         captures = [document for document in documents if document.is_capture]
-        differences = compare_captures(captures, parsed, vocabulary, config.max_bytes, config.max_pages)
-        progress("check", f"{sum(len(source.normalised.results) for source in sources)} results")
-        with pause_garbage_collection():
-            frames, counts, results = _build_frames(sources, documents, differences, vocabulary)
+        captured = {document.transcription_of for document in captures}
+        originals: dict[str, ParsedDocument] = {}
+        seconds: dict[str, float] = {}
+
+        def load(document: Document) -> LoadedDocument:
+            loaded = load_document(document, vocabulary, config, progress)
+            seconds[document.document_id] = loaded.seconds
+            if document.document_id in captured:
+                originals[document.document_id] = loaded.parsed
+            return loaded
+
+        checked = check_documents([document for document in documents if not document.is_capture], load, vocabulary)
+        differences = compare_captures(captures, originals, vocabulary, config.max_bytes, config.max_pages)
+        frames = checked.frames
+        frames["documents"] = build_document_frame(documents)
+        frames["capture_differences"] = build_frame(table("capture_differences"), differences)
+        check_tables(frames)
         progress("write", str(config.warehouse))
         tables = build_arrow_tables(frames, digest_inputs(documents))
         write_warehouse(tables, config.warehouse)
-    summaries = _summarise(sources, frames, counts, results)
     build_id = str(tables["build"]["build_id"][0])
-    return IngestSummary(summaries, _list_findings(config.raw, documents, frames, differences), build_id)
+    findings = _list_findings(config.raw, documents, frames, differences)
+    return IngestSummary(_summarise(checked, seconds), findings, build_id)
 
 
-def _build_frames(
-    sources: Sequence[_Source], documents: Sequence[Document], differences: Sequence[Difference], vocabulary: Vocabulary
-) -> tuple[dict[str, pd.DataFrame], dict[str, RowCounts], dict[str, int]]:
-    """Link and check the documents; return the published frames, and row and result counts by document.
+def check_documents(
+    documents: Sequence[Document], load: Callable[[Document], LoadedDocument], vocabulary: Vocabulary
+) -> CheckedTables:
+    """Load, link and check the documents.
 
-    Raises GateError if a gate cannot be trusted or the pipeline's own tables fail it, ConservationError if a source row
-    was lost.
+    Documents are loaded in batches, so that a million rows need not be in memory as Python objects at once. Raises
+    GateError if a gate cannot be trusted, ConservationError if a source row was lost.
     """
-    for source in sources:
-        check_expected_tables(source.normalised.document, source.parsed)
-    linked = link([source.normalised for source in sources], vocabulary)
-    results, accepted = gate_results(linked)
-    frames = {
-        "documents": build_document_frame(documents),
-        "results": results,
-        **build_mlperf_frames(accepted),
-        **build_run_frames(accepted),
-        "configurations": build_configuration_frame(accepted, vocabulary.latency_bases),
-        **build_source_frames(accepted),
-        **build_vocabulary_frames(results, vocabulary),
-        "capture_differences": build_frame(table("capture_differences"), differences),
-        "columns": build_dictionary_frame(),
-    }
-    frames["flags"] = find_flags(build_dataset(frames, [source.parsed for source in sources], accepted, vocabulary))
-    sql_texts = {source.normalised.document.document_id: source.sql_texts for source in sources}
-    frames |= evaluate_claims(accepted, sql_texts, frames)
-    check_tables(frames)
-    pairs = zip(sources, accepted, strict=True)
-    counts = {doc.document.document_id: check_conservation(source.parsed, doc) for source, doc in pairs}
-    return frames, counts, {doc.document.document_id: len(doc.results) for doc in accepted}
+    check_gate(table("results"), GOOD, CHANGES)
+    linking = {doc.document_id: load(doc) for doc in documents if KINDS[doc.reader].table in LINKING}
+    links = collect_links([loaded.normalised for loaded in linking.values()], vocabulary)
+    batches: list[dict[str, pd.DataFrame]] = []
+    kept: list[NormalisedDocument] = []
+    sql_texts: dict[str, Mapping[str, str]] = {}
+    counts: dict[str, RowCounts] = {}
+    printed_tables: set[tuple[str, str]] = set()
+    for batch in _batch(linking.get(document.document_id) or load(document) for document in documents):
+        with pause_garbage_collection():
+            for loaded in batch:
+                check_expected_tables(loaded.normalised.document, loaded.parsed)
+            frame, accepted = gate_results([link_document(loaded.normalised, links) for loaded in batch])
+            for loaded, document in zip(batch, accepted, strict=True):
+                counts[loaded.document_id] = check_conservation(loaded.parsed, document)
+                sql_texts[loaded.document_id] = loaded.sql_texts
+                printed_tables |= list_printed_tables(document, loaded.parsed, vocabulary)
+            batches.append({"results": frame, **build_source_frames(accepted)})
+            kept += [replace(document, results=()) for document in accepted]
+    frames = concat_frames(batches)
+    results_by_row = _map_rows(frames["source_rows"], kept, links)
+    local = frames["results"][frames["results"]["run_id"].notna()]
+    origins = dict(zip(local["result_id"], local["origin"], strict=True))
+    frames |= build_mlperf_frames(kept, links.mlperf_ids, results_by_row)
+    frames |= build_run_frames(kept, results_by_row, origins)
+    frames["configurations"] = build_configuration_frame(links.configurations, results_by_row)
+    frames |= build_vocabulary_frames(frames["results"], vocabulary)
+    frames["columns"] = build_dictionary_frame()
+    with pause_garbage_collection():
+        frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(printed_tables), vocabulary))
+        frames |= evaluate_claims(kept, sql_texts, frames)
+    return CheckedTables(frames, counts, frames["results"]["document_id"].value_counts().to_dict())
 
 
-def _read_source(document: Document, vocabulary: Vocabulary, config: IngestConfig, progress: Progress) -> _Source:
+def _batch(documents: Iterable[LoadedDocument]) -> Iterator[list[LoadedDocument]]:
+    """Collect documents until they have BATCH_RESULTS results."""
+    batch: list[LoadedDocument] = []
+    for document in documents:
+        batch.append(document)
+        if sum(len(loaded.normalised.results) for loaded in batch) >= BATCH_RESULTS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _map_rows(
+    source_rows: pd.DataFrame, documents: Sequence[NormalisedDocument], links: Links
+) -> dict[tuple[str, str, int], str | None]:
+    """Map source rows (document, table, number) to results, for the documents that other tables refer to."""
+    named = {document.document.document_id for document in documents if document.passthrough}
+    named |= {document_id for document_id, _, _ in links.configurations.rows}
+    rows = source_rows[source_rows["document_id"].isin(list(named))]
+    results = [result_id if isinstance(result_id, str) else None for result_id in rows["result_id"]]
+    return dict(
+        zip(zip(rows["document_id"], rows["table_name"], rows["row_number"], strict=True), results, strict=True)
+    )
+
+
+def load_document(
+    document: Document, vocabulary: Vocabulary, config: IngestConfig, progress: Progress = lambda *_: None
+) -> LoadedDocument:
+    """Read and normalise one document.
+
+    Raises DamagedDocumentError for a table that cannot be read: it makes the whole document unreadable.
+    """
     start = time.perf_counter()
     progress("read", document.document_id)
     parsed = parse_document(document, vocabulary, config.max_bytes, config.max_pages)
     for problem in parsed.problems:
-        if problem.row_number is None:  # a table that cannot be read makes the whole document unreadable
+        if problem.row_number is None:
             raise DamagedDocumentError(problem.message, document=document.document_id, place=problem.locator)
-    progress("normalise", document.document_id)
     with pause_garbage_collection():
         normalised = normalise(document, parsed, vocabulary)
-    return _Source(parsed, normalised, document.read_attached_texts(".sql"), time.perf_counter() - start)
+    return LoadedDocument(parsed, normalised, document.read_attached_texts(".sql"), time.perf_counter() - start)
 
 
 def parse_document(document: Document, vocabulary: Vocabulary, max_bytes: int, max_pages: int) -> ParsedDocument:
@@ -181,20 +246,20 @@ def digest_inputs(documents: Sequence[Document]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _summarise(
-    sources: Sequence[_Source],
-    frames: Mapping[str, pd.DataFrame],
-    counts: Mapping[str, RowCounts],
-    results: Mapping[str, int],
-) -> list[DocumentSummary]:
-    flagged = frames["flags"].merge(frames["results"][["result_id", "document_id"]], on="result_id")
+def _summarise(checked: CheckedTables, seconds: Mapping[str, float]) -> list[DocumentSummary]:
+    flags, results = checked.frames["flags"], checked.frames["results"]
+    flagged = flags.merge(results[["result_id", "document_id"]], on="result_id")
     flag_counts = flagged.groupby(["document_id", "severity"]).size().to_dict()
-    summaries = []
-    for source in sources:
-        name = source.normalised.document.document_id
-        flags = {severity: int(flag_counts.get((name, severity), 0)) for severity in SEVERITIES}
-        summaries.append(DocumentSummary(name, counts[name], results[name], flags, source.seconds))
-    return summaries
+    return [
+        DocumentSummary(
+            name,
+            counts,
+            checked.results.get(name, 0),
+            {severity: int(flag_counts.get((name, severity), 0)) for severity in SEVERITIES},
+            seconds[name],
+        )
+        for name, counts in checked.counts.items()
+    ]
 
 
 def list_capture_findings(config: IngestConfig) -> list[str]:

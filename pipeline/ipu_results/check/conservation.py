@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from ipu_results.errors import CatalogueError, ConservationError
 from ipu_results.normalise import NormalisedDocument
+from ipu_results.normalise.rows import Place
 from ipu_results.read.reading import ParsedDocument
 from ipu_results.sources.catalogue import Document
 
 SourceKey = tuple[str, int]
-Place = tuple[str, int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class RowCounts:
 def list_fates(document: NormalisedDocument) -> Iterator[tuple[Place, str, str | None]]:
     """Yield place, status and result id of every source row."""
     for result in document.results:
-        yield from ((place, "accepted", result.result_id) for place in result.accepted)
-        yield from ((place, "duplicate", result.result_id) for place in result.duplicates)
+        yield from ((fragment.place, "accepted", result.result_id) for fragment in result.accepted)
+        yield from ((fragment.place, "duplicate", result.result_id) for fragment in result.duplicates)
     for row in document.passthrough_only:
         yield (row.table_name, row.row_number, row.locator), "accepted", None
     for rejected in document.rejected:
@@ -76,8 +76,7 @@ def _check_cells(parsed: ParsedDocument, document: NormalisedDocument, fates: li
     expected = sum(
         len(table.columns) for table in parsed.tables for row in table.rows if (table.name, row.number) not in uncited
     )
-    metadata = {item.locator for item in parsed.facts}
-    cited = sum(cell.locator not in metadata for result in document.results for cell in result.cells)
+    cited = sum(len(fragment.converted) for result in document.results for fragment in result.accepted)
     if expected != cited:
         message = f"{expected} cells in accepted rows, {cited} of them cited"
         raise ConservationError(message, document=document.document.document_id)

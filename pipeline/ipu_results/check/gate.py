@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 from pandera.errors import SchemaErrors
 
-from ipu_results.check.canary import CHANGES, GOOD
 from ipu_results.errors import GateError
 from ipu_results.normalise import NormalisedDocument, RejectedRow, Result
 from ipu_results.schema import Table, frame_dtypes, table
@@ -41,9 +40,8 @@ class Failure(NamedTuple):
 def gate_results(documents: Sequence[NormalisedDocument]) -> tuple[pd.DataFrame, list[NormalisedDocument]]:
     """Return the frame of `results`, and the documents with each refused result among their rejected rows.
 
-    Raises GateError if the gate cannot be trusted.
+    Call `check_gate` first: a gate that was not seen to refuse is not trusted.
     """
-    check_gate(table("results"), GOOD, CHANGES)
     results = [result for document in documents for result in document.results]
     frame = build_frame(table("results"), [result.values for result in results])
     refused: dict[str, Failure] = {}
@@ -69,10 +67,7 @@ def _move_refused(document: NormalisedDocument, refused: Mapping[str, Failure]) 
 
 
 def _reject(result: Result, failure: Failure) -> list[RejectedRow]:
-    return [
-        RejectedRow(name, number, locator, failure.reason, failure.message, raw)
-        for (name, number, locator), raw in zip(result.places, result.raws, strict=True)
-    ]
+    return [fragment.reject(failure.reason, failure.message) for fragment in result.fragments]
 
 
 def check_tables(frames: Mapping[str, pd.DataFrame]) -> None:

@@ -1,4 +1,4 @@
-"""What simpler models make of the same rows: each is fitted on the C2 rows alone, as the emulator is."""
+"""Predict the same rows with simpler models, each fitted on the C2 rows alone, as the emulator is."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ipu_results.emulator.calibration import Observation, fit
+from ipu_results.emulator.calibration import Observation, fit_observations
 from ipu_results.emulator.operators import Convolution, Gemm, Program
-from ipu_results.emulator.protocol import timing
-from ipu_results.emulator.published import Row
-from ipu_results.emulator.schedule import schedule, shape_of
-from ipu_results.emulator.split import HALF, Shape
+from ipu_results.emulator.protocol import compute_timing
+from ipu_results.emulator.published import PublishedRow
+from ipu_results.emulator.schedule import schedule, to_convolution_shape
+from ipu_results.emulator.scoring import load_program
+from ipu_results.emulator.split import FP16_BYTES, ConvolutionShape
 from ipu_results.emulator.target import Target, load_target
-from ipu_results.emulator.validation import program_of
 
-Baseline = Callable[[Row], float]
-Cycles = Callable[[Shape, Target], float]
+Baseline = Callable[[PublishedRow], float]  # seconds of a batch
+CycleModel = Callable[[ConvolutionShape, Target], float]
 SCALED = ("C2 line, scaled by peak", "C2 line, scaled by clock", "C2 line, start by clock, slope by peak")
 UTILISATION, ROOFLINE = "constant utilisation", "roofline"
 PERFECT, GRID = "perfect-utilisation BSP", "broadcast-grid BSP"
-TOLD: Mapping[str, str] = {
+DESCRIPTIONS: Mapping[str, str] = {
     SCALED[0]: "a + b·images per chip on C2, b scaled by the network's MACs, all by the chip's peak MAC rate",
     SCALED[1]: "the same, all by the chip's clock",
     SCALED[2]: "the same, a by the clock and b by the peak MAC rate",
@@ -33,48 +33,47 @@ TOLD: Mapping[str, str] = {
 }
 
 
-def baselines(rows: Sequence[Row]) -> dict[str, Baseline]:
-    """By name; `rows` are the C2 ones."""
-    line = _line(rows)
-    found = dict(zip(SCALED, (_scaled(line, rows, *how) for how in _SCALES), strict=True))
-    found[UTILISATION] = _of_peak(_utilisation(rows))
-    found[ROOFLINE] = _of_peak(1.0)
-    found[PERFECT] = _bsp(perfect, rows)
-    found[GRID] = _bsp(grid, rows)
-    return found
+def fit_baselines(rows: Sequence[PublishedRow]) -> dict[str, Baseline]:
+    """Fit each model on the C2 rows, by name."""
+    # A line knows nothing of networks and chips: MACs, clocks and peak rates carry it over to the others.
+    line = _fit_line(rows)
+    scales = ((_scale_by_peak, _scale_by_peak), (_scale_by_clock, _scale_by_clock), (_scale_by_clock, _scale_by_peak))
+    models = {name: _scale_line(line, rows, *by) for name, by in zip(SCALED, scales, strict=True)}
+    models[UTILISATION] = _use_peak(_fit_utilisation(rows))
+    models[ROOFLINE] = _use_peak(1.0)
+    models[PERFECT] = _fit_bsp(estimate_perfect, rows)
+    models[GRID] = _fit_bsp(estimate_grid, rows)
+    return models
 
 
-def mac_rate(target: Target) -> float:
-    """fp16 multiply-accumulates per cycle and tile."""
+def compute_mac_rate(target: Target) -> float:
+    """Return fp16 multiply-accumulates per cycle and tile."""
     return target["conv.units"] * target["conv.in_channels"] / target["amp1.worker_more"]
 
 
-def peak(target: Target) -> float:
-    """Of one chip, per second."""
-    return mac_rate(target) * target.tiles * target["clock"]
+def compute_line_errors(rows: Sequence[PublishedRow]) -> tuple[list[float], list[float]]:
+    """Return the errors of a straight line on the C2 rows: fitted to all, and with the row itself excluded."""
+    lines = [_fit_line([*rows[:at], *rows[at + 1 :]]) for at in range(len(rows))]
+    return _compare_lines(rows, [_fit_line(rows)] * len(rows)), _compare_lines(rows, lines)
 
 
-def line_errors(rows: Sequence[Row]) -> tuple[list[float], list[float]]:
-    """Errors of a straight line on the C2 rows, in sample and with the row left out."""
-    start, slope = _line(rows)
-    inside = [(start + slope * _images(row)) / row.seconds - 1 for row in rows]
-    outside = []
-    for at, row in enumerate(rows):
-        start, slope = _line([*rows[:at], *rows[at + 1 :]])
-        outside.append((start + slope * _images(row)) / row.seconds - 1)
-    return inside, outside
+def _compare_lines(rows: Sequence[PublishedRow], lines: Sequence[tuple[float, float]]) -> list[float]:
+    pairs = zip(rows, lines, strict=True)
+    return [(start + slope * _count_images(row)) / row.seconds - 1 for row, (start, slope) in pairs]
 
 
-def perfect(shape: Shape, target: Target) -> float:
+def estimate_perfect(shape: ConvolutionShape, target: Target) -> float:
+    """Return the cycles of a product that is spread evenly over all tiles at peak rate."""
     inputs = shape.batch * shape.groups * shape.ins * shape.in_rows * shape.in_columns
-    moved = (inputs + shape.macs / _field(shape)) * HALF / target["exchange.bytes"]
-    return (shape.macs / mac_rate(target) + moved) / target.tiles
+    moved = (inputs + shape.macs / _count_field(shape)) * FP16_BYTES / target["exchange.bytes"]
+    return (shape.macs / compute_mac_rate(target) + moved) / target.tiles
 
 
-def grid(shape: Shape, target: Target) -> float:
-    """The grid is field × outs ≤ tiles with as many bytes of inputs as of weights on each tile."""
-    field, outs = _field(shape), shape.groups * shape.outs
+def estimate_grid(shape: ConvolutionShape, target: Target) -> float:
+    """Return the cycles on a grid of field × outs ≤ tiles with as many bytes of inputs as of weights on each tile."""
+    field, outs = _count_field(shape), shape.groups * shape.outs
     kernel, tiles = shape.kernel_rows * shape.kernel_columns, target.tiles
+    # Bytes are equal where down ÷ across = field · stride² ÷ (outs · kernel); down · across = tiles.
     balanced = round(math.sqrt(tiles * field * shape.stride**2 / (outs * kernel)))
     down = max(1, min(balanced, field, tiles))
     across = min(outs, tiles // down)
@@ -82,88 +81,100 @@ def grid(shape: Shape, target: Target) -> float:
     n, o = math.ceil(field / down), math.ceil(outs / across)
     inputs = n * shape.stride**2 * shape.ins * math.ceil(o / shape.outs)
     weights = o * shape.ins * kernel
-    return n * weights / mac_rate(target) + (inputs + weights) * HALF / target["exchange.bytes"]
+    return n * weights / compute_mac_rate(target) + (inputs + weights) * FP16_BYTES / target["exchange.bytes"]
 
 
-def _field(shape: Shape) -> int:
+def _count_field(shape: ConvolutionShape) -> int:
     return shape.batch * shape.rows * shape.columns
 
 
-def _images(row: Row) -> int:
-    return row.batch // load_target(row.how.target).chips
+def _compute_peak(target: Target) -> float:
+    """Return multiply-accumulates of one chip per second."""
+    return compute_mac_rate(target) * target.tiles * target["clock"]
 
 
-def _macs(row: Row) -> float:
-    """Of one image."""
-    return program_of(row.how.network, 1).macs
+def _count_images(row: PublishedRow) -> int:
+    """Count the images of one chip."""
+    return row.batch_size // load_target(row.selector.target).chips
 
 
-def _line(rows: Sequence[Row]) -> tuple[float, float]:
-    """Start and slope over images of one chip, relative least squares."""
+def _count_macs(row: PublishedRow) -> float:
+    """Count the multiply-accumulates of one image."""
+    return load_program(row.selector.network, 1).macs
+
+
+def _fit_line(rows: Sequence[PublishedRow]) -> tuple[float, float]:
+    """Return start and slope over the images of one chip, by least squares of the relative errors."""
     weight = 1 / np.array([row.seconds for row in rows])
-    unknown = np.array([[1.0, _images(row)] for row in rows])
+    unknown = np.array([[1.0, _count_images(row)] for row in rows])
     solution, *_ = np.linalg.lstsq(unknown * weight[:, None], np.ones(len(rows)), rcond=None)
     return float(solution[0]), float(solution[1])
 
 
-def _by_peak(target: Target, old: Target) -> float:
-    return peak(old) / peak(target)
+def _scale_by_peak(target: Target, old: Target) -> float:
+    return _compute_peak(old) / _compute_peak(target)
 
 
-def _by_clock(target: Target, old: Target) -> float:
+def _scale_by_clock(target: Target, old: Target) -> float:
     return old["clock"] / target["clock"]
 
 
 _Scale = Callable[[Target, Target], float]
-_SCALES: tuple[tuple[_Scale, _Scale], ...] = ((_by_peak, _by_peak), (_by_clock, _by_clock), (_by_clock, _by_peak))
 
 
-def _scaled(line: tuple[float, float], rows: Sequence[Row], start_by: _Scale, slope_by: _Scale) -> Baseline:
-    old, macs = load_target(rows[0].how.target), _macs(rows[0])
+def _scale_line(
+    line: tuple[float, float], rows: Sequence[PublishedRow], scale_start: _Scale, scale_slope: _Scale
+) -> Baseline:
+    old, macs = load_target(rows[0].selector.target), _count_macs(rows[0])
 
-    def seconds(row: Row) -> float:
-        target = load_target(row.how.target)
-        slope = line[1] * slope_by(target, old) * _macs(row) / macs
-        return line[0] * start_by(target, old) + slope * _images(row)
+    def predict(row: PublishedRow) -> float:
+        target = load_target(row.selector.target)
+        slope = line[1] * scale_slope(target, old) * _count_macs(row) / macs
+        return line[0] * scale_start(target, old) + slope * _count_images(row)
 
-    return seconds
-
-
-def _utilisation(rows: Sequence[Row]) -> float:
-    """The share of peak with the least relative squares over the time."""
-    ideal = [_of_peak(1.0)(row) / row.seconds for row in rows]
-    return sum(one * one for one in ideal) / sum(ideal)
+    return predict
 
 
-def _of_peak(share: float) -> Baseline:
-    return lambda row: _macs(row) * _images(row) / (share * peak(load_target(row.how.target)))
+def _fit_utilisation(rows: Sequence[PublishedRow]) -> float:
+    """Return the share of peak with the smallest relative squares over the time."""
+    ideal = [_use_peak(1.0)(row) / row.seconds for row in rows]
+    return sum(share * share for share in ideal) / sum(ideal)
 
 
-def _bsp(cycles: Cycles, rows: Sequence[Row]) -> Baseline:
-    numbers = fit([_observed(row, cycles) for row in rows])
+def _use_peak(share: float) -> Baseline:
+    def predict(row: PublishedRow) -> float:
+        return _count_macs(row) * _count_images(row) / (share * _compute_peak(load_target(row.selector.target)))
 
-    def seconds(row: Row) -> float:
-        program, target = program_of(row.how.network, _images(row)), load_target(row.how.target)
-        work, steps = _work(program, target, cycles)
-        device = (work + steps * numbers.superstep) / target["clock"]
-        return timing(device, program, target, row.how.path, numbers.per_image).period
-
-    return seconds
+    return predict
 
 
-def _observed(row: Row, cycles: Cycles) -> Observation:
-    program, target = program_of(row.how.network, _images(row)), load_target(row.how.target)
-    work, steps = _work(program, target, cycles)
-    fixed = timing(work / target["clock"], program, target, row.how.path, 0.0).period
-    return Observation(fixed, steps / target["clock"], _images(row), row.seconds)
+def _fit_bsp(cycles: CycleModel, rows: Sequence[PublishedRow]) -> Baseline:
+    """Fit κ and h of a bulk-synchronous model whose products cost `cycles`."""
+
+    def observe(row: PublishedRow) -> Observation:
+        program, target, (work, steps) = plan(row)
+        fixed = compute_timing(work / target["clock"], program, target, row.selector.host_path, 0.0).period
+        return Observation(fixed, steps / target["clock"], _count_images(row), row.seconds)
+
+    def predict(row: PublishedRow) -> float:
+        program, target, (work, steps) = plan(row)
+        device = (work + steps * fit.superstep) / target["clock"]
+        return compute_timing(device, program, target, row.selector.host_path, fit.per_image).period
+
+    def plan(row: PublishedRow) -> tuple[Program, Target, tuple[float, int]]:
+        program, target = load_program(row.selector.network, _count_images(row)), load_target(row.selector.target)
+        return program, target, _sum_work(program, target, cycles)
+
+    fit = fit_observations([observe(row) for row in rows])
+    return predict
 
 
-def _work(program: Program, target: Target, cycles: Cycles) -> tuple[float, int]:
-    """Cycles and supersteps: products by the simple rule, all else as the emulator has it."""
+def _sum_work(program: Program, target: Target, cycles: CycleModel) -> tuple[float, int]:
+    """Sum cycles and supersteps: products by the simple model, all else as the emulator has it."""
     work, steps = 0.0, 0
     for operator, step in zip(program.operators, schedule(program, target).steps, strict=True):
         if isinstance(operator, Convolution | Gemm):
-            work, steps = work + cycles(shape_of(operator), target), steps + 1
+            work, steps = work + cycles(to_convolution_shape(operator), target), steps + 1
         else:
             work, steps = work + step.cycles, steps + step.supersteps
     return work, steps

@@ -1,24 +1,26 @@
-"""Two numbers fitted on the C2 rows and frozen: cycles of a superstep and host seconds of an image."""
+"""Fit two numbers on the six C2 rows: cycles of a superstep (κ) and host seconds of an image (h)."""
 
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 
+from ipu_results.emulator.data import read_toml
 from ipu_results.emulator.target import Target
+
+CALIBRATION_FILE = "calibration.toml"
+HEADER = "# Made by `python -m benchmarks.emulator freeze` from the six C2 rows; not to be edited."
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One measured batch: what the model knows of it, and the seconds that it took.
+    """One measured batch of `seconds`: `fixed` + `supersteps` · κ + `images` · h.
 
-    `fixed` is cycles/clock + transfers, `supersteps` over the clock is what kappa multiplies, `images` what the host's.
+    `fixed` is cycles ÷ clock and transfers, in seconds; `supersteps` are already divided by the clock.
     """
 
     fixed: float
@@ -37,7 +39,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The fit, and those with one row left out each, which give the band of every prediction."""
+    """The fit, those with one row excluded each (the band of every prediction), and the digest of the machine."""
 
     fit: Fit
     jackknife: tuple[Fit, ...]
@@ -45,52 +47,44 @@ class Calibration:
 
     @property
     def id(self) -> str:
-        """Changes with the fit and with the constants of the machine that it was made on."""
-        told = f"{self.constants} {self.fit.superstep:.6g} {self.fit.per_image:.6g}"
-        return f"c2-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+        """Name the fit and the constants of the machine that it was made on: either changes it."""
+        text = f"{self.constants} {self.fit.superstep:.6g} {self.fit.per_image:.6g}"
+        return f"c2-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def calibrate(observed: Sequence[Observation], target: Target) -> Calibration:
-    """Relative least squares over all rows, and with each row left out."""
-    everything = fit(observed)
-    left_out = tuple(fit([*observed[:at], *observed[at + 1 :]]) for at in range(len(observed)))
-    return Calibration(everything, left_out, target.digest)
+    """Fit all rows, and again with each row excluded."""
+    jackknife = tuple(fit_observations([*observed[:at], *observed[at + 1 :]]) for at in range(len(observed)))
+    return Calibration(fit_observations(observed), jackknife, target.digest)
 
 
-def fit(observed: Sequence[Observation]) -> Fit:
-    unknown = np.array([[one.supersteps, one.images] for one in observed])
-    rest = np.array([one.seconds - one.fixed for one in observed])
-    weight = 1 / np.array([one.seconds for one in observed])
+def fit_observations(observed: Sequence[Observation]) -> Fit:
+    """Solve for κ and h by least squares of the relative errors."""
+    unknown = np.array([[row.supersteps, row.images] for row in observed])
+    rest = np.array([row.seconds - row.fixed for row in observed])
+    weight = 1 / np.array([row.seconds for row in observed])  # makes squares those of relative errors
     solution, *_ = np.linalg.lstsq(unknown * weight[:, None], rest * weight, rcond=None)
     return Fit(float(solution[0]), float(solution[1]))
 
 
-def seconds(one: Observation, numbers: Fit) -> float:
-    return one.fixed + one.supersteps * numbers.superstep + one.images * numbers.per_image
+def predict_seconds(row: Observation, fit: Fit) -> float:
+    return row.fixed + row.supersteps * fit.superstep + row.images * fit.per_image
 
 
 @cache
-def frozen() -> Calibration:
-    """The committed calibration; `validate-emulator` makes it anew from the warehouse and compares."""
-    text = (files("ipu_results.emulator") / "calibration.toml").read_text(encoding="utf-8")
-    data = tomllib.loads(text)
-    fits = tuple(Fit(**one) for one in data["jackknife"])
-    return Calibration(Fit(**data["fit"]), fits, data["constants"])
+def load_calibration() -> Calibration:
+    """Load the committed calibration. `validate-emulator` recomputes it from the warehouse and compares."""
+    data = read_toml(CALIBRATION_FILE)
+    return Calibration(Fit(**data["fit"]), tuple(Fit(**entry) for entry in data["jackknife"]), data["constants"])
 
 
-def told(calibration: Calibration) -> str:
-    """The text of `calibration.toml`."""
-    lines = [
-        "# Made by `ipu-results validate-emulator --recalibrate` from the six C2 rows; not to be edited.",
-        f'constants = "{calibration.constants}"',
-        "",
-        "[fit]",
-        *_numbers(calibration.fit),
-    ]
-    for one in calibration.jackknife:
-        lines += ["", "[[jackknife]]", *_numbers(one)]
+def format_calibration(calibration: Calibration) -> str:
+    """Return the text of `calibration.toml`."""
+    lines = [HEADER, f'constants = "{calibration.constants}"', "", "[fit]", *_format_fit(calibration.fit)]
+    for fit in calibration.jackknife:
+        lines += ["", "[[jackknife]]", *_format_fit(fit)]
     return "\n".join(lines) + "\n"
 
 
-def _numbers(one: Fit) -> tuple[str, str]:
-    return f"superstep = {one.superstep!r}", f"per_image = {one.per_image!r}"
+def _format_fit(fit: Fit) -> tuple[str, str]:
+    return f"superstep = {fit.superstep!r}", f"per_image = {fit.per_image!r}"

@@ -1,10 +1,10 @@
-"""A network by built-in name, file or ONNX model, and its programs at each micro-batch, read once in a process."""
+"""Load a network by built-in name, file or ONNX model, and read its program at each micro-batch once a process."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from pathlib import Path
 
 import onnx
@@ -15,67 +15,66 @@ from ipu_results.emulator.operators import Program
 from ipu_results.errors import ModelError, UnrecognisedModelError
 from ipu_results.networks import NAMES, build
 
-KEPT = 128  # programs, of some 100 kB each
-
-_programs: OrderedDict[tuple[str, int], Program] = OrderedDict()
+MAX_PROGRAMS = 128  # kept in memory, about 100 kB each
 
 
+@dataclass(frozen=True)
 class Network:
-    """`network(micro_batch)` is its program; `name` is how records and messages call it.
+    """A network that programs are read from: `network(micro_batch)` is its Program.
 
-    `built_in` networks are without weights, `folder` is where the external data of a file lie.
+    `name` is that of records and messages. `built_in` networks are without weights. `folder` holds the external data of
+    a file.
     """
 
-    def __init__(
-        self, name: str, model: onnx.ModelProto, data: bytes, *, built_in: bool = False, folder: Path | None = None
-    ) -> None:
-        self.name, self.model, self.built_in, self.folder = name, model, built_in, folder
-        self.digest = hashlib.sha256(data).hexdigest()
+    name: str
+    model: onnx.ModelProto = field(compare=False, repr=False)
+    digest: str
+    built_in: bool = False
+    folder: Path | None = None
 
     def __call__(self, batch: int) -> Program:
-        """Raises ModelError naming the network and the node."""
-        key = (self.digest, batch)
-        found = _programs.get(key) or self._read(batch)
-        _programs[key] = found
-        _programs.move_to_end(key)
-        while len(_programs) > KEPT:
-            _programs.popitem(last=False)
-        return found
-
-    def _read(self, batch: int) -> Program:
-        try:
-            return read_program(self.model, batch)
-        except ModelError as error:
-            raise type(error)(error.message, document=self.name, place=error.place) from error
+        """Read the program at a micro-batch. Raises ModelError naming the network and the node."""
+        return _read(self, batch)
 
 
-def network(source: Network | onnx.ModelProto | Path | str) -> Network:
-    """A built-in name goes before a file of that name. Raises UnrecognisedModelError."""
+@lru_cache(maxsize=MAX_PROGRAMS)
+def _read(network: Network, batch: int) -> Program:
+    try:
+        return read_program(network.model, batch)
+    except ModelError as error:
+        raise type(error)(error.message, document=network.name, place=error.place) from error
+
+
+def load_network(source: Network | onnx.ModelProto | Path | str) -> Network:
+    """Load a network. A built-in name goes before a file of that name. Raises UnrecognisedModelError."""
     if isinstance(source, Network):
         return source
     if isinstance(source, onnx.ModelProto):
-        return Network(source.graph.name or "model", source, source.SerializeToString(deterministic=True))
-    return _built_in(source) if isinstance(source, str) and source in NAMES else _of_file(Path(source))
+        return Network(source.graph.name or "model", source, _hash(source))
+    return _load_built_in(source) if isinstance(source, str) and source in NAMES else _load_file(Path(source))
 
 
 @cache
-def _built_in(name: str) -> Network:
-    """By shape alone: kilobytes."""
+def _load_built_in(name: str) -> Network:
+    """Build the graph by shapes alone: kilobytes."""
     model = build(name)
-    return Network(name, model, model.SerializeToString(deterministic=True), built_in=True)
+    return Network(name, model, _hash(model), built_in=True)
 
 
-def _of_file(path: Path) -> Network:
+def _hash(model: onnx.ModelProto) -> str:
+    return hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
+
+
+def _load_file(path: Path) -> Network:
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:
-        known = ", ".join(NAMES)
-        raise UnrecognisedModelError(
-            f"is no file and no built-in network: one of {known}", document=str(path)
-        ) from error
+        message = f"is not a file and not a built-in network: choose one of {', '.join(NAMES)}"
+        raise UnrecognisedModelError(message, document=str(path)) from error
     except OSError as error:
         raise UnrecognisedModelError(f"cannot be read: {error.strerror or error}", document=str(path)) from error
     try:
-        return Network(str(path), onnx.load_model_from_string(data), data, folder=path.parent)
+        model = onnx.load_model_from_string(data)
+        return Network(str(path), model, hashlib.sha256(data).hexdigest(), folder=path.parent)
     except DecodeError as error:
-        raise UnrecognisedModelError("is no ONNX model", document=str(path)) from error
+        raise UnrecognisedModelError("is not an ONNX model", document=str(path)) from error

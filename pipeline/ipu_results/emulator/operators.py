@@ -1,4 +1,4 @@
-"""What a network asks of a machine: operators with all their sizes, and the order in which results are needed."""
+"""Define the operators of a network with all their sizes, and count which results live at once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Convolution:
 
     @property
     def elements(self) -> int:
-        """Of the output."""
+        """Elements of the output."""
         return self.batch * self.groups * self.out_channels_per_group * self.out_height * self.out_width
 
 
@@ -83,13 +83,13 @@ class Gemm:
 
     @property
     def elements(self) -> int:
-        """Of the output."""
+        """Elements of the output."""
         return self.groups * self.m * self.n
 
 
 @dataclass(frozen=True, slots=True)
 class Elementwise:
-    """One result per place of the output. `kind` is one of `frontend.ELEMENTWISE_KINDS`."""
+    """One result per element of the output. `kind` is one of `lowering.ELEMENTWISE`, `swish` or `gelu`."""
 
     name: str
     kind: str
@@ -118,7 +118,7 @@ class Pool:
 
     @property
     def elements(self) -> int:
-        """Of the output."""
+        """Elements of the output."""
         return self.batch * self.channels * self.out_height * self.out_width
 
 
@@ -140,7 +140,7 @@ class GlobalPool:
 
     @property
     def elements(self) -> int:
-        """Of the output."""
+        """Elements of the output."""
         return self.batch * self.channels
 
 
@@ -168,7 +168,7 @@ Operator = Convolution | Gemm | Elementwise | Pool | GlobalPool | Reduction | Re
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """What goes to or comes from the host; `bits` of one element."""
+    """A tensor that crosses the host link. `bits` are those of an element."""
 
     name: str
     shape: tuple[int, ...]
@@ -188,7 +188,7 @@ class Program:
     """Operators in an order in which each result exists before it is read.
 
     `sources[i]` are what operator i reads: j ≥ 0 for operator j, −1 − j for input j. `results` are the operators (or
-    inputs, in the same notation) that the outputs are. `constants` are the elements of all parameters that are used.
+    inputs, in the same notation) that the outputs are. `parameters` counts the elements of all parameters in use.
     """
 
     name: str
@@ -197,49 +197,45 @@ class Program:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     results: tuple[int, ...]
-    constants: int
+    parameters: int
 
     def __hash__(self) -> int:
-        """Of little, for memos; equality compares all."""
-        return hash((self.name, self.inputs, self.constants, len(self.operators)))
+        """Hash a few fields, for caches. Equality compares all."""
+        return hash((self.name, self.inputs, self.parameters, len(self.operators)))
 
     @property
     def macs(self) -> int:
-        return sum(one.macs for one in self.operators if isinstance(one, Convolution | Gemm))
+        return sum(operator.macs for operator in self.operators if isinstance(operator, Convolution | Gemm))
 
     @property
     def weights(self) -> int:
         """Elements of all convolution kernels and constant matrices."""
-        return sum(one.weights for one in self.operators if isinstance(one, Convolution | Gemm))
+        return sum(operator.weights for operator in self.operators if isinstance(operator, Convolution | Gemm))
 
 
 @lru_cache(maxsize=256)
-def live_elements(program: Program, *, in_place: bool = True) -> tuple[int, ...]:
-    """Elements of activations that exist while each operator runs: its result and all that it or a later one reads.
+def count_live_elements(program: Program, *, in_place: bool = True) -> tuple[int, ...]:
+    """Count the activations that exist while each operator runs: its result and all that it or a later operator reads.
 
     `in_place`: an elementwise operator overwrites a source of its size that nothing reads later. Outputs live to the
     end, inputs from the start. Parameters and an operator's temporaries are not counted.
     """
-    last = _last_uses(program)
-    sizes = {-1 - at: one.elements for at, one in enumerate(program.inputs)}
+    last = {source: at for at, sources in enumerate(program.sources) for source in sources}
+    last |= dict.fromkeys(program.results, len(program.operators))
+    sizes = {-1 - at: tensor.elements for at, tensor in enumerate(program.inputs)}
     live = sum(sizes[at] for at in sizes if last.get(at, -1) >= 0)
-    found = []
+    counts = []
     for at, operator in enumerate(program.operators):
         sizes[at] = operator.elements
         dying = [source for source in set(program.sources[at]) if last[source] == at]
+        # A source that dies here can hold the result if it has the same size.
         overwrites = in_place and isinstance(operator, Elementwise)
         reused = overwrites and any(sizes[source] == operator.elements for source in dying)
-        found.append(live + (0 if reused else operator.elements))
+        counts.append(live + (0 if reused else operator.elements))
         live += operator.elements - sum(sizes[source] for source in dying)
-    return tuple(found)
+    return tuple(counts)
 
 
-def peak_live_elements(program: Program, *, in_place: bool = True) -> int:
-    """The most elements of activations that exist at one time (see `live_elements`)."""
-    return max(live_elements(program, in_place=in_place), default=0)
-
-
-def _last_uses(program: Program) -> dict[int, int]:
-    """For each operator and input that is read, the last operator that does; past the end for results."""
-    last = {source: at for at, sources in enumerate(program.sources) for source in sources}
-    return last | dict.fromkeys(program.results, len(program.operators))
+def count_peak_elements(program: Program, *, in_place: bool = True) -> int:
+    """Count the activations that exist at the fullest moment (see `count_live_elements`)."""
+    return max(count_live_elements(program, in_place=in_place), default=0)

@@ -1,4 +1,4 @@
-"""The parts of each batch's time as stacked bars."""
+"""Draw the parts of each batch's time as stacked bars."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from ipu_results.emulator.prediction import Prediction
 PARTS = {"compute": "#3b6ea5", "exchange": "#e08e45", "supersteps": "#7a9e5f", "protocol": "#b5b5b5"}
 
 
-def parts(one: Prediction) -> dict[str, float]:
-    """Milliseconds between two batches of a full pipeline, by PARTS."""
-    shares = (one.compute_share, one.exchange_share, one.superstep_share)
-    return dict(zip(PARTS, [*(share * one.device_ms for share in shares), one.protocol_ms], strict=True))
+def compute_parts(prediction: Prediction) -> dict[str, float]:
+    """Return the milliseconds between two batches of a full pipeline, by PARTS."""
+    shares = (prediction.compute_share, prediction.exchange_share, prediction.superstep_share)
+    return dict(zip(PARTS, [*(share * prediction.device_ms for share in shares), prediction.protocol_ms], strict=True))
 
 
-def draw(predictions: Sequence[Prediction], model: str, suffix: str) -> bytes:
-    """An image, `suffix` .svg or .png. Raises MissingExtraError."""
-    return render_chart(lambda altair: _chart(altair, predictions, model), suffix)
+def render_parts(predictions: Sequence[Prediction], model: str, suffix: str) -> bytes:
+    """Render an image; `suffix` is .svg or .png. Raises MissingExtraError."""
+    return render_chart(lambda altair: _build_chart(altair, predictions, model), suffix)
 
 
-def _chart(altair: Any, predictions: Sequence[Prediction], model: str) -> Any:
+def _build_chart(altair: Any, predictions: Sequence[Prediction], model: str) -> Any:
     first = predictions[0]
     bars = [
-        {"batch": one.batch_size, "part": part, "order": order, "ms": ms}
-        for one in predictions
-        for order, (part, ms) in enumerate(parts(one).items())
+        {"batch": prediction.batch_size, "part": part, "order": order, "ms": ms}
+        for prediction in predictions
+        for order, (part, ms) in enumerate(compute_parts(prediction).items())
     ]
-    under = f"Emulated, not measured: protocol {first.protocol}, calibration {first.calibration_id}"
+    subtitle = f"Emulated, not measured: protocol {first.protocol}, calibration {first.calibration_id}"
     color = altair.Scale(domain=list(PARTS), range=list(PARTS.values()))
     return (
-        altair.Chart(altair.Data(values=bars), title=altair.Title(f"{model} on {first.target}", subtitle=under))
+        altair.Chart(altair.Data(values=bars), title=altair.Title(f"{model} on {first.target}", subtitle=subtitle))
         .mark_bar()
         .encode(
             x=altair.X("batch:O", title="Batch size", sort=None, axis=altair.Axis(labelAngle=0)),

@@ -1,4 +1,4 @@
-"""What a batch would take on a machine: time with a band, its parts, power and memory. Nothing is run."""
+"""Predict what a batch takes on a machine: time with a band, its parts, power and memory. Nothing is run."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ipu_results.emulator.calibration import Calibration, Fit, frozen
-from ipu_results.emulator.memory import Verdict, verdict
+from ipu_results.emulator.calibration import Calibration, Fit, load_calibration
+from ipu_results.emulator.memory import Verdict, assess_memory
 from ipu_results.emulator.operators import Program
-from ipu_results.emulator.protocol import Protocol, Timing, protocol_of, timing
+from ipu_results.emulator.protocol import Protocol, Timing, compute_timing, select_protocol
 from ipu_results.emulator.schedule import Planner, Schedule, schedule
-from ipu_results.emulator.split import plan as search
+from ipu_results.emulator.split import plan_split
 from ipu_results.emulator.target import Target
 from ipu_results.errors import InconsistentModelError
 
@@ -20,7 +20,11 @@ MS = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Of one batch over the whole machine; always `emulated`, never measured. `low` and `high`: the jackknife band."""
+    """One batch over the whole machine, always `emulated`, never measured.
+
+    Times are in milliseconds, throughput in items per second, power in watts. `latency_ms_low` and `_high` are the band
+    of the jackknife. The shares are of the time on the chip. `timing` holds the same times in seconds.
+    """
 
     target: str
     protocol: str
@@ -52,17 +56,16 @@ def predict(
     batch_sizes: Sequence[int],
     protocol: str | Protocol | None = None,
     calibration: Calibration | None = None,
-    planner: Planner = search,
+    planner: Planner = plan_split,
 ) -> list[Prediction]:
-    """One prediction per total batch, dealt evenly to the chips. `programs` gives the network at a micro-batch.
+    """Predict each total batch, shared evenly by the chips. `programs` returns the network at a micro-batch.
 
-    `planner` may be `cache.Plans`, which remembers between processes.
-    Raises InconsistentModelError for a batch that the chips cannot share evenly, UnrecognisedModelError for a protocol that the
-    target does not have.
+    `planner` may be a PlanCache, which remembers between processes. Raises InconsistentModelError for a batch that the
+    chips cannot share evenly, and UnrecognisedModelError for a protocol that the target does not have.
     """
-    path = protocol if isinstance(protocol, Protocol) else protocol_of(protocol, target)
-    known = calibration or frozen()
-    return [_predict(programs, target, batch, path, known, planner) for batch in batch_sizes]
+    host_path = protocol if isinstance(protocol, Protocol) else select_protocol(protocol, target)
+    known = calibration or load_calibration()
+    return [_predict(programs, target, batch, host_path, known, planner) for batch in batch_sizes]
 
 
 def _predict(
@@ -74,21 +77,21 @@ def _predict(
     planner: Planner,
 ) -> Prediction:
     if batch < 1 or batch % target.chips:
-        raise InconsistentModelError(
-            f"batch {batch} cannot be dealt evenly to the {target.chips} chips of {target.name}"
-        )
+        raise InconsistentModelError(f"batch {batch} is not a multiple of the {target.chips} chips of {target.name}")
     micro = batch // target.chips
     program = programs(micro)
-    machine = target.changed(tiles=target.tiles - protocol.io_tiles) if protocol.io_tiles else target
+    # I/O tiles move data and compute nothing.
+    machine = target.with_constants(tiles=target.tiles - protocol.io_tiles) if protocol.io_tiles else target
     plan = schedule(program, machine, planner)
     cycles, count = plan.cycles, plan.supersteps
 
-    def timed(numbers: Fit) -> Timing:
-        device = (cycles + count * numbers.superstep) / target["clock"]
-        return timing(device, program, target, protocol, numbers.per_image)
+    def time_with(fit: Fit) -> Timing:
+        device = (cycles + count * fit.superstep) / target["clock"]
+        return compute_timing(device, program, target, protocol, fit.per_image)
 
-    found = timed(known.fit)
-    latencies = [found.latency, *(timed(one).latency for one in known.jackknife)]
+    # The fit to all rows decides the figure, the fits without a row its band.
+    timing = time_with(known.fit)
+    latencies = [timing.latency, *(time_with(fit).latency for fit in known.jackknife)]
     supersteps = count * known.fit.superstep
     total = cycles + supersteps
     return Prediction(
@@ -96,25 +99,25 @@ def _predict(
         protocol=protocol.name,
         batch_size=batch,
         micro_batch_size=micro,
-        throughput=batch / found.period,
-        latency_ms=found.latency * MS,
+        throughput=batch / timing.period,
+        latency_ms=timing.latency * MS,
         latency_ms_low=min(latencies) * MS,
         latency_ms_high=max(latencies) * MS,
-        device_ms=found.device * MS,
-        protocol_ms=found.protocol * MS,
+        device_ms=timing.device * MS,
+        protocol_ms=timing.protocol * MS,
         compute_share=sum(step.compute + step.reduce for step in plan.steps) / total,
         exchange_share=sum(step.exchange for step in plan.steps) / total,
         superstep_share=supersteps / total,
-        power_w=_power(program, target, found),
-        memory_verdict=verdict(program, plan, machine),
+        power_w=_estimate_power(program, target, timing),
+        memory_verdict=assess_memory(program, plan, machine),
         calibration_id=known.id,
         schedule=plan,
-        timing=found,
+        timing=timing,
     )
 
 
-def _power(program: Program, target: Target, found: Timing) -> float | None:
-    """Watts of the card, ± 10 % and not validated; null where no power row of the machine exists."""
+def _estimate_power(program: Program, target: Target, timing: Timing) -> float | None:
+    """Return watts of the card, ± 10 % and not validated, or None where no power of the machine was published."""
     if "power.idle" not in target:
         return None
-    return target["power.idle"] + target["power.mac"] * program.macs * target.chips / found.period
+    return target["power.idle"] + target["power.mac"] * program.macs * target.chips / timing.period

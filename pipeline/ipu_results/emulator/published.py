@@ -1,37 +1,38 @@
-"""The published rows that predictions are held against, chosen by `rows.toml`; every figure is the warehouse's."""
+"""Select the published rows that predictions are compared with, by `data/rows.toml`; the warehouse has the figures."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
 import duckdb
 
 from ipu_results._util.sql import run_query
-from ipu_results.emulator.protocol import Protocol, protocol_of
+from ipu_results.emulator.data import read_toml
+from ipu_results.emulator.prediction import MS
+from ipu_results.emulator.protocol import Protocol, select_protocol
 from ipu_results.emulator.target import load_target
 from ipu_results.errors import WarehouseError
 
+# The fit, the two development sets (not fitted, but their errors were watched), and the blind set, in that order.
 SETS = ("calibration", "resnext", "ten", "honest")
+DEVELOPMENT, BLIND = ("resnext", "ten"), "honest"
 KEYS = ("model", "platform", "framework", "variant")
-COLUMNS = "result_id, document_id, table_name, row_number, model, variant, platform, framework"
-FIGURES = "batch_size, throughput, latency_ms"
-SQL = f"""
-    SELECT {COLUMNS}, {FIGURES} FROM results
+SQL = """
+    SELECT result_id, document_id, table_name, row_number, model, variant, platform, framework,
+        batch_size, throughput, latency_ms
+    FROM results
     WHERE task = 'inference' AND origin = 'published' ORDER BY table_name, row_number
 """
-MS = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Selector:
-    """Rows of one document and how they are predicted; None in `variant` or `batch_sizes` is any.
+class RowSelector:
+    """Rows of one document and how they are predicted. None in `variant` or `batch_sizes` matches any.
 
-    `time` is the figure that gives the time of a batch: batch ÷ throughput, or the latency where one is in flight.
+    `time` is the figure that holds the time of a batch: batch ÷ throughput, or the latency where one is in flight.
     """
 
     set: str
@@ -50,66 +51,72 @@ class Selector:
     io_tiles: int | None = None
     time: Literal["throughput", "latency"] = "throughput"
 
-    def takes(self, record: Mapping[str, Any]) -> bool:
-        wanted = {"document_id": self.document} | {key: getattr(self, key) for key in KEYS}
-        if any(value is not None and (record[key] or "") != value for key, value in wanted.items()):
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        expected = {"document_id": self.document} | {key: getattr(self, key) for key in KEYS}
+        # A selector says "" for rows without a variant, which the warehouse stores as null.
+        if any(value is not None and (record[key] or "") != value for key, value in expected.items()):
             return False
         return self.batch_sizes is None or record["batch_size"] in self.batch_sizes
 
     @property
-    def path(self) -> Protocol:
-        found = protocol_of(self.protocol, load_target(self.target))
-        pixels = found.pixel_bytes if self.pixel_bytes is None else self.pixel_bytes
-        tiles = found.io_tiles if self.io_tiles is None else self.io_tiles
-        return replace(found, pixel_bytes=pixels, io_tiles=tiles)
+    def host_path(self) -> Protocol:
+        protocol = select_protocol(self.protocol, load_target(self.target))
+        pixels = protocol.pixel_bytes if self.pixel_bytes is None else self.pixel_bytes
+        tiles = protocol.io_tiles if self.io_tiles is None else self.io_tiles
+        return replace(protocol, pixel_bytes=pixels, io_tiles=tiles)
 
     def __str__(self) -> str:
-        told = (self.model, self.variant, self.framework, self.platform, self.document)
-        return ", ".join(one for one in told if one)
+        return ", ".join(filter(None, (self.model, self.variant, self.framework, self.platform, self.document)))
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A published row; `seconds` is what it gives for one batch."""
+class PublishedRow:
+    """A published row. `seconds` is its time for one batch."""
 
     result_id: str
-    batch: int
+    batch_size: int
     seconds: float
     variant: str
-    how: Selector
+    selector: RowSelector
+
+    @property
+    def set(self) -> str:
+        return self.selector.set
 
     @property
     def label(self) -> str:
-        return f"{self.how.model} {self.how.framework}"
+        return f"{self.selector.model} {self.selector.framework}"
 
 
 @cache
-def selectors() -> tuple[Selector, ...]:
-    data = tomllib.loads((files("ipu_results.emulator") / "rows.toml").read_text(encoding="utf-8"))
-    return tuple(_selector(entry, data["documents"]) for entry in data["rows"])
+def load_selectors() -> tuple[RowSelector, ...]:
+    data = read_toml("rows.toml")
+    return tuple(_parse_selector(entry, data["documents"]) for entry in data["rows"])
 
 
-def _selector(entry: Mapping[str, Any], documents: Mapping[str, str]) -> Selector:
+def _parse_selector(entry: Mapping[str, Any], documents: Mapping[str, str]) -> RowSelector:
     batches = tuple(entry["batch_sizes"]) if "batch_sizes" in entry else None
-    return Selector(**{**entry, "document": documents[entry["document"]], "batch_sizes": batches})
+    return RowSelector(**{**entry, "document": documents[entry["document"]], "batch_sizes": batches})
 
 
-def published(connection: duckdb.DuckDBPyConnection, only: Sequence[str] = SETS) -> list[Row]:
-    """The rows of these sets. Raises WarehouseError where a selector finds more or fewer rows than it names."""
+def load_published_rows(connection: duckdb.DuckDBPyConnection, sets: Sequence[str] = SETS) -> list[PublishedRow]:
+    """Read the rows of these sets. Raises WarehouseError where a selector matches more or fewer rows than it states."""
     records = run_query(connection, SQL).to_pylist()
-    return [row for one in selectors() if one.set in only for row in _rows(one, records)]
+    return [row for selector in load_selectors() if selector.set in sets for row in _select(selector, records)]
 
 
-def _rows(how: Selector, records: Sequence[Mapping[str, Any]]) -> list[Row]:
-    found = [record for record in records if how.takes(record)]
-    if len(found) != how.rows:
-        raise WarehouseError(f"holds {len(found)} of the {how.rows} rows to validate against", place=str(how))
-    return [_row(how, record) for record in found]
+def _select(selector: RowSelector, records: Sequence[Mapping[str, Any]]) -> list[PublishedRow]:
+    matches = [record for record in records if selector.matches(record)]
+    if len(matches) != selector.rows:
+        message = f"the warehouse holds {len(matches)} of the {selector.rows} rows to validate against"
+        raise WarehouseError(message, place=str(selector))
+    return [_parse_row(selector, record) for record in matches]
 
 
-def _row(how: Selector, record: Mapping[str, Any]) -> Row:
-    batch, figure = record["batch_size"], record["latency_ms" if how.time == "latency" else "throughput"]
+def _parse_row(selector: RowSelector, record: Mapping[str, Any]) -> PublishedRow:
+    batch, figure = record["batch_size"], record["latency_ms" if selector.time == "latency" else "throughput"]
     if not batch or not figure:
-        raise WarehouseError(f"row {record['result_id']} lacks its batch size or its {how.time}", place=str(how))
-    seconds = figure / MS if how.time == "latency" else batch / figure
-    return Row(record["result_id"], int(batch), seconds, record["variant"] or "", how)
+        message = f"row {record['result_id']} lacks its batch size or its {selector.time}"
+        raise WarehouseError(message, place=str(selector))
+    seconds = figure / MS if selector.time == "latency" else batch / figure
+    return PublishedRow(record["result_id"], int(batch), seconds, record["variant"] or "", selector)

@@ -1,4 +1,4 @@
-"""A program on a target: the supersteps and cycles of each operator."""
+"""Schedule a program on a target: the supersteps and cycles of each operator, one operator after another."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from ipu_results.emulator.operators import (
     Rearrangement,
     Reduction,
 )
-from ipu_results.emulator.split import HALF, Plan, Shape, plan
+from ipu_results.emulator.split import FP16_BYTES, ConvolutionShape, SplitPlan, plan_split
 from ipu_results.emulator.target import Target
 
-Planner = Callable[[Shape, Target], Plan]
-NORMS = {"batchnorm", "softmax", "layernorm"}
+Planner = Callable[[ConvolutionShape, Target], SplitPlan]
+NORMS = frozenset({"batchnorm", "softmax", "layernorm"})  # more than a pass: constants of their own
+UNEVEN = 4  # an elementwise operator keeps a split this uneven; a worse one is spread evenly
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What one operator costs on the chip: cycles of compute, reduction and exchange, and supersteps."""
+class OperatorCost:
+    """The cost of one operator on the chip: cycles of compute, reduction and exchange, and supersteps."""
 
     name: str
     kind: str
@@ -36,11 +37,11 @@ class Step:
     exchange: float
     supersteps: int
     macs: int = 0
-    plan: Plan | None = None
+    plan: SplitPlan | None = None
 
     @property
     def cycles(self) -> float:
-        """Without the cost of the supersteps."""
+        """Cycles without the cost of the supersteps."""
         return self.compute + self.reduce + self.exchange
 
     @property
@@ -51,7 +52,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    steps: tuple[Step, ...]
+    """The costs of all operators of a program, in their order."""
+
+    steps: tuple[OperatorCost, ...]
 
     @property
     def cycles(self) -> float:
@@ -61,66 +64,49 @@ class Schedule:
     def supersteps(self) -> int:
         return sum(step.supersteps for step in self.steps)
 
-    @property
-    def temporary(self) -> float:
-        """Bytes of the fullest tile in the operator that needs most."""
-        return max((step.temporary for step in self.steps), default=0.0)
-
-
-def schedule(program: Program, target: Target, planner: Planner = plan) -> Schedule:
-    """Each operator in turn: the chip does one thing at a time on all tiles. `planner` gives what `plan` gives."""
-    return _scheduled(program, target, target.constants, planner)
-
 
 @lru_cache(maxsize=256)
-def _scheduled(
-    program: Program,
-    target: Target,
-    constants: object,  # noqa: ARG001 (part of the memo's key: targets that are equal for plans may differ elsewhere)
-    planner: Planner,
-) -> Schedule:
-    steps: list[Step] = []
-    shares: list[float] = []
+def schedule(program: Program, target: Target, planner: Planner = plan_split) -> Schedule:
+    """Cost each operator in turn: the chip does one thing at a time on all tiles.
+
+    `planner` returns what `plan_split` returns; a PlanCache does.
+    """
+    steps: list[OperatorCost] = []
+    shares: list[float] = []  # output elements of the fullest tile, of each operator
     for operator, sources in zip(program.operators, program.sources, strict=True):
         share = max((shares[at] for at in sources if at >= 0), default=0.0)
-        step = _step(operator, share, target, planner)
+        step = _cost(operator, share, target, planner)
         steps.append(step)
-        shares.append(step.plan.share if step.plan else _inherited(operator, share, target))
+        shares.append(step.plan.share if step.plan else _inherit_share(operator, share, target))
     return Schedule(tuple(steps))
 
 
-def _inherited(operator: Operator, share: float, target: Target) -> float:
-    """Elementwise results lie where their operands do; all others are spread evenly."""
+def _inherit_share(operator: Operator, share: float, target: Target) -> float:
+    """Return the share of the fullest tile: elementwise results lie with their operands, others are spread evenly."""
     even = operator.elements / target.tiles
-    return max(share, even) if isinstance(operator, Elementwise) and share <= 4 * even else even
+    return max(share, even) if isinstance(operator, Elementwise) and share <= UNEVEN * even else even
 
 
-def _step(operator: Operator, share: float, target: Target, planner: Planner) -> Step:
+def _cost(operator: Operator, share: float, target: Target, planner: Planner) -> OperatorCost:
     if isinstance(operator, Convolution | Gemm):
-        found = planner(shape_of(operator), target)
-        return Step(
-            operator.name,
-            "convolution" if isinstance(operator, Convolution) else "gemm",
-            found.compute,
-            found.reduce,
-            found.exchange,
-            found.supersteps,
-            operator.macs,
-            found,
-        )
+        plan = planner(to_convolution_shape(operator), target)
+        kind = "convolution" if isinstance(operator, Convolution) else "gemm"
+        costs = (plan.compute, plan.reduce, plan.exchange, plan.supersteps)
+        return OperatorCost(operator.name, kind, *costs, operator.macs, plan)
     if isinstance(operator, Rearrangement):
-        moved = operator.elements / target.tiles * HALF / target["exchange.bytes"]
-        return Step(operator.name, operator.kind, 0.0, 0.0, moved, int(target["rearrange.supersteps"]))
-    kind, cycles, supersteps, elements = _vector_work(operator, target)
+        moved = operator.elements / target.tiles * FP16_BYTES / target["exchange.bytes"]
+        return OperatorCost(operator.name, operator.kind, 0.0, 0.0, moved, int(target["rearrange.supersteps"]))
+    # Vector code: the fullest tile deals its vectors of `vector` elements to the workers.
+    kind, cycles, supersteps, elements = _describe_vector_work(operator, target)
     even = elements / target.tiles
-    held = share if isinstance(operator, Elementwise) and even < share <= 4 * even else even
+    held = share if isinstance(operator, Elementwise) and even < share <= UNEVEN * even else even
     vectors = ceil_div(ceil_div(held, 1), target["vector"])
     compute = target["workers"] * ceil_div(vectors, target["workers"]) * cycles
-    return Step(operator.name, kind, compute, 0.0, 0.0, supersteps)
+    return OperatorCost(operator.name, kind, compute, 0.0, 0.0, supersteps)
 
 
-def _vector_work(operator: Operator, target: Target) -> tuple[str, float, int, int]:
-    """Kind, cycles a vector, supersteps and elements that are worked through."""
+def _describe_vector_work(operator: Operator, target: Target) -> tuple[str, float, int, int]:
+    """Return kind, cycles a vector, supersteps and the number of elements to process."""
     match operator:
         case Elementwise(kind=kind) if kind in NORMS:
             return kind, target[f"{kind}.cycles"], int(target[f"{kind}.supersteps"]), operator.elements
@@ -137,11 +123,12 @@ def _vector_work(operator: Operator, target: Target) -> tuple[str, float, int, i
     raise TypeError(type(operator).__name__)
 
 
-def shape_of(operator: Convolution | Gemm) -> Shape:
-    """What the split search needs to know; dilation widens the window that is read and nothing else."""
+def to_convolution_shape(operator: Convolution | Gemm) -> ConvolutionShape:
+    """Return what the split search needs to know. Dilation widens the window that is read and nothing else."""
     if isinstance(operator, Gemm):
-        return Shape(1, operator.groups, operator.k, operator.n, operator.m, 1, in_rows=operator.m, in_columns=1)
-    return Shape(
+        sizes = (1, operator.groups, operator.k, operator.n, operator.m, 1)
+        return ConvolutionShape(*sizes, in_rows=operator.m, in_columns=1)
+    return ConvolutionShape(
         operator.batch,
         operator.groups,
         operator.in_channels_per_group,

@@ -1,4 +1,4 @@
-"""The shape of every tensor at one batch size; what depends on constants and shapes alone is computed on the way."""
+"""Infer the shape of every tensor at one batch size, and compute what depends on constants and shapes alone."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from onnx.shape_inference import InferenceError, infer_node_outputs
 from ipu_results.emulator.model import Node
 from ipu_results.errors import InconsistentModelError, UnknownShapeError, UnsupportedOperatorError
 
-SMALL, SMALL_FLOATS = 4096, 16  # elements up to which a constant's data are kept: shapes and scalars, not weights
+# Elements up to which a constant's data are kept: enough for shapes and scalars, not for weights.
+MAX_KEPT, MAX_KEPT_FLOATS = 4096, 16
+MAX_MESSAGE = 160  # characters of a message of onnx
 FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE})
 RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
 SHAPES = frozenset({"Shape", "Size"})  # need a tensor's shape alone
-PACKED = {
-    element: width
-    for width, names in ((4, ("INT4", "UINT4", "FLOAT4E2M1")), (2, ("INT2", "UINT2")))
-    for element in (getattr(TensorProto, name) for name in names)
+PACKED_BITS = {
+    getattr(TensorProto, name): bits
+    for bits, names in ((4, ("INT4", "UINT4", "FLOAT4E2M1")), (2, ("INT2", "UINT2")))
+    for name in names
 }
 PREFIX = re.compile(r"^\[\w+\]\s*")
-TOLD = 160  # characters of a message of onnx
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class TensorInfo:
     """A tensor: `constant` if it is known before any input is, `data` if it is small too."""
 
     shape: tuple[int, ...]
-    element: int
+    element_type: int
     constant: bool = False
     data: TensorProto | None = None
 
@@ -52,161 +53,161 @@ class Value:
 
     @property
     def proto(self) -> onnx.TypeProto:
-        return helper.make_tensor_type_proto(self.element, self.shape)
+        return helper.make_tensor_type_proto(self.element_type, self.shape)
 
 
-Values = dict[str, Value]
+TensorInfos = dict[str, TensorInfo]
 
 
-def initial(graph: onnx.GraphProto, data_inputs: Mapping[str, tuple[int, ...]]) -> Values:
-    """Inputs at their shapes, initializers, and inputs that stand for parameters without data."""
-    values = {}
-    for one in graph.input:
-        element = one.type.tensor_type.elem_type
-        shape = data_inputs.get(one.name)
-        values[one.name] = Value(_fixed(one), element, constant=True) if shape is None else Value(shape, element)
-    return values | {one.name: _initializer(one) for one in graph.initializer}
+def collect_initial_tensors(graph: onnx.GraphProto, data_inputs: Mapping[str, tuple[int, ...]]) -> TensorInfos:
+    """Return inputs at their shapes, initializers, and inputs that are parameters known by shape alone."""
+    tensors = {}
+    for value in graph.input:
+        constant = value.name not in data_inputs
+        shape = _read_fixed_shape(value) if constant else data_inputs[value.name]
+        tensors[value.name] = TensorInfo(shape, value.type.tensor_type.elem_type, constant)
+    return tensors | {tensor.name: _read_initializer(tensor) for tensor in graph.initializer}
 
 
-def _fixed(one: onnx.ValueInfoProto) -> tuple[int, ...]:
-    dims = one.type.tensor_type.shape.dim
+def _read_fixed_shape(value: onnx.ValueInfoProto) -> tuple[int, ...]:
+    dims = value.type.tensor_type.shape.dim
     if any(not axis.HasField("dim_value") for axis in dims):
-        raise UnknownShapeError(f"parameter {one.name} has a dimension without a size")
+        raise UnknownShapeError(f"parameter {value.name} has a dimension without a size")
     return tuple(axis.dim_value for axis in dims)
 
 
-def _initializer(tensor: TensorProto) -> Value:
+def _read_initializer(tensor: TensorProto) -> TensorInfo:
     shape = tuple(tensor.dims)
-    if tensor.data_type not in element_types() or min(shape, default=0) < 0:
-        raise InconsistentModelError(f"initializer {tensor.name} has no shape or type that there is")
+    if tensor.data_type not in list_element_types() or min(shape, default=0) < 0:
+        raise InconsistentModelError(f"initializer {tensor.name} has an invalid shape or element type")
     inside = tensor.data_location != TensorProto.EXTERNAL and tensor.data_type != TensorProto.STRING
-    kept = inside and _small(prod(shape), tensor.data_type)
+    small = inside and _is_small(prod(shape), tensor.data_type)
     if inside:
-        _check_data(tensor, kept)
-    return Value(shape, tensor.data_type, constant=True, data=tensor if kept else None)
+        _check_data(tensor, small)
+    return TensorInfo(shape, tensor.data_type, constant=True, data=tensor if small else None)
 
 
-def _small(elements: int, element: int) -> bool:
-    return elements <= (SMALL_FLOATS if element in FLOATS else SMALL)
+def _is_small(elements: int, element_type: int) -> bool:
+    return elements <= (MAX_KEPT_FLOATS if element_type in FLOATS else MAX_KEPT)
 
 
 def _check_data(tensor: TensorProto, small: bool) -> None:
-    """Reads small data; of large ones, which are not copied, the size alone is checked."""
-    wrong = InconsistentModelError(f"initializer {tensor.name} holds other data than its shape and type say")
-    if not small and tensor.HasField("raw_data") and 8 * tensor.ByteSize() < prod(tensor.dims) * bits(tensor.data_type):
-        raise wrong
-    try:
-        if small:
+    """Read small data. Of large data, which are not copied, check the size alone."""
+    wrong = InconsistentModelError(f"the data of initializer {tensor.name} do not match its shape and type")
+    if small:
+        try:
             numpy_helper.to_array(tensor)
-    except (ValueError, TypeError) as error:
-        raise wrong from error
+        except (ValueError, TypeError) as error:
+            raise wrong from error
+    elif tensor.HasField("raw_data") and 8 * tensor.ByteSize() < prod(tensor.dims) * get_element_bits(tensor.data_type):
+        raise wrong
 
 
 @cache
-def element_types() -> frozenset[int]:
+def list_element_types() -> frozenset[int]:
     return frozenset(helper.get_all_tensor_dtypes())
 
 
-def bits(element: int) -> int:
-    """Of one element, as onnx names its type."""
-    if element in PACKED:
-        return PACKED[element]
-    return 8 * int(helper.tensor_dtype_to_np_dtype(element).itemsize)
+def get_element_bits(element_type: int) -> int:
+    if element_type in PACKED_BITS:
+        return PACKED_BITS[element_type]
+    return 8 * int(helper.tensor_dtype_to_np_dtype(element_type).itemsize)
 
 
-def is_constant(node: Node, values: Values) -> bool:
-    """Whether the node's outputs are known before any input is: made of constants, or a shape."""
+def is_constant(node: Node, tensors: TensorInfos) -> bool:
+    """Check whether the node's outputs are known before any input is: made of constants, or a shape."""
     if node.kind in RANDOM:
         return False
-    return node.kind in SHAPES or all(values[one].constant for one in node.inputs)
+    return node.kind in SHAPES or all(tensors[name].constant for name in node.inputs)
 
 
-def infer(node: Node, values: Values, opset: int) -> None:
-    """Adds the node's outputs to `values`."""
-    if not _known(node.kind, opset):
-        raise UnsupportedOperatorError(f"{node.kind} is no operator of opset {opset}", place=node.place)
-    inputs = {one: values[one] for one in node.inputs}
-    constant = is_constant(node, values)
-    outputs = {name: _value(node, name, proto, constant) for name, proto in _types(node, inputs, opset).items() if name}
+def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
+    """Add the node's outputs to `tensors`."""
+    if not _is_known(node.kind, opset):
+        raise UnsupportedOperatorError(f"{node.kind} is not an operator of opset {opset}", place=node.place)
+    inputs = {name: tensors[name] for name in node.inputs}
+    constant = is_constant(node, tensors)
+    types = _infer_types(node, inputs, opset)
+    outputs = {name: _read_type(node, name, proto, constant) for name, proto in types.items() if name}
     if set(outputs) != set(node.outputs):
         raise UnknownShapeError("the type of an output is not known", place=node.place)
-    values |= _evaluated(node, inputs, outputs, opset) if constant else outputs
+    tensors |= _evaluate(node, inputs, outputs, opset) if constant else outputs
 
 
-def _known(kind: str, opset: int) -> bool:
+def _is_known(kind: str, opset: int) -> bool:
     try:
         return not onnx.defs.get_schema(kind, opset).deprecated
     except onnx.defs.SchemaError:
         return False
 
 
-def _types(node: Node, inputs: Values, opset: int) -> dict[str, onnx.TypeProto]:
+def _infer_types(node: Node, inputs: TensorInfos, opset: int) -> dict[str, onnx.TypeProto]:
     schema = onnx.defs.get_schema(node.kind, opset)
-    types = {name: one.proto for name, one in inputs.items()}
-    data = {name: one.data for name, one in inputs.items() if one.data is not None}
+    types = {name: tensor.proto for name, tensor in inputs.items()}
+    data = {name: tensor.data for name, tensor in inputs.items() if tensor.data is not None}
     try:
         return infer_node_outputs(schema, node.proto, types, data, opset_imports=[helper.make_opsetid("", opset)])
     except (InferenceError, ValidationError, RuntimeError, ValueError) as error:
-        raise InconsistentModelError(_line(error), place=node.place) from error
+        raise InconsistentModelError(_shorten(error), place=node.place) from error
 
 
-def _line(error: Exception) -> str:
+def _shorten(error: Exception) -> str:
     text = " ".join(PREFIX.sub("", str(error)).split())
-    return text if len(text) <= TOLD else text[:TOLD] + "…"
+    return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "…"
 
 
-def _value(node: Node, name: str, proto: onnx.TypeProto, constant: bool) -> Value:
-    tensor = proto.tensor_type
+def _read_type(node: Node, name: str, proto: onnx.TypeProto, constant: bool) -> TensorInfo:
     if not proto.HasField("tensor_type"):
-        raise UnsupportedOperatorError(f"{name} is no tensor", place=node.place)
+        raise UnsupportedOperatorError(f"{name} is not a tensor", place=node.place)
+    tensor = proto.tensor_type
     if not tensor.HasField("shape"):
         raise UnknownShapeError(f"the shape of {name} does not follow from the inputs' shapes", place=node.place)
     for number, axis in enumerate(tensor.shape.dim):
         if not axis.HasField("dim_value"):
-            raise UnknownShapeError(
-                f"dimension {number} of {name} does not follow from the inputs' shapes", place=node.place
-            )
+            message = f"dimension {number} of {name} does not follow from the inputs' shapes"
+            raise UnknownShapeError(message, place=node.place)
     shape = tuple(axis.dim_value for axis in tensor.shape.dim)
     if min(shape, default=1) < (0 if constant else 1):
-        raise InconsistentModelError(f"{name} comes out empty, as {'×'.join(map(str, shape))}", place=node.place)
-    return Value(shape, tensor.elem_type, constant)
+        raise InconsistentModelError(f"{name} would be empty, as {'×'.join(map(str, shape))}", place=node.place)
+    return TensorInfo(shape, tensor.elem_type, constant)
 
 
-def _evaluated(node: Node, inputs: Values, outputs: Values, opset: int) -> Values:
-    """The outputs with their data where these are small and follow from the shapes and data of the inputs."""
-    if not all(_small(one.elements, one.element) for one in outputs.values()):
+def _evaluate(node: Node, inputs: TensorInfos, outputs: TensorInfos, opset: int) -> TensorInfos:
+    """Compute the data of outputs that are small and follow from the shapes and data of the inputs."""
+    if not all(_is_small(tensor.elements, tensor.element_type) for tensor in outputs.values()):
         return outputs
     if node.kind in SHAPES:
-        found = _measured(node, inputs[node.inputs[0]])
-    elif all(one.data is not None for one in inputs.values()):
-        found = _computed(node, inputs, outputs, opset)
+        arrays = [_evaluate_shape(node, inputs[node.inputs[0]])]
+    elif all(tensor.data is not None for tensor in inputs.values()):
+        arrays = _run_reference(node, inputs, outputs, opset)
     else:
         return outputs
     return {
-        name: Value(array.shape, outputs[name].element, constant=True, data=numpy_helper.from_array(array, name))
-        for name, array in zip(node.outputs, found, strict=True)
+        name: TensorInfo(array.shape, outputs[name].element_type, True, numpy_helper.from_array(array, name))
+        for name, array in zip(node.outputs, arrays, strict=True)
     }
 
 
-def _measured(node: Node, source: Value) -> list[npt.NDArray[np.generic]]:
+def _evaluate_shape(node: Node, source: TensorInfo) -> npt.NDArray[np.generic]:
     if node.kind == "Size":
-        return [np.array(source.elements, dtype=np.int64)]
-    ends = {one.name: one.i for one in node.proto.attribute}
-    return [np.array(source.shape[ends.get("start", 0) : ends.get("end", len(source.shape))], dtype=np.int64)]
+        return np.array(source.elements, dtype=np.int64)
+    ends = {attribute.name: attribute.i for attribute in node.proto.attribute}
+    return np.array(source.shape[ends.get("start", 0) : ends.get("end", len(source.shape))], dtype=np.int64)
 
 
-def _computed(node: Node, inputs: Values, outputs: Values, opset: int) -> list[npt.NDArray[np.generic]]:
+def _run_reference(node: Node, inputs: TensorInfos, outputs: TensorInfos, opset: int) -> list[npt.NDArray[np.generic]]:
     from onnx.reference import ReferenceEvaluator  # noqa: PLC0415 (slow to import, and seldom needed)
 
-    graph = helper.make_graph(
-        [node.proto],
-        "constants",
-        [helper.make_value_info(name, one.proto) for name, one in inputs.items()],
-        [helper.make_value_info(name, one.proto) for name, one in outputs.items()],
+    sources, results = (
+        [helper.make_value_info(name, tensor.proto) for name, tensor in tensors.items()]
+        for tensors in (inputs, outputs)
     )
+    graph = helper.make_graph([node.proto], "constants", sources, results)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    feeds = {name: one.array for name, one in inputs.items()}
+    feeds = {name: tensor.array for name, tensor in inputs.items()}
     try:
-        return [np.asarray(one) for one in ReferenceEvaluator(model).run(list(outputs), feeds)]
+        return [np.asarray(array) for array in ReferenceEvaluator(model).run(list(outputs), feeds)]
     except Exception as error:
-        raise UnsupportedOperatorError(f"its constant cannot be computed: {_line(error)}", place=node.place) from error
+        raise UnsupportedOperatorError(
+            f"its constant cannot be computed: {_shorten(error)}", place=node.place
+        ) from error

@@ -1,23 +1,28 @@
-"""The machines: each constant with unit and source, read from `targets/<chip>.toml`."""
+"""Load the machines that are emulated: each constant with unit and source, from `data/targets/<chip>.toml`."""
 
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from importlib.resources import files
+from types import MappingProxyType
 
+from ipu_results.emulator.data import read_toml
 from ipu_results.errors import UnrecognisedModelError
 
 FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow"}
 TARGETS = tuple(FILES)
+DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {  # totals over all chips: the paper's on C2, the page's elsewhere
+    "c2": (2, 4, 6, 8, 10, 12),
+    "m2000": (4, 8, 16, 32, 64),
+    "bow-2000": (4, 8, 16, 32, 64),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """`assumed`: no source gives the value, the structure suggests it."""
+    """A number of a machine. `assumed`: no source states the value, the structure suggests it."""
 
     value: float
     unit: str
@@ -27,7 +32,10 @@ class Constant:
 
 @dataclass(frozen=True)
 class Target:
-    """A machine of `chips` equal chips. `target["tiles"]` is a constant's value; equal targets have equal constants."""
+    """A machine of `chips` equal chips. `target["tiles"]` is a constant's value.
+
+    Two targets are equal if their names and the values of their constants are.
+    """
 
     name: str
     chip: str
@@ -49,17 +57,17 @@ class Target:
 
     @cached_property
     def digest(self) -> str:
-        """sha256 over names and values of the constants, in 16 hex digits."""
-        told = "\n".join(f"{name} {constant.value!r}" for name, constant in self.constants)
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        """sha256 over names and values of the constants, the first 16 hex digits."""
+        lines = "\n".join(f"{name} {constant.value!r}" for name, constant in self.constants)
+        return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
     @cached_property
     def _values(self) -> Mapping[str, float]:
         return {name: constant.value for name, constant in self.constants}
 
-    def changed(self, **values: float) -> Target:
-        """The target with other constants, dots written as double underscores: `changed(slic__load=18)`."""
-        new = {name.replace("__", "."): value for name, value in values.items()}
+    def with_constants(self, values: Mapping[str, float] = MappingProxyType({}), **named: float) -> Target:
+        """Return the target with other values, by name: `with_constants({"slic.load": 18}, clock=1.5e9)`."""
+        new = {**values, **named}
         constants = tuple(
             (name, replace(constant, value=new.get(name, constant.value))) for name, constant in self.constants
         )
@@ -74,10 +82,19 @@ class Target:
 
 @cache
 def load_target(name: str) -> Target:
-    """Raises UnrecognisedModelError for a name that is not one of TARGETS."""
+    """Load a machine by name. Raises UnrecognisedModelError for a name that is not in TARGETS."""
     if name not in FILES:
-        raise UnrecognisedModelError(f"is no target: one of {', '.join(TARGETS)}", document=name)
-    text = (files("ipu_results.emulator") / "targets" / f"{FILES[name]}.toml").read_text(encoding="utf-8")
-    data = tomllib.loads(text)
-    constants = tuple((key, Constant(**entry)) for key, entry in data["constants"].items())
+        raise UnrecognisedModelError(f"is not a target: choose one of {', '.join(TARGETS)}", document=name)
+    data = read_toml(f"targets/{FILES[name]}.toml")
+    # Overriding keeps the order of the base, which the digest depends on.
+    entries = {**_load_base(data), **data["constants"]}
+    constants = tuple((key, Constant(**entry)) for key, entry in entries.items())
     return Target(data["name"], data["chip"], data["chips"], constants)
+
+
+def _load_base(data: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Read the constants of the chip that a file extends."""
+    if "extends" not in data:
+        return {}
+    constants: dict[str, dict[str, str]] = read_toml(f"targets/{data['extends']}.toml")["constants"]
+    return constants

@@ -1,15 +1,39 @@
-"""Link: join documents about the same thing. Pure: every function returns new results and changes none."""
+"""Link: join documents about the same thing. Pure: every function returns new results and changes none.
+
+What other documents add to a result is collected first (`collect_links`), from the few documents of LINKING kinds. Then
+each document is linked on its own (`link_document`), so that not all of them need to be in memory.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from ipu_results.link.configurations import link_configurations
-from ipu_results.link.mlperf import link_mlperf_ids
+from ipu_results.link.configurations import Configurations, link_configuration
+from ipu_results.link.mlperf import MlperfIds, link_mlperf_ids
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema.vocabulary import Vocabulary
 
-__all__ = ["link"]
+LINKING = ("configurations", "mlperf_ids")  # tables whose rows add to the results of other documents
 
 
-def link(documents: Sequence[NormalisedDocument], vocabulary: Vocabulary) -> list[NormalisedDocument]:
+@dataclass(frozen=True, slots=True)
+class Links:
+    """What documents add to the results of others."""
+
+    configurations: Configurations
+    mlperf_ids: MlperfIds
+
+
+def collect_links(documents: Sequence[NormalisedDocument], vocabulary: Vocabulary) -> Links:
+    """Collect the links of documents of LINKING kinds; other documents have none."""
+    return Links(Configurations.collect(documents, vocabulary.latency_bases), MlperfIds.collect(documents))
+
+
+def link_document(document: NormalisedDocument, links: Links) -> NormalisedDocument:
     """Give results their MLPerf ids, and micro-batch and latency basis from their public configurations."""
-    return link_configurations(link_mlperf_ids(documents), vocabulary.latency_bases)
+    results = link_mlperf_ids(document, links.mlperf_ids)
+    document_id = document.document.document_id
+    return replace(
+        document, results=[link_configuration(result, document_id, links.configurations) for result in results]
+    )

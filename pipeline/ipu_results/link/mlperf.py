@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -22,53 +22,62 @@ Key = tuple[str, str]
 INFERRED = "inferred"
 
 
-def link_mlperf_ids(documents: Sequence[NormalisedDocument]) -> list[NormalisedDocument]:
-    """Return the documents with official results that have the MLPerf id of their system, unless it is inferred."""
-    ids = _collect_ids(documents)
-    return [replace(document, results=_add_ids(document, ids)) for document in documents]
+@dataclass(frozen=True, slots=True)
+class MlperfIds:
+    """The curated ids by round and system."""
+
+    rows: Mapping[Key, Record]
+
+    @classmethod
+    def collect(cls, documents: Iterable[NormalisedDocument]) -> MlperfIds:
+        """Collect the ids. Raises ConservationError for a system with two."""
+        ids: dict[Key, Record] = {}
+        for row in _list_rows(documents, "mlperf_ids"):
+            other = ids.setdefault((row["round"], row["system_path"]), row)
+            if other is not row:
+                message = f"{row['system_path']} has two ids, {other['mlperf_id']} and {row['mlperf_id']}"
+                raise ConservationError(message, document=row["document_id"])
+        return cls(ids)
+
+    def find(self, entry: Record) -> Record | None:
+        """Return the id of an entry's system, None if it has none."""
+        return self.rows.get(_get_system(entry))
 
 
-def _add_ids(document: NormalisedDocument, ids: Mapping[Key, Record]) -> list[Result]:
+def link_mlperf_ids(document: NormalisedDocument, ids: MlperfIds) -> Sequence[Result]:
+    """Return the document's results; official ones have the MLPerf id of their system, unless it is inferred."""
     entries = {row.row_number: row.values for row in document.passthrough if row.table == "mlperf_entries"}
-    results = []
-    for result in document.results:
-        entry = entries.get(result.values["row_number"])
-        known = ids.get(_get_system(entry)) if entry else None
-        if known and known["confidence"] != INFERRED:
-            result = replace(result, values={**result.values, "mlperf_id": known["mlperf_id"]})  # noqa: PLW2901
-        results.append(result)
-    return results
+    if not entries:
+        return document.results
+    named = {number: known for number, entry in entries.items() if (known := ids.find(entry))}
+    return [
+        replace(result, values={**result.values, "mlperf_id": known["mlperf_id"]})
+        if (known := named.get(result.values["row_number"])) and known["confidence"] != INFERRED
+        else result
+        for result in document.results
+    ]
 
 
-def build_mlperf_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.DataFrame]:
-    """Build the MLPerf tables.
+def build_mlperf_frames(
+    documents: Sequence[NormalisedDocument], ids: MlperfIds, results: Mapping[tuple[str, str, int], str | None]
+) -> dict[str, pd.DataFrame]:
+    """Build the MLPerf tables; `results` maps source rows (document, table, number) to their results.
 
     Raises ConservationError for a score that its runs do not give, and for a run or an id without an entry.
     """
     known = rules()
-    ids = _collect_ids(documents)
     runs = _list_rows(documents, "mlperf_runs")
-    entries = [entry for document in documents for entry in _complete_entries(document, ids, known)]
+    entries = [entry for document in documents for entry in _complete_entries(document, ids, results, known)]
     check_scores(entries, runs, known)
     _check_ids(entries, ids)
     blocks = [{name: getattr(block, name) for name in table("mlperf_comparability").names} for block in known.blocks]
+    named = sorted(ids.rows.values(), key=lambda row: row["mlperf_id"])
     return {
         "mlperf_entries": build_frame(table("mlperf_entries"), sorted(entries, key=_get_key)),
         "mlperf_runs": build_frame(table("mlperf_runs"), sorted(runs, key=lambda run: (*_get_key(run), run["file"]))),
-        "mlperf_ids": build_frame(table("mlperf_ids"), sorted(ids.values(), key=lambda entry: entry["mlperf_id"])),
+        "mlperf_ids": build_frame(table("mlperf_ids"), named),
         "mlperf_comparability": build_frame(table("mlperf_comparability"), blocks),
     }
-
-
-def _collect_ids(documents: Iterable[NormalisedDocument]) -> dict[Key, Record]:
-    """Return the curated ids by round and system. Raises ConservationError for a system with two."""
-    ids: dict[Key, Record] = {}
-    for entry in _list_rows(documents, "mlperf_ids"):
-        other = ids.setdefault((entry["round"], entry["system_path"]), entry)
-        if other is not entry:
-            message = f"{entry['system_path']} has two ids, {other['mlperf_id']} and {entry['mlperf_id']}"
-            raise ConservationError(message, document=entry["document_id"])
-    return ids
 
 
 def check_scores(entries: Iterable[Record], runs: Iterable[Record], known: Rules) -> None:
@@ -98,25 +107,25 @@ def _find_contradiction(entry: Record, runs: Sequence[Record], known: Rules) -> 
     return None
 
 
-def _check_ids(entries: Iterable[Record], ids: Mapping[Key, Record]) -> None:
+def _check_ids(entries: Iterable[Record], ids: MlperfIds) -> None:
     systems = {_get_system(entry) for entry in entries}
-    for (mlperf_round, system), entry in ids.items():
+    for (mlperf_round, system), row in ids.rows.items():
         if (mlperf_round, system) not in systems:
-            message = f"{entry['mlperf_id']} names {system}, round {mlperf_round}, which has no entry"
-            raise ConservationError(message, document=entry["document_id"])
+            message = f"{row['mlperf_id']} names {system}, round {mlperf_round}, which has no entry"
+            raise ConservationError(message, document=row["document_id"])
 
 
-def _complete_entries(document: NormalisedDocument, ids: Mapping[Key, Record], known: Rules) -> Iterator[Record]:
+def _complete_entries(
+    document: NormalisedDocument, ids: MlperfIds, results: Mapping[tuple[str, str, int], str | None], known: Rules
+) -> Iterator[Record]:
     """Yield the document's entries with result, id, comparable rounds and attribution."""
-    results = {result.values["row_number"]: result.result_id for result in document.results}
     for row in document.passthrough:
         if row.table == "mlperf_entries":
-            entry = row.values
-            named = ids.get(_get_system(entry))
+            entry, named = row.values, ids.find(row.values)
             cited_id = f"{named['mlperf_id']} ({named['confidence']})" if named else None
             yield {
                 **entry,
-                "result_id": results.get(row.row_number),
+                "result_id": results.get((document.document.document_id, row.table_name, row.row_number)),
                 "mlperf_id": named["mlperf_id"] if named else None,
                 "mlperf_id_confidence": named["confidence"] if named else None,
                 "comparable_rounds": known.block(entry["benchmark"], entry["round"]),

@@ -1,4 +1,4 @@
-"""Built-in networks as ONNX graphs, with seeded weights or by shapes alone."""
+"""Build the built-in networks as ONNX graphs, with seeded weights or by shapes alone."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import onnx
 
 from ipu_results.errors import UnrecognisedModelError
 from ipu_results.networks import bert, efficientnet, residual
-from ipu_results.networks.builder import DATA_INPUTS, Builder
-from ipu_results.networks.values import Values
+from ipu_results.networks.builder import DATA_INPUTS, GraphBuilder, WeightGenerator
 
-__all__ = ["DEFAULT", "NAMES", "build", "parameters"]
+__all__ = ["DEFAULT", "NAMES", "build", "count_parameters"]
 
 DEFAULT = "resnext101-32x4d"
-IMAGES: Mapping[str, residual.Residual | efficientnet.EfficientNet] = {**residual.NETWORKS, **efficientnet.NETWORKS}
+IMAGES: Mapping[str, residual.ResNet | efficientnet.EfficientNet] = {**residual.NETWORKS, **efficientnet.NETWORKS}
 NAMES = (*IMAGES, *bert.NETWORKS)
 SEQUENCE = 128
 
@@ -28,31 +27,33 @@ def build(
     folded: bool = False,
     sequence: int = SEQUENCE,
 ) -> onnx.ModelProto:
-    """The graph of a built-in network: images as NCHW float32, or tokens, types and an additive mask for BERT.
+    """Build a network: images as NCHW float32, or tokens, types and an additive mask for BERT.
 
     `weights` False leaves the parameters as inputs known by shape alone; True draws them with seed 0, an integer with
     that seed (0 too). `batch` None keeps a symbolic batch dimension. `folded` puts batch-norms into the convolutions.
     `sequence` is BERT's, up to 512. The same arguments give the same bytes. Raises `UnrecognisedModelError`.
     """
-    values = None if weights is False else Values(int(weights) if weights is not True else 0)
-    graph = Builder(values, batch=batch, folded=folded)
+    generator = None if weights is False else WeightGenerator(0 if weights is True else weights)
+    graph = GraphBuilder(generator, batch=batch, folded=folded)
     if name in IMAGES:
         return IMAGES[name].build(graph, name)
-    if name in bert.NETWORKS:
-        return bert.NETWORKS[name].build(graph, name, _checked(name, sequence))
-    raise UnrecognisedModelError(f"is no built-in network: one of {', '.join(NAMES)}", document=name)
+    if name not in bert.NETWORKS:
+        message = f"is not a built-in network: choose one of {', '.join(NAMES)}"
+        raise UnrecognisedModelError(message, document=name)
+    if not 1 <= sequence <= bert.POSITIONS:
+        message = f"a sequence has 1 to {bert.POSITIONS} tokens, not {sequence}"
+        raise UnrecognisedModelError(message, document=name)
+    return bert.NETWORKS[name].build(graph, name, sequence)
 
 
-def parameters(model: onnx.ModelProto) -> int:
-    """Trainable values: weights, biases, and scale and shift of norms, with data or by shape alone."""
-    data = {name for one in model.metadata_props if one.key == DATA_INPUTS for name in one.value.split()}
-    shapes = {one.name: [axis.dim_value for axis in one.type.tensor_type.shape.dim] for one in model.graph.input}
-    shapes |= {one.name: list(one.dims) for one in model.graph.initializer if one.data_type == onnx.TensorProto.FLOAT}
+def count_parameters(model: onnx.ModelProto) -> int:
+    """Count trainable values: weights, biases, and scale and shift of norms, with data or by shape alone."""
+    data = {name for entry in model.metadata_props if entry.key == DATA_INPUTS for name in entry.value.split()}
+    shapes = {value.name: [axis.dim_value for axis in value.type.tensor_type.shape.dim] for value in model.graph.input}
+    shapes |= {
+        tensor.name: list(tensor.dims)
+        for tensor in model.graph.initializer
+        if tensor.data_type == onnx.TensorProto.FLOAT
+    }
     running = {name for node in model.graph.node if node.op_type == "BatchNormalization" for name in node.input[3:5]}
     return sum(math.prod(shape) for name, shape in shapes.items() if shape and name not in data | running)
-
-
-def _checked(name: str, sequence: int) -> int:
-    if not 1 <= sequence <= bert.POSITIONS:
-        raise UnrecognisedModelError(f"a sequence is 1 to {bert.POSITIONS} tokens, not {sequence}", document=name)
-    return sequence

@@ -1,4 +1,4 @@
-"""Collects the nodes and parameters of one ONNX graph."""
+"""Build one ONNX graph: its nodes, its inputs and its parameters, drawn from a seed or known by shape alone."""
 
 from __future__ import annotations
 
@@ -8,66 +8,88 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from ipu_results.networks.values import Array, Values
+Array = npt.NDArray[np.float32]
+Dimension = int | str
 
-OPSET, IR = 11, 6  # the latest that PopART takes
+OPSET, IR = 11, 6  # the latest that PopART accepts
 BATCH = "batch"
 DATA_INPUTS = "ipu-results.data-inputs"
 LINEAR, RELU, SWISH = 1.0, 2.0, 2.81  # gain on the weights' variance that makes up for the activation before
 SPREAD = 0.1  # standard deviation of batch-norm shifts and means
+PER_DRAW = 4  # 16-bit values in a 64-bit draw
+SIGMA = (2**16 - 1) / math.sqrt(12)  # standard deviation of a uniform 16-bit integer
 
-Dimension = int | str
+
+class WeightGenerator:
+    """Seeded values, the same bytes on every machine and with every numpy.
+
+    They are uniform, from PCG64's raw draws: numpy's policy fixes that stream, but not its normal distribution.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._draws = np.random.PCG64(seed)
+
+    def draw(self, shape: tuple[int, ...], sigma: float) -> Array:
+        """Return float32 of mean 0 and standard deviation `sigma`, none further out than 1.74 sigma."""
+        count = math.prod(shape)
+        raw = self._draws.random_raw(-(-count // PER_DRAW)).astype("<u8", copy=False)
+        whole = raw.view("<i2")[:count].reshape(shape).astype(np.float32)
+        whole += np.float32(0.5)
+        whole *= np.float32(sigma / SIGMA)
+        return whole
 
 
 @dataclass(frozen=True, slots=True)
-class Norm:
-    """An inference batch-norm: `scale` is its gamma; its shift and mean are drawn, its variance is 1."""
+class BatchNorm:
+    """A batch-norm at inference: `scale` is its gamma, its shift and mean are drawn, its variance is 1."""
 
     epsilon: float = 1e-5
     scale: float = 1.0
 
 
-class Builder:
-    """Without `values` parameters are graph inputs known by shape alone, so a graph weighs kilobytes.
+class GraphBuilder:
+    """Collects the nodes and parameters of a graph.
 
-    Every node's output has the node's name, and parameters are named after their node.
+    Without `weights`, parameters are graph inputs known by shape alone, so a graph takes kilobytes. Every node's output
+    has the node's name, and parameters are named after their node. Each `add_` method returns that name.
     """
 
-    def __init__(self, values: Values | None, *, batch: int | None = None, folded: bool = False) -> None:
+    def __init__(self, weights: WeightGenerator | None, *, batch: int | None = None, folded: bool = False) -> None:
         self.batch: Dimension = BATCH if batch is None else batch
-        self._values, self._folded = values, folded
+        self._weights, self._folded = weights, folded
         self._nodes: list[onnx.NodeProto] = []
         self._data: list[onnx.ValueInfoProto] = []
         self._shapes: list[onnx.ValueInfoProto] = []
         self._tensors: list[onnx.TensorProto] = []
 
-    def data(self, name: str, shape: Sequence[Dimension], kind: int = TensorProto.FLOAT) -> str:
-        """An input of the graph that is fed on every run; its batch dimension is put first."""
+    def add_input(self, name: str, shape: Sequence[Dimension], kind: int = TensorProto.FLOAT) -> str:
+        """Add an input of every run. The batch dimension is put first."""
         self._data.append(helper.make_tensor_value_info(name, kind, [self.batch, *shape]))
         return name
 
-    def node(self, kind: str, name: str, *inputs: str, **attributes: Any) -> str:
+    def add_node(self, kind: str, name: str, *inputs: str, **attributes: Any) -> str:
         self._nodes.append(helper.make_node(kind, list(inputs), [name], name, **attributes))
         return name
 
-    def integers(self, name: str, *values: int) -> str:
+    def add_integers(self, name: str, *values: int) -> str:
         self._tensors.append(numpy_helper.from_array(np.array(values, dtype=np.int64), name))
         return name
 
-    def scalar(self, name: str, value: float) -> str:
+    def add_scalar(self, name: str, value: float) -> str:
         self._tensors.append(numpy_helper.from_array(np.array(value, dtype=np.float32), name))
         return name
 
-    def drawn(self, name: str, shape: tuple[int, ...], sigma: float) -> str:
-        return self._parameter(name, shape, self._draw(shape, sigma))
+    def add_drawn(self, name: str, shape: tuple[int, ...], sigma: float) -> str:
+        return self._add_parameter(name, shape, self._draw(shape, sigma))
 
-    def filled(self, name: str, shape: tuple[int, ...], value: float) -> str:
-        return self._parameter(name, shape, self._fill(shape, value))
+    def add_filled(self, name: str, shape: tuple[int, ...], value: float) -> str:
+        return self._add_parameter(name, shape, self._fill(shape, value))
 
-    def conv(
+    def add_convolution(
         self,
         name: str,
         x: str,
@@ -77,31 +99,31 @@ class Builder:
         stride: int = 1,
         groups: int = 1,
         gain: float = RELU,
-        norm: Norm | None = None,
+        norm: BatchNorm | None = None,
     ) -> str:
-        """A square convolution padded by half its kernel, with a batch-norm after it or else a bias of its own."""
+        """Add a square convolution padded by half its kernel, with a batch-norm after it or else its own bias."""
         shape = (channels[1], channels[0] // groups, kernel, kernel)
         weights = self._draw(shape, math.sqrt(gain / math.prod(shape[1:])))
         if norm is None:
-            return self._conv(name, x, shape, weights, self._fill(shape[:1], 0.0), stride, groups)
+            return self._add_padded(name, x, shape, weights, self._fill(shape[:1], 0.0), stride, groups)
         shift, mean = (self._draw(shape[:1], SPREAD) for _ in range(2))
         if self._folded:
             ratio = np.float32(norm.scale / math.sqrt(1 + norm.epsilon))
             weights = None if weights is None else weights * ratio
             bias = None if shift is None or mean is None else shift - mean * ratio
-            return self._conv(name, x, shape, weights, bias, stride, groups)
-        y = self._conv(name, x, shape, weights, None, stride, groups, biased=False)
-        return self._norm(f"{name}.norm", y, shape[:1], norm, shift, mean)
+            return self._add_padded(name, x, shape, weights, bias, stride, groups)
+        y = self._add_padded(name, x, shape, weights, None, stride, groups, biased=False)
+        return self._add_norm(f"{name}.norm", y, shape[:1], norm, shift, mean)
 
-    def dense(self, name: str, x: str, channels: tuple[int, int], *, gain: float = LINEAR) -> str:
-        """A Gemm with bias, its weights as (out, in)."""
-        weights = self.drawn(f"{name}.weight", channels[::-1], math.sqrt(gain / channels[0]))
-        return self.node("Gemm", name, x, weights, self.filled(f"{name}.bias", channels[1:], 0.0), transB=1)
+    def add_dense(self, name: str, x: str, channels: tuple[int, int], *, gain: float = LINEAR) -> str:
+        """Add a Gemm with bias, its weights as (out, in)."""
+        weights = self.add_drawn(f"{name}.weight", channels[::-1], math.sqrt(gain / channels[0]))
+        return self.add_node("Gemm", name, x, weights, self.add_filled(f"{name}.bias", channels[1:], 0.0), transB=1)
 
-    def model(
+    def build_model(
         self, name: str, output: str, shape: Sequence[Dimension], opset: int = OPSET, ir: int = IR
     ) -> onnx.ModelProto:
-        """The graph with one output; the metadata tell its data inputs from parameters known by shape alone."""
+        """Return the graph with one output. Its metadata name the data inputs: the other inputs are parameters."""
         result = helper.make_tensor_value_info(output, TensorProto.FLOAT, [self.batch, *shape])
         graph = helper.make_graph(self._nodes, name, [*self._data, *self._shapes], [result])
         for tensor in self._tensors:
@@ -109,10 +131,10 @@ class Builder:
         model = helper.make_model(
             graph, producer_name="ipu-results", ir_version=ir, opset_imports=[helper.make_opsetid("", opset)]
         )
-        model.metadata_props.add(key=DATA_INPUTS, value=" ".join(one.name for one in self._data))
+        model.metadata_props.add(key=DATA_INPUTS, value=" ".join(value.name for value in self._data))
         return model
 
-    def _conv(
+    def _add_padded(
         self,
         name: str,
         x: str,
@@ -124,28 +146,30 @@ class Builder:
         *,
         biased: bool = True,
     ) -> str:
-        inputs = [x, self._parameter(f"{name}.weight", shape, weights)]
+        inputs = [x, self._add_parameter(f"{name}.weight", shape, weights)]
         if biased:
-            inputs.append(self._parameter(f"{name}.bias", shape[:1], bias))
+            inputs.append(self._add_parameter(f"{name}.bias", shape[:1], bias))
         kernel = shape[2]
         window = {"kernel_shape": [kernel] * 2, "pads": [kernel // 2] * 4, "strides": [stride] * 2}
-        return self.node("Conv", name, *inputs, group=groups, dilations=[1, 1], **window)
+        return self.add_node("Conv", name, *inputs, group=groups, dilations=[1, 1], **window)
 
-    def _norm(
-        self, name: str, x: str, shape: tuple[int, ...], norm: Norm, shift: Array | None, mean: Array | None
+    def _add_norm(
+        self, name: str, x: str, shape: tuple[int, ...], norm: BatchNorm, shift: Array | None, mean: Array | None
     ) -> str:
-        scale = self.filled(f"{name}.scale", shape, norm.scale)
-        drawn = [self._parameter(f"{name}.{role}", shape, one) for role, one in (("shift", shift), ("mean", mean))]
-        variance = self.filled(f"{name}.variance", shape, 1.0)
-        return self.node("BatchNormalization", name, x, scale, *drawn, variance, epsilon=norm.epsilon)
+        scale = self.add_filled(f"{name}.scale", shape, norm.scale)
+        drawn = [
+            self._add_parameter(f"{name}.{role}", shape, values) for role, values in (("shift", shift), ("mean", mean))
+        ]
+        variance = self.add_filled(f"{name}.variance", shape, 1.0)
+        return self.add_node("BatchNormalization", name, x, scale, *drawn, variance, epsilon=norm.epsilon)
 
     def _draw(self, shape: tuple[int, ...], sigma: float) -> Array | None:
-        return None if self._values is None else self._values.draw(shape, sigma)
+        return None if self._weights is None else self._weights.draw(shape, sigma)
 
     def _fill(self, shape: tuple[int, ...], value: float) -> Array | None:
-        return None if self._values is None else np.full(shape, value, dtype=np.float32)
+        return None if self._weights is None else np.full(shape, value, dtype=np.float32)
 
-    def _parameter(self, name: str, shape: tuple[int, ...], values: Array | None) -> str:
+    def _add_parameter(self, name: str, shape: tuple[int, ...], values: Array | None) -> str:
         if values is None:
             self._shapes.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape)))
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,6 @@ from ipu_results.normalise.passthrough import PassthroughRow
 from ipu_results.normalise.rows import FIGURE_FIELDS, Cell, RejectedRow, RowFragment
 from ipu_results.sources.catalogue import Document
 
-Place = tuple[str, int, str]
 Identity = tuple[tuple[str, str], ...]
 
 
@@ -22,20 +21,19 @@ Identity = tuple[tuple[str, str], ...]
 class Result:
     """One row of `results` before it is checked.
 
-    `accepted` and `duplicates` are its source rows (table, number, locator), `raws` their texts in that order. `cited`
-    are cells of other documents that add to it, each with its document.
+    `accepted` and `duplicates` are the source rows that make it up or repeat it. `setup_cells` are cells of its document
+    that hold for every result. `cited` are cells of other documents that add to it, each with its document.
     """
 
     result_id: str
     values: Mapping[str, Any]
-    cells: Sequence[Cell]
-    accepted: Sequence[Place]
-    duplicates: Sequence[Place]
-    raws: Sequence[Any]
+    accepted: Sequence[RowFragment]
+    duplicates: Sequence[RowFragment] = ()
+    setup_cells: Sequence[Cell] = ()
     cited: Sequence[tuple[str, Cell]] = ()
 
     @property
-    def places(self) -> Iterator[Place]:
+    def fragments(self) -> Iterator[RowFragment]:
         """Its source rows, accepted ones first."""
         yield from self.accepted
         yield from self.duplicates
@@ -53,17 +51,9 @@ class NormalisedDocument:
     @cached_property
     def passthrough_only(self) -> list[PassthroughRow]:
         """Passthrough rows that neither make a result nor were rejected."""
-        used = {place[:2] for result in self.results for place in result.places}
+        used = {fragment.place[:2] for result in self.results for fragment in result.fragments}
         used |= {(row.table_name, row.row_number) for row in self.rejected}
         return [row for row in self.passthrough if (row.table_name, row.row_number) not in used]
-
-
-@dataclass(slots=True)
-class _Group:
-    """Fragments of one identity while they are joined."""
-
-    accepted: list[RowFragment] = field(default_factory=list)
-    duplicates: list[RowFragment] = field(default_factory=list)
 
 
 def join_rows(
@@ -79,24 +69,18 @@ def join_rows(
             groups.setdefault((outcome.result_table, outcome.identity), []).append(outcome)
     results = []
     for fragments in groups.values():
-        joined = _join(fragments)
-        if isinstance(joined, _Group):
-            results.append(_build_result(document, joined, setup))
+        accepted, duplicates = [fragments[0]], []
+        for fragment in fragments[1:]:
+            if any(fragment.table is other.table and fragment.row.cells == other.row.cells for other in accepted):
+                duplicates.append(fragment)
+            elif conflict := next((other for other in accepted if _conflict(other, fragment)), None):
+                rejected += _reject_all(fragments, conflict, fragment)
+                break
+            else:
+                accepted.append(fragment)
         else:
-            rejected += joined
+            results.append(_build_result(document, accepted, duplicates, setup))
     return results, rejected
-
-
-def _join(fragments: Sequence[RowFragment]) -> _Group | list[RejectedRow]:
-    group = _Group([fragments[0]])
-    for fragment in fragments[1:]:
-        if any(fragment.table_name == other.table_name and fragment.raw == other.raw for other in group.accepted):
-            group.duplicates.append(fragment)
-        elif conflict := next((other for other in group.accepted if _conflict(other, fragment)), None):
-            return _reject_all(fragments, conflict, fragment)
-        else:
-            group.accepted.append(fragment)
-    return group
 
 
 def _conflict(first: RowFragment, second: RowFragment) -> bool:
@@ -108,29 +92,24 @@ def _figures(fragment: RowFragment) -> frozenset[str]:
 
 
 def _reject_all(fragments: Sequence[RowFragment], first: RowFragment, second: RowFragment) -> list[RejectedRow]:
-    places = " and ".join(f"{fragment.table_name} row {fragment.row_number}" for fragment in (first, second))
+    places = " and ".join(f"{fragment.table.name} row {fragment.row.number}" for fragment in (first, second))
     message = f"{places} have one configuration and different figures"
     return [fragment.reject("conflicting-rows", message) for fragment in fragments]
 
 
-def _build_result(document: Document, group: _Group, setup: DocumentSetup) -> Result:
-    first = group.accepted[0]
+def _build_result(
+    document: Document, accepted: list[RowFragment], duplicates: list[RowFragment], setup: DocumentSetup
+) -> Result:
+    first = accepted[0]
     values: dict[str, Any] = {}
-    for fragment in reversed(group.accepted):
+    for fragment in reversed(accepted):
         values.update((name, value) for name, value in fragment.values.items() if value is not None)
     values |= {name: value for name, value in setup.values.items() if values.get(name) is None}
     result_id = compute_result_id(document.document_id, first.result_table, first.identity)
-    values |= {"result_id": result_id, "row_number": first.row_number}
+    values |= {"result_id": result_id, "row_number": first.row.number}
     if (micro := setup.get_micro_batch_size(values.get("batch_size"))) is not None:
         values["micro_batch_size"] = micro
-    return Result(
-        result_id,
-        values,
-        [cell for fragment in group.accepted for cell in fragment.cells] + list(setup.cells),
-        [fragment.place for fragment in group.accepted],
-        [fragment.place for fragment in group.duplicates],
-        [fragment.raw for fragment in [*group.accepted, *group.duplicates]],
-    )
+    return Result(result_id, values, accepted, duplicates, setup.cells)
 
 
 def compute_result_id(document_id: str, table: str, identity: Iterable[tuple[str, str]]) -> str:

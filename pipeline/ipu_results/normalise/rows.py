@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ipu_results.normalise.fields import CellContext, CellValues, convert_cell
@@ -27,6 +27,9 @@ FIGURE_FIELDS = frozenset(
     }
 )
 BRACKETED = re.compile(r"\(([^()]+)\)")
+
+Place = tuple[str, int, str]
+"""Table, row number and locator of a source row."""
 
 
 class Cell(NamedTuple):
@@ -56,28 +59,39 @@ class RejectedRow:
 
 @dataclass(frozen=True, slots=True)
 class RowFragment:
-    """What one source row contributes to a result.
+    """What one source row contributes to a result: its cells, each converted for the field of its column.
 
     Rows with the same `identity` (printed texts, no figures) are about the same result. Only if `joins` is set may
     several of them make it up.
     """
 
-    table_name: str
+    table: SourceTable
+    row: SourceRow
+    fields: Sequence[str]
+    converted: Sequence[CellValues]
     result_table: str
     joins: bool
-    row_number: int
-    locator: str
     identity: tuple[tuple[str, str], ...]
     values: Mapping[str, Any]
-    cells: Sequence[Cell]
-    raw: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def place(self) -> tuple[str, int, str]:
-        return self.table_name, self.row_number, self.locator
+    def place(self) -> Place:
+        return self.table.name, self.row.number, self.row.locator
+
+    @property
+    def cells(self) -> Iterator[Cell]:
+        footnotes = dict(self.row.marks)
+        columns = zip(self.fields, self.table.columns, self.row.cells, self.converted, strict=True)
+        for number, (field, header, text, converted) in enumerate(columns):
+            locator = self.table.cell_locator(self.row, number)
+            yield Cell(field, header, text, *converted[1:], footnotes.get(number), locator)
+
+    @property
+    def raw(self) -> dict[str, str]:
+        return dict(zip(self.table.columns, self.row.cells, strict=True))
 
     def reject(self, reason: str, message: str) -> RejectedRow:
-        return RejectedRow(self.table_name, self.row_number, self.locator, reason, message, self.raw)
+        return RejectedRow(*self.place, reason, message, self.raw)
 
 
 class RowConverter:
@@ -117,17 +131,15 @@ class RowConverter:
 
     def convert_row(self, row: SourceRow, constants: Mapping[str, Any]) -> RowFragment | RejectedRow:
         """Convert one row; `constants` are the values that hold for the whole table."""
-        table, raw = self.table, dict(zip(self.table.columns, row.cells, strict=True))
+        table = self.table
         converted: list[CellValues] = []
-        cells: list[Cell] = []
-        footnotes = dict(row.marks)
-        for column, (name, filled, text) in enumerate(zip(table.columns, self.fields, row.cells, strict=True)):
-            locator = table.cell_locator(row, column)
+        for column, text in enumerate(row.cells):
             try:
                 converted.append(self.convert_cell(column, text))
             except UnreadableCellError as error:
-                return RejectedRow(table.name, row.number, locator, error.reason, str(error), raw)
-            cells.append(Cell(filled, name, text, *converted[-1][1:], footnotes.get(column), locator))
+                raw = dict(zip(table.columns, row.cells, strict=True))
+                place = table.cell_locator(row, column)
+                return RejectedRow(table.name, row.number, place, error.reason, str(error), raw)
         values = dict(constants)
         for column in self.order:  # a column's own cell overrides what another cell implies, wherever it is
             values.update(converted[column].values)
@@ -135,9 +147,7 @@ class RowConverter:
             sorted((field, text) for field, text in zip(self.fields, row.cells, strict=True) if self._identifies(field))
         )
         result_table = self.header.result_table or table.name
-        return RowFragment(
-            table.name, result_table, self.header.joins, row.number, row.locator, identity, values, cells, raw
-        )
+        return RowFragment(table, row, self.fields, converted, result_table, self.header.joins, identity, values)
 
     def _identifies(self, field: str) -> bool:
         identity = self.header.identity

@@ -9,20 +9,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ipu_results.emulator.target import DEFAULT_BATCH_SIZES
 from ipu_results.errors import RunnerError, SweepConfigError
 from ipu_results.runner import RUNS
 from ipu_results.runner.backends import Device
 from ipu_results.runner.devices import AUTO, ListDevices, SelectedDevice, list_devices, select_devices
 from ipu_results.runner.environment import count_usable_cores, read_cpu_quota
-from ipu_results.runner.plan import (
-    BUDGET_S,
-    LEAST_ROUNDS,
-    MOST_ROUNDS,
-    PAGE_SIZES,
-    PAPER_SIZES,
-    SweepPlan,
-    check_batch_sizes,
-)
+from ipu_results.runner.plan import BUDGET_S, LEAST_ROUNDS, MOST_ROUNDS, SweepPlan, check_batch_sizes
 
 SESSIONS = {"m2000": 4, "bow-2000": 4}  # one per chip
 DEFAULT_SESSIONS = 2  # as in the paper
@@ -168,8 +161,8 @@ def _plan_sweep(config: SweepConfig, choice: SelectedDevice) -> SweepTask:
 
 
 def default_batch_sizes(sessions: int) -> tuple[int, ...]:
-    """Return the batch sizes of the paper, or of the vendor's page, that the sessions can share evenly."""
-    sizes = PAGE_SIZES if sessions in SESSIONS.values() else PAPER_SIZES
+    """Return the batch sizes of the paper, or of the vendor's page for four, that the sessions can share evenly."""
+    sizes = DEFAULT_BATCH_SIZES["m2000" if sessions in SESSIONS.values() else "c2"]
     return tuple(size for size in sizes if size % sessions == 0) or tuple(sessions * n for n in range(1, 7))
 
 

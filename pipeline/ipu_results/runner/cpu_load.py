@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import psutil
 
 from ipu_results._util.files import write_atomically
-from ipu_results.emulator.cache import folder
+from ipu_results.emulator.cache import get_cache_folder
 from ipu_results.errors import IpuResultsError
 
 STEPS = 60_000
@@ -44,7 +44,7 @@ def load_best_probe(cache: Path | None = None) -> float | None:
     None where no sweep has run since then. A damaged file counts as absent.
     """
     try:
-        history = json.loads(((cache or folder()) / HISTORY).read_text(encoding="utf-8"))
+        history = json.loads(((cache or get_cache_folder()) / HISTORY).read_text(encoding="utf-8"))
         best = history["best_ms"] if history["machine"] == _identify_machine() else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -53,7 +53,7 @@ def load_best_probe(cache: Path | None = None) -> float | None:
 
 def save_best_probe(best_ms: float, cache: Path | None = None) -> None:
     """Keep the better of this probe and the known one. A folder that cannot be written to is ignored."""
-    path = (cache or folder()) / HISTORY
+    path = (cache or get_cache_folder()) / HISTORY
     known = load_best_probe(cache)
     history = {"machine": _identify_machine(), "best_ms": best_ms if known is None else min(best_ms, known)}
     with suppress(OSError, IpuResultsError):

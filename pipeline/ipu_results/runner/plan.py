@@ -14,9 +14,6 @@ BUDGET_S = 90.0
 LEAST_ROUNDS = 6  # fewer give no interval of 95 % for a median
 MOST_ROUNDS = 1000
 ISOLATED_EVERY = 2  # rounds
-PAPER_SIZES = (2, 4, 6, 8, 10, 12)  # of the paper, two chips
-PAGE_SIZES = (4, 8, 16, 32, 64)  # of the vendor's page, machines of four chips
-BATCH_SIZES = {"c2": PAPER_SIZES, "m2000": PAGE_SIZES, "bow-2000": PAGE_SIZES}  # by emulated machine
 
 
 @dataclass(frozen=True, slots=True)

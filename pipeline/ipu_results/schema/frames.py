@@ -17,26 +17,36 @@ DTYPES = {ARROW[kind]: PANDAS[kind] for kind in ARROW if kind != "double"}
 
 def build_frame(table: Table, records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Build a frame with the table's dtypes and a unique integer index; absent values are null."""
-    return _build(table, {name: [record.get(name) for record in records] for name in table.names})
+    return build_frame_from_columns(table, {name: [record.get(name) for record in records] for name in table.names})
 
 
 def build_frame_from_tuples(table: Table, rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
     """Build the same from tuples in the order of the table's columns."""
     columns = zip(*rows, strict=True) if rows else ([] for _ in table.names)
-    return _build(table, dict(zip(table.names, columns, strict=True)))
+    return build_frame_from_columns(table, dict(zip(table.names, columns, strict=True)))
 
 
-def _build(table: Table, columns: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
+def build_frame_from_columns(table: Table, columns: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
+    """Build the same from one sequence of values a column."""
     arrays = [_build_array(table, field, columns[field.name]) for field in arrow_schema(table)]
     return pa.Table.from_arrays(arrays, names=list(table.names)).to_pandas(types_mapper=DTYPES.get)
+
+
+def concat_frames(batches: Sequence[Mapping[str, pd.DataFrame]]) -> dict[str, pd.DataFrame]:
+    """Join the batches of each table, with a fresh integer index."""
+    if len(batches) == 1:
+        return dict(batches[0])
+    return {name: pd.concat([batch[name] for batch in batches], ignore_index=True) for name in batches[0]}
 
 
 def _build_array(table: Table, field: pa.Field, values: Iterable[Any]) -> pa.Array:
     """Build an array of exactly the field's type.
 
-    Arrow infers the type and the result is compared: with the type given, it would turn 1.5 into 1.
+    Arrow infers the type of numbers and the result is compared: with the type given, it would turn 1.5 into 1.
     """
     try:
+        if pa.types.is_string(field.type):
+            return pa.array(values, pa.string())
         inferred = pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise GateError(f"{table.name}.{field.name} mixes values of several types: {error}") from error

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ipu_results.check.rules.configurations import flag_batch_against_configuration, flag_data_against_configuration
 from ipu_results.check.rules.curves import flag_depth_jump, flag_falling_latency, flag_falling_throughput
-from ipu_results.check.rules.dataset import Dataset, build_dataset
+from ipu_results.check.rules.dataset import Dataset, build_dataset, list_printed_tables
 from ipu_results.check.rules.findings import FLAGS, build_no_flags
 from ipu_results.check.rules.generations import flag_generation_ratio, flag_slower_generation
 from ipu_results.check.rules.identity import flag_name_variants, flag_network_identity, flag_unit
@@ -20,7 +20,7 @@ from ipu_results.check.rules.printing import flag_blank_cell, flag_number_format
 from ipu_results.check.rules.scaling import flag_superlinear_scaling
 from ipu_results.check.rules.surroundings import flag_mixed_precision, flag_older_sdk, flag_section
 
-__all__ = ["RULES", "Dataset", "Rule", "build_dataset", "find_flags"]
+__all__ = ["RULES", "Dataset", "Rule", "build_dataset", "find_flags", "list_printed_tables"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.read import ParsedDocument
 from ipu_results.schema.vocabulary import NetworkIdentity, Vocabulary
+from ipu_results.sources.catalogue import Document
 
 USED = (
     "result_id",
@@ -38,6 +41,7 @@ USED = (
     "latency_basis",
     "efficiency",
 )
+CELL_COLUMNS = ("result_id", "column_name", "header", "raw_text", "value")
 LABELS = {"document_id": "str", "table_name": "str", "printed": bool, "section": "str"}
 
 
@@ -91,12 +95,13 @@ class Dataset:
     @cached_property
     def printed_cells(self) -> pd.DataFrame:
         """The cells of published rows in their own documents by row and cell number; `row` is as in `published`."""
-        positions = pd.Index(self.published["result_id"]).get_indexer(self.cells["result_id"])
-        cells = self.cells.assign(row=positions)
-        cells = cells[cells["row"] >= 0]
-        documents = self.published["document_id"].array.take(cells["row"].to_numpy())
-        cells = cells[(cells["document_id"] == documents).to_numpy()]
-        return cells.iloc[np.lexsort((cells["cell_number"].to_numpy(dtype="int64"), cells["row"]))]
+        rows = _find_positions(self.cells["result_id"], self.published["result_id"])
+        documents = self.published["document_id"].drop_duplicates()
+        own = _find_positions(self.published["document_id"], documents)
+        is_own = (rows >= 0) & (_find_positions(self.cells["document_id"], documents) == own[rows])
+        order = np.lexsort((self.cells["cell_number"].to_numpy(dtype="int64"), rows))
+        order = order[is_own[order]]
+        return self.cells[list(CELL_COLUMNS)].iloc[order].assign(row=rows[order])
 
     def compute_once(self, compute: Callable[[Dataset], pd.DataFrame]) -> pd.DataFrame:
         """Return what `compute` derives from this dataset, computed once for all rules."""
@@ -127,25 +132,43 @@ class Dataset:
         return [f"{table} row {number} ({model}, {platform})" for table, number, model, platform in places]
 
 
+def _find_positions(values: pd.Series, known: pd.Series) -> Any:
+    """Return the position of each value among the known ones, -1 for an unknown value."""
+    positions = pc.index_in(pa.array(values), value_set=pa.array(known))
+    return pc.fill_null(positions, -1).to_numpy(zero_copy_only=False)
+
+
+def map_texts(texts: pd.Series, function: Callable[[pd.Series], pd.DataFrame]) -> pd.DataFrame:
+    """Apply a function to the distinct texts, and return its rows for each of the texts."""
+    codes, distinct = pd.factorize(texts)
+    return function(pd.Series(distinct, dtype=texts.dtype)).take(codes).set_axis(texts.index)
+
+
+def list_printed_tables(
+    document: NormalisedDocument, parsed: ParsedDocument, vocabulary: Vocabulary
+) -> set[tuple[str, str]]:
+    """Return the document's tables whose printed header binds: (document_id, table_name)."""
+    source = document.document
+    return {
+        (source.document_id, table.name)
+        for table in parsed.tables
+        if vocabulary.layout(source.reader, table.name).strict
+    }
+
+
 def build_dataset(
     frames: Mapping[str, pd.DataFrame],
-    parsed: Sequence[ParsedDocument],
-    documents: Sequence[NormalisedDocument],
+    documents: Sequence[Document],
+    printed_tables: frozenset[tuple[str, str]],
     vocabulary: Vocabulary,
 ) -> Dataset:
-    """Collect what the rules look at; `parsed` are the documents as read, in the same order as `documents`."""
+    """Collect what the rules look at."""
     sections = {
-        (document.document.document_id, name): expected.platform
+        (document.document_id, name): expected.platform
         for document in documents
-        for name, expected in document.document.tables.items()
+        for name, expected in document.tables.items()
         if expected.platform is not None
     }
-    printed = frozenset(
-        (document.document.document_id, table.name)
-        for document, source in zip(documents, parsed, strict=True)
-        for table in source.tables
-        if vocabulary.layout(document.document.reader, table.name).strict
-    )
     return Dataset(
         results=frames["results"],
         cells=frames["cells"],
@@ -154,7 +177,7 @@ def build_dataset(
         official=frames["mlperf_entries"],
         configurations=frames["configurations"],
         sections=sections,
-        printed_tables=printed,
+        printed_tables=printed_tables,
         identities=vocabulary.identities,
         gmacs=vocabulary.gmacs,
         peaks=vocabulary.peaks,

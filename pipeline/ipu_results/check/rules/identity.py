@@ -60,9 +60,12 @@ def flag_name_variants(data: Dataset) -> pd.DataFrame:
     """
     cells = data.printed_cells
     cells = cells[cells["column_name"].isin(NAMED) & (cells["raw_text"] != "")]
-    variants = data.published["variant"].fillna("").array.take(cells["row"].to_numpy())
-    alone = [not (said and name.endswith(said)) for name, said in zip(cells["raw_text"], variants, strict=True)]
-    cells = cells[np.array(alone, dtype=bool)]
+    variants = data.published["variant"].array.take(cells["row"].to_numpy())
+    pairs = cells[["raw_text"]].assign(variant=variants)
+    with_variant = pairs.drop_duplicates().dropna()
+    with_variant = with_variant[[name.endswith(end) for name, end in with_variant.itertuples(index=False)]]
+    if len(with_variant):
+        cells = cells[pairs.merge(with_variant.assign(found=True), how="left")["found"].isna().to_numpy()]
     parts = [_names(data, cells, column) for column in NAMED]
     rows = pd.concat([part for part in parts if len(part)], ignore_index=True) if any(map(len, parts)) else parts[0]
     rows = rows[rows["raw_text"] != rows["canonical"]]

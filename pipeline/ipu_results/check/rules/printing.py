@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset
+from ipu_results.check.rules.dataset import Dataset, map_texts
 from ipu_results.check.rules.findings import build_flags, fill_template
 from ipu_results.schema import table
 
@@ -38,9 +38,10 @@ def flag_repeated_figure(data: Dataset) -> pd.DataFrame:
     """
     cells = data.printed_cells
     cells = cells[cells["column_name"].isin(COMPARED_COLUMNS)].drop_duplicates(["row", "column_name"])
-    cells = cells[_significant_digits(cells["raw_text"]) >= MIN_DIGITS]
+    figures = map_texts(cells["raw_text"], _read_digits)
+    cells = cells[figures["digits"] >= MIN_DIGITS]
     rows = cells[["row", "result_id", "column_name", "raw_text"]].assign(
-        figure=cells["raw_text"].str.replace(",", ""),
+        figure=figures["figure"],
         document=data.groups("document_id")[cells["row"]],
         kind=data.groups("model", "task")[cells["row"]],
     )
@@ -50,10 +51,14 @@ def flag_repeated_figure(data: Dataset) -> pd.DataFrame:
     return build_flags("R14", "info", rows, rows["column_name"].array, fill_template(template, rows))
 
 
-def _significant_digits(texts: pd.Series) -> pd.Series:
-    """Count the digits from the first that is not zero, without the zeros at the end of a whole number."""
+def _read_digits(texts: pd.Series) -> pd.DataFrame:
+    """Return figures without thousands marks, and their significant digits.
+
+    These begin with the first digit that is not zero; zeros at the end of a whole number do not count.
+    """
     digits = texts.str.replace(r"\D", "", regex=True).str.lstrip("0")
-    return digits.where(texts.str.contains(".", regex=False), digits.str.rstrip("0")).str.len()
+    significant = digits.where(texts.str.contains(".", regex=False), digits.str.rstrip("0")).str.len()
+    return pd.DataFrame({"figure": texts.str.replace(",", ""), "digits": significant})
 
 
 def _join_unrelated(rows: pd.DataFrame) -> pd.DataFrame:
@@ -83,21 +88,26 @@ def flag_number_format(data: Dataset) -> pd.DataFrame:
     """
     cells = data.printed_cells
     cells = cells[cells["column_name"].isin(NUMBER_COLUMNS) & data.published["printed"].to_numpy()[cells["row"]]]
-    cells = cells[cells["raw_text"].str.fullmatch(PLAIN_NUMBER)].drop_duplicates(["row", "column_name"])
-    parts = cells["raw_text"].str.extract(r"^(?P<whole>[^.]*)\.?(?P<digits>.*)$")
-    rows = cells[["result_id", "column_name", "raw_text"]].assign(
-        table=data.groups("document_id", "table_name")[cells["row"]],
-        whole=parts["whole"],
-        digits=parts["digits"],
-        decimals=parts["digits"].str.len().astype("int64"),
-        marked=parts["whole"].str.contains(",", regex=False),
-    )
+    cells = cells[cells["value"].notna()].drop_duplicates(["row", "column_name"])
+    parts = map_texts(cells["raw_text"], _split_numbers)
+    rows = cells[["result_id", "column_name", "raw_text"]].join(parts)
+    rows = rows.assign(table=data.groups("document_id", "table_name")[cells["row"]])[parts["plain"]]
     column = [rows["table"], rows["column_name"]]
     rows = rows.assign(usual=_most_common(rows), marks=rows["marked"].groupby(column).transform("any"))
     short = rows["decimals"] < rows["usual"]
     unmarked = rows["marks"] & ~rows["marked"] & (rows["whole"].str.len() > 3)
     rows = rows.assign(short=short, unmarked=unmarked)[short | unmarked]
     return build_flags("R19", "info", rows, rows["column_name"].array, _losses(rows), suggested=_full_forms(rows))
+
+
+def _split_numbers(texts: pd.Series) -> pd.DataFrame:
+    """Split printed figures at the decimal point; `plain` says whether a text is nothing but a figure."""
+    parts = texts.str.extract(r"^(?P<whole>[^.]*)\.?(?P<digits>.*)$")
+    return parts.assign(
+        plain=texts.str.fullmatch(PLAIN_NUMBER).astype(bool),
+        decimals=parts["digits"].str.len().astype("int64"),
+        marked=parts["whole"].str.contains(",", regex=False),
+    )
 
 
 def _most_common(rows: pd.DataFrame) -> Any:

@@ -43,16 +43,16 @@ def open(spec: SessionSpec) -> EmulatedChip:
 @lru_cache(maxsize=1)
 def _network(path: str) -> Network:
     """Read the network once for all chips, which share its weights."""
-    from ipu_results.emulator.network import network  # noqa: PLC0415
+    from ipu_results.emulator.network import load_network  # noqa: PLC0415
 
-    return network(Path(path))
+    return load_network(Path(path))
 
 
 class EmulatedChip(VirtualSession):
     """One chip's share of a batch. `run(None)` advances by the predicted time; `run(images)` computes outputs."""
 
     def __init__(self, spec: SessionSpec, chip: str, count: int) -> None:
-        from ipu_results.emulator.calibration import frozen  # noqa: PLC0415
+        from ipu_results.emulator.calibration import load_calibration  # noqa: PLC0415
         from ipu_results.emulator.emulator import Emulator  # noqa: PLC0415
 
         self._spec = spec
@@ -67,7 +67,7 @@ class EmulatedChip(VirtualSession):
             compute_precision="fp16",
             chip=chip,
             chip_count=count,
-            calibration_id=frozen().id,
+            calibration_id=load_calibration().id,
             notes=["emulated: time and power are predicted by a model of the machine, nothing is measured"],
         )
 

@@ -1,0 +1,63 @@
+"""Run `python -m benchmarks.emulator [tables|page|freeze]`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.emulator.accuracy import (
+    build_tables,
+    load_rows,
+    load_validation,
+    render_scatter,
+    tabulate_sensitivity,
+)
+from benchmarks.emulator.freezing import freeze
+from benchmarks.emulator.page import PAGE, update_page
+from benchmarks.emulator.sensitivity import measure_changes
+from benchmarks.report import Report, as_text
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one of the actions on the committed warehouse and return the exit status."""
+    options = _build_parser().parse_args(arguments)
+    if options.action == "freeze":
+        for path in freeze(load_rows()):
+            print(f"wrote {path}; log the change in {PAGE.name}", file=sys.stderr)
+        return 0
+    validation = load_validation()
+    if options.action == "page":
+        update_page(validation, sensitivity=options.sensitivity)
+        return 0
+    tables = build_tables(validation)
+    if options.sensitivity:
+        changes = measure_changes(load_rows(), workers=os.cpu_count() or 1)
+        tables.append(tabulate_sensitivity(validation, changes))
+    print(as_text(Report("emulator", f"emulated, not measured; calibration {validation.calibration.id}", tables)))
+    if options.plot is not None:
+        options.plot.write_bytes(render_scatter(validation, options.plot.suffix.lower()))
+    return 0
+
+
+def _build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.emulator", description="Compare the emulator with every published row."
+    )
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("tables", "page", "freeze"),
+        default="tables",
+        help="tables: print the accuracy (default); page: write the generated parts of docs/emulator.md; "
+        "freeze: write calibration.toml and predictions.csv from the warehouse",
+    )
+    parser.add_argument("--sensitivity", action="store_true", help="also change each assumed constant; takes minutes")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw predicted against published as .svg or .png")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,240 @@
+"""Show how far the emulator's predictions are from the published figures: scores, baselines, groups and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from ipu_results._util.charts import render_chart
+from ipu_results.emulator.baselines import DESCRIPTIONS
+from ipu_results.emulator.calibration import Calibration
+from ipu_results.emulator.prediction import MS
+from ipu_results.emulator.published import BLIND, DEVELOPMENT, SETS, PublishedRow, load_published_rows
+from ipu_results.emulator.scoring import ErrorSummary, ScoredRow, summarise_errors
+from ipu_results.emulator.target import load_target
+from ipu_results.emulator.validation import EXCLUDED, FIT, LIMITS, Validation, validate
+from ipu_results.store.query import open_warehouse
+
+from benchmarks.child import ROOT
+from benchmarks.emulator.sensitivity import ConstantChange
+from benchmarks.report import Table
+
+PERCENT = 100
+WORST_ROWS = 12
+VISIBLE = 0.005  # percentage points that round to something
+PARTS = ("amp 1x1", "amp nx1", "slic", "vmac", "other operators", "supersteps", "host path")
+NAMES: Mapping[str, str] = {
+    FIT: "C2, in sample",
+    EXCLUDED: "C2, leave one out",
+    "calibration": "C2, ResNeXt101 (the fit)",
+    "resnext": "IPU-M2000, ResNeXt101",
+    "ten": "the ten rows of ResNet-50, EfficientNet-B0 and -B4",
+    "honest": "every other inference row that the operators cover",
+}
+HEADERS = ("C2", "ResNeXt101", "ten", "blind")  # of SETS in narrow columns
+COLORS = {"calibration (fitted)": "#9a9a9a", "ResNeXt101": "#3b6ea5", "ten": "#e08e45", "blind": "#7a9e5f"}
+PLOT_SIZE, MARGIN = 460, 1.3
+
+
+@cache
+def load_rows() -> list[PublishedRow]:
+    with open_warehouse(ROOT / "warehouse") as connection:
+        return load_published_rows(connection)
+
+
+@cache
+def load_validation() -> Validation:
+    return validate(load_rows())
+
+
+def build_tables(validation: Validation) -> list[Table]:
+    by_row = [tabulate_rows(validation, name) for name in SETS]
+    parts = tabulate_parts(validation)
+    return [tabulate_scores(validation), tabulate_baselines(validation), *by_row, tabulate_groups(validation), parts]
+
+
+def tabulate_scores(validation: Validation) -> Table:
+    """Compare each set's errors with its target."""
+    rows: list[tuple[str, ...]] = []
+    for name, limits in LIMITS.items():
+        errors = validation.score(name)
+        mean, largest = limits.check(errors)
+        if limits.max is None:
+            target, verdict = _format_share(limits.mean), _format_verdict(mean)
+        else:
+            target = f"{_format_share(limits.mean)}, max {_format_share(limits.max)}"
+            both = f"MAPE {_format_verdict(mean)}, maximum {_format_verdict(largest)}"
+            verdict = "met" if mean and largest else both
+        rows.append((NAMES[name], *_format_summary(errors), target, verdict))
+    for name, line_errors in zip(("in sample", "leave one out"), validation.line_errors, strict=True):
+        rows.append((f"a straight line on C2, {name}", *_format_summary(summarise_errors(line_errors)), "", ""))
+    return Table("Scores on time per batch", ("rows", "n", "MAPE %", "max %", "target", "verdict"), rows)
+
+
+def list_misses(validation: Validation) -> list[str]:
+    """Return a line for each target that is missed."""
+    lines = []
+    for name, limits in LIMITS.items():
+        errors = validation.score(name)
+        for what, value, limit in (("MAPE", errors.mean, limits.mean), ("maximum", errors.max, limits.max)):
+            if limit is not None and value > limit:
+                target = _format_share(limit)
+                lines.append(f"{NAMES[name]}: {what} {PERCENT * value:.1f} % against a target of {target}")
+    return lines
+
+
+def tabulate_baselines(validation: Validation) -> Table:
+    """Compare the emulator with each simpler model on the same rows."""
+    sets = [(name,) for name in SETS] + [DEVELOPMENT]
+    rows = [("emulator", *(_format_both(validation.score(*names)) for names in sets), "1.0")]
+    for name in DESCRIPTIONS:
+        summaries = (_format_both(validation.score_baseline(name, *names)) for names in sets)
+        rows.append((name, *summaries, f"{validation.compute_ratio([name], *DEVELOPMENT):.1f}"))
+    columns = ("model", *HEADERS, "ResNeXt101 + ten", "× emulator")
+    return Table("Against simpler models: MAPE (max), %", columns, rows)
+
+
+def tabulate_rows(validation: Validation, name: str) -> Table:
+    """List the rows of a set."""
+    title = NAMES[name][0].upper() + NAMES[name][1:]
+    times = ("published ms", "emulated ms", "chip", "host", "error %")
+    columns = ("network", "machine", "framework", "protocol", "batch", *times)
+    return Table(title, columns, [_format_row(scored) for scored in validation.scored if scored.row.set == name])
+
+
+def _format_row(scored: ScoredRow) -> tuple[str, ...]:
+    selector, prediction = scored.row.selector, scored.prediction
+    times = (scored.row.seconds * MS, scored.seconds * MS, prediction.device_ms, prediction.protocol_ms)
+    labels = (selector.network, selector.target, selector.framework, _format_path(scored), str(scored.row.batch_size))
+    return (*labels, *(f"{ms:.3f}" for ms in times), _format_signed(scored.error))
+
+
+def _format_path(scored: ScoredRow) -> str:
+    path = scored.row.selector.host_path
+    return f"{path.name}, {path.io_tiles}" if path.io_tiles else path.name
+
+
+def tabulate_groups(validation: Validation) -> Table:
+    """Group the blind set by network, machine and protocol: where the model holds and where it does not."""
+    groups: dict[tuple[str, ...], list[float]] = {}
+    for scored in validation.scored:
+        if scored.row.set == BLIND:
+            selector = scored.row.selector
+            groups.setdefault((selector.network, selector.target, selector.protocol), []).append(scored.error)
+    rows = [
+        (*key, *_format_summary(summarise_errors(errors)), _format_signed(sum(errors) / len(errors)))
+        for key, errors in groups.items()
+    ]
+    columns = ("network", "machine", "protocol", "n", "MAPE %", "max %", "mean error %")
+    return Table("The blind set by network and protocol", columns, rows)
+
+
+def tabulate_parts(validation: Validation) -> Table:
+    """Split the predicted time of the rows that are furthest off."""
+    rows = []
+    for scored in sorted(validation.scored, key=lambda each: -abs(each.error))[:WORST_ROWS]:
+        selector, shares = scored.row.selector, compute_shares(scored, validation.calibration)
+        labels = (selector.network, selector.target, _format_path(scored), str(scored.row.batch_size))
+        rows.append((*labels, _format_signed(scored.error), *(f"{PERCENT * shares[part]:.0f}" for part in PARTS)))
+    columns = ("network", "machine", "protocol", "batch", "error %", *PARTS)
+    return Table("Where the predicted time goes in the worst rows, %", columns, rows)
+
+
+def compute_shares(scored: ScoredRow, calibration: Calibration) -> dict[str, float]:
+    """Return the shares of the time between two batches by PARTS. They add to one."""
+    target, plan = load_target(scored.row.selector.target), scored.prediction.schedule
+    seconds = dict.fromkeys(PARTS, 0.0)
+    for step in plan.steps:
+        seconds[_select_part(step.plan.vertex if step.plan else "")] += step.cycles / target["clock"]
+    seconds["supersteps"] = plan.supersteps * calibration.fit.superstep / target["clock"]
+    seconds["host path"] = scored.prediction.protocol_ms / MS
+    return {part: value / scored.seconds for part, value in seconds.items()}
+
+
+def _select_part(vertex: str) -> str:
+    if vertex.startswith("amp") and vertex != "amp 1x1":
+        return "amp nx1"
+    return next((part for part in PARTS if vertex and vertex.startswith(part)), "other operators")
+
+
+def tabulate_sensitivity(validation: Validation, changes: Sequence[ConstantChange]) -> Table:
+    """Show the change of the mean error per set, in points, at both ends of each assumed constant."""
+    rows = [
+        (
+            *(change.constant, f"{change.usual:g}", f"{change.value:g}", f"{change.superstep:.0f}"),
+            *(f"{PERCENT * point:+.2f}" for point in _compute_points(validation, change)),
+        )
+        for change in changes
+        if is_visible(validation, change)
+    ]
+    return Table("Change of the MAPE, in points", ("constant", "usual", "set to", "κ", *HEADERS), rows)
+
+
+def is_visible(validation: Validation, change: ConstantChange) -> bool:
+    """Check whether the mean error of any set moves by what the table shows."""
+    return any(abs(point) * PERCENT >= VISIBLE for point in _compute_points(validation, change))
+
+
+def _compute_points(validation: Validation, change: ConstantChange) -> list[float]:
+    return [new - validation.score(name).mean for name, new in zip(SETS, change.means, strict=True)]
+
+
+def render_scatter(validation: Validation, suffix: str) -> bytes:
+    """Render predicted against published time per batch; `suffix` is .svg or .png. Raises MissingExtraError."""
+    return render_chart(lambda altair: _build_scatter(altair, validation), suffix)
+
+
+def _build_scatter(altair: Any, validation: Validation) -> Any:
+    legend = dict(zip(SETS, COLORS, strict=True))
+    points = [
+        {"set": legend[each.row.set], "published": each.row.seconds * MS, "emulated": each.seconds * MS}
+        for each in validation.scored
+    ]
+    times = [seconds * MS for each in validation.scored for seconds in (each.row.seconds, each.seconds)]
+    ends = [min(times) / MARGIN, max(times) * MARGIN]
+    scale = altair.Scale(type="log", domain=ends, nice=False)
+    x = altair.X("published:Q", title="Published time per batch (ms)", scale=scale)
+    y = altair.Y("emulated:Q", title="EMULATED time per batch (ms)", scale=scale)
+    color = altair.Scale(domain=list(COLORS), range=list(COLORS.values()))
+    marks = (
+        altair.Chart(altair.Data(values=points))
+        .mark_point(filled=True, size=55, opacity=0.8)
+        .encode(x=x, y=y, color=altair.Color("set:N", title=None, scale=color))
+    )
+    calibration = validation.calibration.id
+    subtitle = f"Vertical axis is emulated, not measured; calibration {calibration}; dashed: ± 25 %"
+    title = altair.Title("Emulated against published time per batch", subtitle=subtitle)
+    return (
+        altair.layer(*(_build_line(altair, ends, factor, x, y) for factor in (0.75, 1.0, 1.25)), marks)
+        .properties(width=PLOT_SIZE, height=PLOT_SIZE, title=title)
+        .resolve_scale(color="independent")
+    )
+
+
+def _build_line(altair: Any, ends: list[float], factor: float, x: Any, y: Any) -> Any:
+    """Draw where the emulated time is `factor` of the published one."""
+    low, high = max(ends[0], ends[0] / factor), min(ends[1], ends[1] / factor)
+    values = [{"published": at, "emulated": at * factor} for at in (low, high)]
+    dash = [1, 0] if factor == 1.0 else [4, 4]
+    return altair.Chart(altair.Data(values=values)).mark_line(color="#555555", strokeDash=dash, size=1).encode(x=x, y=y)
+
+
+def _format_share(share: float) -> str:
+    return f"{PERCENT * share:.3g} %"
+
+
+def _format_signed(share: float) -> str:
+    return f"{PERCENT * share:+.1f}"
+
+
+def _format_verdict(met: bool) -> str:
+    return "met" if met else "missed"
+
+
+def _format_summary(errors: ErrorSummary) -> tuple[str, str, str]:
+    return str(errors.rows), f"{PERCENT * errors.mean:.1f}", f"{PERCENT * errors.max:.1f}"
+
+
+def _format_both(errors: ErrorSummary) -> str:
+    return f"{PERCENT * errors.mean:.1f} ({PERCENT * errors.max:.1f})"

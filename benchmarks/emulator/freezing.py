@@ -1,0 +1,42 @@
+"""Write the committed calibration and predictions again: a change of the model, to be logged with its scores."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from ipu_results.emulator.calibration import CALIBRATION_FILE, format_calibration, load_calibration
+from ipu_results.emulator.prediction import MS
+from ipu_results.emulator.published import BLIND, PublishedRow
+from ipu_results.emulator.scoring import PREDICTIONS_FILE, ScoredRow, predict_rows, recalibrate
+from ipu_results.emulator.target import load_target
+
+COLUMNS = ("result_id", "model", "target", "protocol", "batch", "time_ms", "latency_ms", "calibration_id", "constants")
+DATA = Path(str(files("ipu_results.emulator.data")))
+
+
+def freeze(rows: Sequence[PublishedRow], folder: Path = DATA) -> tuple[Path, Path]:
+    """Write both files and return their paths."""
+    calibration = recalibrate(rows)
+    blind = predict_rows([row for row in rows if row.set == BLIND], calibration)
+    paths = folder / CALIBRATION_FILE, folder / PREDICTIONS_FILE
+    for path, text in zip(paths, (format_calibration(calibration), format_predictions(blind)), strict=True):
+        path.write_text(text, encoding="utf-8", newline="\n")
+    load_calibration.cache_clear()
+    return paths
+
+
+def format_predictions(scored: Sequence[ScoredRow]) -> str:
+    """Return the text of `predictions.csv`. Of the published row it holds the batch size alone."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for each in scored:
+        selector, prediction = each.row.selector, each.prediction
+        labels = (each.row.result_id, selector.network, selector.target, prediction.protocol, each.row.batch_size)
+        times = (f"{each.seconds * MS:.9g}", f"{prediction.latency_ms:.9g}")
+        writer.writerow((*labels, *times, prediction.calibration_id, load_target(selector.target).digest))
+    return out.getvalue()

@@ -1,0 +1,97 @@
+"""Generate the parts of docs/emulator.md that hold figures."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from ipu_results.emulator.baselines import DESCRIPTIONS
+from ipu_results.emulator.published import SETS
+from ipu_results.emulator.target import TARGETS, load_target
+from ipu_results.emulator.validation import Validation
+from tabulate import tabulate
+
+from benchmarks.child import ROOT
+from benchmarks.emulator import accuracy
+from benchmarks.emulator.sensitivity import ConstantChange, list_assumed, measure_changes
+from benchmarks.report import Table
+
+PAGE = ROOT / "docs" / "emulator.md"
+PLOT = ROOT / "docs" / "emulator.svg"
+PART = re.compile(r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- end -->)", re.S)
+SENSITIVITY = "sensitivity"
+
+
+def read_parts() -> dict[str, str]:
+    """Return the generated parts of the page by name."""
+    return {name: text for _, name, text, _ in PART.findall(PAGE.read_text(encoding="utf-8"))}
+
+
+def update_page(validation: Validation, *, sensitivity: bool = False) -> None:
+    """Write all parts and the plot: the sensitivity, which takes minutes, on request or if it is of other constants."""
+    parts = generate_parts(validation)
+    if sensitivity or not read_parts()[SENSITIVITY].startswith(format_stamp(validation)):
+        changes = measure_changes(accuracy.load_rows(), workers=os.cpu_count() or 1)
+        parts[SENSITIVITY] = format_sensitivity(validation, changes)
+    text = PAGE.read_text(encoding="utf-8")
+    text = PART.sub(lambda match: match[1] + parts.get(match[2], match[3]) + match[4], text)
+    PAGE.write_text(text, encoding="utf-8")
+    PLOT.write_bytes(accuracy.render_scatter(validation, ".svg"))
+
+
+def generate_parts(validation: Validation) -> dict[str, str]:
+    """Return all parts but the sensitivity."""
+    by_row = [accuracy.tabulate_rows(validation, name) for name in SETS]
+    return {
+        "calibration": _format_calibration(validation),
+        "scores": _format_table(accuracy.tabulate_scores(validation)),
+        "misses": "".join(f"* {line}\n" for line in accuracy.list_misses(validation)),
+        "baselines": _format_baselines(validation),
+        "groups": _format_table(accuracy.tabulate_groups(validation)),
+        "parts": _format_table(accuracy.tabulate_parts(validation)),
+        "rows": "\n".join(f"### {table.title}\n\n{_format_table(table)}" for table in by_row),
+    }
+
+
+def format_sensitivity(validation: Validation, changes: list[ConstantChange]) -> str:
+    moving = {change.constant for change in changes if accuracy.is_visible(validation, change)}
+    still = _format_names({change.constant for change in changes} - moving)
+    unread = _format_names(set(list_assumed()) - {change.constant for change in changes})
+    return (
+        f"{format_stamp(validation)}\n\n{_format_table(accuracy.tabulate_sensitivity(validation, changes))}\n"
+        f"Nothing moves with {still or 'none of the others'}. No network of these rows reads {unread}.\n"
+    )
+
+
+def format_stamp(validation: Validation) -> str:
+    """Name what the sensitivity was computed with, so that an old table is noticed."""
+    digests = ", ".join(f"{name} {load_target(name).digest}" for name in TARGETS)
+    return f"Computed with calibration {validation.calibration.id} and constants {digests}."
+
+
+def _format_calibration(validation: Validation) -> str:
+    calibration = validation.calibration
+    fits = [("all six", calibration.fit)]
+    fits += [(f"without row {number}", fit) for number, fit in enumerate(calibration.jackknife, 1)]
+    rows = [(name, f"{fit.superstep:.0f}", f"{fit.per_image * 1000:.3f}") for name, fit in fits]
+    return f"Calibration `{calibration.id}`.\n\n" + _format_table(Table("", ("rows", "κ, cycles", "h, ms"), rows))
+
+
+def _format_baselines(validation: Validation) -> str:
+    ratios = "".join(
+        f"* The mean error of the {ratio.against} on the 19 development rows is {ratio.development:.1f} times the "
+        f"emulator's. The target is {ratio.target:g}: {'met' if ratio.met else 'missed'}. On the blind set it is "
+        f"{ratio.blind:.1f} times\n"
+        for ratio in validation.compute_ratios()
+    )
+    models = "".join(f"* {name}: {description}\n" for name, description in DESCRIPTIONS.items())
+    table = _format_table(accuracy.tabulate_baselines(validation))
+    return f"MAPE and, in brackets, the maximum, %.\n\n{table}\n{ratios}\n{models}"
+
+
+def _format_table(table: Table) -> str:
+    return f"{tabulate(table.rows, table.columns, tablefmt='github', disable_numparse=True)}\n"
+
+
+def _format_names(names: set[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))

@@ -1,0 +1,90 @@
+"""Measure what each assumed constant does to the errors: change it on every machine, recalibrate, predict again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+
+from ipu_results.emulator.operators import Elementwise
+from ipu_results.emulator.published import SETS, PublishedRow
+from ipu_results.emulator.scoring import load_program, predict_rows, recalibrate, summarise_errors
+from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
+from ipu_results.emulator.target import TARGETS, Constant, Target, load_target
+
+SHARE = 0.5
+RANGES: Mapping[str, tuple[float, float]] = {"slic.load": (18, 66), "reduce.rest": (6, 9)}  # as their sources state
+SPLIT_PREFIXES = ("plan", "conv", "exchange", "amp1", "ampn", "slic", "vmac", "reduce", "tiles", "sram", "workers")
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantChange:
+    """One constant at one value. `means` holds the mean error per set, in the order of SETS."""
+
+    constant: str
+    usual: float
+    value: float
+    superstep: float
+    means: tuple[float, ...]
+
+
+def list_assumed() -> dict[str, Constant]:
+    """Return the constants of any machine that no source states."""
+    targets = [load_target(name) for name in TARGETS]
+    return {name: constant for target in targets for name, constant in target.constants if constant.assumed}
+
+
+def list_assumed_of(rows: Sequence[PublishedRow]) -> dict[str, Constant]:
+    """Return the assumed constants without those of elementwise kinds that no network of the rows has."""
+    programs = [load_program(network, 1) for network in {row.selector.network for row in rows}]
+    operators = [operator for program in programs for operator in program.operators]
+    kinds = {f"elementwise.{operator.kind}" for operator in operators if isinstance(operator, Elementwise)}
+    return {name: each for name, each in list_assumed().items() if name in kinds or not name.startswith("elementwise.")}
+
+
+def get_range(name: str, constant: Constant) -> tuple[float, float]:
+    """Return the stated range, else half less and half more. Supersteps are whole numbers."""
+    low, high = RANGES.get(name, (constant.value * (1 - SHARE), constant.value * (1 + SHARE)))
+    return (math.floor(low), math.ceil(high)) if constant.unit == "superstep" else (low, high)
+
+
+def measure_changes(
+    rows: Sequence[PublishedRow], names: Sequence[str] | None = None, workers: int = 1
+) -> list[ConstantChange]:
+    """Set each assumed constant that some row reads to both ends of its range.
+
+    Takes minutes: some constants change the split, which is then searched again.
+    """
+    changes = list(_list_values(rows, names))
+    if workers == 1:
+        return [_measure_change(rows, *change) for change in changes]
+    with ProcessPoolExecutor(workers) as pool:
+        return list(pool.map(_measure_change, [rows] * len(changes), *zip(*changes, strict=True)))
+
+
+def _list_values(rows: Sequence[PublishedRow], names: Sequence[str] | None) -> Iterator[tuple[str, float, float]]:
+    for name, constant in list_assumed_of(rows).items():
+        if names is None or name in names:
+            for value in get_range(name, constant):
+                yield name, constant.value, value
+
+
+def _measure_change(rows: Sequence[PublishedRow], name: str, usual: float, value: float) -> ConstantChange:
+    planner = plan_split if name.partition(".")[0] in SPLIT_PREFIXES else _plan_unchanged
+    targets = {target: load_target(target).with_constants({name: value}) for target in TARGETS}
+    calibration = recalibrate(rows, targets["c2"], planner)
+    scored = predict_rows(rows, calibration, targets, planner)
+    means = (summarise_errors([each.error for each in scored if each.row.set == set_]).mean for set_ in SETS)
+    return ConstantChange(name, usual, value, calibration.fit.superstep, tuple(means))
+
+
+def _plan_unchanged(shape: ConvolutionShape, target: Target) -> SplitPlan:
+    """Plan on the unchanged machine, for a constant that no split depends on: its plans are known already."""
+    return plan_split(shape, _load_unchanged(target.name, target.tiles))
+
+
+@cache
+def _load_unchanged(name: str, tiles: int) -> Target:
+    return load_target(name).with_constants(tiles=tiles)
