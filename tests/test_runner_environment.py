@@ -120,7 +120,7 @@ def test_all_governors_are_named(tmp_path: Path) -> None:
     [
         (".dockerenv", "", "docker: marker file"),
         ("run/.containerenv", "", "podman: marker file"),
-        ("run/systemd/container", "systemd-nspawn\n", "systemd-nspawn: told by systemd"),
+        ("run/systemd/container", "systemd-nspawn\n", "systemd-nspawn: told by systemd"),  # kept: text of record.json
         ("run/systemd/container", "\n", None),
         ("proc/1/cgroup", "0::/system.slice/docker-4f00.scope\n", "docker: control group"),
         ("proc/1/cgroup", "4:cpu:/kubepods/burstable/pod9\n", "kubepods: control group"),

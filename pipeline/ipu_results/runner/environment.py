@@ -130,7 +130,7 @@ def detect_container(proc: Path = PROC, root: Path = Path("/")) -> str | None:
         return "podman: marker file"
     named = _read_text(root / "run" / "systemd" / "container")
     if named:
-        return f"{named}: told by systemd"
+        return f"{named}: told by systemd"  # kept: text of record.json
     if "KUBERNETES_SERVICE_HOST" in os.environ:
         return "kubernetes: environment variable"
     if "APPTAINER_NAME" in os.environ or "SINGULARITY_NAME" in os.environ:

@@ -78,7 +78,7 @@ REASONS: Mapping[str, Callable[[float], str]] = {
     "foreign": lambda worst: f"foreign processes took up to {format_percent(worst)} of the machine",
     "steal": lambda worst: f"up to {format_percent(worst)} stolen by the hypervisor",
     "behind": lambda worst: f"up to {format_percent(worst)} slower than the fastest of its kind",
-    "others": lambda worst: f"up to {worst:.0f} other sweeps beside it",
+    "others": lambda worst: f"up to {worst:.0f} other sweeps beside it",  # kept: text of points.csv
 }
 
 
@@ -227,7 +227,8 @@ def _suspect_blocks(causes: Sequence[Mapping[str, float]], limits: SuspicionLimi
 
 def _suspect_others(blocks: Sequence[Block]) -> list[str]:
     shared = sum(block.others > 0 for block in blocks)
-    return [f"another sweep ran beside {shared} of {len(blocks)} blocks"] if shared else []
+    text = f"another sweep ran beside {shared} of {len(blocks)} blocks"  # kept: text of points.csv
+    return [text] if shared else []
 
 
 def _measure_pace(block: Block) -> float:
