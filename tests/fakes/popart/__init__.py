@@ -5,7 +5,7 @@ tryAcquireAvailableDevice, too. POPART_FAKE_IPUS are attached (1), of POPART_FAK
 often all are in use; POPART_FAKE_MEMORY the bytes of weights and images that fit. Where PopART computes nonsense in
 silence (weights not on the device, an array that is not contiguous) this one raises.
 """
-# ruff: noqa: F401
+# ruff: noqa: F401, N802 (names and signatures are PopART's)
 
 import sys
 

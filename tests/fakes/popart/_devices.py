@@ -1,4 +1,5 @@
 """The pool of IPUs, of which other users may hold all for a while, and models of an IPU."""
+# ruff: noqa: N802, N803 (names and signatures are PopART's)
 
 import os
 

@@ -1,5 +1,5 @@
 """Reading and changing an ONNX model. onnx is imported here, after popart."""
-# ruff: noqa: ARG002 (signatures are PopART's)
+# ruff: noqa: ARG002, N802, N803 (names and signatures are PopART's)
 
 import numpy as np
 import onnx
@@ -21,7 +21,7 @@ def parsed(modelProtoOrFilename):
 
 
 def checked(model):
-    """Raises popart_exception for a version that PopART's own onnx does not know."""
+    """Return the model. Raises popart_exception for a version that PopART's own onnx does not know."""
     if model.ir_version > NEWEST_IR:
         raise popart_exception(f"Your model ir_version {model.ir_version} is higher than the checker's {NEWEST_IR}")
     for opset in model.opset_import:

@@ -1,5 +1,5 @@
 """Compiling a model for a device and running it there."""
-# ruff: noqa: ARG002 (signatures are PopART's)
+# ruff: noqa: ARG002, N802, N803 (names and signatures are PopART's)
 
 import math
 import os
