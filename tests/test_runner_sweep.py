@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 from faulty_backend import register_faulty, write_faulty_python
@@ -22,10 +23,12 @@ from ipu_results.build import IngestConfig, ingest
 from ipu_results.emulator.calibration import load_calibration
 from ipu_results.errors import BackendError, DamagedRunError, RunnerError, SessionLostError, UnusableImagesError
 from ipu_results.runner import sweep as sweeps
+from ipu_results.runner.blocks import Block
 from ipu_results.runner.concurrent_sweeps import VARIABLE, announce_sweep
 from ipu_results.runner.config import SweepTask
 from ipu_results.runner.journal import Journal, list_unfinished
 from ipu_results.runner.plan import SweepPlan, Visit
+from ipu_results.runner.record import RunData, build_points
 from ipu_results.runner.sweep import SweepResult, make_run_id, resume_sweep, run_task
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.store.query import open_warehouse
@@ -478,6 +481,29 @@ def test_serial_session_with_generated_images(tmp_path: Path, model: Path, monke
     images = read_record(run)["images"]
     assert (images["source"], images["count"], images["left_out"]) == ("generated, seed 0", 3, [])
     assert all(loaded > start for _, _, _, start, loaded, *_ in read_stamps(run)), "files are read in the block itself"
+
+
+@pytest.mark.parametrize(
+    ("scope", "observed", "expected"),
+    [
+        ("wall", {"power_w": 90.0}, (90.0, "wall", None)),
+        ("wall", {"power_reason": "meter ended with status 1"}, (None, None, "meter ended with status 1")),
+        (None, {"power_reason": "no sensor: no RAPL counter"}, (None, None, "no sensor: no RAPL counter")),
+    ],
+)
+def test_point_has_power_or_a_reason(
+    tmp_path: Path, scope: str | None, observed: dict[str, Any], expected: tuple[float | None, str | None, str | None]
+) -> None:
+    task = null_task(least_rounds=2, most_rounds=2)
+    with pytest.raises(KeyboardInterrupt):
+        run_task(task, tmp_path, interrupt_at(9))
+    journal = load_journal(tmp_path, *list_unfinished(tmp_path))
+    power = {"scope": scope, "description": observed.get("power_reason", "power command meter")}
+    opened = {**journal.select("opened")[0], "power": power}
+    blocks = [msgspec.convert({**step["block"], **observed}, Block) for step in journal.select("block")]
+    for point in build_points(RunData("id", task, opened, journal.select("ready"), blocks, "")):
+        assert (point["power_w"], point["power_scope"], point["power_reason"]) == expected
+        assert point["efficiency"] == (point["throughput"] / 90 if expected[0] else None)
 
 
 # --- sessions that fail
