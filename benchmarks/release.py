@@ -1,4 +1,4 @@
-"""Publish, verify and diff a release of many rows, each beside the plainest thing that reads the same bytes."""
+"""Publish, verify and diff a release of many rows, each next to the simplest code that reads the same bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from ipu_results.release import Asked, check, compare, publish, read_side
+from ipu_results.release import ReleaseRequest, diff_releases, publish, verify_release
 from ipu_results.schema import TABLES, VIEWS, Column, arrow_schema, dictionary_rows, table
 from ipu_results.store.digest import digest_rows
 from ipu_results.store.files import BUILD_ID, get_parquet_name
@@ -65,34 +65,34 @@ def _sizes(made: Step) -> Table:
 
 def _times(steps: list[Step]) -> Table:
     seconds = {step["what"]: median(step["seconds"]) for step in steps}
-    beside = {step["what"]: step["beside"] for step in steps}
+    reference = {step["what"]: step["reference"] for step in steps}
     rows: list[tuple[Value, ...]] = []
     for what, taken in seconds.items():
-        other = beside[what]
+        other = reference[what]
         rows.append((what, taken, other, taken / seconds[other] if other else None))
-    return Table("Median time", ("what", "s", "beside", "ratio"), rows)
+    return Table("Median time", ("what", "s", "reference", "ratio"), rows)
 
 
 def measure(rows: int, repeats: int, folder: str) -> Iterator[Step]:
-    """Bytes of the release, then a step with seconds for each thing done."""
+    """Yield the bytes of the release, then a step with seconds for each operation."""
     where = Path(folder)
     warehouse = _warehouse(where / "warehouse", rows)
-    release, asked = where / "release", Asked(warehouse, where / "release", DAY, version="1.0.0")
-    publishing = [_seconds_anew(asked) for _ in range(repeats)]
+    release = where / "release"
+    request = ReleaseRequest(warehouse, release, DAY, version="1.0.0")
+    publishing = [_time_first_publish(request) for _ in range(repeats)]
     changed = _changed(release, where / "changed")
     yield {"megabytes": _parts(release), "peak": peak_mb()}
-    yield {"what": "sha256 of every file", "seconds": _times_of(lambda: _hash(release), repeats), "beside": None}
-    yield {"what": "publish", "seconds": publishing, "beside": "sha256 of every file"}
-    verifying = _times_of(lambda: _assert(check(release) == []), repeats)
-    yield {"what": "verify", "seconds": verifying, "beside": "sha256 of every file"}
-    yield {"what": "read both sides", "seconds": _times_of(lambda: _read(release, changed), repeats), "beside": None}
-    old, new = read_side(release), read_side(changed)
-    diffing = _times_of(lambda: _assert(len(compare(old, new).tables) == 1), repeats)
-    yield {"what": "diff", "seconds": diffing, "beside": "read both sides"}
+    yield {"what": "sha256 of every file", "seconds": _times_of(lambda: _hash(release), repeats), "reference": None}
+    yield {"what": "publish", "seconds": publishing, "reference": "sha256 of every file"}
+    verifying = _times_of(lambda: _assert(verify_release(release) == []), repeats)
+    yield {"what": "verify", "seconds": verifying, "reference": "sha256 of every file"}
+    yield {"what": "read both sides", "seconds": _times_of(lambda: _read(release, changed), repeats), "reference": None}
+    diffing = _times_of(lambda: _assert(len(diff_releases(release, changed).tables) == 1), repeats)
+    yield {"what": "diff", "seconds": diffing, "reference": "read both sides"}
     merging = _times_of(lambda: _merged(release, changed), min(repeats, MERGES))
-    yield {"what": "pandas: read, merge and compare", "seconds": merging, "beside": "diff"}
-    same = _times_of(lambda: _assert(compare(old, old).is_empty), repeats)
-    yield {"what": "diff of the same bytes", "seconds": same, "beside": "read both sides"}
+    yield {"what": "pandas: read, merge and compare", "seconds": merging, "reference": "diff"}
+    same = _times_of(lambda: _assert(diff_releases(release, release).is_empty), repeats)
+    yield {"what": "diff of the same bytes", "seconds": same, "reference": "read both sides"}
 
 
 def _assert(holds: bool) -> None:
@@ -100,10 +100,10 @@ def _assert(holds: bool) -> None:
         raise RuntimeError("not the expected answer")
 
 
-def _seconds_anew(asked: Asked) -> float:
-    """A release in an empty place: no other stands there that it would be compared with."""
-    shutil.rmtree(asked.out, ignore_errors=True)
-    return _seconds(lambda: publish(asked))
+def _time_first_publish(request: ReleaseRequest) -> float:
+    """Publish into a new folder, so that there is no previous release to compare with."""
+    shutil.rmtree(request.out, ignore_errors=True)
+    return _seconds(lambda: publish(request))
 
 
 def _seconds(what) -> float:  # type: ignore[no-untyped-def]
@@ -117,15 +117,15 @@ def _times_of(what, repeats: int) -> list[float]:  # type: ignore[no-untyped-def
 
 
 def _warehouse(target: Path, rows: int) -> Path:
-    """Parquet files of one build: generated results, what they refer to, and nothing in the other tables."""
+    """Write Parquet files of one build: generated results, what they refer to, and nothing in the other tables."""
     with duckdb.connect() as connection:
         fill_results(connection, rows)
         results = connection.sql("FROM results").to_arrow_table().cast(arrow_schema(table("results")))
-    tables = {one.name: arrow_schema(one).empty_table() for one in TABLES if one.name != "build"}
+    tables = {empty.name: arrow_schema(empty).empty_table() for empty in TABLES if empty.name != "build"}
     tables["results"] = results
     for name, key in PARENTS.items():
         tables[name] = _parents(name, key, results.column(key).unique().to_pylist())
-    described = [row for one in TABLES for row in dictionary_rows(one)]
+    described = [row for relation in TABLES for row in dictionary_rows(relation)]
     described += [row for view in VIEWS for row in dictionary_rows(view)]
     tables["columns"] = pa.Table.from_pylist(described, schema=arrow_schema(table("columns")))
     digests = {name: (arrow.num_rows, digest_rows(arrow)) for name, arrow in tables.items()}
@@ -155,7 +155,7 @@ def _word(column: Column, key: str, value: str) -> str | None:
 
 
 def _changed(release: Path, target: Path) -> Path:
-    """The same tables, but for a few figures and rows of the results."""
+    """Copy the tables with a few figures and rows of the results changed."""
     target.mkdir()
     for path in release.glob("*.parquet"):
         shutil.copyfile(path, target / path.name)
@@ -183,13 +183,13 @@ def _hash(release: Path) -> None:
 
 
 def _merged(*sides: Path) -> None:
-    """What one would write without `diff`: the counts of new, gone and changed rows of the results alone."""
+    """Count new, removed and changed rows of the results alone, as one would without `diff`."""
     old, new = (pd.read_parquet(side / "results.parquet") for side in sides)
     both = old.merge(new, on="result_id", how="outer", suffixes=("_old", "_new"), indicator=True)
     paired = both[both["_merge"] == "both"]
     for name in old.columns.drop("result_id"):
-        one, other = paired[f"{name}_old"], paired[f"{name}_new"]
-        ((one != other).fillna(True) & ~(one.isna() & other.isna())).sum()
+        before, after = paired[f"{name}_old"], paired[f"{name}_new"]
+        ((before != after).fillna(True) & ~(before.isna() & after.isna())).sum()
 
 
 def _read(*sides: Path) -> None:

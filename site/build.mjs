@@ -1,6 +1,7 @@
-// Three classic scripts: the page, and the charts and the SQL engine that it loads when they are asked for;
-// into `dist` or the folder that is named.
+// Builds three classic scripts: the page, and the charts and the SQL engine that it loads on demand.
+// Usage: node build.mjs [FOLDER], `dist` by default.
 import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { parse } from "smol-toml";
 import { build } from "vite";
 
 const OUT = process.argv[2] ?? "dist";
@@ -11,11 +12,17 @@ const VENDORED = {
   "parquet_wasm_bg.wasm": "node_modules/parquet-wasm/esm/parquet_wasm_bg.wasm",
 };
 
-// parquet-wasm names its binary relative to a module; a classic script has none, and tells where it lies itself.
+// parquet-wasm locates its binary relative to its module. A classic script has no module address and passes the path itself.
 const withoutModuleAddress = {
   name: "without-module-address",
   transform: (code, id) =>
     id.includes("parquet_wasm.js") ? code.replace(/new URL\([^)]*import\.meta\.url\)/g, "undefined") : null,
+};
+
+// The palette is shared with the pipeline.
+const tomlImports = {
+  name: "toml-imports",
+  transform: (code, id) => (id.endsWith(".toml") ? `export default ${JSON.stringify(parse(code))}` : null),
 };
 
 async function bundle(name, entry, first) {
@@ -23,7 +30,7 @@ async function bundle(name, entry, first) {
     configFile: false,
     logLevel: "warn",
     publicDir: first ? "public" : false,
-    plugins: [withoutModuleAddress],
+    plugins: [withoutModuleAddress, tomlImports],
     define: { "process.env.NODE_ENV": '"production"' },
     build: {
       target: "es2022",
@@ -41,16 +48,16 @@ await bundle("engine", "src/engine.ts", false);
 await mkdir(`${OUT}/vendor`, { recursive: true });
 for (const [name, path] of Object.entries(VENDORED)) await copyFile(path, `${OUT}/vendor/${name}`);
 
-/** The licences of what is shipped. */
-async function notices() {
+/** Collects the licences of the packages shipped. */
+async function collectLicences() {
   const lock = JSON.parse(await readFile("package-lock.json", "utf8"));
-  const shipped = Object.entries(lock.packages).filter(([path, one]) => path && !one.dev && !one.optional);
-  const told = shipped.map(async ([path, { version, license }]) => {
+  const shipped = Object.entries(lock.packages).filter(([path, entry]) => path && !entry.dev && !entry.optional);
+  const notices = shipped.map(async ([path, { version, license }]) => {
     const files = (await readdir(path)).filter((name) => /^(licen[cs]e|notice)/i.test(name));
     const texts = await Promise.all(files.map((name) => readFile(`${path}/${name}`, "utf8")));
     return [`${path.split("node_modules/").pop()} ${version}: ${license}`, ...texts].join("\n\n");
   });
-  return (await Promise.all(told)).join(`\n\n${"-".repeat(80)}\n\n`);
+  return (await Promise.all(notices)).join(`\n\n${"-".repeat(80)}\n\n`);
 }
 
-await writeFile(`${OUT}/third-party.txt`, await notices());
+await writeFile(`${OUT}/third-party.txt`, await collectLicences());

@@ -1,4 +1,4 @@
-// Leaves versions, hashes and licences in the lock file, and no address: any package index serves it. `npm run lock`.
+// Removes download addresses from the lock file, so that any package index can serve it. Run by `npm run lock`.
 import { readFile, writeFile } from "node:fs/promises";
 
 const path = new URL("package-lock.json", import.meta.url);

@@ -1,4 +1,4 @@
-// Weight and times of the built site in headless Chromium, on the real data and on 100,000 synthetic rows.
+// Measures weight and times of the built site in headless Chromium, on the real data and on 100,000 synthetic rows.
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -6,26 +6,31 @@ import { launch, open } from "./tests/browser.mjs";
 import { DIST, serve } from "./tests/server.mjs";
 
 const MANY = 100_000;
-const TIMES = 7;
+const REPEATS = 7;
 const FIRST_VIEW = ["index.html", "app.css", "app.js", "data/results.js"];
 
-const median = (values) => [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)];
+const median = (values) => [...values].sort((left, right) => left - right)[Math.floor(values.length / 2)];
+const describe = (times) => `${median(times).toFixed(0)} ms (at most ${Math.max(...times).toFixed(0)})`;
 
-async function files(folder, within = "") {
-  const found = await readdir(join(folder, within), { withFileTypes: true });
-  const each = found.map((one) => (one.isDirectory() ? files(folder, join(within, one.name)) : [join(within, one.name)]));
-  return (await Promise.all(each)).flat();
+async function repeat(times, measure) {
+  const values = [];
+  for (let time = 0; time < times; time += 1) values.push(await measure(time));
+  return values;
 }
 
-async function weight(names) {
+async function listFiles(folder) {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+}
+
+async function weigh(names) {
   const contents = await Promise.all(names.map((name) => readFile(join(DIST, name))));
-  const packed = contents.map((content) => gzipSync(content).length);
-  const sum = (values) => (values.reduce((all, one) => all + one, 0) / 1e6).toFixed(2);
-  return `${sum(contents.map((content) => content.length))} MB, ${sum(packed)} MB packed`;
+  const sum = (sizes) => (sizes.reduce((total, size) => total + size, 0) / 1e6).toFixed(2);
+  return `${sum(contents.map((content) => content.length))} MB, ${sum(contents.map((content) => gzipSync(content).length))} MB packed`;
 }
 
-/** The same columns with as many rows: each real row again and again, its figures a little off. */
-async function synthetic() {
+/** Makes a script of MANY rows with the same columns: the real rows repeated, with slightly different figures. */
+async function synthesise() {
   const text = await readFile(join(DIST, "data/results.js"), "utf8");
   const window = {};
   new Function("window", text)(window);
@@ -47,7 +52,7 @@ async function synthetic() {
 }
 
 /** Milliseconds from the start of the navigation until rows are painted. */
-async function firstView(browser, address, throttle) {
+async function timeFirstView(browser, address, throttle) {
   const { context, page } = await open(browser, `${address}icon.svg`);
   const session = await context.newCDPSession(page);
   if (throttle) {
@@ -57,85 +62,73 @@ async function firstView(browser, address, throttle) {
   }
   await page.goto(address);
   await page.locator(".scroll tbody tr:not(.space)").first().waitFor();
-  const found = await page.evaluate(
+  const time = await page.evaluate(
     () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(performance.now()), 0))),
   );
   await context.close();
-  return found;
+  return time;
 }
 
-/** Milliseconds from a click until the frame after it was painted. */
-async function timed(page, act) {
+/** Milliseconds from a click on, or an input to, the element of a selector until the next frame is painted. */
+function timeAction(page, action) {
   return page.evaluate(
-    ([selector, kind, text]) =>
+    ([selector, index, text]) =>
       new Promise((resolve) => {
-        const target = document.querySelectorAll(selector)[kind];
+        const target = document.querySelectorAll(selector)[index];
         const started = performance.now();
-        const painted = () => requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - started), 0));
+        const measure = () => requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - started), 0));
         if (text === null) target.click();
         else {
           target.value = text;
           target.dispatchEvent(new InputEvent("input", { bubbles: true }));
         }
-        queueMicrotask(() => setTimeout(painted, 0));
+        queueMicrotask(() => setTimeout(measure, 0));
       }),
-    act,
+    action,
   );
 }
 
-async function actions(browser, address) {
+async function timeActions(browser, address) {
   const { context, page } = await open(browser, address);
   await page.locator(".scroll tbody tr:not(.space)").first().waitFor();
-  const repeat = async (act) => {
-    const found = [];
-    for (let time = 0; time < TIMES; time += 1) found.push(await timed(page, act(time)));
-    return `${median(found).toFixed(0)} ms (at most ${Math.max(...found).toFixed(0)})`;
-  };
-  const told = {
-    "facet click": await repeat(() => [".facets input", 5, null]),
-    "sort click": await repeat(() => [".scroll th button", 7, null]),
-    "key in the search": await repeat((time) => [".bar input", 0, "resnext pod16".slice(0, 3 + time)]),
+  const measure = async (makeAction) => describe(await repeat(REPEATS, (time) => timeAction(page, makeAction(time))));
+  const times = {
+    "facet click": await measure(() => [".facets input", 5, null]),
+    "sort click": await measure(() => [".scroll th button", 7, null]),
+    "key in the search": await measure((time) => [".bar input", 0, "resnext pod16".slice(0, 3 + time)]),
   };
   await context.close();
-  return told;
+  return times;
 }
 
-/** Milliseconds from the first Run until its result stands there, the engine's start included, and those of the second. */
-async function query(browser, address) {
+/** Milliseconds of the first query, with the start of the engine, and of the second. */
+async function timeQueries(browser, address) {
   const { context, page } = await open(browser, `${address}#/sql`);
-  const run = page.getByRole("button", { name: "Run" });
-  const found = [];
-  for (const sql of ["SELECT count(*) FROM cells", "FROM inference ORDER BY throughput DESC"]) {
+  const times = [];
+  for (const [sql, column] of [["SELECT count(*) FROM cells", "count"], ["FROM inference ORDER BY throughput DESC", "result_id"]]) {
     await page.getByRole("textbox", { name: "SQL" }).fill(sql);
     const started = performance.now();
-    await run.click();
-    await page.locator(".ask table.plain th", { hasText: sql.startsWith("FROM") ? "result_id" : "count" }).waitFor();
-    found.push(performance.now() - started);
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.locator(".query-box table.plain th", { hasText: column }).waitFor();
+    times.push(performance.now() - started);
   }
   await context.close();
-  return found;
+  return times;
 }
 
 const browser = await launch();
 const real = await serve();
-const large = await serve(DIST, { "/data/results.js": await synthetic() });
-const all = await files(DIST);
-const engine = all.filter((name) => name.startsWith("vendor") || name === "engine.js");
-console.log("whole site:", await weight(all), `in ${all.length} files`);
-console.log("of it the SQL engine:", await weight(engine));
-console.log("first view:", await weight(FIRST_VIEW), `(${(await stat(join(DIST, "data/results.js"))).size} bytes of it data)`);
-const times = async (site, throttle) => {
-  const found = [];
-  for (let time = 0; time < TIMES; time += 1) found.push(await firstView(browser, site.address, throttle));
-  return `${median(found).toFixed(0)} ms (at most ${Math.max(...found).toFixed(0)})`;
-};
-console.log("first view, local:", await times(real, false));
-console.log("first view, 10 Mbit/s, 40 ms, CPU 4 times slower:", await times(real, true));
-const queries = [];
-for (let time = 0; time < 3; time += 1) queries.push(await query(browser, real.address));
-const [start, next] = [0, 1].map((which) => median(queries.map((one) => one[which])).toFixed(0));
-console.log(`SQL: ${start} ms to the first answer, ${next} ms to the next`);
-console.log("real data:", await actions(browser, real.address));
-console.log(`${MANY} rows:`, await actions(browser, large.address), "first view:", await times(large, false));
+const large = await serve(DIST, { "/data/results.js": await synthesise() });
+const files = await listFiles(DIST);
+console.log("whole site:", await weigh(files), `in ${files.length} files`);
+console.log("SQL engine:", await weigh(files.filter((name) => name.startsWith("vendor") || name === "engine.js")));
+console.log("first view:", await weigh(FIRST_VIEW), `(${(await stat(join(DIST, "data/results.js"))).size} bytes of it data)`);
+const firstViews = async (site, throttle) => describe(await repeat(REPEATS, () => timeFirstView(browser, site.address, throttle)));
+console.log("first view, local:", await firstViews(real, false));
+console.log("first view, 10 Mbit/s, 40 ms, CPU 4 times slower:", await firstViews(real, true));
+const queries = await repeat(3, () => timeQueries(browser, real.address));
+console.log("first query:", describe(queries.map(([first]) => first)), "second:", describe(queries.map(([, second]) => second)));
+console.log("real data:", await timeActions(browser, real.address));
+console.log(`${MANY} rows:`, await timeActions(browser, large.address), "first view:", await firstViews(large, false));
 await browser.close();
 await Promise.all([real.close(), large.close()]);

@@ -19,7 +19,7 @@ from hypothesis import settings
 from ipu_results._util.sql import run_query
 from ipu_results.cli import main
 from ipu_results.store.query import open_warehouse
-from release_support import released, smaller
+from release_support import publish_release, shrink_warehouse
 
 settings.register_profile("suite", max_examples=30, deadline=None)
 settings.load_profile("suite")
@@ -32,7 +32,7 @@ PAGE_ID = "graphcore-performance-2023-07-04"
 PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
 PAPER_ID = "qwant-c2-report-2020-02-28"
 
-Ask = Callable[..., list[tuple[object, ...]]]
+Ask = Query = Callable[..., list[tuple[object, ...]]]
 
 
 Done = subprocess.CompletedProcess[str]
@@ -123,6 +123,12 @@ def ask(warehouse: Path) -> Iterator[Ask]:
         yield lambda sql: [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
 
 
+@pytest.fixture(scope="session")
+def query(ask: Ask) -> Query:
+    """Run SQL over the built warehouse."""
+    return ask
+
+
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
     """A copy of the documents that a test may change, without the claims: their recomputations take time."""
@@ -170,7 +176,7 @@ def small(tmp_path_factory: pytest.TempPathFactory, warehouse: Path) -> Path:
     """A warehouse of a few results, for tests that publish often."""
     with once(tmp_path_factory, "small") as (folder, first):
         if first:
-            smaller(warehouse, folder / "warehouse")
+            shrink_warehouse(warehouse, folder / "warehouse")
     return folder / "warehouse"
 
 
@@ -182,5 +188,5 @@ def small_release(tmp_path_factory: pytest.TempPathFactory, small: Path) -> Path
 def released_once(factory: pytest.TempPathFactory, name: str, warehouse: Path) -> Path:
     with once(factory, name) as (folder, first):
         if first:
-            released(warehouse, folder / "release")
+            publish_release(warehouse, folder / "release")
     return folder / "release"

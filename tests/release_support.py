@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
@@ -11,73 +12,70 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-from ipu_results.release import Asked, Published, publish
+from ipu_results.release import PublishedRelease, ReleaseRequest, publish
 from ipu_results.schema import TABLES, arrow_schema, table
 from ipu_results.store.digest import digest_rows
 from ipu_results.store.files import BUILD_ID, get_parquet_name
 
-DAY = date(2026, 11, 21)
-FEW = 12
-SOME = f"(SELECT result_id FROM results ORDER BY result_id LIMIT {FEW})"
-SMALLER = {
-    "results": f"SELECT * FROM results WHERE result_id IN {SOME}",
-    "cells": f"SELECT * FROM cells WHERE result_id IN {SOME}",
-    "flags": f"SELECT * FROM flags WHERE result_id IN {SOME}",
-    "source_rows": f"SELECT * FROM source_rows WHERE result_id IN {SOME}",
-    "configurations": "SELECT * FROM configurations LIMIT 0",
-    "mlperf_runs": "SELECT * FROM mlperf_runs LIMIT 0",
-    "mlperf_entries": "SELECT * FROM mlperf_entries LIMIT 0",
+PUBLISHED_ON = date(2026, 11, 21)
+FEW = "(SELECT result_id FROM results ORDER BY result_id LIMIT 12)"
+FEWER_ROWS = {
+    **{name: f"SELECT * FROM {name} WHERE result_id IN {FEW}" for name in ("results", "cells", "flags", "source_rows")},
+    **{name: f"SELECT * FROM {name} LIMIT 0" for name in ("configurations", "mlperf_runs", "mlperf_entries")},
     "run_points": "SELECT * FROM run_points LIMIT 0",
-    "runs": "SELECT * FROM runs",
 }
 
-Tables = dict[str, pa.Table]
-Rows = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+Row = dict[str, Any]
+Change = Callable[[list[Row]], list[Row]]
 
 
-def read(warehouse: Path) -> Tables:
-    return {one.name: pq.read_table(warehouse / get_parquet_name(one.name)) for one in TABLES}
+def read_tables(warehouse: Path) -> dict[str, pa.Table]:
+    return {table.name: pq.read_table(warehouse / get_parquet_name(table.name)) for table in TABLES}
 
 
-def smaller(warehouse: Path, target: Path) -> Path:
-    """A few results with all that belongs to them."""
-    tables = read(warehouse)
+def shrink_warehouse(warehouse: Path, target: Path) -> Path:
+    """Store a few results with all that belongs to them."""
+    tables = read_tables(warehouse)
     with duckdb.connect() as connection:
-        for name, arrow in tables.items():
-            connection.register(name, arrow)
-        found = {
+        for name, rows in tables.items():
+            connection.register(name, rows)
+        fewer = {
             name: connection.sql(query).to_arrow_table().cast(arrow_schema(table(name)))
-            for name, query in SMALLER.items()
+            for name, query in FEWER_ROWS.items()
         }
-    return store({**tables, **found}, target)
+    return store_warehouse({**tables, **fewer}, target)
 
 
-def altered(warehouse: Path, target: Path, **changes: Rows) -> Path:
-    """A warehouse with some tables' rows replaced by what a function makes of them."""
-    tables = read(warehouse)
+def alter_warehouse(warehouse: Path, target: Path, **changes: Change) -> Path:
+    """Store a warehouse in which a function replaced the rows of some tables."""
+    tables = read_tables(warehouse)
     for name, change in changes.items():
-        rows = change(tables[name].to_pylist())
-        tables[name] = pa.Table.from_pylist(rows, schema=tables[name].schema)
-    return store(tables, target)
+        tables[name] = pa.Table.from_pylist(change(tables[name].to_pylist()), schema=tables[name].schema)
+    return store_warehouse(tables, target)
 
 
-def store(tables: Mapping[str, pa.Table], target: Path) -> Path:
-    """Write the tables as a build of their own: `build` and the build id are made anew."""
-    bare = {name: arrow for name, arrow in tables.items() if name != "build"}
-    digests = {name: digest_rows(arrow) for name, arrow in bare.items()}
+def store_warehouse(tables: Mapping[str, pa.Table], target: Path) -> Path:
+    """Write the tables as a build of its own, with a new table `build` and a new build id."""
+    tables = {name: rows for name, rows in tables.items() if name != "build"}
+    digests = {name: digest_rows(rows) for name, rows in tables.items()}
     build_id = hashlib.sha256("".join(sorted(digests.values())).encode()).hexdigest()
     build = [
-        {"table_name": name, "row_count": bare[name].num_rows, "rows_sha256": digests[name], "build_id": build_id}
-        for name in sorted(bare)
+        {"table_name": name, "row_count": tables[name].num_rows, "rows_sha256": digests[name], "build_id": build_id}
+        for name in sorted(tables)
     ]
-    bare["build"] = pa.Table.from_pylist(build, schema=arrow_schema(table("build")))
+    tables["build"] = pa.Table.from_pylist(build, schema=arrow_schema(table("build")))
     target.mkdir(parents=True)
-    for name, arrow in bare.items():
-        marked = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), BUILD_ID.encode(): build_id})
+    for name, rows in tables.items():
+        marked = rows.replace_schema_metadata({**(rows.schema.metadata or {}), BUILD_ID.encode(): build_id})
         pq.write_table(marked, target / get_parquet_name(name), compression="zstd", write_page_checksum=True)
     return target
 
 
-def released(warehouse: Path, out: Path, **options: Any) -> Published:
-    """A release of the warehouse, made in this process."""
-    return publish(Asked(warehouse, out, DAY, **options))
+def publish_release(warehouse: Path, out: Path, **options: Any) -> PublishedRelease:
+    return publish(ReleaseRequest(warehouse, out, PUBLISHED_ON, **options))
+
+
+def read_record(release: Path, name: str = "release.json") -> dict[str, Any]:
+    record = json.loads((release / name).read_text(encoding="utf-8"))
+    assert isinstance(record, dict)
+    return record

@@ -1,20 +1,19 @@
-"""The release folder: what is in it, that it is the same each time, and that it is there whole or not at all."""
+"""The release folder: what is in it, that it is reproducible, and that it is replaced as a whole."""
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import filecmp
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,94 +22,72 @@ from conftest import ROOT, Ask, run_cli
 from filelock import FileLock
 from ipu_results._util.markdown import escape_markdown
 from ipu_results.errors import ReleaseError, UnreadableReleaseError
-from ipu_results.release import check, folder
-from ipu_results.release.folder import work_folder
+from ipu_results.release import Problem, diff_releases, folder, publishing, verify_release
+from ipu_results.release.folder import get_work_folder, replace_release
 from ipu_results.release.texts import read_csv, write_csv
 from ipu_results.schema import TABLES
 from ipu_results.store.files import DATABASE, get_parquet_name
-from release_support import DAY, altered, released
+from release_support import PUBLISHED_ON, Row, alter_warehouse, publish_release, read_record
 
 NAMES = [table.name for table in TABLES]
 TEXTS = (
     *("README.md", "DICTIONARY.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "SHA256SUMS"),
     *("release.json", "environment.json", "datapackage.json", "croissant.json"),
 )
-KILLED = """
-import os, signal, sys
-from datetime import date
-from pathlib import Path
-from ipu_results.release import Asked, publish, release
-release.check = lambda _: os.kill(os.getpid(), signal.SIGKILL)
-publish(Asked(Path(sys.argv[1]), Path(sys.argv[2]), date(2026, 11, 21), version="2.0.0"))
-"""
+
+# Contents
 
 
-def told(release: Path) -> dict[str, Any]:
-    return json.loads((release / "release.json").read_text(encoding="utf-8"))
-
-
-def page(release: Path) -> str:
-    return (release / "README.md").read_text(encoding="utf-8")
-
-
-# what is in it
-
-
-def test_it_holds_each_table_in_three_formats_and_its_texts(release: Path) -> None:
+def test_release_holds_each_table_of_the_warehouse_and_the_texts(release: Path, warehouse: Path) -> None:
     tables = [f"{name}{suffix}" for name in NAMES for suffix in (".parquet", ".csv")]
     assert sorted(path.name for path in release.iterdir()) == sorted([*tables, *TEXTS, DATABASE])
-
-
-def test_it_is_what_the_warehouse_holds(release: Path, warehouse: Path) -> None:
-    found = told(release)
-    assert (found["version"], found["published_on"], found["previous"]) == ("1.0.0", DAY.isoformat(), None)
+    record = read_record(release)
+    expected = ("1.0.0", PUBLISHED_ON.isoformat(), None)
+    assert (record["version"], record["published_on"], record["previous"]) == expected
     for name in NAMES:
         assert (release / get_parquet_name(name)).read_bytes() == (warehouse / get_parquet_name(name)).read_bytes()
-        assert found["tables"][name]["rows"] == pq.read_metadata(release / get_parquet_name(name)).num_rows
+        assert record["tables"][name]["rows"] == pq.read_metadata(release / get_parquet_name(name)).num_rows
 
 
-def test_it_verifies_and_sha256sum_agrees(release: Path) -> None:
-    assert check(release) == []
-    done = subprocess.run(["sha256sum", "-c", "--strict", "--quiet", "SHA256SUMS"], cwd=release, check=False)
-    assert done.returncode == 0
+def test_release_verifies_and_sha256sum_agrees(release: Path) -> None:
+    assert verify_release(release) == []
+    sums = subprocess.run(["sha256sum", "-c", "--strict", "--quiet", "SHA256SUMS"], cwd=release, check=False)
+    assert sums.returncode == 0
 
 
-def test_the_card_counts_what_is_there(release: Path, ask: Ask) -> None:
-    lines = page(release)
+def test_card_counts_rows_flags_and_claims(release: Path, ask: Ask) -> None:
+    card = (release / "README.md").read_text(encoding="utf-8")
     for name in NAMES:
         (count,) = ask(f"SELECT count(*) FROM {name}")[0]
-        assert f"| `{name}` | {count:,} |" in lines
+        assert f"| `{name}` | {count:,} |" in card
     for rule, severity, flags in ask("SELECT rule, severity, count(*) FROM flags GROUP BY ALL"):
-        assert re.search(rf"\| {rule} \| [^|]+ \| {severity} \| {flags:,} \|", lines)
+        assert re.search(rf"\| {rule} \| [^|]+ \| {severity} \| {flags:,} \|", card)
     for verdict, claims in ask("SELECT verdict, count(*) FROM claims GROUP BY ALL"):
-        assert f"| {verdict} | {claims} |" in lines
+        assert f"| {verdict} | {claims} |" in card
     for document, licence in ask("SELECT document_id, licence FROM documents"):
-        assert f"- {escape_markdown(licence)}: " in lines
-        assert document in lines
+        assert f"- {escape_markdown(licence)}: " in card
+        assert document in card
+    assert not re.search(r"[{}]", card)
 
 
-def test_the_dictionary_has_every_column(release: Path, ask: Ask) -> None:
-    lines = (release / "DICTIONARY.md").read_text(encoding="utf-8")
+def test_dictionary_lists_every_column(release: Path, ask: Ask) -> None:
+    dictionary = (release / "DICTIONARY.md").read_text(encoding="utf-8")
     for column, kind in ask("SELECT column_name, type FROM columns WHERE column_name <> ''"):
-        assert f"| `{column}` | {kind} |" in lines
-    assert "| `latency_ms` | DOUBLE | ms |" in lines
+        assert f"| `{column}` | {kind} |" in dictionary
+    assert "| `latency_ms` | DOUBLE | ms |" in dictionary
 
 
-def test_the_citation_is_of_the_version(release: Path) -> None:
-    lines = (release / "CITATION.cff").read_text(encoding="utf-8").splitlines()
-    assert "version: 1.0.0" in lines
-    assert f"date-released: {DAY}" in lines
+def test_citation_and_environment(release: Path) -> None:
+    citation = (release / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    assert "version: 1.0.0" in citation
+    assert f"date-released: {PUBLISHED_ON}" in citation
+    environment = read_record(release, "environment.json")
+    assert {"duckdb", "pyarrow", "pandas"} <= environment["packages"].keys()
+    assert os.uname().nodename not in json.dumps(environment)
 
 
-def test_the_environment_names_packages_and_no_machine(release: Path) -> None:
-    found = json.loads((release / "environment.json").read_text(encoding="utf-8"))
-    assert {"duckdb", "pyarrow", "pandas"} <= found["packages"].keys()
-    assert os.uname().nodename not in json.dumps(found)
-
-
-def test_the_data_package_describes_each_column(release: Path) -> None:
-    package = json.loads((release / "datapackage.json").read_text(encoding="utf-8"))
-    resources = {one["name"]: one for one in package["resources"]}
+def test_data_package_describes_each_column(release: Path) -> None:
+    resources = {resource["name"]: resource for resource in read_record(release, "datapackage.json")["resources"]}
     assert resources.keys() == {*NAMES, *(f"{name}.parquet" for name in NAMES)}
     for table in TABLES:
         schema = resources[table.name]["schema"]
@@ -124,27 +101,23 @@ def test_the_data_package_describes_each_column(release: Path) -> None:
     assert fields["origin"]["constraints"]["enum"][0] == "published"
 
 
-# Croissant
-
-
-def test_mlcroissant_takes_the_description_and_reads_records(release: Path) -> None:
+def test_mlcroissant_accepts_the_description_and_reads_records(release: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["optional-dependencies"]["croissant"] == ["mlcroissant>=1.1"]
     pytest.importorskip("mlcroissant", reason="the extra croissant is not installed")
     code = (
         "import mlcroissant, sys; d = mlcroissant.Dataset(sys.argv[1]); issues = d.metadata.ctx.issues; "
         "print(len(issues.errors), len(issues.warnings), next(iter(d.records('models')))['models/model'].decode())"
     )
     command = [sys.executable, "-c", code, str(release / "croissant.json")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-500:]
+    reader = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert reader.returncode == 0, reader.stderr[-500:]
     first = pq.read_table(release / "models.parquet").column("model")[0].as_py()
-    assert done.stdout.strip() == f"0 0 {first}"
+    assert reader.stdout.strip() == f"0 0 {first}"
 
 
-# the same each time
-
-
-def test_the_same_warehouse_gives_the_same_bytes(small: Path, small_release: Path, tmp_path: Path) -> None:
-    released(small, tmp_path / "again")
+def test_same_warehouse_makes_the_same_bytes(small: Path, small_release: Path, tmp_path: Path) -> None:
+    publish_release(small, tmp_path / "again")
     again = {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
     first = {path.name: path.read_bytes() for path in small_release.iterdir()}
     assert first.keys() == again.keys()
@@ -153,251 +126,267 @@ def test_the_same_warehouse_gives_the_same_bytes(small: Path, small_release: Pat
     assert all(line.endswith(DATABASE.encode()) for line in lines)
 
 
-# texts of any kind
-
 STRANGE = (
+    *("<script>alert(1)</script>", '=HYPERLINK("http://x","y")', "+1", "@SUM(A1)", 'a "quoted", text'),
     *(
-        "<script>alert(1)</script>",
-        '=HYPERLINK("http://x","y")',
-        "+1",
-        "@SUM(A1)",
-        'a "quoted", text',
         "two\nlines\r\n",
+        "",
+        " ",
+        "Ünïcödé 计算机 🚀",
+        "| pipe | `code` *star* [link](x) \\ {brace}",
+        "NULL",
+        "NA",
+        "\t=1",
+        "'",
     ),
-    *("", " ", "Ünïcödé 计算机 🚀", "| pipe | `code` *star* [link](x) \\", "NULL", "NA", "\t=1", "'"),
 )
 
 
-def test_any_text_comes_through_in_every_format(small: Path, tmp_path: Path) -> None:
-    def titled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [
-            {**row, "title": STRANGE[at % len(STRANGE)], "licence": STRANGE[at % len(STRANGE)]}
-            for at, row in enumerate(rows)
-        ]
+def test_any_text_survives_every_format(small: Path, tmp_path: Path) -> None:
+    def rename(rows: list[Row]) -> list[Row]:
+        texts = (STRANGE[at % len(STRANGE)] for at in range(len(rows)))
+        return [{**row, "title": text, "licence": text} for row, text in zip(rows, texts, strict=True)]
 
-    released(altered(small, tmp_path / "warehouse", documents=titled), tmp_path / "release")
-    assert check(tmp_path / "release") == []
-    with (tmp_path / "release" / "documents.csv").open(encoding="utf-8", newline="") as file:
+    out = tmp_path / "release"
+    publish_release(alter_warehouse(small, tmp_path / "warehouse", documents=rename), out)
+    assert verify_release(out) == []
+    with (out / "documents.csv").open(encoding="utf-8", newline="") as file:
         assert {row["title"] for row in csv.DictReader(file)} == set(STRANGE)
-    card = page(tmp_path / "release")
+    card = (out / "README.md").read_text(encoding="utf-8")
     assert "<script" not in card
     assert "&lt;script&gt;" in card
     assert re.search(r"\d+ texts begin with `=`", card)
-
-
-def test_a_long_text_comes_through(tmp_path: Path) -> None:
     long = pa.table({"text": ["a, b" * 1_000_000, "c"]})
     write_csv(long, tmp_path / "long.csv")
     assert read_csv(tmp_path / "long.csv", long.schema) == long
 
 
-# all or nothing
-
-
-def version(release: Path) -> str:
-    assert check(release) == []
-    return str(told(release)["version"])
-
-
-def copy(release: Path, target: Path) -> Path:
-    target.mkdir()
-    for path in release.iterdir():
-        (target / path.name).write_bytes(path.read_bytes())
-    return target
-
-
-def test_a_folder_of_something_else_stays(small: Path, small_release: Path, tmp_path: Path) -> None:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "mine.txt").write_text("mine")
-    (tmp_path / "file").write_text("mine")
-    mixed = copy(small_release, tmp_path / "mixed")
-    (mixed / "mine.txt").write_text("mine")
-    for out, said in (("notes", "holds no release"), ("file", "is no folder"), ("mixed", "mine.txt, which is no part")):
-        with pytest.raises(ReleaseError, match=said):
-            released(small, tmp_path / out)
-    assert (tmp_path / "notes" / "mine.txt").read_text() == (mixed / "mine.txt").read_text() == "mine"
-
-
-def test_a_failure_leaves_what_was_there(small: Path, small_release: Path, tmp_path: Path) -> None:
-    out = copy(small_release, tmp_path / "out")
-    lacking = altered(small, tmp_path / "warehouse")
-    (lacking / "flags.parquet").unlink()
-    done = run_cli("publish", "--warehouse", lacking, "--out", out)
-    assert done.returncode == 1
-    assert done.stderr == f"error: {lacking}: lacks flags.parquet; build it with: ipu-results ingest\n"
-    assert version(out) == "1.0.0"
-
-
-def test_a_table_that_is_not_of_the_build_is_refused(small: Path, tmp_path: Path) -> None:
-    target = altered(small, tmp_path / "warehouse")
-    arrow = pq.read_table(target / "models.parquet")
-    pq.write_table(arrow.slice(1), target / "models.parquet")
-    with pytest.raises(ReleaseError, match="other rows than its build says"):
-        released(target, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_build_that_counts_other_rows_is_refused(small: Path, tmp_path: Path) -> None:
-    target = altered(small, tmp_path / "warehouse")
-    arrow = pq.read_table(target / "build.parquet")
-    rows = [{**row, "row_count": row["row_count"] + 1} for row in arrow.to_pylist()]
-    pq.write_table(arrow.from_pylist(rows, schema=arrow.schema), target / "build.parquet")
-    with pytest.raises(ReleaseError, match="capture_differences: holds other rows than its build says"):
-        released(target, tmp_path / "out")
+# Replacing a release as a whole
 
 
 def put(release: Path, out: Path) -> None:
-    """A release in the place of another, without making one."""
-    with folder.replacing(out, 10.0) as new:
-        for path in release.iterdir():
-            (new / path.name).write_bytes(path.read_bytes())
+    """Replace a release by another, without publishing one."""
+    with replace_release(out, 10.0) as new:
+        shutil.copytree(release, new, dirs_exist_ok=True)
 
 
-@pytest.fixture(params=["exchange", "two renames"])
-def _swapped_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "two renames":
-        monkeypatch.setattr(folder, "_exchange", lambda *_: False)
+def read_version(release: Path) -> str:
+    assert verify_release(release) == []
+    return str(read_record(release)["version"])
 
 
-@pytest.mark.usefixtures("_swapped_by")
+def list_work_files(out: Path) -> list[str]:
+    return sorted(path.name for path in get_work_folder(out).iterdir())
+
+
+def refuse(*_: object, **_options: object) -> None:
+    raise PermissionError("refused")
+
+
+def test_folder_of_something_else_is_refused(small: Path, small_release: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    mixed = Path(shutil.copytree(small_release, tmp_path / "mixed"))
+    for path in (tmp_path / "notes" / "mine.txt", tmp_path / "file", mixed / "mine.txt"):
+        path.write_text("mine")
+    for out, message in (
+        ("notes", "not empty and not a release"),
+        ("file", "is not a folder"),
+        ("mixed", "mine.txt, which does not belong"),
+    ):
+        with pytest.raises(ReleaseError, match=message):
+            publish_release(small, tmp_path / out)
+    assert (tmp_path / "notes" / "mine.txt").read_text() == (mixed / "mine.txt").read_text() == "mine"
+
+
+def test_incomplete_warehouse_leaves_the_release(small: Path, small_release: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(small_release, tmp_path / "out"))
+    incomplete = Path(shutil.copytree(small, tmp_path / "warehouse"))
+    (incomplete / "flags.parquet").unlink()
+    result = run_cli("publish", "--warehouse", incomplete, "--out", out)
+    assert result.returncode == 1
+    assert re.fullmatch(rf"error: {incomplete}: .*flags\.parquet.*\n", result.stderr)
+    assert read_version(out) == "1.0.0"
+
+
+@pytest.mark.parametrize("name", ["models", "build"])
+def test_warehouse_that_contradicts_its_build_is_refused(name: str, small: Path, tmp_path: Path) -> None:
+    warehouse = Path(shutil.copytree(small, tmp_path / "warehouse"))
+    rows = pq.read_table(warehouse / f"{name}.parquet")
+    pq.write_table(rows.slice(1), warehouse / f"{name}.parquet")
+    with pytest.raises(ReleaseError, match="rows differ from what its build recorded"):
+        publish_release(warehouse, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_release_that_fails_verification_is_discarded(
+    small: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = Path(shutil.copytree(small_release, tmp_path / "out"))
+    monkeypatch.setattr(publishing, "verify_release", lambda _: [Problem("flags.csv", "is wrong")])
+    with pytest.raises(ReleaseError, match=r"fails verification: flags\.csv: is wrong"):
+        publish_release(small, out, version="2.0.0")
+    assert read_version(out) == "1.0.0"
+
+
 @pytest.mark.parametrize("there", ["nothing", "an empty folder", "a release"])
-def test_absent_empty_and_released_folders_are_taken(there: str, small_release: Path, tmp_path: Path) -> None:
+def test_absent_empty_and_released_folders_are_replaced(there: str, small_release: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     if there == "an empty folder":
         out.mkdir()
     if there == "a release":
-        (copy(small_release, out) / "LICENSE").write_text("old")
+        (Path(shutil.copytree(small_release, out)) / "LICENSE").write_text("old")
     put(small_release, out)
-    assert version(out) == "1.0.0"
-    assert sorted(path.name for path in work_folder(out).iterdir()) == [".lock"]
+    assert read_version(out) == "1.0.0"
+    assert list_work_files(out) == [".lock"]
 
 
-def test_a_killed_process_leaves_the_old_and_its_remains_go(small: Path, small_release: Path, tmp_path: Path) -> None:
-    out = copy(small_release, tmp_path / "out")
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(small), str(out)], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr[-500:]
-    assert (work_folder(out) / "new" / "SHA256SUMS").exists()
-    assert version(out) == "1.0.0"
+KILL_BEFORE_VERIFYING = """
+import os, signal, sys
+from datetime import date
+from pathlib import Path
+from ipu_results.release import ReleaseRequest, publish, publishing
+publishing.verify_release = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+publish(ReleaseRequest(Path(sys.argv[1]), Path(sys.argv[2]), date(2026, 11, 21), version="2.0.0"))
+"""
+KILL_AT_RENAME = """
+import os, shutil, signal, sys
+from pathlib import Path
+from ipu_results.release.folder import replace_release
+release, out, kill_after, rename, renames = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), os.replace, []
+def replace(source, target):
+    if len(renames) == kill_after:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rename(source, target)
+    renames.append(source)
+    if len(renames) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+os.replace = replace
+with replace_release(out, 10.0) as new:
+    shutil.copytree(release, new, dirs_exist_ok=True)
+"""
+
+
+def run_killed(code: str, *arguments: object) -> None:
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.returncode == -signal.SIGKILL, process.stderr[-500:]
+
+
+@pytest.mark.slow
+def test_kill_before_the_renames_leaves_the_old_release(small: Path, small_release: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(small_release, tmp_path / "out"))
+    run_killed(KILL_BEFORE_VERIFYING, small, out)
+    assert (get_work_folder(out) / "new" / "SHA256SUMS").exists()
+    assert read_version(out) == "1.0.0"
     put(small_release, out)
-    assert sorted(path.name for path in work_folder(out).iterdir()) == [".lock"]
+    assert list_work_files(out) == [".lock"]
 
 
-@pytest.mark.parametrize("where", ["new", "old"])
-def test_what_was_killed_in_the_swap_is_put_right(where: str, small_release: Path, tmp_path: Path) -> None:
-    """After the exchange the old release is in `new`; between two renames it is in `old`, and nowhere else."""
+@pytest.mark.slow
+@pytest.mark.parametrize(("kill_after", "version"), [(0, "1.0.0"), (1, "1.0.0"), (2, "0.9.0")])
+def test_kill_at_any_rename_leaves_a_whole_release(
+    kill_after: int, version: str, small: Path, small_release: Path, tmp_path: Path
+) -> None:
+    out, other = Path(shutil.copytree(small_release, tmp_path / "out")), tmp_path / "other"
+    publish_release(small, other, version="0.9.0")
+    run_killed(KILL_AT_RENAME, other, out, kill_after)
+    assert out.exists() is (kill_after != 1)
+    assert read_version(out) == version
+    put(small_release, out)
+    assert list_work_files(out) == [".lock"]
+
+
+@pytest.mark.parametrize("command", ["publish", "verify", "diff"])
+@pytest.mark.parametrize("there", ["nothing", "an empty folder"])
+def test_release_between_the_renames_is_put_back(
+    command: str, there: str, small: Path, small_release: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
-    work_folder(out).mkdir()
-    copy(small_release, work_folder(out) / where)
-    if where == "new":
-        copy(small_release, out)
-    with contextlib.suppress(KeyboardInterrupt), folder.replacing(out, 1.0):
-        assert version(out) == "1.0.0"
-        raise KeyboardInterrupt
-    assert version(out) == "1.0.0"
-    assert sorted(path.name for path in work_folder(out).iterdir()) == [".lock"]
+    get_work_folder(out).mkdir()
+    shutil.copytree(small_release, get_work_folder(out) / "old")
+    if there == "an empty folder":
+        out.mkdir()
+    if command == "verify":
+        assert verify_release(out) == []
+    elif command == "diff":
+        assert diff_releases(out, small_release).is_empty
+    else:
+        with pytest.raises(ReleaseError, match="is too low"):
+            publish_release(small, out, version="0.9.0")
+    assert read_version(out) == "1.0.0"
+    assert list_work_files(out) == [".lock"]
 
 
 @pytest.mark.parametrize("end", [OSError("no space"), KeyboardInterrupt()])
-def test_what_ends_between_two_renames_is_put_back(
+def test_failure_between_the_renames_puts_the_old_release_back(
     end: BaseException, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, renamed = copy(small_release, tmp_path / "out"), os.replace
+    out, rename = Path(shutil.copytree(small_release, tmp_path / "out")), os.replace
 
     def replace(source: Path, target: Path) -> None:
         if Path(source).name == "new":
             raise end
-        renamed(source, target)
+        rename(source, target)
 
-    monkeypatch.setattr(folder, "_exchange", lambda *_: False)
     monkeypatch.setattr(folder.os, "replace", replace)
     with pytest.raises((ReleaseError, KeyboardInterrupt)):
         put(small_release, out)
-    assert version(out) == "1.0.0"
-    assert sorted(path.name for path in work_folder(out).iterdir()) == [".lock"]
+    assert read_version(out) == "1.0.0"
+    assert list_work_files(out) == [".lock"]
 
 
-def test_an_empty_folder_made_meanwhile_does_not_cost_the_old_release(small_release: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    work_folder(out).mkdir()
-    copy(small_release, work_folder(out) / "old")
-    out.mkdir()
-    with contextlib.suppress(KeyboardInterrupt), folder.replacing(out, 1.0):
-        assert version(out) == "1.0.0"
-        raise KeyboardInterrupt
-
-
-def test_what_cannot_be_put_back_is_told(small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = tmp_path / "out"
-    work_folder(out).mkdir()
-    old = copy(small_release, work_folder(out) / "old")
-    monkeypatch.setattr(folder.os, "replace", refused)
-    with pytest.raises(ReleaseError, match=f"what was there is in {old}"), folder.replacing(out, 1.0):
-        pass
-    assert version(old) == "1.0.0"
-
-
-def refused(*_: object, **_named: object) -> None:
-    raise PermissionError("refused")
-
-
-def test_after_the_swap_nothing_is_said_to_have_stayed(
+def test_release_that_cannot_be_put_back_is_located(
     small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sync = folder.sync_to_disk
-    monkeypatch.setattr(folder, "sync_to_disk", lambda path: refused() if path == tmp_path else sync(path))
-    with pytest.raises(ReleaseError, match="out: is the new release, which may not be on disk yet: refused"):
-        put(small_release, tmp_path / "out")
-    assert version(tmp_path / "out") == "1.0.0"
+    out = tmp_path / "out"
+    get_work_folder(out).mkdir()
+    old = Path(shutil.copytree(small_release, get_work_folder(out) / "old"))
+    monkeypatch.setattr(folder.os, "replace", refuse)
+    with pytest.raises(ReleaseError, match=f"the old release is in {old}"):
+        verify_release(out)
+    assert read_version(old) == "1.0.0"
 
 
-def test_what_cannot_be_read_is_named_and_not_what_was_to_be_written(
+def test_unreadable_and_unwritable_files_are_named(
     small: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filecmp, "cmp", refused)
-    with pytest.raises(UnreadableReleaseError, match=r"parquet: cannot be compared: refused"):
-        released(small, tmp_path / "out", previous=small_release)
-    read_bytes = Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda path: refused() if path.parent == small else read_bytes(path))
-    with pytest.raises(ReleaseError, match=f"{small}/.*parquet: cannot be read"):
-        released(small, tmp_path / "out")
+    out, read_bytes = tmp_path / "out", Path.read_bytes
+    with monkeypatch.context() as patch:
+        patch.setattr(filecmp, "cmp", refuse)
+        with pytest.raises(UnreadableReleaseError, match="cannot be compared: refused"):
+            publish_release(small, out, previous=small_release)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", lambda path: refuse() if path.parent == small else read_bytes(path))
+        with pytest.raises(ReleaseError, match=f"{small}/.*parquet: cannot be read"):
+            publish_release(small, out)
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    with pytest.raises(ReleaseError, match="out: could not be written, the old content stays: refused"):
+        publish_release(small, out)
+    assert not out.exists()
 
 
-def test_a_full_disk_is_one_line(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Path, "write_bytes", refused)
-    with pytest.raises(ReleaseError, match="out: could not be written, what was there stays: refused"):
-        released(small, tmp_path / "out")
-
-
-def test_two_at_once_take_turns(small_release: Path, tmp_path: Path) -> None:
+def test_concurrent_publishers_take_turns(small_release: Path, tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: put(small_release, tmp_path / "out"), range(8)))
-    assert version(tmp_path / "out") == "1.0.0"
+    assert read_version(tmp_path / "out") == "1.0.0"
 
 
-def test_a_busy_folder_is_one_line(small: Path, tmp_path: Path) -> None:
+def test_busy_folder_is_refused(small: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    work_folder(out).mkdir()
-    with FileLock(work_folder(out) / ".lock"):
-        done = run_cli("publish", "--warehouse", small, "--out", out, "--wait", 0)
-    assert done.returncode == 1
-    assert re.fullmatch(rf"error: {re.escape(str(out))}: another process has been building it .*\n", done.stderr)
+    get_work_folder(out).mkdir()
+    with FileLock(get_work_folder(out) / ".lock"):
+        result = run_cli("publish", "--warehouse", small, "--out", out, "--wait", 0)
+    assert result.returncode == 1
+    assert re.fullmatch(rf"error: {re.escape(str(out))}: another process .*\n", result.stderr)
 
 
-# the command
-
-
-def test_the_command_tells_version_and_seal(small: Path, tmp_path: Path) -> None:
-    done = run_cli(
-        "publish", "--warehouse", small, "--out", tmp_path / "out", "--date", "2026-01-02", "--version", "0.9.0"
-    )
-    assert done.returncode == 0, done.stderr
-    assert f"{tmp_path / 'out'}: version 0.9.0, " in done.stdout
-    assert re.search(r"sha256 of SHA256SUMS [0-9a-f]{64}$", done.stdout.strip())
-    assert told(tmp_path / "out")["published_on"] == "2026-01-02"
-
-
-def test_the_packages_of_the_extra_are_declared() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["optional-dependencies"]["croissant"] == ["mlcroissant>=1.1"]
+def test_command_publishes_what_verify_and_diff_accept(small: Path, small_release: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    options = ("--warehouse", small, "--out", out, "--date", "2026-01-02", "--version", "0.9.0")
+    result = run_cli("publish", *options)
+    assert result.returncode == 0, result.stderr
+    assert f"{out}: version 0.9.0, " in result.stdout
+    assert re.search(r"sha256 of SHA256SUMS [0-9a-f]{64}$", result.stdout.strip())
+    assert read_record(out)["published_on"] == "2026-01-02"
+    assert run_cli("verify", out).stdout == f"OK {out}\n"
+    assert f"no difference in {len(NAMES)} tables" in run_cli("diff", out, small_release).stdout

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,273 +13,239 @@ from conftest import run_cli
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import CorrectionsError, ReleaseError, UnreadableReleaseError
-from ipu_results.release import check, compare, read_side
-from ipu_results.release.corrections import apply, load
-from ipu_results.release.database import sql_digest
-from ipu_results.release.difference import Difference
-from ipu_results.release.page import as_page
-from ipu_results.release.show import as_record, as_text
-from ipu_results.release.sums import write_sums
-from ipu_results.release.version import LARGEST, Change, Version, assert_allowed, changes, least, parse
+from ipu_results.release import ReleaseDecision, diff_releases, verify_release
+from ipu_results.release.corrections import apply_corrections, load_corrections
+from ipu_results.release.database import hash_sql
+from ipu_results.release.diff_report import format_diff_html, format_diff_json, format_diff_text
+from ipu_results.release.files import write_checksums
+from ipu_results.release.version import (
+    Version,
+    VersionChange,
+    assert_allowed,
+    decide_release,
+    get_lowest_version,
+    list_changes,
+    parse_version,
+)
 from ipu_results.schema import View
-from ipu_results.store import duckdb_file as duck
-from ipu_results.store.files import DATABASE, get_parquet_name
-from release_support import Rows, altered, released
-
-Row = dict[str, Any]
+from ipu_results.store import duckdb_file
+from ipu_results.store.files import DATABASE
+from release_support import Change, Row, alter_warehouse, publish_release, read_record
 
 
-def raised(difference: Difference) -> str:
-    return str(least(Version(1, 2, 3), changes(difference)))
+def get_next_version(old: Path, new: Path) -> str:
+    return str(get_lowest_version(Version(1, 2, 3), list_changes(diff_releases(old, new))))
 
 
-def first(**values: Any) -> Rows:
-    """Values of the first row replaced."""
+def change_first(**values: Any) -> Change:
     return lambda rows: [{**rows[0], **values}, *rows[1:]]
 
 
-def another(**values: Any) -> Rows:
+def add(**values: Any) -> Change:
     return lambda rows: [*rows, {**rows[0], **values}]
 
 
-def without_last(rows: list[Row]) -> list[Row]:
+def drop_last(rows: list[Row]) -> list[Row]:
     return rows[:-1]
 
 
-def where(rows: list[Row], change: Mapping[str, Any], **found: Any) -> list[Row]:
-    return [{**row, **change} if all(row[name] == value for name, value in found.items()) else row for row in rows]
+def change_dictionary(table: str, **values: str) -> Change:
+    return lambda rows: [
+        {**row, **values} if (row["table_name"], row["column_name"]) == (table, "throughput") else row for row in rows
+    ]
 
 
-def redescribed(rows: list[Row]) -> list[Row]:
-    return where(rows, {"description": "Otherwise."}, table_name="results", column_name="throughput")
-
-
-def retyped(rows: list[Row]) -> list[Row]:
-    return where(rows, {"unit": "item/min"}, table_name="inference", column_name="throughput")
-
-
-NEW_FLAG = another(rule="R99")
-KINDS: dict[str, tuple[dict[str, Rows], str]] = {
+NEW_FLAG = add(rule="R99")
+ROW_CHANGES: dict[str, tuple[dict[str, Change], str]] = {
     "nothing": ({}, "1.2.4"),
-    "words": ({"columns": redescribed}, "1.2.4"),
-    "a new row": ({"flags": NEW_FLAG}, "1.3.0"),
-    "a new view column": ({"columns": another(table_name="inference", column_name="new")}, "1.3.0"),
-    "a figure": ({"results": first(throughput=1.5)}, "2.0.0"),
-    "an emptied figure": ({"results": first(throughput=None)}, "2.0.0"),
-    "a text": ({"results": first(variant="another")}, "2.0.0"),
-    "a cell": ({"cells": first(raw_text="?")}, "2.0.0"),
-    "a unit of a view": ({"columns": retyped}, "2.0.0"),
-    "a lost row": ({"flags": without_last}, "2.0.0"),
-    "a new row and a figure": ({"flags": NEW_FLAG, "results": first(throughput=1.5)}, "2.0.0"),
+    "description": ({"columns": change_dictionary("results", description="Other.")}, "1.2.4"),
+    "new row": ({"flags": NEW_FLAG}, "1.3.0"),
+    "new column of a view": ({"columns": add(table_name="inference", column_name="new")}, "1.3.0"),
+    "changed figure": ({"results": change_first(throughput=1.5)}, "2.0.0"),
+    "emptied figure": ({"results": change_first(throughput=None)}, "2.0.0"),
+    "changed cell": ({"cells": change_first(raw_text="?")}, "2.0.0"),
+    "unit of a view": ({"columns": change_dictionary("inference", unit="item/min")}, "2.0.0"),
+    "removed row": ({"flags": drop_last}, "2.0.0"),
+    "new row and changed text": ({"flags": NEW_FLAG, "results": change_first(variant="other")}, "2.0.0"),
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_of_change_has_its_least_version(kind: str, small: Path, tmp_path: Path) -> None:
-    what, expected = KINDS[kind]
-    new = altered(small, tmp_path / "new", **what)
-    assert raised(compare(read_side(small), read_side(new))) == expected
+@pytest.mark.parametrize("kind", ROW_CHANGES)
+def test_each_change_of_rows_has_its_version(kind: str, small: Path, tmp_path: Path) -> None:
+    changes, expected = ROW_CHANGES[kind]
+    assert get_next_version(small, alter_warehouse(small, tmp_path / "new", **changes)) == expected
 
 
-def reshaped(small: Path, target: Path, change: Any) -> Path:
-    """The warehouse with one Parquet file as `change` makes it."""
-    target.mkdir()
-    for path in small.glob("*.parquet"):
-        (target / path.name).write_bytes(path.read_bytes())
-    path = target / get_parquet_name("models")
-    pq.write_table(change(pq.read_table(path)), path)
-    return target
-
-
-def with_field(table: pa.Table, **changes: Any) -> pa.Table:
+def change_field(table: pa.Table, kind: pa.DataType | None = None, **metadata: str) -> pa.Table:
     at = table.schema.get_field_index("gmacs_per_item")
     field = table.schema.field(at)
-    metadata = {
-        **field.metadata,
-        **{name.encode(): value.encode() for name, value in changes.items() if name != "type"},
-    }
-    field = field.with_metadata(metadata).with_type(changes.get("type", field.type))
-    return table.cast(table.schema.set(at, field))
+    field = field.with_metadata({**field.metadata, **{name.encode(): text.encode() for name, text in metadata.items()}})
+    return table.cast(table.schema.set(at, field.with_type(kind or field.type)))
 
 
-SHAPES: dict[str, tuple[Any, str]] = {
-    "a column less": (lambda table: table.drop_columns(["item_note"]), "2.0.0"),
-    "a column more": (lambda table: table.append_column("more", pa.nulls(table.num_rows, pa.string())), "1.3.0"),
-    "another type": (lambda table: with_field(table, type=pa.float32()), "2.0.0"),
-    "another unit": (lambda table: with_field(table, unit="MMAC"), "2.0.0"),
-    "another description": (lambda table: with_field(table, description="Otherwise."), "1.2.4"),
+COLUMN_CHANGES: dict[str, tuple[Any, str]] = {
+    "removed column": (lambda table: table.drop_columns(["item_note"]), "2.0.0"),
+    "new column": (lambda table: table.append_column("more", pa.nulls(table.num_rows, pa.string())), "1.3.0"),
+    "type": (lambda table: change_field(table, pa.float32()), "2.0.0"),
+    "unit": (lambda table: change_field(table, unit="MMAC"), "2.0.0"),
+    "description": (lambda table: change_field(table, description="Other."), "1.2.4"),
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_each_shape_of_a_table_has_its_least_version(shape: str, small: Path, tmp_path: Path) -> None:
-    change, expected = SHAPES[shape]
-    old, new = read_side(small), read_side(reshaped(small, tmp_path / "new", change))
-    assert raised(compare(old, new)) == expected
+@pytest.mark.parametrize("kind", COLUMN_CHANGES)
+def test_each_change_of_a_column_has_its_version(kind: str, small: Path, tmp_path: Path) -> None:
+    change, expected = COLUMN_CHANGES[kind]
+    path = Path(shutil.copytree(small, tmp_path / "new")) / "models.parquet"
+    pq.write_table(change(pq.read_table(path)), path)
+    assert get_next_version(small, path.parent) == expected
 
 
-def test_a_table_more_or_less(small: Path, tmp_path: Path) -> None:
-    fewer = reshaped(small, tmp_path / "fewer", lambda table: table)
+def test_new_and_removed_tables_have_their_versions(small: Path, tmp_path: Path) -> None:
+    fewer = Path(shutil.copytree(small, tmp_path / "fewer"))
     (fewer / "flags.parquet").unlink()
-    assert raised(compare(read_side(small), read_side(fewer))) == "2.0.0"
-    assert raised(compare(read_side(fewer), read_side(small))) == "1.3.0"
-
-
-# numbers
+    assert get_next_version(small, fewer) == "2.0.0"
+    assert get_next_version(fewer, small) == "1.3.0"
 
 
 @pytest.mark.parametrize(
     "text", ["1.2", "1.2.3.4", "v1.2.3", "01.2.3", "1.2.3-rc1", "1.2.x", "", "1.2.3\n", "-1.2.3", "١.٢.٣"]
 )
-def test_what_is_no_version(text: str) -> None:
-    with pytest.raises(ReleaseError, match="is no version such as"):
-        parse(text)
-
-
-@pytest.mark.parametrize(
-    ("numbers", "level"), [((1, 2, LARGEST), "patch"), ((1, LARGEST, 3), "minor"), ((LARGEST, 2, 3), "major")]
-)
-def test_no_version_is_above_the_largest(numbers: tuple[int, int, int], level: str) -> None:
-    previous = parse(str(Version(*numbers)))
-    with pytest.raises(ReleaseError, match=f"no {level} version is left after {previous}"):
-        least(previous, [Change(level, level)])
-
-
-def test_a_previous_release_of_no_version_is_named(small: Path, standing: Path) -> None:
-    (standing / "release.json").write_text('{"version": "next"}')
-    write_sums(standing)
-    with pytest.raises(ReleaseError, match=r"out/release\.json: 'next' is no version"):
-        released(small, standing)
+def test_malformed_version_is_refused(text: str) -> None:
+    with pytest.raises(ReleaseError, match="is not a version such as"):
+        parse_version(text)
 
 
 @given(st.tuples(*[st.integers(0, 99)] * 3), st.lists(st.sampled_from(["patch", "minor", "major"])))
-def test_the_least_version_is_above_the_previous(numbers: tuple[int, int, int], levels: list[str]) -> None:
+def test_lowest_version_is_above_the_previous(numbers: tuple[int, int, int], levels: list[str]) -> None:
     previous = Version(*numbers)
-    wanted = [Change(level, level) for level in levels]
-    lowest = least(previous, wanted)
+    changes = [VersionChange(level, level) for level in levels]
+    lowest = get_lowest_version(previous, changes)
     assert lowest > previous
-    assert parse(str(lowest)) == lowest
-    assert_allowed(lowest, lowest, previous, wanted)
+    assert parse_version(str(lowest)) == lowest
+    assert_allowed(lowest, lowest, previous, changes)
     with pytest.raises(ReleaseError, match="too low"):
-        assert_allowed(previous, lowest, previous, wanted)
+        assert_allowed(previous, lowest, previous, changes)
 
 
-# the command
+# Deciding on the version of a release
 
 
-def test_the_least_version_is_taken_and_a_lower_one_refused(small: Path, small_release: Path, tmp_path: Path) -> None:
-    new = altered(small, tmp_path / "new", results=first(throughput=1.5), flags=NEW_FLAG)
-    asked = ("publish", "--warehouse", new, "--previous", small_release, "--out", tmp_path / "out")
-    low = run_cli(*asked, "--version", "1.9.0")
+@pytest.fixture
+def out(small_release: Path, tmp_path: Path) -> Path:
+    """Return a release in the place of the next one."""
+    return Path(shutil.copytree(small_release, tmp_path / "out"))
+
+
+def decide(
+    new: Path, out: Path, previous: Path | None = None, version: str | None = None, corrections: Path | None = None
+) -> ReleaseDecision:
+    """Decide on a release of a warehouse without publishing it."""
+    return decide_release(new, out, previous, None if version is None else parse_version(version), corrections)
+
+
+def test_lowest_version_is_default_and_a_lower_one_is_refused(small: Path, small_release: Path, tmp_path: Path) -> None:
+    new = alter_warehouse(small, tmp_path / "new", results=change_first(throughput=1.5), flags=NEW_FLAG)
+    options = ("publish", "--warehouse", new, "--previous", small_release, "--out", tmp_path / "out")
+    low = run_cli(*options, "--version", "1.9.0")
     assert low.returncode == 1
     assert low.stderr == (
         "error: version 1.9.0 is too low after 1.0.0, it must be at least 2.0.0: results.throughput: 1 cell changed; "
         "flags: 1 row new\n"
     )
     assert not (tmp_path / "out").exists()
-    done = run_cli(*asked)
-    assert done.returncode == 0, done.stderr
-    assert ": version 2.0.0, " in done.stdout
-    found = json.loads((tmp_path / "out" / "release.json").read_text(encoding="utf-8"))
-    assert (found["version"], found["least_version"], found["previous"]["version"]) == ("2.0.0", "2.0.0", "1.0.0")
-    assert {"level": "major", "what": "results.throughput: 1 cell changed"} in found["changes"]
+    result = run_cli(*options)
+    assert result.returncode == 0, result.stderr
+    assert ": version 2.0.0, " in result.stdout
+    record = read_record(tmp_path / "out")
+    versions = (record["version"], record["least_version"], record["previous"]["version"])
+    assert versions == ("2.0.0", "2.0.0", "1.0.0")
+    assert {"level": "major", "what": "results.throughput: 1 cell changed"} in record["changes"]
 
 
-@pytest.fixture
-def standing(small_release: Path, tmp_path: Path) -> Path:
-    """A release in the place where the next one goes."""
-    return Path(shutil.copytree(small_release, tmp_path / "out"))
-
-
-def test_the_release_that_stands_there_is_the_measure(small: Path, standing: Path, tmp_path: Path) -> None:
-    fewer = altered(small, tmp_path / "fewer", flags=without_last)
+def test_release_in_the_target_is_the_previous_one(small: Path, out: Path, tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="flags: 1 rows vanished"):
-        released(fewer, standing)
-    more = altered(small, tmp_path / "more", flags=NEW_FLAG)
+        decide(alter_warehouse(small, tmp_path / "fewer", flags=drop_last), out)
+    more = alter_warehouse(small, tmp_path / "more", flags=NEW_FLAG)
     with pytest.raises(ReleaseError, match=r"version 0\.9\.0 is too low after 1\.0\.0, it must be at least 1\.1\.0"):
-        released(more, standing, version="0.9.0")
-    assert str(released(more, standing).decision.version) == "1.1.0"
+        decide(more, out, version="0.9.0")
+    assert str(decide(more, out).version) == "1.1.0"
+    assert str(decide(more, tmp_path / "none").version) == "1.0.0"
+    assert str(decide(small, out).version) == "1.0.0"
+    assert str(decide(small, out, previous=out).version) == "1.0.1"
 
 
-def test_a_changed_definition_is_major_and_told(
-    small: Path, small_release: Path, standing: Path, monkeypatch: pytest.MonkeyPatch
+def test_changed_definition_is_major_and_reported(
+    small: Path, small_release: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = duck.sql_view
+    sql_view = duckdb_file.sql_view
 
-    def changed(view: View) -> list[str]:
-        return [f"{sql} AND latency_ms > 1" if sql.startswith("CREATE VIEW inference") else sql for sql in made(view)]
+    def change(view: View) -> list[str]:
+        return [
+            f"{sql} AND latency_ms > 1" if sql.startswith("CREATE VIEW inference") else sql for sql in sql_view(view)
+        ]
 
-    monkeypatch.setattr(duck, "sql_view", changed)
-    with pytest.raises(ReleaseError, match=r"must be at least 2\.0\.0: the definition of inference changed"):
-        released(small, standing, version="1.0.1")
-    assert str(released(small, standing).decision.version) == "2.0.0"
-    found = compare(read_side(small_release), read_side(standing))
-    assert (found.views, found.is_empty) == (("inference",), False)
-    assert "~ the definition of inference" in as_text(found, 0).splitlines()
-    assert json.loads(as_record(found, 0))["definitions_changed"] == ["inference"]
-    assert "<td>inference</td>" in as_page(found, 0)
+    monkeypatch.setattr(duckdb_file, "sql_view", change)
+    assert str(publish_release(small, out).decision.version) == "2.0.0"
+    diff = diff_releases(small_release, out)
+    assert (diff.views, diff.is_empty) == (("inference",), False)
+    assert "~ the definition of inference" in format_diff_text(diff).splitlines()
+    assert '"definitions_changed": [\n  "inference"\n ]' in format_diff_json(diff)
+    assert "<td>inference</td>" in format_diff_html(diff)
 
 
 @pytest.mark.parametrize(
-    ("sql", "same"),
-    [("SELECT\n  a,b", True), ("SELECT a, c", False), ("SELECT 'a  b'", False), ('SELECT "a  b"', False)],
+    ("sql", "other", "same"),
+    [
+        ("SELECT a, b", "SELECT\n  a,b", True),
+        ("SELECT a, b", "SELECT a, c", False),
+        ("SELECT 'a b'", "SELECT 'a  b'", False),
+        ('SELECT "a b"', 'SELECT "a  b"', False),
+    ],
 )
-def test_blanks_of_a_definition_count_in_quotes_alone(sql: str, same: bool) -> None:
-    quoted = sql.replace("a  b", "a b")
-    assert (sql_digest(sql) == sql_digest("SELECT a, b" if quoted == sql else quoted)) is same
+def test_digest_of_sql_ignores_blanks_outside_quotes(sql: str, other: str, same: bool) -> None:
+    assert (hash_sql(sql) == hash_sql(other)) is same
 
 
-def test_the_same_tables_make_the_same_release_again(small: Path, standing: Path, tmp_path: Path) -> None:
-    whole = corrections(tmp_path, GONE.format(**pq.read_table(small / "flags.parquet").to_pylist()[-1]))
-    fewer = altered(small, tmp_path / "fewer", flags=without_last)
-    released(fewer, standing, corrections=whole)
-    first = {path.name: path.read_bytes() for path in standing.iterdir()}
-    assert str(released(fewer, standing).decision.version) == "2.0.0"
-    assert {name for name in first if first[name] != (standing / name).read_bytes()} <= {DATABASE, "SHA256SUMS"}
-    with pytest.raises(ReleaseError, match=r"too low after 2\.0\.0, it must be at least 2\.0\.1: a release needs"):
-        released(fewer, standing, version="1.9.9")
-    assert str(released(fewer, standing, previous=standing).decision.version) == "2.0.1"
+@pytest.mark.slow
+def test_same_tables_make_the_same_release_again(small: Path, out: Path, tmp_path: Path) -> None:
+    fewer, flag = alter_warehouse(small, tmp_path / "fewer", flags=drop_last), read_last_flag(small)
+    publish_release(fewer, out, corrections=write_corrections(tmp_path, ONE_FLAG.format(**flag)))
+    first = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert str(publish_release(fewer, out).decision.version) == "2.0.0"
+    assert {name for name in first if first[name] != (out / name).read_bytes()} <= {DATABASE, "SHA256SUMS"}
+    with pytest.raises(ReleaseError, match=r"too low after 2\.0\.0, it must be at least 2\.0\.1: each release needs"):
+        decide(fewer, out, version="1.9.9")
+    assert str(decide(fewer, out, previous=out).version) == "2.0.1"
 
 
-def test_a_standing_release_that_tells_no_changes_is_one_line(small: Path, standing: Path) -> None:
-    (standing / "release.json").write_text('{"version": "1.0.0"}')
-    write_sums(standing)
-    with pytest.raises(ReleaseError, match=r"out/release\.json: is not as publish writes it"):
-        released(small, standing)
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [('{"version": "next"}', "'next' is not a version"), ('{"version": "1.0.0"}', "is not as publish writes it")],
+)
+def test_malformed_record_of_the_previous_release_is_named(record: str, message: str, small: Path, out: Path) -> None:
+    (out / "release.json").write_text(record)
+    write_checksums(out)
+    with pytest.raises(ReleaseError, match=rf"out/release\.json: {message}"):
+        decide(small, out)
 
 
-def test_corrections_of_no_release_are_refused(small: Path, tmp_path: Path) -> None:
-    file = corrections(tmp_path, "")
-    with pytest.raises(CorrectionsError, match=r"corrections\.toml: corrects nothing: there is no previous release"):
-        released(small, tmp_path / "none", corrections=file)
-
-
-def test_an_empty_version_is_none(small: Path, tmp_path: Path) -> None:
-    with pytest.raises(ReleaseError, match="'' is no version"):
-        released(small, tmp_path / "none", version="")
-
-
-def test_a_damaged_previous_release_is_no_measure(small: Path, small_release: Path, tmp_path: Path) -> None:
-    bad = tmp_path / "bad"
-    bad.mkdir()
-    for path in small_release.iterdir():
-        (bad / path.name).write_bytes(path.read_bytes())
-    (bad / "flags.csv").write_text("rule\n")
-    with pytest.raises(ReleaseError, match=r"is damaged: flags\.csv: has another sha256"):
-        released(small, tmp_path / "out", previous=bad)
-    shutil.copyfile(small_release / "flags.csv", bad / "flags.csv")
-    (bad / DATABASE).write_bytes(b"none")
-    with pytest.raises(ReleaseError, match=r"is damaged: ipu_results\.duckdb: has another sha256"):
-        released(small, tmp_path / "out", previous=bad)
-    with pytest.raises(ReleaseError, match="is no release"):
-        released(small, tmp_path / "out", previous=small)
+def test_unsound_previous_release_is_refused(small: Path, small_release: Path, out: Path, tmp_path: Path) -> None:
+    for name in (DATABASE, "flags.csv"):
+        (out / name).write_bytes(b"none")
+        with pytest.raises(ReleaseError, match=rf"is damaged: {name}: sha256 differs"):
+            decide(small, tmp_path / "new", previous=out)
+        shutil.copyfile(small_release / name, out / name)
+    with pytest.raises(ReleaseError, match="is not a release"):
+        decide(small, tmp_path / "new", previous=small)
     with pytest.raises(UnreadableReleaseError, match="none: no such folder"):
-        released(small, tmp_path / "out", previous=tmp_path / "none")
+        decide(small, tmp_path / "new", previous=tmp_path / "none")
+    with pytest.raises(ReleaseError, match="'' is not a version"):
+        publish_release(small, tmp_path / "none", version="")
 
 
-# rows that vanish
+# Rows that vanish
 
-GONE = """
+ONE_FLAG = """
 [[correction]]
 table = "flags"
 key = {{ rule = "{rule}", result_id = "{result_id}", column_name = "{column_name}" }}
@@ -290,109 +254,114 @@ expect = "gone"
 """
 
 
-NO_NUMBER = '[[correction]]\ntable = "cells"\nkey = { cell_number = "x" }\nreason = "r"\nexpect = "gone"\n'
+def read_last_flag(warehouse: Path) -> Row:
+    row = pq.read_table(warehouse / "flags.parquet").to_pylist()[-1]
+    assert isinstance(row, dict)
+    return row
 
 
 @pytest.fixture
-def lost(small: Path, tmp_path: Path) -> tuple[Path, Row]:
-    """A warehouse without the last flag, and that flag."""
-    return altered(small, tmp_path / "lost", flags=without_last), pq.read_table(small / "flags.parquet").to_pylist()[-1]
+def fewer(small: Path, tmp_path: Path) -> Path:
+    """Return a warehouse without the last flag."""
+    return alter_warehouse(small, tmp_path / "fewer", flags=drop_last)
 
 
-def corrections(tmp_path: Path, text: str) -> Path:
+def write_corrections(tmp_path: Path, text: str) -> Path:
     (tmp_path / "corrections.toml").write_text(text, encoding="utf-8")
     return tmp_path / "corrections.toml"
 
 
-def test_a_row_that_vanished_needs_a_reason(lost: tuple[Path, Row], small_release: Path, tmp_path: Path) -> None:
-    warehouse, flag = lost
+def count_applied(old: Path, new: Path, file: Path) -> list[int]:
+    applied, _ = apply_corrections(file, diff_releases(old, new))
+    return [record["rows"] for record in applied]
+
+
+def test_removed_row_needs_a_reason_that_is_published(
+    fewer: Path, small: Path, small_release: Path, tmp_path: Path
+) -> None:
+    flag, out = read_last_flag(small), tmp_path / "out"
     with pytest.raises(ReleaseError, match=f"flags: 1 rows vanished, such as rule = {flag['rule']}, .*--corrections"):
-        released(warehouse, tmp_path / "out", previous=small_release)
-    file = corrections(tmp_path, GONE.format(**flag))
-    done = released(warehouse, tmp_path / "out", previous=small_release, corrections=file)
-    assert str(done.decision.version) == "2.0.0"
-    assert check(tmp_path / "out") == []
-    (told,) = json.loads((tmp_path / "out" / "release.json").read_text(encoding="utf-8"))["corrections"]
-    assert (told["table"], told["rows"], told["reason"]) == ("flags", 1, "The rule was | wrong <b>here</b>.")
-    assert r"The rule was \| wrong &lt;b&gt;here&lt;/b&gt;." in (tmp_path / "out" / "README.md").read_text("utf-8")
+        decide(fewer, out, small_release)
+    unused = '[[correction]]\ntable = "flags"\nkey = { rule = "R99" }\nreason = "r"\n'
+    file = write_corrections(tmp_path, ONE_FLAG.format(**flag) + unused)
+    result = run_cli("publish", "--warehouse", fewer, "--previous", small_release, "--out", out, "--corrections", file)
+    assert result.returncode == 0, result.stderr
+    assert "correction 2 names no removed row of flags" in result.stderr
+    assert verify_release(out) == []
+    record = read_record(out)
+    (correction,) = record["corrections"]
+    assert record["version"] == "2.0.0"
+    assert correction["key"] == {name: flag[name] for name in ("rule", "result_id", "column_name")}
+    assert (correction["table"], correction["rows"]) == ("flags", 1)
+    assert correction["reason"] == "The rule was | wrong <b>here</b>."
+    assert r"The rule was \| wrong &lt;b&gt;here&lt;/b&gt;." in (out / "README.md").read_text("utf-8")
 
 
-def applied(old: Path, new: Path, file: Path) -> list[int]:
-    return [one.rows for one in apply(load(file), compare(read_side(old), read_side(new)))]
-
-
-def test_part_of_a_key_names_many_rows_and_their_number_guards(small: Path, tmp_path: Path) -> None:
+def test_part_of_a_key_names_many_rows_and_their_number_is_checked(small: Path, tmp_path: Path) -> None:
     rows = pq.read_table(small / "flags.parquet").to_pylist()
     rule = rows[0]["rule"]
     count = sum(row["rule"] == rule for row in rows)
-    new = altered(small, tmp_path / "new", flags=lambda rows: [row for row in rows if row["rule"] != rule])
-    named = f'[[correction]]\ntable = "flags"\nkey = {{ rule = "{rule}" }}\nreason = "Withdrawn."\n'
-    assert applied(small, new, corrections(tmp_path, named)) == [count]
-    assert applied(small, new, corrections(tmp_path, f"{named}rows = {count}\n")) == [count]
+    new = alter_warehouse(small, tmp_path / "new", flags=lambda rows: [row for row in rows if row["rule"] != rule])
+    entry = f'[[correction]]\ntable = "flags"\nkey = {{ rule = "{rule}" }}\nreason = "Withdrawn."\n'
+    assert count_applied(small, new, write_corrections(tmp_path, f"{entry}rows = {count}\n{entry}")) == [count, count]
     with pytest.raises(CorrectionsError, match=f"correction 1: {count} rows of flags vanished, not 99"):
-        applied(small, new, corrections(tmp_path, f"{named}rows = 99\n"))
+        count_applied(small, new, write_corrections(tmp_path, f"{entry}rows = 99\n"))
 
 
-def test_the_guard_fails_where_the_row_is_still_there(small: Path, tmp_path: Path) -> None:
-    flag = pq.read_table(small / "flags.parquet").to_pylist()[0]
-    with pytest.raises(CorrectionsError, match="says that rows of flags are gone, and 1 are there"):
-        applied(small, small, corrections(tmp_path, GONE.format(**flag)))
-    with pytest.raises(CorrectionsError, match=r"corrections\.toml, correction 1: Conversion Error"):
-        applied(small, small, corrections(tmp_path, NO_NUMBER))
-    unguarded = GONE.format(**flag).replace('expect = "gone"', "")
-    assert applied(small, small, corrections(tmp_path, unguarded)) == []
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ('table = "flags"\nkey = { rule = "%s" }', r"expects rows of flags to be gone, but \d are present"),
+        ('table = "cells"\nkey = { cell_number = "x" }', "Conversion Error"),
+        ('table = "flag"\nkey = { rule = "R14" }', "table flag is in neither release"),
+    ],
+)
+def test_expectation_that_does_not_hold_is_refused(entry: str, message: str, small: Path, tmp_path: Path) -> None:
+    entry = f'[[correction]]\nreason = "r"\n{entry.replace("%s", read_last_flag(small)["rule"])}\n'
+    assert count_applied(small, small, write_corrections(tmp_path, entry)) == []
+    with pytest.raises(CorrectionsError, match=rf"corrections\.toml, correction 1: {message}"):
+        count_applied(small, small, write_corrections(tmp_path, f'{entry}expect = "gone"\n'))
 
 
-def test_a_guard_on_a_table_that_never_was_fails(small: Path, tmp_path: Path) -> None:
-    misspelt = '[[correction]]\ntable = "flag"\nkey = { rule = "R14" }\nreason = "r"\nexpect = "gone"\n'
-    with pytest.raises(CorrectionsError, match="correction 1: names a table flag that was never there"):
-        applied(small, small, corrections(tmp_path, misspelt))
-
-
-def test_a_row_that_two_entries_name_counts_for_both(lost: tuple[Path, Row], small: Path, tmp_path: Path) -> None:
-    whole = f'[[correction]]\ntable = "flags"\nkey = {{ rule = "{lost[1]["rule"]}" }}\nreason = "r"\nrows = 1\n'
-    assert applied(small, lost[0], corrections(tmp_path, GONE.format(**lost[1]) + whole)) == [1, 1]
-
-
-def test_a_table_that_vanished_is_named_without_a_key(small: Path, tmp_path: Path) -> None:
-    new = reshaped(small, tmp_path / "new", lambda table: table)
-    (new / "flags.parquet").unlink()
-    whole = corrections(tmp_path, '[[correction]]\ntable = "flags"\nreason = "Moved."\n')
-    assert applied(small, new, whole) == [pq.read_metadata(small / "flags.parquet").num_rows]
-    with pytest.raises(ReleaseError, match="table flags vanished and no correction names a reason"):
-        applied(small, new, corrections(tmp_path, ""))
-
-
-def test_without_a_key_no_single_row_is_named(lost: tuple[Path, Row], small: Path, tmp_path: Path) -> None:
-    whole = corrections(tmp_path, '[[correction]]\ntable = "flags"\nreason = "Moved."\n')
+def test_entry_without_a_key_names_a_removed_table_and_no_single_rows(fewer: Path, small: Path, tmp_path: Path) -> None:
+    table = write_corrections(tmp_path, '[[correction]]\ntable = "flags"\nreason = "Moved."\n')
     with pytest.raises(ReleaseError, match="flags: 1 rows vanished"):
-        applied(small, lost[0], whole)
+        count_applied(small, fewer, table)
+    (fewer / "flags.parquet").unlink()
+    assert count_applied(small, fewer, table) == [pq.read_metadata(small / "flags.parquet").num_rows]
+    with pytest.raises(ReleaseError, match="table flags vanished without a correction"):
+        count_applied(small, fewer, write_corrections(tmp_path, ""))
 
 
-WRONG = {
-    "[[correction]\n": "cannot be read",
-    "x = 1\n": "holds something else",
-    "correction = 1\n": "holds something else",
-    "correction = [1]\n": "has unknown shape",
-    '[[correction]]\ntable = "flags"\n': "lacks a table or a reason",
-    '[[correction]]\ntable = "flags"\nreason = " "\n': "lacks a table or a reason",
-    '[[correction]]\ntable = "flags"\nreason = "r"\nkeys = 1\n': "has unknown keys",
-    '[[correction]]\ntable = "flags"\nreason = "r"\nkey = 1\n': "has a key that is no table",
-    '[[correction]]\ntable = "flags"\nreason = "r"\nkey = { message = "m" }\n': "message is no key column of flags",
-    '[[correction]]\ntable = "flags"\nreason = "r"\nexpect = "x"\n': "has an expect that is not",
-    '[[correction]]\ntable = "flags"\nreason = "r"\nrows = true\n': "rows that are no number",
-}
+ENTRY = '[[correction]]\ntable = "flags"\nreason = "r"\n'
 
 
-@pytest.mark.parametrize("text", WRONG)
-def test_a_wrong_corrections_file_is_one_line(text: str, tmp_path: Path) -> None:
-    with pytest.raises(CorrectionsError, match=WRONG[text]):
-        load(corrections(tmp_path, text))
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[correction]\n", "cannot be read: Expected"),
+        ("x = 1\n", "cannot be read: Invalid enum value 'x'"),
+        ("correction = 1\n", "cannot be read: Expected `array`"),
+        ("correction = [1]\n", "correction 1: Expected `object`"),
+        ('[[correction]]\ntable = "flags"\n', "correction 1: .*missing required field `reason`"),
+        ('[[correction]]\ntable = "flags"\nreason = " "\n', r"correction 1: .*`\$.reason`"),
+        (f"{ENTRY}keys = 1\n", "correction 1: .*unknown field `keys`"),
+        (f"{ENTRY}key = 1\n", r"correction 1: Expected `object`.*`\$.key`"),
+        (f"{ENTRY}key = {{ rule = [1] }}\n", "correction 1: rule is not a text, number or date"),
+        (f'{ENTRY}key = {{ message = "m" }}\n', "correction 1: message is not a key column of flags"),
+        (f'{ENTRY}expect = "x"\n', "correction 1: Invalid enum value 'x'"),
+        (f"{ENTRY}{ENTRY}rows = true\n", "correction 2: Expected `int"),
+    ],
+)
+def test_malformed_corrections_file_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(CorrectionsError, match=rf"corrections\.toml(: |, ){message}"):
+        load_corrections(write_corrections(tmp_path, text))
 
 
-def test_an_absent_corrections_file_is_one_line(small: Path, small_release: Path, tmp_path: Path) -> None:
-    asked = ("--warehouse", small, "--out", tmp_path / "out", "--previous", small_release)
-    done = run_cli("publish", *asked, "--corrections", tmp_path / "none.toml")
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1
-    assert "none.toml: cannot be read" in done.stderr
+def test_corrections_without_a_file_or_a_previous_release_are_refused(
+    small: Path, small_release: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(CorrectionsError, match=r"corrections\.toml: there is no previous release to correct"):
+        decide(small, tmp_path / "none", corrections=write_corrections(tmp_path, ""))
+    with pytest.raises(CorrectionsError, match=r"none\.toml: cannot be read"):
+        decide(small, tmp_path / "none", small_release, corrections=tmp_path / "none.toml")

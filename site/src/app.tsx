@@ -4,9 +4,9 @@ import { Charts } from "./charts";
 import { Claims } from "./claims";
 import type { Dataset } from "./dataset";
 import { Emulator } from "./emulator";
-import { address, type Place, usePlace } from "./hash";
 import { Provenance } from "./provenance";
 import { Results } from "./results";
+import { formatHash, type Route, useRoute } from "./route";
 import { Sql } from "./sql";
 import { ThemeButton } from "./theme";
 
@@ -19,8 +19,8 @@ const VIEWS: Record<string, string> = {
 };
 
 export function App({ data }: { data: Dataset }) {
-  const place = usePlace();
-  const view = Object.hasOwn(VIEWS, place.view) ? place.view : "results";
+  const route = useRoute();
+  const view = Object.hasOwn(VIEWS, route.view) ? route.view : "results";
   const main = useRef<HTMLElement>(null);
   const { build } = data.data;
   useEffect(() => {
@@ -37,7 +37,7 @@ export function App({ data }: { data: Dataset }) {
         </h1>
         <nav aria-label="Views">
           {Object.entries(VIEWS).map(([name, title]) => (
-            <a key={name} href={address(name)} aria-current={name === view ? "page" : undefined}>
+            <a key={name} href={formatHash(name)} aria-current={name === view ? "page" : undefined}>
               {title}
             </a>
           ))}
@@ -45,24 +45,24 @@ export function App({ data }: { data: Dataset }) {
         <ThemeButton />
       </header>
       <main ref={main} tabIndex={-1} class={`view view-${view}`}>
-        <Boundary at={location.hash}>
-          <View view={view} place={place} data={data} />
+        <Boundary hash={location.hash}>
+          <View view={view} route={route} data={data} />
         </Boundary>
       </main>
       <footer class="bottom">
         {build.version ? `Release ${build.version}, ` : ""}build <code>{build.build_id.slice(0, 12)}</code>, from{" "}
-        {build.documents} documents. No figure is changed, rounded or filled in, but those that the emulator calculated (≈) are cut; what looks wrong is
-        flagged.
+        {build.documents} documents. Figures are shown with every digit, except for those that the emulator calculated (≈). No
+        figure is changed or filled in, and doubtful ones are flagged.
       </footer>
-      <Provenance data={data} show={place.query.get("show")} />
+      <Provenance data={data} show={route.query.get("show")} />
     </>
   );
 }
 
-function View({ view, place, data }: { view: string; place: Place; data: Dataset }) {
-  if (view === "charts") return <Charts data={data} name={place.detail} />;
-  if (view === "claims") return <Claims query={place.query} name={place.detail} />;
-  if (view === "emulator") return <Emulator query={place.query} data={data} />;
-  if (view === "sql") return <Sql query={place.query} />;
-  return <Results data={data} query={place.query} />;
+function View({ view, route, data }: { view: string; route: Route; data: Dataset }) {
+  if (view === "charts") return <Charts data={data} name={route.detail} />;
+  if (view === "claims") return <Claims query={route.query} name={route.detail} />;
+  if (view === "emulator") return <Emulator query={route.query} data={data} />;
+  if (view === "sql") return <Sql query={route.query} />;
+  return <Results data={data} query={route.query} />;
 }

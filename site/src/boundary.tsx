@@ -1,18 +1,19 @@
 import { Component, type ComponentChildren } from "preact";
+import { formatError } from "./format";
 
 interface Props {
-  at: string;
+  hash: string;
   children: ComponentChildren;
 }
 
-/** What cannot be drawn at an address says so there, and the page lives on: the next address is drawn anew. */
-export class Boundary extends Component<Props, { why: string; at: string }> {
+/** Catches an error of rendering and shows it in place of the content, until the address changes. */
+export class Boundary extends Component<Props, { problem: string; hash: string }> {
   override componentDidCatch(error: unknown): void {
-    this.setState({ why: error instanceof Error ? error.message : String(error), at: this.props.at });
+    this.setState({ problem: formatError(error), hash: this.props.hash });
   }
 
-  override render({ at, children }: Props) {
-    if (this.state.at !== at) return children;
-    return <p role="alert">This cannot be shown: {this.state.why}</p>;
+  override render({ hash, children }: Props) {
+    if (this.state.hash !== hash) return children;
+    return <p role="alert">This cannot be shown: {this.state.problem}</p>;
   }
 }

@@ -1,61 +1,56 @@
 import { useEffect } from "preact/hooks";
-import { count, figure } from "./format";
-import { allRows, type Row, text } from "./frame";
-import { address, change } from "./hash";
-import { useData } from "./hooks";
+import { WithData } from "./data";
+import { formatCount, formatFigure } from "./format";
+import { getRows, getText, groupBy, type Row } from "./frame";
 import type { Data, Use } from "./load";
 import { Verdict } from "./marks";
+import { Field } from "./parts";
+import { formatHash, setParameter } from "./route";
 
-interface Recomputed {
+const MAX_RESULTS = 12; // links to results of one claim
+
+interface Recomputation {
   value: number;
   baseline: string;
   arithmetic: string;
 }
 
 export function Claims({ query, name }: { query: URLSearchParams; name: string }) {
-  const loaded = useData("claims");
-  const there = loaded.state === "there";
+  return (
+    <WithData name="claims" loading="Loading the claims">
+      {(data) => <ClaimList data={data} query={query} name={name} />}
+    </WithData>
+  );
+}
+
+function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSearchParams; name: string }) {
   useEffect(() => {
-    const found = name && there ? document.getElementById(`claim-${name}`) : null;
-    found?.scrollIntoView({ block: "start" });
-    found?.focus({ preventScroll: true });
-  }, [name, there]);
-  if (loaded.state === "failed") return <p role="alert">{loaded.why}</p>;
-  if (loaded.state === "waiting") return <p role="status">Loading the ledger …</p>;
-  return <Ledger data={loaded.data} query={query} name={name} />;
-}
-
-function grouped(rows: Row[], by: string): Map<string, Row[]> {
-  const found = new Map<string, Row[]>();
-  for (const row of rows) found.set(text(row, by), [...(found.get(text(row, by)) ?? []), row]);
-  return found;
-}
-
-function Ledger({ data, query, name }: { data: Data["claims"]; query: URLSearchParams; name: string }) {
-  const claims = allRows(data.claims);
-  const values = grouped(allRows(data.recomputations), "claim_id");
-  const uses = new Map<string, Use[]>();
-  for (const use of data.uses) uses.set(use.claim_id, [...(uses.get(use.claim_id) ?? []), use]);
+    const linked = name ? document.getElementById(`claim-${name}`) : null;
+    linked?.scrollIntoView({ block: "start" });
+    linked?.focus({ preventScroll: true });
+  }, [name]);
+  const claims = getRows(data.claims);
+  const recomputations = groupBy(getRows(data.recomputations), "claim_id");
   const verdict = query.get("verdict") ?? "";
-  const document_ = query.get("document") ?? "";
+  const source = query.get("document") ?? "";
   const words = (query.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
-  const fitting = claims.filter((claim) => {
-    const said = Object.values(claim).join(" ").toLowerCase();
+  const matches = claims.filter((claim) => {
+    const content = Object.values(claim).join(" ").toLowerCase();
     return (
       (!verdict || claim["verdict"] === verdict) &&
-      (!document_ || claim["document_id"] === document_) &&
-      words.every((word) => said.includes(word))
+      (!source || claim["document_id"] === source) &&
+      words.every((word) => content.includes(word))
     );
   });
-  const linked = claims.filter((claim) => text(claim, "claim_id") === name);
-  const shown = claims.filter((claim) => fitting.includes(claim) || linked.includes(claim)); // the linked one in its place
-  const verdicts = [...grouped(claims, "verdict")].sort(([, one], [, other]) => other.length - one.length);
+  const isLinked = (claim: Row) => claim["claim_id"] === name;
+  const shown = claims.filter((claim) => matches.includes(claim) || isLinked(claim)); // the linked one in its place
+  const verdicts = [...groupBy(claims, "verdict")].sort(([, left], [, right]) => right.length - left.length);
   return (
-    <div class="ledger">
+    <div class="claim-list">
       <h2>Claims, recomputed</h2>
       <p class="intro">
-        What vendors claimed in figures, each computed again from this dataset by SQL that is kept beside it. A rule gives the
-        verdict from the values, never a hand.
+        What vendors claimed in figures, each computed again from this dataset by the SQL shown with it. A rule derives the verdict
+        from the values.
       </p>
       <div class="bar">
         <input
@@ -63,163 +58,152 @@ function Ledger({ data, query, name }: { data: Data["claims"]; query: URLSearchP
           aria-label="Search the claims"
           placeholder="Search the claims"
           value={query.get("q") ?? ""}
-          onInput={(event) => change("q", event.currentTarget.value || null, true)}
+          onInput={(event) => setParameter("q", event.currentTarget.value || null, true)}
         />
-        <select aria-label="Document" value={document_} onChange={(event) => change("document", event.currentTarget.value || null)}>
+        <select aria-label="Document" value={source} onChange={(event) => setParameter("document", event.currentTarget.value || null)}>
           <option value="">All documents</option>
-          {[...grouped(claims, "document_id")].map(([id, of]) => (
+          {[...groupBy(claims, "document_id")].map(([id, rows]) => (
             <option key={id} value={id}>
-              {id} ({of.length})
+              {id} ({rows.length})
             </option>
           ))}
         </select>
         <p role="status" class="count">
-          <strong>{count(fitting.length, "claim")}</strong> of {claims.length}
+          <strong>{formatCount(matches.length, "claim")}</strong> of {claims.length}
         </p>
       </div>
       <div class="verdicts" role="group" aria-label="Verdict">
-        {verdicts.map(([one, of]) => (
-          <button key={one} type="button" aria-pressed={one === verdict} onClick={() => change("verdict", one === verdict ? null : one)}>
-            <Verdict verdict={one} /> {of.length}
+        {verdicts.map(([each, rows]) => (
+          <button key={each} type="button" aria-pressed={each === verdict} onClick={() => setParameter("verdict", each === verdict ? null : each)}>
+            <Verdict verdict={each} /> {rows.length}
           </button>
         ))}
-        <a href="#contradictions" onClick={(event) => jump(event)}>
-          {count(data.contradictions.rows, "contradiction")} ↓
+        <a href="#contradictions" onClick={jumpToContradictions}>
+          {formatCount(data.contradictions.rows, "contradiction")} ↓
         </a>
       </div>
-      {name && linked.length === 0 && (
+      {name && !claims.some(isLinked) && (
         <p role="alert" class="warning">
-          No such claim: this build holds none called <code>{name}</code>. It may come from another release.
+          There is no claim <code>{name}</code> in this build. It may come from another release.
         </p>
       )}
       <ol class="claims">
-        {shown.map((claim) => (
-          <Claim
-            key={text(claim, "claim_id")}
-            claim={claim}
-            values={values.get(text(claim, "claim_id")) ?? []}
-            uses={uses.get(text(claim, "claim_id")) ?? []}
-            open={text(claim, "claim_id") === name}
-          />
-        ))}
+        {shown.map((claim) => {
+          const id = getText(claim, "claim_id");
+          const uses = data.uses.filter((use) => use.claim_id === id);
+          return <Claim key={id} claim={claim} values={recomputations.get(id) ?? []} uses={uses} open={id === name} />;
+        })}
       </ol>
-      {fitting.length === 0 && <p class="none">No claim fits.</p>}
+      {matches.length === 0 && <p class="none">No claim matches.</p>}
       <h2 id="contradictions" tabIndex={-1}>
         Contradictions
       </h2>
       <ul class="claims">
-        {allRows(data.contradictions).map((one) => (
-          <Contradiction key={text(one, "contradiction_id")} row={one} />
+        {getRows(data.contradictions).map((contradiction) => (
+          <Contradiction key={getText(contradiction, "contradiction_id")} row={contradiction} />
         ))}
       </ul>
     </div>
   );
 }
 
-// What a recomputed value says of its claim: the words of the column `outcome`.
-const SAYS: Record<string, { mark: string; holds: boolean }> = {
-  agrees: { mark: "✓", holds: true },
-  exceeds: { mark: "≥", holds: true },
-  differs: { mark: "✗", holds: false },
-  "falls-short": { mark: "✗", holds: false },
-};
-
-function jump(event: Event): void {
-  event.preventDefault();
+function jumpToContradictions(event: Event): void {
+  event.preventDefault(); // the hash is the address of a view
   const heading = document.getElementById("contradictions");
   heading?.scrollIntoView();
   heading?.focus({ preventScroll: true });
 }
 
+// By the words of the column `outcome`.
+const OUTCOMES: Record<string, { sign: string; holds: boolean }> = {
+  agrees: { sign: "✓", holds: true },
+  exceeds: { sign: "≥", holds: true },
+  differs: { sign: "✗", holds: false },
+  "falls-short": { sign: "✗", holds: false },
+};
+
 function Claim({ claim, values, uses, open }: { claim: Row; values: Row[]; uses: Use[]; open: boolean }) {
-  const id = text(claim, "claim_id");
-  const conditions = ["model", "task", "sdk_version", "precision", "batch", "framework", "dataset"];
-  const said = conditions.map((one) => text(claim, one)).filter(Boolean).join(", ");
+  const id = getText(claim, "claim_id");
+  const names = ["model", "task", "sdk_version", "precision", "batch", "framework", "dataset"];
+  const conditions = names.map((name) => getText(claim, name)).filter(Boolean).join(", ");
   return (
     <li id={`claim-${id}`} tabIndex={-1} class={open ? "open" : ""}>
       <p class="head">
-        <strong class="claimed">{text(claim, "figure")}</strong> <Verdict verdict={text(claim, "verdict")} />
-        <a class="self" href={address("claims", id)} aria-label={`Link to ${id}`}>
+        <strong class="claimed">{getText(claim, "figure")}</strong> <Verdict verdict={getText(claim, "verdict")} />
+        <a class="self" href={formatHash("claims", id)} aria-label={`Link to ${id}`}>
           {id}
         </a>
       </p>
-      <p>{text(claim, "claim")}.</p>
+      <p>{getText(claim, "claim")}.</p>
       {values.length > 0 && (
         <ul class="arithmetic">
-          {values.map((value, index) => (
-            <li key={index}>
-              <span class={SAYS[text(value, "outcome")]?.holds ? "holds" : "fails"}>
-                {SAYS[text(value, "outcome")]?.mark}
-                <span class="unseen">{text(value, "outcome")}</span>
-              </span>{" "}
-              <code>{text(value, "arithmetic")}</code> <small>{text(value, "baseline")}</small>
-            </li>
-          ))}
+          {values.map((value, index) => {
+            const outcome = getText(value, "outcome");
+            return (
+              <li key={index}>
+                <span class={OUTCOMES[outcome]?.holds ? "holds" : "fails"}>
+                  {OUTCOMES[outcome]?.sign}
+                  <span class="unseen">{outcome}</span>
+                </span>{" "}
+                <code>{getText(value, "arithmetic")}</code> <small>{getText(value, "baseline")}</small>
+              </li>
+            );
+          })}
         </ul>
       )}
-      {text(claim, "not_recomputable") && <p>Why not: {text(claim, "not_recomputable")}.</p>}
+      {getText(claim, "not_recomputable") && <p>Why not: {getText(claim, "not_recomputable")}.</p>}
       <details>
-        <summary>Conditions, reading and source</summary>
+        <summary>Conditions, interpretation and source</summary>
         <dl>
-          {said && <Line name="Conditions" value={said} />}
-          <Line name="Read so" value={text(claim, "interpretation")} />
-          <Line name="Rests on" value={text(claim, "basis")} />
-          <Line name="Document" value={`${text(claim, "document_id")}: ${text(claim, "place")}`} />
-          <Line name="Transcribed at" value={text(claim, "locator")} />
+          <Field name="Conditions" value={conditions} />
+          <Field name="Interpretation" value={getText(claim, "interpretation")} />
+          <Field name="Basis" value={getText(claim, "basis")} />
+          <Field name="Document" value={`${getText(claim, "document_id")}: ${getText(claim, "place")}`} />
+          <Field name="Transcribed at" value={getText(claim, "locator")} />
           {uses.length > 0 && (
             <>
               <dt>Results</dt>
               <dd>
-                {uses.slice(0, 12).map((use) => (
-                  <a key={use.result_id} class="result" href={`#/results?q=${use.result_id}`}>
-                    {use.result_id}
+                {uses.slice(0, MAX_RESULTS).map(({ result_id }) => (
+                  <a key={result_id} class="result" href={formatHash("results", "", { q: result_id })}>
+                    {result_id}
                   </a>
                 ))}
               </dd>
             </>
           )}
         </dl>
-        {text(claim, "recomputation_sql") && <pre tabIndex={0}>{text(claim, "recomputation_sql")}</pre>}
+        {getText(claim, "recomputation_sql") && <pre tabIndex={0}>{getText(claim, "recomputation_sql")}</pre>}
       </details>
     </li>
   );
 }
 
-function Line({ name, value }: { name: string; value: string }) {
-  if (!value) return null;
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </>
-  );
-}
-
 function Contradiction({ row }: { row: Row }) {
-  const worked = JSON.parse(text(row, "recomputed") || "[]") as Recomputed[];
+  const recomputations = JSON.parse(getText(row, "recomputed") || "[]") as Recomputation[];
   return (
     <li>
       <p class="head">
-        <strong>{text(row, "kind")}</strong> <span class="self">{text(row, "contradiction_id")}</span>
+        <strong>{getText(row, "kind")}</strong> <span class="self">{getText(row, "contradiction_id")}</span>
       </p>
-      <p>{text(row, "what")}.</p>
+      <p>{getText(row, "what")}.</p>
       <p>
-        <em>{text(row, "resolution")}.</em>
+        <em>{getText(row, "resolution")}.</em>
       </p>
-      {worked.length > 0 && (
+      {recomputations.length > 0 && (
         <ul class="arithmetic">
-          {worked.map((one, index) => (
+          {recomputations.map(({ arithmetic, baseline, value }, index) => (
             <li key={index}>
-              <code>{one.arithmetic}</code> <small>{one.baseline || figure(one.value)}</small>
+              <code>{arithmetic}</code> <small>{baseline || formatFigure(value)}</small>
             </li>
           ))}
         </ul>
       )}
       <p>
-        {text(row, "claim_ids")
+        {getText(row, "claim_ids")
           .split(" ")
           .map((id) => (
-            <a key={id} class="result" href={address("claims", id)}>
+            <a key={id} class="result" href={formatHash("claims", id)}>
               {id}
             </a>
           ))}

@@ -1,76 +1,78 @@
 import { useMemo } from "preact/hooks";
 import { Chart } from "./chart";
+import { WithData } from "./data";
 import type { Dataset } from "./dataset";
-import { figure } from "./format";
-import { address, change } from "./hash";
-import { useData } from "./hooks";
-import type { Data, Point, Prediction } from "./load";
+import { formatFigure } from "./format";
+import type { Point, Prediction } from "./load";
 import { Origin } from "./marks";
+import { RULE, SET_COLORS } from "./palette";
+import { Field, PlainTable } from "./parts";
+import { formatHash, setParameter } from "./route";
 
 const SETS: Record<string, string> = {
-  calibration: "C2 rows that it was fitted on",
-  resnext: "ResNeXt101, held out, errors watched",
-  ten: "ten others, held out, errors watched",
-  honest: "held out, errors not watched",
+  calibration: "C2 rows it was fitted on",
+  resnext: "ResNeXt101, held out, errors known",
+  ten: "ten other networks, held out, errors known",
+  honest: "held out, errors not looked at",
 };
 
 export function Emulator({ query, data }: { query: URLSearchParams; data: Dataset }) {
-  const loaded = useData("emulator");
-  if (loaded.state === "failed") return <p role="alert">{loaded.why}</p>;
-  if (loaded.state === "waiting") return <p role="status">Loading the predictions …</p>;
   return (
-    <div class="emulator">
-      <h2>
-        An IPU without an IPU <Origin origin="emulated" />
-      </h2>
-      <p class="warning">
-        Every figure of the form is <strong>emulated, not measured</strong>: calculated from the architecture, with two numbers
-        fitted on the paper's six C2 rows. Nothing runs here; the predictions were made when this page was built.
-      </p>
-      <Form held={loaded.data} query={query} />
-      <Plot points={loaded.data.points} data={data} />
-    </div>
+    <WithData name="emulator" loading="Loading the predictions">
+      {({ predictions, points }) => (
+        <div class="emulator">
+          <h2>
+            Predictions without an IPU <Origin origin="emulated" />
+          </h2>
+          <p class="warning">
+            Every figure of the form is <strong>emulated, not measured</strong>: calculated from the architecture, with two numbers
+            fitted on the paper's six C2 rows. Nothing is executed here: the predictions were made when this page was built.
+          </p>
+          <Form predictions={predictions} query={query} />
+          <Comparison points={points} data={data} />
+        </div>
+      )}
+    </WithData>
   );
 }
 
-function unique<Kind>(values: Kind[]): Kind[] {
-  return [...new Set(values)];
+interface Choice {
+  values: string[];
+  picked: string;
+  matches: Prediction[];
 }
 
-function Form({ held, query }: { held: Data["emulator"]; query: URLSearchParams }) {
-  const all = held.predictions;
-  const pick = <Name extends "target" | "model" | "batch_size">(from: Prediction[], name: Name) => {
-    const known = unique(from.map((one) => String(one[name])));
-    const asked = query.get(name === "batch_size" ? "batch" : name);
-    return { known, picked: asked && known.includes(asked) ? asked : known[0]! };
+function Form({ predictions, query }: { predictions: Prediction[]; query: URLSearchParams }) {
+  const choose = (from: Prediction[], field: "target" | "model" | "batch_size", parameter: string): Choice => {
+    const values = [...new Set(from.map((prediction) => String(prediction[field])))];
+    const requested = query.get(parameter);
+    const picked = requested && values.includes(requested) ? requested : values[0]!;
+    return { values, picked, matches: from.filter((prediction) => String(prediction[field]) === picked) };
   };
-  const target = pick(all, "target");
-  const ofTarget = all.filter((one) => one.target === target.picked);
-  const model = pick(ofTarget, "model");
-  const ofModel = ofTarget.filter((one) => one.model === model.picked);
-  const batch = pick(ofModel, "batch_size");
-  const found = ofModel.find((one) => String(one.batch_size) === batch.picked)!;
+  const target = choose(predictions, "target", "target");
+  const model = choose(target.matches, "model", "model");
+  const batch = choose(model.matches, "batch_size", "batch");
   return (
     <section aria-labelledby="predict">
       <h3 id="predict">Predict a batch</h3>
       <form class="predict" onSubmit={(event) => event.preventDefault()}>
-        <Choice label="Target" name="target" of={target} />
-        <Choice label="Network" name="model" of={model} />
-        <Choice label="Batch over all chips" name="batch" of={batch} />
+        <Select label="Target" parameter="target" choice={target} />
+        <Select label="Network" parameter="model" choice={model} />
+        <Select label="Batch over all chips" parameter="batch" choice={batch} />
       </form>
-      <Predicted one={found} />
+      <Predicted prediction={batch.matches[0]!} />
     </section>
   );
 }
 
-function Choice({ label, name, of }: { label: string; name: string; of: { known: string[]; picked: string } }) {
+function Select({ label, parameter, choice }: { label: string; parameter: string; choice: Choice }) {
   return (
     <label>
       {label}
-      <select value={of.picked} onChange={(event) => change(name, event.currentTarget.value)}>
-        {of.known.map((one) => (
-          <option key={one} value={one}>
-            {one}
+      <select value={choice.picked} onChange={(event) => setParameter(parameter, event.currentTarget.value)}>
+        {choice.values.map((value) => (
+          <option key={value} value={value}>
+            {value}
           </option>
         ))}
       </select>
@@ -78,147 +80,114 @@ function Choice({ label, name, of }: { label: string; name: string; of: { known:
   );
 }
 
-function Predicted({ one }: { one: Prediction }) {
-  const verdict = one.memory_verdict;
+function Predicted({ prediction }: { prediction: Prediction }) {
+  const { memory_verdict: verdict, power_w: power } = prediction;
+  const milliseconds = (value: number) => `${formatFigure(value, 3)} ms`;
   return (
     <div class="predicted" aria-live="polite">
       <p class="big">
         <Origin origin="emulated" />{" "}
         <span class="whole">
-          ≈ {figure(one.latency_ms, 3)} <small>ms latency</small> ·
+          ≈ {formatFigure(prediction.latency_ms, 3)} <small>ms latency</small> ·
         </span>{" "}
         <span class="whole">
-          ≈ {figure(one.throughput, 4)} <small>images/s</small>
+          ≈ {formatFigure(prediction.throughput, 4)} <small>images/s</small>
         </span>
       </p>
       <dl>
-        <dt>Band of the latency</dt>
-        <dd>
-          {figure(one.latency_ms_low, 3)} to {figure(one.latency_ms_high, 3)} ms
-        </dd>
+        <Field name="Band of the latency" value={`${formatFigure(prediction.latency_ms_low, 3)} to ${milliseconds(prediction.latency_ms_high)}`} />
         <dt>Memory</dt>
         <dd>
           <strong class={`memory memory-${verdict.toLowerCase()}`}>{verdict}</strong>
-          {verdict !== "FITS" && " (the time is given all the same)"}
+          {verdict !== "FITS" && " (the time is shown all the same)"}
         </dd>
-        <dt>On the device</dt>
-        <dd>
-          {figure(one.device_ms, 3)} ms, of it {percent(one.compute_share)} compute,{" "}
-          {percent(one.exchange_share)} exchange, {percent(one.superstep_share)} supersteps
-        </dd>
-        <dt>Host path</dt>
-        <dd>
-          {figure(one.protocol_ms, 3)} ms, protocol {one.protocol}
-        </dd>
-        <dt>Batch of a chip</dt>
-        <dd>{one.micro_batch_size}</dd>
-        {one.power_w !== null && (
-          <>
-            <dt>Power</dt>
-            <dd>≈ {figure(one.power_w, 3)} W, ± 10 % and not validated</dd>
-          </>
-        )}
-        <dt>Calibration</dt>
-        <dd>
-          <code>{one.calibration_id}</code>
-        </dd>
+        <Field
+          name="On the device"
+          value={`${milliseconds(prediction.device_ms)}, of it ${formatPercent(prediction.compute_share)} compute, ${formatPercent(prediction.exchange_share)} exchange, ${formatPercent(prediction.superstep_share)} supersteps`}
+        />
+        <Field name="Host path" value={`${milliseconds(prediction.protocol_ms)}, protocol ${prediction.protocol}`} />
+        <Field name="Batch of a chip" value={String(prediction.micro_batch_size)} />
+        <Field name="Power" value={power === null ? "" : `≈ ${formatFigure(power, 3)} W, ± 10 % and not validated`} />
+        <Field name="Calibration" value={prediction.calibration_id} code />
       </dl>
     </div>
   );
 }
 
-function percent(share: number): string {
+function formatPercent(share: number): string {
   return `${Math.round(share * 100)} %`;
 }
 
-function Plot({ points, data }: { points: Point[]; data: Dataset }) {
-  const specification = useMemo(() => plot(points), [points]);
-  const clicked = (datum: Record<string, unknown>) => {
+const FIGURES = ["Batch", "Published (ms)", "EMULATED (ms)", "Error"];
+
+function Comparison({ points, data }: { points: Point[]; data: Dataset }) {
+  const specification = useMemo(() => plotPoints(points), [points]);
+  const showResult = (datum: Record<string, unknown>) => {
     const id = String(datum["result_id"] ?? "");
-    if (data.place(id) >= 0) change("show", `${id}.throughput`);
+    if (data.findRow(id) >= 0) setParameter("show", `${id}.throughput`);
   };
   return (
-    <section aria-labelledby="against">
-      <h3 id="against">Predicted against published</h3>
+    <section aria-labelledby="comparison">
+      <h3 id="comparison">Predicted against published</h3>
       <p>
-        Each point is a published row: its time per batch to the right, the <strong>emulated</strong> one upwards. On the line
-        both agree; dashed is ± 25 %. Click a point for where its published figure came from, or use the table below.
+        Each point is a published row: its time per batch on the horizontal axis, the <strong>emulated</strong> time on the vertical
+        one. On the line both agree, and the dashed lines are ± 25 %. Click a point for the source of its published figure, or use
+        the table below.
       </p>
-      <Chart specification={specification} label="Emulated against published time per batch, both axes logarithmic; the table below holds its figures" clicked={clicked} />
+      <Chart specification={specification} label="Emulated against published time per batch, both axes logarithmic; the table below holds its figures" onPoint={showResult} />
       <details>
         <summary>The {points.length} points as a table</summary>
-        <div class="wide-content" tabIndex={0} role="region" aria-label="Points of the plot">
-          <table class="plain">
-            <thead>
-              <tr>
-                <th scope="col">Row</th>
-                <th scope="col">Machine</th>
-                <th scope="col" class="right">Batch</th>
-                <th scope="col" class="right">Published (ms)</th>
-                <th scope="col" class="right">EMULATED (ms)</th>
-                <th scope="col" class="right">Off by</th>
-                <th scope="col">Set</th>
-              </tr>
-            </thead>
-            <tbody>
-              {points.map((one) => (
-                <tr key={one.result_id}>
-                  <td>
-                    <a href={address("results", "", new URLSearchParams({ q: one.result_id }))}>{one.label}</a>
-                  </td>
-                  <td>{one.platform}</td>
-                  <td class="right">{one.batch}</td>
-                  <td class="right">{figure(one.published)}</td>
-                  <td class="right">≈ {figure(one.emulated, 4)}</td>
-                  <td class="right">{((one.emulated / one.published - 1) * 100).toFixed(1)} %</td>
-                  <td>{SETS[one.set] ?? one.set}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <PlainTable label="Points of the plot" headings={["Row", "Machine", ...FIGURES, "Set"]} right={FIGURES}>
+          {points.map((point) => (
+            <tr key={point.result_id}>
+              <td>
+                <a href={formatHash("results", "", { q: point.result_id })}>{point.label}</a>
+              </td>
+              <td>{point.platform}</td>
+              <td class="right">{point.batch}</td>
+              <td class="right">{formatFigure(point.published)}</td>
+              <td class="right">≈ {formatFigure(point.emulated, 4)}</td>
+              <td class="right">{((point.emulated / point.published - 1) * 100).toFixed(1)} %</td>
+              <td>{SETS[point.set] ?? point.set}</td>
+            </tr>
+          ))}
+        </PlainTable>
       </details>
     </section>
   );
 }
 
-function plot(points: Point[]): Record<string, unknown> {
-  const both = points.flatMap((one) => [one.published, one.emulated]);
-  const ends = [Math.min(...both) / 1.3, Math.max(...both) * 1.3];
+function plotPoints(points: Point[]): Record<string, unknown> {
+  const times = points.flatMap((point) => [point.published, point.emulated]);
+  const ends = [Math.min(...times) / 1.3, Math.max(...times) * 1.3];
   const scale = { type: "log", domain: ends, nice: false };
+  const axes = {
+    x: { field: "published", type: "quantitative", title: "Published time per batch (ms)", scale },
+    y: { field: "emulated", type: "quantitative", title: "EMULATED time per batch (ms)", scale },
+  };
   const line = (factor: number) => ({
-    data: { values: ends.map((at) => ({ published: at / Math.max(1, factor), emulated: (at / Math.max(1, factor)) * factor })) },
-    mark: { type: "line", color: "#555555", strokeWidth: 1, clip: true, strokeDash: factor === 1 ? [1, 0] : [4, 4] },
-    encoding: encoding(scale),
+    data: { values: ends.map((end) => end / Math.max(1, factor)).map((time) => ({ published: time, emulated: time * factor })) },
+    mark: { type: "line", color: RULE, strokeWidth: 1, clip: true, strokeDash: factor === 1 ? [1, 0] : [4, 4] },
+    encoding: axes,
   });
+  const domain = Object.values(SETS);
+  const color = { field: "set", type: "nominal", title: null, scale: { domain, range: Object.keys(SETS).map((set) => SET_COLORS[set]) } };
   return {
     width: 460,
     height: 460,
     layer: [
       ...[0.75, 1, 1.25].map(line),
       {
-        data: { values: points.map((one) => ({ ...one, set: SETS[one.set] ?? one.set })) },
+        data: { values: points.map((point) => ({ ...point, set: SETS[point.set] ?? point.set })) },
         mark: { type: "point", filled: true, size: 70, opacity: 0.85, cursor: "pointer" },
         encoding: {
-          ...encoding(scale),
-          shape: { field: "set", type: "nominal", title: null, scale: { domain: Object.values(SETS) } },
-          color: {
-            field: "set",
-            type: "nominal",
-            title: null,
-            scale: { domain: Object.values(SETS), range: ["#8C6D1F", "#0072B2", "#D55E00", "#009E73"] },
-          },
+          ...axes,
+          color,
+          shape: { field: "set", type: "nominal", title: null, scale: { domain } },
           tooltip: ["label", "platform", "batch", "published", "emulated", "set"].map((field) => ({ field, type: "nominal" })),
         },
       },
     ],
     config: { legend: { orient: "bottom", columns: 2, labelLimit: 0 } },
-  };
-}
-
-function encoding(scale: Record<string, unknown>) {
-  return {
-    x: { field: "published", type: "quantitative", title: "Published time per batch (ms)", scale },
-    y: { field: "emulated", type: "quantitative", title: "EMULATED time per batch (ms)", scale },
   };
 }

@@ -1,28 +1,28 @@
-// The SQL engine's own script: DuckDB-WASM over the Parquet files that lie beside the page.
+// The SQL engine, a script of its own: DuckDB-WASM over the Parquet files next to the page.
 import { AsyncDuckDB, type AsyncDuckDBConnection, VoidLogger } from "@duckdb/duckdb-wasm";
-import { type Table as Arrow, DataType, tableToIPC } from "apache-arrow";
-import initParquet, { readParquet, Table as Parquet, writeParquet } from "parquet-wasm/esm";
-import { shown } from "./shown";
+import { DataType, type Table, tableToIPC } from "apache-arrow";
+import initParquet, { readParquet, Table as ParquetTable, writeParquet } from "parquet-wasm/esm";
+import { makeFormatter } from "./sql-text";
 
 /** Null is NULL. */
-export type Text = string | null;
+type Text = string | null;
 
-export interface Answer {
+export interface QueryResult {
   names: string[];
-  rows: Text[][];
+  rows: Text[][]; // the first ones
   total: number;
   milliseconds: number;
-  csv: () => string;
-  parquet: () => Uint8Array;
+  toCsv: () => string;
+  toParquet: () => Uint8Array;
 }
 
 export interface Engine {
-  ask: (sql: string) => Promise<Answer>;
+  query: (sql: string) => Promise<QueryResult>;
 }
 
-const SHOWN = 500;
-// Nothing is fetched from then on, neither an extension nor a file that a query names.
-const LOCKED = [
+const MAX_ROWS = 500; // shown on the page
+// From then on nothing is fetched, neither an extension nor a file that a query names.
+const LOCK = [
   "SET autoinstall_known_extensions = false",
   "SET autoload_known_extensions = false",
   "SET enable_external_access = false",
@@ -30,85 +30,74 @@ const LOCKED = [
 ];
 
 async function start(files: Record<string, string>, views: string[]): Promise<Engine> {
-  const here = (path: string) => new URL(path, location.href).href;
-  const worker = new Worker(here("vendor/duckdb-browser-eh.worker.js"));
-  const broken = new Promise<never>((_, reject) => {
+  const resolveUrl = (path: string) => new URL(path, location.href).href;
+  const worker = new Worker(resolveUrl("vendor/duckdb-browser-eh.worker.js"));
+  const failure = new Promise<never>((_, reject) => {
     worker.addEventListener("error", () => reject(new Error("the worker of DuckDB could not be started")));
   });
   const database = new AsyncDuckDB(new VoidLogger(), worker);
-  const ready = async () => {
-    await Promise.all([database.instantiate(here("vendor/duckdb-eh.wasm")), initParquet({ module_or_path: here("vendor/parquet_wasm_bg.wasm") })]);
+  const prepare = async () => {
+    const wasm = { module_or_path: resolveUrl("vendor/parquet_wasm_bg.wasm") };
+    await Promise.all([database.instantiate(resolveUrl("vendor/duckdb-eh.wasm")), initParquet(wasm)]);
     const connection = await database.connect();
-    await Promise.all(Object.entries(files).map(([name, file]) => fill(connection, name, here(`data/parquet/${file}`))));
-    for (const statement of [...views, ...LOCKED]) await connection.query(statement);
+    await Promise.all(Object.entries(files).map(([name, file]) => loadTable(connection, name, resolveUrl(`data/parquet/${file}`))));
+    for (const statement of [...views, ...LOCK]) await connection.query(statement);
     await connection.close();
   };
   try {
-    await Promise.race([ready(), broken]);
+    await Promise.race([prepare(), failure]);
   } catch (error) {
     worker.terminate();
     throw error;
   }
-  return { ask: (sql) => reading(database, (connection) => ask(connection, sql)) };
+  return { query: (sql) => query(database, sql) };
 }
 
-/** Over a connection of its own in a transaction that may only read, so that a query leaves nothing behind. */
-async function reading<Kind>(database: AsyncDuckDB, act: (connection: AsyncDuckDBConnection) => Promise<Kind>): Promise<Kind> {
+async function loadTable(connection: AsyncDuckDBConnection, name: string, url: string): Promise<void> {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url}: ${response.status}`);
+  const stream = readParquet(new Uint8Array(await response.arrayBuffer())).intoIPCStream();
+  await connection.insertArrowFromIPCStream(stream, { name, create: true });
+}
+
+/** Runs one statement in a read-only transaction over its own connection, so that it leaves nothing behind. */
+async function query(database: AsyncDuckDB, sql: string): Promise<QueryResult> {
   const connection = await database.connect();
   try {
     await connection.query("BEGIN TRANSACTION READ ONLY");
-    return await act(connection);
+    const started = performance.now();
+    const statement = await connection.prepare(sql); // refuses more than one statement
+    const table = (await statement.query()) as Table;
+    const milliseconds = performance.now() - started;
+    const names = table.schema.fields.map((field) => field.name);
+    const types = await describeTypes(connection, sql, table);
+    const columns = table.schema.fields.map((field, index) => makeFormatter(field, table.getChildAt(index)!, types[index] ?? ""));
+    const formatRow = (row: number) => columns.map((format) => format(row));
+    return {
+      names,
+      rows: Array.from({ length: Math.min(MAX_ROWS, table.numRows) }, (_, row) => formatRow(row)),
+      total: table.numRows,
+      milliseconds,
+      toCsv: () => formatCsv(names, table.numRows, formatRow),
+      toParquet: () => writeParquet(ParquetTable.fromIPCStream(tableToIPC(table, "stream"))),
+    };
   } finally {
     await connection.close();
   }
 }
 
-async function fill(connection: AsyncDuckDBConnection, name: string, address: string): Promise<void> {
-  const response = await fetch(address);
-  if (!response.ok) throw new Error(`${address}: ${response.status}`);
-  const stream = readParquet(new Uint8Array(await response.arrayBuffer())).intoIPCStream();
-  await connection.insertArrowFromIPCStream(stream, { name, create: true });
+/** DuckDB's types of the columns, read only where Arrow's type lacks the zone of a time. */
+async function describeTypes(connection: AsyncDuckDBConnection, sql: string, table: Table): Promise<string[]> {
+  if (!table.schema.fields.some((field) => DataType.isTime(field.type))) return [];
+  const description = await connection.query(`DESCRIBE ${sql}`);
+  return Array.from(description.getChild("column_type")!, String);
 }
 
-/** Prepared, which is refused for more than one statement. */
-async function ask(connection: AsyncDuckDBConnection, sql: string): Promise<Answer> {
-  const started = performance.now();
-  const statement = await connection.prepare(sql);
-  const found = await statement.query();
-  const milliseconds = performance.now() - started;
-  const names = found.schema.fields.map((field) => field.name);
-  const text = told(found, await sqlTypes(connection, sql, found));
-  return {
-    names,
-    rows: Array.from({ length: Math.min(SHOWN, found.numRows) }, (_, row) => text(row)),
-    total: found.numRows,
-    milliseconds,
-    csv: () => csv(names, found.numRows, text),
-    parquet: () => parquet(found),
-  };
-}
-
-/** DuckDB's names of the columns' types, asked for only where Arrow's leave out the zone of a time. */
-async function sqlTypes(connection: AsyncDuckDBConnection, sql: string, found: Arrow): Promise<string[]> {
-  if (!found.schema.fields.some((field) => DataType.isTime(field.type))) return [];
-  const described = await connection.query(`DESCRIBE ${sql}`);
-  return Array.from(described.getChild("column_type")!, String);
-}
-
-function told(found: Arrow, types: string[]): (row: number) => Text[] {
-  const columns = found.schema.fields.map((field, index) => shown(field, found.getChildAt(index)!, types[index] ?? ""));
-  return (row) => columns.map((text) => text(row));
-}
-
-/** NULL as nothing, and an empty text in quotes. */
-function csv(names: string[], rows: number, text: (row: number) => Text[]): string {
-  const cell = (value: Text) => (value === null ? "" : /^$|[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-  const lines = [names, ...Array.from({ length: rows }, (_, row) => text(row))].map((values) => values.map(cell).join(","));
-  return `${lines.join("\r\n")}\r\n`;
-}
-
-function parquet(found: Arrow): Uint8Array {
-  return writeParquet(Parquet.fromIPCStream(tableToIPC(found, "stream")));
+/** NULL is an empty cell, and an empty text is quoted. */
+function formatCsv(names: string[], rows: number, formatRow: (row: number) => Text[]): string {
+  const formatCell = (value: Text) => (value === null ? "" : /^$|[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  const table = [names, ...Array.from({ length: rows }, (_, row) => formatRow(row))];
+  return table.map((values) => `${values.map(formatCell).join(",")}\r\n`).join("");
 }
 
 declare global {

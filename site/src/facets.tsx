@@ -1,10 +1,9 @@
 import { useState } from "preact/hooks";
 import { type Dataset, FACET_TITLES, type Facet, type FacetName } from "./dataset";
-import { go } from "./hash";
 import { Origin } from "./marks";
-import { toggled } from "./results";
+import { toggleValue } from "./route";
 
-const SHOWN = 6;
+const COLLAPSED = 6; // values shown before `more`
 
 interface Props {
   data: Dataset;
@@ -16,45 +15,35 @@ export function FacetList({ data, counts, picked }: Props) {
   return (
     <>
       {data.facets.map((facet) => (
-        <OneFacet
-          key={facet.name}
-          data={data}
-          facet={facet}
-          counts={counts.get(facet.name)!}
-          picked={picked[facet.name] ?? []}
-        />
+        <FacetValues key={facet.name} data={data} facet={facet} counts={counts.get(facet.name)!} picked={picked[facet.name] ?? []} />
       ))}
     </>
   );
 }
 
-function OneFacet({ data, facet, counts, picked }: { data: Dataset; facet: Facet; counts: Int32Array; picked: string[] }) {
-  const [all, setAll] = useState(false);
+function FacetValues({ data, facet, counts, picked }: { data: Dataset; facet: Facet; counts: Int32Array; picked: string[] }) {
+  const [expanded, setExpanded] = useState(false);
   const values = facet.words
-    .map((word, code) => ({ word, found: counts[code] ?? 0 }))
-    .filter(({ word, found }) => found > 0 || picked.includes(word))
-    .sort((one, other) => other.found - one.found);
-  const shown = values.filter(({ word }, index) => all || index < SHOWN || picked.includes(word));
+    .map((word, code) => ({ word, count: counts[code] ?? 0 }))
+    .filter(({ word, count }) => count > 0 || picked.includes(word))
+    .sort((left, right) => right.count - left.count);
+  const shown = values.filter(({ word }, index) => expanded || index < COLLAPSED || picked.includes(word));
   return (
     <fieldset class="facet">
       <legend>{FACET_TITLES[facet.name]}</legend>
-      {shown.map(({ word, found }) => (
+      {shown.map(({ word, count }) => (
         <label key={word} class="value">
-          <input
-            type="checkbox"
-            checked={picked.includes(word)}
-            onChange={() => go(toggled(location.hash, facet.name, word))}
-          />
+          <input type="checkbox" checked={picked.includes(word)} onChange={() => toggleValue(facet.name, word)} />
           <span class="word" title={word}>
             {facet.name === "origin" ? <Origin origin={word} /> : word}
             {facet.name === "flag" && <small> {data.data.rules[word]?.replaceAll("-", " ")}</small>}
           </span>
-          <span class="number">{found.toLocaleString("en")}</span>
+          <span class="number">{count.toLocaleString("en")}</span>
         </label>
       ))}
-      {values.length > SHOWN && (
-        <button type="button" class="quiet more" aria-expanded={all} onClick={() => setAll(!all)}>
-          {all ? "Fewer" : `${values.length - shown.length} more`}
+      {values.length > COLLAPSED && (
+        <button type="button" class="quiet more" aria-expanded={expanded} onClick={() => setExpanded(!expanded)}>
+          {expanded ? "Fewer" : `${values.length - shown.length} more`}
         </button>
       )}
     </fieldset>

@@ -2,14 +2,22 @@ import type { Value } from "./frame";
 
 const GROUPED = new Intl.NumberFormat("en", { maximumSignificantDigits: 15 });
 
-/** Every digit of a figure; `digits` cut one that the emulator calculated. */
-export function figure(value: Value, digits?: number): string {
+/** Formats a figure with every digit, or with some `digits` where the emulator calculated it. */
+export function formatFigure(value: Value, digits?: number): string {
   if (typeof value !== "number") return value ?? "";
   return GROUPED.format(digits === undefined ? value : Number(value.toPrecision(digits)));
 }
 
-export function count(value: number, one: string, many = `${one}s`): string {
-  return `${GROUPED.format(value)} ${value === 1 ? one : many}`;
+export function formatCount(count: number, noun: string): string {
+  return `${GROUPED.format(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+export function equalIgnoringCase(left: string, right: string): boolean {
+  return left.toLowerCase() === right.toLowerCase();
+}
+
+export function formatError(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 export const UNITS: Record<string, string> = {

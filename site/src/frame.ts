@@ -1,11 +1,11 @@
-// Rows as columns, as `pipeline/site/frame.py` writes them.
+// Rows stored by column, as `pipeline/ipu_results/site/encode.py` writes them.
 export interface TextColumn {
   name: string;
   kind: "text";
   words: string[];
-  codes: number[];
+  codes: number[]; // indexes into `words`, -1 for no value
 }
-export interface NumberColumn {
+interface NumberColumn {
   name: string;
   kind: "number";
   values: (number | null)[];
@@ -18,35 +18,40 @@ export interface Frame {
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
 
-export function column(frame: Frame, name: string): Column {
-  const found = frame.columns.find((one) => one.name === name);
-  if (!found) throw new Error(`no column ${name}`);
-  return found;
+export function getColumn(frame: Frame, name: string): Column {
+  const column = frame.columns.find((candidate) => candidate.name === name);
+  if (!column) throw new Error(`there is no column ${name}`);
+  return column;
 }
 
-export function valueAt(from: Column, row: number): Value {
-  if (from.kind === "number") return from.values[row] ?? null;
-  const code = from.codes[row] ?? -1;
-  return code < 0 ? null : (from.words[code] ?? null);
+export function getValue(column: Column, row: number): Value {
+  if (column.kind === "number") return column.values[row] ?? null;
+  const code = column.codes[row] ?? -1;
+  return code < 0 ? null : (column.words[code] ?? null);
 }
 
-export function rowAt(frame: Frame, row: number): Row {
-  return Object.fromEntries(frame.columns.map((one) => [one.name, valueAt(one, row)]));
+function getRow(frame: Frame, row: number): Row {
+  return Object.fromEntries(frame.columns.map((column) => [column.name, getValue(column, row)]));
 }
 
-export function allRows(frame: Frame): Row[] {
-  return Array.from({ length: frame.rows }, (_, row) => rowAt(frame, row));
+export function getRows(frame: Frame): Row[] {
+  return Array.from({ length: frame.rows }, (_, row) => getRow(frame, row));
 }
 
-export function rowsWhere(frame: Frame, name: string, wanted: string): Row[] {
-  const by = column(frame, name);
-  if (by.kind !== "text") return [];
-  const code = by.words.indexOf(wanted);
-  if (code < 0) return [];
-  return by.codes.flatMap((one, row) => (one === code ? [rowAt(frame, row)] : []));
+/** The rows with a value in a text column. */
+export function filterRows(frame: Frame, name: string, value: string): Row[] {
+  const column = getColumn(frame, name);
+  const code = column.kind === "text" ? column.words.indexOf(value) : -1;
+  if (column.kind !== "text" || code < 0) return [];
+  return column.codes.flatMap((rowCode, row) => (rowCode === code ? [getRow(frame, row)] : []));
 }
 
-export function text(row: Row, name: string): string {
-  const found = row[name];
-  return found === null || found === undefined ? "" : String(found);
+export function getText(row: Row, name: string): string {
+  return String(row[name] ?? "");
+}
+
+export function groupBy(rows: Row[], name: string): Map<string, Row[]> {
+  const groups = new Map<string, Row[]>();
+  for (const row of rows) groups.set(getText(row, name), [...(groups.get(getText(row, name)) ?? []), row]);
+  return groups;
 }

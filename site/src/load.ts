@@ -1,18 +1,20 @@
-// Scripts beside the page, loaded once each: a page opened from disk may load scripts, but neither modules nor JSON.
+// Scripts next to the page, each loaded once. A page opened from disk can load scripts, but neither modules nor JSON.
 import type { Frame } from "./frame";
 
-export interface Flags {
+export type Severity = "error" | "warn" | "info";
+
+/** The flags of all results, by column. */
+interface FlagColumns {
   rows: number[];
   rules: string[];
   severities: Severity[];
   columns: string[];
 }
-export type Severity = "error" | "warn" | "info";
 
 export interface ResultsData {
   build: { version: string | null; build_id: string; documents: number };
   results: Frame;
-  flags: Flags;
+  flags: FlagColumns;
   sets: Record<string, number[]>;
   rules: Record<string, string>;
   questions: Record<string, string>;
@@ -22,7 +24,7 @@ export interface ChartData {
   name: string;
   question: string;
   views: string[];
-  told: string;
+  summary: string;
   specification: Record<string, unknown>;
 }
 
@@ -93,7 +95,7 @@ export function loadScript(path: string): Promise<void> {
     script.src = path;
     script.onload = () => resolve();
     script.onerror = () => {
-      scripts.delete(path);
+      scripts.delete(path); // the next caller tries again
       reject(new Error(`${path} could not be loaded`));
     };
     document.head.append(script);
@@ -104,7 +106,7 @@ export function loadScript(path: string): Promise<void> {
 
 export async function load<Name extends keyof Data>(name: Name): Promise<Data[Name]> {
   if (!window.__data?.[name]) await loadScript(`data/${name}.js`);
-  const found = window.__data?.[name];
-  if (!found) throw new Error(`data/${name}.js holds no data`);
-  return found as Data[Name];
+  const data = window.__data?.[name];
+  if (!data) throw new Error(`data/${name}.js holds no data`);
+  return data as Data[Name];
 }

@@ -1,4 +1,4 @@
-// Signs that are told apart by shape and word, not by colour alone.
+// Signs that differ in shape and word, not by colour alone.
 import type { Flag } from "./dataset";
 import type { Severity } from "./load";
 
@@ -22,8 +22,8 @@ export function Origin({ origin, brief = false }: { origin: string; brief?: bool
 
 const SIGNS: Record<Severity, string> = { error: "✖", warn: "!", info: "i" };
 
-/** Beside a figure that a flag doubts; what is only worth knowing leaves no mark there. */
-export function Doubt({ flags }: { flags: Flag[] }) {
+/** The sign of the most severe flag next to a figure; a flag of severity info has none. */
+export function DoubtSign({ flags }: { flags: Flag[] }) {
   const worst = flags.find((flag) => flag.severity === "error") ?? flags.find((flag) => flag.severity === "warn");
   if (!worst) return null;
   return (

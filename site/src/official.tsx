@@ -1,79 +1,62 @@
-// The official entry behind a row of MLPerf, with its log files.
+// The official MLPerf entry behind a row, with its log files.
+import { WithData } from "./data";
 import type { Dataset } from "./dataset";
-import { figure } from "./format";
-import { type Row, rowsWhere, text } from "./frame";
-import { useData } from "./hooks";
-import { Section, Told, Web } from "./provenance";
+import { formatFigure } from "./format";
+import { filterRows, getText, type Row } from "./frame";
+import { Field, PlainTable, Section, WebLink } from "./parts";
+
+const HEADINGS = ["Log", "Minutes", "Status", "Counts"];
 
 export function Official({ data, row, id }: { data: Dataset; row: number; id: string }) {
-  if (data.text(row, "benchmark") !== "mlperf-training") return null;
-  return <Entries id={id} mlperfId={data.text(row, "mlperf_id")} published={data.text(row, "origin") === "published"} />;
-}
-
-function Entries({ id, mlperfId, published }: { id: string; mlperfId: string; published: boolean }) {
-  const loaded = useData("mlperf");
-  if (loaded.state === "failed") return <p role="alert">{loaded.why}</p>;
-  if (loaded.state === "waiting") return <p role="status">Loading the official log …</p>;
-  const { entries, logs } = loaded.data;
-  const found = published ? rowsWhere(entries, "mlperf_id", mlperfId) : rowsWhere(entries, "result_id", id);
-  if (found.length === 0) return <p>No official entry at hand bears the id {mlperfId || "of this row"}.</p>;
+  if (data.getText(row, "benchmark") !== "mlperf-training") return null;
+  const mlperfId = data.getText(row, "mlperf_id");
+  const published = data.getText(row, "origin") === "published";
   return (
-    <>
-      {found.map((entry) => (
-        <Entry
-          key={text(entry, "path")}
-          entry={entry}
-          logs={rowsWhere(logs, "path", text(entry, "path")).filter((log) => log["round"] === entry["round"])}
-          published={published}
-        />
-      ))}
-    </>
+    <WithData name="mlperf" loading="Loading the official log">
+      {({ entries, logs }) => {
+        const matches = published ? filterRows(entries, "mlperf_id", mlperfId) : filterRows(entries, "result_id", id);
+        if (matches.length === 0) return <p>There is no official entry with the id {mlperfId || "of this row"}.</p>;
+        return matches.map((entry) => {
+          const path = getText(entry, "path");
+          const files = filterRows(logs, "path", path).filter((log) => log["round"] === entry["round"]);
+          return <Entry key={path} entry={entry} logs={files} title={published ? "The official entry of this id" : "The official entry"} />;
+        });
+      }}
+    </WithData>
   );
 }
 
-function Entry({ entry, logs, published }: { entry: Row; logs: Row[]; published: boolean }) {
-  const path = text(entry, "path");
-  const repository = `https://github.com/mlcommons/training_results_v${text(entry, "round")}`;
+function Entry({ entry, logs, title }: { entry: Row; logs: Row[]; title: string }) {
+  const text = (name: string) => getText(entry, name);
+  const repository = `https://github.com/mlcommons/training_results_v${text("round")}`;
   return (
-    <Section title={published ? "The official entry of this id" : "The official entry"}>
+    <Section title={title}>
       <dl>
-        <Told name="MLPerf id" value={[text(entry, "mlperf_id"), text(entry, "mlperf_id_confidence")].filter(Boolean).join(", ")} />
-        <Told name="Round" value={`${text(entry, "round")}, ${text(entry, "division")} division, ${text(entry, "benchmark")}`} />
-        <Told name="Submitter" value={`${text(entry, "submitter")}, ${text(entry, "system")}`} />
-        <Told name="Score" value={entry["minutes"] === null ? "" : `${figure(entry["minutes"] ?? null)} min`} />
-        <Told name="Runs" value={`${text(entry, "n_success")} of ${text(entry, "n_runs")} count; mean without the fastest and slowest`} />
+        <Field name="MLPerf id" value={[text("mlperf_id"), text("mlperf_id_confidence")].filter(Boolean).join(", ")} />
+        <Field name="Round" value={`${text("round")}, ${text("division")} division, ${text("benchmark")}`} />
+        <Field name="Submitter" value={`${text("submitter")}, ${text("system")}`} />
+        <Field name="Score" value={text("minutes") && `${formatFigure(entry["minutes"]!)} min`} />
+        <Field name="Runs" value={`${text("n_success")} of ${text("n_runs")} count; mean without the fastest and slowest`} />
         <dt>Folder</dt>
         <dd class="address">
-          <Web to={`${repository}/tree/HEAD/${path}`}>{path}</Web>
+          <WebLink to={`${repository}/tree/HEAD/${text("path")}`}>{text("path")}</WebLink>
         </dd>
-        <Told name="Cite as" value={text(entry, "attribution")} />
+        <Field name="Cite as" value={text("attribution")} />
       </dl>
       <details>
         <summary>{logs.length} log files</summary>
-        <div class="wide-content" tabIndex={0} role="region" aria-label="Log files">
-          <table class="plain">
-            <thead>
-              <tr>
-                <th scope="col">Log</th>
-                <th scope="col" class="right">Minutes</th>
-                <th scope="col">Status</th>
-                <th scope="col">Counts</th>
-              </tr>
-            </thead>
-            <tbody>
-              {logs.map((log) => (
-                <tr key={text(log, "file")}>
-                  <td>
-                    <Web to={`${repository}/blob/HEAD/${path}/${text(log, "file")}`}>{text(log, "file")}</Web>
-                  </td>
-                  <td class="right">{figure(log["minutes"] ?? null)}</td>
-                  <td>{text(log, "status")}</td>
-                  <td>{log["counted"] === "true" ? "yes" : `no: ${text(log, "reason")}`}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <PlainTable label="Log files" headings={HEADINGS} right={["Minutes"]}>
+          {logs.map((log) => (
+            <tr key={getText(log, "file")}>
+              <td>
+                <WebLink to={`${repository}/blob/HEAD/${text("path")}/${getText(log, "file")}`}>{getText(log, "file")}</WebLink>
+              </td>
+              <td class="right">{formatFigure(log["minutes"] ?? null)}</td>
+              <td>{getText(log, "status")}</td>
+              <td>{log["counted"] === "true" ? "yes" : `no: ${getText(log, "reason")}`}</td>
+            </tr>
+          ))}
+        </PlainTable>
       </details>
     </Section>
   );

@@ -1,24 +1,23 @@
 import { useMemo } from "preact/hooks";
-import { type Dataset, FACETS, FACET_TITLES, type FacetName, same } from "./dataset";
+import { useMedia } from "./data";
+import { type Dataset, FACETS, FACET_TITLES } from "./dataset";
 import { FacetList } from "./facets";
-import { count } from "./format";
-import { change, go } from "./hash";
-import { useMedia } from "./hooks";
-import { type Asked, select } from "./select";
+import { formatCount } from "./format";
+import { navigate, setParameter, toggleValue } from "./route";
+import { type Filters, selectRows } from "./select";
 import { Table } from "./table";
 
-function asked(data: Dataset, query: URLSearchParams): Asked {
-  const picked: Partial<Record<FacetName, string[]>> = {};
-  for (const name of FACETS) if (query.has(name)) picked[name] = query.getAll(name).map((word) => data.spelled(name, word));
-  return { words: query.get("q") ?? "", set: query.get("analysis"), picked, sort: query.get("sort") ?? "" };
+function parseFilters(data: Dataset, query: URLSearchParams): Filters {
+  const picked: Filters["picked"] = {};
+  for (const name of FACETS) if (query.has(name)) picked[name] = query.getAll(name).map((word) => data.spell(name, word));
+  return { search: query.get("q") ?? "", analysis: query.get("analysis"), picked, sort: query.get("sort") ?? "" };
 }
 
 export function Results({ data, query }: { data: Dataset; query: URLSearchParams }) {
-  const state = asked(data, query);
-  const told = JSON.stringify(state);
-  const selection = useMemo(() => select(data, state), [data, told]);
+  const filters = parseFilters(data, query);
+  const selection = useMemo(() => selectRows(data, filters), [data, JSON.stringify(filters)]);
   const wide = useMedia("(min-width: 821px)");
-  const facets = <FacetList data={data} counts={selection.counts} picked={state.picked} />;
+  const facets = <FacetList data={data} counts={selection.counts} picked={filters.picked} />;
   return (
     <>
       <h2 class="unseen">All results</h2>
@@ -32,68 +31,51 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
           {facets}
         </details>
       )}
-      <div class="found">
+      <div class="matches">
         <div class="bar">
           <input
             type="search"
             aria-label="Search the results"
             placeholder="Search: bert pod16, 2.0-2047, qwant …"
-            value={state.words}
-            onInput={(event) => change("q", event.currentTarget.value || null, true)}
+            value={filters.search}
+            onInput={(event) => setParameter("q", event.currentTarget.value || null, true)}
           />
           <p role="status" class="count">
-            <strong>{count(selection.rows.length, "result")}</strong> of {data.rows.toLocaleString("en")}
+            <strong>{formatCount(selection.rows.length, "result")}</strong> of {data.rows.toLocaleString("en")}
           </p>
         </div>
-        <Chips data={data} state={state} />
-        <Table data={data} rows={selection.rows} sort={state.sort} wide={wide} />
+        <Chips data={data} filters={filters} />
+        <Table data={data} rows={selection.rows} sort={filters.sort} wide={wide} />
       </div>
     </>
   );
 }
 
-function Chips({ data, state }: { data: Dataset; state: Asked }) {
-  const picked = FACETS.flatMap((name) => (state.picked[name] ?? []).map((word) => ({ name, word })));
-  if (picked.length === 0 && state.set === null && !state.words) return null;
+function Chips({ data, filters }: { data: Dataset; filters: Filters }) {
+  const { analysis, picked, search } = filters;
+  const chips = FACETS.flatMap((name) =>
+    (picked[name] ?? []).map((word) => ({ label: `${FACET_TITLES[name]}: ${word}`, remove: () => toggleValue(name, word) })),
+  );
+  if (analysis !== null) {
+    const { questions } = data.data;
+    const question = Object.hasOwn(questions, analysis) ? questions[analysis] : analysis;
+    chips.unshift({ label: `Analysis: ${question}`, remove: () => setParameter("analysis", null) });
+  }
+  if (chips.length === 0 && !search) return null;
   return (
     <ul class="chips" aria-label="Filters in use">
-      {state.set !== null && (
-        <Chip label={`Analysis: ${Object.hasOwn(data.data.questions, state.set) ? data.data.questions[state.set] : state.set}`} off={() => change("analysis", null)} />
-      )}
-      {picked.map(({ name, word }) => (
-        <Chip
-          key={`${name} ${word}`}
-          label={`${FACET_TITLES[name]}: ${word}`}
-          off={() => go(toggled(location.hash, name, word))}
-        />
+      {chips.map(({ label, remove }) => (
+        <li key={label}>
+          <button type="button" class="chip" onClick={remove} aria-label={`Remove the filter ${label}`}>
+            {label} <span aria-hidden="true">×</span>
+          </button>
+        </li>
       ))}
       <li>
-        <button type="button" class="quiet" onClick={() => go("#/results")}>
+        <button type="button" class="quiet" onClick={() => navigate("#/results")}>
           Clear all
         </button>
       </li>
     </ul>
   );
-}
-
-function Chip({ label, off }: { label: string; off: () => void }) {
-  return (
-    <li>
-      <button type="button" class="chip" onClick={off} aria-label={`Remove the filter ${label}`}>
-        {label} <span aria-hidden="true">×</span>
-      </button>
-    </li>
-  );
-}
-
-/** The address with a value of a facet added, or taken away where it was picked. */
-export function toggled(hash: string, name: FacetName, word: string): string {
-  const [path = "", told = ""] = hash.split(/\?(.*)/s);
-  const query = new URLSearchParams(told);
-  const words = query.getAll(name);
-  query.delete(name);
-  const left = words.some((one) => same(one, word)) ? words.filter((one) => !same(one, word)) : [...words, word];
-  for (const one of left) query.append(name, one);
-  const text = query.toString();
-  return `${path || "#/results"}${text ? `?${text}` : ""}`;
 }

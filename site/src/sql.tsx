@@ -1,193 +1,177 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Answer, Engine } from "./engine";
-import { count } from "./format";
-import { change } from "./hash";
-import { useData } from "./hooks";
+import { WithData } from "./data";
+import type { Engine, QueryResult } from "./engine";
+import { formatCount, formatError } from "./format";
 import { type Data, loadScript } from "./load";
+import { PlainTable } from "./parts";
+import { setParameter } from "./route";
 
 const FROM_DISK = location.protocol === "file:";
 
 export function Sql({ query }: { query: URLSearchParams }) {
-  const loaded = useData("sql");
-  if (loaded.state === "failed") return <p role="alert">{loaded.why}</p>;
-  if (loaded.state === "waiting") return <p role="status">Loading …</p>;
-  return <Box held={loaded.data} asked={query.get("q") ?? ""} />;
+  return (
+    <WithData name="sql" loading="Loading">
+      {(data) => <QueryBox data={data} requested={query.get("q") ?? ""} />}
+    </WithData>
+  );
 }
 
 let engine: Promise<Engine> | null = null;
 
-function started(held: Data["sql"]): Promise<Engine> {
-  engine ??= loadScript("engine.js").then(() => window.__engine!.start(held.files, held.views));
+function startEngine(data: Data["sql"]): Promise<Engine> {
+  engine ??= loadScript("engine.js").then(() => window.__engine!.start(data.files, data.views));
   engine.catch(() => (engine = null));
   return engine;
 }
 
-// What was told of a query; it stands on the page only while the address asks that query.
-type Told = { sql: string; why: string } | { sql: string; answer: Answer };
+type Outcome = { sql: string; problem: string } | { sql: string; result: QueryResult };
 
-function Box({ held, asked }: { held: Data["sql"]; asked: string }) {
-  const first = asked || held.examples[0]!.sql;
-  const [sql, setSql] = useState(first);
+function QueryBox({ data, requested }: { data: Data["sql"]; requested: string }) {
+  const initial = requested || data.examples[0]!.sql;
+  const [sql, setSql] = useState(initial);
   const [busy, setBusy] = useState("");
-  const [last, setLast] = useState<Told | null>(null);
-  const running = useRef(false); // known at once, and not only with the next painting
+  const [last, setLast] = useState<Outcome | null>(null);
+  const running = useRef(false); // state would be known only with the next rendering
   const run = async (text: string) => {
     if (FROM_DISK || running.current) return;
     running.current = true;
     setSql(text);
-    change("q", text);
+    setParameter("q", text);
     setLast(null);
     try {
-      setBusy(engine ? "Running …" : "Starting DuckDB, some 9 MB packed, once …");
-      const ready = await started(held);
+      setBusy(engine ? "Running …" : "Starting DuckDB, about 9 MB packed, once …");
+      const started = await startEngine(data);
       setBusy("Running …");
-      setLast({ sql: text, answer: await ready.ask(text) });
+      setLast({ sql: text, result: await started.query(text) });
     } catch (error) {
-      setLast({ sql: text, why: why(error) });
+      setLast({ sql: text, problem: formatError(error) });
     }
     running.current = false;
     setBusy("");
   };
-  useEffect(() => setSql(first), [first]);
-  const told = last?.sql === asked ? last : null;
-  const keyed = (event: KeyboardEvent) => {
+  useEffect(() => setSql(initial), [initial]);
+  const outcome = last?.sql === requested ? last : null; // shown only while the address holds its query
+  const runOnEnter = (event: KeyboardEvent) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void run(sql);
+  };
+  const runExample = (example: string) => {
+    document.getElementById("query")?.scrollIntoView({ block: "nearest" });
+    if (FROM_DISK) setSql(example);
+    else void run(example);
   };
   return (
     <div class="sql">
-      <div class="ask">
-        <h2>Ask in SQL</h2>
+      <div class="query-box">
+        <h2>Query in SQL</h2>
         <p class="intro">
-          DuckDB runs in this page over the release's Parquet files; no query leaves the browser, and none can change the data.
+          DuckDB runs in this page over the Parquet files of the release. No query leaves the browser, and none can change the data.
         </p>
         {FROM_DISK && (
           <p class="warning" role="note">
-            This page was opened from disk, and browsers let no such page start DuckDB. Serve the folder over http, for example
+            This page was opened from disk, and browsers do not let such a page start DuckDB. Serve the folder over http, for example
             with <code>python3 -m http.server</code>, and open it there. Table, charts, claims and provenance work from disk.
           </p>
         )}
         <label class="unseen" for="query">
           SQL
         </label>
-        <textarea id="query" spellcheck={false} rows={7} value={sql} onInput={(event) => setSql(event.currentTarget.value)} onKeyDown={keyed} />
+        <textarea id="query" spellcheck={false} rows={7} value={sql} onInput={(event) => setSql(event.currentTarget.value)} onKeyDown={runOnEnter} />
         <p class="actions">
           <button type="button" class="main" disabled={FROM_DISK || busy !== ""} onClick={() => void run(sql)}>
             Run
           </button>
           <small>or Ctrl + Enter</small>
-          {told && "answer" in told && <Downloads answer={told.answer} />}
+          {outcome && "result" in outcome && <Downloads result={outcome.result} />}
         </p>
         <div aria-live="polite">
           {busy && <p>{busy}</p>}
-          {told && "why" in told && <pre role="alert" class="problem">{told.why}</pre>}
-          {told && "answer" in told && <Found answer={told.answer} />}
+          {outcome && "problem" in outcome && <pre role="alert" class="problem">{outcome.problem}</pre>}
+          {outcome && "result" in outcome && <ResultTable result={outcome.result} />}
         </div>
       </div>
       <aside class="schema" aria-label="Examples, tables and columns">
         <h3>Examples</h3>
         <ul class="examples">
-          {held.examples.map((example) => (
+          {data.examples.map((example) => (
             <li key={example.title}>
-              <button
-                type="button"
-                class="link"
-                disabled={busy !== ""}
-                onClick={() => {
-                  document.getElementById("query")?.scrollIntoView({ block: "nearest" });
-                  if (FROM_DISK) setSql(example.sql);
-                  else void run(example.sql);
-                }}
-              >
+              <button type="button" class="link" disabled={busy !== ""} onClick={() => runExample(example.sql)}>
                 {example.title}
               </button>
             </li>
           ))}
         </ul>
         <h3>Tables and views</h3>
-        <Tables columns={held.columns} />
+        <Tables columns={data.columns} />
       </aside>
     </div>
   );
 }
 
+/** The data dictionary; a line without a column name describes the table itself. */
 function Tables({ columns }: { columns: Data["sql"]["columns"] }) {
+  const tables = columns.filter((line) => line.column_name === "");
   return (
     <>
-      {columns
-        .filter((one) => one.column_name === "")
-        .map((table) => (
-          <details key={table.table_name}>
-            <summary>
-              <code>{table.table_name}</code> <small>{table.type}</small>
-            </summary>
-            <p>{table.description}</p>
-            <dl class="columns">
-              {columns
-                .filter((one) => one.table_name === table.table_name && one.column_name !== "")
-                .map((one) => (
-                  <>
-                    <dt>
-                      <code>{one.column_name}</code> <small>{[one.type, one.unit].filter(Boolean).join(", ")}</small>
-                    </dt>
-                    <dd>{one.description}</dd>
-                  </>
-                ))}
-            </dl>
-          </details>
-        ))}
+      {tables.map((table) => (
+        <details key={table.table_name}>
+          <summary>
+            <code>{table.table_name}</code> <small>{table.type}</small>
+          </summary>
+          <p>{table.description}</p>
+          <dl class="columns">
+            {columns
+              .filter((line) => line.table_name === table.table_name && line.column_name !== "")
+              .map((column) => (
+                <>
+                  <dt>
+                    <code>{column.column_name}</code> <small>{[column.type, column.unit].filter(Boolean).join(", ")}</small>
+                  </dt>
+                  <dd>{column.description}</dd>
+                </>
+              ))}
+          </dl>
+        </details>
+      ))}
     </>
   );
 }
 
-function Found({ answer }: { answer: Answer }) {
+function ResultTable({ result }: { result: QueryResult }) {
   return (
     <>
       <p class="count">
-        <strong>{count(answer.total, "row")}</strong> in {Math.max(1, Math.round(answer.milliseconds))} ms
-        {answer.rows.length < answer.total && `; the first ${answer.rows.length} are shown, the download holds all`}
+        <strong>{formatCount(result.total, "row")}</strong> in {Math.max(1, Math.round(result.milliseconds))} ms
+        {result.rows.length < result.total && `; the first ${result.rows.length} are shown, the download holds all`}
       </p>
-      <div class="wide-content" tabIndex={0} role="region" aria-label="Result of the query">
-        <table class="plain">
-          <thead>
-            <tr>
-              {answer.names.map((name, index) => (
-                <th key={index} scope="col">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {answer.rows.map((row, index) => (
-              <tr key={index}>
-                {row.map((value, place) => (
-                  <td key={place}>{value ?? <small class="null">NULL</small>}</td>
-                ))}
-              </tr>
+      <PlainTable label="Result of the query" headings={result.names}>
+        {result.rows.map((row, index) => (
+          <tr key={index}>
+            {row.map((value, column) => (
+              <td key={column}>{value ?? <small class="null">NULL</small>}</td>
             ))}
-          </tbody>
-        </table>
-      </div>
+          </tr>
+        ))}
+      </PlainTable>
     </>
   );
 }
 
-function Downloads({ answer }: { answer: Answer }) {
+function Downloads({ result }: { result: QueryResult }) {
   const [problem, setProblem] = useState("");
-  const give = (name: string, type: string, content: () => string | Uint8Array) => {
+  const download = (name: string, type: string, format: () => string | Uint8Array) => {
     try {
-      save(name, type, content());
+      save(name, type, format());
       setProblem("");
     } catch (error) {
-      setProblem(why(error)); // a row beyond those shown holds what has no text
+      setProblem(formatError(error)); // a row that is not shown holds a value without a text
     }
   };
   return (
     <>
-      <button type="button" onClick={() => give("result.csv", "text/csv", answer.csv)}>
+      <button type="button" onClick={() => download("result.csv", "text/csv", result.toCsv)}>
         CSV
       </button>
-      <button type="button" onClick={() => give("result.parquet", "application/vnd.apache.parquet", answer.parquet)}>
+      <button type="button" onClick={() => download("result.parquet", "application/vnd.apache.parquet", result.toParquet)}>
         Parquet
       </button>
       {problem && <span role="alert" class="problem">{problem}</span>}
@@ -195,15 +179,11 @@ function Downloads({ answer }: { answer: Answer }) {
   );
 }
 
-function why(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 function save(name: string, type: string, content: string | Uint8Array): void {
-  const address = URL.createObjectURL(new Blob([content as BlobPart], { type }));
+  const url = URL.createObjectURL(new Blob([content as BlobPart], { type }));
   const link = document.createElement("a");
-  link.href = address;
+  link.href = url;
   link.download = name;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(address), 1000);
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
 }

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { useMedia } from "./hooks";
+import { useMedia } from "./data";
 
 const KEY = "ipu-results-theme";
 
@@ -15,11 +15,11 @@ function store(theme: string): void {
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // a page opened from disk, or a browser that keeps nothing
+    // A page opened from disk, or a browser that stores nothing.
   }
 }
 
-/** Follows the system until a reader picks one. */
+/** Follows the system until the reader chooses a theme. */
 export function ThemeButton() {
   const system = useMedia("(prefers-color-scheme: dark)") ? "dark" : "light";
   const [picked, setPicked] = useState(stored);
@@ -29,25 +29,25 @@ export function ThemeButton() {
     document.documentElement.dataset["theme"] = theme;
     dispatchEvent(new Event("themechange"));
   }, [theme]);
-  const change = () => {
+  const toggle = () => {
     store(other);
     setPicked(other);
   };
   return (
-    <button type="button" class="quiet theme" onClick={change} aria-label={`Use the ${other} theme`}>
+    <button type="button" class="quiet theme" onClick={toggle} aria-label={`Use the ${other} theme`}>
       <span aria-hidden="true">{theme === "dark" ? "☀" : "☾"}</span>
     </button>
   );
 }
 
 export function useDark(): boolean {
-  const now = () => document.documentElement.dataset["theme"] === "dark";
-  const [dark, setDark] = useState(now);
+  const isDark = () => document.documentElement.dataset["theme"] === "dark";
+  const [dark, setDark] = useState(isDark);
   useEffect(() => {
-    const changed = () => setDark(now());
-    changed();
-    addEventListener("themechange", changed);
-    return () => removeEventListener("themechange", changed);
+    const update = () => setDark(isDark());
+    update();
+    addEventListener("themechange", update);
+    return () => removeEventListener("themechange", update);
   }, []);
   return dark;
 }

@@ -1,57 +1,59 @@
-// The charts' own script: Vega-Lite without evaluated code, as the page's policy asks.
+// The charts, a script of its own: Vega-Lite with an interpreter, since the page's policy forbids evaluated code.
 import { parse, View } from "vega";
 import { expressionInterpreter } from "vega-interpreter";
 import { compile, type TopLevelSpec } from "vega-lite";
 
-export type Drawn = { end: () => void };
-export type Draw = (
-  into: HTMLElement,
+export interface Drawing {
+  remove: () => void;
+}
+type Draw = (
+  container: HTMLElement,
   specification: Record<string, unknown>,
   config: Record<string, unknown>,
-  clicked?: (datum: Record<string, unknown>) => void,
-) => Promise<Drawn>;
+  onPoint?: (datum: Record<string, unknown>) => void,
+) => Promise<Drawing>;
 
-const draw: Draw = async (into, specification, config, clicked) => {
-  const box = document.createElement("div");
+const draw: Draw = async (container, specification, config, onPoint) => {
+  const tooltip = document.createElement("div");
   const compiled = compile(specification as unknown as TopLevelSpec, { config }).spec;
   const view = new View(parse(compiled, {}, { ast: true }), {
     expr: expressionInterpreter,
     renderer: "canvas",
-    container: into,
+    container,
     hover: true,
-    tooltip: tip(box),
+    tooltip: makeTooltip(tooltip),
   });
   view.addEventListener("click", (_, item) => {
-    if (item?.datum) clicked?.(item.datum as Record<string, unknown>);
+    if (item?.datum) onPoint?.(item.datum as Record<string, unknown>);
   });
-  const end = () => {
+  const remove = () => {
     view.finalize();
-    box.remove();
+    tooltip.remove();
   };
-  into.parentElement?.append(box);
+  container.parentElement?.append(tooltip);
   try {
     await view.runAsync();
   } catch (error) {
-    end();
+    remove();
     throw error;
   }
-  return { end };
+  return { remove };
 };
 
-/** A tooltip of text alone. */
-function tip(box: HTMLElement) {
+/** Shows the values of a mark in an element, as text only. */
+function makeTooltip(box: HTMLElement) {
   box.className = "tip";
   box.hidden = true;
   return (_: unknown, event: MouseEvent, __: unknown, value: unknown) => {
     box.hidden = value === null || value === undefined || value === "";
     if (box.hidden) return;
-    const told = typeof value === "object" ? Object.entries(value as object) : [["", value]];
+    const fields = typeof value === "object" ? Object.entries(value as object) : [["", value]];
     box.replaceChildren(
-      ...told
-        .filter(([, one]) => !["null", "undefined", ""].includes(String(one)))
-        .map(([name, one]) => {
+      ...fields
+        .filter(([, content]) => !["null", "undefined", ""].includes(String(content)))
+        .map(([name, content]) => {
           const line = document.createElement("div");
-          line.textContent = name ? `${name}: ${one}` : String(one);
+          line.textContent = name ? `${name}: ${content}` : String(content);
           return line;
         }),
     );

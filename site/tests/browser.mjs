@@ -1,4 +1,4 @@
-// Headless Chromium, with what a page did wrong written down.
+// Headless Chromium that records the errors and the third-party requests of a page.
 import { chromium } from "playwright-core";
 
 export const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -7,20 +7,20 @@ export function launch() {
   return chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
 }
 
-/** A page of its own; `problems` are errors and refusals of the policy, `elsewhere` requests to any other host. */
+/** Opens a page in its own context. `problems` are its errors, `external` its requests to another host (aborted). */
 export async function open(browser, address, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, ...options });
   const page = await context.newPage();
   const problems = [];
-  const elsewhere = [];
+  const external = [];
   page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
   page.on("pageerror", (error) => problems.push(error.message));
   const home = new URL(address).host;
   await context.route(/^https?:/, (route) => {
     if (new URL(route.request().url()).host === home) return route.continue();
-    elsewhere.push(route.request().url());
+    external.push(route.request().url());
     return route.abort();
   });
   await page.goto(address);
-  return { context, page, problems, elsewhere };
+  return { context, page, problems, external };
 }

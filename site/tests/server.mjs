@@ -1,4 +1,4 @@
-// A static server as any other: files of a folder, nothing else.
+// A static server of a folder.
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -14,18 +14,16 @@ const TYPES = {
   ".wasm": "application/wasm",
 };
 
-/** Serves a folder on a free port; `instead` gives other content for some paths. */
-export async function serve(folder = DIST, instead = {}) {
+/** Serves a folder on a free port; `replaced` is other content by path. */
+export async function serve(folder = DIST, replaced = {}) {
   const server = createServer(async (request, response) => {
     const path = normalize(decodeURIComponent(new URL(request.url, "http://x").pathname));
-    if (instead[path] !== undefined) {
-      response.writeHead(200, { "content-type": TYPES[extname(path)] ?? "application/octet-stream" });
-      return response.end(instead[path]);
-    }
+    const type = { "content-type": TYPES[extname(path) || ".html"] ?? "application/octet-stream" };
+    if (replaced[path] !== undefined) return response.writeHead(200, type).end(replaced[path]);
     const file = join(folder, path.endsWith("/") ? `${path}index.html` : path);
-    const found = await stat(file).catch(() => null);
-    if (!found?.isFile()) return response.writeHead(404).end();
-    response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream", "content-length": found.size });
+    const status = await stat(file).catch(() => null);
+    if (!status?.isFile()) return response.writeHead(404).end();
+    response.writeHead(200, { ...type, "content-length": status.size });
     createReadStream(file).pipe(response);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));

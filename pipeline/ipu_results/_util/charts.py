@@ -1,32 +1,109 @@
-"""An Altair chart as the bytes of an image; Altair and its renderer are an extra."""
+"""Charts: the palette, the theme, and Altair charts as Vega-Lite or as an image.
+
+Altair and its renderer are an extra: functions that draw take the module `altair` as `alt`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ipu_results.errors import MissingExtraError
+from ipu_results._util.extras import import_extra
+from ipu_results._util.resources import load_schema_file
 
-MISSING = "--plot needs altair and vl-convert: pip install 'ipu-results[plots]'"
-SCALE = 2.0  # PNG pixels for each of the drawing's
+SCALE = 2.0  # PNG pixels per unit of the drawing
+
+# One shape and one dash per origin: a reader can distinguish them without colour.
+ORIGIN_SHAPES = {"published": "circle", "measured": "triangle-up", "emulated": "square"}
+ORIGIN_DASHES = {"published": [1, 0], "measured": [1, 0], "emulated": [4, 3]}
+SHAPES = ("circle", "triangle-up", "square", "diamond", "triangle-down", "triangle-right", "stroke")
+CROSS = "M-1,-1L1,1M-1,1L1,-1"
+PLUS = "M-1,0L1,0M0,-1L0,1"
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """Colours by purpose, from `schema/palette.toml`.
+
+    `machines` is by a word of the machine's name, `validation_sets` and `time_parts` by the emulator's names, `ink` by
+    the part of a drawing: mark, rule, muted, frame, grid.
+    """
+
+    series: tuple[str, ...]
+    machines: Mapping[str, str]
+    validation_sets: Mapping[str, str]
+    time_parts: Mapping[str, str]
+    ink: Mapping[str, str]
+
+    def assign(self, machines: Sequence[str]) -> list[str]:
+        """Return one colour per series, by the name of its machine.
+
+        The first series of a machine has the machine's own colour. Each other series has a colour of `series` that no
+        machine of this chart has, repeated where there are more series than colours.
+        """
+        colors: list[str | None] = []
+        for machine in machines:
+            color = self._find_machine(machine)
+            colors.append(None if color in colors else color)
+        free = [color for color in self.series if color not in colors] or list(self.series)
+        others = [position for position, color in enumerate(colors) if color is None]
+        for number, position in enumerate(others):
+            colors[position] = free[number % len(free)]
+        return [color for color in colors if color]
+
+    def _find_machine(self, name: str) -> str | None:
+        matches = (color for word, color in self.machines.items() if re.search(rf"\b{word}", name, re.IGNORECASE))
+        return next(matches, None)
+
+
+def _load_palette() -> Palette:
+    content = load_schema_file("palette.toml")
+    names = ("machines", "validation_sets", "time_parts", "ink")
+    return Palette(tuple(content["series"]), **{name: content[name] for name in names})
+
+
+PALETTE = _load_palette()
+
+
+def make_data(alt: Any, records: Sequence[Mapping[str, Any]]) -> Any:
+    """Put records inline into a chart."""
+    return alt.Data(values=[dict(record) for record in records])
+
+
+def make_title(alt: Any, text: str, *subtitle: str) -> Any:
+    """Set a title at the left, with one line per `subtitle` below."""
+    return alt.Title(text, subtitle=list(subtitle), anchor="start", fontSize=15, subtitleFontSize=11, offset=14)
+
+
+def apply_theme(chart: Any, legend_columns: int | None = None) -> Any:
+    """Set the frame, axes and legend that all charts share; the legend is below in N columns, or at the right."""
+    below = {} if legend_columns is None else {"orient": "bottom", "columns": legend_columns}
+    return (
+        chart.configure_view(stroke=PALETTE.ink["frame"])
+        .configure_axis(labelFontSize=11, titleFontSize=12, gridColor=PALETTE.ink["grid"])
+        .configure_legend(labelLimit=0, labelFontSize=11, titleFontSize=11, symbolSize=90, **below)
+    )
+
+
+def list_log_ticks(low: float, high: float, steps: Sequence[int] = (1, 2, 5)) -> list[float]:
+    """List the ticks of a logarithmic axis: multiples `steps` of each power of ten between the ends."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = (float(f"{step}e{power}") for power in powers for step in steps)
+    return [tick for tick in ticks if low <= tick <= high]
 
 
 def to_vega_lite(chart: Callable[[Any], Any]) -> dict[str, Any]:
-    """The same drawing as Vega-Lite. Raises MissingExtraError."""
-    try:
-        import altair  # noqa: PLC0415 (slow, and of an extra)
-    except ImportError as error:
-        raise MissingExtraError(MISSING) from error
-    return dict(chart(altair).to_dict())
+    """Build `chart(altair)` and return it as Vega-Lite. Raises MissingExtraError."""
+    return dict(chart(import_extra("altair")).to_dict())
 
 
 def render_chart(chart: Callable[[Any], Any], suffix: str) -> bytes:
-    """`chart` makes the drawing with the module `altair`; `suffix` is .svg or .png. Raises MissingExtraError."""
-    try:
-        import vl_convert  # noqa: PLC0415 (slow, and of an extra)
-    except ImportError as error:
-        raise MissingExtraError(MISSING) from error
+    """Build `chart(altair)` and render it; `suffix` is .svg or .png. Raises MissingExtraError."""
+    renderer = import_extra("vl_convert")
     drawing = to_vega_lite(chart)
     if suffix == ".svg":
-        return str(vl_convert.vegalite_to_svg(drawing)).encode()
-    return bytes(vl_convert.vegalite_to_png(drawing, scale=SCALE))
+        return str(renderer.vegalite_to_svg(drawing)).encode()
+    return bytes(renderer.vegalite_to_png(drawing, scale=SCALE))

@@ -1,4 +1,4 @@
-"""Analyses: from views of the warehouse to a paragraph and a chart each. Views: `schema/analyses/`."""
+"""Analyses: from views of the warehouse to a summary and a chart each. The views are in `schema/views/`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import duckdb
-import pandas as pd
 
 from ipu_results._util.charts import render_chart, to_vega_lite
 from ipu_results._util.sql import run_query
@@ -14,7 +13,7 @@ from ipu_results.analyses import c2_to_m2000, framework, generations, latency, p
 from ipu_results.analyses.analysis import Analysis, Frames
 from ipu_results.schema import VIEWS
 
-__all__ = ["ANALYSES", "Analysis", "Frames", "draw", "rows", "specification"]
+__all__ = ["ANALYSES", "Analysis", "Frames", "build_specification", "draw_chart", "load_frames"]
 
 ANALYSES: tuple[Analysis, ...] = (
     latency.ANALYSIS,
@@ -28,28 +27,27 @@ ANALYSES: tuple[Analysis, ...] = (
 )
 
 
-def rows(
-    connection: duckdb.DuckDBPyConnection, asked: Analysis, parameters: Mapping[str, float] | None = None
-) -> dict[str, pd.DataFrame]:
-    """The rows of its views and macros by name; `parameters` fill those that its macros have.
+def load_frames(
+    connection: duckdb.DuckDBPyConnection, analysis: Analysis, parameters: Mapping[str, float] | None = None
+) -> Frames:
+    """Load the rows of an analysis' views and macros by name; `parameters` go to the macros that have them.
 
-    Raises QueryError for a warehouse without them.
+    Raises QueryError for a warehouse without these views.
     """
-    views = [view for view in VIEWS if view.name in asked.views]
-    found = {}
-    for view in views:
+    frames = {}
+    for view in (view for view in VIEWS if view.name in analysis.views):
         known = [name for name, _ in view.parameters]
-        given = ", ".join(f"{name} := {value!r}" for name, value in (parameters or {}).items() if name in known)
-        source = f"{view.name}({given})" if view.parameters else view.name
-        found[view.name] = run_query(connection, f"FROM {source}").to_pandas()
-    return found
+        arguments = ", ".join(f"{name} := {value!r}" for name, value in (parameters or {}).items() if name in known)
+        source = f"{view.name}({arguments})" if view.parameters else view.name
+        frames[view.name] = run_query(connection, f"FROM {source}").to_pandas()
+    return frames
 
 
-def draw(asked: Analysis, frames: Frames, suffix: str) -> bytes:
-    """Its chart as an image, `suffix` .svg or .png. Raises MissingExtraError."""
-    return render_chart(lambda altair: asked.chart(altair, frames), suffix)
+def draw_chart(analysis: Analysis, frames: Frames, suffix: str) -> bytes:
+    """Render the chart as an image, `suffix` .svg or .png. Raises MissingExtraError."""
+    return render_chart(lambda alt: analysis.build_chart(alt, frames), suffix)
 
 
-def specification(asked: Analysis, frames: Frames) -> dict[str, Any]:
-    """Its chart as Vega-Lite, with the data in it. Raises MissingExtraError."""
-    return to_vega_lite(lambda altair: asked.chart(altair, frames))
+def build_specification(analysis: Analysis, frames: Frames) -> dict[str, Any]:
+    """Build the chart as Vega-Lite, with the data in it. Raises MissingExtraError."""
+    return to_vega_lite(lambda alt: analysis.build_chart(alt, frames))

@@ -1,4 +1,4 @@
-"""One question that a reader asks of the dataset: the views that answer it, what they show, and the chart of it."""
+"""One question about the dataset: the views that answer it, the summary of their rows, and their chart."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ Frames = Mapping[str, pd.DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """`views` are its views and macros by name, the first one the answer; both functions take their rows by name.
+    """A question with its views and macros by name, the first one the answer.
 
-    `told` gives one paragraph, each figure of it from the rows. `chart` takes the module altair and gives a chart.
+    `summarise` and `build_chart` take the rows of the views by name. The summary is one paragraph or several, separated
+    by blank lines, and each figure in it comes from the rows. `build_chart` also takes the module altair.
     """
 
     name: str
     question: str
     views: tuple[str, ...]
-    told: Callable[[Frames], str]
-    chart: Callable[[Any, Frames], Any]
+    summarise: Callable[[Frames], str]
+    build_chart: Callable[[Any, Frames], Any]

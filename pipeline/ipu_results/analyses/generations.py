@@ -1,4 +1,4 @@
-"""Bow over Classic on matched rows, and what the naive join would say."""
+"""Bow over Classic on matched rows, and on a naive join."""
 
 from __future__ import annotations
 
@@ -6,113 +6,117 @@ from typing import Any
 
 import pandas as pd
 
+from ipu_results._util.charts import PALETTE, apply_theme, make_data, make_title
 from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.look import finished, titled
-from ipu_results.analyses.strip import WIDTH, rule, strip
-from ipu_results.analyses.words import label, listed, mean, spread
+from ipu_results.analyses.drawing import WIDTH, build_ratio_chart, draw_rule, make_log_axis, make_scale
+from ipu_results.analyses.text import (
+    compute_mean,
+    describe_range,
+    join_cells,
+    join_paragraphs,
+    join_words,
+    select_clean,
+)
 
 SAME = ("same_test", "same_framework", "same_precision", "same_batch")
-DIAMOND = {"filled": True, "shape": "diamond", "size": 130, "opacity": 1}
+MATCHED, NAIVE = "matched rows", "naive join"
 
 
-def told(frames: Frames) -> str:
-    pairs, naive = frames["generations"], _clean(frames["generations_naive"])
-    parts = (_matched_means(pairs), _falling(pairs), _released(pairs), _naive(naive))
-    return " ".join(filter(None, (*parts, _without_items(pairs, naive), _other_releases(naive))))
+def summarise(frames: Frames) -> str:
+    """Describe the means of the matched pairs and of the naive join, and what is excluded."""
+    pairs, naive = frames["generations"], select_clean(frames["generations_naive"])
+    return join_paragraphs(
+        [_describe_means(pairs), _describe_trend(pairs), _describe_releases(pairs)],
+        [_describe_naive(naive), _describe_unknown_items(pairs, naive), _describe_inference(naive)],
+    )
 
 
-def _matched_means(pairs: pd.DataFrame) -> str:
+def _describe_means(pairs: pd.DataFrame) -> str:
     groups = pairs.groupby("chip_count")["throughput_ratio"]
-    by_chips = [f"{mean(of):.2f} on {chips} chips ({spread(of)})" for chips, of in groups]
+    by_chips = [f"{compute_mean(ratios):.2f} on {chips} chips ({describe_range(ratios)})" for chips, ratios in groups]
     return (
-        "With test, framework, precision, batch, chips and items equal and nearly the same SDK, the geometric mean of "
-        f"Bow's throughput over Classic's is {listed(by_chips)}; the clocks' ratio is {pairs['clock_ratio'].max():.2f}."
+        f"The throughput of Bow over Classic is {join_words(by_chips)}, as geometric means. The ratio of the clocks is "
+        f"{pairs['clock_ratio'].max():.2f}. Each pair has the same test, framework, precision, batch size, number of "
+        "chips and item, and nearly the same SDK."
     )
 
 
-def _released(pairs: pd.DataFrame) -> str:
-    bow, classic = (listed(sorted(pairs[f"{side}_sdk_version"].unique())) for side in ("bow", "classic"))
-    tasks = listed(sorted(pairs["task"].unique()))
-    return f"All {len(pairs)} pairs are of {tasks}, Bow with {bow} and Classic with {classic}."
-
-
-def _clean(naive: pd.DataFrame) -> pd.DataFrame:
-    return naive[naive["errors"] == 0]
-
-
-def _falling(pairs: pd.DataFrame) -> str:
-    """What the means say where they fall with the number of chips."""
-    counts, means = zip(
-        *((chips, mean(of)) for chips, of in pairs.groupby("chip_count")["throughput_ratio"]), strict=True
-    )
-    if list(means) != sorted(means, reverse=True):
+def _describe_trend(pairs: pd.DataFrame) -> str:
+    """Describe the means only where they fall with the number of chips."""
+    groups = [(chips, ratios) for chips, ratios in pairs.groupby("chip_count")["throughput_ratio"]]
+    means = [compute_mean(ratios) for _, ratios in groups]
+    if means != sorted(means, reverse=True):
         return ""
-    few = (pairs["chip_count"] == counts[-1]).sum()
+    chips, last = groups[-1]
     return (
-        f"The fewer chips, the nearer a buyer came to what the clock promised; {few} pairs are few to say so of "
-        f"{counts[-1]} chips, and the rows do not tell why."
+        "The fewer the chips, the closer the gain comes to the ratio of the clocks. The rows do not explain this, and "
+        f"{len(last)} pairs are too few to conclude it for {chips} chips."
     )
 
 
-def _naive(naive: pd.DataFrame) -> str:
+def _describe_releases(pairs: pd.DataFrame) -> str:
+    bow, classic = (join_words(sorted(pairs[f"{machine}_sdk_version"].unique())) for machine in ("bow", "classic"))
+    tasks = join_words(sorted(pairs["task"].unique()))
+    return f"All {len(pairs)} pairs are {tasks} rows, Bow with {bow} and Classic with {classic}."
+
+
+def _describe_naive(naive: pd.DataFrame) -> str:
     ratios = naive["throughput_ratio"]
-    means = {chips: mean(of) for chips, of in naive.groupby("chip_count")["throughput_ratio"]}
-    said = listed([f"{found:.2f} on {chips}" for chips, found in means.items()])
+    groups = naive.groupby("chip_count")["throughput_ratio"]
+    means = join_words([f"{compute_mean(values):.2f} on {chips}" for chips, values in groups])
     return (
-        f"Joined on task, model and chips alone there are {len(naive)} pairs, from {ratios.min():.2f} to "
-        f"{ratios.max():.2f}, with means of {said} chips: those compare sequence lengths, frameworks and batches "
-        "rather than machines."
+        f"A join on task, model and chips alone has {len(naive)} pairs, from {ratios.min():.2f} to "
+        f"{ratios.max():.2f}. Its means are {means} chips. Such pairs compare sequence lengths, frameworks and batch "
+        "sizes rather than machines."
     )
 
 
-def _without_items(pairs: pd.DataFrame, naive: pd.DataFrame) -> str:
-    """What the demand for known items leaves out."""
-    found = naive[naive[list(SAME)].all(axis=1) & naive["near_sdk"] & ~naive["same_item"]]
-    if found.empty:
+def _describe_unknown_items(pairs: pd.DataFrame, naive: pd.DataFrame) -> str:
+    """Describe the pairs that are excluded only because their items are unknown."""
+    excluded = naive[naive[list(SAME)].all(axis=1) & naive["near_sdk"] & ~naive["same_item"]]
+    if excluded.empty:
         return ""
-    chips = found["chip_count"].iloc[0]
-    among = pd.concat([pairs[pairs["chip_count"] == chips], found[found["chip_count"] == chips]])
+    chips = excluded["chip_count"].iloc[0]
+    together = pd.concat([frame[frame["chip_count"] == chips] for frame in (pairs, excluded)])
+    ratios = join_words([f"{ratio:.2f}" for ratio in excluded["throughput_ratio"]])
     return (
-        f"Left out for want of a source that says what its items are: {listed(sorted(found['model'].unique()))}, at "
-        f"{listed([f'{ratio:.2f}' for ratio in found['throughput_ratio']])}; with it the mean on {chips} chips would "
-        f"be {mean(among['throughput_ratio']):.2f}."
+        f"Excluded, because no source states what its items are: {join_words(sorted(excluded['model'].unique()))}, at "
+        f"{ratios}. With it, the mean on {chips} chips would be {compute_mean(together['throughput_ratio']):.2f}."
     )
 
 
-def _other_releases(naive: pd.DataFrame) -> str:
-    agree = naive[[*SAME, "same_item"]].all(axis=1)
-    inference = naive[agree & (naive["task"] == "inference") & ~naive["near_sdk"]]
-    timed = inference["latency_ratio"].dropna()
-    near = (naive[agree & naive["near_sdk"]]["task"] == "inference").sum()
+def _describe_inference(naive: pd.DataFrame) -> str:
+    """Describe the inference pairs that agree in all but the SDK."""
+    agreeing = naive[naive[[*SAME, "same_item"]].all(axis=1) & (naive["task"] == "inference")]
+    other = agreeing[~agreeing["near_sdk"]]
+    timed = other["latency_ratio"].dropna()
     return (
-        f"{near or 'No'} inference pairs have nearly the same SDK: {len(inference)} that agree in test, "
-        f"framework, precision, batch and items give "
-        f"{mean(inference['throughput_ratio']):.2f} times the throughput and, the {len(timed)} with as many batches in "
-        f"flight, {mean(timed):.2f} times the latency, the newer software's part in it unknown."
+        f"{agreeing['near_sdk'].sum() or 'No'} inference pairs have nearly the same SDK. The {len(other)} that agree "
+        f"in test, framework, precision, batch size and item have {compute_mean(other['throughput_ratio']):.2f} times "
+        f"the throughput. Of these, the {len(timed)} with as many batches in flight have {compute_mean(timed):.2f} "
+        "times the latency. How much of this is due to the newer software is unknown."
     )
 
 
-def chart(alt: Any, frames: Frames) -> Any:
-    pairs, naive = frames["generations"], frames["generations_naive"]
+def build_chart(alt: Any, frames: Frames) -> Any:
+    """Draw each matched pair, and the means of matched rows and of the naive join."""
+    pairs, naive = frames["generations"], select_clean(frames["generations_naive"])
     clock = pairs["clock_ratio"].max()
-    return finished(
-        alt.vconcat(_matched(alt, pairs, clock), _joined(alt, pairs, naive, clock), spacing=30)
-        .resolve_scale(color="independent", shape="independent")
-        .properties(
-            title=titled(
-                alt,
-                "Bow over Classic: throughput of matched rows, and of a naive join",
-                f"Dashed: the clocks' ratio, {clock:.2f}. Published rows without error flags, no MLPerf",
-            )
-        )
+    title = make_title(
+        alt,
+        "Bow over Classic: throughput of matched rows, and of a naive join",
+        f"Dashed: the ratio of the clocks, {clock:.2f}. Published rows without error flags, no MLPerf",
     )
+    panels = (_draw_matched(alt, pairs, clock), _draw_naive(alt, pairs, naive, clock))
+    chart = alt.vconcat(*panels, spacing=30).resolve_scale(color="independent", shape="independent")
+    return apply_theme(chart.properties(title=title))
 
 
-def _matched(alt: Any, pairs: pd.DataFrame, clock: float) -> Any:
+def _draw_matched(alt: Any, pairs: pd.DataFrame, clock: float) -> Any:
     ordered = pairs.sort_values(["chip_count", "throughput_ratio", "bow_result_id"])
     records = [
         {
-            "label": label(row, "model", "variant", "framework", "bow_platform"),
+            "label": join_cells(row, "model", "variant", "framework", "bow_platform"),
             "ratio": round(row["throughput_ratio"], 4),
             "series": str(row["chip_count"]),
             "bow": row["bow_throughput"],
@@ -124,42 +128,32 @@ def _matched(alt: Any, pairs: pd.DataFrame, clock: float) -> Any:
     ]
     scale, axis = alt.Scale(zero=False, nice=True), alt.Axis(format=".2f", tickCount=6)
     x = alt.X("ratio:Q", title="Throughput of Bow over Classic, matched rows", scale=scale, axis=axis)
-    return strip(alt, records, x, "Chips", list(dict.fromkeys(record["series"] for record in records)), clock)
+    names = list(dict.fromkeys(record["series"] for record in records))
+    return build_ratio_chart(alt, records, x, "Chips", names, clock)
 
 
-def _joined(alt: Any, pairs: pd.DataFrame, naive: pd.DataFrame, clock: float) -> Any:
-    """Every naive pair as a tick, the two means as diamonds, one line per number of chips."""
-    clean = _clean(naive).sort_values(["chip_count", "throughput_ratio"])
-    ticks = [{"chips": row.chip_count, "ratio": round(row.throughput_ratio, 4)} for row in clean.itertuples()]
+def _draw_naive(alt: Any, pairs: pd.DataFrame, naive: pd.DataFrame, clock: float) -> Any:
+    """Draw every naive pair as a tick and the two means as points, one line per number of chips."""
+    ordered = naive.sort_values(["chip_count", "throughput_ratio"])
+    ticks = [{"chips": row.chip_count, "ratio": round(row.throughput_ratio, 4)} for row in ordered.itertuples()]
     ticks = list({tuple(tick.items()): tick for tick in ticks}.values())
     means = [
-        {"chips": chips, "ratio": round(mean(of), 4), "mean": said}
-        for said, frame in (("naive join", clean), ("matched rows", pairs))
-        for chips, of in frame.groupby("chip_count")["throughput_ratio"]
+        {"chips": chips, "ratio": round(compute_mean(ratios), 4), "mean": name}
+        for name, frame in ((NAIVE, naive), (MATCHED, pairs))
+        for chips, ratios in frame.groupby("chip_count")["throughput_ratio"]
     ]
-    axis = alt.Axis(values=[0.1, 0.2, 0.5, 1, 2, 5], format="~g")
-    x = alt.X(
-        "ratio:Q",
-        title="Throughput of Bow over Classic, log scale",
-        scale=alt.Scale(type="log", nice=False, padding=8),
-        axis=axis,
-    )
+    title = "Throughput of Bow over Classic, log scale"
+    x = make_log_axis(alt, "X", "ratio", title, [0.1, 0.2, 0.5, 1, 2, 5], padding=8)
     y = alt.Y("chips:O", title="Chips")
-    colors = alt.Scale(domain=["matched rows", "naive join"], range=["#000000", "#D55E00"])
-    shapes = alt.Scale(domain=["matched rows", "naive join"], range=["circle", "diamond"])
-    naive_ticks = alt.Chart(alt.Data(values=ticks)).mark_tick(thickness=1, opacity=0.45, color="#D55E00", size=16)
-    points = (
-        alt.Chart(alt.Data(values=means))
-        .mark_point(**DIAMOND)
-        .encode(
-            x=x,
-            y=y,
-            color=alt.Color("mean:N", title="Geometric mean", scale=colors),
-            shape=alt.Shape("mean:N", title="Geometric mean", scale=shapes),
-            tooltip=[alt.Tooltip("mean:N"), alt.Tooltip("ratio:Q")],
-        )
+    colors = (PALETTE.ink["mark"], PALETTE.series[1])
+    color, shape = (
+        channel("mean:N", title="Geometric mean", scale=make_scale(alt, (MATCHED, NAIVE), values))
+        for channel, values in ((alt.Color, colors), (alt.Shape, ("circle", "diamond")))
     )
-    layers = (rule(alt, clock, x), naive_ticks.encode(x=x, y=y), points)
+    base = alt.Chart(make_data(alt, ticks)).encode(x=x, y=y)
+    points = alt.Chart(make_data(alt, means)).mark_point(filled=True, size=130, opacity=1)
+    points = points.encode(x=x, y=y, color=color, shape=shape, tooltip=["mean:N", "ratio:Q"])
+    layers = (draw_rule(alt, clock, x), base.mark_tick(thickness=1, opacity=0.45, color=colors[1], size=16), points)
     return alt.layer(*layers).properties(width=WIDTH, height=alt.Step(26))
 
 
@@ -167,6 +161,6 @@ ANALYSIS = Analysis(
     "generations",
     "How much faster is Bow than the Classic machines?",
     ("generations", "generations_naive"),
-    told,
-    chart,
+    summarise,
+    build_chart,
 )

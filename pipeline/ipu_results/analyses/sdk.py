@@ -1,4 +1,4 @@
-"""One test on one machine under several releases of the vendor's software."""
+"""One test on one machine with several releases of the vendor's SDK."""
 
 from __future__ import annotations
 
@@ -6,67 +6,75 @@ from typing import Any
 
 import pandas as pd
 
+from ipu_results._util.charts import apply_theme, make_title
 from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.look import finished, titled
-from ipu_results.analyses.strip import strip
-from ipu_results.analyses.words import label, listed, mean
+from ipu_results.analyses.drawing import build_ratio_chart
+from ipu_results.analyses.text import compute_mean, join_cells, join_paragraphs, join_words
 
 CLOSE = 0.01
 TEST = ("model", "variant", "framework", "platform")
 
 
-def told(frames: Frames) -> str:
+def summarise(frames: Frames) -> str:
+    """Describe the gain from the oldest to the newest release, its extremes, and which rows there are."""
     rows = frames["sdk_effect"]
-    newest = _newest(rows)
+    newest = _select_newest(rows)
     ratios = newest["throughput_ratio"]
     close = ((ratios - 1).abs() <= CLOSE).sum()
     best, worst = newest.loc[ratios.idxmax()], newest.loc[ratios.idxmin()]
-    return " ".join(
+    return join_paragraphs(
         [
-            f"{len(newest)} tests stand on the page with two or more releases and nothing else changed; the newest "
-            f"release gives {mean(ratios):.3f} times the oldest's throughput as a geometric mean, and {close} of them "
-            f"stay within {CLOSE:.0%}.",
-            f"The largest gain is {_said(best)}, the largest loss {_said(worst)}.",
-            f"By release the mean is {_steps(newest)}.",
-            f"So newer releases gave {(ratios > 1 + CLOSE).sum()} tests more than {CLOSE:.0%} and took more than that "
-            f"from {(ratios < 1 - CLOSE).sum()}.",
-            f"All are {listed(sorted(rows['task'].unique()))} rows on {listed(sorted(rows['platform'].unique()))}: "
-            "no older page version with inference or Classic machines is at hand, and each figure is one printed "
-            "number, so changes of a percent may be run to run.",
-        ]
+            f"The newest SDK release has {compute_mean(ratios):.3f} times the throughput of the oldest, as a geometric "
+            f"mean over {len(newest)} tests that are printed with several releases and nothing else changed.",
+            f"Of these tests, {close} stay within {CLOSE:.0%}, {(ratios > 1 + CLOSE).sum()} gain more than {CLOSE:.0%} "
+            f"and {(ratios < 1 - CLOSE).sum()} lose more than that.",
+            f"The largest gain is {_describe_test(best)}. The largest loss is {_describe_test(worst)}.",
+            f"By release, the mean is {_describe_steps(newest)}.",
+        ],
+        [
+            f"All are {join_words(sorted(rows['task'].unique()))} rows on "
+            f"{join_words(sorted(rows['platform'].unique()))}.",
+            "No older page version with inference or Classic machines is available.",
+            "Each figure is one printed number, so changes of a percent may be run-to-run spread.",
+        ],
     )
 
 
-def _newest(rows: pd.DataFrame) -> pd.DataFrame:
-    """The row of the newest release of each test."""
+def _select_newest(rows: pd.DataFrame) -> pd.DataFrame:
+    """Select the row of the newest release of each test."""
     later = rows[rows["position"] > 1].sort_values("position", kind="stable")
     return later.drop_duplicates("oldest_result_id", keep="last").reset_index(drop=True)
 
 
-def _said(row: pd.Series) -> str:
+def _describe_test(row: pd.Series) -> str:
     return (
-        f"{row['throughput_ratio']:.2f} ({label(row, *TEST)}: {row['oldest_throughput']:,.0f} items/s with "
+        f"{row['throughput_ratio']:.2f} ({join_cells(row, *TEST)}: {row['oldest_throughput']:,.0f} items/s with "
         f"{row['oldest_sdk_version']}, {row['throughput']:,.0f} with {row['sdk_version']})"
     )
 
 
-def _steps(newest: pd.DataFrame) -> str:
+def _describe_steps(newest: pd.DataFrame) -> str:
     groups = newest.groupby(["oldest_sdk_version", "sdk_version"])["throughput_ratio"]
-    steps = sorted(((step, of) for step, of in groups if len(of) > 1), key=lambda found: tuple(map(_age, found[0])))
-    return listed([f"{mean(of):.3f} from {old} to {new} ({len(of)} tests)" for (old, new), of in steps])
+    steps = sorted(
+        ((step, ratios) for step, ratios in groups if len(ratios) > 1), key=lambda group: [*map(_sort_key, group[0])]
+    )
+    return join_words(
+        [f"{compute_mean(ratios):.3f} from {old} to {new} ({len(ratios)} tests)" for (old, new), ratios in steps]
+    )
 
 
-def _age(release: str) -> tuple[bool, str]:
-    """Sorts releases; what came before 2.5 is the oldest that Bow ran."""
+def _sort_key(release: str) -> tuple[bool, str]:
+    """Return a key that sorts `Pre-SDK2.5`, the oldest release of Bow, before all others."""
     return not release.startswith("Pre-"), release
 
 
-def chart(alt: Any, frames: Frames) -> Any:
+def build_chart(alt: Any, frames: Frames) -> Any:
+    """Draw each test on one line, with a point per release."""
     rows = frames["sdk_effect"]
-    order = _newest(rows).sort_values(["throughput_ratio", "result_id"], ascending=False)
+    order = _select_newest(rows).sort_values(["throughput_ratio", "result_id"], ascending=False)
     records = [
         {
-            "label": label(row, *TEST),
+            "label": join_cells(row, *TEST),
             "ratio": round(row["throughput_ratio"], 4),
             "series": row["sdk_version"],
             "oldest": row["oldest_sdk_version"],
@@ -78,15 +86,15 @@ def chart(alt: Any, frames: Frames) -> Any:
         for row in rows[(rows["oldest_result_id"] == first)].sort_values("position").to_dict("records")
     ]
     x = alt.X("ratio:Q", title="Throughput over that of the oldest release", scale=alt.Scale(zero=False, nice=True))
-    title = titled(
+    title = make_title(
         alt,
         "One test, one machine, several SDK releases",
         "Published training rows of all page versions; no MLPerf, no row with an error flag",
     )
-    releases = sorted(rows["sdk_version"].unique(), key=_age)
-    return finished(strip(alt, records, x, "SDK", releases, 1.0).properties(title=title))
+    releases = sorted(rows["sdk_version"].unique(), key=_sort_key)
+    return apply_theme(build_ratio_chart(alt, records, x, "SDK", releases, 1.0).properties(title=title))
 
 
 ANALYSIS = Analysis(
-    "sdk_effect", "What did newer SDK releases do to one machine's figures?", ("sdk_effect",), told, chart
+    "sdk_effect", "What did newer SDK releases do to one machine's figures?", ("sdk_effect",), summarise, build_chart
 )

@@ -1,4 +1,4 @@
-"""The command that answers a reader's questions from the warehouse."""
+"""The command that answers a question from the warehouse."""
 
 from __future__ import annotations
 
@@ -16,27 +16,29 @@ if TYPE_CHECKING:
 WIDTH = 100
 
 
-def _settings(_: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, float]:
-    found = {}
-    for one in value:
-        name, figure = (*one.split("=", 1), "")[:2]
+def _parse_settings(_: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
+    settings = {}
+    for text in values:
+        name, _equals, figure = text.partition("=")
         try:
-            found[name] = float(figure)
+            settings[name] = float(figure)
         except ValueError as error:
-            raise click.BadParameter(f"{one!r} is not NAME=FIGURE", param=param) from error
-        if not 0 < found[name] < float("inf"):
-            raise click.BadParameter(f"{one!r} is no figure above 0", param=param)
-    return found
+            raise click.BadParameter(f"{text!r} is not NAME=NUMBER", param=param) from error
+        if not 0 < settings[name] < float("inf"):
+            raise click.BadParameter(f"{text!r} is not a number above 0", param=param)
+    return settings
 
 
 @click.command(cls=Command)
 @click.argument("name", required=False)
 @click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
 @click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
-@click.option("--set", "settings", multiple=True, callback=_settings, metavar="NAME=FIGURE", help="A parameter of it.")
+@click.option(
+    "--set", "settings", multiple=True, callback=_parse_settings, metavar="NAME=NUMBER", help="Set a parameter of it."
+)
 @plot_option("Draw it to FILE, .svg or .png.")
 def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, float], plot: Path | None) -> None:
-    """Answer one question from the warehouse: its rows, and a paragraph on stderr of what they show.
+    """Answer one question from the warehouse: print its rows, and a summary of them on stderr.
 
     Without NAME the questions are listed.
 
@@ -47,39 +49,42 @@ def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, 
     """
     from ipu_results._util.files import write_atomically
     from ipu_results._util.text import format_records
-    from ipu_results.analyses import ANALYSES, draw, rows
+    from ipu_results.analyses import ANALYSES, draw_chart, load_frames
     from ipu_results.store.query import open_warehouse
 
+    by_name = {analysis.name: analysis for analysis in ANALYSES}
     if name is None:
-        click.echo(format_records(output, ("name", "question"), [(one.name, one.question) for one in ANALYSES]))
+        questions = [(analysis.name, analysis.question) for analysis in ANALYSES]
+        click.echo(format_records(output, ("name", "question"), questions))
         return
-    asked = next((one for one in ANALYSES if one.name == name), None)
-    if asked is None:
-        raise click.BadParameter(f"{name!r} is none of {', '.join(one.name for one in ANALYSES)}", param_hint="NAME")
-    _assert_known(asked, settings)
+    if name not in by_name:
+        raise click.BadParameter(f"{name!r} is not one of {', '.join(by_name)}", param_hint="NAME")
+    analysis = by_name[name]
+    _reject_unknown(analysis, settings)
     with open_warehouse(warehouse) as connection:
-        frames = rows(connection, asked, settings)
+        frames = load_frames(connection, analysis, settings)
     if plot is not None:
-        write_atomically(plot, draw(asked, frames, plot.suffix.lower()))
-    _show(asked, frames, output)
+        write_atomically(plot, draw_chart(analysis, frames, plot.suffix.lower()))
+    _print(analysis, frames, output)
 
 
-def _assert_known(asked: Analysis, settings: dict[str, float]) -> None:
+def _reject_unknown(analysis: Analysis, settings: dict[str, float]) -> None:
     from ipu_results.schema import VIEWS
 
-    known = [name for view in VIEWS if view.name in asked.views for name, _ in view.parameters]
-    if unknown := sorted(settings.keys() - set(known)):
-        there = f"it has {', '.join(dict.fromkeys(known))}" if known else "it has none"
-        raise click.BadParameter(f"{asked.name} has no parameter {unknown[0]!r}; {there}", param_hint="--set")
+    known = dict.fromkeys(name for view in VIEWS if view.name in analysis.views for name, _ in view.parameters)
+    if unknown := sorted(settings.keys() - known):
+        choices = f"it has {', '.join(known)}" if known else "it has none"
+        raise click.BadParameter(f"{analysis.name} has no parameter {unknown[0]!r}; {choices}", param_hint="--set")
 
 
-def _show(asked: Analysis, frames: Frames, output: str) -> None:
+def _print(analysis: Analysis, frames: Frames, output: str) -> None:
     from ipu_results._util.text import format_records
     from ipu_results.schema import VIEWS
 
-    [view] = [one for one in VIEWS if one.name == asked.views[0]]
-    whole = {column.name: "Int64" for column in view.columns if column.kind == "integer"}
-    frame = frames[view.name].astype(whole).astype(object)
-    found = frame.where(frame.notna(), None)
-    click.echo(format_records(output, list(found.columns), found.itertuples(index=False, name=None)))
-    click.echo("\n" + textwrap.fill(asked.told(frames), WIDTH), err=True)
+    view = next(view for view in VIEWS if view.name == analysis.views[0])
+    integers = {column.name: "Int64" for column in view.columns if column.kind == "integer"}
+    frame = frames[view.name].astype(integers).astype(object)
+    rows = frame.where(frame.notna(), None)
+    click.echo(format_records(output, list(rows.columns), rows.itertuples(index=False, name=None)))
+    for paragraph in analysis.summarise(frames).split("\n\n"):
+        click.echo("\n" + textwrap.fill(paragraph, WIDTH, break_on_hyphens=False), err=True)

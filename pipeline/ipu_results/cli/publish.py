@@ -1,4 +1,4 @@
-"""The commands that make a release, check one, and compare two."""
+"""Publish a release, verify one, and compare two."""
 
 from __future__ import annotations
 
@@ -12,24 +12,28 @@ from ipu_results._util.text import escape_unprintable
 from ipu_results.cli.common import FOLDER, Command, spinner, tell
 
 if TYPE_CHECKING:
-    from ipu_results.release import Published
+    from ipu_results.release import PublishedRelease
 
-SHOWN = 20
+MAX_CHANGES = 20
 
 
 @click.command(cls=Command)
-@click.option("--version", help="MAJOR.MINOR.PATCH; the least that the change allows when left out.")
+@click.option("--version", help="MAJOR.MINOR.PATCH. Default: the lowest that the change allows.")
 @click.option("--out", type=FOLDER, default="release", show_default=True, help="Folder that becomes the release.")
-@click.option("--previous", type=FOLDER, help="The release before; the one that stands in OUT when left out.")
+@click.option("--previous", type=FOLDER, help="Previous release. Default: the one in OUT.")
 @click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
 @click.option(
     "--corrections",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="TOML that names the rows which are gone, each with a reason.",
+    help="TOML file that gives the reason for each removed row.",
 )
 @click.option(
-    "--date", "day", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD", help="Day of publication; today in UTC."
+    "--date",
+    "day",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="YYYY-MM-DD",
+    help="Date of publication. Default: today in UTC.",
 )
 @click.option(
     "--wait",
@@ -47,12 +51,11 @@ def publish(
     day: datetime | None,
     wait: float,
 ) -> None:
-    """Make OUT a release of the warehouse: tables in three formats, descriptions, dataset card and checksums.
+    """Make OUT a release of the warehouse: tables in three formats, descriptors, dataset card and checksums.
 
-    The version must suit the change since the previous release: major for a changed or removed figure, row or column,
-    minor for new ones, patch for words. Rows that vanished stop it unless the corrections file names them with a
-    reason. A release that stands in OUT is replaced in one step, or stays; of the same tables it is made again as it
-    was.
+    The version must fit the change since the previous release: major for changed or removed figures, rows or columns,
+    minor for new ones, patch for descriptions. Removed rows need a reason in the corrections file. A release in OUT is
+    replaced as a whole or not at all. If its tables did not change, it keeps its version.
 
     \b
     Example:
@@ -60,43 +63,44 @@ def publish(
       ipu-results publish --out release --corrections corrections.toml
       ipu-results publish --out release-2.0.0 --previous release-1.0.0
     """
-    from ipu_results.release import Asked
-    from ipu_results.release import publish as run
+    from ipu_results import release
 
     published_on = (day or datetime.now(UTC)).date()
+    request = release.ReleaseRequest(warehouse, out, published_on, version, previous, corrections, wait)
     with spinner() as progress:
-        done = run(Asked(warehouse, out, published_on, version, previous, corrections, wait), progress)
-    click.echo(_summary(out, done))
-    unused = [f"correction {one.number} names no row of {one.table} that vanished" for one in done.decision.unused]
-    tell(unused, strict=False, where=str(corrections))
+        published = release.publish(request, progress)
+    click.echo(_format_summary(out, published))
+    tell(published.decision.unused, strict=False, where=str(corrections))
 
 
-def _summary(out: Path, done: Published) -> str:
-    changes = [escape_unprintable(f"  {change.level}: {change.what}") for change in done.decision.changes[:SHOWN]]
-    if (more := len(done.decision.changes) - SHOWN) > 0:
-        changes.append(f"  and {more} more, all in release.json")
-    told = f"{out}: version {done.decision.version}, {done.files} files, {done.bytes:,} bytes, {done.rows:,} rows"
-    return "\n".join([told, *changes, f"build {done.build_id[:12]}, sha256 of SHA256SUMS {done.seal}"])
+def _format_summary(out: Path, published: PublishedRelease) -> str:
+    decision = published.decision
+    changes = [escape_unprintable(f"  {change.level}: {change.what}") for change in decision.changes[:MAX_CHANGES]]
+    if (more := len(decision.changes) - MAX_CHANGES) > 0:
+        changes.append(f"  and {more} more, see release.json")
+    sizes = f"{published.files} files, {published.size_bytes:,} bytes, {published.rows:,} rows"
+    checksum = f"build {published.build_id[:12]}, sha256 of SHA256SUMS {published.checksum}"
+    return "\n".join([f"{out}: version {decision.version}, {sizes}", *changes, checksum])
 
 
 @click.command(cls=Command)
 @click.argument("folder", type=FOLDER, metavar="DIR")
 @click.option("--format", "output", type=click.Choice(("text", "json")), default="text", show_default=True)
 def verify(folder: Path, output: str) -> None:
-    """Check a release: every byte, every row in Parquet, CSV and DuckDB, and every description.
+    """Check a release: every byte, every row in Parquet, CSV and DuckDB, and every descriptor.
 
-    A problem is one line on stderr and makes the exit status 1.
+    Each problem is one line on stderr. The exit status is 1 if there is any.
 
     \b
     Example:
       ipu-results verify release
     """
     from ipu_results._util.text import format_json
-    from ipu_results.release import check
+    from ipu_results.release import verify_release
 
     with spinner() as progress:
         progress("verify", str(folder))
-        problems = check(folder)
+        problems = verify_release(folder)
     if output == "json":
         click.echo(format_json({"ok": not problems, "problems": [problem._asdict() for problem in problems]}))
     elif not problems:
@@ -116,24 +120,23 @@ def verify(folder: Path, output: str) -> None:
     type=click.IntRange(min=0, max=1_000_000),
     default=100,
     show_default=True,
-    help="Rows and cells shown of each kind and table; counts are always of all.",
+    help="Rows and cells to list of each kind and table. Counts are always complete.",
 )
 def diff(old: Path, new: Path, output: str, limit: int) -> None:
-    """List tables, columns, rows and figures that were added, removed and changed from OLD to NEW.
+    """List tables, columns, rows and figures that were added, removed or changed from OLD to NEW.
 
-    OLD and NEW are releases, or warehouses. Rows are paired by primary key.
+    OLD and NEW are releases or warehouses. Rows are matched by primary key.
 
     \b
     Example:
       ipu-results diff release-1.0.0 release-2.0.0
       ipu-results diff release warehouse --format html > changes.html
     """
-    from ipu_results.release import compare, read_side
-    from ipu_results.release.page import as_page
-    from ipu_results.release.show import as_record, as_text
+    from ipu_results.release import diff_releases
+    from ipu_results.release.diff_report import format_diff_html, format_diff_json, format_diff_text
 
     with spinner() as progress:
         progress("compare", f"{old} {new}")
-        found = compare(read_side(old), read_side(new), limit)
-    show = {"text": as_text, "json": as_record, "html": as_page}[output]
-    click.echo(show(found, limit))
+        difference = diff_releases(old, new, limit)
+    format_diff = {"text": format_diff_text, "json": format_diff_json, "html": format_diff_html}[output]
+    click.echo(format_diff(difference))

@@ -1,8 +1,26 @@
-"""Publish: from a warehouse to a release folder, its check, and what changed between two of them."""
+"""Publish the dataset as a release folder, verify such a folder, and compare two of them.
 
-from ipu_results.release.compare import compare
-from ipu_results.release.release import Asked, Published, publish
-from ipu_results.release.side import read_side
-from ipu_results.release.verify import check
+from ipu_results.release import ReleaseRequest, diff_releases, publish, verify_release
 
-__all__ = ["Asked", "Published", "check", "compare", "publish", "read_side"]
+published = publish(ReleaseRequest(Path("warehouse"), Path("release"), date.today()))
+problems = verify_release(Path("release"))  # empty if the release is sound
+diff = diff_releases(Path("release-1.0.0"), Path("release"))
+"""
+
+from ipu_results.release.diff import ChangeCounts, ReleaseDiff, TableDiff, diff_releases
+from ipu_results.release.publishing import PublishedRelease, ReleaseRequest, publish
+from ipu_results.release.verify import Problem, verify_release
+from ipu_results.release.version import ReleaseDecision
+
+__all__ = [
+    "ChangeCounts",
+    "Problem",
+    "PublishedRelease",
+    "ReleaseDecision",
+    "ReleaseDiff",
+    "ReleaseRequest",
+    "TableDiff",
+    "diff_releases",
+    "publish",
+    "verify_release",
+]

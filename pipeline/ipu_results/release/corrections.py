@@ -1,155 +1,128 @@
-"""The corrections file: rows that are gone on purpose, each with the reason that the release publishes."""
+"""Read and apply the corrections file: rows that were removed on purpose, each with the reason that is published."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
+from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import duckdb
+import msgspec
 
-from ipu_results.errors import CorrectionsError, ReleaseError
-from ipu_results.release.compare import removed_keys
-from ipu_results.release.database import name_of
-from ipu_results.release.difference import Difference, Row
-from ipu_results.release.names import DERIVED, DICTIONARY, RELEASE
-from ipu_results.release.side import KNOWN, Side
 from ipu_results._util.sql import get_first_line
+from ipu_results.errors import CorrectionsError, ReleaseError
+from ipu_results.release.database import quote_identifier
+from ipu_results.release.diff import ReleaseDiff, Row, list_removed_keys
+from ipu_results.release.files import BUILD_TABLE, DICTIONARY_TABLE
+from ipu_results.release.snapshot import KNOWN_TABLES
 
-KEYS = {"table", "key", "reason", "expect", "rows"}
-GONE = "gone"
+KEY_TYPES = (str, int, float, date)  # bool and datetime are subtypes
 
 
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """Rows of a table with these values in key columns; no key stands for a whole table that is gone.
+class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Removed rows of a table that have these values in key columns; without a key, the whole table.
 
-    `file` names where it is told. `gone` asserts that no such row is in the new dataset, `rows` how many rows vanished.
+    `expect` asserts that no such row is in the new dataset, `rows` how many were removed.
     """
 
-    file: str
-    number: int
     table: str
-    key: Mapping[str, Any]
-    reason: str
-    gone: bool = False
+    reason: Annotated[str, msgspec.Meta(pattern=r"\S")]
+    key: dict[str, Any] = {}
+    expect: Literal["gone"] | None = None
     rows: int | None = None
 
-    @property
-    def place(self) -> str:
-        return f"{self.file}, correction {self.number}"
+    def covers(self, table: str, key: Row, is_whole_table: bool) -> bool:
+        """Return whether it names this row; without a key it names a removed table and never single rows."""
+        matches = table == self.table and all(key.get(name) == value for name, value in self.key.items())
+        return matches and bool(self.key) is not is_whole_table
 
-    def fits(self, table: str, key: Row) -> bool:
-        return table == self.table and all(key.get(name) == value for name, value in self.key.items())
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    correction: Correction
-    rows: int
-
-    def record(self) -> dict[str, Any]:
-        """As release.json holds it."""
-        key = {
-            name: value.isoformat() if isinstance(value, date) else value for name, value in self.correction.key.items()
-        }
-        return {"table": self.correction.table, "key": key, "rows": self.rows, "reason": self.correction.reason}
-
-    @classmethod
-    def read(cls, number: int, record: Mapping[str, Any]) -> Applied:
-        """From release.json."""
-        told = Correction(RELEASE, number, record["table"], dict(record["key"]), record["reason"])
-        return cls(told, record["rows"])
+    def to_record(self, rows: int) -> dict[str, Any]:
+        """Return the entry of release.json; `rows` is how many removed rows it names."""
+        key = {name: value.isoformat() if isinstance(value, date) else value for name, value in self.key.items()}
+        return {"table": self.table, "key": key, "rows": rows, "reason": self.reason.strip()}
 
 
-def load(path: Path) -> list[Correction]:
-    """Raises CorrectionsError for a file that is not there, or an entry that is incomplete."""
+def load_corrections(path: Path) -> list[Correction]:
+    """Read a corrections file. Raises CorrectionsError if it is unreadable or an entry is malformed."""
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        entries = msgspec.convert(content, dict[Literal["correction"], list[Any]]).get("correction", [])
+    except (OSError, ValueError, msgspec.ValidationError) as error:
         raise CorrectionsError(f"cannot be read: {error}", place=str(path)) from error
-    entries = told.pop("correction", [])
-    if told or not isinstance(entries, list):
-        raise CorrectionsError("holds something else than [[correction]] entries", place=str(path))
-    return [_correction(path, number, entry) for number, entry in enumerate(entries, 1)]
+    return [_read_entry(f"{path}, correction {number}", entry) for number, entry in enumerate(entries, 1)]
 
 
-def _correction(path: Path, number: int, entry: Any) -> Correction:
-    place = f"{path}, correction {number}"
-    if not isinstance(entry, dict) or (unknown := sorted(entry.keys() - KEYS)):
-        raise CorrectionsError(f"has unknown {', '.join(unknown) if isinstance(entry, dict) else 'shape'}", place=place)
-    table, reason, key = entry.get("table"), entry.get("reason"), entry.get("key", {})
-    if not (isinstance(table, str) and isinstance(reason, str) and reason.strip()):
-        raise CorrectionsError("lacks a table or a reason", place=place)
-    allowed = (str, int, float, bool, date, datetime)
-    if not isinstance(key, dict) or not all(isinstance(value, allowed) for value in key.values()):
-        raise CorrectionsError("has a key that is no table of columns and values", place=place)
-    if table in KNOWN and (wrong := sorted(key.keys() - set(KNOWN[table].key))):
-        raise CorrectionsError(f"{wrong[0]} is no key column of {table}", place=place)
-    if entry.get("expect", GONE) != GONE or type(entry.get("rows", 0)) is not int:
-        raise CorrectionsError(f'has an expect that is not "{GONE}", or rows that are no number', place=place)
-    return Correction(str(path), number, table, key, reason.strip(), "expect" in entry, entry.get("rows"))
+def _read_entry(place: str, entry: Any) -> Correction:
+    try:
+        correction = msgspec.convert(entry, Correction)
+    except msgspec.ValidationError as error:
+        raise CorrectionsError(str(error), place=place) from error
+    table = KNOWN_TABLES.get(correction.table)
+    for name, value in correction.key.items():
+        if table and name not in table.key:
+            raise CorrectionsError(f"{name} is not a key column of {table.name}", place=place)
+        if not isinstance(value, KEY_TYPES):
+            raise CorrectionsError(f"{name} is not a text, number or date", place=place)
+    return correction
 
 
-def apply(corrections: Sequence[Correction], difference: Difference) -> list[Applied]:
-    """The corrections that name rows which vanished; a row counts for each that names it.
+def apply_corrections(path: Path | None, diff: ReleaseDiff) -> tuple[list[dict[str, Any]], list[str]]:
+    """Match the removed rows with the entries of a corrections file; a row counts for each entry that names it.
 
-    Raises ReleaseError where a row vanished that none names, CorrectionsError where a guard does not hold.
+    Returns the entries of release.json, and a message for each correction that names nothing. Raises ReleaseError for
+    a removed row that none names, CorrectionsError for a malformed file and where `expect` or `rows` do not hold.
     """
-    counts = {correction.number: 0 for correction in corrections}
-    whole_tables = {table.name: table.rows for table in difference.removed}
-    for table, key in _vanished(difference):
-        named = [one.number for one in corrections if _names(one, table, key, whole_tables)]
-        if not named:
-            raise ReleaseError(_unnamed(difference, table, key))
-        for number in named:
-            counts[number] += whole_tables.get(table, 1)
-    for correction in corrections:
-        _assert_guards(correction, counts[correction.number], difference)
-    return [Applied(one, counts[one.number]) for one in corrections if counts[one.number]]
+    corrections = load_corrections(path) if path else []
+    counts = [0] * len(corrections)
+    whole_tables = {table.name: table.rows for table in diff.removed}
+    for table, key in _list_removed(diff):
+        matches = [at for at, entry in enumerate(corrections) if entry.covers(table, key, table in whole_tables)]
+        if not matches:
+            raise ReleaseError(_explain_missing(diff, table, key))
+        for at in matches:
+            counts[at] += whole_tables.get(table, 1)
+    records, unused = [], []
+    for number, (correction, count) in enumerate(zip(corrections, counts, strict=True), 1):
+        if message := _check_guards(correction, count, diff):
+            raise CorrectionsError(message, place=f"{path}, correction {number}")
+        if count:
+            records.append(correction.to_record(count))
+        else:
+            unused.append(f"correction {number} names no removed row of {correction.table}")
+    return records, unused
 
 
-def _vanished(difference: Difference) -> Iterator[tuple[str, Row]]:
-    """Table and key of each row that is gone; a table that is gone stands once, with no key."""
-    yield from ((table.name, {}) for table in difference.removed)
-    for table in difference.tables:
-        if table.rows.removed and table.name not in (DERIVED, DICTIONARY):
-            yield from ((table.name, key) for key in removed_keys(table))
+def _list_removed(diff: ReleaseDiff) -> Iterator[tuple[str, Row]]:
+    """Yield table and key of each removed row; a removed table once, without a key."""
+    yield from ((table.name, {}) for table in diff.removed)
+    for table in diff.tables:
+        if table.rows.removed and table.name not in (BUILD_TABLE, DICTIONARY_TABLE):
+            yield from ((table.name, key) for key in list_removed_keys(table))
 
 
-def _names(one: Correction, table: str, key: Row, whole_tables: Mapping[str, int]) -> bool:
-    """Without a key a correction names a table that is gone, and never single rows."""
-    return one.fits(table, key) and bool(one.key) is not (table in whole_tables)
+def _explain_missing(diff: ReleaseDiff, table: str, key: Row) -> str:
+    count = sum(entry.rows.removed for entry in diff.tables if entry.name == table)
+    example = ", ".join(f"{name} = {value}" for name, value in key.items())
+    what = f"{table}: {count:,} rows vanished, such as {example}," if key else f"table {table} vanished"
+    return f"{what} without a correction that names the reason (--corrections FILE)"
 
 
-def _unnamed(difference: Difference, table: str, key: Row) -> str:
-    gone = sum(one.rows.removed for one in difference.tables if one.name == table)
-    what = f"{table}: {gone:,} rows vanished" if key else f"table {table} vanished"
-    told = ", ".join(f"{name} = {value}" for name, value in key.items())
-    return f"{what}{f', such as {told},' if key else ''} and no correction names a reason (--corrections FILE)"
-
-
-def _assert_guards(correction: Correction, count: int, difference: Difference) -> None:
-    place = correction.place
-    if correction.rows is not None and correction.rows != count:
-        raise CorrectionsError(f"{count} rows of {correction.table} vanished, not {correction.rows}", place=place)
-    if correction.gone and not {correction.table} & (difference.old.tables.keys() | difference.new.tables.keys()):
-        raise CorrectionsError(f"names a table {correction.table} that was never there", place=place)
-    if correction.gone and (left := _left(correction, difference.new)):
-        raise CorrectionsError(f"says that rows of {correction.table} are gone, and {left} are there", place=place)
-
-
-def _left(correction: Correction, new: Side) -> int:
-    table = new.tables.get(correction.table)
-    if table is None:
-        return 0
-    where = " AND ".join(f"{name_of(name)} = ?" for name in correction.key) or "true"
+def _check_guards(correction: Correction, count: int, diff: ReleaseDiff) -> str | None:
+    """Return what is wrong if `rows` or `expect` do not hold."""
+    table = correction.table
+    if correction.rows not in (None, count):
+        return f"{count} rows of {table} vanished, not {correction.rows}"
+    if correction.expect is None:
+        return None
+    if table not in diff.new.tables:
+        return None if table in diff.old.tables else f"table {table} is in neither release"
+    condition = " AND ".join(f"{quote_identifier(name)} = ?" for name in correction.key) or "true"
+    query = f"SELECT count(*) FROM {diff.new.tables[table].sql} WHERE {condition}"
     try:
         with duckdb.connect() as connection:
-            query = f"SELECT count(*) FROM {table.sql} WHERE {where}"
-            return int(connection.execute(query, list(correction.key.values())).fetchall()[0][0])
+            ((present,),) = connection.execute(query, list(correction.key.values())).fetchall()
     except duckdb.Error as error:
-        raise CorrectionsError(get_first_line(error), place=correction.place) from error
+        return get_first_line(error)
+    return f"expects rows of {table} to be gone, but {present} are present" if present else None

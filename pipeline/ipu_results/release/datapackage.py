@@ -1,15 +1,17 @@
-"""datapackage.json: a Frictionless Data Package of version 2, with a unit on each field that has one."""
+"""Write and check datapackage.json: a Frictionless Data Package 2.0, with a `unit` on each field that has one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ipu_results._util.text import format_json
-from ipu_results.release.facts import Facts
-from ipu_results.release.sums import digest
+from ipu_results.release.database import ReleaseStats
+from ipu_results.release.files import Columns, Inventory, hash_file
 from ipu_results.schema import TABLES, Table
 from ipu_results.schema.definitions import Column, Kind
+from ipu_results.schema.generate import SQL
 
 PROFILE = "https://datapackage.org/profiles/2.0/{}.json"
 LICENCE = {"name": "CC-BY-4.0", "path": "https://creativecommons.org/licenses/by/4.0/", "title": "CC BY 4.0"}
@@ -21,7 +23,8 @@ TYPES: dict[Kind, str] = {
     "timestamp": "datetime",
     "boolean": "boolean",
 }
-FORMATS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+SQL_TYPES = {name: SQL[kind] for kind, name in TYPES.items()}
+MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 TIMESTAMP = "%Y-%m-%d %H:%M:%S.%f"
 TITLE = "ipu-results: the open, verified record of Graphcore IPU performance"
 
@@ -35,64 +38,88 @@ HEAD: dict[str, Any] = {
 }
 
 
-def package(facts: Facts, folder: Path) -> str:
-    """The descriptor of the tables in a folder; without the DuckDB file, whose bytes differ from build to build."""
-    sources = [{"title": title, "path": url} for _, title, _, _, url in facts.found["licences"] if url]
-    told = {
+def format_package(release: Mapping[str, Any], stats: ReleaseStats, folder: Path) -> str:
+    """Return the descriptor of the tables in a folder; not of the DuckDB file, whose bytes differ in each build."""
+    sources = [{"title": title, "path": url} for _, title, _, _, url in stats["licences"] if url]
+    package = {
         **HEAD,
-        "version": facts.version,
-        "created": f"{facts.published_on.isoformat()}T00:00:00Z",
+        "version": release["version"],
+        "created": f"{release['published_on']}T00:00:00Z",
         "sources": sources,
-        "resources": [_resource(table, folder, suffix) for suffix in FORMATS for table in TABLES],
+        "resources": [_describe_table(table, folder, suffix) for suffix in MEDIA_TYPES for table in TABLES],
     }
-    return format_json(told) + "\n"
+    return format_json(package) + "\n"
 
 
-def resource_name(table: str, suffix: str) -> str:
-    """CSV tables go by their own name, Parquet ones with the suffix."""
+def check_package(package: Mapping[str, Any], inventory: Inventory) -> Iterator[str]:
+    """Yield what a descriptor states wrongly about the tables. Raises LookupError or TypeError if it is malformed."""
+    yield from (f"lacks {key}" for key in (*HEAD, "created", "sources") if key not in package)
+    resources = {resource["path"]: resource for resource in package["resources"]}
+    yield from inventory.compare_files(resources.keys())
+    for path, resource in resources.items():
+        name, _, suffix = path.rpartition(".")
+        if name not in inventory.tables:
+            continue
+        schema, links = resource["schema"], inventory.links.get(name, {})
+        size, sha256 = inventory.files[path]
+        for what, stated, expected in (
+            ("name", resource["name"], _name_resource(name, suffix)),
+            ("size or hash", (resource["bytes"], resource["hash"]), (size, f"sha256:{sha256}")),
+            ("columns", _read_fields(schema), inventory.columns[name]),
+            ("primary key", schema.get("primaryKey"), inventory.keys[name]),
+            ("foreign keys", schema.get("foreignKeys", []), [_describe_link(*link, suffix) for link in links.items()]),
+        ):
+            if stated != expected:
+                yield f"{what} of {path} is wrong"
+
+
+def _read_fields(schema: Mapping[str, Any]) -> Columns:
+    fields = schema["fields"]
+    return [(field["name"], SQL_TYPES.get(field["type"], field["type"]), field.get("unit")) for field in fields]
+
+
+def _name_resource(table: str, suffix: str) -> str:
+    """Return the name of a resource: the table's own for CSV, with the suffix for Parquet."""
     return table if suffix == "csv" else f"{table}.{suffix}"
 
 
-def link(column: str, target: str, key: str, suffix: str) -> dict[str, Any]:
-    """A foreign key of one column."""
-    return {"fields": [column], "reference": {"resource": resource_name(target, suffix), "fields": [key]}}
+def _describe_link(column: str, target: Sequence[str], suffix: str) -> dict[str, Any]:
+    """Return a foreign key of one column; the target is a table and its column."""
+    table, key = target
+    return {"fields": [column], "reference": {"resource": _name_resource(table, suffix), "fields": [key]}}
 
 
-def _resource(table: Table, folder: Path, suffix: str) -> dict[str, Any]:
+def _describe_table(table: Table, folder: Path, suffix: str) -> dict[str, Any]:
     path = folder / f"{table.name}.{suffix}"
-    told: dict[str, Any] = {
+    resource: dict[str, Any] = {
         "$schema": PROFILE.format("dataresource"),
-        "name": resource_name(table.name, suffix),
+        "name": _name_resource(table.name, suffix),
         "type": "table",
         "path": path.name,
         "description": table.description,
         "format": suffix,
-        "mediatype": FORMATS[suffix],
+        "mediatype": MEDIA_TYPES[suffix],
         "bytes": path.stat().st_size,
-        "hash": f"sha256:{digest(path)}",
+        "hash": f"sha256:{hash_file(path)}",
     }
-    return told | ({"encoding": "utf-8"} if suffix == "csv" else {}) | {"schema": _schema(table, suffix)}
+    return resource | ({"encoding": "utf-8"} if suffix == "csv" else {}) | {"schema": _describe_schema(table, suffix)}
 
 
-def _schema(table: Table, suffix: str) -> dict[str, Any]:
-    links = [
-        link(column.name, target, key, suffix)
-        for column in table.columns
-        if column.references
-        for target, key in [column.references.split(".")]
-    ]
-    told = {"$schema": PROFILE.format("tableschema"), "fields": [_field(column) for column in table.columns]}
-    return told | {"primaryKey": list(table.key)} | ({"foreignKeys": links} if links else {})
+def _describe_schema(table: Table, suffix: str) -> dict[str, Any]:
+    targets = {column.name: column.references.split(".") for column in table.columns if column.references}
+    links = [_describe_link(*link, suffix) for link in targets.items()]
+    schema = {"$schema": PROFILE.format("tableschema"), "fields": [_describe_field(column) for column in table.columns]}
+    return schema | {"primaryKey": list(table.key)} | ({"foreignKeys": links} if links else {})
 
 
-def _field(column: Column) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": column.name, "type": TYPES[column.kind], "description": column.description}
+def _describe_field(column: Column) -> dict[str, Any]:
+    field: dict[str, Any] = {"name": column.name, "type": TYPES[column.kind], "description": column.description}
     if column.kind == "timestamp":
-        told["format"] = TIMESTAMP
+        field["format"] = TIMESTAMP
     if column.kind == "text" and column.required:
-        told["missingValues"] = []  # an empty text is a value there
+        field["missingValues"] = []  # an empty text is a value there
     if column.unit:
-        told["unit"] = column.unit
+        field["unit"] = column.unit
     constraints = {
         "required": True if column.required else None,
         "minimum": column.low,
@@ -101,5 +128,5 @@ def _field(column: Column) -> dict[str, Any]:
         "enum": list(column.choices) if column.choices else None,
         "pattern": column.pattern,
     }
-    found = {name: value for name, value in constraints.items() if value is not None}
-    return told | ({"constraints": found} if found else {})
+    stated = {name: value for name, value in constraints.items() if value is not None}
+    return field | ({"constraints": stated} if stated else {})

@@ -1,135 +1,116 @@
-"""Put a folder of files in the place of another in one step, whatever kills the process and whoever else is at work.
+"""Replace the folder of a release as a whole.
 
-All work is done in a hidden folder beside the target. Where the system can exchange two names in one step the target
-is whole at every moment; elsewhere it is missing for as long as two renames take, and the next run puts it back.
+A new release is written to a hidden work folder next to the target, brought to disk, and put in place by two renames:
+the old release moves into the work folder, then the new one moves to the target. Between the two the target is missing
+for a moment. A process killed there leaves both releases whole; the next `publish`, `verify` or `diff` puts the old one
+back (`finish_interrupted_publish`).
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from ipu_results.errors import ReleaseError, WarehouseError
-from ipu_results.release.names import RELEASE
-from ipu_results.release.sums import SUMS, read_sums
+import duckdb
+
 from ipu_results._util.files import sync_to_disk
+from ipu_results.errors import ReleaseError, WarehouseError
+from ipu_results.release.files import CHECKSUMS, RELEASE, read_checksums
 from ipu_results.store.transaction import lock_folder
 
-AT_FDCWD, RENAME_EXCHANGE = -100, 2
+RECOVERY_WAIT_S = 10.0
 
 
-def work_folder(out: Path) -> Path:
+def get_work_folder(out: Path) -> Path:
+    """Return the hidden folder next to a release in which the next one is prepared."""
     return out.parent / f".{out.name}.publishing"
 
 
 @contextmanager
-def replacing(out: Path, wait_s: float) -> Iterator[Path]:
-    """A fresh folder that takes the target's place when the block ends without an error.
+def replace_release(out: Path, wait_s: float) -> Iterator[Path]:
+    """Yield an empty folder that becomes `out` when the block ends without an error.
 
-    Raises ReleaseError where the target is something else than a release, and where another process publishes there.
+    Raises ReleaseError if `out` holds anything but a release, or another process publishes there longer than `wait_s`.
     """
     out = Path(os.path.realpath(out))
-    work = work_folder(out)
+    work = get_work_folder(out)
+    new = work / "new"
     _assert_release(out)
-    with _locked(work, wait_s, out):
-        _recover(out, work)
-        _assert_replaceable(out)
-        new = work / "new"
+    with _lock(out, wait_s):
+        _recover(out)
+        _assert_only_release(out)
         try:
-            with writing(out):
-                new.mkdir()
+            new.mkdir()
             yield new
-            with writing(out):
-                for path in new.iterdir():
-                    sync_to_disk(path)
-                sync_to_disk(new)
-                _swap(new, out, work / "old")
-            _settle(out)
+            for path in (*new.iterdir(), new):
+                sync_to_disk(path)
+            if out.exists():
+                os.replace(out, work / "old")
+            os.replace(new, out)
+        except (OSError, duckdb.Error) as error:  # DuckDB reports a full disk as an error of its own
+            raise ReleaseError(f"could not be written, the old content stays: {error}", place=str(out)) from error
         finally:
-            _recover(out, work)
+            _recover(out)
+        sync_to_disk(out.parent)
 
 
-@contextmanager
-def writing(out: Path) -> Iterator[None]:
-    """Raises ReleaseError where the system refuses to write, as long as the target is still what it was."""
-    try:
-        yield
-    except OSError as error:
-        raise ReleaseError(f"could not be written, what was there stays: {error}", place=str(out)) from error
+def finish_interrupted_publish(out: Path) -> None:
+    """Put the old release back if a publish was killed between its two renames.
+
+    Raises ReleaseError if that is not possible, or if another process is at work there for too long.
+    """
+    out = Path(os.path.realpath(out))
+    if _is_interrupted(out):
+        with _lock(out, RECOVERY_WAIT_S):
+            _recover(out)
 
 
-def _assert_replaceable(out: Path) -> None:
-    """Raises ReleaseError unless the folder is absent, empty, or holds a release and nothing else."""
-    _assert_release(out)
-    names = {path.name for path in out.iterdir()} if out.exists() else set()
-    if names and (foreign := sorted(names - {SUMS, *read_sums(out / SUMS).digests})):
-        raise ReleaseError(f"holds {foreign[0]}, which is no part of the release there", place=str(out))
+def _assert_only_release(out: Path) -> None:
+    """Raise ReleaseError unless the folder is absent, empty, or holds a release and nothing else."""
+    names = _assert_release(out)
+    if names and (foreign := sorted(names - {CHECKSUMS, *read_checksums(out / CHECKSUMS)[0]})):
+        raise ReleaseError(f"holds {foreign[0]}, which does not belong to the release there", place=str(out))
 
 
-def _assert_release(out: Path) -> None:
-    """The part of it that may be asked while another process publishes there."""
+def _assert_release(out: Path) -> set[str]:
+    """Do the part of the check that is safe while another process publishes there, and return the file names."""
     try:
         names = {path.name for path in out.iterdir()}
     except FileNotFoundError:
-        return
+        return set()
     except NotADirectoryError as error:
-        raise ReleaseError("is no folder", place=str(out)) from error
-    if names and not {RELEASE, SUMS} <= names:
-        raise ReleaseError("is not empty and holds no release; name another folder with --out", place=str(out))
+        raise ReleaseError("is not a folder", place=str(out)) from error
+    if names and not {RELEASE, CHECKSUMS} <= names:
+        raise ReleaseError("is not empty and not a release; choose another folder with --out", place=str(out))
+    return names
 
 
 @contextmanager
-def _locked(work: Path, wait_s: float, out: Path) -> Iterator[None]:
-    try:
-        with lock_folder(work, wait_s):
-            yield
-    except WarehouseError as error:
-        if error.place != str(work):
-            raise
-        raise ReleaseError(error.message, place=str(out)) from error
+def _lock(out: Path, wait_s: float) -> Iterator[None]:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock_folder(get_work_folder(out), wait_s))
+        except WarehouseError as error:
+            raise ReleaseError(error.message, place=str(out)) from error
+        yield
 
 
-def _recover(out: Path, work: Path) -> None:
-    """What a failure or a killed process left: an old release out of its place goes back, all else goes."""
-    old = work / "old"
-    try:
-        if old.exists() and _is_vacant(out):
-            os.replace(old, out)
-    except OSError as error:
-        message = f"what was there is in {old}, the next publish puts it back: {error}"
-        raise ReleaseError(message, place=str(out)) from error
-    for path in (work / "new", old):
-        shutil.rmtree(path, ignore_errors=True)
+def _is_interrupted(out: Path) -> bool:
+    """Return whether the old release is in the work folder and nothing is in its place."""
+    return (get_work_folder(out) / "old").exists() and not (out.exists() and any(out.iterdir()))
 
 
-def _is_vacant(out: Path) -> bool:
-    return not out.exists() or not any(out.iterdir())
-
-
-def _swap(new: Path, out: Path, old: Path) -> None:
-    """Where it ends between the two renames, `_recover` puts the old folder back."""
-    if _is_vacant(out):
-        os.replace(new, out)
-    elif not _exchange(new, out):
-        os.replace(out, old)
-        os.replace(new, out)
-
-
-def _settle(out: Path) -> None:
-    try:
-        sync_to_disk(out.parent)
-    except OSError as error:
-        raise ReleaseError(f"is the new release, which may not be on disk yet: {error}", place=str(out)) from error
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Exchange two names in one step; False where the system cannot."""
-    rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
-    if rename is None:
-        return False
-    found = rename(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE)
-    return bool(found == 0)
+def _recover(out: Path) -> None:
+    """Put an old release back that a failure or a kill left out of its place, and remove all other remains."""
+    work = get_work_folder(out)
+    if _is_interrupted(out):
+        try:
+            os.replace(work / "old", out)
+        except OSError as error:
+            message = f"the old release is in {work / 'old'}, the next publish puts it back: {error}"
+            raise ReleaseError(message, place=str(out)) from error
+    for name in ("new", "old"):
+        shutil.rmtree(work / name, ignore_errors=True)

@@ -1,38 +1,38 @@
-"""The small files of a release: tables as CSV, the citation, the licence, the environment that built it."""
+"""The small files of a release: tables as CSV, citation, licence, changelog and the environment that built it."""
 
 from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Sequence
-from datetime import date
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import csv
 
-from ipu_results._util.resources import CHECKOUT as ROOT
-from ipu_results.errors import ReleaseError
+from ipu_results._util.resources import CHECKOUT
 from ipu_results._util.text import format_json
+from ipu_results.errors import ReleaseError
+from ipu_results.release.files import CITATION
 
-LARGEST_BLOCK = 2**31 - 1  # bytes; a row must not be longer than a block
+MAX_BLOCK = 2**31 - 1  # bytes; pyarrow reads no row that is longer than a block
 DISTRIBUTION = "ipu-results"
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+REQUIREMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-def write_csv(arrow: pa.Table, path: Path) -> None:
-    """UTF-8, a line break after each row; nulls are empty and empty texts are `\"\"`; figures as short as they are."""
-    csv.write_csv(arrow, path, csv.WriteOptions(quoting_style="needed"))
+def write_csv(table: pa.Table, path: Path) -> None:
+    r"""Write UTF-8 with a line break after each row; a null is empty, an empty text is `""`, figures are exact."""
+    csv.write_csv(table, path, csv.WriteOptions(quoting_style="needed"))
 
 
 def read_csv(path: Path, schema: pa.Schema) -> pa.Table:
-    """What `write_csv` wrote, in these types. Raises pyarrow.ArrowException for anything else."""
+    """Read what `write_csv` wrote, in the given types. Raises pyarrow.ArrowException for anything else."""
     if not schema.names:
         return schema.empty_table()
     return csv.read_csv(
         path,
-        read_options=csv.ReadOptions(block_size=min(max(path.stat().st_size, 1), LARGEST_BLOCK)),
+        read_options=csv.ReadOptions(block_size=min(max(path.stat().st_size, 1), MAX_BLOCK)),
         parse_options=csv.ParseOptions(newlines_in_values=True),
         convert_options=csv.ConvertOptions(
             column_types=schema,
@@ -45,56 +45,56 @@ def read_csv(path: Path, schema: pa.Schema) -> pa.Table:
     )
 
 
-def citation(version: str, published_on: date) -> str:
-    """CITATION.cff of the repository with the version and day of the release."""
-    text = _of_repository("CITATION.cff")
-    for name, value in (("version", version), ("date-released", published_on.isoformat())):
-        text, count = re.subn(rf"(?m)^{name}:.*$", f"{name}: {value}", text)
-        if count != 1:
-            raise ReleaseError(f"has no one line {name}", place="CITATION.cff")
+def format_texts(release_version: str, published_on: str) -> dict[str, str]:
+    """Return citation, licence of the data, changelog and environment by file name.
+
+    Raises ReleaseError without the files of the repository: a wheel cannot publish.
+    """
+    return {
+        CITATION: _format_citation(release_version, published_on),
+        "LICENSE": _read_repository_file("LICENSE-DATA"),
+        "CHANGELOG.md": _read_repository_file("CHANGELOG.md"),
+        "environment.json": _describe_environment(),
+    }
+
+
+def _format_citation(release_version: str, published_on: str) -> str:
+    """Return CITATION.cff of the repository with the version and date of the release."""
+    text = _read_repository_file(CITATION)
+    for name, value in (("version", release_version), ("date-released", published_on)):
+        text = re.sub(rf"(?m)^{name}:.*$", f"{name}: {value}", text)
     return text
 
 
-def licence() -> str:
-    """The licence of the data."""
-    return _of_repository("LICENSE-DATA")
+def _read_repository_file(name: str) -> str:
+    try:
+        return (CHECKOUT / name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ReleaseError(f"cannot be read, publish from a clone: {error.strerror}", place=name) from error
 
 
-def changelog() -> str | None:
-    path = ROOT / "CHANGELOG.md"
-    return path.read_text(encoding="utf-8") if path.exists() else None
-
-
-def environment() -> str:
-    """Python, the kind of system and the packages that the build stands on; no name of a machine or a user."""
-    told = {
+def _describe_environment() -> str:
+    """Return Python, the kind of system and the installed packages as JSON; nothing that names a machine or user."""
+    environment = {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
         "system": platform.system(),
         "machine": platform.machine(),
-        "packages": {name: _version(name) for name in (DISTRIBUTION, *_required())},
+        "packages": {name: _get_version(name) for name in (DISTRIBUTION, *_list_requirements())},
     }
-    return format_json(told) + "\n"
+    return format_json(environment) + "\n"
 
 
-def _required() -> Sequence[str]:
+def _list_requirements() -> list[str]:
     try:
-        told = requires(DISTRIBUTION) or []
+        requirements = requires(DISTRIBUTION) or []
     except PackageNotFoundError:
-        return ("duckdb", "pandas", "pyarrow")
-    found = (NAME.match(line) for line in told if "extra ==" not in line)
-    return sorted(name[0] for name in found if name)
+        requirements = ["duckdb", "pandas", "pyarrow"]
+    matches = (REQUIREMENT_NAME.match(line) for line in requirements if "extra ==" not in line)
+    return sorted(match[0] for match in matches if match)
 
 
-def _version(name: str) -> str | None:
-    try:
+def _get_version(name: str) -> str | None:
+    with suppress(PackageNotFoundError):
         return version(name)
-    except PackageNotFoundError:
-        return None
-
-
-def _of_repository(name: str) -> str:
-    try:
-        return (ROOT / name).read_text(encoding="utf-8")
-    except OSError as error:
-        raise ReleaseError(f"cannot be read, publish from a clone: {error.strerror}", place=name) from error
+    return None

@@ -1,29 +1,36 @@
-"""Which version a change needs: major for what breaks a reader, minor for what is new, patch for words."""
+"""Decide the version of a release: major if a change breaks a reader, minor for additions, patch for descriptions."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from ipu_results.errors import ReleaseError
-from ipu_results.release.difference import Difference, TableDifference
-from ipu_results.release.names import DERIVED, DICTIONARY
+from ipu_results.errors import CorrectionsError, ReleaseError
+from ipu_results.release.corrections import apply_corrections
+from ipu_results.release.diff import ReleaseDiff, TableDiff, diff_releases
+from ipu_results.release.files import BUILD_TABLE, DICTIONARY_TABLE, RELEASE
+from ipu_results.release.verify import check_files
 
 FIRST = "1.0.0"
 LEVELS = ("patch", "minor", "major")
 NUMBER = r"(0|[1-9][0-9]{0,8})"
-LARGEST = 999_999_999
 PATTERN = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}")
-TOLD = 3
+MAX_LISTED = 3
 
 
-class Change(NamedTuple):
+class VersionChange(NamedTuple):
+    """A change between two releases and the level of the version that it raises."""
+
     level: str
     what: str
 
 
 class Version(NamedTuple):
+    """MAJOR.MINOR.PATCH."""
+
     major: int
     minor: int
     patch: int
@@ -32,72 +39,130 @@ class Version(NamedTuple):
         return ".".join(map(str, self))
 
 
-def parse(text: str, place: str | None = None) -> Version:
-    """Raises ReleaseError for anything but MAJOR.MINOR.PATCH, each of nine digits at most."""
-    if not (found := PATTERN.fullmatch(text)):
-        raise ReleaseError(f"{text!r} is no version such as 1.2.3", place=place)
-    return Version(*map(int, found.groups()))
+@dataclass(frozen=True, slots=True)
+class ReleaseDecision:
+    """The version of a release, the lowest one allowed, what changed, and which corrections apply.
 
-
-def least(previous: Version, changes: Iterable[Change]) -> Version:
-    """The lowest version that these changes allow; the patch goes up also where nothing changed.
-
-    Raises ReleaseError where a number would have more than nine digits.
+    `corrections` are entries of release.json; `unused` has a message for each correction that names no removed row.
     """
-    level = max((LEVELS.index(change.level) for change in changes), default=0)
-    found = {
+
+    version: Version
+    lowest: str | None = None
+    previous: Mapping[str, Any] | None = None
+    changes: Sequence[VersionChange] = ()
+    corrections: Sequence[Mapping[str, Any]] = ()
+    unused: Sequence[str] = ()
+
+
+def parse_version(text: str, place: str | None = None) -> Version:
+    """Parse MAJOR.MINOR.PATCH, each at most nine digits. Raises ReleaseError for anything else."""
+    if not (match := PATTERN.fullmatch(text)):
+        raise ReleaseError(f"{text!r} is not a version such as 1.2.3", place=place)
+    return Version(*map(int, match.groups()))
+
+
+def get_level(changes: Iterable[VersionChange]) -> str:
+    """Return the highest level of the changes; patch if there are none."""
+    return max((change.level for change in changes), key=LEVELS.index, default="patch")
+
+
+def get_lowest_version(previous: Version, changes: Iterable[VersionChange]) -> Version:
+    """Return the lowest version that these changes allow; the patch number goes up even if nothing changed."""
+    return {
         "major": Version(previous.major + 1, 0, 0),
         "minor": Version(previous.major, previous.minor + 1, 0),
         "patch": Version(previous.major, previous.minor, previous.patch + 1),
-    }[LEVELS[level]]
-    if max(found) > LARGEST:
-        raise ReleaseError(f"no {LEVELS[level]} version is left after {previous}")
-    return found
+    }[get_level(changes)]
 
 
-def assert_allowed(asked: Version, lowest: Version, previous: Version, changes: Iterable[Change]) -> None:
-    """Raises ReleaseError that names what changed where a version is too low."""
-    if asked >= lowest:
+def assert_allowed(version: Version, lowest: Version, previous: Version, changes: Iterable[VersionChange]) -> None:
+    """Raise ReleaseError that names the changes if the version is too low for them."""
+    if version >= lowest:
         return
     ordered = sorted(changes, key=lambda change: -LEVELS.index(change.level))
-    told = "; ".join(change.what for change in ordered[:TOLD]) or "a release needs a version of its own"
-    more = f"; and {len(ordered) - TOLD} more" if len(ordered) > TOLD else ""
-    raise ReleaseError(f"version {asked} is too low after {previous}, it must be at least {lowest}: {told}{more}")
+    reasons = "; ".join(change.what for change in ordered[:MAX_LISTED]) or "each release needs a version of its own"
+    more = f"; and {len(ordered) - MAX_LISTED} more" if len(ordered) > MAX_LISTED else ""
+    message = f"version {version} is too low after {previous}, it must be at least {lowest}: {reasons}{more}"
+    raise ReleaseError(message)
 
 
-def changes(difference: Difference) -> list[Change]:
-    """What changed, table by table. `build` is derived from the others and left out."""
-    found = [Change("major", f"table {table.name} is gone") for table in difference.removed]
-    found += [Change("major", f"the definition of {name} changed") for name in difference.views]
-    found += [Change("minor", f"table {table.name} is new") for table in difference.added]
-    for table in difference.tables:
-        if table.name != DERIVED:
-            found += _in_table(table)
-    return found
+def list_changes(diff: ReleaseDiff) -> list[VersionChange]:
+    """List what changed, without the table `build`, which is derived from the others."""
+    changes = [VersionChange("major", f"table {table.name} is gone") for table in diff.removed]
+    changes += [VersionChange("major", f"the definition of {name} changed") for name in diff.views]
+    changes += [VersionChange("minor", f"table {table.name} is new") for table in diff.added]
+    for table in diff.tables:
+        if table.name != BUILD_TABLE:
+            changes += [*_list_column_changes(table), *_list_row_changes(table)]
+    return changes
 
 
-def _in_table(table: TableDifference) -> Iterator[Change]:
-    yield from _in_columns(table)
-    if table.rows.removed:
-        yield Change("major", f"{table.name}: {_many(table.rows.removed, 'row')} gone")
-    if table.rows.added:
-        yield Change("minor", f"{table.name}: {_many(table.rows.added, 'row')} new")
-    for name, cells in table.cells.items():
-        level = "patch" if (table.name, name) == (DICTIONARY, "description") else "major"
-        yield Change(level, f"{table.name}.{name}: {_many(sum(cells), 'cell')} changed")
-
-
-def _in_columns(table: TableDifference) -> Iterator[Change]:
+def _list_column_changes(table: TableDiff) -> Iterator[VersionChange]:
     for name in table.columns_removed:
-        yield Change("major", f"column {table.name}.{name} is gone")
+        yield VersionChange("major", f"column {table.name}.{name} is gone")
     for name in table.columns_added:
-        yield Change("minor", f"column {table.name}.{name} is new")
+        yield VersionChange("minor", f"column {table.name}.{name} is new")
     for name, what, old, new in table.columns_changed:
         if what == "description":
-            yield Change("patch", f"column {table.name}.{name} is described anew")
+            yield VersionChange("patch", f"column {table.name}.{name} has a new description")
         else:
-            yield Change("major", f"column {table.name}.{name}: {what} {new or 'none'} was {old or 'none'}")
+            yield VersionChange("major", f"column {table.name}.{name}: {what} {new or 'none'} was {old or 'none'}")
 
 
-def _many(count: int, what: str) -> str:
+def _list_row_changes(table: TableDiff) -> Iterator[VersionChange]:
+    if table.rows.removed:
+        yield VersionChange("major", f"{table.name}: {_count(table.rows.removed, 'row')} gone")
+    if table.rows.added:
+        yield VersionChange("minor", f"{table.name}: {_count(table.rows.added, 'row')} new")
+    for name, cells in table.cells.items():
+        level = "patch" if (table.name, name) == (DICTIONARY_TABLE, "description") else "major"
+        yield VersionChange(level, f"{table.name}.{name}: {_count(sum(cells), 'cell')} changed")
+
+
+def _count(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def decide_release(
+    new: Path, out: Path, previous: Path | None, version: Version | None, corrections: Path | None
+) -> ReleaseDecision:
+    """Compare a new release with the previous one, by default the one in `out`, and decide on version and corrections.
+
+    Raises ReleaseError if the version is too low or rows vanished, CorrectionsError for a wrong corrections file.
+    """
+    is_update = previous is None
+    if previous is None and (out / RELEASE).exists():
+        previous = out
+    if previous is None:
+        if corrections:
+            message = "there is no previous release to correct; name one with --previous"
+            raise CorrectionsError(message, place=str(corrections))
+        return ReleaseDecision(version or parse_version(FIRST))
+    if previous.is_dir() and not (previous / RELEASE).exists():
+        raise ReleaseError(f"is not a release: it has no {RELEASE}", place=str(previous))
+    if problems := check_files(previous):
+        raise ReleaseError(f"is damaged: {problems[0].line}", place=str(previous))
+    diff = diff_releases(previous, new, limit=0)
+    record = diff.old.metadata
+    before = parse_version(str(record.get("version")), str(previous / RELEASE))
+    applied, unused = apply_corrections(corrections, diff)
+    if is_update and diff.is_empty and version in (None, before):
+        return _repeat_decision(previous, record, before, unused)
+    changes = list_changes(diff)
+    lowest = get_lowest_version(before, changes)
+    if version is not None:
+        assert_allowed(version, lowest, before, changes)
+    origin = {"version": str(before), "build_id": record.get("build_id")}
+    return ReleaseDecision(version or lowest, str(lowest), origin, changes, applied, unused)
+
+
+def _repeat_decision(
+    previous: Path, record: Mapping[str, Any], version: Version, unused: Sequence[str]
+) -> ReleaseDecision:
+    """Return the decision of a release that is published once more, with the same tables and in its own place."""
+    try:
+        changes = [VersionChange(**change) for change in record["changes"]]
+        corrections = list(record["corrections"])
+        return ReleaseDecision(version, record["least_version"], record["previous"], changes, corrections, unused)
+    except (LookupError, TypeError) as error:
+        raise ReleaseError("is not as publish writes it", place=str(previous / RELEASE)) from error

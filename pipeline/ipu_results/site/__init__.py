@@ -1,5 +1,5 @@
-"""The data of the site: what a release holds, as classic scripts and Parquet files that a browser can read."""
+"""The data of the site: a release as classic scripts and Parquet files that a browser can read."""
 
-from ipu_results.site.folder import build
+from ipu_results.site.build import build_site
 
-__all__ = ["build"]
+__all__ = ["build_site"]

@@ -1,4 +1,4 @@
-"""`python -m ipu_results.site RELEASE OUT`: writes the data of the site."""
+"""Run `python -m ipu_results.site RELEASE OUT`, which writes the data of the site."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ipu_results.errors import IpuResultsError
-from ipu_results.site import build
+from ipu_results.site import build_site
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -23,7 +23,7 @@ def main(release: Path, out: Path) -> None:
       python -m ipu_results.site warehouse site/dist/data
     """
     try:
-        size = sum(path.stat().st_size for path in build(release, out))
+        size = sum(path.stat().st_size for path in build_site(release, out))
     except IpuResultsError as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"{out}: {size / 1e6:.1f} MB")

@@ -1,4 +1,4 @@
-"""What the panel behind a figure needs: its cells and documents, its flags, its configuration and its official logs."""
+"""The panel of a figure: its cells and documents, flags, configuration, run and official logs."""
 
 from __future__ import annotations
 
@@ -6,33 +6,35 @@ from typing import Any
 
 import duckdb
 
-from ipu_results.site.frame import frame
+from ipu_results.site.encode import encode_query
 
-# What a reader asks of a figure; what else a source row holds stands in the Parquet files.
+# Columns that the panel shows; the Parquet files hold the others.
 CELLS = """
     SELECT result_id, column_name, header, raw_text, value, unit, factor, marks, document_id, locator
     FROM cells WHERE raw_text <> '' ORDER BY result_id, cell_number
 """
+CONFIGURATIONS = """
+    FROM configurations WHERE repository IS NOT NULL ORDER BY result_document, result_table, result_row
+"""
 ENTRIES = """
     SELECT result_id, mlperf_id, mlperf_id_confidence, round, submitter, division, system, benchmark, n_runs, n_success,
-        minutes, scaling_factor, path, attribution
+        minutes, path, attribution
     FROM mlperf_entries ORDER BY round, path
 """
-RUNS = "SELECT round, path, file, minutes, status, counted, reason FROM mlperf_runs ORDER BY round, path, file"
+LOGS = "SELECT round, path, file, minutes, status, counted, reason FROM mlperf_runs ORDER BY round, path, file"
 
 
-def data(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+def build_provenance(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Collect cells, documents, flags, configurations and runs."""
     return {
-        "cells": frame(connection, CELLS),
-        "documents": frame(connection, "FROM documents ORDER BY document_id"),
-        "flags": frame(connection, "FROM flags ORDER BY result_id, rule, column_name"),
-        "configurations": frame(
-            connection,
-            "FROM configurations WHERE repository IS NOT NULL ORDER BY result_document, result_table, result_row",
-        ),
-        "runs": frame(connection, "SELECT run_id, backend, device, started_at FROM runs ORDER BY run_id"),
+        "cells": encode_query(connection, CELLS),
+        "documents": encode_query(connection, "FROM documents ORDER BY document_id"),
+        "flags": encode_query(connection, "FROM flags ORDER BY result_id, rule, column_name"),
+        "configurations": encode_query(connection, CONFIGURATIONS),
+        "runs": encode_query(connection, "SELECT run_id, backend, device, started_at FROM runs ORDER BY run_id"),
     }
 
 
-def logs(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    return {"entries": frame(connection, ENTRIES), "logs": frame(connection, RUNS)}
+def build_mlperf(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Collect the official MLPerf entries and their log files."""
+    return {"entries": encode_query(connection, ENTRIES), "logs": encode_query(connection, LOGS)}

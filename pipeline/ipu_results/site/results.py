@@ -1,4 +1,4 @@
-"""What the first view needs: all results, which rows each flag and each analysis speaks of, and what build this is."""
+"""The first view: all results, the rows of each flag and analysis, and the build they are from."""
 
 from __future__ import annotations
 
@@ -8,69 +8,75 @@ from typing import Any
 import duckdb
 
 from ipu_results._util.sql import run_query
-from ipu_results.analyses import ANALYSES, rows
+from ipu_results.analyses import ANALYSES, Analysis, build_specification, load_frames
 from ipu_results.check.rules import RULES
 from ipu_results.errors import WarehouseError
-from ipu_results.release.names import RELEASE
-from ipu_results.release.side import read_json
-from ipu_results.site.frame import frame
+from ipu_results.release.files import RELEASE
+from ipu_results.release.snapshot import read_json
+from ipu_results.site.encode import encode_query
 
 # As printed; the vendor's own newest page first.
 ORDER = """
     ORDER BY publisher <> 'Graphcore', published_on DESC NULLS LAST, document_id, table_name, row_number, result_id
 """
+BUILD = "SELECT min(build_id) AS build_id, (SELECT count(*) FROM documents) AS documents FROM build"
+FLAGS = "SELECT result_id, rule, severity, column_name FROM flags ORDER BY ALL"
 
 
-def version(release: Path) -> str | None:
-    """The version that the release gives itself; a warehouse that was never published has none."""
+def read_version(release: Path) -> str | None:
+    """Read the version of a release; a warehouse that was never published has none."""
     path = release / RELEASE
     if not path.exists():
         return None
-    told = read_json(path).get("version")
-    if not isinstance(told, str):
-        raise WarehouseError("tells no version", place=str(path))
-    return told
+    version = read_json(path).get("version")
+    if not isinstance(version, str):
+        raise WarehouseError("has no version", place=str(path))
+    return version
 
 
-def data(connection: duckdb.DuckDBPyConnection, release: str | None) -> dict[str, Any]:
-    results = frame(connection, f"FROM results {ORDER}")
-    (ids,) = (column["words"] for column in results["columns"] if column["name"] == "result_id")
-    (codes,) = (column["codes"] for column in results["columns"] if column["name"] == "result_id")
-    place = {ids[code]: row for row, code in enumerate(codes)}
+def build_results(connection: duckdb.DuckDBPyConnection, version: str | None) -> dict[str, Any]:
+    """Collect what the first view needs."""
+    results = encode_query(connection, f"FROM results {ORDER}")
+    ids = next(column for column in results["columns"] if column["name"] == "result_id")
+    position = {ids["words"][code]: row for row, code in enumerate(ids["codes"])}
     return {
-        "build": {"version": release, **_counts(connection)},
+        "build": {"version": version, **run_query(connection, BUILD).to_pylist()[0]},
         "results": results,
-        "flags": _flags(connection, place),
-        "sets": {one.name: _set(connection, one.name, place) for one in ANALYSES},
+        "flags": _build_flags(connection, position),
+        "sets": {analysis.name: _list_rows(connection, analysis, position) for analysis in ANALYSES},
         "rules": {rule.id: rule.title for rule in RULES},
-        "questions": {one.name: one.question for one in ANALYSES},
+        "questions": {analysis.name: analysis.question for analysis in ANALYSES},
     }
 
 
-def _counts(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    sql = "SELECT min(build_id) AS build_id FROM build"
-    (build,) = run_query(connection, sql).to_pylist()
-    sql = "SELECT count(*) AS documents FROM documents"
-    (documents,) = run_query(connection, sql).to_pylist()
-    return {**build, **documents}
+def _build_flags(connection: duckdb.DuckDBPyConnection, position: dict[str, int]) -> dict[str, Any]:
+    flags = run_query(connection, FLAGS).to_pylist()
+    columns = {"rules": "rule", "severities": "severity", "columns": "column_name"}
+    by_column = {key: [flag[name] for flag in flags] for key, name in columns.items()}
+    return {"rows": [position[flag["result_id"]] for flag in flags], **by_column}
 
 
-def _flags(connection: duckdb.DuckDBPyConnection, place: dict[str, int]) -> dict[str, Any]:
-    found = run_query(connection, "SELECT result_id, rule, severity, column_name FROM flags ORDER BY ALL").to_pylist()
-    return {
-        "rows": [place[flag["result_id"]] for flag in found],
-        "rules": [flag["rule"] for flag in found],
-        "severities": [flag["severity"] for flag in found],
-        "columns": [flag["column_name"] for flag in found],
-    }
-
-
-def _set(connection: duckdb.DuckDBPyConnection, name: str, place: dict[str, int]) -> list[int]:
-    """Rows of `results` that stand behind an analysis."""
-    (asked,) = (one for one in ANALYSES if one.name == name)
-    found: set[str] = set()
-    for table in rows(connection, asked).values():
-        for column in table.columns:
+def _list_rows(connection: duckdb.DuckDBPyConnection, analysis: Analysis, position: dict[str, int]) -> list[int]:
+    """List the rows of `results` that an analysis uses."""
+    ids: set[str] = set()
+    for frame in load_frames(connection, analysis).values():
+        for column in frame.columns:
             if str(column).endswith("result_id"):
-                found.update(table[column].dropna().map(str))
-    return sorted(place[one] for one in found if one in place)
+                ids.update(frame[column].dropna().map(str))
+    return sorted(position[result_id] for result_id in ids if result_id in position)
+
+
+def build_charts(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Collect the analyses: question, summary and Vega-Lite chart."""
+    return [_build_chart(connection, analysis) for analysis in ANALYSES]
+
+
+def _build_chart(connection: duckdb.DuckDBPyConnection, analysis: Analysis) -> dict[str, Any]:
+    frames = load_frames(connection, analysis)
+    return {
+        "name": analysis.name,
+        "question": analysis.question,
+        "views": list(analysis.views),
+        "summary": analysis.summarise(frames),
+        "specification": build_specification(analysis, frames),
+    }

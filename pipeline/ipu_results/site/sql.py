@@ -1,4 +1,4 @@
-"""What the SQL box offers: tables and views with their columns, statements that make the views, and example queries."""
+"""The SQL box: tables and views with their columns, the statements that create the views, and example queries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ipu_results.store.files import get_parquet_name
 
 EXAMPLES: tuple[tuple[str, str], ...] = (
     (
-        "Fastest ResNet-50 inference within 5 ms, rows with error flags left out",
+        "Fastest ResNet-50 inference within 5 ms, without rows with error flags",
         "SELECT platform, framework, batch_size, latency_ms, throughput\nFROM inference\n"
         "WHERE model = 'ResNet-50 v1.5' AND publisher = 'Graphcore' AND latency_ms <= 5 AND errors = 0\n"
         "ORDER BY throughput DESC",
@@ -37,7 +37,7 @@ EXAMPLES: tuple[tuple[str, str], ...] = (
         "WHERE model = 'DINO' ORDER BY ALL",
     ),
     (
-        "Printed MLPerf minutes beside the official score",
+        "Printed MLPerf minutes and the official score",
         "SELECT p.mlperf_id, p.model, p.platform, round(p.time_to_train_s / 60, 2) AS printed,\n"
         "    round(e.minutes, 4) AS official\nFROM results p JOIN mlperf_entries e USING (mlperf_id)\n"
         "WHERE p.origin = 'published' ORDER BY 1",
@@ -62,7 +62,8 @@ EXAMPLES: tuple[tuple[str, str], ...] = (
 )
 
 
-def data(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+def build_sql(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Collect file names, view statements, the data dictionary and the examples."""
     return {
         "files": {table.name: get_parquet_name(table.name) for table in TABLES},
         "views": [sql_view(view)[0] for view in VIEWS],

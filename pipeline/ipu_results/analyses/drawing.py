@@ -1,0 +1,67 @@
+"""What the charts of several analyses share: axes, scales, panels, and one chart of ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ipu_results._util.charts import CROSS, PALETTE, SHAPES, apply_theme, make_data, make_title
+
+WIDTH, STEP = 460, 17
+PANEL = {"width": 400, "height": 330}
+
+
+def make_log_axis(
+    alt: Any, channel: str, field: str, title: str, ticks: Sequence[float], label: str = "~g", **scale: Any
+) -> Any:
+    """Make a logarithmic axis, `channel` X or Y; `label` is the format of its ticks, `scale` a domain or a padding."""
+    axis = alt.Axis(values=list(ticks), format=label, grid=label == "~g" or channel == "Y", labelOverlap="greedy")
+    return getattr(alt, channel)(f"{field}:Q", title=title, scale=alt.Scale(type="log", nice=False, **scale), axis=axis)
+
+
+def make_size_axis(alt: Any, field: str, title: str, ticks: Sequence[int]) -> Any:
+    """Make a horizontal axis of sizes that double, such as batch sizes."""
+    domain = [0.9 * ticks[0], 1.13 * ticks[-1]]
+    return make_log_axis(alt, "X", field, f"{title} (log scale)", ticks, "d", base=2, domain=domain)
+
+
+def make_scale(alt: Any, names: Iterable[str], values: Iterable[Any]) -> Any:
+    """Map names to colours, shapes or dashes; values beyond the names are dropped."""
+    pairs = dict(zip(names, values, strict=False))
+    return alt.Scale(domain=list(pairs), range=list(pairs.values()))
+
+
+def join_panels(
+    alt: Any, panels: Sequence[Any], title: Sequence[str], legend_columns: int, legends: str = "independent"
+) -> Any:
+    """Join panels side by side under a title and its subtitle; `legends` are independent or shared."""
+    chart = alt.hconcat(*panels, spacing=30).properties(title=make_title(alt, *title))
+    return apply_theme(chart.resolve_scale(color=legends, shape=legends, strokeDash=legends), legend_columns)
+
+
+def build_ratio_chart(
+    alt: Any, records: Sequence[Mapping[str, Any]], x: Any, legend: str, names: Sequence[str], reference: float
+) -> Any:
+    """Build a chart with one line per `label` and a point at each `ratio`, its colour and shape by `series`.
+
+    `names` are the series in the order of the legend. Records with a true `crossed` are crossed out. A dashed rule
+    marks the ratio `reference`.
+    """
+    base = alt.Chart(make_data(alt, records))
+    labels = list(dict.fromkeys(record["label"] for record in records))
+    above = {"titleAngle": 0, "titleAlign": "right", "titleX": -8, "titleY": -7}
+    y = alt.Y("label:N", title="Test", sort=labels, axis=alt.Axis(labelLimit=420, grid=True, **above))
+    color = alt.Color("series:N", title=legend, scale=make_scale(alt, names, PALETTE.series))
+    shape = alt.Shape("series:N", title=legend, scale=make_scale(alt, names, SHAPES))
+    tooltip = [alt.Tooltip(f"{name}:N") for name in records[0] if name not in ("label", "crossed")]
+    points = base.mark_point(filled=True, size=75, opacity=1)
+    crosses = base.transform_filter("datum.crossed").encode(x=x, y=y)
+    crosses = crosses.mark_point(shape=CROSS, size=130, stroke=PALETTE.ink["mark"], strokeWidth=2, opacity=1)
+    layers = (draw_rule(alt, reference, x), points.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip), crosses)
+    return alt.layer(*layers).properties(width=WIDTH, height=alt.Step(STEP))
+
+
+def draw_rule(alt: Any, ratio: float, x: Any) -> Any:
+    """Draw a dashed vertical line at a ratio."""
+    base = alt.Chart(make_data(alt, [{"ratio": ratio}])).encode(x=x)
+    return base.mark_rule(color=PALETTE.ink["rule"], strokeDash=[4, 3])

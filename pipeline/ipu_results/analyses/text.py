@@ -1,0 +1,71 @@
+"""Figures and names as text, and rows as plain records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+Record = dict[str, Any]
+
+UNVERIFIED = "Computed from the logs by ipu-results, not verified by MLCommons Association."
+
+
+def make_records(frame: pd.DataFrame, order: Sequence[str] = ()) -> list[Record]:
+    """Convert rows to records, sorted by the columns of `order`: None for a missing value, integers where exact."""
+    rows = frame.sort_values(list(order), kind="stable") if order else frame
+    return [{str(name): _to_plain(value) for name, value in row.items()} for row in rows.to_dict("records")]
+
+
+def select_clean(frame: pd.DataFrame, **values: str) -> pd.DataFrame:
+    """Select the rows without error flags that have these values, by column."""
+    clean = frame[frame["errors"] == 0]
+    for column, value in values.items():
+        clean = clean[clean[column] == value]
+    return clean
+
+
+def _to_plain(value: Any) -> Any:
+    if pd.isna(value):
+        return None
+    plain = value.item() if hasattr(value, "item") else value
+    return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
+
+
+def compute_mean(ratios: pd.Series) -> float:
+    """Compute the geometric mean; NaN for no ratios."""
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if len(ratios) else math.nan
+
+
+def describe_range(ratios: pd.Series) -> str:
+    """Format the number of pairs and the ends of their ratios."""
+    return "one pair" if len(ratios) == 1 else f"{len(ratios)} pairs, {ratios.min():.2f} to {ratios.max():.2f}"
+
+
+def format_percent(share: float) -> str:
+    """Format a share as a whole percentage."""
+    return f"{100 * share:.0f} %"
+
+
+def format_chips(count: Any) -> str:
+    """Format a number of chips: `1 chip`, `4 chips`."""
+    return f"{count:.0f} chip{'s' * (count != 1)}"
+
+
+def join_words(words: Iterable[str]) -> str:
+    """Join words, each once: `a`, `a and b`, `a, b and c`."""
+    *first, last = dict.fromkeys(words) or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def join_cells(row: Mapping[str, Any], *columns: str) -> str:
+    """Join the cells of a row that are not blank."""
+    return ", ".join(str(row[name]) for name in columns if not pd.isna(row[name]))
+
+
+def join_paragraphs(*paragraphs: Iterable[str]) -> str:
+    """Join sentences to paragraphs, separated by a blank line; empty sentences and paragraphs are dropped."""
+    texts = (" ".join(filter(None, sentences)) for sentences in paragraphs)
+    return "\n\n".join(filter(None, texts))

@@ -1,0 +1,276 @@
+"""Compare two releases or warehouses: tables, definitions, columns, rows and cells.
+
+Counts are exact, examples are listed up to a limit. Rows are matched by primary key in one full outer join per table,
+so a million rows take seconds. A file with the same bytes on both sides is not read.
+"""
+
+from __future__ import annotations
+
+import filecmp
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+
+from ipu_results._util.sql import get_first_line
+from ipu_results.errors import UnreadableReleaseError
+from ipu_results.release.database import quote_identifier
+from ipu_results.release.folder import finish_interrupted_publish
+from ipu_results.release.snapshot import Snapshot, SnapshotTable, read_snapshot
+
+LIMIT = 100
+PRESENT = "_row_is_present"  # marks the sides of a row of the join; no column is called so
+
+Row = dict[str, Any]
+
+
+class ChangeCounts(NamedTuple):
+    """Rows or cells that are only new, only old, and different on the two sides."""
+
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+
+
+NO_CHANGES = ChangeCounts()
+
+
+class ColumnChange(NamedTuple):
+    """A column with another type, unit or description, which `what` names."""
+
+    column: str
+    what: str
+    old: str | None
+    new: str | None
+
+
+class CellChange(NamedTuple):
+    """A cell that differs in a row of both sides; `key` is the primary key of the row."""
+
+    key: Row
+    column: str
+    old: Any
+    new: Any
+
+
+@dataclass(frozen=True, slots=True)
+class TableDiff:
+    """What differs in a table; `cells` counts, by column, cells of common rows: filled, emptied and changed."""
+
+    old: SnapshotTable
+    new: SnapshotTable
+    rows: ChangeCounts = NO_CHANGES
+    columns_added: tuple[str, ...] = ()
+    columns_removed: tuple[str, ...] = ()
+    columns_changed: tuple[ColumnChange, ...] = ()
+    cells: Mapping[str, ChangeCounts] = field(default_factory=dict)
+    added_rows: Sequence[Row] = ()
+    removed_rows: Sequence[Row] = ()
+    changed_cells: Sequence[CellChange] = ()
+
+    @property
+    def name(self) -> str:
+        return self.new.name
+
+    @property
+    def is_empty(self) -> bool:
+        return not (any(self.rows) or self.columns_added or self.columns_removed or self.columns_changed)
+
+    @property
+    def all_cells(self) -> ChangeCounts:
+        return _add_up(self.cells.values())
+
+    @property
+    def figures(self) -> ChangeCounts:
+        """The cells that hold numbers."""
+        return _add_up(counts for name, counts in self.cells.items() if self.new.columns[name].is_number)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseDiff:
+    """What differs between two folders.
+
+    `added` and `removed` are whole tables, `tables` those of both sides that differ, `same_tables` how many do not.
+    `views` are the views and macros of both sides whose definition differs. `limit` is how many added rows, removed
+    rows and changed cells are listed of each table.
+    """
+
+    old: Snapshot
+    new: Snapshot
+    added: tuple[SnapshotTable, ...]
+    removed: tuple[SnapshotTable, ...]
+    tables: tuple[TableDiff, ...]
+    same_tables: int
+    views: tuple[str, ...]
+    limit: int
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.added or self.removed or self.tables or self.views)
+
+
+def diff_releases(old: Path, new: Path, limit: int = LIMIT) -> ReleaseDiff:
+    """Compare two folders, each a release or a warehouse.
+
+    Raises UnreadableReleaseError for a damaged file, and for a table whose primary key is unknown or not unique.
+    """
+    for folder in (old, new):
+        finish_interrupted_publish(folder)
+    before, after = read_snapshot(old), read_snapshot(new)
+    common = [name for name in before.tables if name in after.tables]
+    with duckdb.connect() as connection:
+        tables = [_diff_table(connection, before.tables[name], after.tables[name], limit) for name in common]
+    different = tuple(table for table in tables if not table.is_empty)
+    return ReleaseDiff(
+        before,
+        after,
+        added=tuple(table for name, table in after.tables.items() if name not in before.tables),
+        removed=tuple(table for name, table in before.tables.items() if name not in after.tables),
+        tables=different,
+        same_tables=len(tables) - len(different),
+        views=tuple(name for name, digest in after.views.items() if before.views.get(name, digest) != digest),
+        limit=limit,
+    )
+
+
+def list_removed_keys(table: TableDiff) -> list[Row]:
+    """Return the keys of all rows that only the old side has."""
+    with duckdb.connect() as connection:
+        query = _match_rows(connection, table.old, table.new)
+        return query.list_rows("old", query.key, table.rows.removed)
+
+
+def _diff_table(connection: duckdb.DuckDBPyConnection, old: SnapshotTable, new: SnapshotTable, limit: int) -> TableDiff:
+    try:
+        if filecmp.cmp(old.path, new.path, shallow=False):
+            return TableDiff(old, new)
+        query = _match_rows(connection, old, new)
+        rows, cells = query.count()
+        return TableDiff(
+            old,
+            new,
+            rows,
+            columns_added=tuple(name for name in new.columns if name not in old.columns),
+            columns_removed=tuple(name for name in old.columns if name not in new.columns),
+            columns_changed=tuple(query.compare_columns()),
+            cells=cells,
+            added_rows=query.list_rows("new", tuple(new.columns), limit) if rows.added else (),
+            removed_rows=query.list_rows("old", tuple(old.columns), limit) if rows.removed else (),
+            changed_cells=query.list_cells(tuple(cells), limit) if cells else (),
+        )
+    except (OSError, duckdb.Error) as error:
+        raise UnreadableReleaseError(f"cannot be compared: {get_first_line(error)}", place=str(new.path)) from error
+
+
+def _match_rows(connection: duckdb.DuckDBPyConnection, old: SnapshotTable, new: SnapshotTable) -> TableDiffQuery:
+    """Choose the primary key of the new side, else of the old one, whose columns both sides have."""
+    for key in (new.key, old.key):
+        if key and all(name in table.columns for name in key for table in (old, new)):
+            return TableDiffQuery(connection, old, new, key)
+    raise UnreadableReleaseError("no primary key in common; cannot match rows", place=str(new.path))
+
+
+@dataclass(frozen=True, slots=True)
+class TableDiffQuery:
+    """The SQL that compares a table of two folders, matching rows by the columns of `key`."""
+
+    connection: duckdb.DuckDBPyConnection
+    old: SnapshotTable
+    new: SnapshotTable
+    key: tuple[str, ...]
+
+    def count(self) -> tuple[ChangeCounts, dict[str, ChangeCounts]]:
+        """Count rows, and the cells of common rows by column, without columns in which nothing differs.
+
+        Raises UnreadableReleaseError if two rows share a key.
+        """
+        names = [name for name in self._common if name not in self.key]
+        common = f"old.{PRESENT} AND new.{PRESENT}"
+        conditions = [f"old.{PRESENT} IS NULL", f"new.{PRESENT} IS NULL", common]
+        conditions += [f"{common} AND {self._differs(name)}" for name in names]
+        left, right = (f"(SELECT *, true AS {PRESENT} FROM {table.sql})" for table in (self.old, self.new))
+        tables = f"{left} old FULL OUTER JOIN {right} new ON {self._on}"
+        added, removed, matched, *differing = self._count(conditions, tables)
+        if (matched + removed, matched + added) != (self.old.rows, self.new.rows):
+            message = f"two rows have the same key ({', '.join(self.key)})"
+            raise UnreadableReleaseError(message, place=str(self.new.path))
+        names = [name for name, count in zip(names, differing, strict=True) if count]
+        if not names:
+            return ChangeCounts(added, removed), {}
+        conditions = ["true"]
+        for name in names:
+            old, new = (f"{side}.{quote_identifier(name)} IS NULL" for side in ("old", "new"))
+            conditions += [f"{old} AND NOT {new}", f"{new} AND NOT {old}"]
+            conditions.append(f"NOT ({old} OR {new}) AND {self._differs(name)}")
+        changed, *cells = self._count(conditions, self._select_changed(names))
+        by_column = {name: ChangeCounts(*cells[3 * at : 3 * at + 3]) for at, name in enumerate(names)}
+        return ChangeCounts(added, removed, changed), by_column
+
+    def _count(self, conditions: Iterable[str], tables: str) -> list[int]:
+        """Count the rows of a FROM clause that meet each of the conditions, in one query."""
+        counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in conditions)
+        (row,) = self.connection.execute(f"SELECT {counts} FROM {tables}").fetchall()
+        return list(row)
+
+    def list_cells(self, names: Sequence[str], limit: int) -> list[CellChange]:
+        """Return the first cells that differ in these columns, in the order of the keys."""
+        columns = [f"new.{quote_identifier(name)}" for name in self.key]
+        for name in names:
+            columns += [self._differs(name), *(f"{side}.{quote_identifier(name)}" for side in ("old", "new"))]
+        changed = f"{self._select_changed(names)} ORDER BY {self._order('new')} LIMIT {limit}"
+        cells = []
+        for row in self.connection.execute(f"SELECT {', '.join(columns)} FROM {changed}").fetchall():
+            key, values = dict(zip(self.key, row, strict=False)), row[len(self.key) :]
+            triples = zip(names, values[::3], values[1::3], values[2::3], strict=True)
+            cells += [CellChange(key, name, old, new) for name, differs, old, new in triples if differs]
+        return cells[:limit]
+
+    def list_rows(self, side: str, names: Sequence[str], limit: int) -> list[Row]:
+        """Return the first rows that only one side, `old` or `new`, has, in the order of the keys."""
+        columns = ", ".join(f"{side}.{quote_identifier(name)}" for name in names)
+        tables = [f"{self.old.sql} old", f"{self.new.sql} new"]
+        left, right = tables if side == "old" else reversed(tables)
+        sql = f"SELECT {columns} FROM {left} ANTI JOIN {right} ON {self._on} ORDER BY {self._order(side)} LIMIT {limit}"
+        return [dict(zip(names, row, strict=True)) for row in self.connection.execute(sql).fetchall()]
+
+    def compare_columns(self) -> Iterator[ColumnChange]:
+        """Yield each type, unit and description that differs in a common column."""
+        for name in self._common:
+            for what in ("type", "unit", "description"):
+                old, new = (getattr(table.columns[name], what) for table in (self.old, self.new))
+                if old != new:
+                    yield ColumnChange(name, what, old, new)
+
+    @property
+    def _common(self) -> list[str]:
+        return [name for name in self.old.columns if name in self.new.columns]
+
+    @property
+    def _on(self) -> str:
+        return " AND ".join(self._compare(name, "IS NOT DISTINCT FROM") for name in self.key)
+
+    def _select_changed(self, names: Sequence[str]) -> str:
+        """Return the FROM clause of the common rows in which one of these columns differs."""
+        condition = " OR ".join(map(self._differs, names))
+        return f"{self.old.sql} old JOIN {self.new.sql} new ON {self._on} WHERE {condition}"
+
+    def _order(self, side: str) -> str:
+        return ", ".join(f"{side}.{quote_identifier(name)}" for name in self.key)
+
+    def _differs(self, name: str) -> str:
+        return self._compare(name, "IS DISTINCT FROM")
+
+    def _compare(self, name: str, operator: str) -> str:
+        """Compare numbers as numbers, and values of other types that differ as text."""
+        old, new = self.old.columns[name], self.new.columns[name]
+        values = [f"{side}.{quote_identifier(name)}" for side in ("old", "new")]
+        if old.type != new.type and not (old.is_number and new.is_number):
+            values = [f"CAST({value} AS VARCHAR)" for value in values]
+        return f"({values[0]} {operator} {values[1]})"
+
+
+def _add_up(counts: Iterable[ChangeCounts]) -> ChangeCounts:
+    """Return the sums of added, removed and changed."""
+    return ChangeCounts(*map(sum, zip(NO_CHANGES, *counts, strict=True)))

@@ -1,0 +1,183 @@
+"""Format a diff of two releases: as text, as JSON, and as one HTML page that needs no other file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from math import isfinite
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from ipu_results._util.text import escape_unprintable, format_json, to_json_value
+from ipu_results.release.diff import ChangeCounts, ReleaseDiff, Row, TableDiff
+from ipu_results.release.snapshot import Snapshot, SnapshotTable
+from ipu_results.release.version import get_level, list_changes
+
+MAX_WIDTH = 100
+TEMPLATE = Path(__file__).with_name("templates") / "diff.html"
+
+
+def format_diff_text(diff: ReleaseDiff) -> str:
+    """Return lines for a terminal."""
+    return "\n".join(map(escape_unprintable, _list_lines(diff)))
+
+
+def _list_lines(diff: ReleaseDiff) -> Iterator[str]:
+    yield f"old: {diff.old.title}"
+    yield f"new: {diff.new.title}"
+    if diff.is_empty:
+        yield f"no difference in {diff.same_tables} tables"
+        return
+    yield from (f"- table {table.name}, {table.rows:,} rows" for table in diff.removed)
+    yield from (f"+ table {table.name}, {table.rows:,} rows" for table in diff.added)
+    yield from (f"~ the definition of {name}" for name in diff.views)
+    for table in diff.tables:
+        yield ""
+        yield from _list_table_lines(table)
+    level = get_level(list_changes(diff))
+    yield ""
+    yield f"{len(diff.tables)} tables differ, {diff.same_tables} do not; version change needed: {level}"
+
+
+def _list_table_lines(table: TableDiff) -> Iterator[str]:
+    rows, cells, figures = _format_table_counts(table)
+    yield f"{table.name}: rows {rows}; cells {cells}; figures {figures}"
+    yield from (f"  - column {name}" for name in table.columns_removed)
+    yield from (f"  + column {name}" for name in table.columns_added)
+    for name, what, old, new in table.columns_changed:
+        yield f"  ~ column {name}: {what} {_format_value(old)} -> {_format_value(new)}"
+    yield from (f"  ~ {name}: {_format_counts(counts)} cells" for name, counts in table.cells.items())
+    for mark, lines, count in (
+        ("-", [_format_row(row, table.old) for row in table.removed_rows], table.rows.removed),
+        ("+", [_format_row(row, table.new) for row in table.added_rows], table.rows.added),
+        ("~", [f"{key}: {name} {old} -> {new}" for key, name, old, new in _format_cells(table)], sum(table.all_cells)),
+    ):
+        yield from (f"  {mark} {line}" for line in lines)
+        if count > len(lines):
+            yield f"  {mark} and {count - len(lines):,} more"
+
+
+def _format_table_counts(table: TableDiff) -> list[str]:
+    return [_format_counts(counts) for counts in (table.rows, table.all_cells, table.figures)]
+
+
+def _format_counts(counts: ChangeCounts) -> str:
+    return f"+{counts.added:,} -{counts.removed:,} ~{counts.changed:,}"
+
+
+def _format_row(row: Row, table: SnapshotTable) -> str:
+    """Return the key of a row, or all of it if the table has none."""
+    return _format_key({name: row[name] for name in table.key if name in row} or row)
+
+
+def _format_key(key: Row) -> str:
+    return ", ".join(f"{name} = {_format_value(value)}" for name, value in key.items())
+
+
+def _format_cells(table: TableDiff) -> list[tuple[str, str, str, str]]:
+    cells = table.changed_cells
+    return [(_format_key(key), name, _format_value(old), _format_value(new)) for key, name, old, new in cells]
+
+
+def _format_value(value: Any) -> str:
+    """Return a value on one line, shortened if it is long, with unprintable characters escaped."""
+    if value is None:
+        return "NULL"
+    text = escape_unprintable(str(_to_json(value)))
+    return text if len(text) <= MAX_WIDTH else f"{text[:MAX_WIDTH]}…"
+
+
+def format_diff_json(diff: ReleaseDiff) -> str:
+    """Return JSON with exact counts, and rows and cells as far as the diff lists them."""
+    record = {
+        "old": _describe_snapshot(diff.old),
+        "new": _describe_snapshot(diff.new),
+        "identical": diff.is_empty,
+        "level": get_level(list_changes(diff)),
+        "limit": diff.limit,
+        "tables_added": [{"table": table.name, "rows": table.rows} for table in diff.added],
+        "tables_removed": [{"table": table.name, "rows": table.rows} for table in diff.removed],
+        "tables_same": diff.same_tables,
+        "definitions_changed": list(diff.views),
+        "tables_changed": [_describe_table(table) for table in diff.tables],
+    }
+    return format_json(record)
+
+
+def _describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
+    metadata = snapshot.metadata
+    return {"path": str(snapshot.path), "version": metadata.get("version"), "build_id": metadata.get("build_id")}
+
+
+def _describe_table(table: TableDiff) -> dict[str, Any]:
+    return {
+        "table": table.name,
+        "rows": table.rows._asdict() | {"old": table.old.rows, "new": table.new.rows},
+        "columns_added": list(table.columns_added),
+        "columns_removed": list(table.columns_removed),
+        "columns_changed": [change._asdict() for change in table.columns_changed],
+        "cells": table.all_cells._asdict(),
+        "figures": table.figures._asdict(),
+        "cells_by_column": {name: counts._asdict() for name, counts in table.cells.items()},
+        "added_rows": _to_json(table.added_rows),
+        "removed_rows": _to_json(table.removed_rows),
+        "changed_cells": [_to_json(cell._asdict()) for cell in table.changed_cells],
+    }
+
+
+def _to_json(value: Any) -> Any:
+    """Return what JSON can hold; NaN and infinities as text, so that they are not taken for nulls."""
+    if isinstance(value, dict):
+        return {name: _to_json(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_to_json(item) for item in value]
+    if isinstance(value, float) and not isfinite(value):
+        return json.dumps(value)
+    return to_json_value(value)
+
+
+def format_diff_html(diff: ReleaseDiff) -> str:
+    """Return an HTML page; every text that comes from data is escaped."""
+    title = escape(f"{diff.old.title} → {diff.new.title}")
+    parts = [f"<p>{title}. Version change needed: {get_level(list_changes(diff))}.</p>"]
+    if diff.is_empty:
+        parts.append(f"<p>No difference in {diff.same_tables} tables.</p>")
+    tables = [(table.name, "removed", f"{table.rows:,}") for table in diff.removed]
+    tables += [(table.name, "added", f"{table.rows:,}") for table in diff.added]
+    parts.append(_format_html_table(("table", "what", "rows"), tables))
+    parts.append(_format_html_table(("definition changed",), ((name,) for name in diff.views)))
+    counts = ((table.name, *_format_table_counts(table)) for table in diff.tables)
+    parts.append(_format_html_table(("table", "rows", "cells", "figures"), counts))
+    parts += ["\n".join(_list_html_parts(table)) for table in diff.tables]
+    template = Template(TEMPLATE.read_text(encoding="utf-8"))
+    return template.substitute(title=title, body="\n".join(part for part in parts if part)).rstrip("\n")
+
+
+def _list_html_parts(table: TableDiff) -> Iterator[str]:
+    yield f"<h2>{escape(table.name)}</h2>"
+    columns = [(name, "removed", "", "") for name in table.columns_removed]
+    columns += [(name, "added", "", "") for name in table.columns_added]
+    columns += [(name, what, _format_value(old), _format_value(new)) for name, what, old, new in table.columns_changed]
+    yield _format_html_table(("column", "what", "old", "new"), columns)
+    counts = ((name, _format_counts(cell_counts)) for name, cell_counts in table.cells.items())
+    yield _format_html_table(("column", "cells"), counts)
+    rows = [("removed", _format_row(row, table.old)) for row in table.removed_rows]
+    rows += [("added", _format_row(row, table.new)) for row in table.added_rows]
+    yield _format_html_table(("row", "key"), rows)
+    yield _format_remainder(table.rows.added + table.rows.removed - len(rows), "rows")
+    cells = _format_cells(table)
+    yield _format_html_table(("key", "column", "old", "new"), cells)
+    yield _format_remainder(sum(table.all_cells) - len(cells), "cells")
+
+
+def _format_html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table, or nothing if it has no rows."""
+    body = "\n".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    names = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    return f"<table><thead><tr>{names}</tr></thead><tbody>\n{body}\n</tbody></table>" if body else ""
+
+
+def _format_remainder(count: int, what: str) -> str:
+    return f"<p>And {count:,} more {what}.</p>" if count else ""

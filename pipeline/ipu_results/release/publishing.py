@@ -1,0 +1,141 @@
+"""Publish a release: copy and check the tables, decide the version, write and verify every file, put it in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ipu_results._util.sql import get_first_line
+from ipu_results._util.text import format_json
+from ipu_results.errors import ReleaseError
+from ipu_results.release import files
+from ipu_results.release.card import format_card, format_dictionary
+from ipu_results.release.croissant import format_croissant
+from ipu_results.release.database import query_release_stats, read_definitions
+from ipu_results.release.datapackage import format_package
+from ipu_results.release.folder import replace_release
+from ipu_results.release.texts import format_texts, write_csv
+from ipu_results.release.verify import list_build_differences, verify_release
+from ipu_results.release.version import ReleaseDecision, decide_release, parse_version
+from ipu_results.schema import TABLES
+from ipu_results.store.digest import digest_rows
+from ipu_results.store.duckdb_file import write_duckdb
+from ipu_results.store.files import DATABASE, get_parquet_name
+from ipu_results.store.query import finish_interrupted_build, read_build_id
+
+Progress = Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRequest:
+    """What to publish, and where to.
+
+    Without a `version` the lowest that the change allows is taken, without `previous` the release in `out` is the
+    previous one. `corrections` is a TOML file; `wait_s` is how long to wait for another process that publishes there.
+    """
+
+    warehouse: Path
+    out: Path
+    published_on: date
+    version: str | None = None
+    previous: Path | None = None
+    corrections: Path | None = None
+    wait_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRelease:
+    """A release that is in place; `checksum` is the sha256 of SHA256SUMS, which covers every other file."""
+
+    decision: ReleaseDecision
+    build_id: str
+    rows: int
+    files: int
+    size_bytes: int
+    checksum: str
+
+
+def publish(request: ReleaseRequest, progress: Progress = lambda *_: None) -> PublishedRelease:
+    """Make the folder `out` a release of the warehouse, all or nothing.
+
+    Raises ReleaseError if the version is too low, rows vanished without a correction, or `out` holds something else;
+    WarehouseError if the warehouse is incomplete or mixes two builds.
+    """
+    version = None if request.version is None else parse_version(request.version, "--version")
+    finish_interrupted_build(request.warehouse)
+    with replace_release(request.out, request.wait_s) as new:
+        progress("copy", "tables")
+        tables, build_id = _copy_tables(request.warehouse, new)
+        counts = _check_build(request.warehouse, tables, build_id)
+        write_duckdb(new / DATABASE, tables)
+        progress("compare", str(request.previous or request.out))
+        decision = decide_release(new, request.out, request.previous, version, request.corrections)
+        progress("write", "files")
+        release = {
+            "format": files.FORMAT,
+            "name": "ipu-results",
+            "version": str(decision.version),
+            "published_on": request.published_on.isoformat(),
+            "build_id": build_id,
+            "previous": decision.previous,
+            "least_version": decision.lowest,
+            "changes": [change._asdict() for change in decision.changes],
+            "corrections": decision.corrections,
+            "tables": counts,
+            "views": read_definitions(new / DATABASE),
+        }
+        _write_files(new, tables, release)
+        progress("verify", "files")
+        if problems := verify_release(new):
+            raise ReleaseError(f"the new release fails verification: {problems[0].line}", place=str(request.out))
+        sizes = [path.stat().st_size for path in new.iterdir()]
+        checksum = files.hash_file(new / files.CHECKSUMS)
+    rows = sum(table["rows"] for table in counts.values())
+    return PublishedRelease(decision, build_id, rows, len(sizes), sum(sizes), checksum)
+
+
+def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
+    """Return the tables and their build id, and write the bytes that were read, so that no other build mixes in."""
+    read_build_id(warehouse)
+    tables = {}
+    for path in (warehouse / get_parquet_name(table.name) for table in TABLES):
+        try:
+            data = path.read_bytes()
+            tables[path.stem] = pq.read_table(pa.BufferReader(data))
+        except (OSError, pa.ArrowException) as error:
+            raise ReleaseError(f"cannot be read: {get_first_line(error)}", place=str(path)) from error
+        (new / path.name).write_bytes(data)
+    return tables, read_build_id(new)
+
+
+def _check_build(warehouse: Path, tables: Mapping[str, pa.Table], build_id: str) -> dict[str, dict[str, Any]]:
+    """Return row count and digest by table. Raises ReleaseError if the table `build` states others."""
+    counts = {name: {"rows": rows.num_rows, "rows_sha256": digest_rows(rows)} for name, rows in tables.items()}
+    if different := list_build_differences(tables[files.BUILD_TABLE].to_pylist(), counts, build_id):
+        message = "rows differ from what its build recorded; build it again with: ipu-results ingest"
+        raise ReleaseError(message, place=f"{warehouse}/{different[0]}")
+    return counts
+
+
+def _write_files(new: Path, tables: Mapping[str, pa.Table], release: Mapping[str, Any]) -> None:
+    """Write every file but the Parquet files and the DuckDB file; `release` is the content of release.json."""
+    for name, rows in tables.items():
+        write_csv(rows, new / f"{name}.csv")
+    stats = query_release_stats(new / DATABASE)
+    texts = {
+        **format_texts(release["version"], release["published_on"]),
+        "README.md": format_card(release, stats),
+        "DICTIONARY.md": format_dictionary(release, stats),
+        files.PACKAGE: format_package(release, stats, new),
+        files.CROISSANT: format_croissant(release, new),
+        files.RELEASE: format_json(release) + "\n",
+    }
+    for name, text in texts.items():
+        (new / name).write_text(text, encoding="utf-8", newline="")
+    files.write_checksums(new)

@@ -1,0 +1,62 @@
+"""Write the data of the site: one script per view of the page, and the Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from ipu_results._util.files import write_atomically
+from ipu_results.errors import WarehouseError
+from ipu_results.release import verify_release
+from ipu_results.release.files import RELEASE
+from ipu_results.schema import TABLES
+from ipu_results.site.claims import build_claims
+from ipu_results.site.encode import format_script
+from ipu_results.site.predictions import build_predictions
+from ipu_results.site.provenance import build_mlperf, build_provenance
+from ipu_results.site.results import build_charts, build_results, read_version
+from ipu_results.site.sql import build_sql
+from ipu_results.store.files import get_parquet_name
+from ipu_results.store.query import open_warehouse
+
+SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], Any]] = {
+    "provenance": build_provenance,
+    "mlperf": build_mlperf,
+    "claims": build_claims,
+    "charts": build_charts,
+    "emulator": build_predictions,
+    "sql": build_sql,
+}
+
+
+def build_site(release: Path, out: Path) -> list[Path]:
+    """Write the scripts, and copy the Parquet files of the release; return the files written.
+
+    Raises WarehouseError for a folder without a whole release, and for a release that its own checksums contradict.
+    """
+    _verify(release)
+    with open_warehouse(release) as connection:
+        scripts = {name: format_script(name, build(connection)) for name, build in SCRIPTS.items()}
+        scripts["results"] = format_script("results", build_results(connection, read_version(release)))
+    written = [_write(out / f"{name}.js", text.encode()) for name, text in sorted(scripts.items())]
+    names = [get_parquet_name(table.name) for table in TABLES]
+    return [*written, *(_write(out / "parquet" / name, (release / name).read_bytes()) for name in names)]
+
+
+def _verify(release: Path) -> None:
+    """Check a release against its checksums; a warehouse that was never published has none.
+
+    The tables of the page come from the DuckDB file and its SQL from Parquet, so the two must agree.
+    """
+    if (release / RELEASE).exists() and (problems := verify_release(release)):
+        more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
+        raise WarehouseError(f"is not a release as published: {problems[0].line}{more}", place=str(release))
+
+
+def _write(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, content)
+    return path

@@ -1,0 +1,40 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { type Data, load } from "./load";
+
+type State<Kind> = { data: Kind } | { problem: string } | null;
+
+interface Props<Name extends keyof Data> {
+  name: Name;
+  loading: string;
+  children: (data: Data[Name]) => ComponentChildren;
+}
+
+/** Loads a script of data and renders its content; until then a note, and on failure the reason. */
+export function WithData<Name extends keyof Data>({ name, loading, children }: Props<Name>) {
+  const [state, setState] = useState<State<Data[Name]>>(null);
+  useEffect(() => {
+    let current = true;
+    load(name).then(
+      (data) => current && setState({ data }),
+      (error: Error) => current && setState({ problem: error.message }),
+    );
+    return () => {
+      current = false;
+    };
+  }, [name]);
+  if (state === null) return <p role="status">{loading} …</p>;
+  if ("problem" in state) return <p role="alert">{state.problem}</p>;
+  return <>{children(state.data)}</>;
+}
+
+export function useMedia(query: string): boolean {
+  const [matches, setMatches] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const media = matchMedia(query);
+    const update = () => setMatches(media.matches);
+    media.addEventListener("change", update);
+    return () => media.removeEventListener("change", update);
+  }, [query]);
+  return matches;
+}

@@ -1,0 +1,67 @@
+// The address holds the whole state of the page: #/view/detail?name=value.
+import { useEffect, useState } from "preact/hooks";
+import { equalIgnoringCase } from "./format";
+
+export interface Route {
+  view: string;
+  detail: string;
+  query: URLSearchParams;
+}
+
+function parseHash(hash: string): Route {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
+  const [view = "", ...rest] = path.split("/");
+  return { view: view || "results", detail: decode(rest.join("/")), query: new URLSearchParams(query) };
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+export function formatHash(view: string, detail = "", query: URLSearchParams | Record<string, string> = {}): string {
+  const path = detail ? `${view}/${encodeURIComponent(detail)}` : view;
+  const text = new URLSearchParams(query).toString();
+  return `#/${path}${text ? `?${text}` : ""}`;
+}
+
+export function navigate(hash: string, replace = false): void {
+  if (hash === location.hash) return;
+  history[replace ? "replaceState" : "pushState"](null, "", hash);
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+/** Sets a parameter of this view; null removes it. */
+export function setParameter(name: string, value: string | null, replace = false): void {
+  const { view, detail, query } = parseHash(location.hash);
+  if (value === null) query.delete(name);
+  else query.set(name, value);
+  navigate(formatHash(view, detail, query), replace);
+}
+
+/** Adds a value to a parameter of this view, or removes it where it is set. */
+export function toggleValue(name: string, value: string): void {
+  const { view, detail, query } = parseHash(location.hash);
+  const values = query.getAll(name);
+  const others = values.filter((other) => !equalIgnoringCase(other, value));
+  query.delete(name);
+  for (const kept of others.length < values.length ? others : [...values, value]) query.append(name, kept);
+  navigate(formatHash(view, detail, query));
+}
+
+export function useRoute(): Route {
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    const update = () => setHash(location.hash);
+    addEventListener("hashchange", update);
+    addEventListener("popstate", update);
+    return () => {
+      removeEventListener("hashchange", update);
+      removeEventListener("popstate", update);
+    };
+  }, []);
+  return parseHash(hash);
+}

@@ -1,0 +1,168 @@
+// The source of a figure: its cells and document, the flags of its row, its run and its public configuration.
+import type { Dataset } from "./dataset";
+import { formatFigure } from "./format";
+import { filterRows, getRows, getText, type Row } from "./frame";
+import type { Data, Severity } from "./load";
+import { FlagMark } from "./marks";
+import { Field, PlainTable, Section, WebLink } from "./parts";
+
+export const DIGITS = 7; // of a figure that the emulator calculated
+
+interface Props {
+  data: Dataset;
+  row: number;
+  id: string;
+  name: string;
+  tables: Data["provenance"];
+}
+
+export function Sources({ data, row, id, name, tables }: Props) {
+  const cells = filterRows(tables.cells, "result_id", id);
+  const documents = new Map(getRows(tables.documents).map((document) => [getText(document, "document_id"), document]));
+  const own = cells.filter((cell) => cell["column_name"] === name);
+  return (
+    <>
+      <Section title="Source">
+        {own.map((cell, index) => (
+          <Cell key={index} cell={cell} result={data.formatFigure(row, name, DIGITS)} document={documents.get(getText(cell, "document_id"))} />
+        ))}
+        {own.length === 0 && (
+          <>
+            <p>No cell of a source holds this figure by itself. The row comes from the document below.</p>
+            <Document document={documents.get(data.getText(row, "document_id"))} />
+          </>
+        )}
+      </Section>
+      <Flags rules={data.data.rules} flags={filterRows(tables.flags, "result_id", id)} name={name} />
+      {filterRows(tables.runs, "run_id", data.getText(row, "run_id")).map((run) => (
+        <Section key={getText(run, "run_id")} title="The run of this project that produced it">
+          <dl>
+            <Field name="Run" value={getText(run, "run_id")} code />
+            <Field name="Backend" value={getText(run, "backend")} />
+            <Field name="Device" value={getText(run, "device")} />
+            <Field name="Started" value={getText(run, "started_at")} />
+          </dl>
+        </Section>
+      ))}
+      {filterRows(tables.configurations, "result_id", id).map((configuration, index) => (
+        <Configuration key={index} row={configuration} />
+      ))}
+      <details>
+        <summary>All {cells.length} cells of this row as printed</summary>
+        <PlainTable label="Cells of this row" headings={["Header", "As printed", "Column", "Place"]}>
+          {cells.map((cell, index) => (
+            <tr key={index} class={cell["column_name"] === name ? "own" : ""}>
+              <td>{getText(cell, "header")}</td>
+              <td>{getText(cell, "raw_text")}</td>
+              <td>{getText(cell, "column_name")}</td>
+              <td>{getText(cell, "locator")}</td>
+            </tr>
+          ))}
+        </PlainTable>
+      </details>
+    </>
+  );
+}
+
+function Cell({ cell, result, document }: { cell: Row; result: string; document: Row | undefined }) {
+  return (
+    <>
+      <blockquote class="printed">
+        {getText(cell, "raw_text")}
+        <small>
+          {" "}
+          {document?.["kind"] === "transcription" ? "as printed" : "as in the file"}
+          {getText(cell, "marks") && `, footnote ${getText(cell, "marks")}`}
+        </small>
+      </blockquote>
+      <dl>
+        <Field name="Column" value={getText(cell, "header")} />
+        <Field name="Place" value={getText(cell, "locator")} />
+        <Field name="Unit as printed" value={getText(cell, "unit")} />
+        <Field name="Conversion" value={describeConversion(cell, result)} />
+      </dl>
+      <Document document={document} />
+    </>
+  );
+}
+
+function describeConversion({ factor, value }: Row, result: string): string {
+  if (typeof factor !== "number" || typeof value !== "number") return "";
+  return factor === 1 ? "none (factor 1)" : `${value} × ${formatFigure(factor)} = ${result}`;
+}
+
+function Document({ document }: { document: Row | undefined }) {
+  if (!document) return null;
+  return (
+    <dl>
+      <dt>Document</dt>
+      <dd>
+        <cite>{getText(document, "title")}</cite>
+      </dd>
+      <Field name="Publisher" value={getText(document, "publisher")} />
+      <Field name="Published" value={getText(document, "published_on")} />
+      {getText(document, "url") && (
+        <>
+          <dt>Address</dt>
+          <dd class="address">
+            <WebLink to={getText(document, "url")} />
+          </dd>
+        </>
+      )}
+      <Field name="Licence" value={getText(document, "licence")} />
+      <Field name="Our file" value={`${getText(document, "kind")}: raw/${getText(document, "file")}`} />
+    </dl>
+  );
+}
+
+function Flags({ rules, flags, name }: { rules: Record<string, string>; flags: Row[]; name: string }) {
+  if (flags.length === 0) return null;
+  const isOwn = (flag: Row) => Number(flag["column_name"] === name);
+  return (
+    <Section title="Flags on this row">
+      <ul class="flags">
+        {[...flags].sort((left, right) => isOwn(right) - isOwn(left)).map((flag, index) => {
+          const rule = getText(flag, "rule");
+          const severity = getText(flag, "severity") as Severity;
+          return (
+            <li key={index}>
+              <FlagMark flag={{ rule, severity }} title={rules[rule] ?? ""} /> <strong>{rules[rule]?.replaceAll("-", " ")}</strong>,{" "}
+              {severity}, on {getText(flag, "column_name").replaceAll("_", " ")}
+              <br />
+              {getText(flag, "message")}
+              {getText(flag, "suggested") && (
+                <>
+                  <br />
+                  Suggested, not applied: <strong>{getText(flag, "suggested")}</strong>
+                </>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </Section>
+  );
+}
+
+function Configuration({ row }: { row: Row }) {
+  const text = (name: string) => getText(row, name);
+  return (
+    <Section title={`Public configuration (${text("match_confidence")} match)`}>
+      <dl>
+        <dt>File</dt>
+        <dd class="address">
+          <WebLink to={`https://github.com/${text("repository")}/blob/${text("tag") || "HEAD"}/${text("path")}`}>
+            {text("repository")} {text("tag")}, {text("path")}
+          </WebLink>
+        </dd>
+        <Field name="Benchmark" value={text("benchmark")} />
+        <Field name="Micro-batch" value={text("micro_batch_size")} />
+        <Field name="Replicas" value={text("replicas")} />
+        <Field name="Batch from it" value={text("global_batch_from_config")} />
+        <Field name="Data fed" value={text("data_fed")} />
+        <Field name="Latency" value={text("latency_definition")} />
+        <Field name="Note" value={text("note")} />
+      </dl>
+    </Section>
+  );
+}
