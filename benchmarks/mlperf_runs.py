@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ipu_results.mlperf.layout import round_of
+from ipu_results.mlperf.entries import parse_round
 
 from benchmarks.child import ERROR_LINES, ROOT
 from benchmarks.ingest import program
@@ -65,7 +65,7 @@ class Checkout:
     @property
     def round(self) -> str:
         """Raises Skipped where the folder's name tells none."""
-        found = round_of(self.root.name)
+        found = parse_round(self.root.name)
         if found is None:
             raise Skipped(f"the folder {self.root.name} names no round such as v2.0")
         return found

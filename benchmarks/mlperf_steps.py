@@ -7,13 +7,11 @@ import resource
 from collections.abc import Callable, Iterator
 
 import msgspec
-from ipu_results.mlperf.layout import Plan
-from ipu_results.mlperf.lines import MARK, blocks, decode, marked
-from ipu_results.mlperf.log import read_log
-from ipu_results.mlperf.output import as_bytes
-from ipu_results.mlperf.records import entry_record
-from ipu_results.mlperf.rules import rules
-from ipu_results.mlperf.scoring import in_processes, planned, score_tree
+from ipu_results.mlperf.entries import Inventory
+from ipu_results.mlperf.log import MARK, decode_line, extract_marked, read_log, split_blocks
+from ipu_results.mlperf.records import entry_record, format_scores
+from ipu_results.mlperf.round import score_tree, take_inventory
+from ipu_results.mlperf.rules import load_rules
 from ipu_results.mlperf.tree import LocalTree
 
 from benchmarks.child import Step
@@ -42,13 +40,13 @@ def stepwise(root: str, repeats: int) -> Iterator[Step]:
     """Each step does all that the one before does and one thing more; of its runs the one of least processor time."""
     tree = LocalTree(root)
     steps: dict[str, Callable[[LocalTree], object]] = {
-        "list the tree": _planned,
+        "list the tree": _list_entries,
         "read the bytes": _read,
         "split off the marked lines": _split,
-        "decode each line": _decoded,
-        "fold lines into logs": _logs,
-        "score, with systems/*.json": _scored,
-        "write the JSON": _written,
+        "decode each line": _decode,
+        "read the logs": _read_logs,
+        "score, with systems/*.json": _score,
+        "write the JSON": _write,
     }
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in steps}
     for _ in range(repeats):
@@ -68,12 +66,12 @@ def _timed(step: Callable[[LocalTree], object], tree: LocalTree) -> tuple[float,
     return after.ru_utime - before.ru_utime + system, system
 
 
-def _planned(tree: LocalTree) -> Plan:
-    return planned(tree.listing(), rules(), tree.name)
+def _list_entries(tree: LocalTree) -> Inventory:
+    return take_inventory(tree.listing(), load_rules(), tree.name)
 
 
 def _each_log(tree: LocalTree) -> Iterator[Iterator[bytes]]:
-    for entry in _planned(tree).entries:
+    for entry in _list_entries(tree).entries:
         for name in entry.logs:
             yield tree.chunks(f"{entry.full_path}/{name}")
 
@@ -86,30 +84,30 @@ def _read(tree: LocalTree) -> None:
 
 def _split(tree: LocalTree) -> None:
     for chunks in _each_log(tree):
-        for _, block in blocks(chunks):
-            marked(block)
+        for _, block in split_blocks(chunks):
+            extract_marked(block)
 
 
-def _decoded(tree: LocalTree) -> int:
+def _decode(tree: LocalTree) -> int:
     broken = 0
     for chunks in _each_log(tree):
-        for _, block in blocks(chunks):
-            for text in marked(block):
+        for _, block in split_blocks(chunks):
+            for text in extract_marked(block):
                 try:
-                    decode(text)
+                    decode_line(text)
                 except ValueError:
                     broken += 1
     return broken
 
 
-def _logs(tree: LocalTree) -> None:
+def _read_logs(tree: LocalTree) -> None:
     for chunks in _each_log(tree):
         read_log(chunks)
 
 
-def _scored(tree: LocalTree) -> None:
-    score_tree(tree, in_processes(1))
+def _score(tree: LocalTree) -> None:
+    score_tree(tree)
 
 
-def _written(tree: LocalTree) -> None:
-    as_bytes("json", "mlperf_entries", [entry_record(one) for one in score_tree(tree, in_processes(1)).entries])
+def _write(tree: LocalTree) -> None:
+    format_scores("json", "mlperf_entries", [entry_record(entry) for entry in score_tree(tree).entries])

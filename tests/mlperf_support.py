@@ -1,20 +1,35 @@
-"""A small checkout of official results, written file by file, and trees that go wrong while they are read."""
+"""A small checkout of official results, as a folder or an archive, and trees that fail while they are read."""
 
 from __future__ import annotations
 
+import io
 import json
-import os
-import signal
-import time
-from collections.abc import Iterator, Mapping, Sequence
+import tarfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from conftest import ROOT
 from ipu_results.mlperf.log import Log, read_log
 from ipu_results.mlperf.records import Record, entry_record, run_records
-from ipu_results.mlperf.scoring import Round, in_processes, score_tree
+from ipu_results.mlperf.round import ScoredRound, score_tree
 from ipu_results.mlperf.tree import LocalTree
 
+OFFICIAL = ROOT.parent / "shared" / "mlperf"
+V1, V2 = OFFICIAL / "training_v1.0_results_part.tar.xz", OFFICIAL / "training_v2.0_results.tar.xz"
+GRAPHCORE = {  # minutes by round, software and benchmark, and number of IPUs
+    "1.0": {
+        "POPART-closed/bert": {16: 34.488767, 64: 11.075850},
+        "POPART-open/bert": {16: 27.753863, 64: 9.392079},
+        "TF1/resnet": {16: 37.115211, 64: 14.484628},
+    },
+    "2.0": {
+        "TF1-closed/resnet": {16: 19.635156, 64: 6.302183, 128: 4.185306, 256: 2.672083},
+        "POPART-closed/bert": {16: 20.653890, 64: 6.702808, 128: 4.415231, 256: 3.184854},
+        "PaddlePaddle-closed/bert": {16: 20.746906, 64: 6.768646},
+        "POPART-open/rnnt": {64: 109.357188},
+    },
+}
 T0 = 1_650_000_000_000
 MINUTE = 60_000
 SYSTEM = {
@@ -27,12 +42,13 @@ SYSTEM = {
     "accelerator_model_name": "ACME-1",
     "framework": "PyTorch 1.11",
 }
+FOLDER = "v2.0/Acme/results/pod/resnet"
 
 
-def line(key: str, at: float = 0, value: object = None, metadata: object = None, prefix: str = "") -> bytes:
-    """One line; `at` is in minutes from the start of the run."""
-    told = {"namespace": "", "time_ms": T0 + at * MINUTE, "key": key, "value": value, "metadata": metadata or {}}
-    return f"{prefix}:::MLLOG {json.dumps(told)}\n".encode()
+def line(key: str, at: float = 0, value: object = None, metadata: object = None) -> bytes:
+    """Write one line; `at` is in minutes from the start of the run."""
+    fields = {"namespace": "", "time_ms": T0 + at * MINUTE, "key": key, "value": value, "metadata": metadata or {}}
+    return f":::MLLOG {json.dumps(fields)}\n".encode()
 
 
 def stop(at: float = 10, status: object = "success") -> bytes:
@@ -46,21 +62,16 @@ def evaluation(at: float, value: object = 0.76, key: str = "eval_accuracy", **me
 def log(
     minutes: float = 10, *, status: object = "success", init: float = 2, gbs: object = 256, inner: bytes = b""
 ) -> bytes:
-    """A log of one run; `inner` stands between its start and its end."""
-    return b"".join(
-        [
-            line("init_start", -init),
-            line("global_batch_size", -init, gbs),
-            line("init_stop", 0),
-            line("run_start", 0),
-            inner,
-            stop(minutes, status),
-        ]
-    )
+    """Write a log of one run, with `inner` between its start and its end."""
+    start = line("init_start", -init) + line("global_batch_size", -init, gbs) + line("init_stop") + line("run_start")
+    return start + inner + stop(minutes, status)
 
 
 def logs(*minutes: float) -> list[bytes]:
     return [log(each) for each in minutes]
+
+
+FIVE = logs(10, 11, 12, 13, 20)  # a score of 12 minutes
 
 
 def read(*pieces: bytes) -> Log:
@@ -85,7 +96,7 @@ def entry(
     described: bytes | str | Mapping[str, Any] | None = SYSTEM,
     scaling: bytes | str | Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write an entry; its folder."""
+    """Write an entry and return its folder."""
     folder = root / submitter / "results" / name / benchmark
     folder.mkdir(parents=True)
     for number, data in enumerate(written):
@@ -97,47 +108,67 @@ def entry(
     return folder
 
 
-def scored(root: Path, round_: str | None = "2.0") -> Round:
-    return score_tree(LocalTree(str(root)), in_processes(1), round_=round_)
+def score(root: Path, round_: str | None = "2.0") -> ScoredRound:
+    return score_tree(LocalTree(str(root)), round_=round_)
 
 
-def told(found: Round) -> list[str]:
-    return [str(finding) for finding in found.findings]
+def texts(scored: ScoredRound) -> list[str]:
+    return [str(finding) for finding in scored.findings]
 
 
-def the_record(root: Path) -> Record:
-    """The only entry's."""
-    (one,) = scored(root).entries
-    return entry_record(one)
+def score_one(root: Path) -> tuple[Record, list[Record], list[str]]:
+    """Return the records of the only entry and of its runs, and the findings."""
+    scored = score(root)
+    [scored_entry] = scored.entries
+    return entry_record(scored_entry), run_records(scored_entry), texts(scored)
 
 
-def the_runs(root: Path) -> list[Record]:
-    (one,) = scored(root).entries
-    return list(run_records(one))
+def checkout() -> dict[str, bytes]:
+    """Two submitters; five runs of 10, 20, … minutes, an aborted one and a log that is a sentence."""
+    files = {f"{FOLDER}/result_{run}.txt": log(10 + 10 * run) for run in range(5)}
+    files |= {f"v2.0/Globex/results/box/bert/result_{run}.txt": log(5 + run) for run in range(8)}
+    files["v2.0/Globex/results/box/bert/result_8.txt"] = log(1, status="aborted")
+    files["v2.0/Globex/results/box/rnnt/result_0.txt"] = b"a sentence\n"
+    files["v2.0/Globex/benchmarks/bert/results/run/deep/result_0.txt"] = log(1)
+    files["v2.0/Acme/systems/pod.json"] = json.dumps(SYSTEM).encode()
+    files["v2.0/Globex/systems/box.json"] = json.dumps(SYSTEM | {"division": "open"}).encode()
+    files[f"{FOLDER}/scaling.json"] = b'{"scaling_factor": 1.5}'
+    files["v2.0/README.md"] = b"text"
+    return files
 
 
-class SlowTree(LocalTree):
-    """Takes its time over each log, and says when it has begun."""
-
-    def chunks(self, path: str) -> Iterator[bytes]:
-        if path.endswith(".txt"):
-            Path(os.environ["BEGUN"]).touch()
-            time.sleep(5)
-        yield from super().chunks(path)
+def as_folder(target: Path) -> Path:
+    for name, data in checkout().items():
+        put(target, name, data)
+    return target
 
 
-class KillingTree(LocalTree):
-    """Has the process killed that reads a log, as the kernel does when memory runs out."""
-
-    def chunks(self, path: str) -> Iterator[bytes]:
-        if path.endswith(".txt"):
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield from super().chunks(path)
+Member = tuple[tarfile.TarInfo, bytes]
 
 
-class VanishingTree(LocalTree):
-    """Loses each log between the listing and the reading."""
+def member(name: str, data: bytes = b"", **values: object) -> Member:
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    for key, value in values.items():
+        setattr(info, key, value)
+    return info, data
 
-    def chunks(self, path: str) -> Iterator[bytes]:
-        Path(self.root, path).unlink(missing_ok=True)
-        yield from super().chunks(path)
+
+def members() -> list[Member]:
+    return [member(name, data) for name, data in checkout().items()]
+
+
+def as_archive(target: Path, held: Iterable[Member], kind: str = "") -> Path:
+    with tarfile.open(target, f"w:{kind}") as tar:  # type: ignore[call-overload]
+        for info, data in held:
+            tar.addfile(info, io.BytesIO(data))
+    return target
+
+
+def graphcore_scores(round_: str) -> dict[str, float]:
+    """Return the official minutes of Graphcore's entries by path."""
+    return {
+        f"Graphcore/results/ipu-pod{ipus}-{name}": minutes
+        for name, pods in GRAPHCORE[round_].items()
+        for ipus, minutes in pods.items()
+    }

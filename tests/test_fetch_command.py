@@ -1,4 +1,4 @@
-"""Fetch as a user runs it: captures beside transcriptions, compared cell by cell, adding no rows."""
+"""The command `fetch`: captures next to transcriptions, compared cell by cell, adding no rows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import threading
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, copy_documents, run_cli, run_process
@@ -23,61 +21,31 @@ from ipu_results.sources.capture.capture import capture
 from ipu_results.sources.capture.download import Download
 from ipu_results.sources.catalogue import find_orphans, load_catalogue
 
+from tests.http_support import Handler, Server, run_server
+
 PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
 
 
-@dataclass
-class Site:
-    """What the server answers, by path: status, type and body. With `meeting`, bodies wait for each other halfway."""
+@pytest.fixture
+def site() -> Iterator[Server]:
+    with run_server() as running:
+        yield running
 
-    address: str = ""
-    answers: dict[str, tuple[int, str, bytes]] = field(default_factory=dict)
-    meeting: threading.Barrier | None = None
+
+def serve(site: Server, path: str, body: bytes, kind: str = "text/html", status: int = 200) -> str:
+    return site.on(lambda handler, _: handler.send(body, kind=kind, status=status), path)
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    site = Site()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, kind, body = site.answers.get(self.path, (404, "text/html", b"<html>gone</html>"))
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body[: len(body) // 2])
-            if site.meeting:
-                site.meeting.wait(timeout=60)
-            self.wfile.write(body[len(body) // 2 :])
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, request: object, client_address: object) -> None:
-            """A client that hangs up early is no news."""
-
-    server = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    site.address = f"http://127.0.0.1:{server.server_port}"
-    yield site
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-@pytest.fixture
-def served(tmp_path: Path, site: Site) -> Path:
-    """Documents whose addresses are those of the local site."""
+def served(tmp_path: Path, site: Server) -> Path:
+    """Copy documents, with addresses on the local site."""
     raw = copy_documents(tmp_path / "raw", PAGE, PAPER)
-    for file, path in ((PAGE, "/page"), (PAPER, "/paper")):
+    page = serve(site, "/page", (RAW / PAGE).read_bytes().replace(b"6,044", b"6,045"), "text/html; charset=utf-8")
+    paper = serve(site, "/paper", (RAW / PAPER).read_bytes(), "application/pdf")
+    for file, url in ((PAGE, page), (PAPER, paper)):
         sidecar = raw / f"{file}.toml"
-        text = re.sub(r'\nurl = "[^"]+"', f'\nurl = "{site.address}{path}"', sidecar.read_text(encoding="utf-8"))
+        text = re.sub(r'\nurl = "[^"]+"', f'\nurl = "{url}"', sidecar.read_text(encoding="utf-8"))
         sidecar.write_text(text, encoding="utf-8")
-    site.answers["/page"] = (200, "text/html; charset=utf-8", (RAW / PAGE).read_bytes().replace(b"6,044", b"6,045"))
-    site.answers["/paper"] = (200, "application/pdf", (RAW / PAPER).read_bytes())
     return raw
 
 
@@ -85,7 +53,7 @@ def captures(raw: Path) -> list[Path]:
     return sorted(path for path in raw.rglob("*.capture-*") if path.suffix != ".toml")
 
 
-def test_a_fetched_document_becomes_a_version_beside_its_transcription(served: Path) -> None:
+def test_fetched_document_becomes_a_capture_next_to_its_transcription(served: Path) -> None:
     done = run_cli("fetch", PAGE_ID, "--raw", served)
     assert done.returncode == 0, done.stderr
     assert f"{PAGE_ID}: captured as {PAGE_ID}@" in done.stdout
@@ -102,6 +70,7 @@ def test_a_fetched_document_becomes_a_version_beside_its_transcription(served: P
     assert "'6,044' here, '6,045' there" in done.stderr
 
 
+@pytest.mark.slow
 def test_ingest_reports_every_differing_cell_and_adds_no_rows(served: Path, tmp_path: Path) -> None:
     assert run_cli("fetch", PAGE_ID, "--raw", served).returncode == 0
     target = tmp_path / "warehouse"
@@ -121,7 +90,7 @@ def test_ingest_reports_every_differing_cell_and_adds_no_rows(served: Path, tmp_
     assert run_cli("ingest", "--strict", "--raw", served, "--warehouse", target).returncode == 1
 
 
-def test_without_names_every_document_with_an_address_is_fetched(served: Path) -> None:
+def test_fetch_without_names_fetches_every_document_with_an_address(served: Path) -> None:
     done = run_cli("fetch", "--raw", served)
     assert done.returncode == 0, done.stderr
     assert [line.split(":")[0] for line in done.stdout.splitlines()] == [PAGE_ID, PAPER_ID]
@@ -129,7 +98,7 @@ def test_without_names_every_document_with_an_address_is_fetched(served: Path) -
     assert len(captures(served)) == 1
 
 
-def test_what_was_fetched_before_is_not_kept_twice(served: Path) -> None:
+def test_unchanged_document_is_not_kept_twice(served: Path) -> None:
     assert run_cli("fetch", PAGE_ID, "--raw", served).returncode == 0
     again = run_cli("fetch", PAGE_ID, "--raw", served)
     assert again.returncode == 0
@@ -137,32 +106,26 @@ def test_what_was_fetched_before_is_not_kept_twice(served: Path) -> None:
     assert len(captures(served)) == 1
 
 
-def test_a_page_that_is_something_else_now_is_kept_and_told(served: Path, site: Site, tmp_path: Path) -> None:
-    site.answers["/page"] = (200, "text/html", b"<html><body><h1>We have moved</h1></body></html>")
+def test_page_without_tables_is_kept_and_reported(served: Path, site: Server) -> None:
+    serve(site, "/page", b"<html><body><h1>We have moved</h1></body></html>")
     done = run_cli("fetch", PAGE_ID, "--raw", served)
     assert done.returncode == 0
-    assert re.search(rf"finding: capture cannot be read: {PAGE_ID}@\w+: document: holds no table", done.stderr)
-    target = tmp_path / "warehouse"
-    assert run_cli("ingest", "--raw", served, "--warehouse", target).returncode == 0
-    sql = "SELECT kind FROM capture_differences"
-    assert json.loads(run_cli("query", "--warehouse", target, "--format", "json", sql).stdout) == [
-        {"kind": "unreadable"}
-    ]
+    assert re.search(rf"finding: capture cannot be read: {PAGE_ID}@\w+: document: has no table", done.stderr)
 
 
 @pytest.mark.parametrize(
-    ("answer", "word"),
+    ("response", "word"),
     [
-        ((404, "text/html", b"<html>gone</html>"), "404"),
-        ((200, "application/pdf", b"%PDF-1.7"), "came as application/pdf"),
-        ((200, "text/html", b""), "empty"),
-        ((200, "text/html", b"<html>\xff\xfe\xfd</html>"), "not text"),
+        ((b"<html>gone</html>", "text/html", 404), "404"),
+        ((b"%PDF-1.7", "application/pdf"), "came as application/pdf"),
+        ((b"",), "empty"),
+        ((b"<html>\xff\xfe\xfd</html>",), "not text"),
     ],
 )
-def test_a_failed_download_leaves_nothing_and_is_one_line(
-    served: Path, site: Site, answer: tuple[int, str, bytes], word: str
+def test_failed_download_leaves_nothing_and_is_one_line(
+    served: Path, site: Server, response: tuple[Any, ...], word: str
 ) -> None:
-    site.answers["/page"] = answer
+    serve(site, "/page", *response)
     before = sorted(path for path in served.rglob("*"))
     done = run_cli("fetch", PAGE_ID, "--raw", served, "--retries", "0")
     assert done.returncode == 1
@@ -172,71 +135,77 @@ def test_a_failed_download_leaves_nothing_and_is_one_line(
     assert sorted(path for path in served.rglob("*")) == before
 
 
-def test_one_failure_does_not_keep_the_others_from_being_fetched(served: Path, site: Site) -> None:
-    del site.answers["/page"]
+def test_other_documents_are_fetched_after_a_failure(served: Path, site: Server) -> None:
+    serve(site, "/page", b"", status=404)
     done = run_cli("fetch", "--raw", served, "--retries", "0")
     assert done.returncode == 1
     assert f"error: {PAGE_ID}: " in done.stderr
     assert f"{PAPER_ID}: unchanged" in done.stdout
 
 
-def test_a_download_over_the_limit_is_refused(served: Path) -> None:
+def test_download_over_the_limit_is_refused(served: Path) -> None:
     done = run_cli("fetch", PAGE_ID, "--raw", served, "--max-size", "0.001", "--retries", "0")
     assert done.returncode == 1
     assert "limit of 1000 bytes" in done.stderr
     assert captures(served) == []
 
 
-def test_two_fetches_of_one_document_at_once_both_keep_theirs(served: Path, site: Site) -> None:
-    site.meeting = threading.Barrier(2)
+@pytest.mark.slow
+def test_concurrent_fetches_of_one_document_keep_two_captures(served: Path, site: Server) -> None:
+    meeting = threading.Barrier(2)
+
+    def respond(handler: Handler, _: int) -> None:
+        meeting.wait(timeout=60)
+        handler.send()
+
+    site.on(respond, "/page")
     with ThreadPoolExecutor(2) as pool:
         both = list(pool.map(lambda _: run_process("fetch", PAGE_ID, "--raw", served), range(2)))
     assert [(done.returncode, "captured as" in done.stdout) for done in both] == [(0, True)] * 2, both
     documents = load_catalogue(served)
     assert sum(document.kind == "capture" for document in documents) == len(captures(served)) == 2
-    assert all(document.bytes() for document in documents)
+    assert all(document.read_bytes() for document in documents)
     assert find_orphans(served, documents) == list(served.rglob("*.part")) == []
 
 
-def test_two_captures_of_one_second_have_two_names(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_captures_of_the_same_second_have_two_names(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bodies = iter([b"<html>1</html>", b"<html>2</html>"])
-
-    def download(url: str, path: Path, **_: object) -> Download:
-        body = next(bodies)
-        path.write_bytes(body)
-        moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-        return Download(url, url, "text/html", path, sha256(body).hexdigest(), len(body), moment)
-
-    monkeypatch.setattr(capture_module, "download", download)
+    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    monkeypatch.setattr(capture_module, "download", lambda *_, **__: Download(next(bodies), "text/html", moment))
     documents = load_catalogue(raw)
     [page] = [document for document in documents if document.document_id == PAGE_ID]
     kept = [capture(page, documents) for _ in range(2)]
-    assert [one.document_id for one in kept] == [f"{PAGE_ID}@20260102t030405z", f"{PAGE_ID}@20260102t030405z-2"]
-    assert [one.path.read_bytes() for one in kept] == [b"<html>1</html>", b"<html>2</html>"]
+    assert [result.document_id for result in kept] == [f"{PAGE_ID}@20260102t030405z", f"{PAGE_ID}@20260102t030405z-2"]
+    assert [result.path.read_bytes() for result in kept] == [b"<html>1</html>", b"<html>2</html>"]
     assert len(load_catalogue(raw)) == len(documents) + 2
 
 
-def fail(*_: object, **__: object) -> int:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-@pytest.mark.parametrize("step", ["sidecar", "rename of the capture", "rename of the sidecar"])
-def test_a_full_disk_leaves_nothing_and_is_one_line(served: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+@pytest.mark.parametrize("step", ["draft", "capture", "sidecar"])
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), KeyboardInterrupt()])
+def test_full_disk_or_interrupt_leaves_nothing_and_is_one_line(
+    served: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException
+) -> None:
     before = sorted(served.rglob("*"))
     rename = os.replace
 
+    def fail(*_: object) -> int:
+        raise error
+
     def replace(source: Path, target: Path) -> None:
-        if (".toml" in target.name) == step.endswith("sidecar") and ".capture-" in target.name:
+        if ".capture-" in target.name and (target.suffix == ".toml") == (step == "sidecar"):
             fail()
         rename(source, target)
 
-    if step == "sidecar":
-        monkeypatch.setattr(Path, "write_text", fail)
+    if step == "draft":
+        monkeypatch.setattr(Path, "write_bytes", fail)
     else:
         monkeypatch.setattr(os, "replace", replace)
     done = run_cli("fetch", PAGE_ID, "--raw", served, "--retries", "0")
-    assert done.returncode == 1
-    assert done.stderr.splitlines() == [f"error: {PAGE_ID}: {PAGE_ID}: cannot be kept: No space left on device"]
+    assert done.returncode != 0
+    assert len(done.stderr.splitlines()) == 1
+    if isinstance(error, OSError):
+        assert done.stderr.startswith(f"error: {PAGE_ID}: ")
+        assert "cannot be written: No space left on device" in done.stderr
     assert sorted(served.rglob("*")) == before
 
 
@@ -244,14 +213,15 @@ def test_a_full_disk_leaves_nothing_and_is_one_line(served: Path, monkeypatch: p
     ("kind", "meta"),
     [("text/html; charset=windows-1252", b""), ("text/html", b'<meta charset="windows-1252">')],
 )
-def test_a_page_in_the_encoding_that_it_declares_is_kept(served: Path, site: Site, kind: str, meta: bytes) -> None:
-    site.answers["/page"] = (200, kind, b"<html><head>" + meta + b"</head><body>1 \x96 2</body></html>")
+def test_page_in_its_declared_encoding_is_kept(served: Path, site: Server, kind: str, meta: bytes) -> None:
+    serve(site, "/page", b"<html><head>" + meta + b"</head><body>1 \x96 2</body></html>", kind)
     done = run_cli("fetch", PAGE_ID, "--raw", served, "--retries", "0")
     assert done.returncode == 0, done.stderr
     assert len(captures(served)) == 1
 
 
-def test_a_capture_changed_behind_its_sidecar_does_not_stop_a_build(served: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_changed_capture_does_not_stop_a_build(served: Path, tmp_path: Path) -> None:
     assert run_cli("fetch", PAGE_ID, "--raw", served).returncode == 0
     (path,) = captures(served)
     path.write_bytes(path.read_bytes() + b" ")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.read import read_document
-from ipu_results.read.reading import MetadataItem, ParsedDocument, ReadProblem
+from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem
 from ipu_results.sources.catalogue import load_catalogue
 
 from tests.reading_support import (
@@ -45,7 +45,7 @@ PAPER = (
         "Table 3. Energy efficiency (images/second/watt)",
     ),
 )
-FACTS = (
+METADATA = (
     MetadataItem("Platform", "C2", "line 1"),
     MetadataItem("Framework", "PopART", "line 2"),
     MetadataItem("Batch per chip", "half of the batch size", "line 3"),
@@ -87,7 +87,7 @@ def test_three_tables_make_six_results_with_eighteen_figures() -> None:
 
 
 def test_setup_facts_hold_for_every_result_and_are_cited_as_cells() -> None:
-    for result in paper(ParsedDocument(PAPER, facts=FACTS)).results:
+    for result in paper(ParsedDocument(PAPER, metadata=METADATA)).results:
         assert (result.values["platform"], result.values["chip_count"], result.values["framework"]) == (
             "C2",
             2,
@@ -103,13 +103,13 @@ def test_setup_facts_hold_for_every_result_and_are_cited_as_cells() -> None:
 
 def test_an_odd_batch_has_no_half() -> None:
     table = make_table("qwant_table_1", ["Batch size", "Latency (ms)"], [["3", "1.0"]])
-    [result] = paper(ParsedDocument((table,), facts=FACTS)).results
+    [result] = paper(ParsedDocument((table,), metadata=METADATA)).results
     assert "micro_batch_size" not in result.values
 
 
 def test_a_fact_that_cannot_be_read_stops_the_document_naming_it() -> None:
     with pytest.raises(DamagedDocumentError, match=r"a-document: line 9: Chips: 'two' is not a figure"):
-        paper(ParsedDocument(PAPER, facts=(MetadataItem("Chips", "two", "line 9"),)))
+        paper(ParsedDocument(PAPER, metadata=(MetadataItem("Chips", "two", "line 9"),)))
 
 
 def test_a_row_whose_batch_is_lost_is_rejected_and_the_others_are_joined() -> None:

@@ -1,11 +1,11 @@
-"""Headers: how names are compared, what a unit is, and what is said of a header that nearly fits."""
+"""Headers: how names are compared, what a unit is, and how a header that nearly fits is explained."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.read.text import clean, lift_mark
+from ipu_results.read.text import clean, lift_footnote
 from ipu_results.schema import table
 from ipu_results.schema.layouts import explain_mismatch, find_headers, normalise_header, parse_unit
 
@@ -13,11 +13,11 @@ from tests.reading_support import HEADERS, INFERENCE, LAYOUTS, MLPERF, OGB, TRAI
 
 
 def names(header: list[str]) -> list[str]:
-    return [layout.table for layout in find_headers(header, LAYOUTS)]
+    return [match.table for match in find_headers(header, LAYOUTS)]
 
 
 @pytest.mark.parametrize(
-    ("header", "folded", "unit"),
+    ("header", "normalised", "unit"),
     [
         ("Throughput (items/sec)", "throughput", "items/sec"),
         ("Latency [ms]", "latency", "ms"),
@@ -31,11 +31,11 @@ def names(header: list[str]) -> list[str]:
         ("", "", None),
     ],
 )
-def test_name_and_unit_of_a_header(header: str, folded: str, unit: str | None) -> None:
-    assert (normalise_header(header), parse_unit(header)) == (folded, unit)
+def test_name_and_unit_of_a_header(header: str, normalised: str, unit: str | None) -> None:
+    assert (normalise_header(header), parse_unit(header)) == (normalised, unit)
 
 
-def test_each_header_of_the_page_is_its_table() -> None:
+def test_each_header_of_the_page_matches_its_table() -> None:
     assert {tuple(header): names(header) for header in HEADERS.values()} == {
         tuple(OGB): ["ogb_lsc"],
         tuple(TRAINING): ["bow_training", "pod_training"],
@@ -46,7 +46,7 @@ def test_each_header_of_the_page_is_its_table() -> None:
 
 
 @given(st.permutations(INFERENCE))
-def test_the_order_of_the_names_does_not_matter(header: list[str]) -> None:
+def test_order_of_the_names_does_not_matter(header: list[str]) -> None:
     assert names(header) == ["bow_inference", "pod_inference"]
 
 
@@ -60,33 +60,33 @@ def test_the_order_of_the_names_does_not_matter(header: list[str]) -> None:
         ([*TRAINING, ""], "the header has a column without a name"),
     ],
 )
-def test_a_header_that_nearly_fits_is_explained(header: list[str], message: str) -> None:
+def test_nearly_known_header_is_explained(header: list[str], message: str) -> None:
     assert names(header) == []
     assert explain_mismatch(header, LAYOUTS) == message
 
 
 @pytest.mark.parametrize("header", [[], [""] * 9, ["Model", "Platform"], ["a", "b", "c"]])
-def test_other_headers_are_none_of_ours(header: list[str]) -> None:
+def test_other_headers_are_not_known(header: list[str]) -> None:
     assert names(header) == []
     assert explain_mismatch(header, LAYOUTS) is None
 
 
 @given(st.lists(st.sampled_from([*INFERENCE, "Other", ""]), max_size=12))
-def test_a_header_of_three_known_names_fits_or_is_explained(header: list[str]) -> None:
+def test_header_with_three_known_names_fits_or_is_explained(header: list[str]) -> None:
     known = {normalise_header(name) for name in header} & {normalise_header(name) for name in INFERENCE}
     if len(known) >= 3:
         assert bool(names(header)) != bool(explain_mismatch(header, LAYOUTS))
 
 
-def test_every_layout_names_each_field_once() -> None:
-    for layout in WORDS.layouts:
-        fields = [field for _, field in layout.fields]
-        assert len(set(fields)) == len(fields), layout.table
-        assert [layout.field_of(name.upper()) for name in layout.names] == fields
+def test_every_header_has_each_field_once() -> None:
+    for header in WORDS.layouts:
+        fields = [field for _, field in header.fields]
+        assert len(set(fields)) == len(fields), header.table
+        assert [header.field_of(name.upper()) for name in header.names] == fields
 
 
-def test_every_figure_of_a_point_has_one_place() -> None:
-    """A header of a local run's points is a column of `results` or of `run_points`, and only keys are in both."""
+def test_every_column_of_a_sweep_point_is_in_one_table() -> None:
+    # A header of a local run's points is a column of `results` or of `run_points`, and only keys are in both.
     headers = WORDS.layout("sweep-points", "sweep_points").names
     results, points = table("results").names, table("run_points").names
     assert [name for name in headers if name not in (*results, *points)] == []
@@ -95,7 +95,7 @@ def test_every_figure_of_a_point_has_one_place() -> None:
     assert WORDS.layout("sweep-record", "runs").names == table("runs").names[:-2]
 
 
-def test_every_header_of_the_configurations_is_a_column_of_theirs() -> None:
+def test_headers_of_the_configurations_are_columns_of_their_table() -> None:
     headers, columns = WORDS.layout("configurations", "configurations").names, table("configurations").names
     assert [name for name in columns if name not in headers] == ["result_id", "latency_basis", "document_id"]
     assert [name for name in columns if name in headers] == list(headers)
@@ -105,20 +105,20 @@ def test_every_header_of_the_configurations_is_a_column_of_theirs() -> None:
 
 
 @given(st.text())
-def test_cleaning_twice_is_cleaning_once(text: str) -> None:
+def test_cleaning_is_idempotent(text: str) -> None:
     assert clean(clean(text)) == clean(text)
 
 
 @given(st.text("ab1,.*†²¹0⁶- ", max_size=12))
-def test_a_mark_is_the_end_of_the_text_and_not_all_of_it(text: str) -> None:
+def test_footnote_mark_is_the_end_of_the_text_and_not_all_of_it(text: str) -> None:
     cell = clean(text)
-    left, mark = lift_mark(cell)
+    left, mark = lift_footnote(cell)
     assert cell.startswith(left)
     assert cell.endswith(mark)
     assert (left == "") == (cell == "")
-    assert lift_mark(left) == (left, "")
+    assert lift_footnote(left) == (left, "")
 
 
 @pytest.mark.parametrize("text", ["*" * 50_000 + "x", "x" + " *" * 50_000 + "x", "²" * 50_000])
-def test_long_runs_of_marks_are_taken(text: str) -> None:
-    assert "".join(lift_mark(text)).replace(" ", "") == text.replace(" ", "")
+def test_long_runs_of_marks_end(text: str) -> None:
+    assert "".join(lift_footnote(text)).replace(" ", "") == text.replace(" ", "")

@@ -1,4 +1,4 @@
-"""The command that scores official results, as a user meets it."""
+"""`ipu-results mlperf` as a user meets it, and `score_mlperf`, which is the same from Python."""
 
 from __future__ import annotations
 
@@ -7,49 +7,34 @@ import hashlib
 import io
 import json
 import os
-import signal
 import subprocess
 import sys
 import tarfile
-import time
-from io import BytesIO
 from pathlib import Path
 
+import ipu_results
 import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, run_cli, run_process
 from ipu_results._util.files import write_atomically
-from ipu_results.errors import WorkerLostError
-from ipu_results.mlperf.layout import plan
-from ipu_results.mlperf.output import as_bytes
-from ipu_results.mlperf.records import COLUMNS
-from ipu_results.mlperf.rules import rules
-from ipu_results.mlperf.scoring import in_processes, score_tree
+from ipu_results.errors import MissingExtraError, UnrecognisedDocumentError
+from ipu_results.mlperf.records import COLUMNS, format_scores
 from ipu_results.schema import table
-from mlperf_support import SYSTEM, T0, KillingTree, SlowTree, entry, log, logs, put
+from mlperf_support import FIVE, SYSTEM, T0, V1, V2, entry, graphcore_scores, log, logs, put
 
-FIVE = logs(10, 11, 12, 13, 20)
-CONTRACT = [
-    "round",
-    "submitter",
-    "division",
-    "system",
-    "benchmark",
-    "accelerators",
-    "accelerator",
-    "framework",
-    "n_runs",
-    "n_success",
-    "minutes",
-    "path",
+CONTRACT = (
+    *("round", "submitter", "division", "system", "benchmark", "accelerators", "accelerator", "framework"),
+    *("n_runs", "n_success", "minutes", "path"),
+)
+FINDINGS = [
+    "ACME/results/acme1/resnet/result_4.txt: does not count: its status is aborted",
+    "ACME/results/acme2/ssd: has no logs",
 ]
-SHARED = ROOT.parent / "shared" / "mlperf"
-V1, V2 = SHARED / "training_v1.0_results_part.tar.xz", SHARED / "training_v2.0_results.tar.xz"
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Three entries of two submitters, one of them a hole, and one run that does not count."""
+    """Three entries of two submitters, one of them without logs, and one run that does not count."""
     root = tmp_path / "training_results_v2.0"
     entry(root, [*FIVE[:4], log(9, status="aborted")])
     entry(root, logs(*range(30, 40)), "bert", submitter="Other", described=SYSTEM | {"division": "open"})
@@ -59,265 +44,162 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
-def minutes(path: Path, *args: object) -> dict[str, float | None]:
-    done = run_cli("mlperf", path, "--workers", "1", "--format", "json", *args)
-    assert done.returncode == 0, done.stderr
-    return {record["path"]: record["minutes"] for record in json.loads(done.stdout)}
+def run(path: Path, *args: object) -> subprocess.CompletedProcess[str]:
+    return run_cli("mlperf", path, "--workers", "1", *args)
 
 
-def state(root: Path) -> dict[str, tuple[int, int, str]]:
-    return {
-        str(path.relative_to(root)): (
-            path.lstat().st_mtime_ns,
-            path.lstat().st_mode,
-            hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
-        )
-        for path in [root, *root.rglob("*")]
-    }
+def scores(path: Path) -> dict[str, float | None]:
+    return {record["path"]: record["minutes"] for record in json.loads(run(path, "--format", "json").stdout)}
 
 
-def one_line(stderr: str) -> str:
-    (line,) = stderr.splitlines()
-    assert line.startswith("error: ")
-    return line
+def error_line(done: subprocess.CompletedProcess[str]) -> str:
+    assert (done.returncode, done.stdout) == (1, "")
+    [line] = done.stderr.splitlines()
+    return line.removeprefix("error: ")
 
 
 def test_stdout_is_json_and_nothing_else(tree: Path) -> None:
     done = run_process("mlperf", tree, "--format", "json", "--workers", "1")
     records = json.loads(done.stdout)
-    assert done.returncode == 0
-    assert [list(record)[: len(CONTRACT)] for record in records] == [CONTRACT] * 3
-    assert [[record[name] for name in CONTRACT] for record in records] == [
-        [
-            "2.0",
-            "ACME",
-            "closed",
-            "ACME-1 x8",
-            "resnet",
-            16,
-            "ACME-1",
-            "PyTorch 1.11",
-            5,
-            4,
-            12.0,
-            "ACME/results/acme1/resnet",
-        ],
-        [
-            "2.0",
-            "ACME",
-            "closed",
-            "ACME-1 x8",
-            "ssd",
-            16,
-            "ACME-1",
-            "PyTorch 1.11",
-            0,
-            0,
-            None,
-            "ACME/results/acme2/ssd",
-        ],
-        [
-            "2.0",
-            "Other",
-            "open",
-            "ACME-1 x8",
-            "bert",
-            16,
-            "ACME-1",
-            "PyTorch 1.11",
-            10,
-            10,
-            34.5,
-            "Other/results/acme1/bert",
-        ],
+    assert (done.returncode, done.stderr.splitlines()) == (0, [f"finding: {text}" for text in FINDINGS])
+    assert [tuple(record) for record in records] == [COLUMNS["mlperf_entries"]] * 3
+    acme = ("ACME-1 x8", 16, "ACME-1", "PyTorch 1.11")
+    rows = [
+        ("2.0", "ACME", "closed", "resnet", 5, 4, 12.0, "ACME/results/acme1/resnet"),
+        ("2.0", "ACME", "closed", "ssd", 0, 0, None, "ACME/results/acme2/ssd"),
+        ("2.0", "Other", "open", "bert", 10, 10, 34.5, "Other/results/acme1/bert"),
     ]
-    assert done.stderr.splitlines() == [
-        "finding: ACME/results/acme1/resnet/result_4.txt: does not count: its status is aborted",
-        "finding: ACME/results/acme2/ssd: is a hole: its logs are missing",
+    assert [tuple(record[name] for name in CONTRACT) for record in records] == [
+        (*row[:3], acme[0], row[3], *acme[1:], *row[4:]) for row in rows
     ]
 
 
-def test_csv_has_the_columns_of_the_contract_first(tree: Path) -> None:
-    done = run_cli("mlperf", tree, "--format", "csv", "--workers", "1")
-    rows = list(csv.reader(io.StringIO(done.stdout)))
-    assert rows[0][: len(CONTRACT)] == CONTRACT
+def test_csv_table_and_parquet_have_the_same_entries(tree: Path, tmp_path: Path) -> None:
+    rows = list(csv.reader(io.StringIO(run(tree, "--format", "csv").stdout)))
+    assert tuple(rows[0][: len(CONTRACT)]) == CONTRACT
     assert [row[10] for row in rows[1:]] == ["12.0", "", "34.5"]
-
-
-def test_the_table_shows_the_columns_of_the_contract(tree: Path) -> None:
-    shown = run_cli("mlperf", tree, "--workers", "1").stdout.splitlines()
-    assert shown[0].split() == CONTRACT
-    assert len(shown) == 2 + 3 + 1
+    shown = run(tree).stdout.splitlines()
+    assert (tuple(shown[0].split()), len(shown)) == (CONTRACT, 2 + 3 + 1)
     assert "not verified by MLCommons Association" in shown[-1]
-
-
-def test_parquet_holds_the_same_records(tree: Path, tmp_path: Path) -> None:
-    out = tmp_path / "scores.parquet"
-    done = run_cli("mlperf", tree, "--format", "parquet", "--out", out, "--workers", "1")
+    done = run(tree, "--format", "parquet", "--out", tmp_path / "scores.parquet")
     assert (done.returncode, done.stdout) == (0, "")
-    assert pq.read_table(out).to_pylist() == json.loads(
-        run_cli("mlperf", tree, "--format", "json", "--workers", "1").stdout
-    )
+    assert pq.read_table(tmp_path / "scores.parquet").to_pylist() == json.loads(run(tree, "--format", "json").stdout)
 
 
 @pytest.mark.parametrize("kind", ["table", "csv", "json"])
-def test_a_file_holds_what_stdout_would(tree: Path, tmp_path: Path, kind: str) -> None:
+def test_a_file_has_what_stdout_would(tree: Path, tmp_path: Path, kind: str) -> None:
     out = put(tmp_path, "scores", b"old")
-    args = ("mlperf", tree, "--format", kind, "--workers", "1")
-    done = run_cli(*args, "--out", out)
-    assert (done.returncode, done.stdout) == (0, "")
-    assert out.read_text(encoding="utf-8") == run_cli(*args).stdout
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["scores", "training_results_v2.0"]
+    assert run(tree, "--format", kind, "--out", out).stdout == ""
+    assert out.read_text(encoding="utf-8") == run(tree, "--format", kind).stdout
+
+
+def test_score_mlperf_has_the_records_of_the_command(tree: Path) -> None:
+    frame = ipu_results.score_mlperf(tree)
+    assert frame.astype(object).where(frame.notna(), None).to_dict("records") == json.loads(
+        run(tree, "--format", "json").stdout
+    )
+    assert frame.attrs["findings"] == FINDINGS
+    dtypes = frame.dtypes.astype(str)
+    assert [dtypes[name] for name in ("accelerators", "minutes", "path")] == ["Int64", "float64", "str"]
+    other = tree.rename(tree.with_name("results"))
+    assert set(ipu_results.score_mlperf(str(other), round="v1.1", workers=2)["round"]) == {"1.1"}
+
+
+def test_score_mlperf_refuses_what_it_cannot_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnrecognisedDocumentError, match="has no entry"):
+        ipu_results.score_mlperf(tmp_path)
+    with pytest.raises(ValueError, match="round 'latest' is not a version such as 2"):
+        ipu_results.score_mlperf(tmp_path, round="latest")
+    monkeypatch.setitem(sys.modules, "ipu_results.mlperf.round", None)
+    with pytest.raises(MissingExtraError, match=r"ipu-results\[ingest\]"):
+        ipu_results.score_mlperf(tmp_path)
 
 
 @pytest.mark.parametrize(
     "args",
-    [
-        ["--format", "parquet"],
-        ["--format", "xml"],
-        ["--workers", "0"],
-        ["--round", "latest"],
-        ["--out", "."],
-        ["another"],
-    ],
+    [["--format", "parquet"], ["--format", "xml"], ["--workers", "0"], ["--round", "latest"], ["--out", "."], ["more"]],
 )
 def test_wrong_usage_is_exit_2(tree: Path, args: list[str]) -> None:
     done = run_cli("mlperf", tree, *args)
     assert (done.returncode, done.stdout) == (2, "")
 
 
-def test_runs_are_told_one_by_one(tree: Path) -> None:
-    records = json.loads(run_cli("mlperf", tree, "--runs", "--format", "json", "--workers", "1").stdout)
-    assert len(records) == 15
-    assert records[4] == {
-        "round": "2.0",
-        "path": "ACME/results/acme1/resnet",
-        "file": "result_4.txt",
-        "minutes": 9.0,
-        "status": "aborted",
-        "counted": False,
-        "reason": "its status is aborted",
-        "init_minutes": 2.0,
-        "global_batch_size": 256,
-        "epochs": None,
-        "samples": None,
-        "lines": 5,
-        "sha256": hashlib.sha256(log(9, status="aborted")).hexdigest(),
-    }
+def test_runs_are_one_record_each(tree: Path) -> None:
+    records = json.loads(run(tree, "--runs", "--format", "json").stdout)
+    assert [tuple(record) for record in records] == [COLUMNS["mlperf_runs"]] * 15
+    digest = hashlib.sha256(log(9, status="aborted")).hexdigest()
+    assert (records[4]["file"], records[4]["counted"], records[4]["sha256"]) == ("result_4.txt", False, digest)
 
 
-def test_a_log_given_up_has_no_digest(tmp_path: Path) -> None:
-    folder = entry(tmp_path, FIVE[:4])
-    with (folder / "result_4.txt").open("wb") as file:
-        file.truncate(2 * 2**30)
-    records = json.loads(run_cli("mlperf", tmp_path, "--runs", "--format", "json", "--workers", "1").stdout)
-    assert (records[4]["reason"], records[4]["sha256"]) == ("a line is longer than 4,194,304 bytes", None)
-    assert all(record["sha256"] for record in records[:4])
-
-
-@pytest.mark.parametrize("kind", ["table", "csv", "json", "parquet"])
-def test_holes_alone_have_no_runs(tmp_path: Path, kind: str) -> None:
-    entry(tmp_path / "v2.0", [])
-    out = tmp_path / "runs"
-    done = run_cli("mlperf", tmp_path / "v2.0", "--runs", "--format", kind, "--out", out)
-    assert (done.returncode, done.stderr) == (
-        0,
-        "finding: ACME/results/acme1/resnet: is a hole: its logs are missing\n",
-    )
-    if kind == "json":
-        assert json.loads(out.read_bytes()) == []
-
-
-def test_the_round_is_told_by_the_folder_or_the_user(tree: Path) -> None:
+def test_the_round_is_that_of_the_folder_or_the_option(tree: Path) -> None:
     other = tree.rename(tree.with_name("results"))
-    unnamed = run_cli("mlperf", other, "--format", "json", "--workers", "1")
+    unnamed = run(other, "--format", "json")
     assert {record["round"] for record in json.loads(unnamed.stdout)} == {None}
-    assert "finding: results: names no round; give one with --round" in unnamed.stderr
-    named = run_cli("mlperf", other, "--format", "json", "--workers", "1", "--round", "v1.1")
+    assert "finding: results: names no round; pass one with --round" in unnamed.stderr
+    named = run(other, "--format", "json", "--round", "v1.1")
     assert {record["round"] for record in json.loads(named.stdout)} == {"1.1"}
     assert "names no round" not in named.stderr
 
 
-def test_findings_leave_exit_0_but_when_strict(tree: Path, tmp_path: Path) -> None:
+def test_findings_are_exit_1_only_when_strict(tree: Path, tmp_path: Path) -> None:
     out = tmp_path / "scores.json"
-    assert run_cli("mlperf", tree, "--workers", "1").returncode == 0
-    assert run_cli("mlperf", tree, "--workers", "1", "--strict", "--out", out, "--format", "json").returncode == 1
+    assert run(tree).returncode == 0
+    assert run(tree, "--strict", "--out", out, "--format", "json").returncode == 1
     assert len(json.loads(out.read_bytes())) == 3
     entry(tmp_path / "v2.0", FIVE)
-    assert run_cli("mlperf", tmp_path / "v2.0", "--workers", "1", "--strict").returncode == 0
+    assert run(tmp_path / "v2.0", "--strict").returncode == 0
 
 
-@pytest.mark.parametrize("runs", [[], ["--runs"]])
-def test_the_number_of_workers_changes_nothing(tree: Path, runs: list[str]) -> None:
-    one, two = (run_process("mlperf", tree, "--format", "json", *runs, "--workers", n) for n in (1, 2))
-    assert (one.returncode, one.stdout, one.stderr) == (two.returncode, two.stdout, two.stderr)
+def state(root: Path) -> dict[str, tuple[int, int, bytes]]:
+    return {
+        str(path): (path.lstat().st_mtime_ns, path.lstat().st_mode, path.read_bytes() if path.is_file() else b"")
+        for path in [root, *root.rglob("*")]
+    }
 
 
-def test_the_input_stays_as_it_is(tree: Path) -> None:
-    entry(tree, FIVE, "maskrcnn", scaling={"scaling_factor": 1.5})
+def test_more_workers_change_neither_output_nor_input(tree: Path) -> None:
     before = state(tree)
-    for args in (["--workers", "1"], ["--workers", "2", "--runs"]):
-        assert run_process("mlperf", tree, *args).returncode == 0
+    alone, shared = (run_process("mlperf", tree, "--format", "json", "--runs", "--workers", n) for n in (1, 2))
+    assert (alone.returncode, alone.stdout, alone.stderr) == (shared.returncode, shared.stdout, shared.stderr)
+    assert len(json.loads(alone.stdout)) == 15
+    assert state(tree) == before
+
+
+@pytest.mark.parametrize("out", ["scores.json", "ACME/results/scores.json", ""])
+def test_the_input_is_never_written_to(tree: Path, out: str) -> None:
+    before = state(tree)
+    assert run(tree, "--format", "json", "--out", tree / out).returncode == 2
     assert state(tree) == before
 
 
 def test_a_read_only_input_is_enough(tree: Path) -> None:
     for path in [tree, *tree.rglob("*")]:
         path.chmod(0o555 if path.is_dir() else 0o444)
-    assert minutes(tree)["ACME/results/acme1/resnet"] == 12.0
+    assert scores(tree)["ACME/results/acme1/resnet"] == 12.0
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("place", "message"),
     [
-        ("nowhere", "is no folder"),
-        ("README.md", "is no folder"),
-        ("ACME", "is the folder of one submitter; give the one above it"),
-        ("ACME/results", "holds no entry <submitter>/results/<system>/<benchmark>"),
-        ("ACME/systems", "holds no entry <submitter>/results/<system>/<benchmark>"),
-        ("ACME/results/acme1/resnet", "holds no entry <submitter>/results/<system>/<benchmark>"),
+        ("nowhere", "is not a folder"),
+        ("README.md", "is not a folder"),
+        ("ACME", "is the folder of one submitter; pass the one above it"),
+        ("ACME/systems", "has no entry <submitter>/results/<system>/<benchmark>"),
+        ("ACME/results/acme1/resnet", "has no entry <submitter>/results/<system>/<benchmark>"),
     ],
 )
-def test_what_is_no_checkout_is_one_clear_line(tree: Path, place: str, told: str) -> None:
-    done = run_cli("mlperf", tree / place, "--format", "json")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert one_line(done.stderr).endswith(told)
+def test_what_is_not_a_checkout_is_one_line(tree: Path, place: str, message: str) -> None:
+    assert error_line(run(tree / place, "--format", "json")).endswith(message)
 
 
-def test_an_empty_folder_is_one_clear_line(tmp_path: Path) -> None:
-    done = run_cli("mlperf", tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "holds no entry" in one_line(done.stderr)
-
-
-def test_an_old_round_alone_is_refused(tmp_path: Path) -> None:
-    entry(tmp_path / "training_results_v0.6", FIVE)
-    done = run_cli("mlperf", tmp_path / "training_results_v0.6")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "round 0.6 is refused: its logs have another syntax; v0.7 and later are scored" in one_line(done.stderr)
-
-
-def test_an_old_round_beside_others_is_a_finding(tmp_path: Path) -> None:
-    entry(tmp_path / "v0.5", FIVE)
-    entry(tmp_path / "v1.0", FIVE)
-    done = run_cli("mlperf", tmp_path, "--format", "json", "--workers", "1")
-    assert (done.returncode, len(json.loads(done.stdout))) == (0, 1)
-    assert done.stderr == (
-        "finding: v0.5: round 0.5 is refused: its logs have another syntax; v0.7 and later are scored\n"
-    )
-
-
-def test_terminal_codes_of_a_log_do_not_reach_the_terminal(tmp_path: Path) -> None:
-    entry(tmp_path / "v2.0", [*FIVE[:4], log(9, status="\x1b[31m\nerror: no")])
-    done = run_cli("mlperf", tmp_path / "v2.0", "--format", "json", "--workers", "1")
+def test_terminal_codes_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    written = [*FIVE[:4], log(9, status="\x1b[31m\nerror: no")]
+    entry(tmp_path / "v2.0", written, described=SYSTEM | {"system_name": "\x1b[31mA\nB"})
+    done = run(tmp_path / "v2.0")
     assert done.stderr == (
         "finding: ACME/results/acme1/resnet/result_4.txt: does not count: its status is \\x1b[31m\\nerror: no\n"
     )
-
-
-def test_terminal_codes_of_a_description_do_not_reach_the_table(tmp_path: Path) -> None:
-    entry(tmp_path / "v2.0", FIVE, described=SYSTEM | {"system_name": "\x1b[31mA\nB"})
-    shown = run_cli("mlperf", tmp_path / "v2.0", "--workers", "1").stdout.splitlines()
+    shown = done.stdout.splitlines()
     assert (len(shown), r"\x1b[31mA\nB" in shown[2]) == (4, True)
 
 
@@ -326,208 +208,94 @@ def test_texts_that_are_not_unicode_are_written(tmp_path: Path, kind: str) -> No
     root, out = tmp_path / "v2.0", tmp_path / "out"
     entry(root, FIVE, described=SYSTEM | {"system_name": "A\ud800"})
     os.rename(root / "ACME", os.fsencode(root) + b"/A\xff")
-    done = run_cli("mlperf", root, "--format", kind, "--out", out, "--workers", "1")
+    done = run(root, "--format", kind, "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
     written = pq.read_table(out).to_pylist() if kind == "parquet" else out.read_text(encoding="utf-8")
     assert r"A\ud800" in str(written).replace("\\\\", "\\")
-    if kind == "json":
-        assert json.loads(str(written))[0]["submitter"] == "A\udcff"
+    assert ipu_results.score_mlperf(root)["system"][0] == r"A\ud800"
 
 
-def test_a_file_is_whole_or_not_there(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_complete_or_absent(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = put(tmp_path, "scores.json", b"old")
-    real = Path.write_bytes
+    assert error_line(run(tree, "--out", tmp_path / "none" / "x")).endswith(
+        "cannot be written: No such file or directory"
+    )
+    write_bytes = Path.write_bytes
 
-    def write_bytes(self: Path, data: bytes) -> int:
-        real(self, data[:10])
+    def fill_disk(self: Path, data: bytes) -> int:
+        write_bytes(self, data[:10])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", write_bytes)
-    done = run_cli("mlperf", tree, "--out", out, "--workers", "1")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert one_line(done.stderr) == f"error: {out}: cannot be written: No space left on device"
+    monkeypatch.setattr(Path, "write_bytes", fill_disk)
+    assert error_line(run(tree, "--out", out)) == f"{out}: cannot be written: No space left on device"
+    monkeypatch.undo()
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(out, b"[]")
     assert out.read_bytes() == b"old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["scores.json", "training_results_v2.0"]
 
 
-def test_an_interrupt_while_writing_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def replace(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "replace", replace)
-    with pytest.raises(KeyboardInterrupt):
-        write_atomically(tmp_path / "scores.json", b"[]")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_pipe_or_device_is_written_to_and_stays(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    write_atomically(pipe, b"[]")
+def test_pipes_and_links_are_written_to_and_stay(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(tmp_path / "pipe", b"[]")
     assert os.read(reader, 10) == b"[]"
     os.close(reader)
-    assert pipe.is_fifo()
-
-
-def test_a_link_to_a_file_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(put(tmp_path, "kept.json", b"old"))
     write_atomically(tmp_path / "link", b"[]")
-    assert ((tmp_path / "link").is_symlink(), (tmp_path / "kept.json").read_bytes()) == (True, b"[]")
-
-
-def test_a_folder_that_is_not_there_is_one_clear_line(tree: Path, tmp_path: Path) -> None:
-    done = run_cli("mlperf", tree, "--out", tmp_path / "none" / "x.json", "--workers", "1")
-    assert done.returncode == 1
-    assert one_line(done.stderr).endswith("cannot be written: No such file or directory")
+    assert ((tmp_path / "pipe").is_fifo(), (tmp_path / "link").is_symlink()) == (True, True)
+    assert (tmp_path / "kept.json").read_bytes() == b"[]"
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_no_records_still_have_columns(name: str) -> None:
-    assert as_bytes("csv", name, []).decode() == f"{','.join(COLUMNS[name])}\n"
-    assert json.loads(as_bytes("json", name, [])) == []
-    read = pq.read_table(BytesIO(as_bytes("parquet", name, [])))
-    assert (tuple(read.column_names), read.num_rows) == (COLUMNS[name], 0)
-
-
-@pytest.mark.parametrize("name", COLUMNS)
-def test_the_columns_are_those_of_the_warehouse(name: str) -> None:
+def test_columns_are_those_of_the_warehouse(name: str) -> None:
     joined = {"document_id", "result_id", "mlperf_id", "mlperf_id_confidence", "comparable_rounds"}
     assert COLUMNS[name] == tuple(column for column in table(name).names if column not in joined)
+    assert format_scores("csv", name, []).decode() == f"{','.join(COLUMNS[name])}\n"
+    assert json.loads(format_scores("json", name, [])) == []
+    empty = pq.read_table(io.BytesIO(format_scores("parquet", name, [])))
+    assert (tuple(empty.column_names), empty.num_rows) == (COLUMNS[name], 0)
 
 
-def test_the_records_have_those_columns(tree: Path) -> None:
-    [one, *_] = json.loads(run_cli("mlperf", tree, "--format", "json", "--workers", "1").stdout)
-    [run, *_] = json.loads(run_cli("mlperf", tree, "--format", "json", "--runs", "--workers", "1").stdout)
-    assert (tuple(one), tuple(run)) == (COLUMNS["mlperf_entries"], COLUMNS["mlperf_runs"])
-
-
-@pytest.mark.parametrize("out", ["scores.json", "ACME/results/scores.json", ""])
-def test_the_input_is_never_written_to(tree: Path, out: str) -> None:
-    before = sorted(tree.rglob("*"))
-    done = run_cli("mlperf", tree, "--format", "json", "--out", tree / out, "--workers", "1")
-    assert done.returncode == 2
-    assert sorted(tree.rglob("*")) == before
-
-
-def test_a_killed_worker_is_one_clear_line(tree: Path, tmp_path: Path) -> None:
-    out = tmp_path / "scores.json"
-    with pytest.raises(WorkerLostError, match="a worker was killed; nothing was written"):
-        score_tree(KillingTree(str(tree)), in_processes(2))
-    done = command_on(KillingTree, "mlperf", tree, "--workers", "2", "--out", out)
-    stdout, stderr = done.communicate(timeout=60)
-    assert (done.returncode, stdout) == (1, "")
-    assert one_line(stderr) == "error: a worker was killed; nothing was written"
-    assert not out.exists()
-
-
-def command_on(tree: type, *args: object, **env: str) -> subprocess.Popen[str]:
-    """The command in a process group of its own, on another kind of tree."""
-    script = (
-        f"import sys; sys.path[:0] = ['tests']; import mlperf_support, ipu_results.mlperf.tree as tree;"
-        f"tree.LocalTree = mlperf_support.{tree.__name__};"
-        f"from ipu_results.cli import main; main({list(map(str, args))!r}, prog_name='ipu-results')"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", script],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, **env},
-        start_new_session=True,
-    )
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_an_interrupt_leaves_nothing_half_written(tree: Path, tmp_path: Path, workers: int) -> None:
-    begun, out = tmp_path / "begun", tmp_path / "out" / "scores.json"
-    out.parent.mkdir()
-    process = command_on(SlowTree, "mlperf", tree, "--workers", workers, "--out", out, BEGUN=str(begun))
-    until = time.monotonic() + 60
-    while not begun.exists() and process.poll() is None and time.monotonic() < until:
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=20)
-    assert (process.returncode, stdout) == (1, "")
-    assert one_line(stderr).startswith("error: interrupted")
-    assert list(out.parent.iterdir()) == []
-
-
-WORKER = """
+PEAK = """
 import sys
-from ipu_results.mlperf.scoring import in_processes, score_tree
-from ipu_results.mlperf.tree import LocalTree
-found = score_tree(LocalTree(sys.argv[1]), in_processes(1), digests=True)
-print([one.minutes for one in found.entries])
+from ipu_results.mlperf.round import score_path
+print([entry.minutes for entry in score_path(sys.argv[1], digests=True).entries])
 print(sorted({"pandas", "pyarrow", "duckdb", "numpy"} & set(sys.modules)))
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory figures of Linux")
-def test_a_worker_is_small(tmp_path: Path) -> None:
-    told = json.dumps({"key": "tracked_stats", "time_ms": T0, "value": {"loss": 0.1}, "metadata": {}})
-    inner = f":::MLLOG {told}\n".encode() * 60_000 + b"noise\n" * 2_000_000
-    entry(tmp_path, [log(minutes, inner=inner) for minutes in (10, 11, 12, 13, 20)])
-    command = [sys.executable, "-c", WORKER, tmp_path]
+@pytest.mark.parametrize("is_archive", [False, True])
+def test_a_worker_is_small_whatever_the_size_of_a_log(tmp_path: Path, is_archive: bool) -> None:
+    fields = json.dumps({"key": "tracked_stats", "time_ms": T0, "value": {"loss": 0.1}, "metadata": {}})
+    inner = f":::MLLOG {fields}\n".encode() * 60_000 + b"noise\n" * 10_000_000
+    folder = entry(tmp_path / "v2.0", [log(10, inner=inner), *logs(11, 12, 13, 20)])
+    if is_archive:
+        with tarfile.open(tmp_path / "v2.0.tar", "w") as tar:
+            tar.add(folder.parents[3], "v2.0")
+    command = [sys.executable, "-c", PEAK, tmp_path / ("v2.0.tar" if is_archive else "v2.0")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True, timeout=60)
-    scores, modules, peak = done.stdout.splitlines()
-    assert (scores, modules) == ("[12.0]", "[]")
-    assert int(peak) < 60_000
+    minutes, modules, peak = done.stdout.splitlines()
+    assert (minutes, modules) == ("[12.0]", "[]")
+    assert int(peak) < 60_000  # kB
 
 
-def unpacked(archive: Path, target: Path, *wanted: str) -> list[str]:
-    """All names in an archive; the members whose names begin as wanted are unpacked."""
-    names = []
-    with tarfile.open(archive, "r|xz") as tar:
-        for member in tar:
-            names.append(member.name + ("/" if member.isdir() else ""))
-            if member.name.startswith(wanted):
-                tar.extract(member, target, filter="data")
-    return names
-
-
-GOLD_V2 = {
-    "ipu-pod16-TF1-closed/resnet": 19.635156,
-    "ipu-pod64-TF1-closed/resnet": 6.302183,
-    "ipu-pod128-TF1-closed/resnet": 4.185306,
-    "ipu-pod256-TF1-closed/resnet": 2.672083,
-    "ipu-pod16-POPART-closed/bert": 20.653890,
-    "ipu-pod64-POPART-closed/bert": 6.702808,
-    "ipu-pod128-POPART-closed/bert": 4.415231,
-    "ipu-pod256-POPART-closed/bert": 3.184854,
-    "ipu-pod16-PaddlePaddle-closed/bert": 20.746906,
-    "ipu-pod64-PaddlePaddle-closed/bert": 6.768646,
-    "ipu-pod64-POPART-open/rnnt": 109.357188,
-}
-GOLD_V1 = {
-    "ipu-pod16-POPART-closed/bert": 34.488767,
-    "ipu-pod64-POPART-closed/bert": 11.075850,
-    "ipu-pod16-TF1/resnet": 37.115211,
-    "ipu-pod64-TF1/resnet": 14.484628,
-    "ipu-pod16-POPART-open/bert": 27.753863,
-    "ipu-pod64-POPART-open/bert": 9.392079,
-}
-
-
-@pytest.mark.skipif(not V1.exists(), reason="the official logs are not here")
-def test_the_official_figures_of_v1_0(tmp_path: Path) -> None:
-    unpacked(V1, tmp_path, "v1.0/Graphcore/")
-    scores = {path.removeprefix("Graphcore/results/"): score for path, score in minutes(tmp_path / "v1.0").items()}
-    assert scores == pytest.approx(GOLD_V1, abs=6e-7)
-
-
-@pytest.mark.skipif(not V2.exists(), reason="the official logs are not here")
-def test_the_official_figures_of_v2_0(tmp_path: Path) -> None:
-    scaled = "v2.0/Google/results/cloud-tpu-v4-4096-TF/ssd"
-    names = unpacked(V2, tmp_path, "v2.0/Graphcore/", "v2.0/Google/systems", scaled)
-    every = plan(names, rules())
-    assert (len(every.entries), sum(len(one.logs) for one in every.entries)) == (262, 2760)
-    assert len({one.submitter for one in every.entries}) == 21
-    done = run_cli("mlperf", tmp_path / "v2.0", "--workers", "2", "--format", "json")
-    records = {record["path"]: record for record in json.loads(done.stdout)}
-    google = records.pop(scaled.removeprefix("v2.0/"))
-    assert (google["scaling_factor"], google["division"]) == (1.023, "closed")
-    scores = {path.removeprefix("Graphcore/results/"): record["minutes"] for path, record in records.items()}
-    assert scores == pytest.approx(GOLD_V2, abs=6e-7)
+@pytest.mark.slow
+@pytest.mark.skipif(not (V1.exists() and V2.exists()), reason="the official logs are not here")
+def test_official_figures() -> None:
+    for archive, round_ in ((V1, "1.0"), (V2, "2.0")):
+        frame = ipu_results.score_mlperf(archive)
+        graphcore = frame[frame["submitter"] == "Graphcore"]
+        minutes = dict(zip(graphcore["path"], graphcore["minutes"], strict=True))
+        assert minutes == pytest.approx(graphcore_scores(round_), abs=6e-7)
+    assert (len(frame), frame["n_runs"].sum(), frame["submitter"].nunique()) == (262, 2760, 21)
+    scaled = frame.loc[frame["scaling_factor"] != 1, ["path", "scaling_factor", "division"]]
+    assert scaled.to_numpy().tolist() == [["Google/results/cloud-tpu-v4-4096-TF/ssd", 1.023, "closed"]]

@@ -1,9 +1,8 @@
-"""The page's tables from HTML: the carried page cell by cell, the ways of writing a table, and every kind of damage."""
+"""Tables from HTML: the committed page cell by cell, the ways to write a table, and every kind of damage."""
 
 from __future__ import annotations
 
 import gc
-import re
 from contextlib import suppress
 
 import pytest
@@ -11,9 +10,9 @@ from bs4.element import Tag
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError, DocumentError, UnrecognisedDocumentError
+from ipu_results.read import ParsedDocument
 from ipu_results.read.html import read_html
 from ipu_results.read.page_text import read_page_text
-from ipu_results.read.reading import ParsedDocument
 
 from tests.reading_support import (
     GPT2,
@@ -25,10 +24,11 @@ from tests.reading_support import (
     TGN,
     TRAINING,
     UNET,
+    assert_read_or_refused,
     grids,
     page_html,
     page_tables,
-    refusals,
+    problems,
     row_html,
     table_html,
     texts,
@@ -62,7 +62,7 @@ GOLDEN = {
         "Unet (Medical)||IPU-M2000|SDK 2.4.0|TensorFlow2|Synthetic (host-generated)|8|16.16|1,190|"
     ),
 }
-CARRIED = PAGE.read_bytes()
+COMMITTED = PAGE.read_bytes()
 
 
 def read(data: bytes) -> ParsedDocument:
@@ -70,57 +70,56 @@ def read(data: bytes) -> ParsedDocument:
 
 
 def only_row(data: bytes) -> list[str]:
-    """The one row of a page of one training table that is read without a problem."""
-    reading = read(data)
-    assert reading.problems == ()
-    [row] = grids(reading)["bow_training"]
+    """Read the one row of a page of one training table."""
+    document = read(data)
+    assert document.problems == ()
+    [row] = grids(document)["bow_training"]
     return row
 
 
-def with_cell(cell: str, header: str = "Throughput (items/sec)") -> tuple[str, tuple[tuple[int, str], ...]]:
-    """What a cell written as `cell` is read as: its text and the row's footnote marks."""
+def read_cell(cell: str, header: str = "Throughput (items/sec)") -> tuple[str, tuple[tuple[int, str], ...]]:
+    """Read a row with one cell written as `cell`; return its text and the row's footnote marks."""
     column = TRAINING.index(header)
-    reading = read(training_page([*GPT2[:column], cell, *GPT2[column + 1 :]]))
-    assert reading.problems == ()
-    [row] = reading.tables[0].rows
+    document = read(training_page([*GPT2[:column], cell, *GPT2[column + 1 :]]))
+    assert document.problems == ()
+    [row] = document.tables[0].rows
     assert [*row.cells[:column], *row.cells[column + 1 :]] == [*GPT2[:column], *GPT2[column + 1 :]]
-    return row.cells[column], row.marks
+    return row.cells[column], row.footnotes
 
 
-# --- the carried page
+# --- the committed page
 
 
 @pytest.fixture(scope="module")
-def carried() -> ParsedDocument:
-    return read(CARRIED)
+def committed() -> ParsedDocument:
+    return read(COMMITTED)
 
 
-def test_carried_page_has_its_seven_tables_in_printed_order(carried: ParsedDocument) -> None:
-    assert [(table.name, len(table.rows)) for table in carried.tables] == list(COUNTS.items())
-    assert carried.problems == ()
+def test_committed_page_has_its_seven_tables_in_printed_order(committed: ParsedDocument) -> None:
+    assert [(table.name, len(table.rows)) for table in committed.tables] == list(COUNTS.items())
+    assert committed.problems == ()
 
 
-@pytest.mark.parametrize("place", GOLDEN)
-def test_whole_rows_of_the_carried_page(carried: ParsedDocument, place: tuple[str, int]) -> None:
-    name, number = place
-    assert grids(carried)[name][number - 1] == GOLDEN[place].split("|")
+def test_whole_rows_of_the_committed_page(committed: ParsedDocument) -> None:
+    rows = {(name, number): grids(committed)[name][number - 1] for name, number in GOLDEN}
+    assert rows == {place: text.split("|") for place, text in GOLDEN.items()}
 
 
-def test_row_numbers_and_locators_of_the_carried_page(carried: ParsedDocument) -> None:
-    for place, table in enumerate(carried.tables, start=1):
+def test_row_numbers_and_locators_of_the_committed_page(committed: ParsedDocument) -> None:
+    for place, table in enumerate(committed.tables, start=1):
         assert [row.number for row in table.rows] == list(range(1, len(table.rows) + 1))
         assert table.locator == f"table {place}"
         assert {row.locator for row in table.rows} == {f"table {place}, row {row.number}" for row in table.rows}
-    tgn = carried.tables[1].rows[35]
-    assert carried.tables[1].cell_locator(tgn, 8) == "table 2, row 36, column 9 (Throughput (items/sec))"
+    tgn = committed.tables[1].rows[35]
+    assert committed.tables[1].cell_locator(tgn, 8) == "table 2, row 36, column 9 (Throughput (items/sec))"
 
 
 @pytest.mark.skipif(not PAGE_TEXT.exists(), reason="the page's text is not here")
-def test_every_cell_of_the_carried_page_is_that_of_the_page_text(carried: ParsedDocument) -> None:
-    assert texts(carried) == texts(read_page_text(PAGE_TEXT.read_text(encoding="utf-8"), LAYOUTS))
+def test_committed_page_equals_the_page_text(committed: ParsedDocument) -> None:
+    assert texts(committed) == texts(read_page_text(PAGE_TEXT.read_text(encoding="utf-8"), LAYOUTS))
 
 
-# --- what is text of a cell
+# --- text of a cell
 
 
 @pytest.mark.parametrize(
@@ -133,12 +132,10 @@ def test_every_cell_of_the_carried_page_is_that_of_the_page_text(carried: Parsed
         ('37,112<sup><a href="#n">2</a></sup>', "37,112", "2"),
         ("37,112²", "37,112", "²"),
         ("37,112*", "37,112", "*"),
-        ("37,112 †‡", "37,112", "†‡"),
         ("37,112 * †", "37,112", "* †"),
         ("37,112<sup>*</sup>", "37,112", "*"),
         ("37,112<sup>2</sup>*", "37,112", "2 *"),
         ("10<sup>1</sup>", "10", "1"),
-        ("10<sup>*</sup>", "10", "*"),
         ("10<sup>[2]</sup>", "10", "[2]"),
         ("2¹", "2", "¹"),
         ("110<sup>2</sup>", "110", "2"),
@@ -146,7 +143,7 @@ def test_every_cell_of_the_carried_page_is_that_of_the_page_text(carried: Parsed
     ],
 )
 def test_footnote_marks_are_lifted_off_and_kept(cell: str, text: str, mark: str) -> None:
-    assert with_cell(cell) == (text, ((8, mark),))
+    assert read_cell(cell) == (text, ((8, mark),))
 
 
 @pytest.mark.parametrize(
@@ -165,64 +162,77 @@ def test_footnote_marks_are_lifted_off_and_kept(cell: str, text: str, mark: str)
     ],
 )
 def test_powers_and_raised_words_stay_text(cell: str, text: str) -> None:
-    assert with_cell(cell) == (text, ())
+    assert read_cell(cell) == (text, ())
 
 
-def test_a_name_that_ends_in_two_takes_a_footnote() -> None:
-    assert with_cell("GPT2<sup>3</sup>", "Model") == ("GPT2", ((0, "3"),))
+def test_name_that_ends_in_two_can_have_a_footnote() -> None:
+    assert read_cell("GPT2<sup>3</sup>", "Model") == ("GPT2", ((0, "3"),))
 
 
 @pytest.mark.parametrize(
     "cell",
     [
-        "<p>1,590</p>",
-        "<strong>1,590</strong>",
         "<p><strong>1,</strong>590</p>",
-        "\n\t 1,590 \n",
-        "&nbsp;1,590&nbsp;",
-        "1,&#8203;590",
+        "\n\t&nbsp;1,590&nbsp; \n",
+        "1,&#8203;5&#57;0",
         "1,\u200b590\ufeff",
         "1,590<!-- was 2 -->",
         "1,590<script>document.write('7')</script>",
         "<style>td{}</style>1,590",
-        "1,5&#57;0",
-        "1,590<br>",
-        "<br/>1,590",
+        "<br/>1,590<br>",
         "1,590<?php 7 ?>",
         '<span style="display: none">7</span>1,590',
         "<span hidden>7</span>1,590",
         "<template>7</template>1,590",
         "1,590<table><tr><td>7</td></tr></table>",
+        "1,590<noscript>9</noscript>",
+        "1,590<svg>9</svg>",
+        "1,590<select>9</select>",
+        "1,590<textarea>9</textarea>",
         "1<wbr>,590",
     ],
 )
-def test_markup_blanks_and_hidden_parts_are_no_text(cell: str) -> None:
-    assert with_cell(cell) == ("1,590", ())
+def test_markup_blanks_and_hidden_parts_are_not_text(cell: str) -> None:
+    assert read_cell(cell) == ("1,590", ())
 
 
-@pytest.mark.parametrize("tag", ["br", "p", "div", "li", "hr", "h3", "pre", "dd"])
-def test_a_line_break_of_any_kind_parts_two_figures(tag: str) -> None:
-    assert with_cell(f"16<{tag}>16", "Precision") == ("16 16", ())
+def test_line_breaks_of_any_kind_divide_two_figures() -> None:
+    for tag in ("br", "p", "div", "li", "hr", "h3", "pre", "dd"):
+        assert read_cell(f"16<{tag}>16", "Precision") == ("16 16", ())
 
 
-def test_entities_are_decoded_and_not_taken_for_tags() -> None:
-    assert with_cell("A &amp; B &lt;sup&gt;2&lt;/sup&gt; &micro;", "Variant") == ("A & B <sup>2</sup> µ", ())
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "1,590<sub>2</sub>",
+        '1,590<a href="#fn">2</a>',
+        "1,590<span>2</span>",
+        "1,590<sup>100</sup>",
+        "<del>1,591</del>1,590",
+    ],
+)
+def test_digits_of_two_elements_are_never_one_figure(cell: str) -> None:
+    assert " " in read_cell(cell)[0]
+
+
+def test_entities_are_decoded_and_are_not_tags() -> None:
+    assert read_cell("A &amp; B &lt;sup&gt;2&lt;/sup&gt; &micro;", "Variant") == ("A & B <sup>2</sup> µ", ())
 
 
 def test_composed_and_decomposed_letters_are_one_text() -> None:
-    assert with_cell("Re\u0301seau", "Variant") == with_cell("R\u00e9seau", "Variant") == ("R\u00e9seau", ())
+    assert read_cell("Re\u0301seau", "Variant") == read_cell("R\u00e9seau", "Variant") == ("R\u00e9seau", ())
 
 
-@pytest.mark.parametrize("blank", ["", "&nbsp;", "\u00a0\u200b", "<p></p>", "<br>", " \n "])
-def test_blank_cells_of_all_kinds_are_empty_text(blank: str) -> None:
-    assert with_cell(blank, "Variant") == ("", ())
+def test_blank_cells_of_all_kinds_are_empty_text() -> None:
+    for blank in ("", "&nbsp;", "\u00a0\u200b", "<p></p>", "<br>", " \n "):
+        assert read_cell(blank, "Variant") == ("", ())
 
 
-def test_deep_markup_in_a_cell_is_followed_to_the_end() -> None:
-    assert with_cell("<b>" * 3000 + "x", "Variant") == ("x", ())
+def test_deep_markup_in_a_cell_is_read() -> None:
+    assert read_cell("<b>" * 3000 + "x", "Variant") == ("x", ())
 
 
-# --- how a table may be written
+# --- ways to write a table
 
 
 def test_unclosed_rows_and_cells() -> None:
@@ -231,40 +241,35 @@ def test_unclosed_rows_and_cells() -> None:
     assert grids(read(page)) == {"bow_training": [GPT2, RESNET]}
 
 
-def test_uppercase_tags() -> None:
-    page = training_page(GPT2, RESNET).decode()
-    assert grids(read(re.sub(r"</?\w+", lambda tag: tag[0].upper(), page).encode())) == {"bow_training": [GPT2, RESNET]}
-
-
 def test_header_cells_in_the_body_and_no_thead() -> None:
     body = "<tr>" + "".join(f"<{'th' if i == 0 else 'td'}>{cell}" for i, cell in enumerate(GPT2)) + "</tr>"
     assert grids(read(page_html("<table><tbody>", row_html(TRAINING), body, "</table>"))) == {"bow_training": [GPT2]}
 
 
-def test_caption_rows_before_the_header() -> None:
+def test_caption_rows_before_the_header_are_ignored() -> None:
     caption = '<caption>c</caption><tr><td colspan="9">Training</td></tr><tr><td>n</td></tr><tr></tr>'
     page = page_html("<table>", caption, row_html(TRAINING, "th"), row_html(GPT2), "</table>")
     assert only_row(page) == GPT2
 
 
-def test_repeated_header_rows_and_blank_rows_are_no_rows() -> None:
+def test_repeated_header_rows_and_blank_rows_are_ignored() -> None:
     between = row_html(TRAINING, "th") + row_html(["", "&nbsp;"] + [""] * 7)
     page = page_html("<table>", row_html(TRAINING, "th"), row_html(GPT2), between, row_html(RESNET), "</table>")
-    reading = read(page)
-    assert grids(reading) == {"bow_training": [GPT2, RESNET]}
-    assert reading.problems == ()
+    document = read(page)
+    assert grids(document) == {"bow_training": [GPT2, RESNET]}
+    assert document.problems == ()
 
 
 def test_two_header_rows_joined_by_spans() -> None:
     above = "".join(f'<th rowspan="2">{name}</th>' for name in INFERENCE[:8]) + '<th colspan="2">Performance</th>'
     below = "<tr><th>Throughput (items/sec)</th><th>Latency (ms)</th></tr>"
     page = page_html("<table><thead><tr>", above, "</tr>", below, "</thead>", row_html(UNET), "</table>")
-    reading = read(page)
-    assert grids(reading) == {"bow_inference": [UNET]}
-    assert reading.problems == ()
+    document = read(page)
+    assert grids(document) == {"bow_inference": [UNET]}
+    assert document.problems == ()
 
 
-def test_row_spans_are_repeated_below_and_column_spans_beside() -> None:
+def test_spanned_cells_are_repeated() -> None:
     first = '<tr><td rowspan="3">GPT2</td><td colspan="2" rowspan="2">Bow Pod16</td>' + row_html(GPT2[3:])[4:]
     rows = [first, row_html(RESNET[3:]), row_html(GPT2[1:])]
     assert grids(read(page_html("<table>", row_html(TRAINING, "th"), *rows, "</table>"))) == {
@@ -276,10 +281,10 @@ def test_row_spans_are_repeated_below_and_column_spans_beside() -> None:
     }
 
 
-def test_a_spanned_footnote_goes_with_its_text() -> None:
+def test_footnote_of_a_spanned_cell_is_repeated() -> None:
     first = row_html(GPT2).replace("<td>GPT2</td>", '<td rowspan="2">GPT2<sup>1</sup></td>')
-    reading = read(page_html("<table>", row_html(TRAINING, "th"), first, row_html(GPT2[1:]), "</table>"))
-    assert [(row.cells[0], row.marks) for row in reading.tables[0].rows] == [("GPT2", ((0, "1"),))] * 2
+    document = read(page_html("<table>", row_html(TRAINING, "th"), first, row_html(GPT2[1:]), "</table>"))
+    assert [(row.cells[0], row.footnotes) for row in document.tables[0].rows] == [("GPT2", ((0, "1"),))] * 2
 
 
 def test_row_span_of_zero_reaches_to_the_end_of_its_section() -> None:
@@ -289,39 +294,39 @@ def test_row_span_of_zero_reaches_to_the_end_of_its_section() -> None:
     assert grids(read(page)) == {"bow_training": [GPT2, GPT2, RESNET]}
 
 
-def test_a_row_span_never_fills_a_later_short_row() -> None:
+def test_row_span_never_fills_a_later_short_row() -> None:
     spanned = "".join(f"<td{' rowspan=2' if i == 8 else ''}>{cell}</td>" for i, cell in enumerate(GPT2))
     rows = [f"<tr>{spanned}</tr>", row_html(RESNET[:7]), row_html(RESNET[:8])]
-    reading = read(page_html("<table>", row_html(TRAINING, "th"), *rows, "</table>"))
-    assert grids(reading) == {"bow_training": [GPT2]}
-    assert refusals(reading) == [("bow_training", 2, "row-width"), ("bow_training", 3, "row-width")]
+    document = read(page_html("<table>", row_html(TRAINING, "th"), *rows, "</table>"))
+    assert grids(document) == {"bow_training": [GPT2]}
+    assert problems(document) == [("bow_training", 2, "row-width"), ("bow_training", 3, "row-width")]
 
 
-def test_spans_that_overlap_are_a_problem() -> None:
+def test_overlapping_spans_are_a_problem() -> None:
     first = row_html(GPT2).replace("<td>Wikipedia</td>", '<td rowspan="2">Wikipedia</td>')
     second = "<tr><td>GPT2</td><td>v</td><td>Bow Pod16</td><td>SDK 3.3</td><td colspan=5>PyTorch</td></tr>"
-    reading = read(page_html("<table>", row_html(TRAINING, "th"), first, second, "</table>"))
-    assert grids(reading) == {"bow_training": [GPT2]}
-    assert reading.problems[0].message == "two cells span one place"
+    document = read(page_html("<table>", row_html(TRAINING, "th"), first, second, "</table>"))
+    assert grids(document) == {"bow_training": [GPT2]}
+    assert document.problems[0].message == "two cells span one place"
 
 
-def test_a_cell_across_the_whole_row_is_not_a_row_of_equal_cells() -> None:
+def test_cell_across_the_whole_row_is_not_a_row() -> None:
     page = training_page(GPT2).decode().replace("</table>", '<tr><td colspan="9">GPT2</td></tr></table>')
-    reading = read(page.encode())
-    assert grids(reading) == {"bow_training": [GPT2]}
-    assert refusals(reading) == [("bow_training", 2, "row-width")]
+    document = read(page.encode())
+    assert grids(document) == {"bow_training": [GPT2]}
+    assert problems(document) == [("bow_training", 2, "row-width")]
 
 
-@pytest.mark.parametrize("span", ["1000000000", "999999999", "-4", "x", "", "1e9", "²"])
-def test_absurd_spans_neither_blow_up_nor_make_a_row(span: str) -> None:
+@pytest.mark.parametrize("span", ["1000000000", "-4", "x", "1e9", "²"])
+def test_absurd_spans_are_limited_and_not_a_row(span: str) -> None:
     wide = f'<tr><td colspan="{span}" rowspan="{span}">x</td></tr>' * 50
-    reading = read(training_page(GPT2).replace(b"</table>", wide.encode() + b"</table>"))
-    assert grids(reading) == {"bow_training": [GPT2]}
-    assert {reason for _, _, reason in refusals(reading)} == {"row-width"}
-    assert max(len(problem.raw) for problem in reading.problems) <= 1100
+    document = read(training_page(GPT2).replace(b"</table>", wide.encode() + b"</table>"))
+    assert grids(document) == {"bow_training": [GPT2]}
+    assert {reason for _, _, reason in problems(document)} == {"row-width"}
+    assert max(len(problem.raw) for problem in document.problems) <= 1100
 
 
-def test_a_layout_table_around_is_passed_over() -> None:
+def test_layout_table_around_the_tables_is_ignored() -> None:
     inner = table_html(TRAINING, [GPT2]) + "<p>text</p>" + table_html(INFERENCE, [UNET])
     page = page_html(f"<table><tr><td>menu</td><td>{inner}</td></tr><tr><td>end</td></tr></table>")
     assert grids(read(page)) == {"bow_training": [GPT2], "bow_inference": [UNET]}
@@ -338,7 +343,7 @@ def test_cells_outside_of_a_row_make_a_row() -> None:
     assert grids(read(page)) == {"bow_training": [GPT2, RESNET]}
 
 
-def test_tables_of_one_header_are_told_apart_by_their_machines_in_any_order() -> None:
+def test_tables_with_one_header_are_named_by_their_machines_in_any_order() -> None:
     pod = [*GPT2[:2], "IPU-POD16", *GPT2[3:]]
     pod_inference = [*UNET[:2], "GC200 IPU", *UNET[3:]]
     parts = [(INFERENCE, pod_inference), (TRAINING, pod), (INFERENCE, UNET), (TRAINING, GPT2)]
@@ -350,17 +355,14 @@ def test_tables_of_one_header_are_told_apart_by_their_machines_in_any_order() ->
     }
 
 
-def test_columns_in_another_order_are_read_as_they_stand() -> None:
-    reading = read(page_html(table_html(TRAINING[::-1], [GPT2[::-1]])))
-    assert texts(reading) == {"bow_training": [TRAINING[::-1], GPT2[::-1]]}
+def test_columns_in_another_order_keep_their_order() -> None:
+    document = read(page_html(table_html(TRAINING[::-1], [GPT2[::-1]])))
+    assert texts(document) == {"bow_training": [TRAINING[::-1], GPT2[::-1]]}
 
 
-@pytest.mark.parametrize(
-    "name", ["batch size", "Batch-Size", "BATCH_SIZE", "Batch&nbsp; Size", "Batch Size<sup>1</sup>"]
-)
-def test_header_names_are_matched_without_case_blanks_hyphens_and_marks(name: str) -> None:
-    page = training_page(GPT2).replace(b"Batch Size", name.encode())
-    assert grids(read(page)) == {"bow_training": [GPT2]}
+def test_header_names_match_without_case_blanks_hyphens_and_marks() -> None:
+    for name in ("batch size", "Batch-Size", "BATCH_SIZE", "Batch&nbsp; Size", "Batch Size<sup>1</sup>"):
+        assert only_row(training_page(GPT2).replace(b"Batch Size", name.encode())) == GPT2
 
 
 # --- encodings
@@ -372,15 +374,13 @@ def test_declared_latin_1_is_read_as_browsers_do() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
-def test_marks_of_byte_order(encoding: str) -> None:
+def test_byte_order_marks(encoding: str) -> None:
     mark = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"")
     assert only_row(mark + training_page(GPT2).decode().encode(encoding)) == GPT2
 
 
-@pytest.mark.parametrize(
-    "declared", ["utf-8", "unicode_escape", "idna", "punycode", "hex", "no-such", "..", "undefined"]
-)
-def test_bytes_that_no_encoding_explains_are_one_clear_error(declared: str) -> None:
+@pytest.mark.parametrize("declared", ["utf-8", "unicode_escape", "punycode", "hex", "no-such", "undefined"])
+def test_bytes_that_fit_no_encoding_are_damaged(declared: str) -> None:
     page = training_page(GPT2).replace(b"utf-8", declared.encode()).replace(b"<title>", b"<title>\xe9\\d\xff")
     with pytest.raises(DamagedDocumentError, match="encoding"):
         read(page)
@@ -389,124 +389,90 @@ def test_bytes_that_no_encoding_explains_are_one_clear_error(declared: str) -> N
 @pytest.mark.parametrize(
     "data", [b"", b" \r\n\t", b"\x00\x01\x02" * 400, b"\x89PNG\r\n\x1a\n" + bytes(range(32)) * 40, b"\xff\xfe<\x00t"]
 )
-def test_nothing_and_noise_are_one_clear_error(data: bytes) -> None:
+def test_empty_and_binary_data_are_document_errors(data: bytes) -> None:
     with pytest.raises(DocumentError):
         read(data)
 
 
-# --- damage: loud, and never a wrong row
+# --- damage is reported, and never makes a wrong row
 
 
-def broken(
-    *, drop_header: int | None = None, drop_cell: int | None = None, rename: str | None = None
-) -> ParsedDocument:
-    """The page of one good inference table and one training table that is damaged as told."""
-    header, rows = list(TRAINING), [list(GPT2), list(RESNET)]
-    if rename is not None:
-        header[5] = rename
-    if drop_header is not None:
-        del header[drop_header]
-    if drop_cell is not None:
-        for row in rows:
-            del row[drop_cell]
-    return read(page_html(table_html(INFERENCE, [UNET]), table_html(header, rows)))
+def read_with_damage(header: list[str], *rows: list[str]) -> ParsedDocument:
+    """Read a page of one good inference table and one damaged training table."""
+    document = read(page_html(table_html(INFERENCE, [UNET]), table_html(header, rows)))
+    assert grids(document) == {"bow_inference": [UNET]}
+    assert [(p.table_name, p.reason, p.row_number, p.locator) for p in document.problems] == [
+        ("", "unknown-header", None, "table 2")
+    ]
+    return document
 
 
-@pytest.mark.parametrize("column", range(len(TRAINING)))
-def test_a_dropped_column_is_a_problem_of_the_table(column: int) -> None:
-    reading = broken(drop_header=column, drop_cell=column)
-    assert grids(reading) == {"bow_inference": [UNET]}
-    assert [(p.reason, p.row_number, p.locator) for p in reading.problems] == [("unknown-header", None, "table 2")]
-    assert repr(TRAINING[column].split(" (")[0]) in reading.problems[0].message
-
-
-@pytest.mark.parametrize("column", range(len(TRAINING)))
-def test_a_lost_header_cell_is_a_problem_of_the_table(column: int) -> None:
-    reading = broken(drop_header=column)
-    assert grids(reading) == {"bow_inference": [UNET]}
-    assert refusals(reading) == [("", None, "unknown-header")]
+def test_dropped_column_is_a_problem_of_the_table() -> None:
+    for column, name in enumerate(TRAINING):
+        header, *rows = ([*row[:column], *row[column + 1 :]] for row in (TRAINING, GPT2, RESNET))
+        assert repr(name.split(" (")[0]) in read_with_damage(header, *rows).problems[0].message
+        read_with_damage(header, GPT2, RESNET)  # the header cell alone is lost
 
 
 @pytest.mark.parametrize("name", ["Data set", "Datasets", "Model", "", "Dataset 2"])
-def test_a_renamed_repeated_or_nameless_header_is_a_problem_of_the_table(name: str) -> None:
-    reading = broken(rename=name)
-    assert grids(reading) == {"bow_inference": [UNET]}
-    assert "'Dataset'" in reading.problems[0].message
+def test_renamed_repeated_or_nameless_header_is_a_problem_of_the_table(name: str) -> None:
+    document = read_with_damage([*TRAINING[:5], name, *TRAINING[6:]], GPT2, RESNET)
+    assert "'Dataset'" in document.problems[0].message
 
 
-def test_an_extra_column_without_a_name_is_a_problem_of_the_table() -> None:
-    reading = read(page_html(table_html(INFERENCE, [UNET]), table_html([*TRAINING, ""], [[*GPT2, ""]])))
-    assert grids(reading) == {"bow_inference": [UNET]}
-    assert [p.message for p in reading.problems] == ["the header has a column without a name"]
+def test_extra_column_without_a_name_is_a_problem_of_the_table() -> None:
+    [problem] = read_with_damage([*TRAINING, ""], [*GPT2, ""]).problems
+    assert problem.message == "the header has a column without a name"
 
 
-def test_rows_whose_header_is_lost_are_a_problem() -> None:
-    reading = read(page_html(table_html(INFERENCE, [UNET]), "<table>", row_html(GPT2), row_html(RESNET), "</table>"))
-    assert grids(reading) == {"bow_inference": [UNET]}
-    assert refusals(reading) == [("", None, "unknown-header")]
+def test_rows_without_their_header_are_a_problem() -> None:
+    document = read(page_html(table_html(INFERENCE, [UNET]), "<table>", row_html(GPT2), row_html(RESNET), "</table>"))
+    assert grids(document) == {"bow_inference": [UNET]}
+    assert problems(document) == [("", None, "unknown-header")]
 
 
 @pytest.mark.parametrize("above", [[], [["Training"] * 9], [["x"], [""] * 9]])
 def test_rows_above_the_header_are_a_problem(above: list[list[str]]) -> None:
     lost = "".join(map(row_html, [*above, GPT2, RESNET, TGN]))
-    reading = read(page_html("<table>", lost, row_html(TRAINING, "th"), row_html(GPT2), "</table>"))
-    assert grids(reading) == {"bow_training": [GPT2]}
-    assert refusals(reading) == [("", None, "unknown-header")]
-    assert reading.problems[0].raw == tuple(GPT2)
-
-
-@pytest.mark.parametrize("rows", [[GPT2, RESNET], [GPT2[:-1]]])
-def test_rows_under_a_misspelled_header_above_a_good_one_are_a_problem(rows: list[list[str]]) -> None:
-    misspelled = row_html([*TRAINING[:5], "Data Source", *TRAINING[6:]], "th")
-    lost = "".join(map(row_html, rows))
-    reading = read(page_html("<table>", misspelled, lost, row_html(TRAINING, "th"), row_html(TGN), "</table>"))
-    assert grids(reading) == {"bow_training": [TGN]}
-    assert refusals(reading) == [("", None, "unknown-header")]
-    assert "'Data Source'" in reading.problems[0].message
+    document = read(page_html("<table>", lost, row_html(TRAINING, "th"), row_html(GPT2), "</table>"))
+    assert grids(document) == {"bow_training": [GPT2]}
+    assert problems(document) == [("", None, "unknown-header")]
+    assert document.problems[0].raw == tuple(GPT2)
 
 
 @pytest.mark.parametrize("row", [GPT2[:-1], [*GPT2, "7"], GPT2[1:], ["x"]])
-def test_a_row_too_short_or_too_long_is_refused_and_the_others_kept(row: list[str]) -> None:
-    reading = read(training_page(RESNET, row, GPT2))
-    assert [(r.number, list(r.cells)) for r in reading.tables[0].rows] == [(1, RESNET), (3, GPT2)]
-    [problem] = reading.problems
+def test_row_too_short_or_too_long_is_a_problem_and_the_others_are_kept(row: list[str]) -> None:
+    document = read(training_page(RESNET, row, GPT2))
+    assert [(r.number, list(r.cells)) for r in document.tables[0].rows] == [(1, RESNET), (3, GPT2)]
+    [problem] = document.problems
     assert (problem.table_name, problem.row_number, problem.locator) == ("bow_training", 2, "table 1, row 2")
     assert list(problem.raw) == row
 
 
-def test_a_table_without_rows_is_a_problem() -> None:
-    assert refusals(read(page_html(table_html(TRAINING, [])))) == [("bow_training", None, "no-rows")]
+def test_table_without_rows_is_a_problem() -> None:
+    assert problems(read(page_html(table_html(TRAINING, [])))) == [("bow_training", None, "no-rows")]
 
 
-def test_a_table_that_stands_twice_is_a_problem() -> None:
-    reading = read(page_html(table_html(TRAINING, [GPT2]), table_html(TRAINING, [RESNET])))
-    assert grids(reading) == {"bow_training": [GPT2]}
-    assert refusals(reading) == [("bow_training", None, "duplicate-table")]
+def test_repeated_table_is_a_problem() -> None:
+    document = read(page_html(table_html(TRAINING, [GPT2]), table_html(TRAINING, [RESNET])))
+    assert grids(document) == {"bow_training": [GPT2]}
+    assert problems(document) == [("bow_training", None, "duplicate-table")]
 
 
 @pytest.mark.parametrize("page", [page_html("<h1>503 Service Unavailable</h1>"), page_html("<table><tr><td>x</table>")])
-def test_a_page_without_a_known_table_is_not_an_empty_reading(page: bytes) -> None:
+def test_page_without_a_known_table_is_not_recognised(page: bytes) -> None:
     with pytest.raises(UnrecognisedDocumentError):
         read(page)
 
 
-def test_swapped_rows_show_in_both_row_numbers() -> None:
-    rows = read(CARRIED).tables[1].rows
-    first, second = (row_html(row.cells).strip() for row in rows[:2])
-    swapped = CARRIED.decode().replace(first, "@").replace(second, first).replace("@", second)
-    read_back = read(swapped.encode()).tables[1].rows
-    assert [row.cells for row in read_back[:2]] == [rows[1].cells, rows[0].cells]
-    assert read_back[2:] == rows[2:]
-
-
-@given(st.integers(0, CARRIED.rindex(b"</html>")))
-def test_a_page_cut_anywhere_is_refused(size: int) -> None:
+@given(st.integers(0, COMMITTED.rindex(b"</html>")))
+def test_truncated_page_is_refused(size: int) -> None:
     with pytest.raises(DocumentError):
-        read(CARRIED[:size])
+        read(COMMITTED[:size])
 
 
 @pytest.mark.parametrize("tail", ["<!-- </table></html>", '<script>"</table></html>"'])
-def test_the_end_of_the_page_does_not_count_inside_of_an_open_comment_or_script(tail: str) -> None:
+def test_end_of_the_page_inside_of_an_open_comment_or_script_does_not_count(tail: str) -> None:
     cut = training_page(GPT2, RESNET).partition(row_html(RESNET).encode())[0]
     with pytest.raises(DamagedDocumentError, match="truncated"):
         read(cut + tail.encode())
@@ -517,35 +483,46 @@ def test_tags_in_comments_and_scripts_do_not_make_a_whole_page_truncated() -> No
     assert only_row(noise + training_page(GPT2)) == GPT2
 
 
-def test_many_open_comments_are_taken() -> None:
+def test_many_open_comments_end() -> None:
     with pytest.raises(DamagedDocumentError):
         read(b"<html>" + b"<!--<script " * 30_000 + training_page(GPT2))
 
 
+def test_element_that_hides_a_table_is_damage() -> None:
+    for tag in ("style", "title", "textarea", "iframe"):
+        page = training_page(GPT2).replace(b"<body>", f"<body><table><tr><td>1</td></tr></table><{tag}>".encode())
+        with pytest.raises(DamagedDocumentError, match="hides 1 of its 2 tables"):
+            read(page)
+
+
+def test_another_header_inside_a_table_begins_another_table() -> None:
+    swapped = [TRAINING[0], TRAINING[5], *TRAINING[2:5], TRAINING[1], *TRAINING[6:]]
+    page = training_page(GPT2).replace(b"</table>", (row_html(swapped, "th") + row_html(GPT2)).encode() + b"</table>")
+    document = read(page)
+    assert grids(document) == {"bow_training": [GPT2]}
+    assert [reason for _, _, reason in problems(document)] == ["duplicate-table"]
+
+
 @given(st.data())
-def test_bytes_changed_or_lost_anywhere_never_end_in_another_exception(data: st.DataObject) -> None:
+def test_page_with_changed_or_lost_bytes_is_read_or_refused(data: st.DataObject) -> None:
     page = training_page(GPT2, RESNET)
     start = data.draw(st.integers(0, len(page)))
     stop = data.draw(st.integers(start, min(start + 30, len(page))))
     noise = data.draw(st.one_of(st.just(b""), st.binary(max_size=8), st.sampled_from([b"<td>", b"</table>", b"<!--"])))
-    try:
-        reading = read(page[:start] + noise + page[stop:])
-    except DocumentError:
-        return
-    assert reading.tables or reading.problems
+    assert_read_or_refused(read, page[:start] + noise + page[stop:])
 
 
 @pytest.mark.parametrize("page", [training_page(GPT2), page_html(table_html(["Model"], [["GPT2"]]))])
-def test_the_tree_of_a_page_is_freed_without_the_cycle_collector(page: bytes) -> None:
+def test_tree_of_a_page_is_freed_without_the_cycle_collector(page: bytes) -> None:
     gc.collect()
     was_on = gc.isenabled()
     gc.disable()
     try:
-        before = sum(type(found) is Tag for found in gc.get_objects())
+        before = sum(type(value) is Tag for value in gc.get_objects())
         for _ in range(3):
             with suppress(UnrecognisedDocumentError):
                 read(page)
-        assert sum(type(found) is Tag for found in gc.get_objects()) == before
+        assert sum(type(value) is Tag for value in gc.get_objects()) == before
     finally:
         if was_on:
             gc.enable()
@@ -556,69 +533,27 @@ def test_the_tree_of_a_page_is_freed_without_the_cycle_collector(page: bytes) ->
 
 @given(page_tables())
 def test_any_tables_are_read_back_cell_by_cell(tables: dict[str, tuple[list[str], list[list[str]]]]) -> None:
-    reading = read(page_html(*(table_html(header, rows) for header, rows in tables.values())))
+    document = read(page_html(*(table_html(header, rows) for header, rows in tables.values())))
     expected = {name: [header, *rows] for name, (header, rows) in tables.items()}
-    assert texts(reading) == expected
-    assert reading.problems == ()
+    assert texts(document) == expected
+    assert document.problems == ()
 
 
 @given(page_tables(), st.data())
-def test_a_cell_lost_anywhere_costs_its_row_and_no_other(
+def test_lost_cell_costs_its_row_and_no_other(
     tables: dict[str, tuple[list[str], list[list[str]]]], data: st.DataObject
 ) -> None:
     header, rows = data.draw(st.sampled_from(list(tables.values())))
     row = data.draw(st.integers(0, len(rows) - 1))
     column = data.draw(st.integers(0, len(header) - 1))
     damaged = [[cell for i, cell in enumerate(cells) if (r, i) != (row, column)] for r, cells in enumerate(rows)]
-    reading = read(page_html(table_html(header, damaged)))
-    assert [(p.row_number, p.reason) for p in reading.problems] == [(row + 1, "row-width")]
+    document = read(page_html(table_html(header, damaged)))
+    assert [(p.row_number, p.reason) for p in document.problems] == [(row + 1, "row-width")]
     kept = [cells for r, cells in enumerate(rows) if r != row]
-    assert list(grids(reading).values()) == ([kept] if kept else [])
+    assert list(grids(document).values()) == ([kept] if kept else [])
 
 
 @given(st.one_of(st.binary(max_size=300), st.text(max_size=200).map(str.encode)))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
-    for document in (data, training_page([data.decode("utf-8", "replace")])):
-        try:
-            reading = read(document)
-        except DocumentError:
-            continue
-        assert reading.tables or reading.problems
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "1,590<sub>2</sub>",
-        '1,590<a href="#fn">2</a>',
-        "1,590<span>2</span>",
-        "1,590<sup>100</sup>",
-        "<del>1,591</del>1,590",
-    ],
-)
-def test_digits_of_two_elements_are_never_one_figure(cell: str) -> None:
-    (row,) = grids(read(training_page([*GPT2[:8], "@"]).replace(b"@", cell.encode())))["bow_training"]
-    assert " " in row[8]
-
-
-@pytest.mark.parametrize("tag", ["noscript", "svg", "select", "textarea"])
-def test_what_is_no_text_of_a_cell_is_left_out(tag: str) -> None:
-    page = training_page([*GPT2[:8], "@"]).replace(b"@", f"1,590<{tag}>9</{tag}>".encode())
-    assert grids(read(page))["bow_training"] == [[*GPT2[:8], "1,590"]]
-
-
-@pytest.mark.parametrize("tag", ["style", "title", "textarea", "iframe"])
-def test_an_element_that_hides_a_table_is_told(tag: str) -> None:
-    page = training_page(GPT2).replace(b"<body>", f"<body><table><tr><td>1</td></tr></table><{tag}>".encode())
-    with pytest.raises(DamagedDocumentError, match="stand in an element that hides them"):
-        read(page)
-
-
-def test_another_header_inside_a_table_is_told() -> None:
-    swapped = [TRAINING[5], *TRAINING[1:5], TRAINING[0], *TRAINING[6:]]
-    swapped[0], swapped[5] = TRAINING[0], TRAINING[5]
-    swapped[1], swapped[5] = TRAINING[5], TRAINING[1]
-    page = training_page(GPT2).replace(b"</table>", (row_html(swapped, "th") + row_html(GPT2)).encode() + b"</table>")
-    reading = read(page)
-    assert grids(reading) == {"bow_training": [GPT2]}
-    assert [reason for _, _, reason in refusals(reading)] == ["duplicate-table"]
+    assert_read_or_refused(read, data)
+    assert_read_or_refused(read, training_page([data.decode("utf-8", "replace")]))

@@ -1,4 +1,4 @@
-"""Figures, durations and versions: exact, and anything else named as what it is."""
+"""Figures, durations and versions are parsed exactly; anything else is reported with its text."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_figures(text: str, value: str) -> None:
         "0." + "3" * MAX_DIGITS,
     ],
 )
-def test_what_is_no_figure_is_named(text: str) -> None:
+def test_other_text_is_not_a_figure(text: str) -> None:
     with pytest.raises(UnreadableCellError) as caught:
         parse_number(text)
     assert caught.value.reason == "unreadable-figure"
@@ -82,12 +82,12 @@ def test_what_is_no_figure_is_named(text: str) -> None:
 
 
 @given(st.integers(0, 10**MAX_DIGITS - 1))
-def test_whole_figures_with_and_without_thousands_marks(value: int) -> None:
+def test_thousands_marks_do_not_change_a_figure(value: int) -> None:
     assert parse_number(f"{value:,}") == parse_number(str(value)) == value
 
 
 @given(st.decimals(0, 10**9, places=5, allow_nan=False, allow_infinity=False))
-def test_a_figure_survives_the_way_through_a_double(value: Decimal) -> None:
+def test_figure_is_unchanged_by_a_double(value: Decimal) -> None:
     printed = f"{value:,}"
     assert parse_number(printed) == value
     assert Decimal(repr(float(parse_number(printed)))) == value
@@ -103,7 +103,7 @@ def test_any_text_is_a_figure_or_unreadable(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["0", "1.5", "0.0", "-2", "2.01", "4x", "1" * 400])
-def test_what_is_no_whole_number_from_one(text: str) -> None:
+def test_other_text_is_not_a_whole_number_from_one(text: str) -> None:
     with pytest.raises(UnreadableCellError, match=r"is not|more than"):
         parse_whole_number(text)
 
@@ -134,7 +134,7 @@ def test_durations(text: str, seconds: Decimal) -> None:
 @pytest.mark.parametrize(
     "text", ["", "19.64", "43m 23h", "h", "23h43", "-1h", "1.5h", "5 min", "1h 1h", "9" * 10 + "h"]
 )
-def test_what_is_no_duration(text: str) -> None:
+def test_other_text_is_not_a_duration(text: str) -> None:
     assert parse_duration_s(text) is None
 
 
@@ -171,13 +171,13 @@ def test_versions_keep_their_zeros(parts: list[int]) -> None:
     assert parse_sdk_version(f"SDK {version}") == parse_sdk_version(version) == version
 
 
-def test_a_quality_is_a_figure_and_its_metric() -> None:
+def test_quality_is_a_figure_and_its_metric() -> None:
     assert parse_quality("0.0719 MAE") == (Decimal("0.0719"), "MAE")
     assert parse_quality("0.2562 MRR (test)") == (Decimal("0.2562"), "MRR (test)")
 
 
 @pytest.mark.parametrize("text", ["0.0719", "MAE", "MAE 0.07", "0,07 MAE", "0.0719MAE", "75.90%"])
-def test_a_quality_without_figure_or_metric(text: str) -> None:
+def test_quality_without_figure_or_metric_is_unreadable(text: str) -> None:
     with pytest.raises(UnreadableCellError, match="figure"):
         parse_quality(text)
 
@@ -203,7 +203,7 @@ def test_round_of_an_mlperf_id(text: str, printed_round: str) -> None:
 @pytest.mark.parametrize(
     "text", ["2.0", "2.0-", "-2047", "2-2047", "SDK 2.0-2047", "2.0-20a7", "2.0-2047-1", "2.0-２０"]
 )
-def test_what_is_no_mlperf_id(text: str) -> None:
+def test_other_text_is_not_an_mlperf_id(text: str) -> None:
     with pytest.raises(UnreadableCellError) as caught:
         parse_mlperf_round(text)
     assert (caught.value.reason, str(caught.value)) == ("unknown-mlperf-id", f"{text!r} is not an MLPerf id")
@@ -213,7 +213,7 @@ def test_what_is_no_mlperf_id(text: str) -> None:
 
 
 @given(st.floats(0, allow_nan=False, allow_infinity=False))
-def test_a_double_comes_back_from_its_text(value: float) -> None:
+def test_computed_figure_is_the_double_of_its_text(value: float) -> None:
     assert float(parse_derived_number(repr(abs(value)))) == abs(value)
 
 
@@ -221,6 +221,6 @@ def test_a_double_comes_back_from_its_text(value: float) -> None:
     "text",
     ["", "-1.0", "+1", "nan", "inf", "1e999", "1,000", "1_0", " 1", "1 ", "1.", ".5", "1e", "٣", "9" * 26, "0x1"],
 )
-def test_what_no_double_is_written_as_is_no_computed_figure(text: str) -> None:
+def test_other_text_is_not_a_computed_figure(text: str) -> None:
     with pytest.raises(UnreadableCellError, match="is not a figure"):
         parse_derived_number(text)

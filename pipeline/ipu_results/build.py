@@ -33,10 +33,10 @@ from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
 from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view, table
 from ipu_results.schema.frames import build_frame, concat_frames
-from ipu_results.schema.kinds import KINDS
 from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_vocabulary_files
-from ipu_results.sources.capture.compare import Difference, compare_captures
+from ipu_results.sources.capture.compare import CaptureDifference, compare_captures
 from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue
+from ipu_results.sources.kinds import KINDS
 from ipu_results.store.tables import build_arrow_tables, write_warehouse
 from ipu_results.store.transaction import lock_folder
 
@@ -277,7 +277,10 @@ def list_capture_findings(config: IngestConfig) -> list[str]:
 
 
 def _list_findings(
-    raw: Path, documents: Sequence[Document], frames: Mapping[str, pd.DataFrame], differences: Sequence[Difference]
+    raw: Path,
+    documents: Sequence[Document],
+    frames: Mapping[str, pd.DataFrame],
+    differences: Sequence[CaptureDifference],
 ) -> list[str]:
     """Describe what did not stop the build and is worth a line on stderr."""
     findings = [
@@ -297,7 +300,7 @@ def _list_findings(
     return findings + [f"not ingested: {name} has no sidecar" for name in find_orphans(raw, documents)]
 
 
-def _describe_difference(difference: Difference) -> str:
+def _describe_difference(difference: CaptureDifference) -> str:
     place = f"{difference['capture_id']}: {difference['locator']}"
     if difference["kind"] == "unreadable":
         return f"capture cannot be read: {place}: {difference['captured']}"

@@ -21,7 +21,7 @@ IpuResultsError
   FetchError
       A document could not be downloaded.
   WorkerLostError
-      A process that read logs was killed. Nothing was written.
+      A worker process was killed. Nothing was written.
   ClusterError
       The scheduler of the cluster does not answer, or its workers are missing or cannot see the data.
   ModelError

@@ -1,6 +1,6 @@
 """Derive the figures of this folder from the official logs: `python raw/mlperf/make_derived.py V2.0 V1.0 [TARGET]`.
 
-V2.0 and V1.0 are checkouts or archives of the official results. Nothing of the logs is carried over but the figures.
+V2.0 and V1.0 are checkouts or archives of the official results. Only the figures of the logs are written.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ipu_results._util.files import write_atomically
-from ipu_results.mlperf.output import as_bytes
-from ipu_results.mlperf.records import entry_record, run_records
-from ipu_results.mlperf.scoring import in_processes
-from ipu_results.mlperf.sources import score_source
+from ipu_results.mlperf.records import entry_record, format_scores, run_records
+from ipu_results.mlperf.round import score_path
 
 RETRIEVED = date(2026, 11, 21)
 HERE = Path(__file__).resolve().parent
@@ -27,14 +25,15 @@ KEPT = {
 def derive(sources: dict[str, str], target: Path = HERE) -> None:
     """Write `training-v<round>-entries.csv` and `-runs.csv` for each round of KEPT from the official results."""
     for round_, patterns in KEPT.items():
-        scored = score_source(
-            sources[round_], in_processes(1), digests=True, round_=None, progress=lambda *_: None
-        ).entries
-        kept = [one for one in scored if any(fnmatchcase(one.entry.path, pattern) for pattern in patterns)]
-        entries = [entry_record(one, RETRIEVED) for one in kept]
-        runs = [run for one in kept for run in run_records(one)]
-        for name, records in (("entries", entries), ("runs", runs)):
-            write_atomically(target / f"training-v{round_}-{name}.csv", as_bytes("csv", f"mlperf_{name}", records))
+        scored = score_path(sources[round_], digests=True).entries
+        kept = [entry for entry in scored if any(fnmatchcase(entry.entry.path, pattern) for pattern in patterns)]
+        tables = {
+            "entries": [entry_record(entry, RETRIEVED) for entry in kept],
+            "runs": [record for entry in kept for record in run_records(entry)],
+        }
+        for name, records in tables.items():
+            data = format_scores("csv", f"mlperf_{name}", records)
+            write_atomically(target / f"training-v{round_}-{name}.csv", data)
 
 
 if __name__ == "__main__":

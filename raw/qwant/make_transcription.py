@@ -1,6 +1,6 @@
-"""Set our own transcription of the tables of arXiv:2002.11670: facts and figures, none of the paper's sentences.
+"""Make our own transcription of the tables of arXiv:2002.11670: metadata and figures, none of the paper's sentences.
 
-Run as `python raw/qwant/make_transcription.py [TARGET]`.
+Run as `python raw/qwant/make_transcription.py [TARGET]` with the developers' packages installed.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+# The typesetter belongs to the tests, which set other papers with it. Only this script needs it to make the PDF again.
+sys.path.insert(0, str(HERE.parents[1]))
 
-from paper_layout import Break, Lines, PaperTable, Style, Title, build  # noqa: E402
+from tests.typeset_paper import Break, Lines, PaperTable, Style, Title, build  # noqa: E402
 
 TARGET = HERE / "resnext101-c2-2020-02-28.pdf"
 TITLE = "Transcription of tables and setup facts: arXiv:2002.11670"
@@ -54,12 +55,12 @@ TABLES = (
 )
 
 
-def transcription() -> bytes:
-    """The PDF, byte for byte the same on every run."""
+def make_transcription() -> bytes:
+    """Return the PDF, byte for byte the same on every run."""
     blocks = (Title(TITLE), Lines(("Setup", *SETUP)), Break(), *TABLES)
     return build(blocks, Style(geometry="cvpr", page_numbers=False), title=TITLE)
 
 
 if __name__ == "__main__":
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else TARGET
-    target.write_bytes(transcription())
+    target.write_bytes(make_transcription())

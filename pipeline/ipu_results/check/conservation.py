@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ipu_results.errors import CatalogueError, ConservationError
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.normalise.rows import Place
-from ipu_results.read.reading import ParsedDocument
+from ipu_results.read.document import ParsedDocument
 from ipu_results.sources.catalogue import Document
 
 SourceKey = tuple[str, int]

@@ -53,7 +53,7 @@ def _add_cells(columns: Mapping[str, list[Any]], document_id: str, result: Resul
     count = 0
     for fragment in result.accepted:
         source, row = fragment.table, fragment.row
-        size, footnotes = len(row.cells), dict(row.marks)
+        size, footnotes = len(row.cells), dict(row.footnotes)
         _, figures, units, factors = zip(*fragment.converted, strict=True)
         columns["column_name"] += fragment.fields
         columns["header"] += source.columns

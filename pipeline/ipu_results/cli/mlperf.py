@@ -10,13 +10,13 @@ import click
 from ipu_results.cli.common import Command, bar, tell
 
 
-def _round(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    from ipu_results.mlperf.layout import round_of
+def _parse_round(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    from ipu_results.mlperf.entries import parse_round
 
-    told = round_of(value) if value else None
-    if value and told is None:
-        raise click.BadParameter(f"{value!r} is no round such as 2.0", param=param)
-    return told
+    version = parse_round(value) if value else None
+    if value and version is None:
+        raise click.BadParameter(f"{value!r} is not a round such as 2.0", param=param)
+    return version
 
 
 @click.command(cls=Command)
@@ -31,17 +31,19 @@ def _round(_: click.Context, param: click.Parameter, value: str | None) -> str |
 )
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout.")
 @click.option("--runs", is_flag=True, help="One record per log file, with its sha256, instead of one per entry.")
-@click.option("--round", "round_", callback=_round, help="Round of a checkout whose folder names none, such as 2.0.")
+@click.option(
+    "--round", "round_", callback=_parse_round, help="Round of a checkout whose folder names none, such as 2.0."
+)
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Processes that read logs; an archive is one stream, read by one.  [default: one per core]",
+    help="Processes that read logs; an archive is read by one.  [default: one per core]",
 )
 @click.option("--dask", metavar="ADDRESS", help="Read logs on the dask cluster of this scheduler, tcp://HOST:PORT.")
 @click.option(
     "--retrieved",
     type=click.DateTime(("%Y-%m-%d",)),
-    help="Day on which PATH was taken from its source, for the attribution.",
+    help="Day on which PATH was downloaded, for the attribution.",
 )
 @click.option("--strict", is_flag=True, help="Exit 1 when there is any finding.")
 def mlperf(
@@ -58,10 +60,10 @@ def mlperf(
     """Score every entry of the official MLPerf Training results under PATH, by the official rule.
 
     PATH is a checkout of one round (v0.7 to v5.1), or a folder of several. It is never written to. Logs that do not
-    count, missing logs and files that cannot be read are named on stderr and leave exit status 0.
+    count, missing logs and files that cannot be read are listed on stderr and leave exit status 0.
 
     PATH may also be an archive of such a folder (.tar, .tar.gz, .tar.xz), which is read in one pass and not unpacked,
-    or any URL that fsspec knows. With --dask the workers of the cluster read the logs, so PATH must be a URL or a
+    or any URL that fsspec knows. With --dask the workers of the cluster read the logs. PATH must then be a URL or a
     folder that they see.
 
     \b
@@ -78,28 +80,29 @@ def mlperf(
       ipu-results mlperf /shared/training_results_v2.0 --dask tcp://10.0.0.1:8786
     """
     from ipu_results._util.files import is_inside, write_atomically
-    from ipu_results.mlperf.cluster import on_cluster
-    from ipu_results.mlperf.output import as_bytes
-    from ipu_results.mlperf.records import entry_record, run_records
-    from ipu_results.mlperf.scoring import default_workers, in_processes
-    from ipu_results.mlperf.sources import is_one_archive, local_root, score_source
+    from ipu_results._util.parallel import DaskCluster, ProcessPool
+    from ipu_results.mlperf.records import entry_record, format_scores, run_records
+    from ipu_results.mlperf.round import is_single_archive, local_root, score_path
 
     if output == "parquet" and out is None:
         raise click.UsageError("--format parquet needs --out FILE")
-    if dask is not None and is_one_archive(path):
-        raise click.UsageError("--dask cannot read an archive: it is one stream; unpack it where the workers see it")
+    if dask is not None and is_single_archive(path):
+        raise click.UsageError("--dask cannot read an archive, which is one stream; unpack it where the workers see it")
     if dask is not None and workers is not None:
-        raise click.UsageError("--workers counts processes here, --dask has its own: give one of them")
+        raise click.UsageError("--workers counts local processes and --dask has its own; pass only one of them")
     if out is not None and (root := local_root(path)) is not None and is_inside(out, root):
-        raise click.UsageError("--out lies in PATH, which is never written to")
-    with bar("MB" if is_one_archive(path) else "entries") as progress:
-        reader = on_cluster(dask) if dask is not None else in_processes(workers or default_workers())
-        found = score_source(path, reader, digests=runs, round_=round_, progress=progress)
+        raise click.UsageError("--out is inside PATH, which is never written to; choose another file")
+    pool = ProcessPool(workers) if dask is None else DaskCluster(dask)
+    with bar("MB" if is_single_archive(path) else "entries") as progress:
+        scored = score_path(path, pool, digests=runs, round_=round_, progress=progress)
     day = retrieved.date() if retrieved else None
-    records = [record for one in found.entries for record in (run_records(one) if runs else [entry_record(one, day)])]
-    data = as_bytes(output, "mlperf_runs" if runs else "mlperf_entries", records)
+    if runs:
+        records = [record for entry in scored.entries for record in run_records(entry)]
+    else:
+        records = [entry_record(entry, day) for entry in scored.entries]
+    data = format_scores(output, "mlperf_runs" if runs else "mlperf_entries", records)
     if out is None:
         click.echo(data, nl=False)
     else:
         write_atomically(out, data)
-    tell([str(finding) for finding in found.findings], strict, most=None)
+    tell([str(finding) for finding in scored.findings], strict, most=None)

@@ -10,7 +10,7 @@ import click
 
 from ipu_results.cli.common import FOLDER, Command, limit_options, size_option, spinner, tell, warehouse_option
 from ipu_results.errors import IpuResultsError
-from ipu_results.schema.kinds import KINDS
+from ipu_results.sources.kinds import KINDS
 
 if TYPE_CHECKING:
     from ipu_results.build import IngestSummary
@@ -87,12 +87,12 @@ def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int,
       ipu-results fetch graphcore-performance-2023-07-04
     """
     from ipu_results.build import IngestConfig, list_capture_findings
-    from ipu_results.sources.capture.capture import fetchable
+    from ipu_results.sources.capture.capture import select_fetchable
     from ipu_results.sources.catalogue import load_catalogue
 
     documents = load_catalogue(raw)
     options = {"max_bytes": max_bytes, "timeout": timeout, "retries": retries}
-    known = {document.document_id: document for document in fetchable(documents)}
+    known = {document.document_id: document for document in select_fetchable(documents)}
     if unknown := [name for name in document_id if name not in known]:
         raise click.BadParameter(f"no document {unknown[0]!r} to fetch; choose from: {', '.join(known)}")
     failed = [name for name in document_id or known if not _fetch_document(known[name], documents, options)]
@@ -136,15 +136,15 @@ def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages
       ipu-results extract raw/qwant/resnext101-c2-2020-02-28.pdf --format json
     """
     from ipu_results.extract import extract as run
-    from ipu_results.extract import problem_line, tables_as
+    from ipu_results.extract import format_problem, format_tables
 
     with spinner() as progress:
         progress("read", file.name)
         reading = run(file, kind, max_bytes, max_pages)
     if reading.tables or output == "json":
-        click.echo(tables_as(output, reading))
+        click.echo(format_tables(output, reading))
     for problem in reading.problems:
-        click.echo(f"error: {problem_line(file.name, problem)}", err=True)
+        click.echo(f"error: {format_problem(file.name, problem)}", err=True)
     if reading.problems:
         raise click.exceptions.Exit(1)
 

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from ipu_results.errors import ConservationError
-from ipu_results.mlperf.records import attribution
-from ipu_results.mlperf.rules import Rules, rules
+from ipu_results.mlperf.records import format_attribution
+from ipu_results.mlperf.rules import Rules, load_rules
 from ipu_results.mlperf.score import olympic_mean
 from ipu_results.normalise import NormalisedDocument, Result
 from ipu_results.schema import table
@@ -65,12 +65,14 @@ def build_mlperf_frames(
 
     Raises ConservationError for a score that its runs do not give, and for a run or an id without an entry.
     """
-    known = rules()
+    known = load_rules()
     runs = _list_rows(documents, "mlperf_runs")
     entries = [entry for document in documents for entry in _complete_entries(document, ids, results, known)]
     check_scores(entries, runs, known)
     _check_ids(entries, ids)
-    blocks = [{name: getattr(block, name) for name in table("mlperf_comparability").names} for block in known.blocks]
+    blocks = [
+        {name: getattr(block, name) for name in table("mlperf_comparability").names} for block in known.comparable
+    ]
     named = sorted(ids.rows.values(), key=lambda row: row["mlperf_id"])
     return {
         "mlperf_entries": build_frame(table("mlperf_entries"), sorted(entries, key=_get_key)),
@@ -128,8 +130,8 @@ def _complete_entries(
                 "result_id": results.get((document.document.document_id, row.table_name, row.row_number)),
                 "mlperf_id": named["mlperf_id"] if named else None,
                 "mlperf_id_confidence": named["confidence"] if named else None,
-                "comparable_rounds": known.block(entry["benchmark"], entry["round"]),
-                "attribution": attribution(entry, cited_id, document.document.retrieved_on),
+                "comparable_rounds": known.comparable_rounds(entry["benchmark"], entry["round"]),
+                "attribution": format_attribution(entry, cited_id, document.document.retrieved_on),
             }
 
 

@@ -1,4 +1,46 @@
-"""MLPerf Training: from the official logs of a round to the score of every entry.
+"""Score MLPerf Training rounds from their official logs, by the official rule.
 
-layout (which files make an entry) → log (one file) → score (one entry by the official rule) → records (what is told).
+How a round is scored: entries (which files make an entry) → log (read one log) → score (one entry, with rules and
+system) → records (flat records). round does this for a path, which is read by tree (a local folder), remote (a URL) or
+archive (a tar archive, with decompress).
 """
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ipu_results._util.extras import explain_missing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def score_mlperf(path: str | os.PathLike[str], *, round: str | None = None, workers: int | None = None) -> pd.DataFrame:
+    """Score every entry of official MLPerf Training results, as `ipu-results mlperf PATH --format json` does.
+
+    `path` is a checkout of one round or a folder of several, a tar archive of either, or a URL that fsspec knows.
+    `round`, such as "2.0", is needed where no folder names it. `workers` processes read the logs; by default this
+    process does. With more, a script needs `if __name__ == "__main__":`, since they import it.
+
+    One row per entry, with the dtypes of the table `mlperf_entries`: minutes are unrounded, and null without a score.
+    Files that are broken, missing or not counted are listed in `df.attrs["findings"]`, as "path: message".
+
+    Raises IpuResultsError for a path that cannot be read or has no entry, ValueError for a round that is not a version.
+    """
+    # Imported here: a worker process imports this module too, and must not load pandas.
+    try:
+        from ipu_results._util.parallel import ProcessPool  # noqa: PLC0415
+        from ipu_results.mlperf.entries import parse_round  # noqa: PLC0415
+        from ipu_results.mlperf.records import build_entry_frame, entry_record  # noqa: PLC0415
+        from ipu_results.mlperf.round import score_path  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise explain_missing(error, "ingest") from error
+
+    version = parse_round(round) if round is not None else None
+    if round is not None and version is None:
+        raise ValueError(f"round {round!r} is not a version such as 2.0")
+    scored = score_path(os.fspath(path), ProcessPool(workers or 1), round_=version)
+    frame = build_entry_frame([entry_record(entry) for entry in scored.entries])
+    frame.attrs["findings"] = [str(finding) for finding in scored.findings]
+    return frame

@@ -1,23 +1,49 @@
-"""One log file of one run: what its lines say of time, outcome, batch size and convergence."""
+"""Read one log: time, outcome, batch size and convergence of one training run.
+
+Lines are those of the official parser (mlperf-logging): Latin-1, ended by LF, CR or both, and of each line the JSON
+after its last `:::MLLOG` mark.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ipu_results.mlperf.lines import REFUSED, LineTooLong, blocks, decode, marked, parse, parse_strictly, places
+import msgspec
 
-MS_PER_MINUTE = 60_000
-MAX_NUMBER = 2**63
-MAX_NAMED = 3
-MAX_EVALUATIONS = 4_000
-MAX_EVALUATION = 2**12
+MARK = b":::MLLOG "
 OLD_SYNTAX = {b":::MLPv0.5": "v0.5", b":::MLL ": "v0.6"}
+CHUNK = 4 * 2**20
+MAX_LINE = 4 * 2**20
+MS_PER_MINUTE = 60_000
+MAX_NUMBER = 2**63  # batch sizes and sample counts are below
+MAX_NAMED = 3  # broken lines that a problem names
+MAX_EVALUATIONS = 4_000
+MAX_EVALUATION = 2**12  # bytes of one evaluation line
 PROGRESS = {"samples_count": "samples", "epoch_num": "epochs", "step_num": "steps"}
+
+
+class LogLine(msgspec.Struct):
+    """What every line must have."""
+
+    key: str
+    time_ms: float
+
+
+decode_line = msgspec.json.Decoder(LogLine).decode
+DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+EVALUATION_KEYS = ("eval_accuracy", "eval_error")
+KEYS = {"run_start", "run_stop", "init_start", "init_stop", "global_batch_size", "train_samples", *EVALUATION_KEYS}
+
+
+class LineTooLongError(ValueError):
+    """A line does not end within MAX_LINE bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +58,9 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What one log says, minutes and milliseconds as logged; None where it does not say.
+    """The content of one log, minutes and milliseconds as logged; None for what it lacks.
 
-    `problem` tells why the log cannot be scored whatever its status; `findings` are worth telling and no hindrance.
+    `problem` is why the log cannot be scored whatever its status; `findings` are notes that do not matter to the score.
     """
 
     lines: int = 0
@@ -46,20 +72,107 @@ class Log:
     evaluations: tuple[Evaluation, ...] = ()
     problem: str | None = None
     findings: tuple[str, ...] = ()
+    sha256: str | None = None
 
 
-def read_log(chunks: Iterable[bytes]) -> Log:
-    """Fold the bytes of one log, whatever they are, into what it says. Raises what reading the chunks raises."""
-    reader = _Reader()
+def read_log(chunks: Iterable[bytes], *, digest: bool = False) -> Log:
+    """Read the bytes of one log, whatever they are; a file that cannot be read makes a log with a problem.
+
+    `digest` adds the sha256 of the bytes, unless reading stopped before their end.
+    """
+    reader, sha256 = _Reader(), hashlib.sha256()
+
+    def hash_chunks() -> Iterator[bytes]:
+        for chunk in chunks:
+            sha256.update(chunk)
+            yield chunk
+
     try:
-        for number, block in blocks(chunks):
-            reader.take_block(number, block)
-    except LineTooLong as error:
+        for number, block in split_blocks(hash_chunks() if digest else chunks):
+            reader.read_block(number, block)
+    except LineTooLongError as error:
         return Log(lines=reader.lines, problem=str(error))
-    return reader.log()
+    except OSError as error:
+        return Log(problem=f"cannot be read: {error.strerror or error}")
+    return replace(reader.log(), sha256=sha256.hexdigest() if digest else None)
+
+
+def split_blocks(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield whole lines in blocks of about a chunk, each with the number of its first line. Raises LineTooLongError."""
+    rest, number, before = b"", 1, b""
+    for chunk in chunks:
+        data = rest + chunk
+        # A CR at the very end may be the first half of a CR LF.
+        cut = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1)) + 1
+        rest = data[cut:]
+        if len(rest) > MAX_LINE:
+            raise LineTooLongError(f"a line is longer than {MAX_LINE:,} bytes")
+        if cut:
+            number += _count_lines(before)
+            before = data[:cut]
+            yield number, before
+    if rest:
+        yield number + _count_lines(before), rest + b"\n"
+
+
+def extract_marked(block: bytes) -> list[bytes]:
+    """Return the JSON texts of a block of whole lines, one per marked line."""
+    if b"\r" in block:
+        block = block.replace(b"\r", b"\n")
+    pieces = block.split(MARK)
+    return [piece[:end] for piece in pieces[1:] if (end := piece.find(b"\n")) >= 0]
+
+
+def number_marked(block: bytes, first_line: int) -> list[int]:
+    """Return the line number of each marked line of a block, in the order of `extract_marked`."""
+    pieces = block.split(MARK)
+    numbers, number = [], first_line + _count_lines(pieces[0])
+    for piece in pieces[1:]:
+        if b"\n" in piece or b"\r" in piece:
+            numbers.append(number)
+        number += _count_lines(piece)
+    return numbers
+
+
+def parse_object(text: bytes) -> dict[str, Any]:
+    """Parse the JSON object of a marked line. Raises ValueError naming what is wrong."""
+    # Bytes that are not UTF-8 are not an error: the official parser reads Latin-1.
+    decoded = text.decode("latin-1").strip()
+    with suppress(UnicodeDecodeError):
+        decoded = decoded.encode("latin-1").decode()
+    try:
+        fields = json.loads(decoded)
+    except RecursionError as error:
+        raise ValueError("is not JSON: nested too deeply") from error
+    except ValueError as error:
+        raise ValueError(f"is not JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise ValueError("is not a JSON object")
+    return fields
+
+
+def _parse_line(text: bytes) -> LogLine:
+    """Parse what the fast decoder refuses, the way the official parser does. Raises ValueError."""
+    fields = parse_object(text)
+    key = fields.get("key")
+    if not isinstance(key, str):
+        raise ValueError("has no key")
+    try:
+        time_ms = float(fields["time_ms"])
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ValueError("has no time_ms") from error
+    if not math.isfinite(time_ms):
+        raise ValueError("has no time_ms")
+    return LogLine(key, time_ms)
+
+
+def _count_lines(data: bytes) -> int:
+    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
 
 
 class _Reader:
+    """What the lines read so far amount to."""
+
     def __init__(self) -> None:
         self.lines = self.broken = 0
         self.named: list[str] = []
@@ -73,75 +186,68 @@ class _Reader:
         self.train_samples: float | None = None
         self.evaluations: deque[tuple[float, bytes]] = deque(maxlen=MAX_EVALUATIONS)
 
-    def take_block(self, number: int, block: bytes) -> None:
-        told = marked(block)
-        for index, text in enumerate(told):
+    def read_block(self, number: int, block: bytes) -> None:
+        texts = extract_marked(block)
+        for index, text in enumerate(texts):
             try:
                 try:
-                    line = decode(text)
-                except REFUSED:
-                    line = parse_strictly(text)
-                if line.key in TAKERS:
-                    TAKERS[line.key](self, line.time_ms, text)
+                    line = decode_line(text)
+                except DECODE_ERRORS:
+                    line = _parse_line(text)
+                if line.key in KEYS:
+                    self._read_line(line.key, line.time_ms, text)
             except (ValueError, RecursionError) as error:
                 if self.broken < MAX_NAMED:
-                    self.named.append(f"line {places(block, number)[index]} {error}")
+                    self.named.append(f"line {number_marked(block, number)[index]} {error}")
                 self.broken += 1
-        self.lines += len(told)
-        if not told and self.old_syntax is None:
+        self.lines += len(texts)
+        if not texts and self.old_syntax is None:
             self.old_syntax = next((version for mark, version in OLD_SYNTAX.items() if mark in block), None)
 
-    def _run_start(self, time_ms: float, _: bytes) -> None:
-        if self.run_stop is None:
+    def _read_line(self, key: str, time_ms: float, text: bytes) -> None:
+        if key == "run_start" and self.run_stop is None:
             self.run_start = time_ms
-
-    def _run_stop(self, time_ms: float, told: bytes) -> None:
-        if self.run_stop is None:
-            self.run_stop, self.status = time_ms, _status(parse(told))
-
-    def _init_start(self, time_ms: float, _: bytes) -> None:
-        self.init_start = time_ms if self.init_start is None else min(self.init_start, time_ms)
-
-    def _init_stop(self, time_ms: float, _: bytes) -> None:
-        self.init_stop = time_ms if self.init_stop is None else max(self.init_stop, time_ms)
-
-    def _batch_size(self, _: float, told: bytes) -> None:
-        self.batch_sizes.add(_number(parse(told).get("value")))
-
-    def _train_samples(self, _: float, told: bytes) -> None:
-        self.train_samples = _number(parse(told).get("value"))
-
-    def _evaluation(self, time_ms: float, told: bytes) -> None:
-        if len(told) <= MAX_EVALUATION:
-            self.evaluations.append((time_ms, told))
+        elif key == "run_stop" and self.run_stop is None:
+            self.run_stop, self.status = time_ms, _parse_status(parse_object(text))
+        elif key == "init_start":
+            self.init_start = time_ms if self.init_start is None else min(self.init_start, time_ms)
+        elif key == "init_stop":
+            self.init_stop = time_ms if self.init_stop is None else max(self.init_stop, time_ms)
+        elif key == "global_batch_size":
+            self.batch_sizes.add(_parse_number(parse_object(text).get("value")))
+        elif key == "train_samples":
+            self.train_samples = _parse_number(parse_object(text).get("value"))
+        elif key in EVALUATION_KEYS and len(text) <= MAX_EVALUATION:
+            self.evaluations.append((time_ms, text))
 
     def log(self) -> Log:
+        several = len(self.batch_sizes) > 1
         return Log(
             lines=self.lines - self.broken,
             status=self.status,
-            minutes=_minutes(self.run_start, self.run_stop),
-            init_minutes=_minutes(self.init_start, self.init_stop),
-            global_batch_size=_whole(*self.batch_sizes) if len(self.batch_sizes) == 1 else None,
+            minutes=_minutes_between(self.run_start, self.run_stop),
+            init_minutes=_minutes_between(self.init_start, self.init_stop),
+            global_batch_size=_to_count(*self.batch_sizes) if len(self.batch_sizes) == 1 else None,
             train_samples=self.train_samples,
-            evaluations=self._evaluations(),
-            problem=self._problem(),
-            findings=tuple(self._findings()),
+            evaluations=self._select_evaluations(),
+            problem=self._describe_problem(),
+            findings=("logs several global batch sizes; none is used",) if several else (),
         )
 
-    def _evaluations(self) -> tuple[Evaluation, ...]:
-        """The last one up to the end of the run; all where they name metrics.
+    def _select_evaluations(self) -> tuple[Evaluation, ...]:
+        """Select the last evaluation up to the end of the run; all of them where they name metrics.
 
         By time, since some logs write it behind the line that ends the run.
         """
         stop = self.run_stop
-        within = [(at, told) for at, told in self.evaluations if stop is not None and at <= stop]
-        within.sort(key=lambda one: one[0])
-        last = _evaluation(within[-1][1]) if within else None
+        within = [(at, text) for at, text in self.evaluations if stop is not None and at <= stop]
+        within.sort(key=lambda evaluation: evaluation[0])
+        last = _parse_evaluation(within[-1][1]) if within else None
         if last is None or last.metric is None:
             return () if last is None else (last,)
-        return tuple(one for one in (_evaluation(told) for _, told in within) if one is not None)
+        return tuple(parsed for _, text in within if (parsed := _parse_evaluation(text)))
 
-    def _problem(self) -> str | None:
+    def _describe_problem(self) -> str | None:
         if not self.lines:
             return f"has the syntax of {self.old_syntax}" if self.old_syntax else "holds no :::MLLOG line"
         if self.broken:
@@ -149,55 +255,37 @@ class _Reader:
             return f"{'; '.join(self.named)}{more}"
         return None
 
-    def _findings(self) -> Iterable[str]:
-        if len(self.batch_sizes) > 1:
-            yield "names several global batch sizes: none is taken"
 
-
-def _minutes(start: float | None, stop: float | None) -> float | None:
+def _minutes_between(start: float | None, stop: float | None) -> float | None:
     minutes = None if start is None or stop is None else (stop - start) / MS_PER_MINUTE
     return minutes if minutes is not None and math.isfinite(minutes) else None
 
 
-def _status(entry: Mapping[str, Any]) -> str | None:
-    metadata = entry.get("metadata")
+def _parse_status(fields: Mapping[str, Any]) -> str | None:
+    metadata = fields.get("metadata")
     status = metadata.get("status") if isinstance(metadata, dict) else None
     return status if status is None or isinstance(status, str) else json.dumps(status)
 
 
-def _number(value: Any) -> float | None:
-    """A number of a size that counts and amounts can have."""
-    return (
-        value if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MAX_NUMBER else None
-    )
+def _parse_number(value: Any) -> float | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value if is_number and abs(value) < MAX_NUMBER else None
 
 
-def _whole(value: float | None) -> int | None:
+def _to_count(value: float | None) -> int | None:
     return int(value) if value is not None and 0 < value == int(value) else None
 
 
-def _evaluation(told: bytes) -> Evaluation | None:
+def _parse_evaluation(text: bytes) -> Evaluation | None:
     try:
-        entry = parse(told)
+        fields = parse_object(text)
     except ValueError:
         return None
-    metadata = entry.get("metadata")
+    metadata = fields.get("metadata")
     if not isinstance(metadata, dict):
         return None
     for name, unit in PROGRESS.items():
-        if (count := _number(metadata.get(name))) is not None:
+        if (count := _parse_number(metadata.get(name))) is not None:
             metric = metadata.get("metric")
-            return Evaluation(metric if isinstance(metric, str) else None, entry.get("value"), unit, float(count))
+            return Evaluation(metric if isinstance(metric, str) else None, fields.get("value"), unit, float(count))
     return None
-
-
-TAKERS: dict[str, Callable[[_Reader, float, bytes], None]] = {
-    "run_start": _Reader._run_start,
-    "run_stop": _Reader._run_stop,
-    "init_start": _Reader._init_start,
-    "init_stop": _Reader._init_stop,
-    "global_batch_size": _Reader._batch_size,
-    "train_samples": _Reader._train_samples,
-    "eval_accuracy": _Reader._evaluation,
-    "eval_error": _Reader._evaluation,
-}

@@ -1,25 +1,30 @@
-"""What is told of entries and runs: flat records, the same in CSV, JSON and Parquet, with the columns of two tables."""
+"""Write scores as flat records, the same in a table, CSV, JSON, Parquet and a data frame."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
 
-from ipu_results.mlperf.score import Run, Scored
+from ipu_results._util.text import escape_unprintable, format_records
+from ipu_results.mlperf.score import ScoredEntry, TrainingRun
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Record = dict[str, Any]
 
 REPOSITORY = "https://github.com/mlcommons/training_results_v{round}"
 NOT_VERIFIED = "computed from the logs by ipu-results, result not verified by MLCommons Association"
-CITE = f"Minutes {NOT_VERIFIED}. Cite as the attribution of --format csv, json or parquet says."
-CONTRACT = (
+CITE = f"Minutes {NOT_VERIFIED}. To cite them, use the attribution of --format csv, json or parquet."
+MAIN_COLUMNS = (
     *("round", "submitter", "division", "system", "benchmark", "accelerators", "accelerator", "framework"),
     *("n_runs", "n_success", "minutes", "path"),
 )
 COLUMNS = {
     "mlperf_entries": (
-        *CONTRACT,
+        *MAIN_COLUMNS,
         *("no_score_reason", "availability", "status", "nodes", "scaling_factor"),
         *("run_minutes_min", "run_minutes_max", "run_minutes_cv"),
         *("global_batch_size", "epochs_to_converge", "samples_to_converge"),
@@ -32,49 +37,49 @@ COLUMNS = {
 }
 
 
-def entry_record(one: Scored, retrieved: date | None = None) -> Record:
-    """One entry. Minutes are unrounded; per-run figures are as logged, without the scaling factor."""
-    entry, system = one.entry, one.system
+def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
+    """Return one entry. Minutes are unrounded; per-run figures are as logged, without the scaling factor."""
+    entry, system = scored.entry, scored.system
     record = {
         "round": entry.round,
         "submitter": entry.submitter,
         "division": system.division,
         "system": system.name,
-        "benchmark": one.benchmark,
+        "benchmark": scored.benchmark,
         "accelerators": system.accelerators,
         "accelerator": system.accelerator,
         "framework": system.framework,
-        "n_runs": len(one.runs),
-        "n_success": one.n_success,
-        "minutes": one.minutes,
+        "n_runs": len(scored.runs),
+        "n_success": scored.n_success,
+        "minutes": scored.minutes,
         "path": entry.path,
-        "no_score_reason": one.reason,
+        "no_score_reason": scored.reason,
         "availability": system.availability,
         "status": system.status,
         "nodes": system.nodes,
-        "scaling_factor": one.scaling_factor,
-        "run_minutes_min": one.run_minutes_min,
-        "run_minutes_max": one.run_minutes_max,
-        "run_minutes_cv": one.run_minutes_cv,
-        "global_batch_size": one.global_batch_size,
-        "epochs_to_converge": one.epochs_to_converge,
-        "samples_to_converge": one.samples_to_converge,
+        "scaling_factor": scored.scaling_factor,
+        "run_minutes_min": scored.run_minutes_min,
+        "run_minutes_max": scored.run_minutes_max,
+        "run_minutes_cv": scored.run_minutes_cv,
+        "global_batch_size": scored.global_batch_size,
+        "epochs_to_converge": scored.epochs_to_converge,
+        "samples_to_converge": scored.samples_to_converge,
         "system_path": f"{entry.submitter}/systems/{entry.system}.json",
         "system_sha256": system.sha256,
-        "scaling_sha256": one.scaling_sha256,
+        "scaling_sha256": scored.scaling_sha256,
     }
-    return record | {"attribution": attribution(record, None, retrieved)}
+    return record | {"attribution": format_attribution(record, None, retrieved)}
 
 
-def run_records(one: Scored) -> Iterable[Record]:
-    """One log of the entry each."""
-    return (_run_record(one, run) for run in one.runs)
+def run_records(scored: ScoredEntry) -> list[Record]:
+    """Return one record for each log of the entry."""
+    return [_run_record(scored, run) for run in scored.runs]
 
 
-def _run_record(one: Scored, run: Run) -> Record:
+def _run_record(scored: ScoredEntry, run: TrainingRun) -> Record:
     return {
-        "round": one.entry.round,
-        "path": one.entry.path,
+        "round": scored.entry.round,
+        "path": scored.entry.path,
         "file": run.file,
         "minutes": run.log.minutes,
         "status": run.log.status,
@@ -85,18 +90,69 @@ def _run_record(one: Scored, run: Run) -> Record:
         "epochs": run.epochs,
         "samples": run.samples,
         "lines": run.log.lines,
-        "sha256": run.sha256,
+        "sha256": run.log.sha256,
     }
 
 
-def attribution(entry: Mapping[str, Any], told: str | None, retrieved: date | None) -> str:
-    """How a figure of an entry must be cited: version, division, benchmark, submitter, source, id, day, and its mark.
+def format_attribution(entry: Mapping[str, Any], mlperf_id: str | None, retrieved: date | None) -> str:
+    """Describe how to cite an entry with all that MLCommons requires.
 
-    `entry` has the columns of the contract; `told` is its MLPerf id and how sure that is.
+    `entry` has the columns of MAIN_COLUMNS; `mlperf_id` includes its confidence, as `2.0-2047 (printed)`.
     """
     round_ = entry["round"]
     where = REPOSITORY.format(round=round_) if round_ else "the official results"
     what = f"MLPerf Training v{round_ or ' unknown'} {entry['division'] or 'division unknown'} {entry['benchmark']}"
-    day = f"retrieved {retrieved}" if retrieved else "day of retrieval not told"
-    id_ = f"MLPerf ID {told}" if told else "MLPerf ID not known"
+    day = f"retrieved {retrieved}" if retrieved else "day of retrieval not known"
+    id_ = f"MLPerf ID {mlperf_id or 'not known'}"
     return f"{what}, {entry['submitter']}, {where}, {entry['path']}; {id_}; {day}; {NOT_VERIFIED}"
+
+
+def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
+    """Format records of the table `name` as `table`, `csv`, `json` or `parquet`.
+
+    The table has the columns of MAIN_COLUMNS for entries, and how to cite them.
+    """
+    if kind == "parquet":
+        return _format_parquet(name, records)
+    columns, cite = COLUMNS[name], ""
+    if kind == "table":
+        columns = MAIN_COLUMNS if name == "mlperf_entries" else columns
+        records, cite = _map_texts(records, escape_unprintable), f"\n{CITE}"
+    text = format_records(kind, columns, ([record[column] for column in columns] for record in records))
+    return f"{text}{cite}\n".encode(errors="backslashreplace")
+
+
+def build_entry_frame(records: Sequence[Record]) -> pd.DataFrame:
+    """Return records of entries as a frame with the dtypes of the table `mlperf_entries`."""
+    from ipu_results.schema import table  # noqa: PLC0415  (a worker must not load pandas)
+    from ipu_results.schema.frames import build_frame  # noqa: PLC0415
+
+    frame = build_frame(table("mlperf_entries"), _map_texts(records, _escape_surrogates))
+    return frame[list(COLUMNS["mlperf_entries"])]
+
+
+def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
+    import pyarrow as pa  # noqa: PLC0415  (a worker must not load it)
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    from ipu_results.schema import arrow_schema, table  # noqa: PLC0415
+
+    types = arrow_schema(table(name))
+    schema = pa.schema([types.field(column).with_nullable(True) for column in COLUMNS[name]])
+    out = BytesIO()
+    pq.write_table(
+        pa.Table.from_pylist(_map_texts(records, _escape_surrogates), schema=schema), out, compression="zstd"
+    )
+    return out.getvalue()
+
+
+def _escape_surrogates(text: str) -> str:
+    """Escape what UTF-8 cannot hold: names of files and texts of logs may have it."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _map_texts(records: Iterable[Record], change: Callable[[str], str]) -> list[Record]:
+    return [
+        {name: change(value) if isinstance(value, str) else value for name, value in record.items()}
+        for record in records
+    ]

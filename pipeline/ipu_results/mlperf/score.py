@@ -1,31 +1,33 @@
-"""The score of an entry by the official rule, from what its logs say. Pure arithmetic, nothing is read."""
+"""Score one entry by the official rule from its logs. Pure arithmetic, nothing is read.
+
+The rule is that of mlperf-logging's result summarizer; docs/mlperf.md has it in words.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from statistics import fmean, stdev
 
-from ipu_results.mlperf.layout import Entry, Finding
+from ipu_results.mlperf.entries import Entry, Finding
 from ipu_results.mlperf.log import Evaluation, Log
 from ipu_results.mlperf.rules import Benchmark, Rules
-from ipu_results.mlperf.systems import System
+from ipu_results.mlperf.system import System
 
 SUCCESS = "success"
 MAX_FACTOR = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One log file of an entry. `reason` tells why it does not count, None where it does."""
+class TrainingRun:
+    """One log file of an entry. `reason` is why it does not count, None where it counts."""
 
     file: str
     log: Log
-    sha256: str | None = None
     reason: str | None = None
     epochs: float | None = None
     samples: float | None = None
@@ -36,13 +38,13 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """An entry with its score: minutes unrounded, None where there is none, and `reason` then tells why."""
+class ScoredEntry:
+    """An entry with its score: minutes unrounded, None without a score, and `reason` is then why."""
 
     entry: Entry
     benchmark: str
     system: System
-    runs: tuple[Run, ...]
+    runs: tuple[TrainingRun, ...]
     scaling_factor: float | None
     scaling_sha256: str | None
     minutes: float | None
@@ -60,18 +62,20 @@ class Scored:
         return sum(run.counted for run in self.runs)
 
 
-def score(entry: Entry, read: Iterable[Run], system: System, scaling: bytes | None, rules: Rules) -> Scored:
-    """Judge each run and fold them into the entry's score."""
+def score_entry(
+    entry: Entry, logs: Mapping[str, Log], system: System, scaling: bytes | None, rules: Rules
+) -> ScoredEntry:
+    """Judge each run and compute the entry's score. `logs` are by file name, `scaling` the bytes of a scaling.json."""
     benchmark = rules.benchmark(entry.folder)
     limit = rules.init_limit(system.division)
-    runs = tuple(_judged(run, benchmark, limit) for run in read)
+    runs = tuple(_judge_run(file, log, benchmark, limit) for file, log in logs.items())
     counted = [run for run in runs if run.counted]
     minutes = [run.log.minutes for run in counted if run.log.minutes is not None]
-    factor, scaling_finding = scaling_factor(scaling)
+    factor, scaling_finding = read_scaling_factor(scaling)
     missing = len(runs) - len(counted)
     mean = olympic_mean(minutes, missing, benchmark.drop)
     sizes = sorted({size for run in runs if (size := run.log.global_batch_size) is not None})
-    return Scored(
+    return ScoredEntry(
         entry=entry,
         benchmark=benchmark.name,
         system=system,
@@ -79,19 +83,19 @@ def score(entry: Entry, read: Iterable[Run], system: System, scaling: bytes | No
         scaling_factor=factor,
         scaling_sha256=None if scaling is None else hashlib.sha256(scaling).hexdigest(),
         minutes=None if mean is None or factor is None else mean * factor,
-        reason=_no_score(runs, missing, mean, factor, benchmark),
+        reason=_explain_no_score(runs, missing, mean, factor, benchmark),
         run_minutes_min=min(minutes, default=None),
         run_minutes_max=max(minutes, default=None),
-        run_minutes_cv=_variation(minutes),
+        run_minutes_cv=_variation_of(minutes),
         global_batch_size=sizes[0] if len(sizes) == 1 else None,
-        epochs_to_converge=_over_runs([run.epochs for run in counted], missing, benchmark.drop),
-        samples_to_converge=_over_runs([run.samples for run in counted], missing, benchmark.drop),
-        findings=tuple(_findings(entry, runs, system, scaling_finding, benchmark, sizes)),
+        epochs_to_converge=_average_runs([run.epochs for run in counted], missing, benchmark.drop),
+        samples_to_converge=_average_runs([run.samples for run in counted], missing, benchmark.drop),
+        findings=tuple(_list_findings(entry, runs, system, scaling_finding, benchmark, sizes)),
     )
 
 
 def olympic_mean(values: Sequence[float], missing: int, drop: int) -> float | None:
-    """Mean without the `drop` smallest and largest; `missing` values stand in for largest ones.
+    """Return the mean without the `drop` smallest and largest values; each of `missing` counts as one of the largest.
 
     None where more are missing than are dropped, or nothing is left.
     """
@@ -101,31 +105,31 @@ def olympic_mean(values: Sequence[float], missing: int, drop: int) -> float | No
     return fsum(kept) / len(kept) if kept else None
 
 
-def _variation(values: Sequence[float]) -> float | None:
-    """Standard deviation over mean."""
+def _variation_of(values: Sequence[float]) -> float | None:
+    """Return the coefficient of variation: standard deviation (n - 1) over mean."""
     return stdev(values) / fmean(values) if len(values) > 1 and fmean(values) else None
 
 
-def scaling_factor(data: bytes | None) -> tuple[float | None, str | None]:
-    """The factor of a `scaling.json`, 1 where there is none, None and a finding where it cannot be read."""
+def read_scaling_factor(data: bytes | None) -> tuple[float | None, str | None]:
+    """Return the factor of a scaling.json, 1 without such a file, None and a finding where it cannot be read."""
     if data is None:
         return 1.0, None
     try:
         factor = json.loads(data)["scaling_factor"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return None, "holds no scaling_factor: the entry has no score"
+        return None, "has no scaling_factor; the entry has no score"
     if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not 0 < factor < MAX_FACTOR:
-        return None, f"scaling_factor is no factor: {factor!r}: the entry has no score"
+        return None, f"scaling_factor is not a number from 0 to {MAX_FACTOR:,}: {factor!r}; the entry has no score"
     return float(factor), None
 
 
-def _judged(run: Run, benchmark: Benchmark, limit: float) -> Run:
-    epochs, samples = _convergence(run.log, benchmark)
-    return Run(run.file, run.log, run.sha256, why_not_counted(run.log, limit), epochs, samples)
+def _judge_run(file: str, log: Log, benchmark: Benchmark, limit: float) -> TrainingRun:
+    epochs, samples = _measure_convergence(log, benchmark)
+    return TrainingRun(file, log, explain_not_counted(log, limit), epochs, samples)
 
 
-def why_not_counted(log: Log, limit: float) -> str | None:
-    """Why a run stands in for a slowest one; None where it counts."""
+def explain_not_counted(log: Log, limit: float) -> str | None:
+    """Return why a run does not count, None where it does. `limit` is that of the initialisation, in minutes."""
     if log.problem is not None:
         return log.problem
     if log.status is None and log.minutes is None:
@@ -143,52 +147,51 @@ def why_not_counted(log: Log, limit: float) -> str | None:
     return None
 
 
-def _convergence(log: Log, benchmark: Benchmark) -> tuple[float | None, float | None]:
-    """Epochs and samples at convergence, each as logged; samples of epochs only where an epoch's size is known."""
-    reached = _reached(log.evaluations, benchmark)
-    if reached is None:
+def _measure_convergence(log: Log, benchmark: Benchmark) -> tuple[float | None, float | None]:
+    """Return epochs and samples at convergence as logged; samples of epochs only where an epoch's size is known."""
+    converged = _find_convergence(log.evaluations, benchmark)
+    if converged is None or converged.unit == "steps":
         return None, None
-    if reached.unit == "samples":
-        return None, reached.count
-    if reached.unit == "epochs" and benchmark.epochs_are_samples:
-        return None, _samples(reached.count, log)
-    if reached.unit != "epochs":
-        return None, None
+    if converged.unit == "samples":
+        return None, converged.count
+    if benchmark.epochs_are_samples:
+        return None, _count_samples(converged.count, log)
     per_epoch = log.train_samples if benchmark.epochs_of_train_samples else None
-    return reached.count, None if per_epoch is None else reached.count * per_epoch
+    return converged.count, None if per_epoch is None else converged.count * per_epoch
 
 
-def _samples(count: float, log: Log) -> float | None:
-    """Samples where the log calls them epochs; some logs count evaluations there and tell the samples at their end."""
-    batch = log.global_batch_size or 1
-    told = next((value for value in (count, log.train_samples) if value is not None and value > max(batch, 1)), None)
-    return None if told is None else float(told)
+def _count_samples(count: float, log: Log) -> float | None:
+    """Return the samples of a log that calls them epochs.
+
+    Some logs count evaluations there, which is fewer than one batch, and have the samples in their last lines.
+    """
+    batch = max(log.global_batch_size or 1, 1)
+    return next((float(value) for value in (count, log.train_samples) if value is not None and value > batch), None)
 
 
-def _reached(evaluations: Sequence[Evaluation], benchmark: Benchmark) -> Evaluation | None:
-    """The last evaluation; of a benchmark with bounds, the first at which every metric is within its own."""
+def _find_convergence(evaluations: Sequence[Evaluation], benchmark: Benchmark) -> Evaluation | None:
+    """Return the last evaluation; for a benchmark with bounds, the first at which every metric is within its own."""
     if not benchmark.converged:
         return evaluations[-1] if evaluations else None
-    within = Counter(
-        count for count, _ in {(one.count, one.metric) for one in evaluations if _is_within(one, benchmark)}
-    )
-    passed = [count for count, metrics in within.items() if metrics == len(benchmark.converged)]
-    return next((one for one in evaluations if passed and one.count == min(passed)), None)
+    passed = {(each.count, each.metric) for each in evaluations if _is_within_bound(each, benchmark)}
+    metrics = Counter(count for count, _ in passed)
+    converged = [count for count, passing in metrics.items() if passing == len(benchmark.converged)]
+    return next((each for each in evaluations if converged and each.count == min(converged)), None)
 
 
-def _is_within(one: Evaluation, benchmark: Benchmark) -> bool:
-    bound = benchmark.converged.get(one.metric or "")
-    return bound is not None and isinstance(one.value, (int, float)) and bound.low <= one.value <= bound.high
+def _is_within_bound(evaluation: Evaluation, benchmark: Benchmark) -> bool:
+    bound, value = benchmark.converged.get(evaluation.metric or ""), evaluation.value
+    return bound is not None and isinstance(value, (int, float)) and bound.low <= value <= bound.high
 
 
-def _over_runs(values: Sequence[float | None], missing: int, drop: int) -> float | None:
-    """Averaged as the minutes are; None where a run does not say."""
+def _average_runs(values: Sequence[float | None], missing: int, drop: int) -> float | None:
+    """Average as the minutes are; None where a run has no value."""
     known = [value for value in values if value is not None]
     return olympic_mean(known, missing, drop) if len(known) == len(values) else None
 
 
-def _no_score(
-    runs: Sequence[Run], missing: int, mean: float | None, factor: float | None, benchmark: Benchmark
+def _explain_no_score(
+    runs: Sequence[TrainingRun], missing: int, mean: float | None, factor: float | None, benchmark: Benchmark
 ) -> str | None:
     if not runs:
         return "its logs are missing"
@@ -199,21 +202,26 @@ def _no_score(
     return None if factor is not None else "its scaling factor cannot be read"
 
 
-def _findings(
-    entry: Entry, runs: Sequence[Run], system: System, scaling: str | None, benchmark: Benchmark, sizes: Sequence[int]
+def _list_findings(
+    entry: Entry,
+    runs: Sequence[TrainingRun],
+    system: System,
+    scaling: str | None,
+    benchmark: Benchmark,
+    sizes: Sequence[int],
 ) -> Iterable[Finding]:
-    yield from (Finding(entry.system_path, told) for told in system.findings)
+    yield from (Finding(entry.system_path, message) for message in system.findings)
     if scaling:
         yield Finding(entry.scaling_path, scaling)
     if not runs:
-        yield Finding(entry.full_path, "is a hole: its logs are missing")
+        yield Finding(entry.full_path, "has no logs")
     elif benchmark.runs is not None and len(runs) != benchmark.runs:
-        yield Finding(entry.full_path, f"holds {len(runs)} logs, the rules ask for {benchmark.runs}")
+        yield Finding(entry.full_path, f"has {len(runs)} logs, the rules require {benchmark.runs}")
     elif benchmark.runs is None:
-        yield Finding(entry.full_path, "is no benchmark of the known rounds; scored by the common rule")
+        yield Finding(entry.full_path, "is not a known benchmark; scored by the common rule")
     for run in runs:
         path = f"{entry.full_path}/{run.file}"
-        yield from (Finding(path, told) for told in run.log.findings)
+        yield from (Finding(path, message) for message in run.log.findings)
         if run.reason:
             yield Finding(path, f"does not count: {run.reason}")
     if len(sizes) > 1:

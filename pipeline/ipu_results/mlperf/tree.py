@@ -1,26 +1,28 @@
-"""A results checkout in a local folder: only what the layout names is listed, links out of it are not followed."""
+"""List and read a results checkout in a local folder: only what the layout names, and no link out of it."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from io import FileIO
 from pathlib import Path
 from typing import Protocol
 
 from ipu_results.errors import DocumentTooLargeError, UnrecognisedDocumentError
-from ipu_results.mlperf.layout import Finding, round_of
-from ipu_results.mlperf.lines import CHUNK
+from ipu_results.mlperf.entries import Finding, parse_round
+from ipu_results.mlperf.log import CHUNK
 
-MAX_SMALL = 1_000_000
-FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+MAX_SMALL = 1_000_000  # bytes of a description or a scaling file
+# A pipe must not block, and a link is looked at before it is followed.
+OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 PARTS = ("results", "systems")
+
+ListNames = Callable[[str, bool, str], list[str]]  # of a path, whether folders or else files, and their suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Listing:
 
 
 class Tree(Protocol):
-    """Where a checkout lies. It can be sent to another process, which reads the same files."""
+    """A folder of results, here or elsewhere; another process to which it is sent reads the same files."""
 
     @property
     def name(self) -> str: ...
@@ -40,12 +42,12 @@ class Tree(Protocol):
     def listing(self) -> Listing: ...
 
     def chunks(self, path: str) -> Iterator[bytes]:
-        """The bytes of a file. Raises OSError."""
+        """Yield the bytes of a file. Raises OSError."""
         ...
 
 
-def small_file(tree: Tree, path: str) -> bytes | None:
-    """The bytes of a file, None where there is none. Raises OSError, DocumentTooLargeError."""
+def read_small_file(tree: Tree, path: str) -> bytes | None:
+    """Return the bytes of a file, None without such a file. Raises OSError, DocumentTooLargeError."""
     data = b""
     try:
         with closing(tree.chunks(path)) as chunks:  # type: ignore[type-var]
@@ -64,15 +66,16 @@ class LocalTree:
 
     @property
     def name(self) -> str:
-        """The folder's own name, or of a link, where it names no round, that of the folder behind it."""
-        given, behind = Path(self.root).name, Path(self.root).resolve().name
-        return given if round_of(given) else behind
+        """The folder's own name; for a link that names no round, the name of its target."""
+        name = Path(self.root).name
+        return name if parse_round(name) else Path(self.root).resolve().name
 
     def listing(self) -> Listing:
-        """Raises UnrecognisedDocumentError for what is no folder, or is the folder of one submitter."""
+        """List the round. Raises UnrecognisedDocumentError for a file or one submitter's folder."""
         if not os.path.isdir(self.root):
-            raise UnrecognisedDocumentError("is no folder", document=self.root)
-        return _LocalWalk(self.root).listing()
+            raise UnrecognisedDocumentError("is not a folder", document=self.root)
+        findings: list[Finding] = []
+        return walk(self.root, partial(_list_local, self.root, findings), findings)
 
     def chunks(self, path: str) -> Iterator[bytes]:
         with closing(_open(self.root, path)) as file:
@@ -83,26 +86,26 @@ class LocalTree:
 def _open(root: str, path: str) -> FileIO:
     folder, name = os.path.split(path)
     try:
-        descriptor = os.open(os.path.join(_real_folder(root, folder), name), FLAGS)
+        descriptor = os.open(os.path.join(_resolve_folder(root, folder), name), OPEN_FLAGS)
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
-        descriptor = os.open(_real(root, path), FLAGS)
+        descriptor = os.open(_resolve(root, path), OPEN_FLAGS)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "is no regular file", path)
+        raise OSError(errno.EINVAL, "is not a regular file", path)
     return FileIO(descriptor)
 
 
-def _real(root: str, path: str) -> str:
-    """The path without links. Raises OSError where it leads out of the tree."""
+def _resolve(root: str, path: str) -> str:
+    """Return the path without links. Raises OSError where it leads out of the tree."""
     full = os.path.join(root, path)
     if not _is_within(root, full):
-        raise OSError(errno.EPERM, "leads out of the tree: not followed", path)
+        raise OSError(errno.EPERM, "leads out of the folder; not followed", path)
     return os.path.realpath(full)
 
 
-_real_folder = lru_cache(maxsize=64)(_real)
+_resolve_folder = lru_cache(maxsize=64)(_resolve)
 
 
 def _is_within(root: str, full: str) -> bool:
@@ -110,78 +113,64 @@ def _is_within(root: str, full: str) -> bool:
     return os.path.commonpath([inner, outer]) == outer
 
 
-class Walk(ABC):
-    """Goes as deep as the layout says and no deeper."""
+def walk(root: str, list_names: ListNames, findings: list[Finding]) -> Listing:
+    """List what the layout names and no more: a checkout also holds the submitters' code.
 
-    def __init__(self, root: str) -> None:
-        self.root = root
-        self.paths: list[str] = []
-        self.findings: list[Finding] = []
-
-    @abstractmethod
-    def _names(self, path: str, folders: bool, suffix: str = "") -> list[str]:
-        """The names in a folder, of folders or else of files; what cannot be read is a finding."""
-
-    def listing(self) -> Listing:
-        """Raises UnrecognisedDocumentError for the folder of one submitter."""
-        top = self.folders("")
-        if set(PARTS) <= set(top):
-            raise UnrecognisedDocumentError("is the folder of one submitter; give the one above it", document=self.root)
-        for name in top:
-            if not self.submitter(name):
-                for inner in self.folders(name):
-                    self.submitter(f"{name}/{inner}")
-        return Listing(tuple(self.paths), tuple(self.findings))
-
-    def submitter(self, path: str) -> bool:
-        """List one submitter's results and systems; False where the folder is none."""
-        inner = self.folders(path)
-        if not set(PARTS) & set(inner):
-            return False
-        if "results" in inner:
-            self._results(f"{path}/results")
-        if "systems" in inner:
-            self.paths.append(f"{path}/systems/")
-            self.paths += [f"{path}/systems/{name}" for name in self._names(f"{path}/systems", False, ".json")]
-        return True
-
-    def _results(self, path: str) -> None:
-        self.paths.append(f"{path}/")
-        for system in self.folders(path):
-            self.paths.append(f"{path}/{system}/")
-            for folder in self.folders(f"{path}/{system}"):
-                inner = f"{path}/{system}/{folder}"
-                self.paths.append(f"{inner}/")
-                self.paths += [f"{inner}/{name}" for name in self._names(inner, False, ".txt")]
-
-    def folders(self, path: str) -> list[str]:
-        return self._names(path, True)
+    `list_names` adds to `findings`. Raises UnrecognisedDocumentError for the folder of one submitter.
+    """
+    paths: list[str] = []
+    top = list_names("", True, "")
+    if set(PARTS) <= set(top):
+        raise UnrecognisedDocumentError("is the folder of one submitter; pass the one above it", document=root)
+    for name in top:
+        inner = list_names(name, True, "")
+        if not _add_submitter(name, inner, paths, list_names):
+            for below in inner:
+                submitter = f"{name}/{below}"
+                _add_submitter(submitter, list_names(submitter, True, ""), paths, list_names)
+    return Listing(tuple(paths), tuple(findings))
 
 
-class _LocalWalk(Walk):
-    def _names(self, path: str, folders: bool, suffix: str = "") -> list[str]:
-        names = []
-        try:
-            with os.scandir(os.path.join(self.root, path)) as entries:
-                names = [
-                    entry.name
-                    for entry in entries
-                    if entry.name.endswith(suffix) and self._is_wanted(entry, path, folders)
-                ]
-        except OSError as error:
-            self.findings.append(Finding(path or ".", f"cannot be listed: {error.strerror}"))
-        return sorted(names)
+def _add_submitter(path: str, inner: list[str], paths: list[str], list_names: ListNames) -> bool:
+    """Add one submitter's results and systems; return False where the folder is not a submitter's."""
+    if "results" in inner:
+        paths.append(f"{path}/results/")
+        for system in list_names(f"{path}/results", True, ""):
+            paths.append(f"{path}/results/{system}/")
+            for folder in list_names(f"{path}/results/{system}", True, ""):
+                benchmark = f"{path}/results/{system}/{folder}"
+                paths.append(f"{benchmark}/")
+                paths += [f"{benchmark}/{name}" for name in list_names(benchmark, False, ".txt")]
+    if "systems" in inner:
+        paths.append(f"{path}/systems/")
+        paths += [f"{path}/systems/{name}" for name in list_names(f"{path}/systems", False, ".json")]
+    return not set(PARTS).isdisjoint(inner)
 
-    def _is_wanted(self, entry: os.DirEntry[str], path: str, folders: bool) -> bool:
-        """A file that is a link out of the tree, or no file, is listed: reading it tells why it is not read."""
-        is_folder = os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()
-        if folders and entry.is_symlink() and not os.path.exists(entry.path) and "." not in entry.name:
-            self._tell(path, entry, "is a broken link: not read")
-        if not (is_folder and entry.is_symlink()) or _is_within(self.root, entry.path):
-            return is_folder == folders
-        if folders:
-            self._tell(path, entry, "is a link out of the tree: not followed")
-        return False
 
-    def _tell(self, path: str, entry: os.DirEntry[str], message: str) -> None:
-        self.findings.append(Finding(f"{path}/{entry.name}" if path else entry.name, message))
+def _list_local(root: str, findings: list[Finding], path: str, folders: bool, suffix: str) -> list[str]:
+    names = []
+    try:
+        with os.scandir(os.path.join(root, path)) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                is_listed, problem = _check_name(root, entry, folders)
+                if is_listed and entry.name.endswith(suffix):
+                    names.append(entry.name)
+                if problem:
+                    findings.append(Finding(f"{path}/{entry.name}" if path else entry.name, problem))
+    except OSError as error:
+        findings.append(Finding(path or ".", f"cannot be listed: {error.strerror}"))
+    return names
+
+
+def _check_name(root: str, entry: os.DirEntry[str], folders: bool) -> tuple[bool, str | None]:
+    """Return whether a name is listed, and what is wrong with it.
+
+    Files that cannot be read are listed, since reading shows why; links to folders out of the tree are not.
+    """
+    is_link = entry.is_symlink()
+    is_folder = os.path.isdir(entry.path) if is_link else entry.is_dir()
+    if is_folder and is_link and not _is_within(root, entry.path):
+        return False, "is a link out of the folder; not followed" if folders else None
+    # A link with a suffix was a file, which is listed with the files.
+    is_broken = folders and is_link and not os.path.exists(entry.path) and "." not in entry.name
+    return is_folder == folders, "is a broken link; not read" if is_broken else None

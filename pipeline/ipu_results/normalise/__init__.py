@@ -5,10 +5,10 @@ from ipu_results.normalise.join import NormalisedDocument, Result, join_rows
 from ipu_results.normalise.metadata import parse_setup
 from ipu_results.normalise.passthrough import PassthroughRow, parse_passthrough_rows
 from ipu_results.normalise.rows import Cell, RejectedRow
-from ipu_results.read.reading import ParsedDocument
-from ipu_results.schema.kinds import KINDS
+from ipu_results.read.document import ParsedDocument
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
+from ipu_results.sources.kinds import KINDS
 
 __all__ = ["Cell", "NormalisedDocument", "PassthroughRow", "RejectedRow", "Result", "normalise"]
 
@@ -18,7 +18,7 @@ def normalise(document: Document, parsed: ParsedDocument, vocabulary: Vocabulary
     results: list[Result] = []
     rejected: list[RejectedRow] = []
     if KINDS[document.reader].results is not None:
-        setup = parse_setup(document, parsed.facts, vocabulary)
+        setup = parse_setup(document, parsed.metadata, vocabulary)
         results, rejected = join_rows(document, normalise_rows(document, parsed, vocabulary), setup)
     rejected += [
         RejectedRow(

@@ -10,12 +10,12 @@ from ipu_results.errors import CatalogueError
 from ipu_results.normalise.fields import LATENCIES
 from ipu_results.normalise.rows import RejectedRow, RowConverter, RowFragment, get_constants
 from ipu_results.normalise.values import SDK
-from ipu_results.read.reading import ParsedDocument, SourceRow, SourceTable
+from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable
 from ipu_results.schema import table as published_table
-from ipu_results.schema.kinds import KINDS
 from ipu_results.schema.layouts import TableHeader
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 from ipu_results.sources.catalogue import Document
+from ipu_results.sources.kinds import KINDS
 
 Outcome = RowFragment | RejectedRow
 Normaliser = Callable[[Document, SourceTable, TableHeader, Vocabulary], Iterator[Outcome]]

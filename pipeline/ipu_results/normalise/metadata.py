@@ -10,7 +10,7 @@ from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise.fields import CellContext, convert_cell
 from ipu_results.normalise.rows import Cell
 from ipu_results.normalise.values import UnreadableCellError
-from ipu_results.read.reading import MetadataItem
+from ipu_results.read.document import MetadataItem
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 

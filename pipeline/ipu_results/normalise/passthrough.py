@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise.rows import Cell
-from ipu_results.read.reading import ParsedDocument, SourceRow, SourceTable
+from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable
 from ipu_results.schema import Column, Kind
 from ipu_results.schema import table as published_table
-from ipu_results.schema.kinds import KINDS
 from ipu_results.schema.layouts import normalise_header
 from ipu_results.sources.catalogue import Document
+from ipu_results.sources.kinds import KINDS
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 BOOLEANS = {"True": True, "False": False}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ipu_results.normalise.fields import CellContext, CellValues, convert_cell
 from ipu_results.normalise.values import UnreadableCellError
-from ipu_results.read.reading import SourceRow, SourceTable
+from ipu_results.read.document import SourceRow, SourceTable
 from ipu_results.schema.layouts import TableHeader, parse_unit
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
@@ -80,7 +80,7 @@ class RowFragment:
 
     @property
     def cells(self) -> Iterator[Cell]:
-        footnotes = dict(self.row.marks)
+        footnotes = dict(self.row.footnotes)
         columns = zip(self.fields, self.table.columns, self.row.cells, self.converted, strict=True)
         for number, (field, header, text, converted) in enumerate(columns):
             locator = self.table.cell_locator(self.row, number)

@@ -1,7 +1,8 @@
-"""Cut a run of cells into rows of a known width when a line may be missing or too many.
+"""Cut a run of cells into rows of a known width, although cells may be missing or too many.
 
-Each cell of a row has a shape that its column allows. The best cut leaves the fewest cells outside of well-shaped
-rows; a row is trusted only if it is part of every best cut, so a lost line spoils its own row and no other.
+Each column allows cells of a certain shape. The best cut leaves the fewest cells outside of rows whose cells all have
+the shape of their column. A row is trusted only if it is part of every best cut, so a lost line costs its own row and
+no other.
 """
 
 from __future__ import annotations
@@ -23,125 +24,127 @@ SHAPES: dict[str, re.Pattern[str]] = {
     "time_to_result_s": re.compile(r"\d[\d,]*(?:\.\d+)?"),
     "time_to_train_s": re.compile(r"\d[\d,]*(?:\.\d+)?|(?:\d+\s*[dhms]\s*)+"),
 }
+# Free text: anything but a figure or an SDK version. Some columns are never blank.
 WORDS = re.compile(r"(?!\d[\d,]*(?:\.\d+)?$)(?!(?:Pre-?)?SDK\s*\d).*", re.I)
-ROW_WORDS = re.compile(WORDS.pattern.replace(".*", ".+"), re.I)
-SHAPES |= dict.fromkeys(("model", "platform", "framework"), ROW_WORDS)
-TELLING = "sdk_version"
-MISFITS_OF_A_SHIFTED_ROW = 3
+REQUIRED_WORDS = re.compile(WORDS.pattern.replace(".*", ".+"), re.I)
+SHAPES |= dict.fromkeys(("model", "platform", "framework"), REQUIRED_WORDS)
+
+DISTINCTIVE_FIELD = "sdk_version"
+"""Without a header, only rows with this field are recognised: other text hardly has its shape."""
+MIN_MISFITS_OF_A_SHIFTED_ROW = 3
 MODULUS = 2**61 - 1
+"""Numbers of cuts are compared modulo this prime: they grow exponentially with the cells."""
 
 
-class Span(NamedTuple):
-    """Cells of one row, half open; `readable` unless lines are missing or too many there."""
+class RowSpan(NamedTuple):
+    """Half-open range of the cells of one row, or, if not `readable`, of cells that do not make whole rows."""
 
     start: int
     stop: int
     readable: bool
 
 
-def align(cells: Sequence[str], fields: Sequence[str]) -> list[Span]:
-    """Spans of `cells`, one a row, in order and without gaps, in time linear in the cells."""
+def align(cells: Sequence[str], fields: Sequence[str]) -> list[RowSpan]:
+    """Cut `cells` into rows of one cell per field. The spans cover all cells in order. Time is linear in the cells."""
     width = len(fields)
-    good = _well_shaped(cells, fields)
+    good = _find_well_shaped(cells, fields)
     if len(cells) % width == 0 and all(good[start] for start in range(0, len(cells), width)):
-        return [Span(start, start + width, True) for start in range(0, len(cells), width)]
-    return _with_gaps(_trusted(good, len(cells), width), cells, fields)
+        return [RowSpan(start, start + width, True) for start in range(0, len(cells), width)]
+    spans: list[RowSpan] = []
+    position = 0
+    for start in [*_find_trusted(good, width), len(cells)]:
+        if start > position:
+            spans += _cut_gap(position, start, cells, fields)
+        if start < len(cells):
+            spans.append(RowSpan(start, start + width, True))
+        position = start + width
+    return _drop_doubtful_neighbours(spans, cells, fields)
 
 
-def holds_row(cells: Sequence[str], layouts: Iterable[TableHeader]) -> bool:
-    """Whether a row of one of `layouts` stands in `cells`, told by the shapes of them all and of a telling one."""
-    every = {tuple(field for _, field in layout.fields) for layout in layouts}
-    return any(any(_well_shaped(cells, fields)) for fields in every if TELLING in fields)
+def contains_row(cells: Sequence[str], headers: Iterable[TableHeader]) -> bool:
+    """Check whether consecutive cells have the shapes of a row of one of `headers`."""
+    rows = {tuple(field for _, field in header.fields) for header in headers}
+    return any(any(_find_well_shaped(cells, fields)) for fields in rows if DISTINCTIVE_FIELD in fields)
 
 
-def _well_shaped(cells: Sequence[str], fields: Sequence[str]) -> list[bool]:
-    fits = [[shape(cell) for cell in cells] for shape in map(_shape, fields)]
+def _find_well_shaped(cells: Sequence[str], fields: Sequence[str]) -> list[bool]:
+    """Check for each cell whether a row starts there whose cells all have the shape of their field."""
+    fits = [[has_shape(cell) for cell in cells] for has_shape in map(_shape_check, fields)]
     last = len(cells) - len(fields)
     return [start <= last and all(fit[start + i] for i, fit in enumerate(fits)) for start in range(len(cells))]
 
 
-def _shape(field: str) -> Callable[[str], bool]:
+def _shape_check(field: str) -> Callable[[str], bool]:
     pattern = SHAPES.get(field, WORDS)
     return lambda cell: pattern.fullmatch(cell) is not None
 
 
-def _trusted(good: Sequence[bool], size: int, width: int) -> list[int]:
-    """Starts of the rows that every cut with the fewest cells left over has in common."""
-    before = _best(good, range(size), width, forward=True)
-    after = _best(good, range(size - 1, -1, -1), width, forward=False)
-    least, ways = before[size]
+def _find_trusted(good: Sequence[bool], width: int) -> list[int]:
+    """Return the starts of the rows that are part of every cut with the fewest cells left over.
+
+    A row is part of all best cuts if the best cuts before it, times those after it, are as many as all best cuts.
+    """
+    size = len(good)
+    before = _count_best_cuts(good, width)
+    mirrored = [start + width <= size and good[size - width - start] for start in range(size)]
+    after = _count_best_cuts(mirrored, width)[::-1]
+    min_left_over, cuts = before[size]
     return [
         start
         for start in range(size)
         if good[start]
-        and before[start][0] + after[start + width][0] == least
-        and before[start][1] * after[start + width][1] % MODULUS == ways
+        and before[start][0] + after[start + width][0] == min_left_over
+        and before[start][1] * after[start + width][1] % MODULUS == cuts
     ]
 
 
-def _best(good: Sequence[bool], order: range, width: int, *, forward: bool) -> list[tuple[int, int]]:
-    """Fewest cells left over and the number of ways (modulo a prime), from one end up to each position."""
-    size = len(good)
-    best: list[tuple[int, int]] = [(0, 1)] * (size + 1)
-    for position in order:
-        here, there = (position + 1, position) if forward else (position, position + 1)
-        options = [(best[there][0] + 1, best[there][1])]
-        row = here - width if forward else here
-        if row >= 0 and row + width <= size and good[row]:
-            options.append(best[row if forward else row + width])
-        least = min(cost for cost, _ in options)
-        best[here] = (least, sum(ways for cost, ways in options if cost == least) % MODULUS)
+def _count_best_cuts(good: Sequence[bool], width: int) -> list[tuple[int, int]]:
+    """Return for each number of cells from the start the fewest left over, and in how many cuts, modulo a prime."""
+    best = [(0, 1)]
+    for end in range(1, len(good) + 1):
+        left_over, cuts = best[end - 1]
+        options = [(left_over + 1, cuts)]
+        if end >= width and good[end - width]:
+            options.append(best[end - width])
+        fewest = min(left_over for left_over, _ in options)
+        best.append((fewest, sum(cuts for left_over, cuts in options if left_over == fewest) % MODULUS))
     return best
 
 
-def _with_gaps(starts: Sequence[int], cells: Sequence[str], fields: Sequence[str]) -> list[Span]:
-    """The trusted rows and what lies between them."""
+def _cut_gap(start: int, stop: int, cells: Sequence[str], fields: Sequence[str]) -> list[RowSpan]:
+    """Cut cells between trusted rows into rows, if each has at most one cell of the wrong shape; else make one span."""
     width = len(fields)
-    spans: list[Span] = []
-    position = 0
-    for start in [*starts, len(cells)]:
-        if start > position:
-            spans += _gap(position, start, cells, fields)
-        if start < len(cells):
-            spans.append(Span(start, start + width, True))
-        position = start + width
-    return _without_doubtful_neighbours(spans, cells, fields)
+    rows = [RowSpan(place, place + width, True) for place in range(start, stop, width)]
+    if (stop - start) % width == 0 and all(_count_misfits(cells[row.start : row.stop], fields) <= 1 for row in rows):
+        return rows
+    return [RowSpan(start, stop, False)]
 
 
-def _gap(first: int, last: int, cells: Sequence[str], fields: Sequence[str]) -> list[Span]:
-    """A gap is cut into whole rows only where each has at most one cell of the wrong shape."""
-    width = len(fields)
-    whole = [Span(start, start + width, True) for start in range(first, last, width)]
-    if (last - first) % width == 0 and all(_misfits(cells[row.start : row.stop], fields) <= 1 for row in whole):
-        return whole
-    return [Span(first, last, False)]
+def _count_misfits(row: Sequence[str], fields: Sequence[str]) -> int:
+    return sum(not _shape_check(field)(cell) for field, cell in zip(fields, row, strict=True))
 
 
-def _misfits(row: Sequence[str], fields: Sequence[str]) -> int:
-    return sum(not _shape(field)(cell) for field, cell in zip(fields, row, strict=True))
+def _may_share_lines(span: RowSpan, cells: Sequence[str], fields: Sequence[str]) -> bool:
+    """Check whether rows next to an unreadable span may hold lines of it.
 
-
-def _may_reach_further(span: Span, cells: Sequence[str], fields: Sequence[str]) -> bool:
-    """Whether the rows beside an unreadable span may hold lines of it.
-
-    They do not where it lacks one line, nor where it is as long as its rows are and nearly of their shape.
+    They do not if the span lacks one line, nor if it has the length of whole rows and nearly their shape.
     """
     width = len(fields)
     over = (span.stop - span.start) % width
     if span.readable or over:
         return not span.readable and over != width - 1
     rows = (cells[start : start + width] for start in range(span.start, span.stop, width))
-    return any(_misfits(row, fields) >= MISFITS_OF_A_SHIFTED_ROW for row in rows)
+    return any(_count_misfits(row, fields) >= MIN_MISFITS_OF_A_SHIFTED_ROW for row in rows)
 
 
-def _without_doubtful_neighbours(spans: Sequence[Span], cells: Sequence[str], fields: Sequence[str]) -> list[Span]:
-    """Rows on either side of lines that may be theirs become bad as well."""
-    merged: list[Span] = []
-    doubtful = [_may_reach_further(span, cells, fields) for span in spans]
-    for i, span in enumerate(spans):
-        beside = doubtful[i] or (i > 0 and doubtful[i - 1]) or (i + 1 < len(spans) and doubtful[i + 1])
-        if beside and merged and not merged[-1].readable:
-            merged[-1] = Span(merged[-1].start, span.stop, False)
+def _drop_doubtful_neighbours(spans: Sequence[RowSpan], cells: Sequence[str], fields: Sequence[str]) -> list[RowSpan]:
+    """Join rows to an unreadable span next to them that may share lines with them."""
+    merged: list[RowSpan] = []
+    doubtful = [_may_share_lines(span, cells, fields) for span in spans]
+    for place, span in enumerate(spans):
+        spoiled = any(doubtful[max(place - 1, 0) : place + 2])
+        if spoiled and merged and not merged[-1].readable:
+            merged[-1] = RowSpan(merged[-1].start, span.stop, False)
         else:
-            merged.append(Span(span.start, span.stop, span.readable and not beside))
+            merged.append(RowSpan(span.start, span.stop, span.readable and not spoiled))
     return merged

@@ -5,126 +5,117 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ipu_results.read.align import holds_row
-from ipu_results.read.reading import ParsedDocument, ReadProblem, SourceRow, SourceTable
+from ipu_results.errors import UnrecognisedDocumentError
+from ipu_results.read.align import contains_row
+from ipu_results.read.document import ParsedDocument, ReadProblem, SourceRow, SourceTable
 from ipu_results.schema.layouts import TableHeader, explain_mismatch, find_headers, normalise_header
 
-NO_HEADER = "rows of a table stand here without a header"
+NO_HEADER = "these rows of a table have no header"
+
+MatchedHeader = tuple[tuple[str, ...], list[TableHeader]]
+"""Header cells as printed, and the known headers that they match."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """Cells of one row as a reader found them, with the footnote mark of each (empty for none).
+    """Cells of one row before its table is known, with the footnote mark of each (`""` for none).
 
-    `problem` says why the cells are not those of one row, where the reader knows.
+    A reader that knows that the cells are not those of one row states the reason as `problem`.
     """
 
     texts: tuple[str, ...]
-    marks: tuple[str, ...] = ()
+    footnotes: tuple[str, ...] = ()
     cell_locators: tuple[str, ...] | None = None
     problem: str | None = None
 
 
 @dataclass(slots=True)
 class Assembler:
-    """Collects the tables of one document."""
+    """Collects the tables and problems of one document, in the order in which they are added."""
 
-    layouts: Sequence[TableHeader]
+    headers: Sequence[TableHeader]
     tables: list[SourceTable] = field(default_factory=list)
     problems: list[ReadProblem] = field(default_factory=list)
 
-    @property
-    def found(self) -> bool:
-        return bool(self.tables or self.problems)
-
-    def reading(self) -> ParsedDocument:
+    def finish(self) -> ParsedDocument:
+        """Return what was collected. Raises UnrecognisedDocumentError if that is nothing."""
+        if not self.tables and not self.problems:
+            raise UnrecognisedDocumentError("has no table with a known header")
         return ParsedDocument(tuple(self.tables), tuple(self.problems))
 
-    def add(self, place: str, rows: Iterable[tuple[str, RawRow]]) -> None:
-        """Take one grid of rows, each with its locator (empty: the row is told by its number in the table).
+    def add_header_problem(self, place: str, message: str, raw: tuple[str, ...] = ()) -> None:
+        """Record rows that belong to no readable table."""
+        self.problems.append(ReadProblem("", None, place, "unknown-header", message, raw))
 
-        A grid is left out if its header is no layout's and resembles none, unless rows stand there without a header.
+    def add_grid(self, place: str, rows: Iterable[tuple[str, RawRow]]) -> None:
+        """Add the tables in one grid of (locator, row) pairs; rows without a locator are numbered within their table.
+
+        A grid without a known header adds nothing, unless it has a nearly known one or rows in the shape of a table.
         """
         remaining = iter(rows)
-        header, candidates = self._header(place, remaining)
+        header = self._find_header(place, remaining)
         while header is not None:
-            header, candidates = self._body(place, header, candidates, remaining)
+            header = self._add_table(place, header, remaining)
 
-    def _header(
-        self, place: str, rows: Iterable[tuple[str, RawRow]]
-    ) -> tuple[tuple[str, ...] | None, list[TableHeader]]:
-        """The first row that is a header; what would be lost above it, or for want of one, becomes a problem."""
-        broken: ReadProblem | None = None
+    def _find_header(self, place: str, rows: Iterable[tuple[str, RawRow]]) -> MatchedHeader | None:
+        """Advance to the first known header; rows that are lost before it become one problem."""
+        broken: tuple[str, str, tuple[str, ...]] | None = None
         lost = False
-        candidates: list[TableHeader] = []
+        matched = None
         for locator, row in rows:
-            if candidates := find_headers(row.texts, self.layouts):
+            if candidates := find_headers(row.texts, self.headers):
+                matched = (row.texts, candidates)
                 break
             if lost:
                 continue
-            message = explain_mismatch(row.texts, self.layouts)
-            lost = message is None and (
-                holds_row(row.texts, self.layouts) or (broken is not None and _is_more_than_a_title(row))
-            )
+            message = explain_mismatch(row.texts, self.headers)
+            if message is None:
+                # Under a broken header a row of one text may be a title; one of several texts is a row that is lost.
+                several = len({text for text in row.texts if text}) > 1
+                lost = contains_row(row.texts, self.headers) or (broken is not None and several)
             if broken is None and (message or lost):
-                broken = ReadProblem("", None, locator or place, "unknown-header", message or NO_HEADER, row.texts)
-        if broken is not None and (lost or not candidates):
-            self.problems.append(broken)
-        return (row.texts, candidates) if candidates else (None, [])
+                broken = (locator or place, message or NO_HEADER, row.texts)
+        if broken is not None and (lost or matched is None):
+            self.add_header_problem(*broken)
+        return matched
 
-    def _body(
-        self, place: str, header: tuple[str, ...], candidates: list[TableHeader], rows: Iterator[tuple[str, RawRow]]
-    ) -> tuple[tuple[str, ...] | None, list[TableHeader]]:
-        """Rows up to the end or to another header, which is returned: what follows it is a table of its own."""
+    def _add_table(self, place: str, header: MatchedHeader, rows: Iterator[tuple[str, RawRow]]) -> MatchedHeader | None:
+        """Add the rows up to the end, or up to another header, which is returned."""
+        columns, candidates = header
+        following = None
         good: list[SourceRow] = []
         bad: list[ReadProblem] = []
-        names = {normalise_header(name) for name in header}
-        for place_of_row, row in rows:
-            if not any(row.texts) or row.texts == header:
+        names = {normalise_header(name) for name in columns}
+        for row_place, row in rows:
+            if not any(row.texts) or row.texts == columns:
                 continue
-            if row.texts[0] and normalise_header(row.texts[0]) in names and find_headers(row.texts, self.layouts):
-                self._finish(place, header, candidates, good, bad)
-                return row.texts, find_headers(row.texts, self.layouts)
+            if normalise_header(row.texts[0]) in names and (others := find_headers(row.texts, self.headers)):
+                following = (row.texts, others)
+                break
             number = len(good) + len(bad) + 1
-            locator = place_of_row or f"{place}, row {number}"
-            if row.problem or len(row.texts) != len(header):
-                message = row.problem or f"{len(row.texts)} cells under a header of {len(header)}"
+            locator = row_place or f"{place}, row {number}"
+            if row.problem or len(row.texts) != len(columns):
+                message = row.problem or f"{len(row.texts)} cells under a header of {len(columns)}"
                 bad.append(ReadProblem("", number, locator, "row-width", message, row.texts))
                 continue
-            marks = tuple((column, mark) for column, mark in enumerate(row.marks) if mark)
-            good.append(SourceRow(number, row.texts, locator, row.cell_locators, marks))
-        self._finish(place, header, candidates, good, bad)
-        return None, []
-
-    def _finish(
-        self,
-        place: str,
-        header: tuple[str, ...],
-        candidates: list[TableHeader],
-        good: list[SourceRow],
-        bad: list[ReadProblem],
-    ) -> None:
-        layout = choose(header, good, candidates)
-        if any(table.name == layout.table for table in self.tables):
-            self.problems.append(
-                ReadProblem(layout.table, None, place, "duplicate-table", "the table stands here again")
-            )
-            return
-        self.problems += [replace(problem, table_name=layout.table) for problem in bad]
+            footnotes = tuple((column, mark) for column, mark in enumerate(row.footnotes) if mark)
+            good.append(SourceRow(number, row.texts, locator, row.cell_locators, footnotes))
+        name = choose_table(columns, good, candidates)
+        if any(table.name == name for table in self.tables):
+            message = f"{name} is in the document twice; only the first is read"
+            self.problems.append(ReadProblem(name, None, place, "duplicate-table", message))
+            return following
+        self.problems += [replace(problem, table_name=name) for problem in bad]
         if good:
-            self.tables.append(SourceTable(layout.table, header, tuple(good), place))
+            self.tables.append(SourceTable(name, columns, tuple(good), place))
         elif not bad:
-            self.problems.append(ReadProblem(layout.table, None, place, "no-rows", "the table has no row"))
+            self.problems.append(ReadProblem(name, None, place, "no-rows", "the table has no row"))
+        return following
 
 
-def _is_more_than_a_title(row: RawRow) -> bool:
-    """Whether a row under a broken header holds more than one text."""
-    return len({text for text in row.texts if text}) > 1
-
-
-def choose(header: Sequence[str], rows: Sequence[SourceRow], candidates: Sequence[TableHeader]) -> TableHeader:
-    """The one of several layouts with the same header whose machines most rows name."""
+def choose_table(columns: Sequence[str], rows: Sequence[SourceRow], candidates: Sequence[TableHeader]) -> str:
+    """Return the table, of several with the same header, whose machines are in most rows."""
     if len(candidates) == 1:
-        return candidates[0]
-    column = next(i for i, name in enumerate(header) if candidates[0].field_of(name) == "platform")
-    return max(candidates, key=lambda layout: sum(layout.lists(row.cells[column]) for row in rows))
+        return candidates[0].table
+    column = next(i for i, name in enumerate(columns) if candidates[0].field_of(name) == "platform")
+    return max(candidates, key=lambda header: sum(header.lists(row.cells[column]) for row in rows)).table

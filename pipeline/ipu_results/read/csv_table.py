@@ -1,4 +1,4 @@
-"""A table of our own transcription in CSV."""
+"""Read a table from CSV."""
 
 from __future__ import annotations
 
@@ -8,35 +8,36 @@ from collections.abc import Iterator, Sequence
 
 from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.read.assemble import Assembler, RawRow
-from ipu_results.read.reading import ParsedDocument
+from ipu_results.read.document import ParsedDocument
 from ipu_results.read.text import clean, decode
 from ipu_results.schema.layouts import TableHeader, explain_mismatch, find_headers
 
 
-def read_csv(data: bytes, layouts: Sequence[TableHeader]) -> ParsedDocument:
-    """The one table of a CSV file, its header on the first line.
+def read_csv(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
+    """Read the table of a CSV file whose first line is one of `headers`.
 
-    Raises DamagedDocumentError where the file does not end with a line break: it was cut off.
+    Raises UnrecognisedDocumentError if the first line resembles none of them, and DamagedDocumentError for text that is
+    not CSV or that does not end with a line break, because such a file was cut off.
     """
     text = decode(data)
-    header = _header(text.split("\n", 1)[0])
-    if not find_headers(header, layouts) and not explain_mismatch(header, layouts):
+    columns = _parse_line(text.split("\n", 1)[0])
+    if not find_headers(columns, headers) and not explain_mismatch(columns, headers):
         raise UnrecognisedDocumentError("has no known header", place="line 1")
     if not text.endswith("\n"):
         raise DamagedDocumentError("does not end with a line break: truncated", place="last line")
-    assembler = Assembler(layouts)
-    assembler.add("line 1", _rows(text))
-    return assembler.reading()
+    assembler = Assembler(headers)
+    assembler.add_grid("line 1", _iter_rows(text))
+    return assembler.finish()
 
 
-def _header(line: str) -> list[str]:
+def _parse_line(line: str) -> list[str]:
     try:
         return [clean(cell) for cell in next(csv.reader([line]), [])]
     except csv.Error:
         return []
 
 
-def _rows(text: str) -> Iterator[tuple[str, RawRow]]:
+def _iter_rows(text: str) -> Iterator[tuple[str, RawRow]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         for cells in reader:

@@ -1,4 +1,4 @@
-"""The lines of one MLPerf training log, `:::MLLOG` and a JSON object, as a table."""
+"""Read the lines of one MLPerf training log, `:::MLLOG` and a JSON object, as a table."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
-from ipu_results.mlperf.lines import MARK, marked, parse, places
-from ipu_results.read.reading import ParsedDocument, ReadProblem, SourceRow, SourceTable
+from ipu_results.mlperf.log import MARK, extract_marked, number_marked, parse_object
+from ipu_results.read.document import ParsedDocument, ReadProblem, SourceRow, SourceTable
 
 __all__ = ["COLUMNS", "MARK", "read_mlperf_log"]
 
@@ -16,23 +16,25 @@ NAME = "mlperf_log"
 
 
 def read_mlperf_log(data: bytes) -> ParsedDocument:
-    """One row per log line; text before the mark (a rank, a progress bar) is not part of it.
+    """Return one row per log line; text before the mark (a rank, a progress bar) is not part of it.
 
-    A line whose JSON is broken is a Problem. Raises UnrecognisedDocumentError where no line has the mark, DamagedDocumentError
-    for an empty file.
+    A line with broken JSON is a ReadProblem. Raises UnrecognisedDocumentError where no line has the mark,
+    DamagedDocumentError for an empty file.
     """
     if not data.strip():
         raise DamagedDocumentError("is empty")
     rows: list[SourceRow] = []
     problems: list[ReadProblem] = []
     block = data + b"\n"
-    for row_number, (line, told) in enumerate(zip(places(block, 1), marked(block), strict=True), start=1):
+    for row_number, (line, text) in enumerate(
+        zip(number_marked(block, 1), extract_marked(block), strict=True), start=1
+    ):
         place = f"line {line}"
         try:
-            entry = parse(told)
-            cells = tuple(_text(entry.get(column)) for column in COLUMNS)
+            fields = parse_object(text)
+            cells = tuple(_format_cell(fields.get(column)) for column in COLUMNS)
         except (ValueError, RecursionError) as error:
-            raw = ((MARK + told).decode("utf-8", "backslashreplace").strip(),)
+            raw = ((MARK + text).decode("utf-8", "backslashreplace").strip(),)
             problems.append(ReadProblem(NAME, row_number, place, "broken-log-line", str(error), raw))
         else:
             rows.append(SourceRow(row_number, cells, place))
@@ -42,7 +44,7 @@ def read_mlperf_log(data: bytes) -> ParsedDocument:
     return ParsedDocument(tables, tuple(problems))
 
 
-def _text(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,55 +1,51 @@
-"""Tables of a page that a browser saved as text: one cell a line, or rows of `a | b | c`."""
+"""Read the tables of a web page that was saved as text: one cell a line, or rows of `a | b | c`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
-from ipu_results.errors import UnrecognisedDocumentError
-from ipu_results.read.align import align, holds_row
+from ipu_results.read.align import align, contains_row
 from ipu_results.read.assemble import NO_HEADER, Assembler, RawRow
-from ipu_results.read.reading import ParsedDocument, ReadProblem
-from ipu_results.read.text import clean, lift_mark
+from ipu_results.read.document import ParsedDocument
+from ipu_results.read.text import clean, lift_footnote
 from ipu_results.schema.layouts import TableHeader, explain_mismatch, find_headers, normalise_header
 
 RULE = re.compile(r"[|\s:+-]+")
 DELIMITERS = ("|", "\t")
-ROW_PLACE = "line {}"
+
 Block = list[tuple[int, str]]
+"""Consecutive lines, each with its number from 1, up to an empty line."""
 
 
 class BrokenHeader(NamedTuple):
-    """Lines of names, half open, that are nearly a header, and what is wrong with them."""
+    """Half-open range of lines that are nearly a header, and what is wrong with them."""
 
     start: int
     stop: int
     message: str
 
 
-def read_page_text(text: str, layouts: Sequence[TableHeader]) -> ParsedDocument:
-    """Every table of the text whose header is one of `layouts`.
+def read_page_text(text: str, headers: Sequence[TableHeader]) -> ParsedDocument:
+    """Read every table of the text whose header is one of `headers`.
 
     An empty line ends a table; a line of U+00A0 or of zero-width characters is a blank cell. A row that lost or
-    gained a line becomes a Problem; the rows around it are kept where only one alignment of the lines explains them.
-    Raises UnrecognisedDocumentError where no header resembles a layout.
+    gained a line becomes a problem; the rows around it are kept if only one alignment of the lines explains them.
+    Raises UnrecognisedDocumentError if no header resembles a known one.
     """
-    assembler = Assembler(layouts)
-    for block in _blocks(text):
-        known = len(assembler.tables) + len(assembler.problems)
+    assembler = Assembler(headers)
+    for block in _split_blocks(text):
+        before = len(assembler.tables) + len(assembler.problems)
         if any(delimiter in line for _, line in block for delimiter in DELIMITERS):
-            _delimited(block, layouts, assembler)
-        _one_cell_a_line(block, layouts, assembler)
-        if known == len(assembler.tables) + len(assembler.problems):
-            _without_header(block, layouts, assembler)
-    if not assembler.found:
-        raise UnrecognisedDocumentError("holds no table with a known header")
-    return assembler.reading()
+            _read_delimited(block, assembler)
+        _read_one_cell_a_line(block, assembler)
+        if before == len(assembler.tables) + len(assembler.problems):
+            _report_lost_rows(block, assembler)
+    return assembler.finish()
 
 
-def _blocks(text: str) -> Iterator[Block]:
-    """Runs of lines between empty ones, each line with its number."""
+def _split_blocks(text: str) -> Iterator[Block]:
     block: Block = []
     for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1):
         if line.strip(" \t\f\v"):
@@ -61,75 +57,71 @@ def _blocks(text: str) -> Iterator[Block]:
         yield block
 
 
-def _delimited(block: Block, layouts: Sequence[TableHeader], assembler: Assembler) -> None:
+def _read_delimited(block: Block, assembler: Assembler) -> None:
+    """Add the tables of lines that pipes or tabs divide into cells."""
     lines = [(number, line) for number, line in block if not RULE.fullmatch(line)]
-    names = [[_text(cell) for cell in _split(line, _is_fenced(line))] for _, line in lines]
-    start = next((i for i, header in enumerate(names) if find_headers(header, layouts)), None)
+    names = [[_clean_text(cell) for cell in _split_line(line, _is_fenced(line))] for _, line in lines]
+    start = next((i for i, columns in enumerate(names) if find_headers(columns, assembler.headers)), None)
     if start is None:
-        start = next((i for i, header in enumerate(names) if explain_mismatch(header, layouts)), None)
+        start = next((i for i, columns in enumerate(names) if explain_mismatch(columns, assembler.headers)), None)
     if start is not None:
         fenced = _is_fenced(lines[start][1])
-        rows = [(number, _split(line, fenced)) for number, line in lines]
-        grid = [(ROW_PLACE.format(number), _raw_row(cells, [number] * len(cells))) for number, cells in rows]
-        assembler.add(grid[start][0], grid)
-
-
-def _without_header(block: Block, layouts: Sequence[TableHeader], assembler: Assembler) -> None:
-    """Rows that an empty line or a lost header has cut off from their table must not be lost in silence."""
-    for cells in ([line for _, line in block], [cell for _, line in block for cell in _split(line, _is_fenced(line))]):
-        if holds_row([_text(cell) for cell in cells], layouts):
-            place = ROW_PLACE.format(block[0][0])
-            assembler.problems.append(ReadProblem("", None, place, "unknown-header", NO_HEADER))
-            return
+        rows = [(number, _split_line(line, fenced)) for number, line in lines]
+        grid = [(_format_place(number), _make_row(cells, [number] * len(cells))) for number, cells in rows]
+        assembler.add_grid(grid[start][0], grid)
 
 
 def _is_fenced(line: str) -> bool:
-    """Whether a line begins and ends with a pipe: with one of a markdown table, or beside a blank cell."""
+    """Check whether a line begins and ends with a pipe, as in Markdown, or next to a blank cell."""
     bare = line.strip(" ")
     return len(bare) > 1 and bare[0] == bare[-1] == "|"
 
 
-def _split(line: str, fenced: bool) -> list[str]:
-    """Cells of a line; the header tells whether the table's lines are fenced."""
-    delimiter = next((d for d in DELIMITERS if d in line), None)
+def _split_line(line: str, fenced: bool) -> list[str]:
+    """Return the cells of a line. Outer pipes divide no cells if the header has them too (`fenced`)."""
+    delimiter = next((delimiter for delimiter in DELIMITERS if delimiter in line), None)
     if delimiter is None:
         return [line]
     cells = line.split(delimiter)
     return cells[1:-1] if delimiter == "|" and fenced and _is_fenced(line) else cells
 
 
-def _one_cell_a_line(block: Block, layouts: Sequence[TableHeader], assembler: Assembler) -> None:
-    names = {key for layout in layouts for key in layout.keys}
-    lines = [_text(line) for _, line in block]
-    known = [normalise_header(line) in names for line in lines]
-    widths = sorted({len(layout.fields) for layout in layouts}, reverse=True)
+def _read_one_cell_a_line(block: Block, assembler: Assembler) -> None:
+    """Add the table whose header is the first run of lines that is a known one."""
+    headers = assembler.headers
+    keys = {key for header in headers for key in header.keys}
+    lines = [_clean_text(line) for _, line in block]
+    known = [normalise_header(line) in keys for line in lines]
+    widths = sorted({len(header.fields) for header in headers}, reverse=True)
     for start in (i for i, is_name in enumerate(known) if is_name):
         for width in widths:
-            header = lines[start : start + width]
-            if len(header) == width and find_headers(header, layouts):
-                _above(block[:start], known[:start], layouts, assembler)
-                _aligned(block, start, width, layouts, assembler)
+            columns = lines[start : start + width]
+            if len(columns) == width and find_headers(columns, headers):
+                _report_rows_above(block, lines[:start], known[:start], assembler)
+                _align_rows(block[start:], columns, assembler)
                 return
-    if broken := _broken_header(lines, known, layouts):
-        place = ROW_PLACE.format(block[broken.start][0])
-        assembler.problems.append(ReadProblem("", None, place, "unknown-header", broken.message))
+    if broken := _find_broken_header(lines, known, headers):
+        assembler.add_header_problem(_format_place(block[broken.start][0]), broken.message)
 
 
-def _above(block: Block, known: list[bool], layouts: Sequence[TableHeader], assembler: Assembler) -> None:
-    """Rows above the header, and those under a broken one there, must not be lost in silence."""
-    lines = [_text(line) for _, line in block]
-    broken = _broken_header(lines, known, layouts)
-    if broken is not None and len(lines) - broken.stop > 1:
-        start, message = broken.start, broken.message
-    elif holds_row(lines, layouts):
-        start, message = 0, NO_HEADER
-    else:
-        return
-    assembler.problems.append(ReadProblem("", None, ROW_PLACE.format(block[start][0]), "unknown-header", message))
+def _align_rows(block: Block, columns: Sequence[str], assembler: Assembler) -> None:
+    """Add the table of a block that starts with its header, one cell a line."""
+    width = len(columns)
+    header, body = block[:width], block[width:]
+    fields = [find_headers(columns, assembler.headers)[0].field_of(name) for name in columns]
+    place = _format_place(header[0][0])
+    grid = [(place, _make_row(columns, [number for number, _ in header]))]
+    for span in align([_clean_text(line) for _, line in body], fields):
+        numbers, lines = zip(*body[span.start : span.stop], strict=True)
+        problem = None if span.readable else f"{len(lines)} lines that are not the {width} cells of one row"
+        grid.append((_format_place(numbers[0]), _make_row(lines, numbers, problem)))
+    assembler.add_grid(place, grid)
 
 
-def _broken_header(lines: list[str], known: list[bool], layouts: Sequence[TableHeader]) -> BrokenHeader | None:
-    """The first run of header names, one foreign line allowed between two of them, that is nearly a header."""
+def _find_broken_header(
+    lines: Sequence[str], known: Sequence[bool], headers: Sequence[TableHeader]
+) -> BrokenHeader | None:
+    """Find the first run of names, one foreign line allowed between two of them, that is nearly a header."""
     stop = 0
     for start in (i for i, is_name in enumerate(known) if is_name):
         if start < stop:
@@ -137,31 +129,41 @@ def _broken_header(lines: list[str], known: list[bool], layouts: Sequence[TableH
         stop = start
         while stop < len(known) and (known[stop] or (stop + 1 < len(known) and known[stop + 1])):
             stop += 1
-        if message := explain_mismatch(lines[start:stop], layouts):
+        if message := explain_mismatch(lines[start:stop], headers):
             return BrokenHeader(start, stop, message)
     return None
 
 
-def _aligned(block: Block, start: int, width: int, layouts: Sequence[TableHeader], assembler: Assembler) -> None:
-    header, body = block[start : start + width], block[start + width :]
-    columns = [_text(line) for _, line in header]
-    fields = [find_headers(columns, layouts)[0].field_of(name) for name in columns]
-    grid = [(ROW_PLACE.format(header[0][0]), _raw_row(columns, [n for n, _ in header]))]
-    for start_of_row, stop, readable in align([_text(line) for _, line in body], fields):
-        numbers, lines = zip(*body[start_of_row:stop], strict=True)
-        problem = None if readable else f"{len(lines)} lines that are not the {width} cells of one row"
-        grid.append((ROW_PLACE.format(numbers[0]), replace(_raw_row(lines, numbers), problem=problem)))
-    assembler.add(ROW_PLACE.format(header[0][0]), grid)
+def _report_rows_above(block: Block, lines: Sequence[str], known: Sequence[bool], assembler: Assembler) -> None:
+    """Report rows above the header, and rows under a broken header there, which would be lost without a word."""
+    broken = _find_broken_header(lines, known, assembler.headers)
+    if broken is not None and len(lines) - broken.stop > 1:
+        assembler.add_header_problem(_format_place(block[broken.start][0]), broken.message)
+    elif contains_row(lines, assembler.headers):
+        assembler.add_header_problem(_format_place(block[0][0]), NO_HEADER)
 
 
-def _text(line: str) -> str:
-    return lift_mark(clean(line))[0]
+def _report_lost_rows(block: Block, assembler: Assembler) -> None:
+    """Report rows that an empty line or a lost header has cut off from their table."""
+    lines = [line for _, line in block]
+    split = [cell for line in lines for cell in _split_line(line, _is_fenced(line))]
+    if any(contains_row([_clean_text(cell) for cell in cells], assembler.headers) for cells in (lines, split)):
+        assembler.add_header_problem(_format_place(block[0][0]), NO_HEADER)
 
 
-def _raw_row(lines: Sequence[str], numbers: Sequence[int]) -> RawRow:
-    lifted = [lift_mark(clean(line)) for line in lines]
+def _format_place(line_number: int) -> str:
+    return f"line {line_number}"
+
+
+def _clean_text(line: str) -> str:
+    return lift_footnote(clean(line))[0]
+
+
+def _make_row(lines: Sequence[str], numbers: Sequence[int], problem: str | None = None) -> RawRow:
+    lifted = [lift_footnote(clean(line)) for line in lines]
     return RawRow(
         tuple(text for text, _ in lifted),
         tuple(mark for _, mark in lifted),
-        tuple(ROW_PLACE.format(number) for number in numbers),
+        tuple(map(_format_place, numbers)),
+        problem,
     )

@@ -1,4 +1,4 @@
-"""The table headers that the readers know: which names make up a table, and how a printed header is matched."""
+"""Table headers that the readers know: which names make up a table, and how a printed header is matched."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ MIN_NAMES_OF_A_BROKEN_HEADER = 3
 
 @dataclass(frozen=True, slots=True)
 class TableHeader:
-    """The header of one published table: printed names without units, each with the field it fills.
-
-    `platforms` is a pattern of the machines that the table lists; it tells two tables with one header apart.
-    `strict` binds its rows to the vocabulary. `result_table` is the table name of its results, where several
-    printed tables make one result; `joins` where several rows of one configuration do. `derived` says that we computed
-    its figures; `identity` names the fields that tell its rows apart, all but figures where it is None.
-    """
+    """The header of one published table."""
 
     reader: str
+    """Kind of the documents that have it."""
     table: str
     fields: tuple[tuple[str, str], ...]
+    """Printed names without units, each with the field that it fills."""
     task: str
     platforms: str | None = None
+    """Pattern of the machines in the table: it decides between two tables with the same header."""
     benchmark: str | None = None
     strict: bool = False
+    """Whether its rows must use the words of the vocabulary."""
     result_table: str | None = None
+    """Table name of its results, if several printed tables make one result."""
     joins: bool = False
+    """Whether several rows of one configuration make one result."""
     derived: bool = False
+    """Whether we computed its figures."""
     identity: tuple[str, ...] | None = None
+    """Fields that identify a row; all but figures if None."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -38,47 +40,50 @@ class TableHeader:
 
     @property
     def keys(self) -> frozenset[str]:
+        """Names in the form in which they are compared."""
         return frozenset(map(normalise_header, self.names))
 
     def lists(self, platform: str) -> bool:
+        """Check whether a machine belongs in this table."""
         return self.platforms is not None and re.search(self.platforms, platform, re.I) is not None
 
     def field_of(self, header: str) -> str:
+        """Return the field that a printed name fills."""
         return {normalise_header(name): field for name, field in self.fields}[normalise_header(header)]
 
 
 def normalise_header(header: str) -> str:
-    """Return a header without its unit, in the form in which headers are compared."""
+    """Return a header name without its unit, in the form in which names are compared."""
     return re.sub(r"[\s\-_]+", " ", UNIT.sub("", header)).strip().casefold()
 
 
 def parse_unit(header: str) -> str | None:
-    found = UNIT.search(header)
-    return found.group(1) if found else None
+    match = UNIT.search(header)
+    return match[1] if match else None
 
 
-def find_headers(header: Sequence[str], layouts: Iterable[TableHeader]) -> list[TableHeader]:
-    """Return the known headers with exactly the names of `header`, in any order."""
-    names = [normalise_header(cell) for cell in header]
+def find_headers(columns: Sequence[str], headers: Iterable[TableHeader]) -> list[TableHeader]:
+    """Return the headers whose names are exactly those of the printed `columns`, in any order."""
+    names = [normalise_header(cell) for cell in columns]
     if len(set(names)) != len(names):
         return []
-    return [layout for layout in layouts if layout.keys == frozenset(names)]
+    return [header for header in headers if header.keys == frozenset(names)]
 
 
-def explain_mismatch(header: Sequence[str], layouts: Iterable[TableHeader]) -> str | None:
-    """Describe what is wrong with a header that resembles a known one; None if it resembles none."""
-    names = [normalise_header(cell) for cell in header if cell]
-    closest = max(layouts, key=lambda layout: len(layout.keys & set(names)), default=None)
+def explain_mismatch(columns: Sequence[str], headers: Iterable[TableHeader]) -> str | None:
+    """Explain what is wrong with printed columns that are nearly one of `headers`; None if they resemble none."""
+    names = [normalise_header(cell) for cell in columns if cell]
+    closest = max(headers, key=lambda header: len(header.keys & set(names)), default=None)
     if closest is None or len(closest.keys & set(names)) < min(MIN_NAMES_OF_A_BROKEN_HEADER, len(closest.keys)):
         return None
     missing = [name for name in closest.names if normalise_header(name) not in names]
-    unknown = [cell for cell in header if cell and normalise_header(cell) not in closest.keys]
-    repeated = sorted({cell for cell in header if cell and names.count(normalise_header(cell)) > 1})
+    unknown = [cell for cell in columns if cell and normalise_header(cell) not in closest.keys]
+    repeated = sorted({cell for cell in columns if cell and names.count(normalise_header(cell)) > 1})
     parts = [
         f"{what} {', '.join(map(repr, words))}"
         for what, words in (("lacks", missing), ("has unknown", unknown), ("repeats", repeated))
         if words
     ]
-    if "" in header:
+    if "" in columns:
         parts.append("has a column without a name")
     return f"the header {' and '.join(parts)}" if parts else None

@@ -19,7 +19,7 @@ import msgspec
 from ipu_results._util.limits import MAX_BYTES
 from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
 from ipu_results.schema import table
-from ipu_results.schema.kinds import KINDS
+from ipu_results.sources.kinds import KINDS
 
 RUN, LOCAL_PUBLISHER = "run", "local"
 UNFINISHED = ".unfinished"  # ends the folder name of a run in progress

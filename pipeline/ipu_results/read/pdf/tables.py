@@ -1,4 +1,4 @@
-"""Tables on the lines of pages: a header by its names, the rows under it by their places, and where they go on."""
+"""Find tables on the lines of pages: a header by its names, the rows under it by their places."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ipu_results.read import paper
-from ipu_results.read.pdf.words import Box, Cell, Line, Strip, union
+from ipu_results.read.paper import terms
+from ipu_results.read.pdf.words import Box, PrintedCell, PrintedLine, Strip, enclose
 from ipu_results.schema.layouts import TableHeader
 
 ROW_GAP = 1.6
@@ -15,28 +15,29 @@ ROW_GAP = 1.6
 BAND_PAD = 6.0
 """How far beyond its header a table reaches on either side, in points."""
 ALIGN_SLACK = 2.0
-"""A cell belongs to the column whose header it overlaps, or misses by so many points."""
+"""A cell belongs to the column whose header it overlaps, or misses by at most this, in points."""
 SHIFT_TOLERANCE = 2.0
-"""Cells of a table that goes on in another column of the page are shifted alike, within so many points."""
-PAGES_APART = 1
-"""A table goes on at most so many pages on."""
+"""Columns of a table that continues in another page column shift alike, to within this, in points."""
+MAX_PAGES_APART = 1
+"""A table continues at most this many pages later."""
 
 UNIT_ALONE = re.compile(r"[(\[][^()\[\]]+[)\]]")
 
-Span = tuple[float, float]
+ColumnSpan = tuple[float, float]
+"""Left and right edge of a column, in points."""
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
-    """A table header: its layout, its cells, and the strip and the place of the line that it stands on."""
+class PrintedHeader:
+    """The header cells of a table, the known header that they match, and the place of their line in its strip."""
 
-    layout: TableHeader
-    cells: tuple[Cell, ...]
+    header: TableHeader
+    cells: tuple[PrintedCell, ...]
     strip: int
     place: int
 
     @property
-    def spans(self) -> tuple[Span, ...]:
+    def spans(self) -> tuple[ColumnSpan, ...]:
         return tuple((cell.box.x0, cell.box.x1) for cell in self.cells)
 
     @property
@@ -45,172 +46,213 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One printed row: a cell or None for each column, or, where they cannot be told, all `loose` cells."""
+class PrintedRow:
+    """One row: a cell or None for each column, or all `loose` cells if their columns are ambiguous."""
 
     strip: int
     place: int
     box: Box
-    cells: tuple[Cell | None, ...]
-    loose: tuple[Cell, ...] = ()
+    cells: tuple[PrintedCell | None, ...]
+    loose: tuple[PrintedCell, ...] = ()
 
 
-def headers_of(strips: Sequence[Strip], columns: int, layouts: Sequence[TableHeader]) -> list[Header]:
-    """Every header in reading order: cells side by side whose names make up a layout.
+@dataclass(frozen=True, slots=True)
+class PrintedTable:
+    """A header with the rows under it."""
 
-    The first `columns` strips are columns of pages. The others are whole pages: there a header counts only where it
-    stands alone on its line and has not been found in a column.
+    header: PrintedHeader
+    rows: Sequence[PrintedRow]
+
+    @property
+    def cell_boxes(self) -> Iterator[Box]:
+        yield from (cell.box for cell in self.header.cells)
+        for row in self.rows:
+            yield from (cell.box for cell in (*row.cells, *row.loose) if cell is not None)
+
+    @property
+    def parts(self) -> list[Box]:
+        """A box for each stretch of the table that is in one piece."""
+        parts = [enclose(cell.box for cell in self.header.cells)]
+        strip, place = self.header.strip, self.header.place
+        for row in self.rows:
+            if (row.strip, row.place) == (strip, place + 1):
+                parts[-1] = enclose((parts[-1], row.box))
+            else:
+                parts.append(row.box)
+            strip, place = row.strip, row.place
+        return parts
+
+    @property
+    def locator(self) -> str:
+        return "; ".join(map(str, self.parts))
+
+
+def find_tables(strips: Sequence[Strip], columns: int, headers: Sequence[TableHeader]) -> list[PrintedTable]:
+    """Find every table in reading order. The first `columns` strips are columns of pages, the others whole pages."""
+    names = terms.known_names(headers)
+    return [
+        PrintedTable(header, _find_rows(header, strips, names)) for header in _find_headers(strips, columns, headers)
+    ]
+
+
+def _find_headers(strips: Sequence[Strip], columns: int, headers: Sequence[TableHeader]) -> list[PrintedHeader]:
+    """Find every header: neighbouring cells whose names are those of a known one.
+
+    On a whole page a header counts only if it is alone on its line and was not found in a column.
     """
-    found: list[Header] = []
+    printed: list[PrintedHeader] = []
     for number, strip in enumerate(strips):
         for place, line in enumerate(strip):
-            for layout, cells in headers_on(line, layouts):
-                known = any(header.cells[0].box == cells[0].box for header in found)
+            for header, cells in _match_headers(line, headers):
+                known = any(other.cells[0].box == cells[0].box for other in printed)
                 if number < columns or (cells == line.cells and not known):
-                    found.append(with_units(Header(layout, cells, number, place), strip))
-    return found
+                    printed.append(_add_units(PrintedHeader(header, cells, number, place), strip))
+    return printed
 
 
-def with_units(header: Header, strip: Strip) -> Header:
-    """The header with the units in brackets that stand on the next line, if there are any."""
-    place = header.place + 1
-    below = in_band(strip[place], header.spans) if place < len(strip) else ()
-    if not below or not all(UNIT_ALONE.fullmatch(cell.text) for cell in below):
-        return header
-    units = {place: cell for cell in below for place, span in enumerate(header.spans) if overlaps(cell.box, span)}
-    cells = tuple(with_unit(cell, units.get(column)) for column, cell in enumerate(header.cells))
-    return replace(header, cells=cells, place=place)
-
-
-def with_unit(cell: Cell, unit: Cell | None) -> Cell:
-    return replace(cell, text=f"{cell.text} {unit.text}", box=union((cell.box, unit.box))) if unit else cell
-
-
-def headers_on(line: Line, layouts: Sequence[TableHeader]) -> Iterator[tuple[TableHeader, tuple[Cell, ...]]]:
-    widths = sorted({len(layout.names) for layout in layouts}, reverse=True)
+def _match_headers(
+    line: PrintedLine, headers: Sequence[TableHeader]
+) -> Iterator[tuple[TableHeader, tuple[PrintedCell, ...]]]:
+    widths = sorted({len(header.names) for header in headers}, reverse=True)
     start = 0
     while start < len(line.cells):
         windows = [line.cells[start : start + width] for width in widths]
-        known = ((paper.layout_of([cell.text for cell in window], layouts), window) for window in windows)
-        layout, window = next(((layout, window) for layout, window in known if layout), (None, line.cells[:1]))
-        if layout is not None:
-            yield layout, window
+        matches = ((terms.match_header([cell.text for cell in window], headers), window) for window in windows)
+        header, window = next(((header, window) for header, window in matches if header), (None, line.cells[:1]))
+        if header is not None:
+            yield header, window
         start += len(window)
 
 
-def rows_under(header: Header, strips: Sequence[Strip], names: frozenset[str]) -> list[Found]:
-    """The rows under a header, and those of the same table further down or in the next columns of the page."""
-    found = list(run(strips, header.strip, header.place + 1, header.spans, union(cell.box for cell in header.cells)))
-    while (start := next_run(strips, names, header, found)) is not None:
-        found += run(strips, *start, None)
-    return found
+def _add_units(header: PrintedHeader, strip: Strip) -> PrintedHeader:
+    """Add the units in brackets that are on the next line, if there are any."""
+    place = header.place + 1
+    below = _cells_in_band(strip[place], header.spans) if place < len(strip) else ()
+    if not below or not all(UNIT_ALONE.fullmatch(cell.text) for cell in below):
+        return header
+    cells = list(header.cells)
+    for column, (cell, span) in enumerate(zip(header.cells, header.spans, strict=True)):
+        units = [unit for unit in below if _overlaps(unit.box, span)]
+        if units:
+            text, box = f"{cell.text} {units[-1].text}", enclose((cell.box, units[-1].box))
+            cells[column] = replace(cell, text=text, box=box)
+    return replace(header, cells=tuple(cells), place=place)
 
 
-def run(strips: Sequence[Strip], strip: int, place: int, spans: Sequence[Span], above: Box | None) -> Iterator[Found]:
-    """Rows that follow one another closely from a place on."""
+def _find_rows(header: PrintedHeader, strips: Sequence[Strip], names: frozenset[str]) -> list[PrintedRow]:
+    """Find the rows under a header, and those of the same table further down or in the next columns of the page."""
+    above = enclose(cell.box for cell in header.cells)
+    rows = list(_read_run(strips, header.strip, header.place + 1, header.spans, above))
+    while (start := _find_next_run(strips, names, header, rows)) is not None:
+        rows += _read_run(strips, *start, None)
+    return rows
+
+
+def _read_run(
+    strips: Sequence[Strip], strip: int, place: int, spans: Sequence[ColumnSpan], above: Box | None
+) -> Iterator[PrintedRow]:
+    """Yield the rows from a place on that follow one another closely."""
     for number, line in enumerate(strips[strip][place:], place):
-        cells = in_band(line, spans)
+        cells = _cells_in_band(line, spans)
         if not cells:
             continue
-        box = union(cell.box for cell in cells)
+        box = enclose(cell.box for cell in cells)
         if above is not None and box.top - above.bottom > ROW_GAP * above.height:
             return
-        placed = align(cells, spans)
-        if placed is not None:
-            yield Found(strip, number, box, placed)
-        elif all(paper.is_figure(word) for cell in cells for word in cell.text.split()):
-            yield Found(strip, number, box, (), cells)
+        aligned = _align_cells(cells, spans)
+        if aligned is not None:
+            yield PrintedRow(strip, number, box, aligned)
+        elif all(terms.is_figure(word) for cell in cells for word in cell.text.split()):
+            yield PrintedRow(strip, number, box, (), cells)
         else:
             return
         above = box
 
 
-def in_band(line: Line, spans: Sequence[Span]) -> tuple[Cell, ...]:
+def _cells_in_band(line: PrintedLine, spans: Sequence[ColumnSpan]) -> tuple[PrintedCell, ...]:
     left, right = spans[0][0] - BAND_PAD, spans[-1][1] + BAND_PAD
     return tuple(cell for cell in line.cells if cell.box.x1 > left and cell.box.x0 < right)
 
 
-def align(cells: Sequence[Cell], spans: Sequence[Span]) -> tuple[Cell | None, ...] | None:
-    """The cell of each column; None for text, and for cells that overlap no column, two, or one another's."""
-    placed: list[Cell | None] = [None] * len(spans)
+def _align_cells(cells: Sequence[PrintedCell], spans: Sequence[ColumnSpan]) -> tuple[PrintedCell | None, ...] | None:
+    """Return the cell of each column; None for text, and for cells that overlap no column, two, or one another's."""
+    aligned: list[PrintedCell | None] = [None] * len(spans)
     for cell in cells:
-        columns = [place for place, span in enumerate(spans) if overlaps(cell.box, span)]
-        if len(columns) != 1 or placed[columns[0]] is not None:
+        columns = [column for column, span in enumerate(spans) if _overlaps(cell.box, span)]
+        if len(columns) != 1 or aligned[columns[0]] is not None:
             return None
-        placed[columns[0]] = cell
-    whole = len(cells) > 1 and any(character.isdigit() for cell in cells for character in cell.text)
-    return tuple(placed) if whole or all(paper.is_figure(cell.text) for cell in cells) else None
+        aligned[columns[0]] = cell
+    is_row = len(cells) > 1 and any(character.isdigit() for cell in cells for character in cell.text)
+    return tuple(aligned) if is_row or all(terms.is_figure(cell.text) for cell in cells) else None
 
 
-def overlaps(box: Box, span: Span) -> bool:
+def _overlaps(box: Box, span: ColumnSpan) -> bool:
     return box.x1 > span[0] - ALIGN_SLACK and box.x0 < span[1] + ALIGN_SLACK
 
 
-def next_run(
-    strips: Sequence[Strip], names: frozenset[str], header: Header, found: Sequence[Found]
-) -> tuple[int, int, tuple[Span, ...]] | None:
-    """Where the table goes on, with the columns there; None once a caption or the header of another comes first."""
-    strip, place = (found[-1].strip, found[-1].place) if found else (header.strip, header.place)
-    page = (found[-1].box if found else header.cells[0].box).page
-    for number, start in ((number, place + 1 if number == strip else 0) for number in range(strip, len(strips))):
-        here = number == header.strip
+def _find_next_run(
+    strips: Sequence[Strip], names: frozenset[str], header: PrintedHeader, rows: Sequence[PrintedRow]
+) -> tuple[int, int, tuple[ColumnSpan, ...]] | None:
+    """Find where the table continues, with its columns there; None if a caption or another header comes first."""
+    strip, place = (rows[-1].strip, rows[-1].place) if rows else (header.strip, header.place)
+    page = (rows[-1].box if rows else header.cells[0].box).page
+    for number in range(strip, len(strips)):
+        start = place + 1 if number == strip else 0
+        same_strip = number == header.strip
         for line_number, line in enumerate(strips[number][start:], start):
-            cells = in_band(line, header.spans) if here else line.cells
-            if cells and (line.box.page > page + PAGES_APART or closes(cells, names)):
+            cells = _cells_in_band(line, header.spans) if same_strip else line.cells
+            if cells and (line.box.page > page + MAX_PAGES_APART or _ends_table(cells, names)):
                 return None
-            if spans := full_row(cells, header.spans, here=here):
-                first = first_of_run(strips[number], line_number, start, spans)
+            if spans := _match_full_row(cells, header.spans, may_shift=not same_strip):
+                first = _find_start_of_run(strips[number], line_number, start, spans)
                 return None if first is None else (number, first, spans)
     return None
 
 
-def closes(cells: Sequence[Cell], names: frozenset[str]) -> bool:
-    captioned = paper.is_caption(" ".join(cell.text for cell in cells))
-    return captioned or any(paper.folded(cell.text) in names for cell in cells)
+def _ends_table(cells: Sequence[PrintedCell], names: frozenset[str]) -> bool:
+    is_caption = terms.is_caption(" ".join(cell.text for cell in cells))
+    return is_caption or any(terms.normalise_text(cell.text) in names for cell in cells)
 
 
-def full_row(cells: Sequence[Cell], spans: Sequence[Span], *, here: bool) -> tuple[Span, ...] | None:
-    """The columns that a line has if it is a row with all its cells and nothing else: `spans`, shifted elsewhere."""
-    if len(cells) != len(spans) or not all(paper.is_figure(cell.text) for cell in cells):
+def _match_full_row(
+    cells: Sequence[PrintedCell], spans: Sequence[ColumnSpan], *, may_shift: bool
+) -> tuple[ColumnSpan, ...] | None:
+    """Return the columns of a line, if it is a row with all its cells and nothing else: `spans`, shifted elsewhere."""
+    if len(cells) != len(spans) or not all(terms.is_figure(cell.text) for cell in cells):
         return None
-    shift = 0.0 if here else shift_of(cells, spans)
+    shift = _find_shift(cells, spans) if may_shift else 0.0
     if shift is None:
         return None
-    there = tuple((left + shift, right + shift) for left, right in spans)
-    placed = align(cells, there)
-    return there if placed is not None and None not in placed else None
+    shifted = tuple((left + shift, right + shift) for left, right in spans)
+    aligned = _align_cells(cells, shifted)
+    return shifted if aligned is not None and None not in aligned else None
 
 
-def shift_of(cells: Sequence[Cell], spans: Sequence[Span]) -> float | None:
-    """How far cells stand from their headers where all columns agree on it: by left edge, middle or right edge."""
-    choices = [shifts(cell.box, span) for cell, span in zip(cells, spans, strict=True)]
+def _find_shift(cells: Sequence[PrintedCell], spans: Sequence[ColumnSpan]) -> float | None:
+    """Return how far cells are from their headers if all columns agree on it: by middle, left edge or right edge."""
+    choices = []
+    for cell, (left, right) in zip(cells, spans, strict=True):
+        to_left, to_right = cell.box.x0 - left, cell.box.x1 - right
+        choices.append(((to_left + to_right) / 2, to_left, to_right))
     for shift in choices[-1]:
         if all(any(abs(shift - other) <= SHIFT_TOLERANCE for other in column) for column in choices):
             return shift
     return None
 
 
-def shifts(box: Box, span: Span) -> tuple[float, float, float]:
-    left, right = box.x0 - span[0], box.x1 - span[1]
-    return (left + right) / 2, left, right
-
-
-def first_of_run(strip: Strip, place: int, earliest: int, spans: Sequence[Span]) -> int | None:
-    """The first line of the rows that hold the row at `place`; None where another header stands above them."""
+def _find_start_of_run(strip: Strip, place: int, earliest: int, spans: Sequence[ColumnSpan]) -> int | None:
+    """Return the first line of the rows around the row at `place`; None if another header is above them."""
     below = strip[place].box
     for number in range(place - 1, earliest - 1, -1):
-        cells = in_band(strip[number], spans)
+        cells = _cells_in_band(strip[number], spans)
         if not cells:
             continue
-        box = union(cell.box for cell in cells)
+        box = enclose(cell.box for cell in cells)
         if below.top - box.bottom > ROW_GAP * box.height:
             return place
-        if not all(paper.is_figure(cell.text) for cell in cells):
-            return None if len(cells) > 1 or is_narrow(cells[0].box, spans) else place
+        if not all(terms.is_figure(cell.text) for cell in cells):
+            # A lone cell within one column is a header; one across several columns is prose.
+            is_header = len(cells) > 1 or sum(_overlaps(cells[0].box, span) for span in spans) <= 1
+            return None if is_header else place
         place, below = number, box
     return place
-
-
-def is_narrow(box: Box, spans: Sequence[Span]) -> bool:
-    """Whether a lone cell stays within one column, as a header does and prose does not."""
-    return sum(overlaps(box, span) for span in spans) <= 1

@@ -1,4 +1,4 @@
-"""Words of a page with their places, put together to cells, lines and columns of the page."""
+"""Build cells, lines and page columns from the words of a page and their places."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ipu_results.read.paper import plain
+from ipu_results.read.paper.terms import spell_out
 
 SAME_LINE = 0.35
-"""Words are on one line where their middles differ by less than this share of their height."""
+"""Words are on one line if their middles differ by less than this share of their height."""
 WORD_GAP = 0.12
 """Words of one cell are set solid below this gap, in ems."""
 CELL_GAP = 0.75
-"""A gap from which on words are two cells, in ems."""
-MARK_SIZE = 0.8
+"""A wider gap divides words into two cells, in ems."""
+FOOTNOTE_SIZE = 0.8
 """A raised word of at most this share of the size is a footnote mark."""
-MARK_RISE = 0.1
-"""By how much, in ems, the foot of a mark is above that of the word it follows."""
+FOOTNOTE_RISE = 0.1
+"""How far, in ems, the foot of a mark is above that of the word it follows."""
 GUTTER_ZONE = (0.4, 0.6)
 """Where the gutter of a page in two columns may be, as shares of the page width."""
+GUTTER_STEPS = 200
+"""Places across the page width at which a gutter is searched."""
 LONG_LINE = 0.25
 """A line of prose is at least this share of the page wide."""
 GUTTER_CROSSINGS = 0.25
 """Share of the long lines (titles, wide captions) that may cross a gutter."""
-LEAST_LONG_LINES = 3
-"""So many long lines must keep to their side of a gutter."""
+MIN_LONG_LINES = 3
+"""This many long lines must keep to their side of a gutter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +54,28 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Word:
+    """One word, its font size in points, and its place."""
+
     text: str
     size: float
     box: Box
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """Words without a wide gap between them; `marks` are the raised signs after them."""
+class PrintedCell:
+    """Words without a wide gap between them; `footnotes` are the raised marks after them."""
 
     text: str
-    marks: str
+    footnotes: str
     size: float
     box: Box
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    cells: tuple[Cell, ...]
+class PrintedLine:
+    """Cells on one baseline, from left to right."""
+
+    cells: tuple[PrintedCell, ...]
     box: Box
 
     @property
@@ -77,40 +83,44 @@ class Line:
         return " ".join(cell.text for cell in self.cells)
 
 
-Strip = tuple[Line, ...]
-"""The lines of one column of a page, from the top."""
+Strip = tuple[PrintedLine, ...]
+"""The lines of one column of a page, or of a whole page, from the top."""
 
 
-def union(boxes: Iterable[Box]) -> Box:
-    """The smallest box around boxes of one page."""
-    found = list(boxes)
+def enclose(boxes: Iterable[Box]) -> Box:
+    """Return the smallest box around boxes of one page."""
+    parts = list(boxes)
     return Box(
-        found[0].page,
-        min(box.x0 for box in found),
-        min(box.top for box in found),
-        max(box.x1 for box in found),
-        max(box.bottom for box in found),
+        parts[0].page,
+        min(box.x0 for box in parts),
+        min(box.top for box in parts),
+        max(box.x1 for box in parts),
+        max(box.bottom for box in parts),
     )
 
 
-def lines_of(words: Sequence[Word]) -> Strip:
-    """The lines of a page across all its columns."""
-    return tuple(line_of(cells_of(row)) for row in rows_of(words))
+def make_line(cells: Sequence[PrintedCell]) -> PrintedLine:
+    return PrintedLine(tuple(cells), enclose(cell.box for cell in cells))
 
 
-def columns_of(lines: Strip, width: float) -> tuple[Strip, ...]:
-    """The columns of a page in reading order; what crosses the gutter goes with the first."""
-    gutter = gutter_of(lines, width)
+def build_lines(words: Sequence[Word]) -> Strip:
+    """Build the lines of a page across all its columns."""
+    return tuple(make_line(list(_split_cells(row))) for row in _group_rows(words))
+
+
+def split_columns(lines: Strip, width: float) -> tuple[Strip, ...]:
+    """Return the columns of a page in reading order; what crosses the gutter goes with the first."""
+    gutter = _find_gutter(lines, width)
     if gutter is None:
         return (lines,)
-    return tuple(part_of(lines, gutter, right=False)), tuple(part_of(lines, gutter, right=True))
+    return tuple(_take_side(lines, gutter, right=False)), tuple(_take_side(lines, gutter, right=True))
 
 
-def rows_of(words: Sequence[Word]) -> list[list[Word]]:
-    """Words on one baseline, left to right; the largest words found a line, smaller ones join it."""
+def _group_rows(words: Sequence[Word]) -> list[list[Word]]:
+    """Group words on one baseline, left to right. The largest words open a row, smaller ones join it."""
     rows: list[list[Word]] = []
     for word in sorted(words, key=lambda word: (-round(word.size, 1), word.box.top)):
-        row = next((row for row in reversed(rows) if on_one_line(row[0].box, word.box)), None)
+        row = next((row for row in reversed(rows) if _on_one_line(row[0].box, word.box)), None)
         if row is None:
             rows.append([word])
         else:
@@ -119,56 +129,55 @@ def rows_of(words: Sequence[Word]) -> list[list[Word]]:
     return [sorted(row, key=lambda word: word.box.x0) for row in rows]
 
 
-def on_one_line(first: Box, other: Box) -> bool:
+def _on_one_line(first: Box, other: Box) -> bool:
     return abs(first.middle - other.middle) < SAME_LINE * max(first.height, other.height)
 
 
-def cells_of(row: Sequence[Word]) -> Iterator[Cell]:
+def _split_cells(row: Sequence[Word]) -> Iterator[PrintedCell]:
     start = 0
     for place, (word, following) in enumerate(pairwise(row), 1):
         if following.box.x0 - word.box.x1 > CELL_GAP * max(word.size, following.size):
-            yield cell_of(row[start:place])
+            yield _make_cell(row[start:place])
             start = place
-    yield cell_of(row[start:])
+    yield _make_cell(row[start:])
 
 
-def cell_of(words: Sequence[Word]) -> Cell:
+def _make_cell(words: Sequence[Word]) -> PrintedCell:
     largest = max(words, key=lambda word: word.size)
-    marks = [word for word in words if is_mark(word, largest)]
-    body = [word for word in words if word not in marks]
+    footnotes = [word for word in words if _is_footnote(word, largest)]
+    body = [word for word in words if word not in footnotes]
     text = body[0].text
     for word, following in pairwise(body):
         gap = following.box.x0 - word.box.x1
         text += following.text if gap < WORD_GAP * largest.size else f" {following.text}"
-    return Cell(plain(text), "".join(mark.text for mark in marks), largest.size, union(word.box for word in words))
+    marks = "".join(word.text for word in footnotes)
+    return PrintedCell(spell_out(text), marks, largest.size, enclose(word.box for word in words))
 
 
-def is_mark(word: Word, largest: Word) -> bool:
-    raised = largest.box.bottom - word.box.bottom > MARK_RISE * largest.size
-    return raised and word.size <= MARK_SIZE * largest.size
+def _is_footnote(word: Word, largest: Word) -> bool:
+    raised = largest.box.bottom - word.box.bottom > FOOTNOTE_RISE * largest.size
+    return raised and word.size <= FOOTNOTE_SIZE * largest.size
 
 
-def line_of(cells: Iterable[Cell]) -> Line:
-    found = tuple(cells)
-    return Line(found, union(cell.box for cell in found))
+def _find_gutter(lines: Sequence[PrintedLine], width: float) -> float | None:
+    """Return the middle of the gap between two columns; None for a page in one column.
 
-
-def gutter_of(lines: Sequence[Line], width: float) -> float | None:
-    """The middle of the gap between two columns; None on a page in one column."""
-    long = [cell.box for line in lines for cell in line.cells if cell.box.x1 - cell.box.x0 >= LONG_LINE * width]
+    The gutter is where the fewest cells cross, and of several such places the one nearest to the middle of the page.
+    """
     boxes = [cell.box for line in lines for cell in line.cells]
-    places = [width * share / 200 for share in range(int(200 * GUTTER_ZONE[0]), int(200 * GUTTER_ZONE[1]) + 1)]
+    long = [box for box in boxes if box.x1 - box.x0 >= LONG_LINE * width]
+    first, last = (int(GUTTER_STEPS * share) for share in GUTTER_ZONE)
+    places = [width * step / GUTTER_STEPS for step in range(first, last + 1)]
     crossings = {x: sum(box.x0 < x < box.x1 for box in boxes) for x in places}
-    least = min(crossings.values())
-    best = min((x for x in places if crossings[x] == least), key=lambda x: abs(x - width / 2))
-    crossing = sum(box.x0 < best < box.x1 for box in long)
-    if len(long) - crossing < LEAST_LONG_LINES or crossing > GUTTER_CROSSINGS * len(long):
+    gutter = min(places, key=lambda x: (crossings[x], abs(x - width / 2)))
+    crossing = sum(box.x0 < gutter < box.x1 for box in long)
+    if len(long) - crossing < MIN_LONG_LINES or crossing > GUTTER_CROSSINGS * len(long):
         return None
-    return best
+    return gutter
 
 
-def part_of(lines: Iterable[Line], gutter: float, *, right: bool) -> Iterator[Line]:
+def _take_side(lines: Iterable[PrintedLine], gutter: float, *, right: bool) -> Iterator[PrintedLine]:
     for line in lines:
         cells = [cell for cell in line.cells if (cell.box.x0 >= gutter) == right]
         if cells:
-            yield line_of(cells)
+            yield make_line(cells)

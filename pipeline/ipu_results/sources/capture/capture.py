@@ -1,23 +1,22 @@
-"""Fetch: a downloaded version of a catalogued document, kept beside its transcription with a sidecar of its own."""
+"""Keep a downloaded version of a catalogued document next to its transcription, with a sidecar of its own."""
 
 from __future__ import annotations
 
-import os
+import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import tomli_w
 
+from ipu_results._util.files import write_atomically
 from ipu_results._util.limits import MAX_BYTES
 from ipu_results.errors import DocumentError, FetchError
-from ipu_results.read.html import declared_charset
+from ipu_results.read.html import find_charset
 from ipu_results.read.text import decode
-from ipu_results.sources.capture.download import Download, download
+from ipu_results.sources.capture.download import Download, Progress, download
 from ipu_results.sources.catalogue import Document
 
 SUFFIXES = {
@@ -28,25 +27,20 @@ SUFFIXES = {
     "text/markdown": ".txt",
 }
 CONTENT_TYPE_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]+)""", re.I)
-Progress = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """`kept` is False where the download equals a capture that is here already; `path` is that one then."""
+    """A downloaded version. If an equal one was there before, `kept` is False and the others describe that one."""
 
     document_id: str
     path: Path
     kept: bool
 
 
-def fetchable(documents: Sequence[Document]) -> list[Document]:
-    return [document for document in documents if _address(document) and not document.is_capture]
-
-
-def _address(document: Document) -> str:
-    """Where it is downloaded from; empty where nothing tells."""
-    return (document.fetch.url or document.url or "") if document.fetch else ""
+def select_fetchable(documents: Sequence[Document]) -> list[Document]:
+    """Return the documents that have an address and are not captures themselves."""
+    return [document for document in documents if _fetch_url(document) and not document.is_capture]
 
 
 def capture(
@@ -56,103 +50,91 @@ def capture(
     max_bytes: int = MAX_BYTES,
     timeout: float = 30.0,
     retries: int = 4,
-    progress: Progress | None = None,
+    progress: Progress = lambda size, total: None,  # noqa: ARG005
 ) -> Capture:
-    """Download one document and keep it as a further version of it. Raises FetchError; nothing half-written stays."""
+    """Download one document and keep it as a further version of it, unless one of `documents` is equal to it.
+
+    Raises FetchError, or IpuResultsError if a file cannot be written. Nothing half-written stays.
+    """
     media_type = document.fetch.media_type if document.fetch else "text/html"
-    url = _address(document)
-    with _draft(document) as draft:
-        got = download(
-            url, draft, media_type=media_type, max_bytes=max_bytes, timeout=timeout, retries=retries, progress=progress
-        )
-        _assert_text(document, got, draft, media_type)
-        if known := next((one for one in documents if one.sha256 == got.sha256), None):
-            return Capture(known.document_id, known.path, kept=False)
-        return _keep(document, got, draft, media_type)
-
-
-@contextmanager
-def _draft(document: Document) -> Iterator[Path]:
-    """A hidden name of this fetch alone, gone at the end; `.part` is what the catalogue passes over."""
-    draft = document.path.with_name(f".{document.document_id}.{uuid4().hex}.part")
+    url = _fetch_url(document)
+    result = download(
+        url, media_type=media_type, max_bytes=max_bytes, timeout=timeout, retries=retries, progress=progress
+    )
+    if media_type != "application/pdf":
+        _check_text(document, result)
+    sha256 = hashlib.sha256(result.data).hexdigest()
+    if known := next((other for other in documents if other.sha256 == sha256), None):
+        return Capture(known.document_id, known.path, kept=False)
     try:
-        yield draft
+        return _keep(document, result, SUFFIXES.get(media_type, ".bin"))
     except OSError as error:
         message = f"cannot be kept: {error.strerror or error}"
         raise FetchError(message, document=document.document_id) from error
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
 
 
-def _assert_text(document: Document, got: Download, path: Path, media_type: str) -> None:
-    if media_type != "application/pdf":
-        data = path.read_bytes()
-        try:
-            decode(data, _declared(got.content_type, data))
-        except DocumentError as error:
-            raise FetchError(error.message, document=document.document_id) from error
+def _fetch_url(document: Document) -> str:
+    """Return where a document is downloaded from; empty if its sidecar does not say."""
+    return (document.fetch.url or document.url or "") if document.fetch else ""
 
 
-def _declared(content_type: str, data: bytes) -> str | None:
-    """The encoding that the server names, or else the page itself."""
-    if served := CONTENT_TYPE_CHARSET.search(content_type):
-        return served[1]
-    return declared_charset(data)
+def _check_text(document: Document, result: Download) -> None:
+    """Refuse bytes that are not text in UTF-8 or in the encoding that the server, or else the page itself, declares."""
+    served = CONTENT_TYPE_CHARSET.search(result.content_type)
+    try:
+        decode(result.data, served[1] if served else find_charset(result.data))
+    except DocumentError as error:
+        raise FetchError(error.message, document=document.document_id) from error
 
 
-def _keep(document: Document, got: Download, draft: Path, media_type: str) -> Capture:
-    """Name the file after its time, write the sidecar, and let each appear whole."""
-    stamp, path = _claim(document, got.retrieved_at.strftime("%Y%m%dT%H%M%SZ"), SUFFIXES.get(media_type, ".bin"))
-    capture_id = f"{document.document_id}@{stamp.lower()}"
-    _publish(draft, path, tomli_w.dumps(_sidecar(document, got, capture_id)))
-    return Capture(capture_id, path, kept=True)
-
-
-def _claim(document: Document, moment: str, suffix: str) -> tuple[str, Path]:
-    """A stamp and a path that no other fetch has; the empty `.toml.part` beside the path claims it."""
+def _keep(document: Document, result: Download, suffix: str) -> Capture:
+    """Write the capture and its sidecar, named after the time; a number follows if that name is taken."""
+    moment = stamp = result.retrieved_at.strftime("%Y%m%dT%H%M%SZ")
     stem = document.path.name.removesuffix(document.path.suffix)
-    stamp, number = moment, 1
+    number = 1
     while True:
         path = document.path.with_name(f"{stem}.capture-{stamp}{suffix}")
-        sidecar, part = _beside(path)
-        with suppress(FileExistsError):
-            part.touch(exist_ok=False)
-            if not (path.exists() or sidecar.exists()):
-                return stamp, path
-            part.unlink(missing_ok=True)
+        capture_id = f"{document.document_id}@{stamp.lower()}"
+        sidecar = tomli_w.dumps(_make_sidecar(document, result, capture_id))
+        if _write_pair(path, result.data, sidecar.encode()):
+            return Capture(capture_id, path, kept=True)
         number += 1
         stamp = f"{moment}-{number}"
 
 
-def _publish(draft: Path, path: Path, text: str) -> None:
-    """Both files or none."""
-    sidecar, part = _beside(path)
+def _write_pair(path: Path, data: bytes, sidecar_data: bytes) -> bool:
+    """Write a file and its sidecar, both or neither. Returns False if the name is taken."""
+    sidecar = path.with_name(f"{path.name}.toml")
+    lock = path.with_name(f"{path.name}.toml.part")  # the catalogue ignores `.part` files
     try:
-        part.write_text(text, encoding="utf-8")
-        os.replace(draft, path)
-        os.replace(part, sidecar)
+        lock.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    try:
+        if path.exists() or sidecar.exists():
+            return False
+        try:
+            write_atomically(path, data)
+            write_atomically(sidecar, sidecar_data)
+        finally:
+            if not sidecar.exists():
+                path.unlink(missing_ok=True)
+        return True
     finally:
-        if not sidecar.exists():
-            path.unlink(missing_ok=True)
-        part.unlink(missing_ok=True)
+        lock.unlink(missing_ok=True)
 
 
-def _beside(path: Path) -> tuple[Path, Path]:
-    return path.with_name(f"{path.name}.toml"), path.with_name(f"{path.name}.toml.part")
-
-
-def _sidecar(document: Document, got: Download, capture_id: str) -> dict[str, Any]:
+def _make_sidecar(document: Document, result: Download, capture_id: str) -> dict[str, Any]:
     return {
         "document_id": capture_id,
         "transcription_of": document.document_id,
         "title": document.title,
         "publisher": document.publisher,
-        "url": got.url,
-        "retrieved_on": got.retrieved_at.date(),
+        "url": _fetch_url(document),
+        "retrieved_on": result.retrieved_at.date(),
         "kind": "capture",
         "licence": document.licence,
-        "sha256": got.sha256,
+        "sha256": hashlib.sha256(result.data).hexdigest(),
         "reader": document.reader,
-        "note": f"The document as downloaded at {got.retrieved_at.isoformat()}; compared, adds no rows.",
+        "note": f"The document as downloaded at {result.retrieved_at.isoformat()}; compared, adds no rows.",
     }

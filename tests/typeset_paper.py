@@ -1,4 +1,4 @@
-"""A small flowing page builder for papers in one or two columns: what the transcription and the tests are set with."""
+"""Typeset a small paper in one or two columns as PDF: for the tests, and for raw/qwant/make_transcription.py."""
 
 from __future__ import annotations
 
@@ -50,6 +50,8 @@ GEOMETRIES = {
 
 @dataclass(frozen=True, slots=True)
 class Style:
+    """Layout of the whole paper; sizes in points."""
+
     geometry: str = "cvpr"
     caption: Literal["above", "below"] = "below"
     rules: bool = True
@@ -62,11 +64,15 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Title:
+    """A line across both columns."""
+
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
+    """Justified prose."""
+
     text: str
 
 
@@ -79,7 +85,7 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """Go on in the next column, or on the next page."""
+    """Continue in the next column, or on the next page."""
 
     of: Literal["column", "page"] = "column"
 
@@ -140,7 +146,7 @@ class Press:
         self.ceiling = self.y = PAGE_HEIGHT - self.geometry.top
 
     def down(self, height: float) -> float:
-        """Take `height` off the column, or off the next one where it no longer fits; the new baseline."""
+        """Move down by `height`, in the next column if it does not fit in this one, and return the new baseline."""
         if self.y - height < self.geometry.bottom:
             self.next_column()
         self.y -= height
@@ -157,13 +163,14 @@ class Press:
 
 
 def register_vera() -> str:
+    """Register a font that has ligatures, and return its name."""
     if "Vera" not in pdfmetrics.getRegisteredFontNames():
         pdfmetrics.registerFont(TTFont("Vera", "Vera.ttf"))
     return "Vera"
 
 
 def wrap(text: str, font: str, size: float, width: float) -> Iterator[tuple[str, float]]:
-    """The lines of a paragraph, each with the width that is left over."""
+    """Yield the lines of a paragraph, each with the width that is left over."""
     line = ""
     for word in text.split():
         longer = f"{line} {word}".lstrip()
@@ -181,7 +188,6 @@ def set_title(press: Press, block: Title) -> None:
 
 
 def set_paragraph(press: Press, block: Paragraph) -> None:
-    """Justified prose."""
     size = press.style.size
     press.skip(GAP_AROUND_PARAGRAPH)
     for line, spare in wrap(press.text(block.text), press.font, size, press.geometry.width):
@@ -212,7 +218,7 @@ def set_caption(press: Press, caption: str) -> None:
         press.canvas.drawCentredString(press.geometry.left(press.column) + press.geometry.width / 2, y, line)
 
 
-def widths_of(press: Press, table: PaperTable) -> list[float]:
+def measure_columns(press: Press, table: PaperTable) -> list[float]:
     texts = zip(*(map(press.text, row) for row in (table.columns, *table.rows)), strict=True)
     return [
         max(pdfmetrics.stringWidth(text, press.font, press.style.size) for text in column) + COLUMN_PAD
@@ -221,7 +227,7 @@ def widths_of(press: Press, table: PaperTable) -> list[float]:
 
 
 def set_cells(press: Press, cells: Sequence[str], widths: Sequence[float]) -> None:
-    """One row, each cell centred in its column, the table centred in the column of the page."""
+    """Set one row, each cell centred in its column, the table centred in the column of the page."""
     y, size = press.down(press.style.size * LEADING), press.style.size
     x = press.geometry.left(press.column) + (press.geometry.width - sum(widths)) / 2
     for cell, width in zip(cells, widths, strict=True):
@@ -242,8 +248,8 @@ def set_rule(press: Press, widths: Sequence[float]) -> None:
 
 
 def set_table(press: Press, table: PaperTable) -> None:
-    """Caption, header and rows; kept in one column where the table is not split."""
-    widths = widths_of(press, table)
+    """Set caption, header and rows, in one column if the table is not split."""
+    widths = measure_columns(press, table)
     press.skip(GAP_AROUND_TABLE)
     height = press.style.size * LEADING * (len(table.rows) + 5) + GAP_BEFORE_CAPTION
     if not table.split and press.y - height < press.geometry.bottom:
@@ -288,7 +294,7 @@ def set_blocks(press: Press, blocks: Iterable[Block]) -> None:
 
 
 def build(blocks: Iterable[Block], style: Style | None = None, *, title: str = "") -> bytes:
-    """The PDF with `blocks` set one after another; the same bytes for the same blocks and style."""
+    """Return the PDF with `blocks` set one after another: the same bytes for the same blocks and style."""
     press = Press(style or Style())
     press.canvas.setTitle(title)
     set_blocks(press, blocks)
@@ -296,7 +302,7 @@ def build(blocks: Iterable[Block], style: Style | None = None, *, title: str = "
 
 
 def without_cell(table: PaperTable, row: int, column: int) -> PaperTable:
-    """The table with one cell of a row (both counted from 0) left blank."""
+    """Return the table with one cell of a row (both counted from 0) left blank."""
     cells = tuple("" if place == column else cell for place, cell in enumerate(table.rows[row]))
     return replace(table, rows=(*table.rows[:row], cells, *table.rows[row + 1 :]))
 

@@ -1,4 +1,4 @@
-"""The unpacked bytes of a tar archive, bounded: a bomb is refused and a truncated archive is damage, not an end."""
+"""Decompress a tar archive as a stream with limits: a bomb is refused, and the end of a truncated archive is damage."""
 
 from __future__ import annotations
 
@@ -13,63 +13,64 @@ from typing import IO, Any, BinaryIO, Protocol, cast
 
 from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
 
-MAX_RATIO = 500
-MAX_UNPACKED = 10**9
+MAX_RATIO = 500  # the logs of v2.0 compress by a factor of 20
+MAX_BYTES = 10**9  # what any archive may decompress to, however small it is
 MAX_HEADER = 2**20
-XZ_MEMORY = 2**28
+MAX_XZ_MEMORY = 2**28
 BLOCK = 2**18
 MEGABYTE = 10**6
-UNPACKING = (OSError, EOFError, lzma.LZMAError, zlib.error)
+DECOMPRESS_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
-class _Reads(Protocol):
+class _Readable(Protocol):
     def read(self, size: int = ..., /) -> bytes: ...
 
 
-class Unpacked:
-    """The unpacked bytes of an archive. Raises DocumentTooLargeError and DamagedDocumentError."""
+class DecompressedStream:
+    """The bytes of an archive. Raises DocumentTooLargeError and DamagedDocumentError."""
 
     def __init__(self, file: BinaryIO, path: str) -> None:
         self.name = path
         self.file: IO[bytes] = io.BufferedReader(cast(io.RawIOBase, file), BLOCK)
-        with as_damage(UNPACKING):
+        with as_damage(DECOMPRESS_ERRORS):
             self.size = self.file.seek(0, os.SEEK_END)
             self.file.seek(0)
-            self.stream = _unpacking(self.file)
-        self.most = max(MAX_UNPACKED, MAX_RATIO * self.size)
+            self.stream = _open_stream(self.file)
+        self.max_bytes = max(MAX_BYTES, MAX_RATIO * self.size)
         self.count = 0
-        self.header_at: int | None = None
+        self.header_start: int | None = None
         self.is_ending = self.has_more = False
 
     def read(self, size: int) -> bytes:
-        with as_damage(UNPACKING):
+        with as_damage(DECOMPRESS_ERRORS):
             data = self.stream.read(size)
         if not data and not self.is_ending:
             raise DamagedDocumentError("it ends before its end mark")
         self.count += len(data)
-        self.check(self.count)
-        if self.header_at is not None and self.count - self.header_at > MAX_HEADER + BLOCK:
+        self.check_size(self.count)
+        if self.header_start is not None and self.count - self.header_start > MAX_HEADER + BLOCK:
             raise DocumentTooLargeError(f"a header is longer than {MAX_HEADER:,} bytes")
         return data
 
-    def check(self, count: int) -> None:
-        if count > self.most:
+    def check_size(self, count: int) -> None:
+        if count > self.max_bytes:
             raise DocumentTooLargeError(
-                f"unpacks to more than {self.most:,} bytes: a bomb, {MAX_RATIO} times its own size"
+                f"decompresses to more than {self.max_bytes:,} bytes, {MAX_RATIO} times its own size: a bomb"
             )
 
-    def header_begins(self) -> None:
-        self.header_at = self.count if self.header_at is None else self.header_at
+    def begin_header(self) -> None:
+        self.header_start = self.count if self.header_start is None else self.header_start
 
-    def header_ends(self) -> None:
-        self.header_at = None
+    def end_header(self) -> None:
+        self.header_start = None
 
     def progress(self) -> tuple[int, int]:
+        """Return the megabytes read and all megabytes of the archive."""
         return self.file.tell() // MEGABYTE, self.size // MEGABYTE
 
     def drain(self, rest: Any) -> None:
-        """Read `rest` to the end, which shows whether it is whole and whether it is mere padding."""
-        self.header_ends()
+        """Read `rest` to its end, which shows whether it is complete and whether it is mere padding."""
+        self.end_header()
         self.is_ending = True
         while data := rest.read(BLOCK):
             self.has_more |= bool(data.strip(b"\0"))
@@ -83,40 +84,40 @@ def as_damage(errors: tuple[type[Exception], ...]) -> Iterator[None]:
         raise DamagedDocumentError(str(error)) from error
 
 
-def _unpacking(file: IO[bytes]) -> _Reads:
-    """By the first bytes, whatever the name says."""
+def _open_stream(file: IO[bytes]) -> _Readable:
+    """Choose the decompressor by the first bytes, whatever the file is called."""
     first = file.read(6)
     file.seek(0)
     if first.startswith(b"\xfd7zXZ\x00"):
-        return _Xz(file)
+        return _XzStream(file)
     return GzipFile(fileobj=file) if first.startswith(b"\x1f\x8b") else file
 
 
-class _Xz:
-    """The streams of an .xz file, with a bound on the memory that they may ask for; `lzma.open` has none."""
+class _XzStream:
+    """The streams of an .xz file, with the limit on memory that `lzma.open` lacks."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
-        self.one = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
+        self.decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_XZ_MEMORY)
 
     def read(self, size: int = BLOCK, /) -> bytes:
         data = b""
         while not data:
             packed = b""
-            if self.one.eof:
-                packed = self._next_stream()
+            if self.decoder.eof:
+                packed = self._read_next_stream()
                 if not packed:
                     break
-                self.one = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
-            elif self.one.needs_input:
+                self.decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_XZ_MEMORY)
+            elif self.decoder.needs_input:
                 packed = self.file.read(BLOCK)
                 if not packed:
                     raise EOFError("the compressed data ends before its end mark")
-            data = self.one.decompress(packed, size)
+            data = self.decoder.decompress(packed, size)
         return data
 
-    def _next_stream(self) -> bytes:
-        packed = self.one.unused_data.lstrip(b"\0")
+    def _read_next_stream(self) -> bytes:
+        packed = self.decoder.unused_data.lstrip(b"\0")
         while not packed and (more := self.file.read(BLOCK)):
             packed = more.lstrip(b"\0")
         return packed

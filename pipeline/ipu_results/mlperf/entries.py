@@ -1,0 +1,204 @@
+"""Find the entries of a results checkout from its paths alone.
+
+A round's folder holds `<submitter>/results/<system>/<benchmark>/result_*.txt` and `<submitter>/systems/<system>.json`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from ipu_results.mlperf.rules import Rules, round_key
+
+VERSION = r"([0-9]{1,3}\.[0-9]{1,3})(?:\.[0-9]{1,3})?(?![\d.]*\d)"
+ROUND = re.compile(rf"(?<![A-Za-z\d.])v{VERSION}", re.I)
+BARE_ROUND = re.compile(rf"(?<![\d.]){VERSION}")
+LOG_PATTERN = "result_*.txt"
+SCALING_FILE = "scaling.json"
+UNSAFE_PARTS = frozenset({"", ".", ".."})
+# Which part of a submitter's folder a path belongs to, by the number of its names from the submitter on.
+FOLDER_DEPTHS = (("results", 4), ("results", 3), ("results", 2), ("systems", 2))
+FILE_DEPTHS = (("results", 5), ("systems", 3))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A note about a file or folder; `path` is relative to what was scored."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        from ipu_results._util.text import escape_unprintable  # noqa: PLC0415  (a worker must not load tabulate)
+
+        return escape_unprintable(f"{self.path}: {self.message}")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One benchmark on one system of a submitter. `round_folder` is empty where that is the root."""
+
+    round_folder: str
+    round: str | None
+    submitter: str
+    system: str
+    folder: str
+    logs: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        return f"{self.submitter}/results/{self.system}/{self.folder}"
+
+    @property
+    def full_path(self) -> str:
+        return _join(self.round_folder, self.path)
+
+    @property
+    def system_path(self) -> str:
+        return _join(self.round_folder, f"{self.submitter}/systems/{self.system}.json")
+
+    @property
+    def scaling_path(self) -> str:
+        return f"{self.full_path}/{SCALING_FILE}"
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """The entries in order of round, submitter, system and benchmark, and what the paths show to be wrong."""
+
+    entries: tuple[Entry, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+class _Location(NamedTuple):
+    """A path of the known layout: `names` follow `part` ("results" or "systems") in the submitter's folder."""
+
+    root: tuple[str, ...]
+    submitter: str
+    part: str
+    names: tuple[str, ...]
+    is_folder: bool
+
+
+@dataclass
+class _RoundFolder:
+    """What the paths of one round's folder hold; systems are (submitter, system)."""
+
+    logs: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+    systems: set[tuple[str, str]] = field(default_factory=set)
+    described: set[tuple[str, str]] = field(default_factory=set)
+
+    def add(self, location: _Location) -> None:
+        _, submitter, part, names, is_folder = location
+        if part == "systems":
+            self.described.update((submitter, name.removesuffix(".json")) for name in names)
+        elif names:
+            self.systems.add((submitter, names[0]))
+            if len(names) > 1:
+                logs = self.logs.setdefault((submitter, names[0], names[1]), [])
+                logs += [name for name in names[2:] if not is_folder and fnmatchcase(name, LOG_PATTERN)]
+
+
+def find_entries(paths: Iterable[str], rules: Rules, name: str = "") -> Inventory:
+    """Return the entries that `paths` make up; a folder ends with a slash. `name` is the root's, for its round."""
+    ordered = sorted(set(paths))
+    unsafe = [path for path in ordered if UNSAFE_PARTS & set(path.rstrip("/").split("/"))]
+    locations = [location for path in ordered if (location := _locate(path))]
+    roots, inner = _split_roots(locations)
+    folders = {root: _RoundFolder() for root in roots}
+    for location in locations:
+        if location.root in folders:
+            folders[location.root].add(location)
+    entries: list[Entry] = []
+    findings = [Finding(path, "is not a plain relative path; ignored") for path in unsafe]
+    findings += [Finding("/".join(root), "is in a submitter's folder; ignored") for root in inner]
+    for root, folder in folders.items():
+        round_folder = "/".join(root)
+        round_ = parse_round(round_folder) or parse_round(name)
+        is_scored, message = _check_round(round_, rules)
+        if message:
+            findings.append(Finding(round_folder or name or ".", message))
+        if is_scored:
+            entries += _list_entries(round_folder, round_, folder, rules)
+            findings += _find_gaps(round_folder, folder, rules)
+    return Inventory(tuple(sorted(entries, key=_entry_key)), tuple(findings))
+
+
+def parse_round(name: str) -> str | None:
+    """Return `2.0` for `training_results_v2.0`, `v2.0.0` or `2.0`; None for no version, or several without v."""
+    versions = ROUND.findall(name) or BARE_ROUND.findall(name)
+    return versions[0] if len(set(versions)) == 1 else None
+
+
+def _locate(path: str) -> _Location | None:
+    """Find the submitter in a path; None outside the known layout and for a path that may lead out of the root."""
+    parts, is_folder = path.rstrip("/").split("/"), path.endswith("/")
+    if UNSAFE_PARTS & set(parts):
+        return None
+    for part, depth in FOLDER_DEPTHS if is_folder else FILE_DEPTHS:
+        at = len(parts) - depth
+        if at >= 0 and parts[at + 1] == part and (is_folder or part == "results" or path.endswith(".json")):
+            return _Location(tuple(parts[:at]), parts[at], part, tuple(parts[at + 2 :]), is_folder)
+    return None
+
+
+def _split_roots(locations: Iterable[_Location]) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """Separate the rounds' folders from `results` folders within the code of a submitter.
+
+    Only a benchmark's folder or a file makes a round, so an empty `results` next to the rounds hides none of them.
+    """
+    submitters: dict[tuple[str, ...], set[str]] = {}
+    for location in locations:
+        if not location.is_folder or len(location.names) > 1:
+            submitters.setdefault(location.root, set()).add(location.submitter)
+    roots: list[tuple[str, ...]] = []
+    inner: list[tuple[str, ...]] = []
+    for root in sorted(submitters, key=lambda root: (len(root), root)):
+        within = any(root[: len(outer)] == outer and root[len(outer)] in submitters[outer] for outer in roots)
+        (inner if within else roots).append(root)
+    return sorted(roots), inner
+
+
+def _check_round(round_: str | None, rules: Rules) -> tuple[bool, str | None]:
+    """Return whether a round is scored, and what there is to note about it."""
+    if round_ is None:
+        return True, "names no round; pass one with --round"
+    if round_key(round_) < round_key(rules.first_round):
+        return (
+            False,
+            f"round {round_} is refused: its logs use an older syntax; v{rules.first_round} and later are scored",
+        )
+    if round_key(round_) > round_key(rules.last_round):
+        return True, f"round {round_} is later than v{rules.last_round}, the last known round"
+    return True, None
+
+
+def _list_entries(round_folder: str, round_: str | None, folder: _RoundFolder, rules: Rules) -> Iterable[Entry]:
+    """Yield an entry for each folder with logs, and for one named like a benchmark even where its logs are missing."""
+    for (submitter, system, benchmark), logs in folder.logs.items():
+        if logs or rules.knows(benchmark):
+            yield Entry(round_folder, round_, submitter, system, benchmark, tuple(sorted(logs)))
+
+
+def _find_gaps(round_folder: str, folder: _RoundFolder, rules: Rules) -> Iterable[Finding]:
+    """Yield a finding for each folder and system without an entry."""
+    for (submitter, system, benchmark), logs in sorted(folder.logs.items()):
+        if not logs and not rules.knows(benchmark):
+            path = _join(round_folder, f"{submitter}/results/{system}/{benchmark}")
+            yield Finding(path, f"has no {LOG_PATTERN} and is not a known benchmark; ignored")
+    with_entries = {(submitter, system) for submitter, system, _ in folder.logs}
+    for submitter, system in sorted(folder.systems - with_entries):
+        yield Finding(_join(round_folder, f"{submitter}/results/{system}"), "has no benchmark folder")
+    for submitter, system in sorted(folder.described - folder.systems):
+        yield Finding(_join(round_folder, f"{submitter}/systems/{system}.json"), "describes a system without results")
+
+
+def _entry_key(entry: Entry) -> tuple[tuple[int, ...], str, str, str, str]:
+    return round_key(entry.round or "0"), entry.round_folder, entry.submitter, entry.system, entry.folder
+
+
+def _join(folder: str, path: str) -> str:
+    return f"{folder}/{path}" if folder else path

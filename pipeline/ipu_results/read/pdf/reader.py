@@ -1,0 +1,138 @@
+"""Read the tables and setup metadata of a paper from a PDF in one column or two."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ipu_results.errors import UnrecognisedDocumentError
+from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem, SourceRow, SourceTable
+from ipu_results.read.paper import terms
+from ipu_results.read.pdf.captions import Caption, assign_to_tables, find_captions, find_promised_header
+from ipu_results.read.pdf.pages import read_page_texts, read_words
+from ipu_results.read.pdf.tables import PrintedRow, PrintedTable, find_tables
+from ipu_results.read.pdf.words import Box, Strip, build_lines, enclose, split_columns
+from ipu_results.read.text import lift_footnote
+from ipu_results.schema.layouts import TableHeader
+
+CAPTION_ANYWHERE = re.compile(r"\btable\s+(?:\d|[ivxl]+\b)")
+
+
+def read_pdf(data: bytes, headers: Sequence[TableHeader], *, max_pages: int = 500) -> ParsedDocument:
+    """Read the tables whose column names are those of one of `headers`, with captions, boxes and setup metadata.
+
+    A cell belongs to the column that it is under: a lost label is `""`. A row without its figure, or with cells whose
+    columns are ambiguous, is a problem, and so is a caption whose table has no known header. Metadata is read by line.
+
+    Raises DamagedDocumentError for anything but a whole PDF that opens without a password, DocumentTooLargeError above
+    `max_pages` pages, and UnrecognisedDocumentError if there is no table.
+    """
+    texts = read_page_texts(data, max_pages)
+    pages = read_words(data, _select_pages(texts, headers))
+    wholes = [build_lines(words) for words, _ in pages]
+    split = [split_columns(lines, width) for lines, (_, width) in zip(wholes, pages, strict=True)]
+    columns = [column for page in split for column in page]
+    # A table may span both columns of a page, so such pages are also searched as a whole.
+    wide = [lines for lines, page in zip(wholes, split, strict=True) if len(page) > 1]
+    tables = find_tables([*columns, *wide], len(columns), headers)
+    return _make_document(tables, columns, headers)
+
+
+def _select_pages(texts: Sequence[str], headers: Sequence[TableHeader]) -> list[int]:
+    """Return the pages with a header, a caption or metadata, and those where a table may continue."""
+    pages: set[int] = set()
+    for number, text in enumerate(texts, 1):
+        words = re.sub(r"[\s\-_]+", " ", text.translate(terms.LIGATURES)).casefold()
+        if any(all(name in words for name in header.keys) for header in headers):
+            pages |= {number, number + 1}
+        elif CAPTION_ANYWHERE.search(words) or any(f"{label.casefold()}:" in words for label in terms.METADATA_LABELS):
+            pages.add(number)
+    return sorted(number for number in pages if number <= len(texts))
+
+
+def _make_document(
+    printed: Sequence[PrintedTable], columns: Sequence[Strip], headers: Sequence[TableHeader]
+) -> ParsedDocument:
+    names = terms.known_names(headers)
+    taken = frozenset(box for table in printed for box in table.cell_boxes)
+    captions = find_captions(columns, taken, names)
+    assigned = assign_to_tables(printed, captions, headers)
+    tables: dict[str, SourceTable] = {}
+    problems: list[ReadProblem] = []
+    for number, table in enumerate(printed):
+        name = table.header.header.table
+        if name in tables or not table.rows:
+            reason, message = "cells-missing", "no rows under the header"
+            if name in tables:
+                reason, message = "duplicate-table", "a table with this header was already read"
+            problems.append(ReadProblem(name, None, table.locator, reason, message, table.header.names))
+            continue
+        rows, row_problems = _read_rows(table)
+        problems += row_problems
+        if rows:
+            caption = captions[assigned[number]].text if number in assigned else ""
+            tables[name] = SourceTable(name, table.header.names, rows, table.locator, caption)
+    free = [caption for number, caption in enumerate(captions) if number not in assigned.values()]
+    missing = [header for header in headers if all(table.header.header is not header for table in printed)]
+    problems += _report_broken_promises(free, columns, taken, missing, headers)
+    if not tables and not problems:
+        raise UnrecognisedDocumentError("has no table with a known header")
+    metadata = tuple(_find_metadata(columns))
+    return terms.refuse_incomplete_tables(ParsedDocument(tuple(tables.values()), tuple(problems), metadata))
+
+
+def _read_rows(table: PrintedTable) -> tuple[tuple[SourceRow, ...], list[ReadProblem]]:
+    """Divide the rows into those that have their figures and the problems of the others."""
+    optional = terms.label_columns(table.header.names, table.header.header)
+    rows: list[SourceRow] = []
+    problems: list[ReadProblem] = []
+    for number, row in enumerate(table.rows, 1):
+        lost = {column for column, cell in enumerate(row.cells) if cell is None}
+        if not row.loose and lost <= optional:
+            rows.append(_make_row(number, row))
+            continue
+        message = "the cells are not under the header" if row.loose else "a figure is missing in the row"
+        raw = tuple(cell.text if cell else "" for cell in row.loose or row.cells)
+        problems.append(ReadProblem(table.header.header.table, number, str(row.box), "row-width", message, raw))
+    return tuple(rows), problems
+
+
+def _make_row(number: int, row: PrintedRow) -> SourceRow:
+    lifted = [(*lift_footnote(cell.text), cell.footnotes) if cell else ("", "", "") for cell in row.cells]
+    footnotes = tuple((column, mark + raised) for column, (_, mark, raised) in enumerate(lifted) if mark + raised)
+    places = tuple(str(cell.box if cell else row.box) for cell in row.cells)
+    return SourceRow(number, tuple(text for text, _, _ in lifted), str(row.box), places, footnotes)
+
+
+def _report_broken_promises(
+    captions: Sequence[Caption],
+    strips: Sequence[Strip],
+    taken: frozenset[Box],
+    missing: Sequence[TableHeader],
+    headers: Sequence[TableHeader],
+) -> Iterator[ReadProblem]:
+    """Yield a problem for each caption that names the measure of a missing table, or is near a half-known header."""
+    missing = list(missing)
+    names = terms.known_names(headers)
+    for caption in captions:
+        named = [header for header in missing if terms.mentions_measure(caption.text, header, headers)]
+        line = find_promised_header(caption, strips, taken, names)
+        if missing and (named or line):
+            header = (named or missing)[0]
+            missing.remove(header)
+            raw = tuple(cell.text for cell in line.cells) if line else ()
+            printed = " | ".join(raw) if line else "no header"
+            message = f"{printed!r} is not the header that the caption {caption.text!r} promises"
+            place = str(line.box if line else caption.box)
+            yield ReadProblem(header.table, None, place, "unknown-header", message, raw)
+
+
+def _find_metadata(strips: Sequence[Strip]) -> Iterator[MetadataItem]:
+    """Yield the lines `Label: value`, also if a wide gap follows the colon."""
+    for strip in strips:
+        for line in strip:
+            for place, cell in enumerate(line.cells):
+                alone = cell.text.endswith(":") and place + 1 < len(line.cells)
+                parts = line.cells[place : place + 2] if alone else (cell,)
+                if item := terms.split_metadata(" ".join(part.text for part in parts)):
+                    yield MetadataItem(*item, str(enclose(part.box for part in parts)))
