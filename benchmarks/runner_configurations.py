@@ -20,7 +20,7 @@ from ipu_results.runner.blocks import Block
 from ipu_results.runner.concurrent_sweeps import announce_sweep
 from ipu_results.runner.config import count_cores
 from ipu_results.runner.estimate import DEFAULT, estimate
-from ipu_results.runner.observer import Observation, Observer
+from ipu_results.runner.observer import BlockObservation, Observer
 from ipu_results.runner.plan import Visit
 from ipu_results.runner.sessions import SessionPool, open_sessions
 from onnx import numpy_helper
@@ -151,7 +151,7 @@ def _scanned(place: Place, size: Size, one: Contender) -> list[Scanned]:
                 raise RuntimeError(f"torch computes another network: the outputs' cosine is {cosine}")
             warmed(crew, batch, size.warm_runs)
             visit = Visit(0, batch, "amortised")
-            block = measured(crew, visit, size.scan_s, size.scan_runs, nullcontext(Observation()))
+            block = measured(crew, visit, size.scan_s, size.scan_runs, nullcontext(BlockObservation()))
             precision = crew.facts.compute_precision
             found.append(Scanned(one, batch, block.window.throughput, cosine, precision, crew.facts.threads))
     finally:

@@ -119,7 +119,7 @@ def _served(process: subprocess.Popen[str], crew: SessionPool) -> list[Stamps]:
     assert process.stdout is not None
     with process.stdin, process.stdout:
         for _ in process.stdout:
-            crew.transports[0].send("block", at=0, seconds=0, min_batches=1, overlap=False)
+            crew.transports[0].send("run_block", at=0, seconds=0, min_batches=1, overlap=False)
             found: Any = crew.transports[0].recv()["stamps"][0]
             stamps.append((found[0], found[1], found[2], found[3], found[4]))
             process.stdin.write("done\n")

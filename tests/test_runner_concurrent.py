@@ -226,4 +226,4 @@ def test_error_in_the_sweep_removes_its_file(locks: Path, monkeypatch: pytest.Mo
     assert list(locks.iterdir()) == []
     monkeypatch.delenv(concurrent_sweeps.VARIABLE)
     monkeypatch.setattr(concurrent_sweeps.tempfile, "tempdir", str(tmp_path))
-    assert concurrent_sweeps.locks_folder() == tmp_path / "ipu-results-sweeps"
+    assert concurrent_sweeps.get_locks_folder() == tmp_path / "ipu-results-sweeps"

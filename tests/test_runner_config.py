@@ -14,7 +14,7 @@ from ipu_results.errors import BackendError, RunnerError, SweepConfigError
 from ipu_results.runner import RUNS, Progress, SweepConfig, run_sweep
 from ipu_results.runner.backends import Device
 from ipu_results.runner.concurrent_sweeps import VARIABLE
-from ipu_results.runner.config import SweepTask, count_cores, default_batch_sizes, parse_options, plan_sweeps
+from ipu_results.runner.config import SweepTask, choose_batch_sizes, count_cores, parse_options, plan_sweeps
 from runner_support import write_images, write_tiny_model
 
 MODEL = Device("popart", "ipu-model", "simulated", "a model of an IPU")
@@ -43,10 +43,10 @@ def test_machines_of_four_chips_have_four_sessions_and_the_vendors_sizes() -> No
 
 
 def test_default_batch_sizes_are_those_that_the_sessions_can_share() -> None:
-    assert default_batch_sizes(2) == DEFAULT_BATCH_SIZES["c2"] == (2, 4, 6, 8, 10, 12)
-    assert default_batch_sizes(4) == DEFAULT_BATCH_SIZES["bow-2000"] == (4, 8, 16, 32, 64)
-    assert default_batch_sizes(3) == (6, 12)
-    assert default_batch_sizes(7) == (7, 14, 21, 28, 35, 42)
+    assert choose_batch_sizes(2) == DEFAULT_BATCH_SIZES["c2"] == (2, 4, 6, 8, 10, 12)
+    assert choose_batch_sizes(4) == DEFAULT_BATCH_SIZES["bow-2000"] == (4, 8, 16, 32, 64)
+    assert choose_batch_sizes(3) == (6, 12)
+    assert choose_batch_sizes(7) == (7, 14, 21, 28, 35, 42)
     assert set(DEFAULT_BATCH_SIZES) == set(TARGETS)
 
 

@@ -173,7 +173,7 @@ def test_session_killed_during_a_block_is_named(python: str) -> None:
         transport = pool.transports[1]
         assert isinstance(transport, Subprocess)
         for each in pool.transports:
-            each.send("block", at=0, seconds=1e6, min_batches=1, overlap=False)
+            each.send("run_block", at=0, seconds=1e6, min_batches=1, overlap=False)
         os.kill(transport.pid, signal.SIGTERM)
         with pytest.raises(SessionLostError, match=r"^the process of session 1 was killed by SIGTERM$"):
             transport.recv()
@@ -189,7 +189,7 @@ def test_session_that_hangs_is_killed(python: str) -> None:
     try:
         transport.send("open", backend="faulty", spec=vars(spec), images=None)
         transport.recv()
-        transport.send("block", at=0, seconds=0, min_batches=1, overlap=False)
+        transport.send("run_block", at=0, seconds=0, min_batches=1, overlap=False)
         with pytest.raises(SessionLostError, match=r"^session 4 has not replied for 0 s$"):
             transport.recv(0.05)
     finally:

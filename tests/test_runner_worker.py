@@ -180,5 +180,5 @@ def test_overlapping_block_counts_from_its_second_batch(
     server = WorkerServer()
     server.session, server.micro_batch = session, 1
     monkeypatch.setattr(server, "_open_stream", lambda: SimpleNamespace(load=lambda: [b""], prepare=len))
-    reply = server.block(session.clock(), 0.0, 5, overlap)
+    reply = server.run_block(session.clock(), 0.0, 5, overlap)
     assert len(session.batches) == len(reply["stamps"]) + unstamped == 5 + unstamped

@@ -54,7 +54,7 @@ def _is_alive(path: Path) -> bool:
     return False
 
 
-def locks_folder() -> Path:
+def get_locks_folder() -> Path:
     """Return the folder in which the sweeps of this machine announce themselves."""
     named = os.environ.get(VARIABLE)
     return Path(named) if named else Path(tempfile.gettempdir()) / FOLDER
@@ -66,7 +66,7 @@ def announce_sweep(run_id: str) -> Iterator[ConcurrentSweeps]:
 
     A folder that cannot be written to does not stop a sweep: the others are then unknown, with the reason.
     """
-    folder, reason = locks_folder(), None
+    folder, reason = get_locks_folder(), None
     path = folder / f"{run_id}{SUFFIX}"
     lock = FileLock(path, timeout=ANNOUNCE_S, mode=0o666, preserve_lock_file=True)
     try:

@@ -133,7 +133,7 @@ def plan_sweeps(config: SweepConfig, out: Path, probe: ListDevices | None = None
 def _plan_sweep(config: SweepConfig, choice: SelectedDevice) -> SweepTask:
     device = choice.device
     sessions = config.sessions or SESSIONS.get(device.name, DEFAULT_SESSIONS)
-    sizes = config.batch_sizes or default_batch_sizes(sessions)[: QUICK_SIZES if config.quick else None]
+    sizes = config.batch_sizes or choose_batch_sizes(sessions)[: QUICK_SIZES if config.quick else None]
     emulated = device.kind == "emulated"
     if config.rounds and emulated and config.backend != AUTO:
         raise SweepConfigError("an emulated sweep has one round: every further one would be the same")
@@ -160,7 +160,7 @@ def _plan_sweep(config: SweepConfig, choice: SelectedDevice) -> SweepTask:
     )
 
 
-def default_batch_sizes(sessions: int) -> tuple[int, ...]:
+def choose_batch_sizes(sessions: int) -> tuple[int, ...]:
     """Return the batch sizes of the paper, or of the vendor's page for four, that the sessions can share evenly."""
     sizes = DEFAULT_BATCH_SIZES["m2000" if sessions in SESSIONS.values() else "c2"]
     return tuple(size for size in sizes if size % sessions == 0) or tuple(sessions * n for n in range(1, 7))

@@ -12,7 +12,7 @@ from ipu_results.runner.power import Sensor
 
 
 @dataclass(slots=True)
-class Observation:
+class BlockObservation:
     """The observed fields of a `Block`; the defaults are those of time that is calculated."""
 
     probe_ms: tuple[float, float] | None = None
@@ -34,14 +34,14 @@ class Observer:
     probe: Callable[[], float] = run_probe
     _known: set[str] = field(default_factory=set)
 
-    def min_window_s(self, block_s: float) -> float:
+    def choose_window_s(self, block_s: float) -> float:
         """Return the seconds of a block: `block_s`, or what the power sensor needs."""
         return max(block_s, self.sensor.min_window_s) if self.sensor else block_s
 
     @contextmanager
-    def observe(self) -> Iterator[Observation]:
+    def observe(self) -> Iterator[BlockObservation]:
         """Observe the block that runs in the `with`; the observation is complete when it ends."""
-        observation, before = Observation(power_reason=self.sensor_reason), self._run_probe()
+        observation, before = BlockObservation(power_reason=self.sensor_reason), self._run_probe()
         usage = read_usage()
         if self.sensor:
             self.sensor.start()

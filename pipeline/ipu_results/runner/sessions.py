@@ -189,7 +189,7 @@ class SessionPool:
         count = batch // len(self.transports)
         with tempfile.TemporaryDirectory() as folder:
             files = [str(Path(folder) / f"{number}.npy") for number in range(len(self.transports))]
-            self._request_all("outputs", own_params=[{"count": count, "file": file} for file in files])
+            self._request_all("write_outputs", own_params=[{"count": count, "file": file} for file in files])
             return np.concatenate([np.load(file) for file in files])
 
     def close(self) -> None:
@@ -203,7 +203,7 @@ class SessionPool:
         return self._clock if self.virtual else time.perf_counter_ns() + int(LEAD_S * NS)
 
     def _run_block(self, timeout_s: float, **params: Any) -> SessionStamps:
-        replies = self._request_all("block", timeout_s, at=self._next_start(), **params)
+        replies = self._request_all("run_block", timeout_s, at=self._next_start(), **params)
         self._clock = max(reply["clock"] for reply in replies)
         return tuple(tuple((s[0], s[1], s[2], s[3], s[4]) for s in reply["stamps"]) for reply in replies)
 

@@ -25,7 +25,7 @@ from ipu_results.runner.config import SweepConfig, SweepTask, plan_sweeps
 from ipu_results.runner.cpu_load import load_best_probe, save_best_probe
 from ipu_results.runner.environment import describe_environment, read_versions
 from ipu_results.runner.journal import Journal, list_unfinished
-from ipu_results.runner.observer import Observation, Observer
+from ipu_results.runner.observer import BlockObservation, Observer
 from ipu_results.runner.plan import Visit
 from ipu_results.runner.power import find_sensor
 from ipu_results.runner.record import RunData, build_files, build_points
@@ -251,8 +251,8 @@ class _Sweep:
         pool.prepare(visit.batch_size, visit.kind)
         started_at = _format_now()
         # where time is calculated there is nothing to observe
-        watch = nullcontext(Observation()) if pool.virtual else observer.observe()
-        seconds = self.plan.block_s if pool.virtual else observer.min_window_s(self.plan.block_s)
+        watch = nullcontext(BlockObservation()) if pool.virtual else observer.observe()
+        seconds = self.plan.block_s if pool.virtual else observer.choose_window_s(self.plan.block_s)
         with watch as observation:
             run = pool.run_stream if visit.kind == "amortised" else pool.run_isolated
             stamps = run(seconds, self.plan.iterations)

@@ -56,7 +56,7 @@ class WorkerServer:
         self.micro_batch = micro_batch
         return {"seconds": (self.session.clock() - start) / 1e9, "predicted": self.session.predict_point()}
 
-    def block(self, at: int, seconds: float, min_batches: int, overlap: bool) -> dict[str, Any]:
+    def run_block(self, at: int, seconds: float, min_batches: int, overlap: bool) -> dict[str, Any]:
         """Run batches from the moment `at` for at least this time and this number of batches; reply with their stamps.
 
         In overlap one batch goes before them without a stamp. After it the images are as far ahead as they stay, so
@@ -71,7 +71,7 @@ class WorkerServer:
             stamps = run_batches(self.session, feed, until, min_batches)
         return {"stamps": stamps, "clock": self.session.clock()}
 
-    def outputs(self, count: int, file: str) -> dict[str, Any]:
+    def write_outputs(self, count: int, file: str) -> dict[str, Any]:
         """Write the outputs for this session's first `count` images to a .npy file."""
         import numpy as np  # noqa: PLC0415
 
