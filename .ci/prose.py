@@ -1,6 +1,8 @@
 """Check the project's words: no banned dialect in names, docstrings, comments, messages, docs and the page.
 
 usage: python .ci/prose.py [PATH ...]      (default: every tracked file); exits 1 and lists each finding
+
+A line of Python that ends in `# kept: REASON` is exempt: its text is part of a file format.
 """
 
 from __future__ import annotations
@@ -59,6 +61,7 @@ MAX_WORDS, MAX_SEMICOLONS = 25, 10  # a sentence on average; per 100 sentences
 TYPESCRIPT = (".ts", ".tsx", ".mjs")
 GENERATED = ("docs/claims.md", "docs/analyses.md", "docs/rules.md", "docs/releases")
 SKIPPED = ("warehouse/", "raw/", "requirements", "site/package-lock.json", "LICENSE", ".ci/prose.py", "tests/data/")
+KEPT = "# kept: "
 SENTENCE = re.compile(r"[.!?](?=\s|$)")
 
 Finding = tuple[str, int, str]
@@ -82,10 +85,12 @@ def _check_prose(text: str, name: str, number: int) -> Iterator[Finding]:
 
 
 def _check_python(text: str, name: str) -> Iterator[Finding]:
+    lines = text.splitlines()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in (tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1)):
-            for offset, line in enumerate(token.string.splitlines()):
-                yield from _check_prose(line, name, token.start[0] + offset)
+            for number, line in enumerate(token.string.splitlines(), token.start[0]):
+                if KEPT not in lines[number - 1]:
+                    yield from _check_prose(line, name, number)
     for node in ast.walk(ast.parse(text)):
         for identifier in _defined_names(node):
             parts = set(identifier.strip("_").lower().split("_"))

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from statistics import fmean, median, stdev
 from typing import Any
 
-from ipu_results.runner.backends import null
-from ipu_results.runner.backends.base import Spec
+from ipu_results.runner.backends import SessionSpec
 from ipu_results.runner.blocks import MS, NS, Block, Kind, Stamps
-from ipu_results.runner.estimate import DEFAULT, Estimate, Limits, disturbances, estimate
-from ipu_results.runner.loop import repeat
-from ipu_results.runner.plan import Plan, Visit
+from ipu_results.runner.estimate import DEFAULT, Estimate, SuspicionLimits, estimate, find_disturbances
+from ipu_results.runner.plan import SweepPlan, Visit
+from ipu_results.runner.worker import run_batches
 
+from benchmarks import null_backend
 from benchmarks.options import Options
 from benchmarks.report import Report, Table, Target, Value
 
@@ -103,17 +103,17 @@ SCENARIOS = (
 )
 
 
-def simulated(sweeps: int, scenario: Scenario, limits: Limits = DEFAULT, rounds: int = ROUNDS) -> list[Tried]:
+def simulated(sweeps: int, scenario: Scenario, limits: SuspicionLimits = DEFAULT, rounds: int = ROUNDS) -> list[Tried]:
     """One batch size of so many sweeps over all of them, seeds 0, 1, …"""
     return [_tried(scenario, seed, limits, rounds) for seed in range(sweeps)]
 
 
-def _tried(scenario: Scenario, seed: int, limits: Limits, rounds: int) -> Tried:
+def _tried(scenario: Scenario, seed: int, limits: SuspicionLimits, rounds: int) -> Tried:
     sessions, options = _opened(scenario, seed), scenario.options
     machine = sessions[0].machine
-    plan = Plan(SIZES, SESSIONS, seed=seed, least_rounds=rounds)
+    plan = SweepPlan(SIZES, SESSIONS, seed=seed, least_rounds=rounds)
     blocks, best = _swept(sessions, plan, scenario.blind)
-    best = null.PROBE_MS if scenario.known else best
+    best = null_backend.PROBE_MS if scenario.known else best
     row = estimate(blocks, limits, best)
     work_ms = machine.base_ms + JUDGED // SESSIONS * machine.per_item_ms
     spread = float(options.get("noise", 0.0))
@@ -122,7 +122,7 @@ def _tried(scenario: Scenario, seed: int, limits: Limits, rounds: int) -> Tried:
         "isolated": work_ms * math.exp(spread * MAX_MEDIAN),
     }
     bad = [_pace_ms(block) > (1 + OFF) * quiet[block.kind] for block in blocks]
-    seen = [bool(one) for one in disturbances(blocks, limits, best)]
+    seen = [bool(one) for one in find_disturbances(blocks, limits, best)]
     naive = _naive(_opened(scenario, seed), plan, sum(block.window.end - block.window.start for block in blocks))
     return Tried(
         row,
@@ -135,21 +135,23 @@ def _tried(scenario: Scenario, seed: int, limits: Limits, rounds: int) -> Tried:
     )
 
 
-def _opened(scenario: Scenario, seed: int) -> list[null.NullSession]:
+def _opened(scenario: Scenario, seed: int) -> list[null_backend.NullSession]:
     options = {**scenario.options, "seed": seed}
-    specs = (Spec(null.NAME, "", sessions=SESSIONS, session=one, options=options) for one in range(SESSIONS))
-    found = [null.open(spec) for spec in specs]
+    specs = (
+        SessionSpec(null_backend.NAME, "", sessions=SESSIONS, session=one, options=options) for one in range(SESSIONS)
+    )
+    found = [null_backend.open(spec) for spec in specs]
     for session in found:
         session.prepare(JUDGED // SESSIONS, "amortised")
     return found
 
 
-def _swept(sessions: Sequence[null.NullSession], plan: Plan, blind: bool) -> tuple[list[Block], float]:
+def _swept(sessions: Sequence[null_backend.NullSession], plan: SweepPlan, blind: bool) -> tuple[list[Block], float]:
     """The blocks of the judged size and the best probe of all; of the other sizes only the time is spent."""
     blocks: list[Block] = []
     now, best, first = 0, math.inf, sessions[0]
     for number in range(plan.least_rounds):
-        for visit in plan.visits(number):
+        for visit in plan.list_visits(number):
             before = _probe(first, now, blind)
             if visit.batch_size == JUDGED:
                 stamps = _measured(sessions, plan, visit, now)
@@ -163,7 +165,7 @@ def _swept(sessions: Sequence[null.NullSession], plan: Plan, blind: bool) -> tup
 
 
 def _measured(
-    sessions: Sequence[null.NullSession], plan: Plan, visit: Visit, start: int
+    sessions: Sequence[null_backend.NullSession], plan: SweepPlan, visit: Visit, start: int
 ) -> tuple[tuple[Stamps, ...], ...]:
     until = start + int(plan.block_s * NS)
     if visit.kind == "amortised":
@@ -176,31 +178,31 @@ def _measured(
     return tuple(map(tuple, found))
 
 
-def _repeated(session: null.NullSession, start: int, until: int, least: int) -> tuple[Stamps, ...]:
+def _repeated(session: null_backend.NullSession, start: int, until: int, least: int) -> tuple[Stamps, ...]:
     session.wait_until(start)
 
     def feed() -> tuple[None, int, int, int]:
         return None, session.now, session.now, session.now
 
-    return tuple((one[0], one[1], one[2], one[3], one[4]) for one in repeat(session, feed, until, least))
+    return tuple((one[0], one[1], one[2], one[3], one[4]) for one in run_batches(session, feed, until, least))
 
 
-def _elsewhere(session: null.NullSession, plan: Plan, batch: int) -> int:
+def _elsewhere(session: null_backend.NullSession, plan: SweepPlan, batch: int) -> int:
     batch_s = (session.machine.base_ms + batch // SESSIONS * session.machine.per_item_ms) / 1e3
     return int(max(plan.block_s, plan.iterations * batch_s) * NS)
 
 
-def _probe(session: null.NullSession, now: int, blind: bool) -> float:
-    return null.PROBE_MS if blind else session.probe_ms(now)
+def _probe(session: null_backend.NullSession, now: int, blind: bool) -> float:
+    return null_backend.PROBE_MS if blind else session.probe_ms(now)
 
 
 def _pace_ms(block: Block) -> float:
     return 1e3 * JUDGED / block.window.throughput if block.kind == "amortised" else median(block.latencies_ms)
 
 
-def _naive(sessions: Sequence[null.NullSession], plan: Plan, span: int) -> list[float]:
+def _naive(sessions: Sequence[null_backend.NullSession], plan: SweepPlan, span: int) -> list[float]:
     """Every iteration of one run as long as all blocks together, begun somewhere in the time that the sweep takes."""
-    sweep_s = plan.least_rounds * plan.expected_s(dict.fromkeys(SIZES, 0.0))
+    sweep_s = plan.least_rounds * plan.estimate_round_s(dict.fromkeys(SIZES, 0.0))
     start = int(random.Random(sessions[0].machine.seed).uniform(0, sweep_s) * NS)
     stamps = (_repeated(session, start, start + span, 2) for session in sessions)
     return [(one[-1] - one[0]) / MS for session in stamps for one in session]

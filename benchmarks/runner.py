@@ -14,9 +14,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from ipu_results.runner.backends import onnxruntime
-from ipu_results.runner.backends.base import Session, Spec
-from ipu_results.runner.loop import feeding, repeat, retrieve
+from ipu_results.runner.backends import Session, SessionSpec, onnxruntime
+from ipu_results.runner.worker import open_feed, read_classes, run_batches
 
 from benchmarks.options import Options
 from benchmarks.report import Report, Table, Target, Value, shown
@@ -112,7 +111,7 @@ def subjects(folder: Path, quick: bool) -> list[Subject]:
     """A session that does nothing, and ONNX Runtime with the least of networks on one thread."""
     share = 10 if quick else 1
     path = least_model(folder)
-    spec = Spec("cpu", str(path), threads=1, micro_batches=(1,))
+    spec = SessionSpec("cpu", str(path), threads=1, micro_batches=(1,))
     session, images = onnxruntime.open(spec), np.zeros((1, 3, 8, 8), np.float32)
     return [
         Subject("a trivial session", Trivial(), np.zeros((2, 3, 8, 8), np.float32), 2000 // share, RUN),
@@ -154,15 +153,15 @@ def _ran(run: Callable[[Any], Any], images: Any, count: int) -> float:
 def _read(run: Callable[[Any], Any], images: Any, count: int) -> float:
     start = time.perf_counter_ns()
     for _ in range(count):
-        retrieve(run(images))
+        read_classes(run(images))
     return _each(start, count)
 
 
 def _looped(session: Any, images: Any, count: int, ahead: bool) -> float:
     source = SimpleNamespace(load=lambda: None, prepare=lambda _: images)
-    with feeding(session, source, ahead) as feed:
+    with open_feed(session, source, ahead) as feed:
         start = time.perf_counter_ns()
-        repeat(session, feed, 0, count)
+        run_batches(session, feed, 0, count)
         return _each(start, count)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from ipu_results.runner.blocks import Block
-from ipu_results.runner.estimate import Estimate, by_round
+from ipu_results.runner.estimate import Estimate, group_by_round
 
 from benchmarks.report import Report, Table, Target, Value, shown
 
@@ -86,7 +86,7 @@ def chosen(scanned: Sequence[Scanned]) -> list[tuple[str, Scanned]]:
 
 def ratio(of: Sequence[Block], to: Sequence[Block]) -> float:
     """Median over rounds of how many times as much is done a second in the same round."""
-    return median(one / two for one, two in zip(by_round(of), by_round(to), strict=True))
+    return median(one / two for one, two in zip(group_by_round(of), group_by_round(to), strict=True))
 
 
 def reported(scanned: Sequence[Scanned], found: Sequence[Compared], peak: Sequence[float], flop: float) -> Report:

@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 import onnx
 from ipu_results.errors import BackendError
-from ipu_results.runner.asked import cores
-from ipu_results.runner.backends.base import Spec
+from ipu_results.runner.backends import SessionSpec
 from ipu_results.runner.blocks import Block
-from ipu_results.runner.companions import announced
-from ipu_results.runner.crew import Crew, open_crew
+from ipu_results.runner.concurrent_sweeps import announce_sweep
+from ipu_results.runner.config import count_cores
 from ipu_results.runner.estimate import DEFAULT, estimate
-from ipu_results.runner.observe import Observer, Seen
+from ipu_results.runner.observer import BlockObservation, Observer
 from ipu_results.runner.plan import Visit
+from ipu_results.runner.sessions import SessionPool, open_sessions
 from onnx import numpy_helper
 
 from benchmarks.options import Options
@@ -65,7 +65,7 @@ class Place:
     weights: Path
     torch: Path | None
 
-    def crew(self, one: Contender, batches: Sequence[int]) -> Crew:
+    def crew(self, one: Contender, batches: Sequence[int]) -> SessionPool:
         """Raises BackendError where the backend is not here or does not compute as asked."""
         images = self.stage.images
         if one.backend == TORCH:
@@ -75,15 +75,15 @@ class Place:
         model = self.stage.models["int8" if one.precision == "int8" else "fp32"]
         micro = tuple(batch // one.sessions for batch in batches)
         specs = [
-            Spec(DEVICES[one.backend], str(model.path), one.precision, micro, one.threads, one.sessions, session)
+            SessionSpec(DEVICES[one.backend], str(model.path), one.precision, micro, one.threads, one.sessions, session)
             for session in range(one.sessions)
         ]
-        return open_crew(one.backend, specs, images, overlap=one.overlap)
+        return open_sessions(one.backend, specs, images, overlap=one.overlap)
 
 
 def run(options: Options) -> Report:
     size, load = QUICK if options.quick else Size(), os.getloadavg()[0]
-    with tempfile.TemporaryDirectory() as folder, announced(f"benchmark-{os.getpid()}") as companions:
+    with tempfile.TemporaryDirectory() as folder, announce_sweep(f"benchmark-{os.getpid()}") as companions:
         place = _place(Path(folder), options, size)
         observer = Observer(companions, None, "power is not looked at here", lambda _: None)
         scanned, left_out = scan(place, size)
@@ -102,7 +102,7 @@ def scan(place: Place, size: Size) -> tuple[list[Scanned], list[str]]:
     """One short block of every contender at every batch size; and which cannot be had here, and why."""
     found: list[Scanned] = []
     left_out: list[str] = []
-    for one in contenders(size.precisions, size.sessions, cores(), place.torch is not None):
+    for one in contenders(size.precisions, size.sessions, count_cores(), place.torch is not None):
         try:
             found += _scanned(place, size, one)
         except BackendError as error:
@@ -117,7 +117,7 @@ def compare(
     blocks: dict[Scanned, list[Block]] = {one: [] for _, one in named}
     peak: list[float] = []
     with ExitStack() as stack:
-        crews: dict[Scanned, Crew] = {}
+        crews: dict[Scanned, SessionPool] = {}
         for one in blocks:
             crews[one] = place.crew(one.contender, [one.batch])
             stack.callback(crews[one].close)
@@ -126,7 +126,7 @@ def compare(
             peak.append(max(product(size.side) for _ in range(2)))
             for one in random.Random(number).sample(list(crews), len(crews)):
                 visit = Visit(number, one.batch, "amortised")
-                seen = observer.around()
+                seen = observer.observe()
                 blocks[one].append(measured(crews[one], visit, size.block_s, size.iterations, seen, len(blocks[one])))
     probes = [probe for some in blocks.values() for block in some for probe in block.probe_ms or ()]
     return [Compared(name, one, estimate(blocks[one], DEFAULT, min(probes)), blocks[one]) for name, one in named], peak
@@ -146,12 +146,12 @@ def _scanned(place: Place, size: Size, one: Contender) -> list[Scanned]:
     try:
         for batch in size.batches:
             crew.prepare(batch, "amortised")
-            cosine = place.stage.agrees(crew.outputs(batch), one.sessions)
+            cosine = place.stage.agrees(crew.compute_outputs(batch), one.sessions)
             if one.backend == TORCH and not (cosine and cosine >= SAME):
                 raise RuntimeError(f"torch computes another network: the outputs' cosine is {cosine}")
             warmed(crew, batch, size.warm_runs)
             visit = Visit(0, batch, "amortised")
-            block = measured(crew, visit, size.scan_s, size.scan_runs, nullcontext(Seen()))
+            block = measured(crew, visit, size.scan_s, size.scan_runs, nullcontext(BlockObservation()))
             precision = crew.facts.compute_precision
             found.append(Scanned(one, batch, block.window.throughput, cosine, precision, crew.facts.threads))
     finally:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from ipu_results.runner.blocks import Block
-from ipu_results.runner.estimate import DEFAULT, Estimate, disturbances, estimate
+from ipu_results.runner.estimate import DEFAULT, Estimate, estimate, find_disturbances
 
 from benchmarks.report import Report, Table, Target, Value, shown
 from benchmarks.runner_competitor import WORK, Spell, share_of
@@ -84,7 +84,7 @@ def judged(
     best_probe_ms: float | None = None,
 ) -> Tried:
     """What the sweep says, and what is known of when the competitor worked. `best_probe_ms` is that of earlier ones."""
-    marked = [bool(causes) for causes in disturbances(blocks, DEFAULT, best_probe_ms)]
+    marked = [bool(causes) for causes in find_disturbances(blocks, DEFAULT, best_probe_ms)]
     shares = [share_of(block, spells) for block in blocks]
     loadgen_share = share(generated, spells) if generated else 0.0
     row = estimate(blocks, DEFAULT, best_probe_ms)

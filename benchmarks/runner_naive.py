@@ -14,7 +14,7 @@ from statistics import fmean, median, stdev
 from typing import Any
 
 from ipu_results.runner.blocks import MS, Stamps
-from ipu_results.runner.crew import Crew
+from ipu_results.runner.sessions import SessionPool
 
 from benchmarks import runner_competitor
 from benchmarks.options import Options
@@ -57,10 +57,10 @@ def mean_of(durations_ms: Sequence[float]) -> tuple[float, float]:
     return fmean(durations_ms), NORMAL * stdev(durations_ms) / math.sqrt(len(durations_ms))
 
 
-def naive(crew: Crew, batch: int, seconds: float) -> Naive:
+def naive(crew: SessionPool, batch: int, seconds: float) -> Naive:
     """Every iteration of one run."""
     crew.prepare(batch, "amortised")
-    stamps = crew.stream(seconds, 2)
+    stamps = crew.run_stream(seconds, 2)
     mean, error = mean_of([(one[-1] - one[0]) / MS for session in stamps for one in session])
     return Naive(mean, error, min(one[0][0] for one in stamps), max(one[-1][-1] for one in stamps))
 
@@ -72,7 +72,7 @@ def interpreter(options: Options) -> Path | None:
     return Path(sys.executable) if importlib.util.find_spec("mlperf_loadgen") else None
 
 
-def loadgen(python: Path, crew: Crew, batch: int, seconds: float, expected_ms: float) -> LoadGen:
+def loadgen(python: Path, crew: SessionPool, batch: int, seconds: float, expected_ms: float) -> LoadGen:
     """SingleStream, a query being one batch of a crew of one session."""
     crew.prepare(batch, "isolated")
     with tempfile.TemporaryDirectory() as out:
@@ -112,15 +112,15 @@ def _fields(summary: str) -> Mapping[str, str]:
     return {name.strip(): value.strip() for name, value in pairs}
 
 
-def _served(process: subprocess.Popen[str], crew: Crew) -> list[Stamps]:
+def _served(process: subprocess.Popen[str], crew: SessionPool) -> list[Stamps]:
     """One batch for each line, as soon as it comes."""
     stamps: list[Stamps] = []
     assert process.stdin is not None
     assert process.stdout is not None
     with process.stdin, process.stdout:
         for _ in process.stdout:
-            crew.seats[0].ask("block", at=0, seconds=0, least=1, overlap=False)
-            found: Any = crew.seats[0].reply()["stamps"][0]
+            crew.transports[0].send("run_block", at=0, seconds=0, min_batches=1, overlap=False)
+            found: Any = crew.transports[0].recv()["stamps"][0]
             stamps.append((found[0], found[1], found[2], found[3], found[4]))
             process.stdin.write("done\n")
             process.stdin.flush()

@@ -1,4 +1,4 @@
-"""A session as one writes it without the runner, told what to do as a worker is, and the seat it sits in.
+"""A session as one writes it without the runner, told what to do as a worker is, and the transport to it.
 
 `python -m benchmarks.runner_plain JSON` with the kind, the file and the images; the interpreter has what it needs.
 """
@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ipu_results.runner.backends.base import Facts, Session
-from ipu_results.runner.crew import Crew
-from ipu_results.runner.worker import Host, answer
+from ipu_results.runner.backends import Session, SessionFacts
+from ipu_results.runner.sessions import SessionPool
+from ipu_results.runner.worker import WorkerServer, serve_request
 
 ROOT = Path(__file__).resolve().parent.parent
 TORCH, ONNXRUNTIME = "torch", "onnxruntime"
@@ -35,7 +35,7 @@ class Plain(Session):
         return self._session.run(None, {self._name: images})[0]
 
 
-class Seat:
+class PlainTransport:
     """A plain session in a process of its own, where a worker would sit. Raises RuntimeError where it ends."""
 
     def __init__(self, python: str, kind: str, file: Path, images: Mapping[str, Any]) -> None:
@@ -43,12 +43,12 @@ class Seat:
         command = [python, "-m", "benchmarks.runner_plain", told]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, text=True)
 
-    def ask(self, do: str, **given: Any) -> None:
+    def send(self, method: str, **params: Any) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"do": do, "with": given}) + "\n")
+        self._process.stdin.write(json.dumps({"method": method, "params": params}) + "\n")
         self._process.stdin.flush()
 
-    def reply(self, timeout_s: float = 0.0) -> dict[str, Any]:  # noqa: ARG002
+    def recv(self, timeout_s: float = 0.0) -> dict[str, Any]:  # noqa: ARG002
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         told: dict[str, Any] = json.loads(line) if line else {"message": f"ended with {self._process.wait()}"}
@@ -56,7 +56,7 @@ class Seat:
             raise RuntimeError(f"plain session: {told['message']}")
         return told
 
-    def leave(self) -> None:
+    def close(self) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._process.stdin, self._process.stdout:
@@ -64,22 +64,22 @@ class Seat:
             self._process.wait()
 
 
-def plain_crew(python: str, kind: str, file: Path, images: Mapping[str, Any], overlap: bool) -> Crew:
+def plain_crew(python: str, kind: str, file: Path, images: Mapping[str, Any], overlap: bool) -> SessionPool:
     """One session; `overlap` is whether images are made ahead by a thread of their own."""
-    seat = Seat(python, kind, file, images)
+    transport = PlainTransport(python, kind, file, images)
     try:
-        versions = seat.reply()["versions"]
+        versions = transport.recv()["versions"]
     except BaseException:
-        seat.leave()
+        transport.close()
         raise
-    return Crew([seat], Facts("", "", kind, versions, "fp32"), virtual=False, overlap=overlap)
+    return SessionPool([transport], SessionFacts("", "", kind, versions, "fp32"), virtual=False, overlap=overlap)
 
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     told = json.loads(sys.argv[1])
-    host = Host()
+    host = WorkerServer()
     host.images = told["images"]
     if told["kind"] == TORCH:
         import torch  # noqa: PLC0415
@@ -94,7 +94,7 @@ def main() -> None:
     answers.write(json.dumps({"versions": version}) + "\n")
     answers.flush()
     for line in sys.stdin:
-        answers.write(json.dumps(answer(host, json.loads(line))) + "\n")
+        answers.write(json.dumps(serve_request(host, json.loads(line))) + "\n")
         answers.flush()
 
 

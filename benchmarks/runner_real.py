@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ipu_results.runner.backends.base import Spec
+from ipu_results.runner.backends import SessionSpec
 from ipu_results.runner.blocks import Block
-from ipu_results.runner.companions import announced
-from ipu_results.runner.crew import Crew, open_crew
-from ipu_results.runner.observe import Observer
-from ipu_results.runner.plan import Plan
+from ipu_results.runner.concurrent_sweeps import announce_sweep
+from ipu_results.runner.observer import Observer
+from ipu_results.runner.plan import SweepPlan
+from ipu_results.runner.sessions import SessionPool, open_sessions
 
 from benchmarks.options import Options
 from benchmarks.report import Report, shown
@@ -25,14 +25,14 @@ from benchmarks.runner_support import NETWORK, PHOTOS, QUICK_PHOTOS, Stage, meas
 
 SWEEPS, QUICK_SWEEPS, SEED = 10, 2, 0
 NO_SENSOR = "power is not looked at here"
-PLAN = Plan((2,), 1, block_s=1.2, iterations=6, overlap=False)
+PLAN = SweepPlan((2,), 1, block_s=1.2, iterations=6, overlap=False)
 QUICK_PLAN = replace(PLAN, block_s=0.02, iterations=2, least_rounds=3, warm_runs=1)
 
 
 def run(options: Options) -> Report:
     plan, sweeps = (QUICK_PLAN, QUICK_SWEEPS) if options.quick else (PLAN, SWEEPS)
     python, load = interpreter(options), os.getloadavg()[0]
-    with tempfile.TemporaryDirectory() as folder, announced(f"benchmark-{os.getpid()}") as companions:
+    with tempfile.TemporaryDirectory() as folder, announce_sweep(f"benchmark-{os.getpid()}") as companions:
         work = Path(folder)
         source = small_model(work) if options.quick else NETWORK
         stage = set_up(source, ["fp32"], work, QUICK_PHOTOS if options.quick else PHOTOS, plan.batch_sizes[0])
@@ -50,18 +50,23 @@ def run(options: Options) -> Report:
 
 
 def tried(
-    stage: Stage, plan: Plan, observer: Observer, python: Path | None, competitor: bool, best_probe_ms: float | None
+    stage: Stage,
+    plan: SweepPlan,
+    observer: Observer,
+    python: Path | None,
+    competitor: bool,
+    best_probe_ms: float | None,
 ) -> Tried:
     """Open, warm up, and measure in each way for the same time, in an order of the seed's."""
     (batch,) = plan.batch_sizes
-    spec = Spec("cpu", str(stage.models["fp32"].path), micro_batches=(batch,))
-    crew = open_crew("onnxruntime", [spec], stage.images, overlap=plan.overlap)
+    spec = SessionSpec("cpu", str(stage.models["fp32"].path), micro_batches=(batch,))
+    crew = open_sessions("onnxruntime", [spec], stage.images, overlap=plan.overlap)
     blocks: list[Block] = []
     loops: list[Naive] = []
     generated: list[LoadGen] = []
     try:
         batch_s = warmed(crew, batch, plan.warm_runs)
-        seconds = plan.least_rounds * plan.expected_s({batch: batch_s})
+        seconds = plan.least_rounds * plan.estimate_round_s({batch: batch_s})
         ways: list[Callable[[], object]] = [
             lambda: blocks.extend(swept(crew, plan, observer)),
             lambda: loops.append(naive(crew, batch, seconds)),
@@ -78,11 +83,11 @@ def tried(
     return judged(competitor, blocks, loops[0], generated[0] if generated else None, spells, best_probe_ms)
 
 
-def swept(crew: Crew, plan: Plan, observer: Observer) -> list[Block]:
+def swept(crew: SessionPool, plan: SweepPlan, observer: Observer) -> list[Block]:
     """The rounds of a sweep."""
-    visits = [visit for number in range(plan.least_rounds) for visit in plan.visits(number)]
+    visits = [visit for number in range(plan.least_rounds) for visit in plan.list_visits(number)]
     return [
-        measured(crew, visit, plan.block_s, plan.iterations, observer.around(), number)
+        measured(crew, visit, plan.block_s, plan.iterations, observer.observe(), number)
         for number, visit in enumerate(visits)
     ]
 

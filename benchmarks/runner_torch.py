@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from ipu_results.runner.backends.base import Session
+from ipu_results.runner.backends import Session
 from torch import nn
 from torch.nn.functional import relu
 

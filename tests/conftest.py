@@ -38,7 +38,6 @@ PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
 PAPER_ID = "qwant-c2-report-2020-02-28"
 
 Query = Callable[[str], list[tuple[Any, ...]]]
-Ask = Query  # the former name, until test_committed_runs uses the other
 Done = subprocess.CompletedProcess[str]
 
 
@@ -170,12 +169,6 @@ def query(warehouse: Path) -> Iterator[Query]:
     """Run SQL over the built warehouse."""
     with open_warehouse(warehouse) as connection:
         yield lambda sql: [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
-
-
-@pytest.fixture(scope="session")
-def ask(query: Query) -> Query:
-    """Return `query`: the former name."""
-    return query
 
 
 @pytest.fixture

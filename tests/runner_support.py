@@ -1,35 +1,34 @@
-"""Small things to sweep: a network, pictures, a backend that fails as it is told to, and what a sweep told."""
+"""Small things to sweep: a network, images, backends for tests, and a record of what a sweep reported."""
 
 from __future__ import annotations
 
 import os
-import shlex
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import psutil
-from ipu_results.errors import BackendError, UnusableImagesError
-from ipu_results.runner.asked import Asked
-from ipu_results.runner.backends.base import Device, Facts, Session, Spec
-from ipu_results.runner.plan import Plan, Visit
+from ipu_results.runner.backends import Device, register_backend
+from ipu_results.runner.config import SweepConfig, SweepTask
+from ipu_results.runner.plan import SweepPlan, Visit
+from ipu_results.runner.sweep import Progress
 from PIL import Image
+
+from benchmarks import null_backend
 
 SIDE, CLASSES = 32, 7
 TESTS = Path(__file__).resolve().parent
 SHORT = {"least_rounds": 2, "most_rounds": 2, "block_s": 0.05, "iterations": 2, "warm_runs": 1}
-PACE_S = 0.001  # of a batch on the odd device
-ODD = "ipu_results.runner.backends.odd"
+
+register_backend("null", null_backend)
 
 
-def tiny_model(path: Path, inputs: int = 1) -> Path:
-    """A ResNeXt in small for 3 × 32 × 32 images, with a symbolic batch; with two inputs it is no image classifier."""
-    import onnx  # noqa: PLC0415 (the workers of the odd device need none of it)
+def write_tiny_model(path: Path, inputs: int = 1) -> Path:
+    """Write a small ResNeXt for 3 × 32 × 32 images with a symbolic batch; with two inputs it is not a classifier."""
+    import onnx  # noqa: PLC0415 (slow)
     from ipu_results.networks.builder import BatchNorm, GraphBuilder, WeightGenerator  # noqa: PLC0415
 
     graph = GraphBuilder(WeightGenerator(0))
@@ -44,8 +43,8 @@ def tiny_model(path: Path, inputs: int = 1) -> Path:
     return path
 
 
-def pictures(folder: Path, modes: Iterable[str] = ("RGB",) * 5) -> Path:
-    """A JPEG of each mode, all different; `broken` is one that ends too early."""
+def write_images(folder: Path, modes: Iterable[str] = ("RGB",) * 5) -> Path:
+    """Write a JPEG of each mode, all different; `broken` is one that ends too early."""
     folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(0)
     for number, mode in enumerate(modes):
@@ -57,153 +56,81 @@ def pictures(folder: Path, modes: Iterable[str] = ("RGB",) * 5) -> Path:
     return folder
 
 
-class Told:
-    """What a sweep told. `at` is called with the number of each visit, from 1 on, before that is measured."""
+class Recorder(Progress):
+    """Records what a sweep reports. `at` is called with the number of each visit, from 1 on, before it is measured."""
 
     def __init__(self, at: Callable[[int], object] = lambda _: None) -> None:
         self._at = at
-        self.stages: list[str] = []
-        self.visits: list[tuple[Visit, int, int, float | None]] = []
+        self.reports: list[tuple[Visit, int, int, float]] = []
         self.warnings: list[str] = []
 
-    def stage(self, what: str) -> None:
-        self.stages.append(what)
+    @property
+    def visits(self) -> list[Visit]:
+        return [visit for visit, *_ in self.reports]
 
-    def visit(self, visit: Visit, done: int, total: int, left_s: float | None) -> None:
-        self.visits.append((visit, done, total, left_s))
-        self._at(len(self.visits))
+    def visit(self, visit: Visit, done: int, total: int, left_s: float) -> None:
+        self.reports.append((visit, done, total, left_s))
+        self._at(len(self.reports))
 
     def warn(self, what: str) -> None:
         self.warnings.append(what)
 
 
-def interrupted(number: int) -> Told:
-    """Ctrl-C at the visit of this number."""
+def interrupt_at(number: int) -> Recorder:
+    """Press Ctrl-C at the visit of this number."""
 
     def at(visit: int) -> None:
         if visit == number:
             raise KeyboardInterrupt
 
-    return Told(at)
+    return Recorder(at)
 
 
-def killed(number: int) -> Told:
-    """The sweep's own process is killed at the visit of this number."""
-    return Told(lambda visit: visit == number and os.kill(os.getpid(), signal.SIGKILL))
+def kill_at(number: int) -> Recorder:
+    """Kill the sweep's own process at the visit of this number."""
+    return Recorder(lambda visit: visit == number and os.kill(os.getpid(), signal.SIGKILL))
 
 
-def null_asked(batches: tuple[int, ...] = (2, 4, 6), sessions: int = 2, **more: Any) -> Asked:
-    """`more` are the plan's; `options` the null device's."""
+def null_task(batches: tuple[int, ...] = (2, 4, 6), sessions: int = 2, **more: Any) -> SweepTask:
+    """Return a task on the simulated device. `more` are the plan's fields; `options` the device's."""
     options = more.pop("options", {"noise": 0.02})
-    plan = Plan(batches, sessions, **{"budget_s": 20.0, **more})
-    return Asked(Device("null", "null", "simulated", "null"), plan, "none", options=options)
+    plan = SweepPlan(batches, sessions, **{"budget_s": 20.0, **more})
+    return SweepTask(Device("null", "null", "simulated", "null"), plan, SweepConfig(model="none", options=options))
 
 
-def emulator_asked(model: Path, images: Path, batches: tuple[int, ...] = (2, 4)) -> Asked:
-    plan = Plan(batches, 2, least_rounds=1, most_rounds=1)
-    return Asked(Device("emulator", "c2", "emulated", "C2"), plan, str(model), images=str(images))
+def emulator_task(model: Path, images: Path, batches: tuple[int, ...] = (2, 4)) -> SweepTask:
+    plan = SweepPlan(batches, 2, least_rounds=1, most_rounds=1)
+    config = SweepConfig(model=str(model), images=str(images))
+    return SweepTask(Device("emulator", "c2", "emulated", "C2"), plan, config)
 
 
-def cpu_asked(model: Path, images: Path | None, batches: tuple[int, ...] = (2, 4), sessions: int = 2) -> Asked:
-    plan = Plan(batches, sessions, budget_s=0.0, **SHORT)
-    folder = None if images is None else str(images)
-    return Asked(Device("onnxruntime", "cpu", "cpu", "a CPU"), plan, str(model), "fp32", threads=1, images=folder)
+def cpu_task(model: Path, images: Path | None, batches: tuple[int, ...] = (2, 4), sessions: int = 2) -> SweepTask:
+    plan = SweepPlan(batches, sessions, budget_s=0.0, **SHORT)
+    config = SweepConfig(model=str(model), precision="fp32", images=None if images is None else str(images))
+    return SweepTask(Device("onnxruntime", "cpu", "cpu", "a CPU"), plan, config, threads=1)
 
 
-def odd_asked(python: str, batches: tuple[int, ...] = (2, 4), **options: Any) -> Asked:
-    plan = Plan(batches, 2, budget_s=0.0, **SHORT)
-    return Asked(Device("odd", "odd", "cpu", "an odd device"), plan, "none", python=python, options=options)
+def faulty_task(python: str, batches: tuple[int, ...] = (2, 4), **options: Any) -> SweepTask:
+    plan = SweepPlan(batches, 2, budget_s=0.0, **SHORT)
+    config = SweepConfig(model="none", python=python, options=options)
+    return SweepTask(Device("faulty", "faulty", "cpu", "a faulty device"), plan, config)
 
 
-class OddSession(Session):
-    """Takes a millisecond a batch and gives the first pixels. The option `when` (open, prepare or run) says in what it
-    does what the option `do` says, in the session `session` or in all, and if the file `flag` exists or none is told.
-    """
-
-    def __init__(self, spec: Spec) -> None:
-        self._spec = spec
-        self.facts = Facts("odd", "odd", "odd", "1", "fp32", load_s=0.0)
-        self._perhaps("open")
-
-    def prepare(self, micro_batch: int, kind: str) -> None:  # noqa: ARG002
-        self._perhaps("prepare")
-
-    def run(self, images: Any) -> Any:
-        self._perhaps("run")
-        time.sleep(PACE_S)
-        return None if images is None else images.reshape(len(images), -1)[:, :CLASSES]
-
-    def _perhaps(self, when: str) -> None:
-        told = self._spec.options
-        meant = told.get("when") == when and told.get("session") in (None, self._spec.session)
-        if meant and ("flag" not in told or Path(told["flag"]).exists()):
-            DEEDS[told["do"]]()
+def list_children() -> set[int]:
+    """Return the processes that this one started and that still run."""
+    return {child.pid for child in psutil.Process().children(recursive=True) if is_running(child.pid)}
 
 
-def _refuse() -> None:
-    raise BackendError("takes no such batch", document="tiny", place="odd")
-
-
-def _miss_image() -> None:
-    raise UnusableImagesError("cannot be read", document="one.jpg")
-
-
-def _fail() -> None:
-    raise ValueError("not one of ours")
-
-
-def _chatter() -> None:
-    print("printed by Python", flush=True)
-    os.write(1, b"written by a library\n")
-    os.system("echo printed by a child; cat")
-
-
-DEEDS: dict[str, Callable[[], object]] = {
-    "die": lambda: os.kill(os.getpid(), signal.SIGKILL),
-    "exit": lambda: os._exit(3),
-    "hang": lambda: time.sleep(600),
-    "refuse": _refuse,
-    "miss-image": _miss_image,
-    "fail": _fail,
-    "chatter": _chatter,
-}
-
-
-def install_odd() -> None:
-    """Make the odd backend known in this process, as `odd`."""
-    sys.modules[ODD] = SimpleNamespace(COMPUTES=False, open=OddSession, probe=list)  # type: ignore[assignment]
-
-
-def odd_python(folder: Path, first: str = "") -> str:
-    """An interpreter whose worker knows the odd backend; `first` is what it does before that."""
-    folder.mkdir(parents=True, exist_ok=True)
-    program = folder / "odd.py"
-    program.write_text(
-        f"import sys\nsys.path.insert(0, {str(TESTS)!r})\n{first}\n"
-        "from runner_support import install_odd\nfrom ipu_results.runner.worker import main\ninstall_odd()\nmain()\n",
-        encoding="utf-8",
-    )
-    launcher = folder / "python"
-    launcher.write_text(f"#!/bin/sh\nexec {shlex.join([sys.executable, str(program)])}\n", encoding="utf-8")
-    launcher.chmod(0o755)
-    return str(launcher)
-
-
-def children() -> set[int]:
-    """Processes that this one started and that still run."""
-    return {one.pid for one in psutil.Process().children(recursive=True) if runs(one.pid)}
-
-
-def runs(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 
 
-def until(true: Callable[[], bool], seconds: float = 30.0) -> bool:
-    """Whether it became true within that time, which only a failing test takes up."""
+def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Report whether the condition became true within that time, which only a failing test takes."""
     end = time.monotonic() + seconds
-    while not (found := true()) and time.monotonic() < end:
+    while not (met := condition()) and time.monotonic() < end:
         time.sleep(0.01)
-    return found
+    return met

@@ -36,6 +36,8 @@ IpuResultsError
         A node is of a kind that the emulator does not cover.
   RunnerError
       A sweep cannot start or cannot continue.
+    SweepConfigError
+        The options of a sweep contradict each other.
     BackendError
         The device or the compiled model is not the requested one.
     UnusableImagesError
@@ -134,6 +136,10 @@ class UnsupportedOperatorError(ModelError):
 
 
 class RunnerError(IpuResultsError):
+    pass
+
+
+class SweepConfigError(RunnerError):
     pass
 
 

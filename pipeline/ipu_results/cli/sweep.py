@@ -1,79 +1,73 @@
-"""The command that measures, or emulates, the inference sweep here and appends the run."""
+"""The command that measures, or emulates, the inference sweep on this machine and appends the run."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ipu_results.cli.common import FOLDER, Command, Failure, batch_sizes_option, plot_option
 from ipu_results.emulator.target import TARGETS
-from ipu_results.errors import IpuResultsError
-from ipu_results.runner.backends import NAMES
-from ipu_results.runner.backends.base import PRECISIONS
+from ipu_results.errors import IpuResultsError, SweepConfigError
+from ipu_results.runner import RUNS
+from ipu_results.runner.backends import NAMES, PRECISIONS
 
 if TYPE_CHECKING:
-    from ipu_results.runner.asked import Asked
-    from ipu_results.runner.beside import Published
-    from ipu_results.runner.choice import Choice
-    from ipu_results.runner.plan import Plan, Visit
-    from ipu_results.runner.sweep import Finished
+    from ipu_results.cli.sweep_progress import SweepLines
+    from ipu_results.runner.reference_rows import ReferenceRow
+    from ipu_results.runner.sweep import SweepResult
 
-AUTO, LATEST = "auto", "latest"
-RUNS = Path("raw/runs")
+LATEST = "latest"
 SUSPECT = 3  # exit status
-QUICK = {"least_rounds": 2, "most_rounds": 2, "block_s": 0.5, "iterations": 2, "warm_runs": 1}
-QUICK_SIZES = 2  # of the batch sizes
-BESIDE_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output", "strict"})
+WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output", "strict"})
 
 
-@click.command(cls=Command)
-@click.option("--backend", type=click.Choice((AUTO, *NAMES)), default=AUTO, show_default=True)
-@click.option("--device", metavar="NAME", help="Device of the backend, as --list-devices names it.")
+@click.command(cls=Command, extra="runner")
+@click.option("--backend", type=click.Choice(("auto", *NAMES)), default="auto", show_default=True)
+@click.option("--device", metavar="NAME", help="Device of the backend, as --list-devices prints it.")
 @click.option("--target", type=click.Choice(TARGETS), default="c2", show_default=True, help="Machine to emulate.")
 @batch_sizes_option("Batches over all sessions.  [default: 2,4,6,8,10,12; 4,8,16,32,64 on four emulated chips]")
 @click.option("--model", default="resnext101-32x4d", show_default=True, metavar="FILE", help="ONNX file or built-in.")
-@click.option("--precision", type=click.Choice(PRECISIONS), help="Asked of the backend.  [default: the backend's own]")
-@click.option("--images", type=FOLDER, help="JPEG and PNG files to feed; else seeded ones are generated.")
-@click.option("--sessions", type=click.IntRange(min=1), help="Each in a process of its own.  [default: 2; one a chip]")
+@click.option("--precision", type=click.Choice(PRECISIONS), help="Requested precision.  [default: the backend's own]")
+@click.option("--images", type=FOLDER, help="JPEG and PNG files to feed.  [default: seeded ones are generated]")
+@click.option("--sessions", type=click.IntRange(min=1), help="Processes that share a batch.  [default: 2; one a chip]")
 @click.option("--threads", type=click.IntRange(min=1), help="Of each session.  [default: its share of the cores]")
 @click.option("--pipeline", type=click.Choice(("overlap", "serial")), default="overlap", show_default=True)
 @click.option(
     "--budget",
+    "budget_s",
     type=click.FloatRange(min=0),
-    help="Begin no round after so many seconds.  [default: 90, after six]",
+    help="Begin no round after this many seconds.  [default: 90, after six]",
 )
-@click.option("--rounds", type=click.IntRange(min=1), help="Exactly so many rounds.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the order of the visits.")
+@click.option("--rounds", type=click.IntRange(min=1), help="Exactly this many rounds.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the order of the blocks.")
 @click.option("--quick", is_flag=True, help="Two short rounds of two batch sizes: shows that it runs, not how fast.")
-@click.option("--power-cmd", metavar="CMD", help="Prints the watts of a wall meter, asked every second.")
+@click.option("--power-cmd", "power_command", metavar="CMD", help="Prints the watts of a wall meter, run every second.")
 @click.option("--power-declared", type=float, metavar="W", help="Watts to state as declared.")
 @click.option("--python", metavar="FILE", help="Interpreter that has PopART.")
 @click.option("--option", "options", multiple=True, metavar="NAME=JSON", help="Passed to the backend; repeatable.")
-@click.option("--out", type=FOLDER, default=RUNS, show_default=True, help="Where the run is appended.")
+@click.option("--out", type=FOLDER, default=RUNS, show_default=True, help="Folder to append the run to.")
 @click.option("--resume", is_flag=False, flag_value=LATEST, metavar="[RUN_ID]", help="Go on with an interrupted run.")
-@click.option("--list-devices", is_flag=True, help="Every device of every backend, and why it cannot be used.")
-@click.option("--dry-run", is_flag=True, help="Say what would run where, and run nothing.")
-@plot_option("Draw published and fresh points as .svg or .png; repeatable.", multiple=True)
+@click.option("--list-devices", is_flag=True, help="List every device of every backend, and why it cannot be used.")
+@click.option("--dry-run", is_flag=True, help="Print what would run where, and run nothing.")
+@plot_option("Draw published and new points as .svg or .png; repeatable.", multiple=True)
 @click.option(
-    "--warehouse", type=FOLDER, default="warehouse", show_default=True, help="Published rows to stand beside."
+    "--warehouse", type=FOLDER, default="warehouse", show_default=True, help="Published rows to compare with."
 )
-@click.option("--ingest/--no-ingest", default=None, help="Ingest afterwards.  [default: asked on a terminal]")
+@click.option("--ingest/--no-ingest", default=None, help="Ingest afterwards.  [default: prompt on a terminal]")
 @click.option("--format", "output", type=click.Choice(("table", "json")), default="table", show_default=True)
 @click.option("--strict", is_flag=True, help="Exit 3 when a row is suspect.")
 @click.pass_context
-def sweep(context: click.Context, /, **given: Any) -> None:
-    """Run the paper's ResNeXt101 inference sweep on what is here and append the run to OUT.
+def sweep(context: click.Context, /, **params: Any) -> None:
+    """Run the paper's ResNeXt101 inference sweep on this machine and append the run to OUT.
 
     On a real IPU where there is one, else on a GPU, else on an emulated C2 and on this CPU. Rounds visit every batch
     size in random order; intervals are over rounds. What looks disturbed is marked as suspect and kept. Emulated rows
     are predicted, never measured, and marked so everywhere.
 
-    A run that was interrupted keeps every finished block: go on with --resume.
+    An interrupted run keeps every finished block: go on with --resume.
 
     \b
     Extras:
@@ -89,225 +83,107 @@ def sweep(context: click.Context, /, **given: Any) -> None:
       ipu-results sweep --backend openvino --precision int8 --plot sweep.svg --plot sweep.png
       ipu-results sweep --resume
     """
-    if given["list_devices"]:
-        _list_devices(given["python"])
+    if params["list_devices"]:
+        _print_devices(params["python"] or sys.executable)
         return
-    with _told() as progress:
-        runs = _runs(context, given, progress)
-        if given["dry_run"]:
-            return
-    _show(runs, given)
-    _ingest(given)
-    if given["strict"] and any(point["suspect"] for run in runs for point in run.points):
+    from ipu_results.cli.sweep_progress import show_progress
+
+    try:
+        with show_progress() as progress:
+            runs = _run(context, params, progress)
+    except SweepConfigError as error:
+        raise click.UsageError(str(error)) from error
+    if params["dry_run"]:
+        return
+    _print_points(runs, params)
+    _offer_ingest(params)
+    if params["strict"] and any(point["suspect"] for run in runs for point in run.points):
         raise click.exceptions.Exit(SUSPECT)
 
 
-def _runs(context: click.Context, given: dict[str, Any], progress: _Lines) -> list[Finished]:
-    from ipu_results.runner.journal import unfinished
-    from ipu_results.runner.sweep import resume, sweep
+def _run(context: click.Context, params: dict[str, Any], progress: SweepLines) -> list[SweepResult]:
+    from ipu_results.runner.config import SweepConfig, parse_options, plan_sweeps
+    from ipu_results.runner.environment import format_command_line
+    from ipu_results.runner.journal import list_unfinished
+    from ipu_results.runner.sweep import resume_sweep, run_task
 
-    out = given["out"]
-    before = unfinished(out)
-    runs: list[Finished] = []
-
-    def appended(run: Finished) -> None:
-        runs.append(run)
-        click.echo(f"appended: {run.folder}", err=True)
-
+    out, resumed = params["out"], params["resume"]
+    before = list_unfinished(out)
+    runs: list[SweepResult] = []
     try:
-        if given["resume"]:
-            _refuse_beside_resume(context)
-            appended(resume(_which(given["resume"], before, out), out, progress))
+        if resumed:
+            _refuse_with_resume(context)
+            runs.append(resume_sweep(None if resumed == LATEST else resumed, out, progress))
+            click.echo(f"appended: {runs[-1].folder}", err=True)
             return runs
-        asked = _all_asked(given)
-        if given["dry_run"]:
-            return _dry(asked)
-        for one, choice in asked:
-            progress.stage(f"{one.device.backend} {one.device.name}: {choice.why}")
-            appended(sweep(one, out, progress))
+        fields = {name: params[name] for name in SweepConfig.__dataclass_fields__ if name in params}
+        fields["images"] = None if params["images"] is None else str(params["images"])
+        fields["options"] = parse_options(params["options"])
+        overlap, command_line = params["pipeline"] == "overlap", format_command_line(sys.argv)
+        tasks = plan_sweeps(SweepConfig(**fields, overlap=overlap, command_line=command_line), out)
+        if params["dry_run"]:
+            click.echo("\n".join(task.describe() for task in tasks))
+            return []
+        for task in tasks:
+            progress.stage(f"{task.device.backend} {task.device.name}: {task.reason}")
+            runs.append(run_task(task, out, progress))
+            click.echo(f"appended: {runs[-1].folder}", err=True)
         return runs
     except KeyboardInterrupt as error:
-        left = [run_id for run_id in unfinished(out) if given["resume"] or run_id not in before]
+        left = [run_id for run_id in list_unfinished(out) if resumed or run_id not in before]
         how = f"finished blocks are kept; go on with: --resume {left[-1]}" if left else "nothing had been measured"
         raise Failure(f"interrupted; {how}") from error
 
 
-def _refuse_beside_resume(context: click.Context) -> None:
-    """A resumed run does what it was asked at its start."""
+def _refuse_with_resume(context: click.Context) -> None:
+    """Refuse options of a new run: a resumed one keeps those of its start."""
     typed = click.core.ParameterSource.COMMANDLINE
-    given = {name for name in context.params if context.get_parameter_source(name) is typed}
-    if beside := sorted(given - BESIDE_RESUME):
-        raise click.UsageError(f"--resume goes on as the run was begun: not with --{beside[0].replace('_', '-')}")
+    names = {name: option for option in context.command.params if (name := option.name or "") not in WITH_RESUME}
+    if refused := sorted(
+        option.opts[0] for name, option in names.items() if context.get_parameter_source(name) is typed
+    ):
+        raise click.UsageError(f"--resume keeps the options of the run's start: not with {refused[0]}")
 
 
-def _which(resumed: str, left: Sequence[str], out: Path) -> str:
-    if resumed != LATEST:
-        return resumed
-    if not left:
-        raise Failure(f"{out}: no run was interrupted here")
-    return left[-1]
-
-
-def _all_asked(given: dict[str, Any]) -> list[tuple[Asked, Choice]]:
-    from ipu_results.runner.choice import choose
-
-    found = choose(given["backend"], given["device"], given["target"], _probe(given["python"]), given["precision"])
-    if any(one.device.kind == "simulated" for one in found) and given["out"].resolve() == RUNS.resolve():
-        raise click.UsageError(f"a simulated run is no result and is not appended to {RUNS}: give --out")
-    return [(_asked(one, given), one) for one in found]
-
-
-def _asked(choice: Choice, given: dict[str, Any]) -> Asked:
-    from ipu_results.runner.asked import Asked, cores, options_of, sessions_of
-    from ipu_results.runner.environment import command_line
-
-    sessions = given["sessions"] or sessions_of(choice.device)
-    shared = max(1, cores() // sessions) if choice.device.kind == "cpu" else None
-    return Asked(
-        device=choice.device,
-        plan=_plan(choice, sessions, given),
-        model=given["model"],
-        precision=given["precision"],
-        threads=given["threads"] or shared,
-        images=None if given["images"] is None else str(given["images"]),
-        power_command=given["power_cmd"],
-        power_declared=given["power_declared"],
-        python=given["python"],
-        options=options_of(given["options"]),
-        command_line=command_line(sys.argv),
-    )
-
-
-def _plan(choice: Choice, sessions: int, given: dict[str, Any]) -> Plan:
-    from ipu_results.runner.asked import default_sizes
-    from ipu_results.runner.plan import BUDGET_S, LEAST_ROUNDS, MOST_ROUNDS, Plan, checked_batches
-
-    sizes = given["batch_sizes"] or default_sizes(sessions)[: QUICK_SIZES if given["quick"] else None]
-    rounds, budget = given["rounds"], given["budget"]
-    emulated = choice.device.kind == "emulated"
-    if rounds and emulated and given["backend"] != AUTO:
-        raise click.UsageError("an emulated sweep has one round: every other would be the same")
-    exactly = 1 if emulated else rounds
-    told: dict[str, Any] = {
-        "least_rounds": LEAST_ROUNDS if budget is None else 1,
-        "most_rounds": MOST_ROUNDS,
-        **(QUICK if given["quick"] else {}),
-        **({"least_rounds": exactly, "most_rounds": exactly} if exactly else {}),
-    }
-    return Plan(
-        checked_batches(sizes, sessions),
-        sessions,
-        seed=given["seed"],
-        budget_s=BUDGET_S if budget is None else budget,
-        overlap=given["pipeline"] == "overlap",
-        **told,
-    )
-
-
-def _probe(python: str | None) -> Any:
-    from ipu_results.runner.choice import probed
-
-    return lambda name: probed(name, python or sys.executable)
-
-
-def _list_devices(python: str | None) -> None:
+def _print_devices(python: str) -> None:
     from ipu_results._util.text import format_table
-    from ipu_results.runner.choice import listing
+    from ipu_results.runner.devices import list_devices
 
-    rows = [(one.backend, one.name, one.kind, one.description, why) for one, why in listing(_probe(python))]
+    devices = [device for name in NAMES for device in list_devices(name, python)]
+    rows = [(own.backend, own.name, own.kind, own.description, own.reason or "can be used") for own in devices]
     click.echo(format_table(("backend", "device", "kind", "description", "use"), rows))
 
 
-def _dry(asked: Sequence[tuple[Asked, Choice]]) -> list[Finished]:
-    for one, choice in asked:
-        plan = one.plan
-        click.echo(f"{one.device.backend} {one.device.name} ({one.device.description}): {choice.why}")
-        click.echo(f"  {one.model} in {one.precision or 'the precision of the backend'}, {plan.sessions} sessions")
-        rounds = f"{plan.least_rounds} rounds however long they take, and more until {plan.budget_s:g} s are measured"
-        if plan.least_rounds == plan.most_rounds:
-            rounds = f"{plan.least_rounds} {'round' if plan.least_rounds == 1 else 'rounds'}"
-        click.echo(f"  batch sizes {', '.join(map(str, plan.batch_sizes))}; {rounds}, seed {plan.seed}")
-    return []
-
-
-class _Lines:
-    """What a sweep tells, a line at a time; `shown` is rich's progress on a terminal."""
-
-    def __init__(self, shown: Any = None) -> None:
-        self._shown, self._round = shown, -1
-        self._task = shown.add_task("", total=None, left="") if shown else None
-
-    def stage(self, what: str) -> None:
-        if self._shown:
-            self._shown.update(self._task, description=what)
-        else:
-            click.echo(what, err=True)
-
-    def visit(self, visit: Visit, done: int, total: int, left_s: float | None) -> None:
-        left = "" if left_s is None else f"about {_minutes(left_s)} left"
-        if self._shown:
-            what = f"round {visit.round + 1}, batch {visit.batch_size}, {visit.kind}"
-            self._shown.update(self._task, description=what, completed=done, total=total, left=left)
-        elif visit.round != self._round:
-            self._round = visit.round
-            click.echo(f"round {visit.round + 1}: {done} of {total} blocks measured, {left}", err=True)
-
-    def warn(self, what: str) -> None:
-        click.echo(f"warning: {what}", err=True)
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
-
-
-@contextmanager
-def _told() -> Iterator[_Lines]:
-    if not sys.stderr.isatty():
-        yield _Lines()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TextColumn("{task.fields[left]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        yield _Lines(shown)
-
-
-def _show(runs: Sequence[Finished], given: dict[str, Any]) -> None:
+def _print_points(runs: Sequence[SweepResult], params: dict[str, Any]) -> None:
+    from ipu_results._util.files import write_atomically
     from ipu_results._util.text import format_json
-    from ipu_results.runner.summary import records, summary
+    from ipu_results.runner.reference_rows import load_reference_rows
+    from ipu_results.runner.summary import build_records, format_summary
 
     points = [point for run in runs for point in run.points]
-    published, note = _published(given["warehouse"], points)
-    told = format_json(records(points, published)) if given["output"] == "json" else summary(points, published, note)
-    click.echo(told)
-    if given["plot"]:
-        from ipu_results._util.files import write_atomically
-        from ipu_results.runner.chart import draw
-
-        for file in given["plot"]:
-            write_atomically(file, draw(points, published, file.suffix.lower()))
-
-
-def _published(warehouse: Path, points: Sequence[dict[str, Any]]) -> tuple[list[Published], str | None]:
-    """The published rows of the model that ran, or why there are none: the run stands without them."""
-    from ipu_results.runner.beside import published_rows
-
+    rows: list[ReferenceRow] = []
+    note = None
     try:
-        return published_rows(warehouse, str(points[0]["model"])), None
-    except IpuResultsError as error:
-        return [], f"no published rows beside these: {error}"
+        rows = load_reference_rows(params["warehouse"], str(points[0]["model"]))
+    except IpuResultsError as error:  # the run is complete without them
+        note = f"no published rows to compare with: {error}"
+    json = params["output"] == "json"
+    click.echo(format_json(build_records(points, rows)) if json else format_summary(points, rows, note))
+    for file in params["plot"]:
+        from ipu_results.runner.chart import draw_chart
+
+        write_atomically(file, draw_chart(points, rows, file.suffix.lower()))
 
 
-def _ingest(given: dict[str, Any]) -> None:
-    """Ingest what was appended, if that is wanted; never asks without a terminal."""
-    raw, wanted = given["out"].parent, given["ingest"]
-    if wanted is None and sys.stdin.isatty() and sys.stdout.isatty() and given["out"] == RUNS:
-        wanted = click.confirm("Ingest it now?", default=True)
-    if wanted:
-        from ipu_results.build import ingest
+def _offer_ingest(params: dict[str, Any]) -> None:
+    """Ingest what was appended, if requested; prompts on a terminal only."""
+    raw, requested = params["out"].parent, params["ingest"]
+    if requested is None and sys.stdin.isatty() and sys.stdout.isatty() and params["out"] == RUNS:
+        requested = click.confirm("Ingest it now?", default=True)
+    if requested:
+        from ipu_results.build import IngestConfig, ingest
 
-        summary = ingest(raw, given["warehouse"])
-        click.echo(f"{summary.results} results in {given['warehouse']}, build {summary.build_id[:12]}", err=True)
-    elif wanted is None and given["out"].name == RUNS.name and given["backend"] != "null":
-        click.echo(f"the next `ipu-results ingest --raw {raw}` takes it in", err=True)
+        summary = ingest(IngestConfig(raw=raw, warehouse=params["warehouse"]))
+        click.echo(f"{summary.results} results in {params['warehouse']}, build {summary.build_id[:12]}", err=True)
+    elif requested is None and params["out"].name == RUNS.name:
+        click.echo(f"the next `ipu-results ingest --raw {raw}` includes it", err=True)

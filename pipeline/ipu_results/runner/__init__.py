@@ -1,4 +1,42 @@
-"""The runner: re-executes an inference sweep on what is here, and appends the run as documents of its own.
+"""The runner: sweeps an inference workload over batch sizes on this machine, and appends the run as documents.
 
-`worker`, `images` and `backends` keep to the syntax of Python 3.8, the newest that PopART's wheels run under.
+From Python:
+
+    from ipu_results.runner import SweepConfig, run_sweep
+
+    (run,) = run_sweep(SweepConfig(backend="emulator", target="c2", batch_sizes=(2, 4)), out="my-runs")
+    for point in run.points:
+        print(point["batch_size"], point["throughput"], point["latency_ms"], point["origin"])
+
+`run_sweep` returns a result for each device that the configuration selects. `resume_sweep` goes on with an interrupted
+run. A `Progress` reports what a sweep does.
+
+`worker`, `images`, `backends` and `backends.popart` keep to Python 3.8, the newest version that PopART's wheels
+support. So nothing is imported here before it is used.
 """
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ipu_results.runner.config import SweepConfig
+    from ipu_results.runner.sweep import Progress, SweepResult, resume_sweep, run_sweep
+
+__all__ = ["RUNS", "Progress", "SweepConfig", "SweepResult", "resume_sweep", "run_sweep"]
+
+RUNS = Path("raw/runs")  # where runs are appended by default
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 (see above)
+
+    try:
+        return getattr(import_module(f"{__name__}.{'config' if name == 'SweepConfig' else 'sweep'}"), name)
+    except ModuleNotFoundError as error:
+        from ipu_results._util.extras import explain_missing  # noqa: PLC0415
+
+        raise explain_missing(error, "runner") from error

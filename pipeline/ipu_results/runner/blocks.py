@@ -1,4 +1,4 @@
-"""One block: the same batch over and over on every session, and what was seen around it."""
+"""One block: the same batch over and over on every session, and what was observed around it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MS = 1e6  # nanoseconds
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What the sessions did while all were at work: nanoseconds, and items in proportion to their time in it."""
+    """The time in which all sessions were at work, in ns, and the items of that time."""
 
     start: int
     end: int
@@ -29,7 +29,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`stamps` are by session and iteration. Probes, loads and power are None where there is no real time to look at.
+    """The stamps of a block, by session and iteration, and what was observed: None where time is calculated.
 
     `foreign_cpu` and `steal` are shares of the machine's processor time; `others` counts other sweeps on the machine.
     """
@@ -54,46 +54,41 @@ class Block:
 
     @property
     def iterations(self) -> int:
-        """Of all sessions."""
-        return sum(len(one) for one in self.stamps)
+        """Count the iterations of all sessions."""
+        return sum(len(session) for session in self.stamps)
 
     @property
     def window(self) -> Window:
-        """An iteration that is only partly within the shared window counts for that part.
+        """Return the shared window; an iteration that is only partly in it counts for that part.
 
-        Sessions that were never at work together have no such window: then it is from the first start to the last end.
+        Sessions that were never at work together share no time: then it is from the first start to the last end.
         """
         starts, ends = [session[0][0] for session in self.stamps], [session[-1][-1] for session in self.stamps]
         start, end = max(starts), min(ends)
         if end <= start:
             start, end = min(starts), max(ends)
         micro = self.batch_size / self.sessions
-        done = sum(_share(one, start, end) for session in self.stamps for one in _spans(session))
+        done = sum(_clip_to_window(span, start, end) for session in self.stamps for span in _split_time(session))
         return Window(start, end, done * micro)
 
     @property
     def latencies_ms(self) -> list[float]:
-        """Of an isolated block: from the first session's start to the last one's end, batch by batch."""
-        together = zip(*self.stamps, strict=True)
-        return [(max(one[-1] for one in batch) - min(one[0] for one in batch)) / MS for batch in together]
+        """Return those of an isolated block: from the first session's start to the last one's end, batch by batch."""
+        batches = zip(*self.stamps, strict=True)
+        return [(max(stamps[-1] for stamps in batch) - min(stamps[0] for stamps in batch)) / MS for batch in batches]
 
-    def as_json(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}  # asdict copies every stamp
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Block:
-        stamps = tuple(tuple((one[0], one[1], one[2], one[3], one[4]) for one in session) for session in told["stamps"])
-        probe = None if told["probe_ms"] is None else (told["probe_ms"][0], told["probe_ms"][1])
-        return cls(**{**told, "stamps": stamps, "probe_ms": probe})
+    def to_json(self) -> dict[str, Any]:
+        return {column.name: getattr(self, column.name) for column in fields(self)}  # asdict copies every stamp
 
 
-def _spans(session: Sequence[Stamps]) -> list[tuple[int, int]]:
-    """Each iteration from the end of the one before, so that a session's time is dealt out without gaps."""
-    ends = [one[-1] for one in session]
+def _split_time(session: Sequence[Stamps]) -> list[tuple[int, int]]:
+    """Return each iteration from the end of the one before, so that a session's time has no gaps."""
+    ends = [stamps[-1] for stamps in session]
     return list(zip([session[0][0], *ends[:-1]], ends, strict=True))
 
 
-def _share(span: tuple[int, int], start: int, end: int) -> float:
-    if span[1] <= span[0]:  # shorter than the clock can tell
+def _clip_to_window(span: tuple[int, int], start: int, end: int) -> float:
+    """Return the share of an iteration that is in the window."""
+    if span[1] <= span[0]:  # shorter than the clock's resolution
         return float(start <= span[0] <= end)
     return max(0, min(span[1], end) - max(span[0], start)) / (span[1] - span[0])

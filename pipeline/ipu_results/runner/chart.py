@@ -1,4 +1,4 @@
-"""Latency and throughput against the batch size, beside the published rows, as a drawing that tells them apart.
+"""A chart of latency and throughput against the batch size, with the published rows.
 
 Published and measured series are solid and filled, emulated ones dashed and hollow; a suspect point is crossed out.
 """
@@ -16,8 +16,14 @@ from typing import Any
 
 from ipu_results._util.charts import render_chart
 from ipu_results.errors import RunnerError
-from ipu_results.runner.beside import EMULATED, Point, Published, companions, differing
-from ipu_results.runner.summary import interval
+from ipu_results.runner.reference_rows import (
+    EMULATED,
+    Point,
+    ReferenceRow,
+    find_reference_sweeps,
+    list_differing_conditions,
+)
+from ipu_results.runner.summary import convert_interval
 from ipu_results.schema.vocabulary import normalise_name
 
 WIDTH, HEIGHT = 360, 300
@@ -25,7 +31,7 @@ SUBTITLE = 165  # characters of a line over both panels
 LOG_FROM = 8.0  # ratio between the medians of two series from which on they share a logarithmic axis
 LOG_BATCH_FROM = 16  # ratio between the largest batch and the smallest
 ROOM = 1.25
-# Okabe and Ito's palette, told apart by readers with any colour vision; black is for what was published.
+# Okabe and Ito's palette, distinct for readers with any colour vision; black is for what was published.
 BLACK = ("#000000", "#7f7f7f", "#5b5b5b")
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 SHAPES = {
@@ -42,93 +48,110 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """One point of a series; the ends are those of its interval or band, lower first."""
-
-    batch: int
-    latency: float | None
-    throughput: float | None
-    latency_ends: tuple[float, float] | None = None
-    throughput_ends: tuple[float, float] | None = None
-    suspect: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Series:
+    """One line of the chart. A row holds `batch`, `suspect`, and each figure with the ends of its interval."""
+
     name: str
     origin: str
     color: str
     shape: str
-    marks: tuple[Mark, ...]
+    rows: Sequence[Row]
 
     @property
     def hollow(self) -> bool:
         return self.origin == "emulated"
 
+    def select(self, figure: str) -> list[Row]:
+        """Return the rows of one figure as the chart draws them."""
+        return [
+            {
+                "series": self.name,
+                "batch": row["batch"],
+                "y": row[figure],
+                "low": row[f"{figure}_low"],
+                "high": row[f"{figure}_high"],
+                "suspect": row["suspect"],
+            }
+            for row in self.rows
+            if row[figure] is not None
+        ]
 
-def draw(points: Sequence[Point], published: Sequence[Published], suffix: str) -> bytes:
-    """An image, `suffix` .svg or .png. Simulated points are left out.
+
+def draw_chart(points: Sequence[Point], published: Sequence[ReferenceRow], suffix: str) -> bytes:
+    """Return an image, `suffix` .svg or .png. Simulated points are not drawn.
 
     Raises MissingExtraError, and RunnerError where no point is left.
     """
     kept = [point for point in points if point.get("origin") in ("measured", "emulated")]
     if not kept:
         raise RunnerError("no point is measured or emulated: there is nothing to draw")
-    return render_chart(lambda altair: _chart(altair, kept, published, len(points) - len(kept)), suffix)
+    return render_chart(lambda altair: _build_chart(altair, kept, published, len(points) - len(kept)), suffix)
 
 
-def series(points: Sequence[Point], published: Sequence[Published]) -> list[Series]:
-    """What is drawn, the published rows first; runs whose names would be the same are named by their ids too."""
-    found = [*_published(points, published), *_runs(points)]
-    blacks, colors = cycle(BLACK), cycle(COLORS)
-    shapes = {origin: cycle(of) for origin, of in SHAPES.items()}
-    return [
-        Series(name, origin, next(blacks if origin == "published" else colors), next(shapes[origin]), marks)
-        for name, origin, marks in found
-    ]
-
-
-def _published(points: Sequence[Point], published: Sequence[Published]) -> list[tuple[str, str, tuple[Mark, ...]]]:
-    groups: dict[str, dict[int, Mark]] = {}
-    for row in companions(points, published):
-        told = (row.platform, row.software, row.computed_in)
-        name = f"{', '.join(one for one in told if one)}: published, {row.publisher}"
-        groups.setdefault(name, {})[row.batch_size or 0] = Mark(row.batch_size or 0, row.latency_ms, row.throughput)
-    return [(name, "published", tuple(marks.values())) for name, marks in groups.items()]
-
-
-def _runs(points: Sequence[Point]) -> list[tuple[str, str, tuple[Mark, ...]]]:
+def build_series(points: Sequence[Point], published: Sequence[ReferenceRow]) -> list[Series]:
+    """Return what is drawn, the published rows first; runs whose names would be the same are named by their ids too."""
+    published_rows: dict[str, dict[int, Row]] = {}
+    for row in find_reference_sweeps(points, published):
+        parts = ", ".join(part for part in (row.platform, row.software, row.computed_in) if part)
+        batch = row.batch_size or 0
+        published_rows.setdefault(f"{parts}: published, {row.publisher}", {})[batch] = _build_row(
+            {"batch_size": batch, "latency_ms": row.latency_ms, "throughput": row.throughput}
+        )
     runs: dict[tuple[Any, ...], list[Point]] = {}
     for point in points:
         runs.setdefault(tuple(point.get(key) for key in ("run_id", "origin", *NAMED)), []).append(point)
-    again = Counter(key[1:] for key in runs)
-    return [(_name(of[0], again[key[1:]] > 1), of[0]["origin"], tuple(map(_mark, of))) for key, of in runs.items()]
+    same = Counter(key[1:] for key in runs)
+    blacks, colors = cycle(BLACK), cycle(COLORS)
+    shapes = {origin: cycle(of_origin) for origin, of_origin in SHAPES.items()}
+    series = [
+        Series(name, "published", next(blacks), next(shapes["published"]), list(rows.values()))
+        for name, rows in published_rows.items()
+    ]
+    for key, own in runs.items():
+        name, origin = _name_series(own[0], same[key[1:]] > 1), own[0]["origin"]
+        series.append(Series(name, origin, next(colors), next(shapes[origin]), list(map(_build_row, own))))
+    return series
 
 
-def _name(point: Point, with_run: bool) -> str:
-    told: dict[str, str] = {}
+def _name_series(point: Point, with_run: bool) -> str:
+    parts: dict[str, str] = {}
     for value in (str(point[key]) for key in NAMED if point.get(key)):
-        told.setdefault(normalise_name(value), value)  # an emulated C2 is platform C2 and device c2
+        parts.setdefault(normalise_name(value), value)  # an emulated C2 is platform C2 and device c2
     how = "EMULATED, not measured" if point["origin"] == "emulated" else "measured"
     run = f", {point.get('run_id')}" if with_run else ""
-    return f"{', '.join(told.values())}: {how}{run}"
+    return f"{', '.join(parts.values())}: {how}{run}"
 
 
-def _mark(point: Point) -> Mark:
-    low, high, suspect = (point.get(key) for key in ("latency_ms_low", "latency_ms_high", "suspect"))
-    figures = point.get("latency_ms"), point.get("throughput")
-    return Mark(point["batch_size"], *figures, (low, high) if low and high else None, interval(point), bool(suspect))
+def _build_row(point: Point) -> Row:
+    low, high = point.get("latency_ms_low"), point.get("latency_ms_high")
+    rates = convert_interval(point) or (None, None)
+    return {
+        "batch": point["batch_size"],
+        "latency": point.get("latency_ms"),
+        "latency_low": low if high else None,
+        "latency_high": high if low else None,
+        "throughput": point.get("throughput"),
+        "throughput_low": rates[0],
+        "throughput_high": rates[1],
+        "suspect": bool(point.get("suspect")),
+    }
 
 
-def _chart(altair: Any, points: Sequence[Point], published: Sequence[Published], left_out: int) -> Any:
-    all_series, what = series(points, published), differing(points, published)
+def _build_chart(altair: Any, points: Sequence[Point], published: Sequence[ReferenceRow], simulated: int) -> Any:
+    series, differing = build_series(points, published), list_differing_conditions(points, published)
     models = ", ".join(dict.fromkeys(str(point.get("model")) for point in points))
-    under = {"subtitle": _subtitle(points, what, left_out), "subtitleFontSize": 11, "subtitlePadding": 4}
-    text = f"{models}: latency and throughput by batch size"
-    title = altair.Title(text, **under, anchor="start", fontSize=15, offset=14)
+    title = altair.Title(
+        f"{models}: latency and throughput by batch size",
+        subtitle=_build_subtitle(points, differing, simulated),
+        subtitleFontSize=11,
+        subtitlePadding=4,
+        anchor="start",
+        fontSize=15,
+        offset=14,
+    )
     item = next((str(point["item"]) for point in points if point.get("item")), "item")
-    kind = "" if "latency" in what else ", amortised"
-    panels = [_panel(altair, all_series, name, said.format(item=item, kind=kind)) for name, said in PANELS.items()]
+    kind = "" if "latency" in differing else ", amortised"
+    panels = [_build_panel(altair, series, name, text.format(item=item, kind=kind)) for name, text in PANELS.items()]
     return (
         altair.hconcat(*panels, spacing=36)
         .resolve_scale(color="shared", shape="shared", fill="shared", strokeDash="shared")
@@ -139,112 +162,93 @@ def _chart(altair: Any, points: Sequence[Point], published: Sequence[Published],
     )
 
 
-def _subtitle(points: Sequence[Point], differ: Sequence[str], left_out: int) -> list[str]:
-    what = [one for one in differ if one != "figures"]  # the key tells what is emulated
+def _build_subtitle(points: Sequence[Point], differing: Sequence[str], simulated: int) -> list[str]:
+    what = [name for name in differing if name != "figures"]  # the key says what is emulated
     lines = [f"Differs from the published rows, or is not known: {', '.join(what)}"] if what else []
-    lines += [_key(points)]
-    lines += [f"Simulated points left out: {left_out}"] if left_out else []
+    origins = {point["origin"] for point in points}
+    key = ["bars: interval over the rounds"] if "measured" in origins else []
+    key += [f"dashed and hollow: {EMULATED}; its band is the prediction's"] if "emulated" in origins else []
+    key += ["crossed out: suspect"] if any(point.get("suspect") for point in points) else []
+    lines += ["; ".join(key).capitalize()]
+    lines += [f"Simulated points left out: {simulated}"] if simulated else []
     return [part for line in lines for part in textwrap.wrap(line, SUBTITLE)]
 
 
-def _key(points: Sequence[Point]) -> str:
-    origins = {point["origin"] for point in points}
-    said = ["bars: interval over the rounds"] if "measured" in origins else []
-    said += [f"dashed and hollow: {EMULATED}; its band is the prediction's"] if "emulated" in origins else []
-    said += ["crossed out: suspect"] if any(point.get("suspect") for point in points) else []
-    return "; ".join(said).capitalize()
+def _build_panel(altair: Any, series: Sequence[Series], figure: str, title: str) -> Any:
+    rows = [row for own in series for row in own.select(figure)]
+    x, y = _build_batch_axis(altair, sorted({row["batch"] for row in rows})), _build_value_axis(altair, rows, title)
 
+    def encode(channel: Any, values: Sequence[Any]) -> Any:
+        names = [own.name for own in series]
+        # channels of the same domain share one legend
+        return channel("series:N", title=None, sort=names, scale=altair.Scale(domain=names, range=list(values)))
 
-def _panel(altair: Any, all_series: Sequence[Series], figure: str, title: str) -> Any:
-    rows = [row for one in all_series for row in _rows(one, figure)]
-    x, y = _batch_axis(altair, sorted({row["batch"] for row in rows})), _value_axis(altair, rows, title)
     base = altair.Chart(altair.Data(values=rows)).encode(
-        x=x, y=y, color=_by_series(altair.Color, altair, all_series, [one.color for one in all_series])
+        x=x, y=y, color=encode(altair.Color, [own.color for own in series])
     )
-    fills = ["transparent" if one.hollow else one.color for one in all_series]
     line = base.mark_line(strokeWidth=1.8).encode(
-        strokeDash=_by_series(altair.StrokeDash, altair, all_series, [DASHES[one.origin] for one in all_series])
+        strokeDash=encode(altair.StrokeDash, [DASHES[own.origin] for own in series])
     )
     marks = base.mark_point(size=70, strokeWidth=1.8, opacity=1).encode(
-        fill=_by_series(altair.Fill, altair, all_series, fills),
-        shape=_by_series(altair.Shape, altair, all_series, [one.shape for one in all_series]),
+        fill=encode(altair.Fill, ["transparent" if own.hollow else own.color for own in series]),
+        shape=encode(altair.Shape, [own.shape for own in series]),
     )
-    ends = [layer for one in all_series for layer in _ends(altair, one, _rows(one, figure), x, y)]
-    layers = [*ends, line, marks, *_crosses(altair, rows, x, y)]
+    ends = [layer for own in series for layer in _build_ends(altair, own, own.select(figure), x, y)]
+    crosses = [{"batch": row["batch"], "y": row["y"]} for row in rows if row["suspect"]]
+    crossed = altair.Chart(altair.Data(values=crosses)).encode(x=x, y=y)
+    style = {"shape": CROSS, "size": 320, "stroke": "#000000", "strokeWidth": 2.2, "opacity": 1}
+    layers = [*ends, line, marks, *([crossed.mark_point(**style)] if crosses else [])]
     return altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
 
-def _by_series(channel: Any, altair: Any, all_series: Sequence[Series], told: Sequence[Any]) -> Any:
-    """Channels of the same domain share one legend."""
-    names = [one.name for one in all_series]
-    return channel("series:N", title=None, sort=names, scale=altair.Scale(domain=names, range=list(told)))
-
-
-def _ends(altair: Any, one: Series, rows: Sequence[Row], x: Any, y: Any) -> list[Any]:
-    """A band for what is emulated, bars for what is measured; a band needs two points, so a lone one has a bar."""
+def _build_ends(altair: Any, own: Series, rows: Sequence[Row], x: Any, y: Any) -> list[Any]:
+    """Return a band for what is emulated, bars for what is measured; a lone point has a bar, as a band needs two."""
     values = [{"batch": row["batch"], "y": row["low"], "high": row["high"]} for row in rows if row["low"] is not None]
     base = altair.Chart(altair.Data(values=values)).encode(x=x, y=y, y2="high:Q")
-    if one.hollow and len(values) > 1:
-        return [base.mark_area(color=one.color, opacity=0.15)]
-    return [base.mark_rule(color=one.color, strokeWidth=1.6, strokeDash=DASHES[one.origin])] if values else []
+    if own.hollow and len(values) > 1:
+        return [base.mark_area(color=own.color, opacity=0.15)]
+    return [base.mark_rule(color=own.color, strokeWidth=1.6, strokeDash=DASHES[own.origin])] if values else []
 
 
-def _crosses(altair: Any, rows: Sequence[Row], x: Any, y: Any) -> list[Any]:
-    values = [{"batch": row["batch"], "y": row["y"]} for row in rows if row["suspect"]]
-    base = altair.Chart(altair.Data(values=values)).encode(x=x, y=y)
-    return [base.mark_point(shape=CROSS, size=320, stroke="#000000", strokeWidth=2.2, opacity=1)] if values else []
-
-
-def _rows(one: Series, figure: str) -> list[Row]:
-    found = [(mark, getattr(mark, figure), getattr(mark, f"{figure}_ends") or (None, None)) for mark in one.marks]
-    return [
-        {"series": one.name, "batch": mark.batch, "y": y, "low": low, "high": high, "suspect": mark.suspect}
-        for mark, y, (low, high) in found
-        if y is not None
-    ]
-
-
-def _batch_axis(altair: Any, batches: Sequence[int]) -> Any:
-    """The batch sizes themselves are the ticks."""
+def _build_batch_axis(altair: Any, batches: Sequence[int]) -> Any:
+    """Build the axis whose ticks are the batch sizes themselves."""
     axis = altair.Axis(values=list(batches), format="d", grid=False, labelOverlap="greedy", labelSeparation=4)
-    least, most, title = batches[0], batches[-1], "Batch size (total over all sessions)"
-    if _wide(batches):
-        scale = altair.Scale(type="log", base=2, domain=[least / ROOM, most * ROOM], nice=False)
+    first, last, title = batches[0], batches[-1], "Batch size (total over all sessions)"
+    if _is_wide(batches):
+        scale = altair.Scale(type="log", base=2, domain=[first / ROOM, last * ROOM], nice=False)
         return altair.X("batch:Q", title=f"{title}, log scale", scale=scale, axis=axis)
-    room = max(1.0, 0.06 * (most - least))
-    scale = altair.Scale(domain=[max(0, least - room), most + room], nice=False)
+    room = max(1.0, 0.06 * (last - first))
+    scale = altair.Scale(domain=[max(0, first - room), last + room], nice=False)
     return altair.X("batch:Q", title=title, scale=scale, axis=axis)
 
 
-def _wide(batches: Sequence[int]) -> bool:
+def _is_wide(batches: Sequence[int]) -> bool:
     return max(batches) >= LOG_BATCH_FROM * min(batches)
 
 
-def _value_axis(altair: Any, rows: Sequence[Row], title: str) -> Any:
+def _build_value_axis(altair: Any, rows: Sequence[Row], title: str) -> Any:
     values = [row[key] for row in rows for key in ("y", "low", "high") if row[key] is not None]
-    if not _apart(rows):
-        scale = altair.Scale(domain=[0, max(values) * 1.05], nice=True)
-        return altair.Y("y:Q", title=title, scale=scale)
-    ends = (min(values) / ROOM, max(values) * ROOM)
-    axis = altair.Axis(values=_ticks(*ends), format="~g")
-    return altair.Y(
-        "y:Q", title=f"{title}, log scale", scale=altair.Scale(type="log", domain=list(ends), nice=False), axis=axis
-    )
+    if not _needs_log(rows):
+        return altair.Y("y:Q", title=title, scale=altair.Scale(domain=[0, max(values) * 1.05], nice=True))
+    low, high = min(values) / ROOM, max(values) * ROOM
+    axis = altair.Axis(values=_list_ticks(low, high), format="~g")
+    scale = altair.Scale(type="log", domain=[low, high], nice=False)
+    return altair.Y("y:Q", title=f"{title}, log scale", scale=scale, axis=axis)
 
 
-def _apart(rows: Sequence[Row]) -> bool:
-    """Whether a linear axis would press something flat: a series beside another one, or small batches beside large."""
+def _needs_log(rows: Sequence[Row]) -> bool:
+    """Report whether a linear axis would flatten something: a series next to another one, or small batches."""
     values = [row["y"] for row in rows]
-    if _wide([row["batch"] for row in rows]) and max(values) > LOG_FROM * min(values):
+    if _is_wide([row["batch"] for row in rows]) and max(values) > LOG_FROM * min(values):
         return True
     names = {row["series"] for row in rows}
     medians = [median(row["y"] for row in rows if row["series"] == name) for name in names]
     return bool(max(medians) > LOG_FROM * min(medians))
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 of each decade between the ends, or 1 and 3 where those would crowd."""
+def _list_ticks(low: float, high: float) -> list[float]:
+    """Return 1, 2 and 5 of each decade between the ends, or 1 and 3 where those would crowd."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if high / low < 2000 else (1, 3)
-    found = [float(f"{step}e{decade}") for decade in decades for step in steps]
-    return [tick for tick in found if low <= tick <= high]
+    ticks = [float(f"{step}e{decade}") for decade in decades for step in steps]
+    return [tick for tick in ticks if low <= tick <= high]

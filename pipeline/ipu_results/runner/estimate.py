@@ -1,4 +1,4 @@
-"""What the blocks of one batch size say: medians over rounds, the interval of the median, and what makes it suspect."""
+"""Statistics of the blocks of one batch size: medians over rounds, intervals of the median, reasons for suspicion."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ipu_results.runner.blocks import MS, Block
 
 CONFIDENCE = 0.95  # of the interval of the median over rounds; order statistics reach it
 FEWEST = 6  # rounds for that: 1 − 2 · 0.5⁶ = 0.969, while five have 0.9375
-HALVES = 4  # rounds that are needed to set one half of them against the other
+DRIFT_ROUNDS = 4  # rounds that are needed to compare the first half of them with the second
 TAIL_CONFIDENCE = 0.99  # LoadGen's, in loadgen/results.cc: early stopping with a tolerance of 0
 START, _LOADED, *STAGES = range(5)  # of an iteration's stamps; the stages end pre-processed, inferred, retrieved
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Beyond these a block is disturbed, or a row suspect. `benchmarks/repeatability.py` shows what they let through.
+class SuspicionLimits:
+    """Limits beyond which a block is disturbed, or a row suspect. `benchmarks/repeatability.py` shows what they miss.
 
     rounds: fewer have no interval of 95 %. On machines that flip, three rounds mislead several times as often as six.
-    width: of the interval, as a share of the median: ± 5 % is what a row ought to promise.
+    width: of the interval, as a share of the median: a row should promise ± 5 %.
     drift: between the medians of the first and the second half of the rounds: the row is half as far off.
     disturbed: share of the row's blocks. A median is off when half of the amortised blocks are, a third of all.
     probe: times the best of the run. Back to back, one in a hundred reaches 1.2; the slow regimes seen reach 1.6.
@@ -48,7 +48,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One row's figures, named and measured as the columns of `points.csv` are; None where nothing can be said."""
+    """The figures of one row, with the names and units of the columns of `points.csv`; None where unknown."""
 
     throughput: float
     latency_ms: float
@@ -72,30 +72,32 @@ class Estimate:
     suspect: list[str]
 
 
-DEFAULT = Limits()
+DEFAULT = SuspicionLimits()
 REASONS: Mapping[str, Callable[[float], str]] = {
     "probe": lambda worst: f"probe up to {worst:.2f} times its best",
-    "foreign": lambda worst: f"foreign processes took up to {percent(worst)} of the machine",
-    "steal": lambda worst: f"up to {percent(worst)} stolen by the hypervisor",
-    "behind": lambda worst: f"up to {percent(worst)} slower than the fastest of its kind",
-    "others": lambda worst: f"up to {worst:.0f} other sweeps beside it",
+    "foreign": lambda worst: f"foreign processes took up to {format_percent(worst)} of the machine",
+    "steal": lambda worst: f"up to {format_percent(worst)} stolen by the hypervisor",
+    "behind": lambda worst: f"up to {format_percent(worst)} slower than the fastest of its kind",
+    "others": lambda worst: f"up to {worst:.0f} other sweeps beside it",  # kept: text of points.csv
 }
 
 
-def estimate(blocks: Sequence[Block], limits: Limits = DEFAULT, best_probe_ms: float | None = None) -> Estimate:
-    """The row of one batch size. `best_probe_ms` is the least probe of the whole run, or of this machine ever.
+def estimate(
+    blocks: Sequence[Block], limits: SuspicionLimits = DEFAULT, best_probe_ms: float | None = None
+) -> Estimate:
+    """Compute the row of one batch size. `best_probe_ms` is the best probe of the run, or of this machine ever.
 
-    Without it the least of these blocks' own is taken. Every block counts, disturbed or not. Power and stage times are
+    Without it the best of these blocks' own counts. Every block counts, disturbed or not. Power and stage times are
     those of amortised blocks; a stage's is the median over iterations, loading being part of pre-processing. Raises
     RunnerError where there is no amortised block, for mixed batch sizes and for a block without iterations or time.
     """
-    _check(blocks)
+    _check_blocks(blocks)
     amortised = [block for block in blocks if block.kind == "amortised"]
     isolated = [block for block in blocks if block.kind == "isolated"]
-    rounds, size = by_round(amortised), blocks[0].batch_size
-    throughput, (low, high, confidence) = median(rounds), interval(rounds)
-    causes = disturbances(blocks, limits, best_probe_ms)
-    preprocess, infer, retrieve = (_stage(amortised, *ends) for ends in pairwise((START, *STAGES)))
+    rounds, size = group_by_round(amortised), blocks[0].batch_size
+    throughput, (low, high, confidence) = median(rounds), compute_interval(rounds)
+    causes = find_disturbances(blocks, limits, best_probe_ms)
+    preprocess, infer, retrieve = (_median_stage_ms(amortised, *ends) for ends in pairwise((START, *STAGES)))
     tail = [latency for block in isolated for latency in block.latencies_ms]
     probes = [probe for block in blocks for probe in block.probe_ms or ()]
     watts = [block.power_w for block in amortised if block.power_w is not None]
@@ -105,9 +107,9 @@ def estimate(blocks: Sequence[Block], limits: Limits = DEFAULT, best_probe_ms: f
         latency_ms_low=None if high is None else 1e3 * size / high,
         latency_ms_high=None if low is None else 1e3 * size / low,
         interval_confidence=confidence,
-        latency_isolated_ms=_median(median(block.latencies_ms) for block in isolated),
-        latency_p90_ms=tail_estimate(tail, 0.90),
-        latency_p99_ms=tail_estimate(tail, 0.99),
+        latency_isolated_ms=_median_or_none(median(block.latencies_ms) for block in isolated),
+        latency_p90_ms=estimate_tail(tail, 0.90),
+        latency_p99_ms=estimate_tail(tail, 0.99),
         rounds=len(rounds),
         blocks=len(blocks),
         iterations=sum(block.iterations for block in blocks),
@@ -115,78 +117,80 @@ def estimate(blocks: Sequence[Block], limits: Limits = DEFAULT, best_probe_ms: f
         preprocess_ms=preprocess,
         infer_ms=infer,
         retrieve_ms=retrieve,
-        probe_ms=_median(probes),
+        probe_ms=_median_or_none(probes),
         foreign_cpu=max((block.foreign_cpu for block in blocks if block.foreign_cpu is not None), default=None),
         steal=max((block.steal for block in blocks if block.steal is not None), default=None),
-        power_w=_median(watts),
-        suspect=[*_of_rounds(rounds, limits), *_of_blocks(causes, limits), *_of_others(blocks)],
+        power_w=_median_or_none(watts),
+        suspect=[*_suspect_rounds(rounds, limits), *_suspect_blocks(causes, limits), *_suspect_others(blocks)],
     )
 
 
-def by_round(blocks: Iterable[Block]) -> list[float]:
-    """Items per second of each round, in the order of the rounds; the median where one has several blocks."""
-    found: dict[int, list[float]] = defaultdict(list)
+def group_by_round(blocks: Iterable[Block]) -> list[float]:
+    """Return items per second of each round, in the order of the rounds; the median where one has several blocks."""
+    by_round: dict[int, list[float]] = defaultdict(list)
     for block in blocks:
-        found[block.round].append(block.window.throughput)
-    return [median(found[at]) for at in sorted(found)]
+        by_round[block.round].append(block.window.throughput)
+    return [median(by_round[number]) for number in sorted(by_round)]
 
 
-def interval(rounds: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-    """Least and greatest value of the median, and the confidence: what order statistics of the rounds allow.
+def compute_interval(rounds: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+    """Return the ends of the interval of the median and its confidence, by order statistics of the rounds.
 
-    Fewer than six rounds span less than 95 %: then it is their least and greatest with the confidence that these have.
+    Fewer than six rounds span less than 95 %: then it is their minimum and maximum with the confidence that these have.
     """
     count, ranked = len(rounds), sorted(rounds)
     if count < 2:
         return None, None, None
     if count < FEWEST:
         return ranked[0], ranked[-1], 1 - 2 * 0.5**count
-    low, high = _ranks(count)
+    low, high = _find_ranks(count)
     return ranked[low], ranked[high], CONFIDENCE
 
 
-def tail_estimate(latencies: Sequence[float], share: float) -> float | None:
-    """The latency that this share of iterations keeps to, by LoadGen's early stopping; None where they are too few.
+def estimate_tail(latencies: Sequence[float], share: float) -> float | None:
+    """Return the latency that this share of iterations keeps to, by LoadGen's early stopping; None for too few.
 
-    Of n iterations the tth slowest is taken, t being the greatest for which t or fewer slow ones among n would have
-    less than 1 % probability if the true share were no better. It takes iterations to be independent, which slow
-    spells make untrue. Source: loadgen/results.cc and early_stopping.cc of mlcommons/inference.
+    Of n iterations it is the tth slowest, t being the greatest for which t or fewer slow ones among n would have
+    less than 1 % probability if the true share were no better. It assumes independent iterations, which slow
+    spells violate. Source: loadgen/results.cc and early_stopping.cc of mlcommons/inference.
     """
-    slow = slowest_allowed(len(latencies), share)
+    slow = count_allowed_slow(len(latencies), share)
     return sorted(latencies)[-slow] if slow else None
 
 
 @lru_cache(maxsize=256)
-def slowest_allowed(count: int, share: float) -> int:
-    """The t of `tail_estimate`: 0 below 64 iterations for the 90th percentile, and below 662 for the 99th."""
+def count_allowed_slow(count: int, share: float) -> int:
+    """Return the t of `estimate_tail`: 0 below 64 iterations for the 90th percentile, and below 662 for the 99th."""
     odds = binom.cdf(np.arange(1, count + 1), count, 1 - share)
     return int(np.count_nonzero(odds < 1 - TAIL_CONFIDENCE))
 
 
-def disturbances(blocks: Sequence[Block], limits: Limits, best_probe_ms: float | None) -> list[dict[str, float]]:
-    """By block, what is over its limit and how far; empty for a block that nothing is known against."""
+def find_disturbances(
+    blocks: Sequence[Block], limits: SuspicionLimits, best_probe_ms: float | None
+) -> list[dict[str, float]]:
+    """Return, by block, what is over its limit and how far; empty for an undisturbed block."""
     own = [probe for block in blocks for probe in block.probe_ms or ()]
     best = min([*own, *([] if best_probe_ms is None else [best_probe_ms])], default=None)
-    paces = [_pace(block) for block in blocks]
+    paces = [_measure_pace(block) for block in blocks]
     fastest = {block.kind: pace for pace, block in sorted(zip(paces, blocks, strict=True), key=lambda pair: -pair[0])}
-    found = []
+    causes = []
     for block, pace in zip(blocks, paces, strict=True):
-        seen = {
+        observed = {
             "probe": (max(block.probe_ms) / best if block.probe_ms and best else 0.0, limits.probe),
             "foreign": (block.foreign_cpu or 0.0, limits.foreign),
             "steal": (block.steal or 0.0, limits.steal),
             "behind": (pace / fastest[block.kind] - 1, limits.behind),
             "others": (float(block.others), 0.0),
         }
-        found.append({cause: value for cause, (value, limit) in seen.items() if value > limit})
-    return found
+        causes.append({cause: value for cause, (value, limit) in observed.items() if value > limit})
+    return causes
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + " %"
 
 
-def _check(blocks: Sequence[Block]) -> None:
+def _check_blocks(blocks: Sequence[Block]) -> None:
     if not any(block.kind == "amortised" for block in blocks):
         raise RunnerError("no amortised block was measured")
     if len(sizes := {block.batch_size for block in blocks}) > 1:
@@ -195,52 +199,53 @@ def _check(blocks: Sequence[Block]) -> None:
         if not block.stamps or not all(block.stamps):
             raise RunnerError(f"block {block.block} has a session without iterations")
         if block.window.end <= block.window.start:
-            raise RunnerError(f"the clock stood still in block {block.block}")
+            raise RunnerError(f"block {block.block} has zero duration")
 
 
-def _of_rounds(rounds: Sequence[float], limits: Limits) -> list[str]:
+def _suspect_rounds(rounds: Sequence[float], limits: SuspicionLimits) -> list[str]:
     reasons, count = [], len(rounds)
     if count < limits.rounds:
         reasons.append(f"only {count} round{'s' if count > 1 else ''}")
-    low, high, _ = interval(rounds)
+    low, high, _ = compute_interval(rounds)
     if low is not None and high is not None and (width := (high - low) / median(rounds)) > limits.width:
-        reasons.append(f"interval is {percent(width)} wide")
-    if count >= HALVES:
+        reasons.append(f"interval is {format_percent(width)} wide")
+    if count >= DRIFT_ROUNDS:
         drift = median(rounds[-(count // 2) :]) / median(rounds[: count // 2]) - 1
         if abs(drift) > limits.drift:
-            reasons.append(f"drift of {percent(drift)} from the first half of the rounds to the second")
+            reasons.append(f"drift of {format_percent(drift)} from the first half of the rounds to the second")
     return reasons
 
 
-def _of_blocks(causes: Sequence[Mapping[str, float]], limits: Limits) -> list[str]:
+def _suspect_blocks(causes: Sequence[Mapping[str, float]], limits: SuspicionLimits) -> list[str]:
     disturbed = sum(map(bool, causes))
     if disturbed < limits.disturbed * len(causes) or not disturbed:
         return []
-    worst = {name: max((one[name] for one in causes if name in one), default=None) for name in REASONS}
-    told = [tell(value) for name, tell in REASONS.items() if (value := worst[name]) is not None]
-    return [f"{disturbed} of {len(causes)} blocks disturbed: {', '.join(told)}"]
+    worst = {name: max((cause[name] for cause in causes if name in cause), default=None) for name in REASONS}
+    reasons = [describe(value) for name, describe in REASONS.items() if (value := worst[name]) is not None]
+    return [f"{disturbed} of {len(causes)} blocks disturbed: {', '.join(reasons)}"]
 
 
-def _of_others(blocks: Sequence[Block]) -> list[str]:
-    beside = sum(block.others > 0 for block in blocks)
-    return [f"another sweep ran beside {beside} of {len(blocks)} blocks"] if beside else []
+def _suspect_others(blocks: Sequence[Block]) -> list[str]:
+    shared = sum(block.others > 0 for block in blocks)
+    text = f"another sweep ran beside {shared} of {len(blocks)} blocks"  # kept: text of points.csv
+    return [text] if shared else []
 
 
-def _pace(block: Block) -> float:
+def _measure_pace(block: Block) -> float:
     return 1 / block.window.throughput if block.kind == "amortised" else median(block.latencies_ms)
 
 
-def _stage(blocks: Iterable[Block], begin: int, end: int) -> float:
-    spans = (one[end] - one[begin] for block in blocks for session in block.stamps for one in session)
+def _median_stage_ms(blocks: Iterable[Block], begin: int, end: int) -> float:
+    spans = (stamps[end] - stamps[begin] for block in blocks for session in block.stamps for stamps in session)
     return median(spans) / MS
 
 
-def _median(values: Iterable[float]) -> float | None:
-    found = list(values)
-    return median(found) if found else None
+def _median_or_none(values: Iterable[float]) -> float | None:
+    known = list(values)
+    return median(known) if known else None
 
 
 @lru_cache(maxsize=64)
-def _ranks(count: int) -> tuple[int, int]:
-    found = quantile_test(np.arange(count)).confidence_interval(CONFIDENCE)
-    return int(found.low), int(found.high)
+def _find_ranks(count: int) -> tuple[int, int]:
+    interval = quantile_test(np.arange(count)).confidence_interval(CONFIDENCE)
+    return int(interval.low), int(interval.high)

@@ -1,4 +1,7 @@
-"""Pictures of a folder as the network takes them: decoded, cropped at the centre without resizing, normalised."""
+"""Images of a folder as the network takes them: decoded, cropped at the centre without resizing, normalised.
+
+Runs in the sessions' processes: Python 3.8 with numpy and Pillow only.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".jpg", ".jpeg", ".png")
 FORMATS = ("JPEG", "PNG")
-MEAN = (0.485, 0.456, 0.406)  # of ImageNet, per channel; as torchvision has them
+MEAN = (0.485, 0.456, 0.406)  # of ImageNet, per channel; as in torchvision
 DEVIATION = (0.229, 0.224, 0.225)
 DTYPES = ("float32", "float16")
 
@@ -34,69 +37,69 @@ BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
 BROKEN = (*BOMBS, OSError, SyntaxError, ValueError, TypeError, IndexError, EOFError, struct.error, zlib.error)
 
 
-def usable(folder: Path, most: int, size: tuple[int, int]) -> tuple[list[str], list[str]]:
-    """Names of the first `most` pictures of a folder that decode, in order, and a line for each one left out before.
+def find_usable_images(folder: Path, max_images: int, size: tuple[int, int]) -> tuple[list[str], list[str]]:
+    """Return the names of the first images of a folder that decode, in order, and a line for each one excluded.
 
     `size` is the crop (height, width). Raises UnusableImagesError where there is no folder or none of it decodes.
     """
     names: list[str] = []
-    left_out: list[str] = []
-    for name in _candidates(folder):
-        if len(names) == most:
+    excluded: list[str] = []
+    for name in _list_candidates(folder):
+        if len(names) == max_images:
             break
-        why = _fault(folder, name, size)
-        if why is None:
+        fault = _find_fault(folder, name, size)
+        if fault is None:
             names.append(name)
         else:
-            left_out.append(_line(f"{name}: {why}"))
+            excluded.append(_keep_printable(f"{name}: {fault}"))
     if not names:
-        first = f"; {len(left_out)} left out, the first {left_out[0]}" if left_out else ""
+        first = f"; {len(excluded)} left out, the first {excluded[0]}" if excluded else ""
         raise UnusableImagesError(f"holds no image that can be decoded{first}", document=str(folder))
-    return names, left_out
+    return names, excluded
 
 
-def decode(data: bytes, height: int, width: int) -> Pixels:
-    """The centre of a JPEG or PNG, (height, width, 3), as torchvision's loader and CenterCrop give it.
+def decode_image(data: bytes, height: int, width: int) -> Pixels:
+    """Return the centre of a JPEG or PNG, (height, width, 3), as torchvision's loader and CenterCrop do.
 
-    EXIF orientation is not applied; a smaller picture is padded with zeros. Of 16 bits the upper eight are kept.
+    EXIF orientation is not applied; a smaller image is padded with zeros. Of 16 bits the upper eight are kept.
     Raises UnusableImagesError.
     """
     try:
         with Image.open(BytesIO(data), formats=FORMATS) as image:
             _refuse_bomb(image)
-            return _cropped(image, height, width)
+            return _crop(image, height, width)
     except UnidentifiedImageError as error:
         raise UnusableImagesError("is neither JPEG nor PNG") from error
     except BROKEN as error:
-        raise UnusableImagesError(_line(str(error)) or type(error).__name__) from error
+        raise UnusableImagesError(_keep_printable(str(error)) or type(error).__name__) from error
 
 
-def normalised(pixels: Sequence[Pixels], dtype: str = "float32") -> npt.NDArray[Any]:
-    """Crops of one size as a C-contiguous array (n, 3, height, width) of `float32` or `float16`.
+def normalise_images(pixels: Sequence[Pixels], dtype: str = "float32") -> npt.NDArray[Any]:
+    """Return crops of one size as a C-contiguous array (n, 3, height, width) of `float32` or `float16`.
 
     A value is (pixel / 255 - mean) / standard deviation of its channel, calculated in float32 and then rounded.
     """
-    tables = _tables(dtype)
+    tables = _build_tables(dtype)
     height, width, channels = pixels[0].shape
-    found = np.empty((len(pixels), channels, height, width), dtype)
-    for image, planes in zip(pixels, found):  # noqa: B905 (Python 3.8)
+    batch = np.empty((len(pixels), channels, height, width), dtype)
+    for image, planes in zip(pixels, batch):  # noqa: B905 (Python 3.8)
         for channel in range(channels):
             np.take(tables[channel], image[:, :, channel], out=planes[channel], mode="clip")  # "raise" costs a copy
-    return found
+    return batch
 
 
-def digest(folder: Path, names: Iterable[str]) -> str:
-    """SHA-256 of a set of images: of what `sha256sum` prints for them in this order."""
-    found = hashlib.sha256()
+def hash_images(folder: Path, names: Iterable[str]) -> str:
+    """Return the SHA-256 of what `sha256sum` prints for these images in this order."""
+    total = hashlib.sha256()
     for name in names:
-        found.update(hashlib.sha256(_read(folder, name)).hexdigest().encode() + b"  " + os.fsencode(name) + b"\n")
-    return found.hexdigest()
+        total.update(hashlib.sha256(_read(folder, name)).hexdigest().encode() + b"  " + os.fsencode(name) + b"\n")
+    return total.hexdigest()
 
 
-class Source:
+class ImageStream:
     """The images of one session without end: the `first`, then every `step`th, and round again.
 
-    So `step` sessions, each with a `first` of its own, deal the images out between them.
+    So `step` sessions, each with a `first` of its own, share the images.
     """
 
     def __init__(
@@ -120,37 +123,37 @@ class Source:
         self._loaded: list[str] = []
 
     def load(self) -> list[bytes]:
-        """The bytes of the next files, read from the disk. Raises UnusableImagesError for one that is gone."""
+        """Read the bytes of the next files from the disk. Raises UnusableImagesError for one that is gone."""
         places = range(self._next, self._next + self.micro_batch * self.step, self.step)
         self._next = places.stop
         self._loaded = [self.names[place % len(self.names)] for place in places]
         return [_read(self.folder, name) for name in self._loaded]
 
     def prepare(self, data: Sequence[bytes]) -> npt.NDArray[Any]:
-        """What `load` gave, as the session takes it: (micro-batch, 3, height, width)."""
-        return normalised([self._decoded(place, one) for place, one in enumerate(data)], self.dtype)
+        """Return what `load` read as the session takes it: (micro-batch, 3, height, width)."""
+        return normalise_images([self._decode(place, image) for place, image in enumerate(data)], self.dtype)
 
-    def _decoded(self, place: int, data: bytes) -> Pixels:
+    def _decode(self, place: int, data: bytes) -> Pixels:
         try:
-            return decode(data, self.height, self.width)
+            return decode_image(data, self.height, self.width)
         except UnusableImagesError as error:
             raise UnusableImagesError(error.message, document=str(self.folder / self._loaded[place])) from error
 
 
-def _candidates(folder: Path) -> list[str]:
+def _list_candidates(folder: Path) -> list[str]:
     try:
         entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
     except OSError as error:
-        raise UnusableImagesError(f"is no folder of images: {error.strerror}", document=str(folder)) from error
+        raise UnusableImagesError(f"is not a folder of images: {error.strerror}", document=str(folder)) from error
     return [entry.name for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()]
 
 
-def _fault(folder: Path, name: str, size: tuple[int, int]) -> str | None:
-    """Why a file cannot be used. Not for threads: it sets the filter of warnings for a while."""
+def _find_fault(folder: Path, name: str, size: tuple[int, int]) -> str | None:
+    """Return why a file cannot be used. Not for threads: it changes the filter of warnings for a while."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            decode(_read(folder, name), *size)
+            decode_image(_read(folder, name), *size)
     except UnusableImagesError as error:
         return error.message
     return None
@@ -164,30 +167,30 @@ def _read(folder: Path, name: str) -> bytes:
 
 
 def _refuse_bomb(image: Image.Image) -> None:
-    """Pillow itself only warns up to twice its limit."""
+    """Refuse what is over Pillow's limit; Pillow itself only warns up to twice that."""
     limit = Image.MAX_IMAGE_PIXELS
     if limit is not None and image.width * image.height > limit:
         raise Image.DecompressionBombError(f"has {image.width} x {image.height} pixels, over the limit of {limit}")
 
 
-def _cropped(image: Image.Image, height: int, width: int) -> Pixels:
-    (top, rows, above), (left, columns, before) = _place(image.height, height), _place(image.width, width)
-    centre = _rgb(image.crop((left, top, left + columns, top + rows)))
+def _crop(image: Image.Image, height: int, width: int) -> Pixels:
+    (top, rows, above), (left, columns, before) = _place_crop(image.height, height), _place_crop(image.width, width)
+    centre = _convert_to_rgb(image.crop((left, top, left + columns, top + rows)))
     if (rows, columns) == (height, width):
         return centre
-    found = np.zeros((height, width, 3), np.uint8)
-    found[above : above + rows, before : before + columns] = centre
-    return found
+    padded = np.zeros((height, width, 3), np.uint8)
+    padded[above : above + rows, before : before + columns] = centre
+    return padded
 
 
-def _place(length: int, size: int) -> tuple[int, int, int]:
-    """Along one axis: where the crop begins in the picture, its length, and the zeros before it."""
+def _place_crop(length: int, size: int) -> tuple[int, int, int]:
+    """Return where the crop begins along one axis of the image, its length, and the zeros before it."""
     if length < size:
         return 0, length, (size - length) // 2
-    return int(round((length - size) / 2.0)), size, 0  # noqa: RUF046 (as torchvision rounds, halves to even)
+    return int(round((length - size) / 2.0)), size, 0  # noqa: RUF046 (as torchvision rounds: .5 to the even number)
 
 
-def _rgb(image: Image.Image) -> Pixels:
+def _convert_to_rgb(image: Image.Image) -> Pixels:
     if image.mode.startswith("I"):  # 16 bits, which some releases of Pillow clip to 255 and some divide
         upper = (np.asarray(image) >> 8).astype(np.uint8)
         return np.stack([upper] * 3, axis=-1)
@@ -197,14 +200,15 @@ def _rgb(image: Image.Image) -> Pixels:
 
 
 @lru_cache(maxsize=None)  # noqa: UP033 (Python 3.8)
-def _tables(dtype: str) -> npt.NDArray[Any]:
-    """What each of the 256 values of a pixel becomes, by channel."""
+def _build_tables(dtype: str) -> npt.NDArray[Any]:
+    """Return the normalised value of each of the 256 values of a pixel, by channel."""
     if dtype not in DTYPES:
         raise ValueError(f"images are {' or '.join(DTYPES)}, not {dtype}")
     mean, deviation = np.array([MEAN, DEVIATION], np.float32)[:, :, None]
-    found: npt.NDArray[np.float32] = (np.arange(256, dtype=np.float32) / np.float32(255) - mean) / deviation
-    return found.astype(dtype)
+    table: npt.NDArray[np.float32] = (np.arange(256, dtype=np.float32) / np.float32(255) - mean) / deviation
+    return table.astype(dtype)
 
 
-def _line(text: str) -> str:
+def _keep_printable(text: str) -> str:
+    """Replace what would break the line of a message."""
     return "".join(sign if sign.isprintable() else "?" for sign in text)

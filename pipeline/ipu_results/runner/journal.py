@@ -16,6 +16,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from ipu_results._util.files import sync_to_disk
 from ipu_results.errors import DamagedRunError
 from ipu_results.sources.catalogue import UNFINISHED
 
@@ -38,11 +39,11 @@ class Journal:
     def path(self) -> Path:
         return self.folder / JOURNAL
 
-    def of(self, step: str) -> list[dict[str, Any]]:
-        return [one for one in self.steps if one["step"] == step]
+    def select(self, step: str) -> list[dict[str, Any]]:
+        return [entry for entry in self.steps if entry["step"] == step]
 
-    def read(self) -> None:
-        """Take what a killed sweep left, up to its last whole line. Raises DamagedRunError for anything else."""
+    def load(self) -> None:
+        """Read what a killed sweep left, up to its last whole line. Raises DamagedRunError for anything else."""
         try:
             data = self.path.read_bytes()
         except OSError as error:
@@ -52,30 +53,46 @@ class Journal:
             try:
                 self.steps.append({"step": None, **json.loads(line)})
             except (ValueError, TypeError) as error:
-                raise DamagedRunError(
-                    f"is no journal: {error}", document=self.run_id, place=f"line {number}"
-                ) from error
+                message = f"is not a step of a journal: {error}"
+                raise DamagedRunError(message, document=self.run_id, place=f"line {number}") from error
 
-    def add(self, step: str, **told: Any) -> None:
-        """Append a step and bring it to disk. What a full disk took half of is taken back; DamagedRunError tells."""
-        line = json.dumps({"step": step, **told}, allow_nan=False).encode() + b"\n"
+    def append(self, step: str, **values: Any) -> None:
+        """Append a step and bring it to disk. Raises DamagedRunError; half a step on a full disk is removed again."""
+        line = json.dumps({"step": step, **values}, allow_nan=False).encode() + b"\n"
         try:
-            _append(self.path, line, self._length)
+            self._write(line)
         except OSError as error:
             message = f"{len(self.steps)} steps are kept, the next cannot be written: {error.strerror}"
             raise DamagedRunError(message, document=self.run_id, place=str(self.folder)) from error
         self._length += len(line)
         self.steps.append(json.loads(line))
 
+    def _write(self, line: bytes) -> None:
+        """Write after the last whole line, over what a kill may have left there, or leave the file at that length."""
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
+        try:
+            os.ftruncate(descriptor, self._length)
+            os.lseek(descriptor, self._length, os.SEEK_SET)
+            written = 0
+            try:
+                while written < len(line):
+                    written += os.write(descriptor, line[written:])
+                os.fsync(descriptor)
+            except OSError:
+                os.ftruncate(descriptor, self._length)
+                raise
+        finally:
+            os.close(descriptor)
+
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Let no other process go on with this run. Raises DamagedRunError when one does."""
+    def lock(self) -> Iterator[None]:
+        """Keep other processes from going on with this run. Raises DamagedRunError when one does."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.folder / LOCK, timeout=0)
             lock.acquire()
         except Timeout as error:
-            raise DamagedRunError("another process is at it", document=self.run_id) from error
+            raise DamagedRunError("another process is measuring it", document=self.run_id) from error
         except OSError as error:
             raise DamagedRunError(f"cannot be written: {error.strerror}", document=self.run_id) from error
         try:
@@ -86,7 +103,7 @@ class Journal:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
     def _is_empty(self) -> bool:
-        """What cannot be read is not empty: a damaged journal is kept."""
+        """Report whether nothing was written. A journal that cannot be read is damaged, not empty: it is kept."""
         try:
             return not self.steps and self.path.stat().st_size == 0
         except FileNotFoundError:
@@ -94,17 +111,18 @@ class Journal:
         except OSError:
             return False
 
-    def finish(self, files: Mapping[str, bytes]) -> Path:
-        """Publish the files as the finished run and drop the journal. Raises DamagedRunError; the journal stays then."""
+    def publish(self, files: Mapping[str, bytes]) -> Path:
+        """Publish the files as the finished run, then drop the journal. Raises DamagedRunError, and keeps it then."""
         target, part = self.out / self.run_id, self.folder / PART
         try:
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir()
             for name, data in files.items():
-                _append(part / name, data, 0)
-            _sync(part)
+                (part / name).write_bytes(data)
+                sync_to_disk(part / name)
+            sync_to_disk(part)
             os.rename(part, target)
-            _sync(self.out)
+            sync_to_disk(self.out)
         except OSError as error:
             shutil.rmtree(part, ignore_errors=True)
             raise DamagedRunError(f"cannot be written: {error.strerror}", document=self.run_id) from error
@@ -112,36 +130,10 @@ class Journal:
         return target
 
 
-def unfinished(out: Path) -> list[str]:
-    """Ids of runs that were begun and not finished, the latest last; what a finished one left behind is removed."""
-    found = sorted(path.name.removesuffix(UNFINISHED) for path in out.glob(f"*{UNFINISHED}") if path.is_dir())
-    for run_id in found:
+def list_unfinished(out: Path) -> list[str]:
+    """Return the ids of unfinished runs, the latest last; remove what a finished one left behind."""
+    run_ids = sorted(path.name.removesuffix(UNFINISHED) for path in out.glob(f"*{UNFINISHED}") if path.is_dir())
+    for run_id in run_ids:
         if (out / run_id).is_dir():
             shutil.rmtree(out / f"{run_id}{UNFINISHED}", ignore_errors=True)
-    return [run_id for run_id in found if not (out / run_id).is_dir()]
-
-
-def _append(path: Path, data: bytes, length: int) -> None:
-    """Write after `length` bytes and bring to disk, or leave the file with those alone."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
-    try:
-        os.ftruncate(descriptor, length)
-        os.lseek(descriptor, length, os.SEEK_SET)
-        done = 0
-        try:
-            while done < len(data):
-                done += os.write(descriptor, data[done:])
-            os.fsync(descriptor)
-        except OSError:
-            os.ftruncate(descriptor, length)
-            raise
-    finally:
-        os.close(descriptor)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    return [run_id for run_id in run_ids if not (out / run_id).is_dir()]

@@ -18,17 +18,19 @@ ISOLATED_EVERY = 2  # rounds
 
 @dataclass(frozen=True, slots=True)
 class Visit:
+    """One block to measure."""
+
     round: int
     batch_size: int
     kind: Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """`block_s` and `iterations` are the least of a block, `iterations` those of each session.
-    Warm-up goes on until the medians of two sets of `warm_runs` agree.
+class SweepPlan:
+    """The rounds of a sweep. `block_s` and `iterations` are minimums of a block, `iterations` those of each session.
 
-    Rounds go on while `budget_s` lasts, `least_rounds` in any case, `most_rounds` at most.
+    Warm-up goes on until the medians of two sets of `warm_runs` agree. Rounds go on while `budget_s` lasts, at least
+    `least_rounds`, at most `most_rounds`.
     """
 
     batch_sizes: tuple[int, ...]
@@ -42,33 +44,29 @@ class Plan:
     warm_runs: int = 5
     overlap: bool = True
 
-    def visits(self, number: int) -> list[Visit]:
-        """A round: every batch size in a stream, every other round also with nothing else in flight."""
+    def list_visits(self, number: int) -> list[Visit]:
+        """Return a round: every batch size in a stream, every other round also with nothing else in flight."""
         kinds: Sequence[Kind] = ("amortised", "isolated") if number % ISOLATED_EVERY == 0 else ("amortised",)
-        found = [Visit(number, batch, kind) for batch in self.batch_sizes for kind in kinds]
-        random.Random(f"{self.seed} {number}").shuffle(found)
-        return found
+        visits = [Visit(number, batch, kind) for batch in self.batch_sizes for kind in kinds]
+        random.Random(f"{self.seed} {number}").shuffle(visits)
+        return visits
 
-    def rounds(self, spent_s: float, done: int) -> bool:
-        """Whether another round is due after `done` of them."""
+    def needs_round(self, spent_s: float, done: int) -> bool:
+        """Decide whether another round is due after `done` of them."""
         return done < self.least_rounds or (done < self.most_rounds and spent_s < self.budget_s)
 
-    def expected_s(self, batch_s: Mapping[int, float]) -> float:
-        """Seconds of a mean round, given those of one batch by batch size."""
+    def estimate_round_s(self, batch_s: Mapping[int, float]) -> float:
+        """Return the seconds of a mean round from those of one batch by batch size."""
         kinds = 1 + 1 / ISOLATED_EVERY
         return kinds * sum(max(self.block_s, self.iterations * seconds) for seconds in batch_s.values())
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Plan:
-        return cls(**{**told, "batch_sizes": tuple(told["batch_sizes"])})
 
-
-def checked_batches(batch_sizes: Sequence[int], sessions: int) -> tuple[int, ...]:
-    """The batch sizes without repetitions. Raises RunnerError for one that the sessions cannot share evenly."""
+def check_batch_sizes(batch_sizes: Sequence[int], sessions: int) -> tuple[int, ...]:
+    """Return the batch sizes without repetitions. Raises RunnerError for one that the sessions cannot share evenly."""
     for batch in batch_sizes:
         if batch < 1 or batch % sessions:
-            raise RunnerError(f"batch {batch} cannot be dealt evenly to {sessions} sessions; see --sessions")
+            raise RunnerError(f"batch {batch} cannot be shared evenly by {sessions} sessions; see --sessions")
     return tuple(dict.fromkeys(batch_sizes))

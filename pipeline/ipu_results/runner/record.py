@@ -7,7 +7,7 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date
 from typing import Any
 
@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tomli_w
 
-from ipu_results.runner.asked import Asked
 from ipu_results.runner.backends import is_virtual
 from ipu_results.runner.blocks import Block
+from ipu_results.runner.config import SweepTask
 from ipu_results.runner.estimate import Estimate, estimate
 from ipu_results.schema.vocabulary import load_vocabulary
 
@@ -26,16 +26,11 @@ STAMPS = ("start_ns", "loaded_ns", "preprocessed_ns", "inferred_ns", "retrieved_
 ITEM = "image"
 LICENCE = "CC-BY-4.0"
 ORIGINS = {"emulated": "emulated", "simulated": "simulated"}  # by kind of device, measured elsewhere
-NOTE = "One sweep of this project's runner, {how}. Raw stamps and blocks lie beside it."
+NOTE = "One sweep of this project's runner, {how}. Raw stamps and blocks lie beside it."  # kept: text of sidecars
 COMPILED_S = 0.001  # what is ready sooner was not compiled for its batch size
-LEAST_COSINE = 0.99
+MIN_COSINE = 0.99
 UNSETTLED = "did not settle in {runs} warm-up runs"
-
-ESTIMATED = (
-    *("throughput", "latency_ms", "latency_ms_low", "latency_ms_high", "interval_confidence", "latency_isolated_ms"),
-    *("latency_p90_ms", "latency_p99_ms", "rounds", "blocks", "iterations", "disturbed_blocks", "preprocess_ms"),
-    *("infer_ms", "retrieve_ms", "probe_ms", "foreign_cpu", "steal"),
-)
+ESTIMATED = tuple(column.name for column in fields(Estimate) if column.name not in ("power_w", "suspect"))
 MEASURED = (
     *("interval_confidence", "latency_p90_ms", "latency_p99_ms", "rounds", "blocks", "iterations", "disturbed_blocks"),
     *("preprocess_ms", "infer_ms", "retrieve_ms", "first_run_ms", "warm_up_runs", "load_s", "compile_s"),
@@ -45,67 +40,67 @@ Point = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """A run as its journal tells it."""
+class RunData:
+    """Everything that the journal holds of a run. `events` are notes on what happened, such as an interruption."""
 
     run_id: str
-    asked: Asked
+    task: SweepTask
     opened: Mapping[str, Any]
     ready: Sequence[Mapping[str, Any]]
     blocks: Sequence[Block]
     finished_at: str
-    happened: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
 
     @property
     def origin(self) -> str:
-        return ORIGINS.get(self.asked.device.kind, "measured")
+        return ORIGINS.get(self.task.device.kind, "measured")
 
     @property
     def best_probe_ms(self) -> float | None:
-        """Of this run and of those before it on this machine; None where time is calculated."""
+        """Return the best probe of this run and of those before it on this machine; None where time is calculated."""
         known = self.opened["best_probe_ms"]
-        probes = [one for block in self.blocks for one in block.probe_ms or ()]
+        probes = [probe for block in self.blocks for probe in block.probe_ms or ()]
         return min([*probes, *([] if known is None else [known])], default=None)
 
     @property
     def notes(self) -> list[str]:
-        return [*self.opened["facts"]["notes"], *self.happened]
+        return [*self.opened["facts"]["notes"], *self.events]
 
 
-def points_of(run: Run) -> list[Point]:
-    """One point per batch size, by the names of the columns of points.csv."""
-    found = []
-    for told in run.ready:
-        blocks = [block for block in run.blocks if block.batch_size == told["batch_size"]]
-        found.append(_point(run, told, estimate(blocks, best_probe_ms=run.best_probe_ms), blocks))
-    return sorted(found, key=lambda point: int(point["batch_size"]))
+def build_points(run: RunData) -> list[Point]:
+    """Return one point per batch size, by the names of the columns of points.csv."""
+    points = []
+    for ready in run.ready:
+        blocks = [block for block in run.blocks if block.batch_size == ready["batch_size"]]
+        points.append(_build_point(run, ready, estimate(blocks, best_probe_ms=run.best_probe_ms), blocks))
+    return sorted(points, key=lambda point: int(point["batch_size"]))
 
 
-def _point(run: Run, ready: Mapping[str, Any], found: Estimate, blocks: Sequence[Block]) -> Point:
-    facts, opened, asked = run.opened["facts"], run.opened, run.asked
-    watts = found.power_w
-    reason = opened["power"]["told"] if watts is None and opened["power"]["scope"] is None else None
+def _build_point(run: RunData, ready: Mapping[str, Any], row: Estimate, blocks: Sequence[Block]) -> Point:
+    facts, opened, device, plan = run.opened["facts"], run.opened, run.task.device, run.task.plan
+    power = opened["power"]
+    unread = next((block.power_reason for block in blocks if block.power_reason), None)
     point: Point = {
         "batch_size": ready["batch_size"],
-        "micro_batch_size": ready["batch_size"] // asked.plan.sessions,
-        "sessions": asked.plan.sessions,
-        **{name: getattr(found, name) for name in ESTIMATED},
+        "micro_batch_size": ready["batch_size"] // plan.sessions,
+        "sessions": plan.sessions,
+        **{name: getattr(row, name) for name in ESTIMATED},
         "latency_kind": "amortised",
-        "suspect": [*found.suspect, *_doubts(ready)],
+        "suspect": [*row.suspect, *_list_doubts(ready)],
         "origin": run.origin,
         "model": opened["model"]["name"],
         "platform": facts["platform"],
         **{name: facts[name] for name in ("chip", "chip_count", "sdk_version", "framework")},
         "compute_precision": facts["compute_precision"] or None,
         "item": ITEM,
-        "power_w": watts,
-        "power_scope": opened["power"]["scope"] if watts is not None else None,
-        "power_reason": reason or _unread(blocks) if watts is None else None,
+        "power_w": row.power_w,
+        "power_scope": None if row.power_w is None else power["scope"],
+        "power_reason": None,
         "calibration_id": facts["calibration_id"],
-        "backend": asked.device.backend,
+        "backend": device.backend,
         **{name: facts[name] for name in ("backend_version", "provider", "threads", "load_s")},
-        "device": asked.device.name,
-        "pipeline": "overlap" if asked.plan.overlap and not is_virtual(asked.device.backend) else "serial",
+        "device": device.name,
+        "pipeline": "overlap" if plan.overlap and not is_virtual(device.backend) else "serial",
         "preprocessing": opened["preprocessing"],
         "model_precision": opened["model"].get("precision"),
         "weights": opened["model"]["weights"],
@@ -113,77 +108,68 @@ def _point(run: Run, ready: Mapping[str, Any], found: Estimate, blocks: Sequence
         "compile_s": ready["compile_s"] if ready["compile_s"] > COMPILED_S else facts["compile_s"],
         **{name: ready[name] for name in ("cosine", "top1", "first_run_ms", "warm_up_runs")},
     }
-    point |= _predicted(run, ready)
+    if row.power_w is None:  # no sensor, or one that could not be read
+        point["power_reason"] = power["description"] if power["scope"] is None else unread
+    if run.origin == "emulated":  # a prediction has its own band and no rounds that could differ
+        predicted = ready["predicted"]
+        point |= {**dict.fromkeys(MEASURED), **predicted, "suspect": [*predicted["suspect"], *_list_doubts(ready)]}
     point["efficiency"] = point["throughput"] / point["power_w"] if point["power_w"] else None
     point["suspect"] = "; ".join(point["suspect"]) or None
     return point
 
 
-def _unread(blocks: Sequence[Block]) -> str | None:
-    """Why a sensor that is there gave nothing."""
-    return next((block.power_reason for block in blocks if block.power_reason), None)
-
-
-def _doubts(ready: Mapping[str, Any]) -> list[str]:
+def _list_doubts(ready: Mapping[str, Any]) -> list[str]:
     doubts = [] if ready["settled"] else [UNSETTLED.format(runs=ready["warm_up_runs"])]
     if ready["cosine"] is None and ready["top1"] is not None:
         doubts.append("outputs hold no direction to compare with fp32: not finite, or all zero")
-    if ready["cosine"] is not None and ready["cosine"] < LEAST_COSINE:
+    if ready["cosine"] is not None and ready["cosine"] < MIN_COSINE:
         doubts.append(f"outputs are not those of fp32: cosine {ready['cosine']:.3f}")
     return doubts
 
 
-def _predicted(run: Run, ready: Mapping[str, Any]) -> Point:
-    """What takes the place of statistics where nothing was measured: a prediction has no rounds to differ."""
-    if run.origin != "emulated":
-        return {}
-    told = ready["told"]
-    doubts = {"suspect": [*told["suspect"], *_doubts(ready)]}
-    return {**dict.fromkeys(MEASURED), **told, **doubts}
-
-
-def files_of(run: Run, points: Sequence[Point]) -> dict[str, bytes]:
-    """Every file of the finished run, sidecars last."""
+def build_files(run: RunData, points: Sequence[Point]) -> dict[str, bytes]:
+    """Return every file of the finished run by name, sidecars last."""
     files = {
-        "record.json": _json(_record(run)),
-        "points.csv": _csv(points),
-        "blocks.jsonl": b"".join(_line(block) for block in run.blocks),
-        "stamps.parquet": _stamps(run.blocks),
+        "record.json": _format_record(run),
+        "points.csv": _format_csv(points),
+        "blocks.jsonl": b"".join(_format_block(block) for block in run.blocks),
+        "stamps.parquet": _format_stamps(run.blocks),
     }
-    beside = {name: hashlib.sha256(files[name]).hexdigest() for name in ("blocks.jsonl", "stamps.parquet")}
-    record = _sidecar(run, "", READER, files["record.json"], "runs", 1)
-    told = _sidecar(run, "-points", POINTS_READER, files["points.csv"], POINTS_TABLE, len(points))
+    attachments = {name: hashlib.sha256(files[name]).hexdigest() for name in ("blocks.jsonl", "stamps.parquet")}
+    record = _build_sidecar(run, "", READER, files["record.json"], "runs", 1)
+    table = _build_sidecar(run, "-points", POINTS_READER, files["points.csv"], POINTS_TABLE, len(points))
     files["record.json.toml"] = tomli_w.dumps(record).encode()
-    files["points.csv.toml"] = tomli_w.dumps({**told, "attachments": beside}).encode()
+    files["points.csv.toml"] = tomli_w.dumps({**table, "attachments": attachments}).encode()
     return files
 
 
-def _record(run: Run) -> dict[str, Any]:
+def _format_record(run: RunData) -> bytes:
     opened = run.opened
     setup = {
-        **run.asked.published(),
+        **run.task.describe_setup(),
         **{name: opened[name] for name in ("facts", "preprocessing", "best_probe_ms")},
     }
-    return {
+    record = {
         "run_id": run.run_id,
-        "backend": run.asked.device.backend,
-        "device": run.asked.device.name,
+        "backend": run.task.device.backend,
+        "device": run.task.device.name,
         "started_at": opened["started_at"],
         "finished_at": run.finished_at,
-        "command_line": run.asked.command_line,
+        "command_line": run.task.config.command_line,
         "environment": opened["environment"],
         "versions": opened["versions"],
         "setup": setup,
-        "plan": run.asked.plan.as_json(),
+        "plan": run.task.plan.to_json(),
         "model": opened["model"],
         "images": opened["images"],
         "notes": run.notes,
     }
+    return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
-def _sidecar(run: Run, suffix: str, reader: str, data: bytes, table: str, rows: int) -> dict[str, Any]:
+def _build_sidecar(run: RunData, suffix: str, reader: str, data: bytes, table: str, rows: int) -> dict[str, Any]:
     day = date.fromisoformat(run.opened["started_at"][:10])
-    what = f"{run.opened['model']['name']} on {run.opened['facts']['platform']}, {run.asked.device.backend}"
+    what = f"{run.opened['model']['name']} on {run.opened['facts']['platform']}, {run.task.device.backend}"
     return {
         "document_id": f"sweep-{run.run_id}{suffix}",
         "title": f"Sweep {run.run_id}: {what}" + (" (points)" if suffix else ""),
@@ -199,11 +185,7 @@ def _sidecar(run: Run, suffix: str, reader: str, data: bytes, table: str, rows: 
     }
 
 
-def _json(told: Mapping[str, Any]) -> bytes:
-    return json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-
-
-def _csv(points: Sequence[Point]) -> bytes:
+def _format_csv(points: Sequence[Point]) -> bytes:
     columns = load_vocabulary().layout(POINTS_READER, POINTS_TABLE).names
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, lineterminator="\n")
@@ -212,14 +194,14 @@ def _csv(points: Sequence[Point]) -> bytes:
     return out.getvalue().encode()
 
 
-def _line(block: Block) -> bytes:
+def _format_block(block: Block) -> bytes:
     window = block.window
-    told = {name: value for name, value in block.as_json().items() if name != "stamps"}
-    told |= {"window_ns": [window.start, window.end], "items": window.items, "throughput": window.throughput}
-    return json.dumps({**told, "iterations": block.iterations}, allow_nan=False).encode() + b"\n"
+    line = {name: value for name, value in block.to_json().items() if name != "stamps"}
+    line |= {"window_ns": [window.start, window.end], "items": window.items, "throughput": window.throughput}
+    return json.dumps({**line, "iterations": block.iterations}, allow_nan=False).encode() + b"\n"
 
 
-def _stamps(blocks: Sequence[Block]) -> bytes:
+def _format_stamps(blocks: Sequence[Block]) -> bytes:
     rows = [
         (block.block, session, iteration, *stamps)
         for block in blocks

@@ -1,195 +1,218 @@
-"""A sweep from its first step to a finished run: open, warm up and check, measure in rounds, publish."""
+"""A sweep from its first step to a finished run: open, warm up and compare with fp32, measure in rounds, publish."""
 
 from __future__ import annotations
 
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
-from ipu_results.errors import BackendError, DamagedRunError
-from ipu_results.runner.asked import Asked
-from ipu_results.runner.backends import computes
-from ipu_results.runner.backends.base import Spec
-from ipu_results.runner.best import best_known, remember
-from ipu_results.runner.blocks import NS, Block
-from ipu_results.runner.companions import announced
-from ipu_results.runner.crew import Crew, open_crew
-from ipu_results.runner.environment import environment, versions
-from ipu_results.runner.journal import Journal, unfinished
-from ipu_results.runner.observe import Observer, unobserved
-from ipu_results.runner.plan import Visit
-from ipu_results.runner.power import find
-from ipu_results.runner.record import Run, files_of, points_of
-from ipu_results.runner.reference import agreement
-from ipu_results.runner.scene import Scene, set_up
+import msgspec
 
-SETTLED = 0.05  # two medians of warm-up runs are as one
-WARM_RUNS, MOST_WARM = 5, 8  # runs of a set, sets
+from ipu_results.errors import BackendError, DamagedRunError
+from ipu_results.runner import RUNS
+from ipu_results.runner.backends import SessionSpec, computes_outputs
+from ipu_results.runner.blocks import NS, Block
+from ipu_results.runner.concurrent_sweeps import announce_sweep
+from ipu_results.runner.config import SweepConfig, SweepTask, plan_sweeps
+from ipu_results.runner.cpu_load import load_best_probe, save_best_probe
+from ipu_results.runner.environment import describe_environment, read_versions
+from ipu_results.runner.journal import Journal, list_unfinished
+from ipu_results.runner.observer import BlockObservation, Observer
+from ipu_results.runner.plan import Visit
+from ipu_results.runner.power import find_sensor
+from ipu_results.runner.record import RunData, build_files, build_points
+from ipu_results.runner.sessions import SessionPool, open_sessions
+from ipu_results.runner.workload import Workload, compare_outputs, prepare_workload
+
+SETTLED = 0.05  # two medians of warm-up runs that differ by less agree
+MAX_WARM_SETS = 8
 VERSIONS = ("ipu-results", "numpy", "onnx", "onnxruntime", "openvino", "pillow", "psutil")
 SAME = ("environment", "versions", "model", "images", "facts")  # what a resumed sweep must share with its beginning
 LOOSE = ("load_average", "load_s", "compile_s")  # what may differ even so
 
 
-class Progress(Protocol):
-    """What a sweep tells while it goes on. `left_s` is None until it can be told."""
+class Progress:
+    """What a sweep reports while it runs. This one is silent; a subclass shows it."""
 
-    def stage(self, what: str) -> None: ...
+    def stage(self, what: str) -> None:
+        """Report the work that begins."""
 
-    def visit(self, visit: Visit, done: int, total: int, left_s: float | None) -> None: ...
+    def visit(self, visit: Visit, done: int, total: int, left_s: float) -> None:
+        """Report the block that begins: `done` of about `total` are measured, about `left_s` seconds are left."""
 
-    def warn(self, what: str) -> None: ...
+    def warn(self, what: str) -> None:
+        """Report what the user should know of the run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class SweepResult:
+    """A finished run: its folder, and its points by the names of the columns of points.csv, with `run_id`."""
+
     run_id: str
     folder: Path
     points: Sequence[dict[str, Any]]
 
 
-def new_id(asked: Asked, now: datetime) -> str:
-    """A run's id, such as 20261121-134501-onnxruntime-cpu-3fa2."""
-    device = "".join(letter if letter.isalnum() else "-" for letter in asked.device.name.lower())
-    precision = f"-{asked.precision}" if asked.precision else ""
-    return f"{now:%Y%m%d-%H%M%S}-{asked.device.backend}-{device}{precision}-{uuid4().hex[:4]}"
+def run_sweep(config: SweepConfig, out: Path | str = RUNS, progress: Progress | None = None) -> list[SweepResult]:
+    """Sweep every device that the configuration selects, one after the other, and append the runs to `out`.
+
+    Raises RunnerError. Blocks measured so far are kept then: go on with `resume_sweep`.
+    """
+    tasks = plan_sweeps(config, Path(out))
+    return [run_task(task, Path(out), progress or Progress()) for task in tasks]
 
 
-def sweep(asked: Asked, out: Path, progress: Progress) -> Finished:
-    """Measure, or predict, every batch size and append the run to `out`. Raises RunnerError; blocks are kept then."""
-    now = datetime.now(UTC)
-    journal = Journal(out, new_id(asked, now))
-    with journal.held():
-        return _Sweep(asked, journal, progress).run()
+def run_task(task: SweepTask, out: Path, progress: Progress) -> SweepResult:
+    """Measure, or predict, every batch size on one device and append the run to `out`."""
+    journal = Journal(out, make_run_id(task, datetime.now(UTC)))
+    with journal.lock():
+        return _Sweep(task, journal, progress).run()
 
 
-def resume(run_id: str, out: Path, progress: Progress) -> Finished:
-    """Go on with a sweep that was interrupted. Raises DamagedRunError where machine or versions are not as they were."""
+def resume_sweep(run_id: str | None, out: Path, progress: Progress | None = None) -> SweepResult:
+    """Go on with an interrupted sweep, the latest one where `run_id` is None.
+
+    Raises DamagedRunError where there is none, or where the machine or a version has changed.
+    """
+    unfinished = list_unfinished(out)
+    if run_id is None and not unfinished:
+        raise DamagedRunError("holds no interrupted run", place=str(out))
+    run_id = run_id or unfinished[-1]
+    if run_id not in unfinished:
+        raise DamagedRunError("is not an unfinished run", document=run_id, place=str(out))
     journal = Journal(out, run_id)
-    if run_id not in unfinished(out):
-        raise DamagedRunError("is no unfinished run", document=run_id, place=str(out))
-    with journal.held():
-        journal.read()
-        if not journal.of("opened"):
+    with journal.lock():
+        journal.load()
+        if not journal.select("opened"):
             raise DamagedRunError("was interrupted before anything was measured: delete its folder", document=run_id)
-        return _begun(journal, progress).run()
+        try:
+            sweep = _Sweep(
+                msgspec.convert(journal.select("opened")[0]["task"], SweepTask), journal, progress or Progress()
+            )
+        except (KeyError, msgspec.ValidationError) as error:
+            raise DamagedRunError(f"its journal is not one of this version: {error!r}", document=run_id) from error
+        return sweep.run()
 
 
-def _begun(journal: Journal, progress: Progress) -> _Sweep:
-    try:
-        return _Sweep(Asked.from_json(journal.of("opened")[0]["asked"]), journal, progress)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise DamagedRunError(f"its journal is not one of this version: {error!r}", document=journal.run_id) from error
+def make_run_id(task: SweepTask, now: datetime) -> str:
+    """Return a new id, such as 20261121-134501-onnxruntime-cpu-3fa2."""
+    device = "".join(letter if letter.isalnum() else "-" for letter in task.device.name.lower())
+    precision = f"-{task.config.precision}" if task.config.precision else ""
+    return f"{now:%Y%m%d-%H%M%S}-{task.device.backend}-{device}{precision}-{uuid4().hex[:4]}"
 
 
 class _Sweep:
-    def __init__(self, asked: Asked, journal: Journal, progress: Progress) -> None:
-        self.asked, self.plan, self.journal, self.progress = asked, asked.plan, journal, progress
-        self.blocks = [Block.from_json(one["block"]) for one in journal.of("block")]
+    def __init__(self, task: SweepTask, journal: Journal, progress: Progress) -> None:
+        self.task, self.plan, self.journal, self.progress = task, task.plan, journal, progress
+        self.blocks = [msgspec.convert(step["block"], Block) for step in journal.select("block")]
         self.batch_s: dict[int, float] = {}  # those of the batch sizes that are measured
 
     @property
     def spent_s(self) -> float:
-        """Seconds measured so far, by the clock of the sessions."""
+        """Return the seconds measured so far, by the clock of the sessions."""
         return sum(block.window.end - block.window.start for block in self.blocks) / NS
 
-    def run(self) -> Finished:
-        os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # sessions, sensors and names count alike
+    def run(self) -> SweepResult:
+        os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # sessions, sensors and names must count alike
+        task, device = self.task, self.task.device
         with ExitStack() as stack:
             work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ipu-results-")))
-            companions = stack.enter_context(announced(self.journal.run_id))
-            if companions.reason:
-                self.progress.warn(f"other sweeps on this machine cannot be seen: {companions.reason}")
+            concurrent = stack.enter_context(announce_sweep(self.journal.run_id))
+            if concurrent.reason:
+                self.progress.warn(f"other sweeps on this machine cannot be seen: {concurrent.reason}")
             self.progress.stage("building the model and the images")
-            scene = set_up(self.asked, work) if computes(self.asked.device.backend) else None
-            sensor, reason = find(
-                self.asked.device.kind, self.asked.device.name, self.asked.power_command, self.asked.power_declared
+            workload = prepare_workload(task, work) if computes_outputs(device.backend) else None
+            sensor, reason = find_sensor(
+                device.kind, device.name, task.config.power_command, task.config.power_declared
             )
-            observer = Observer(companions, sensor, reason, self.progress.warn)
+            observer = Observer(concurrent, sensor, reason, self.progress.warn)
             stack.callback(observer.close)
-            self.progress.stage(f"opening {self.plan.sessions} sessions on {self.asked.device.description}")
-            crew = self._crew(scene)
-            stack.callback(crew.close)
-            self._opened(crew, scene, observer)
+            self.progress.stage(f"opening {self.plan.sessions} sessions on {device.description}")
+            pool = self._open_sessions(workload)
+            stack.callback(pool.close)
+            self._record_opening(pool, workload, observer)
             for batch in self.plan.batch_sizes:
-                self._tried(crew, scene, batch)
+                self._try_batch(pool, workload, batch)
             if not self.batch_s:
-                raise BackendError(self.journal.of("left_out")[0]["reason"], place=self.asked.device.name)
-            self._rounds(crew, observer)
-        return self._finish()
+                raise BackendError(self.journal.select("excluded")[0]["reason"], place=device.name)
+            self._measure_rounds(pool, observer)
+        return self._publish()
 
-    def _crew(self, scene: Scene | None) -> Crew:
-        asked, sessions = self.asked, self.plan.sessions
-        micro = tuple(batch // sessions for batch in self.plan.batch_sizes)
+    def _open_sessions(self, workload: Workload | None) -> SessionPool:
+        task, sessions = self.task, self.plan.sessions
         specs = [
-            Spec(
-                device=asked.device.name,
-                model=str(scene.model.path) if scene else "",
-                precision=asked.precision,
-                micro_batches=micro,
-                threads=asked.threads,
+            SessionSpec(
+                device=task.device.name,
+                model=str(workload.model.path) if workload else "",
+                precision=task.config.precision,
+                micro_batches=tuple(batch // sessions for batch in self.plan.batch_sizes),
+                threads=task.threads,
                 sessions=sessions,
                 session=session,
-                options=dict(scene.options if scene else asked.options),
+                options=dict(workload.options if workload else task.config.options),
             )
             for session in range(sessions)
         ]
-        images = scene.images if scene else None
-        python = asked.python or sys.executable
-        return open_crew(asked.device.backend, specs, images, overlap=self.plan.overlap, python=python)
+        images = workload.images if workload else None
+        python = task.config.python or sys.executable
+        return open_sessions(task.device.backend, specs, images, overlap=self.plan.overlap, python=python)
 
-    def _opened(self, crew: Crew, scene: Scene | None, observer: Observer) -> None:
-        """The first step of a journal; a resumed sweep must find all as it was."""
-        told = {
-            "asked": self.asked.as_json(),
-            "started_at": _now(),
-            "environment": environment(),
-            "versions": {**versions(VERSIONS), **crew.facts.versions},
-            "model": _model(scene),
-            "images": dict(scene.told) if scene else {},
-            "preprocessing": scene.preprocessing if scene else None,
-            "facts": asdict(crew.facts),
-            "best_probe_ms": None if crew.virtual else best_known(),
-            "power": {"scope": observer.sensor.scope if observer.sensor else None, "told": observer.sensor_reason},
+    def _record_opening(self, pool: SessionPool, workload: Workload | None, observer: Observer) -> None:
+        """Write the first step of the journal, or compare it: a resumed sweep must find all as it was."""
+        opening = {
+            "task": self.task.to_json(),
+            "started_at": _format_now(),
+            "environment": describe_environment(),
+            "versions": {**read_versions(VERSIONS), **pool.facts.versions},
+            "model": _describe_model(workload),
+            "images": dict(workload.metadata) if workload else {},
+            "preprocessing": workload.preprocessing if workload else None,
+            "facts": asdict(pool.facts),
+            "best_probe_ms": None if pool.virtual else load_best_probe(),
+            "power": {
+                "scope": observer.sensor.scope if observer.sensor else None,
+                "description": observer.sensor_reason,
+            },
         }
         if not self.journal.steps:
-            for line in scene.left_out if scene else ():
+            for line in workload.excluded if workload else ():
                 self.progress.warn(f"image left out: {line}")
-            self.journal.add("opened", **told)
-        elif differing := _differing(self.journal.of("opened")[0], told):
-            raise DamagedRunError(f"cannot go on here: {'; '.join(differing)}", document=self.journal.run_id)
+            self.journal.append("opened", **opening)
+        elif changes := _list_changes(self.journal.select("opened")[0], opening):
+            raise DamagedRunError(f"cannot be resumed here: {'; '.join(changes)}", document=self.journal.run_id)
         else:
-            self.journal.add("resumed", at=told["started_at"], block=len(self.blocks))
+            self.journal.append("resumed", at=opening["started_at"], block=len(self.blocks))
 
-    def _tried(self, crew: Crew, scene: Scene | None, batch: int) -> None:
-        """Make a batch size ready, or leave it out where the device does not take it."""
+    def _try_batch(self, pool: SessionPool, workload: Workload | None, batch: int) -> None:
+        """Make a batch size ready, or exclude it where the device does not accept it."""
         try:
-            self._ready(crew, scene, batch)
+            self._make_ready(pool, workload, batch)
         except BackendError as error:
             self.batch_s.pop(batch, None)
             self.progress.warn(f"batch {batch} is left out: {error}")
-            if not any(one["batch_size"] == batch for one in self.journal.of("left_out")):
-                self.journal.add("left_out", batch_size=batch, reason=error.message)
+            if not any(step["batch_size"] == batch for step in self.journal.select("excluded")):
+                self.journal.append("excluded", batch_size=batch, reason=error.message)
 
-    def _ready(self, crew: Crew, scene: Scene | None, batch: int) -> None:
-        """First run, warm-up and the comparison with fp32, each batch size on its own."""
+    def _make_ready(self, pool: SessionPool, workload: Workload | None, batch: int) -> None:
+        """Compile and warm up one batch size, and compare its outputs with fp32."""
         self.progress.stage(f"warming up batch {batch}")
-        compile_s, predicted = crew.prepare(batch, "amortised")
-        first = Block(0, 0, batch, "amortised", _now(), crew.stream(0.0, 1)).latencies_ms[0]
-        runs, settled = self._warmed(crew, batch)
-        if any(one["batch_size"] == batch for one in self.journal.of("ready")):
+        compile_s, predicted = pool.prepare(batch, "amortised")
+        first = Block(0, 0, batch, "amortised", _format_now(), pool.run_stream(0.0, 1)).latencies_ms[0]
+        runs, settled = self._warm_up(pool, batch)
+        if any(step["batch_size"] == batch for step in self.journal.select("ready")):
             return
         cosine, top1 = (None, None)
-        if scene is not None and (wanted := scene.wanted_of(batch, self.plan.sessions)) is not None:
-            cosine, top1 = agreement(crew.outputs(batch), wanted)
-        self.journal.add(
+        if workload and (reference := workload.select_reference(batch, self.plan.sessions)) is not None:
+            cosine, top1 = compare_outputs(pool.compute_outputs(batch), reference)
+        self.journal.append(
             "ready",
             batch_size=batch,
             compile_s=compile_s,
@@ -198,82 +221,85 @@ class _Sweep:
             settled=settled,
             cosine=cosine,
             top1=top1,
-            told=predicted,
+            predicted=predicted,
         )
 
-    def _warmed(self, crew: Crew, batch: int) -> tuple[int, bool]:
-        """Runs until two medians in turn agree; whether they did."""
+    def _warm_up(self, pool: SessionPool, batch: int) -> tuple[int, bool]:
+        """Run until the medians of two sets in turn agree; return the number of runs and whether they did."""
         before = None
-        for sets in range(1, MOST_WARM + 1):
-            stamps = crew.stream(0.0, self.plan.warm_runs)
-            now = median((one[-1] - one[0]) / NS for session in stamps for one in session)
+        for sets in range(1, MAX_WARM_SETS + 1):
+            stamps = pool.run_stream(0.0, self.plan.warm_runs)
+            now = median((end - start) / NS for session in stamps for start, *_, end in session)
             self.batch_s[batch] = now
             if before is not None and abs(now - before) <= SETTLED * before:
                 return sets * self.plan.warm_runs, True
             before = now
-        return MOST_WARM * self.plan.warm_runs, False
+        return MAX_WARM_SETS * self.plan.warm_runs, False
 
-    def _rounds(self, crew: Crew, observer: Observer) -> None:
-        done = {Visit(one.round, one.batch_size, one.kind) for one in self.blocks}
+    def _measure_rounds(self, pool: SessionPool, observer: Observer) -> None:
+        done = {Visit(block.round, block.batch_size, block.kind) for block in self.blocks}
         number = 0
-        while self.plan.rounds(self.spent_s, number):
-            for visit in self.plan.visits(number):
+        while self.plan.needs_round(self.spent_s, number):
+            for visit in self.plan.list_visits(number):
                 if visit not in done and visit.batch_size in self.batch_s:
-                    self._measure(crew, observer, visit)
+                    self._measure_block(pool, observer, visit)
             number += 1
 
-    def _measure(self, crew: Crew, observer: Observer, visit: Visit) -> None:
-        total, left_s = self._outlook()
+    def _measure_block(self, pool: SessionPool, observer: Observer, visit: Visit) -> None:
+        total, left_s = self._estimate_rest()
         self.progress.visit(visit, len(self.blocks), total, left_s)
-        crew.prepare(visit.batch_size, visit.kind)
-        seconds = self.plan.block_s if crew.virtual else observer.least_window_s(self.plan.block_s)
-        started_at = _now()
-        with unobserved() if crew.virtual else observer.around() as seen:
-            at_work = crew.stream if visit.kind == "amortised" else crew.one_by_one
-            stamps = at_work(seconds, self.plan.iterations)
-        block = Block(len(self.blocks), visit.round, visit.batch_size, visit.kind, started_at, stamps, **asdict(seen))
-        self.journal.add("block", block=block.as_json())
+        pool.prepare(visit.batch_size, visit.kind)
+        started_at = _format_now()
+        # where time is calculated there is nothing to observe
+        watch = nullcontext(BlockObservation()) if pool.virtual else observer.observe()
+        seconds = self.plan.block_s if pool.virtual else observer.choose_window_s(self.plan.block_s)
+        with watch as observation:
+            run = pool.run_stream if visit.kind == "amortised" else pool.run_isolated
+            stamps = run(seconds, self.plan.iterations)
+        number = len(self.blocks)
+        block = Block(number, visit.round, visit.batch_size, visit.kind, started_at, stamps, **asdict(observation))
+        self.journal.append("block", block=block.to_json())
         self.blocks.append(block)
 
-    def _outlook(self) -> tuple[int, float | None]:
-        """Blocks in all as things stand, and the seconds left."""
-        round_s = self.plan.expected_s(self.batch_s)
-        rounds = min(max(self.plan.least_rounds, -(-self.plan.budget_s // round_s)), self.plan.most_rounds)
-        visits = sum(visit.batch_size in self.batch_s for one in range(int(rounds)) for visit in self.plan.visits(one))
-        left = max(0, visits - len(self.blocks))
-        return max(visits, len(self.blocks)), left * round_s * rounds / visits
+    def _estimate_rest(self) -> tuple[int, float]:
+        """Estimate the blocks in all and the seconds left."""
+        round_s = self.plan.estimate_round_s(self.batch_s)
+        rounds = int(min(max(self.plan.least_rounds, -(-self.plan.budget_s // round_s)), self.plan.most_rounds))
+        visits = [visit for number in range(rounds) for visit in self.plan.list_visits(number)]
+        total = sum(visit.batch_size in self.batch_s for visit in visits)
+        left = max(0, total - len(self.blocks))
+        return max(total, len(self.blocks)), left * round_s * rounds / total
 
-    def _finish(self) -> Finished:
-        opened, ready = self.journal.of("opened")[0], self.journal.of("ready")
-        told = [f"batch {one['batch_size']} left out: {one['reason']}" for one in self.journal.of("left_out")]
-        told += [
-            f"interrupted; resumed before block {one['block']} at {one['at']}" for one in self.journal.of("resumed")
-        ]
-        run = Run(self.journal.run_id, self.asked, opened, ready, self.blocks, _now(), tuple(told))
-        points = points_of(run)
+    def _publish(self) -> SweepResult:
+        select = self.journal.select
+        events = [f"batch {step['batch_size']} left out: {step['reason']}" for step in select("excluded")]
+        events += [f"interrupted; resumed before block {step['block']} at {step['at']}" for step in select("resumed")]
+        opened, ready = select("opened")[0], select("ready")
+        run = RunData(self.journal.run_id, self.task, opened, ready, self.blocks, _format_now(), tuple(events))
+        points = build_points(run)
         if run.best_probe_ms is not None:
-            remember(run.best_probe_ms)
-        folder = self.journal.finish(files_of(run, points))
-        return Finished(run.run_id, folder, [{"run_id": run.run_id, **point} for point in points])
+            save_best_probe(run.best_probe_ms)
+        folder = self.journal.publish(build_files(run, points))
+        return SweepResult(run.run_id, folder, [{"run_id": run.run_id, **point} for point in points])
 
 
-def _model(scene: Scene | None) -> dict[str, Any]:
-    if scene is None:
+def _describe_model(workload: Workload | None) -> dict[str, Any]:
+    if workload is None:
         return {"name": "none", "weights": "none"}
-    model = scene.model
-    told = ("name", "precision", "weights", "sha256", "source_sha256", "height", "width", "outputs")
-    return {name: getattr(model, name) for name in told}
+    names = ("name", "precision", "weights", "sha256", "source_sha256", "height", "width", "outputs")
+    return {name: getattr(workload.model, name) for name in names}
 
 
-def _differing(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    found = []
+def _list_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Describe what is not as it was when a resumed sweep began."""
+    changes = []
     for part in SAME:
         was, is_ = before[part], now[part]
         for name in sorted(was.keys() | is_.keys()):
             if name not in LOOSE and was.get(name) != is_.get(name):
-                found.append(f"{part} {name} was {was.get(name)}, is {is_.get(name)}")
-    return found
+                changes.append(f"{part} {name} was {was.get(name)}, is {is_.get(name)}")
+    return changes
 
 
-def _now() -> str:
+def _format_now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,7 +1,7 @@
-"""One session in a process of its own, told what to do by lines of JSON: `python -m ipu_results.runner.worker`.
+"""One session in a process of its own, controlled by lines of JSON: `python -m ipu_results.runner.worker`.
 
-Answers go to the standard output that the process was started with; whatever a library prints goes to standard error.
-Its standard input is empty for them.
+A request is `{"method": ..., "params": {...}}`. Replies go to the standard output that the process was started with.
+Whatever a library prints goes to standard error, and its standard input is empty. Runs under Python 3.8.
 """
 
 from __future__ import annotations
@@ -9,14 +9,25 @@ from __future__ import annotations
 import json
 import os
 import traceback
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from queue import Empty, Full, Queue
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
 
-from ipu_results.runner.loop import feeding, repeat
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ipu_results.runner.backends import Session
+
+    Feed = Callable[[], tuple[Any, int, int, int]]  # a batch, and the moments when it was requested, loaded and ready
+
+AHEAD = 2  # batches that are ready before they are requested
+POLL_S = 0.1
 
 
-class Host:
-    """The session and what it is asked. Each public method is a request; what it returns is the answer."""
+class WorkerServer:
+    """The session of this process. Each public method serves a request, and what it returns is the reply."""
 
     def __init__(self) -> None:
         self.session: Any = None
@@ -24,49 +35,50 @@ class Host:
         self.micro_batch = 0
 
     def probe(self, backend: str) -> dict[str, Any]:
-        """The devices of a backend, seen from this process."""
-        from ipu_results.runner.backends import backend as module  # noqa: PLC0415
+        """List the devices of a backend, seen from this process."""
+        from ipu_results.runner.backends import load_backend  # noqa: PLC0415 (PopART is imported before all else)
 
-        return {"devices": [vars(one) for one in module(backend).probe()]}
+        return {"devices": [vars(device) for device in load_backend(backend).probe()]}
 
     def open(self, backend: str, spec: dict[str, Any], images: dict[str, Any] | None) -> dict[str, Any]:
-        """The facts of a new session. `images` says where they lie and how large they are."""
-        from ipu_results.runner.backends import backend as module  # noqa: PLC0415 (PopART is imported before all else)
-        from ipu_results.runner.backends.base import Spec  # noqa: PLC0415
+        """Open the session. `images` are the arguments of its `ImageStream` but for type and size of a batch."""
+        from ipu_results.runner.backends import SessionSpec, load_backend  # noqa: PLC0415
 
-        told = {**spec, "micro_batches": tuple(spec["micro_batches"])}
-        self.session = module(backend).open(Spec(**told))
+        micro_batches = tuple(spec["micro_batches"])
+        self.session = load_backend(backend).open(SessionSpec(**{**spec, "micro_batches": micro_batches}))
         self.images = images
         return {"facts": vars(self.session.facts), "virtual": self.session.virtual, "clock": self.session.clock()}
 
     def prepare(self, micro_batch: int, kind: str) -> dict[str, Any]:
-        """Ready for batches of this size; how long that took and what is predicted for it."""
+        """Make ready for batches of this size; reply with the seconds that took and what is predicted for it."""
         start = self.session.clock()
         self.session.prepare(micro_batch, kind)
         self.micro_batch = micro_batch
-        return {"seconds": (self.session.clock() - start) / 1e9, "told": self.session.told()}
+        return {"seconds": (self.session.clock() - start) / 1e9, "predicted": self.session.predict_point()}
 
-    def block(self, at: int, seconds: float, least: int, overlap: bool) -> dict[str, Any]:
-        """Stamps of batches from the moment `at` on, for so many seconds and at least so many batches.
+    def run_block(self, at: int, seconds: float, min_batches: int, overlap: bool) -> dict[str, Any]:
+        """Run batches from the moment `at` for at least this time and this number of batches; reply with their stamps.
 
-        In overlap one batch goes before them without a stamp: after it the making of images is as far ahead as it
-        stays, so that none is counted that was made before.
+        In overlap one batch goes before them without a stamp. After it the images are as far ahead as they stay, so
+        that no work is left out which was done before the block began.
         """
-        source = self._source()
-        with feeding(self.session, source, overlap) as feed:
+        stream = self._open_stream()
+        with open_feed(self.session, stream, overlap) as feed:
             self.session.wait_until(at)
-            if overlap and source is not None:
+            if overlap and stream is not None:
                 self.session.run(feed()[0])
-            stamps = repeat(self.session, feed, max(at, self.session.clock()) + int(seconds * 1e9), least)
+            until = max(at, self.session.clock()) + int(seconds * 1e9)
+            stamps = run_batches(self.session, feed, until, min_batches)
         return {"stamps": stamps, "clock": self.session.clock()}
 
-    def outputs(self, count: int, file: str) -> dict[str, Any]:
-        """Write the outputs for this session's first images, `count` of them, as an array of numpy's."""
+    def write_outputs(self, count: int, file: str) -> dict[str, Any]:
+        """Write the outputs for this session's first `count` images to a .npy file."""
         import numpy as np  # noqa: PLC0415
 
-        source = self._source(always=True)
-        found = [self.session.run(source.prepare(source.load())) for _ in range(-(-count // self.micro_batch))]
-        np.save(file, np.concatenate(found)[:count])
+        stream = self._open_stream(always=True)
+        batches = -(-count // self.micro_batch)
+        outputs = [self.session.run(stream.prepare(stream.load())) for _ in range(batches)]
+        np.save(file, np.concatenate(outputs)[:count])
         return {}
 
     def close(self) -> dict[str, Any]:
@@ -74,38 +86,135 @@ class Host:
             self.session.close()
         return {}
 
-    def _source(self, always: bool = False) -> Any:
-        """The session's images from the first one on; none where nothing is computed."""
+    def _open_stream(self, always: bool = False) -> Any:
+        """Return the session's images from the first one on, or None where nothing is computed."""
         if self.images is None or (self.session.virtual and not always):
             return None
-        from ipu_results.runner.images import Source  # noqa: PLC0415
+        from ipu_results.runner.images import ImageStream  # noqa: PLC0415
 
-        told = {**self.images, "folder": Path(self.images["folder"])}
-        return Source(**told, dtype=self.session.dtype, micro_batch=self.micro_batch)
+        place = {**self.images, "folder": Path(self.images["folder"])}
+        return ImageStream(**place, dtype=self.session.dtype, micro_batch=self.micro_batch)
 
 
-def answer(host: Host, request: dict[str, Any]) -> dict[str, Any]:
-    """What a request gives; an error by its class and text, so that the other side can raise it again."""
+def run_batches(session: Session, feed: Feed, until: int, min_batches: int) -> list[tuple[int, ...]]:
+    """Run batch after batch until a moment has come, at least `min_batches`, and return five stamps of each.
+
+    Stamps are start, loaded, pre-processed, inferred and retrieved, in ns of the session's clock. At the last one the
+    outputs are back on the host.
+    """
+    clock, run = session.clock, session.run
+    stamps: list[tuple[int, ...]] = []
+    append = stamps.append  # this loop is what is measured: no look-up, no branch more than needed
+    while True:
+        images, start, loaded, ready = feed()
+        outputs = run(images)
+        inferred = clock()
+        read_classes(outputs)
+        retrieved = clock()
+        append((start, loaded, ready, inferred, retrieved))
+        if retrieved >= until and len(stamps) >= min_batches:
+            return stamps
+
+
+def read_classes(outputs: Any) -> Any:
+    """Return the class of each image, read on the host."""
+    return None if outputs is None else outputs.argmax(axis=-1)
+
+
+@contextmanager
+def open_feed(session: Session, stream: Any, overlap: bool) -> Iterator[Feed]:
+    """Yield a function that returns the next batch and its first three stamps.
+
+    Batches are made when they are requested, or ahead of time in a thread (`overlap`): then the time that the session
+    waits for one counts as pre-processing. A session whose time is calculated has no stream and gets no images.
+    """
+    clock = session.clock
+
+    def feed_nothing() -> tuple[Any, int, int, int]:
+        now = clock()
+        return None, now, now, now
+
+    def feed_in_turn() -> tuple[Any, int, int, int]:
+        start = clock()
+        data = stream.load()
+        loaded = clock()
+        return stream.prepare(data), start, loaded, clock()
+
+    if stream is None:
+        yield feed_nothing
+    elif not overlap:
+        yield feed_in_turn
+    else:
+        with _prefetch(stream) as next_batch:
+
+            def feed_ahead() -> tuple[Any, int, int, int]:
+                start = clock()
+                images = next_batch()
+                return images, start, start, clock()
+
+            yield feed_ahead
+
+
+@contextmanager
+def _prefetch(stream: Any) -> Iterator[Callable[[], Any]]:
+    """Make batches in a thread while the block runs; yield a function that waits for the next one."""
+    made: Queue[Any] = Queue(AHEAD)
+    stop = Event()
+
+    def put(batch: Any) -> None:
+        while not stop.is_set():
+            with suppress(Full):
+                made.put(batch, timeout=POLL_S)
+                break
+
+    def make() -> None:
+        try:
+            while not stop.is_set():
+                put(stream.prepare(stream.load()))
+        except Exception as error:  # raised again in the session that waits
+            put(error)
+
+    def next_batch() -> Any:
+        batch = made.get()
+        if isinstance(batch, Exception):
+            raise batch
+        return batch
+
+    thread = Thread(target=make, daemon=True)
+    thread.start()
     try:
-        found: dict[str, Any] = getattr(host, request["do"])(**request["with"])
-        return found
+        yield next_batch
+    finally:
+        stop.set()
+        with suppress(Empty):  # room for what the thread is about to put
+            while True:
+                made.get_nowait()
+        thread.join()
+
+
+def serve_request(server: WorkerServer, request: dict[str, Any]) -> dict[str, Any]:
+    """Return the reply to a request; an error by its class and text, so that the other side can raise it again."""
+    try:
+        reply: dict[str, Any] = getattr(server, request["method"])(**request["params"])
+        return reply
     except Exception as error:
-        told = {"message": getattr(error, "message", None) or f"{type(error).__name__}: {error}"}
+        message = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
         place = {name: getattr(error, name, None) for name in ("document", "place")}
-        return {"error": type(error).__name__, **told, **place, "traceback": traceback.format_exc()}
+        return {"error": type(error).__name__, "message": message, **place, "traceback": traceback.format_exc()}
 
 
 def main() -> None:
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    """Serve requests until the one that closes the session, or the end of the input."""
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     requests = os.fdopen(os.dup(0), encoding="utf-8")
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    host = Host()
+    server = WorkerServer()
     for line in requests:
         request = json.loads(line)
-        answers.write(json.dumps(answer(host, request)) + "\n")
-        answers.flush()
-        if request["do"] == "close":
+        replies.write(json.dumps(serve_request(server, request)) + "\n")
+        replies.flush()
+        if request["method"] == "close":
             return
 
 

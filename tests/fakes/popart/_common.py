@@ -1,4 +1,5 @@
 """What the other modules share: the release, errors, and the type and shape of a tensor."""
+# ruff: noqa: N801, N818 (names and signatures are PopART's)
 
 import os
 

@@ -1,4 +1,5 @@
 """The pool of IPUs, of which other users may hold all for a while, and models of an IPU."""
+# ruff: noqa: N802, N803 (names and signatures are PopART's)
 
 import os
 
@@ -36,8 +37,8 @@ MODELS = []
 
 
 def attached():
-    """How many devices this process holds."""
-    return sum(one.isAttached for one in POOL + MODELS)
+    """Count the devices that this process holds."""
+    return sum(device.isAttached for device in POOL + MODELS)
 
 
 class DeviceManager:
@@ -66,8 +67,8 @@ class DeviceManager:
 
     def _free(self, numIpus=1, tilesPerIpu=0):
         if numIpus != 1 or tilesPerIpu not in (0, TILES):
-            raise popart_exception("the stand-in gives single IPUs only")
+            raise popart_exception("the fake has single IPUs only")
         if BUSY[0]:
             BUSY[0] -= 1
             return None
-        return next((one for one in POOL if one.attach()), None)
+        return next((device for device in POOL if device.attach()), None)

@@ -1,5 +1,5 @@
 """Reading and changing an ONNX model. onnx is imported here, after popart."""
-# ruff: noqa: ARG002 (signatures are PopART's)
+# ruff: noqa: ARG002, N802, N803 (names and signatures are PopART's)
 
 import numpy as np
 import onnx
@@ -21,7 +21,7 @@ def parsed(modelProtoOrFilename):
 
 
 def checked(model):
-    """Raises popart_exception for a version that PopART's own onnx does not know."""
+    """Return the model. Raises popart_exception for a version that PopART's own onnx does not know."""
     if model.ir_version > NEWEST_IR:
         raise popart_exception(f"Your model ir_version {model.ir_version} is higher than the checker's {NEWEST_IR}")
     for opset in model.opset_import:
@@ -40,16 +40,16 @@ class GraphTransformer:
     def convertFloatsToHalfs(self):
         graph = self._model.graph
         for tensor in graph.initializer:
-            halve(tensor)
+            convert_to_fp16(tensor)
         for node in graph.node:
             for attribute in node.attribute:
-                halve(attribute.t)
+                convert_to_fp16(attribute.t)
         for value in [*graph.input, *graph.output, *graph.value_info]:
             if value.type.tensor_type.elem_type == TensorProto.FLOAT:
                 value.type.tensor_type.elem_type = TensorProto.FLOAT16
 
 
-def halve(tensor):
+def convert_to_fp16(tensor):
     if tensor.data_type == TensorProto.FLOAT:
         tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float16), tensor.name))
 
@@ -59,13 +59,14 @@ class _BuilderCore:
         self._model = checked(parsed(modelProtoOrFilename))
 
     def getInputTensorIds(self):
-        return [one.name for one in self._model.graph.input]
+        return [value.name for value in self._model.graph.input]
 
     def getOutputTensorIds(self):
-        return [one.name for one in self._model.graph.output]
+        return [value.name for value in self._model.graph.output]
 
     def getTensorShape(self, id):
-        value = next(one for one in [*self._model.graph.input, *self._model.graph.output] if one.name == id)
+        values = [*self._model.graph.input, *self._model.graph.output]
+        value = next(value for value in values if value.name == id)
         return [axis.dim_value for axis in value.type.tensor_type.shape.dim]  # 0 where it is symbolic
 
 
@@ -75,5 +76,5 @@ class Builder:
 
     def __getattr__(self, name):
         if name == "isInitializer" and not OLD:
-            return lambda id: any(one.name == id for one in self._impl._model.graph.initializer)
+            return lambda id: id in {tensor.name for tensor in self._impl._model.graph.initializer}
         return getattr(self._impl, name)

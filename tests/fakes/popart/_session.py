@@ -1,5 +1,5 @@
 """Compiling a model for a device and running it there."""
-# ruff: noqa: ARG002 (signatures are PopART's)
+# ruff: noqa: ARG002, N802, N803 (names and signatures are PopART's)
 
 import math
 import os
@@ -35,7 +35,7 @@ class AnchorReturnType:
 
 class DataFlow:
     def __init__(self, batchesPerStep, anchorTensors):
-        if not all(isinstance(one, AnchorReturnType) for one in anchorTensors.values()):
+        if not all(isinstance(kind, AnchorReturnType) for kind in anchorTensors.values()):
             raise TypeError("incompatible constructor arguments: anchorTensors")
         self.batchesPerStep, self.anchors = batchesPerStep, list(anchorTensors)
 
@@ -53,12 +53,12 @@ class _InferenceSessionCore:
             raise popart_exception("failed to attach to device")
         _check_options(options.convolutionOptions)
         self._model, self._flow, self._device, self._full = checked(parsed(fnModel)), flow, deviceInfo, full
-        self._infos = {one.name: _info(one) for one in [*self._model.graph.input, *self._model.graph.output]}
+        self._infos = {value.name: _info(value) for value in [*self._model.graph.input, *self._model.graph.output]}
         self._engine = None
 
     def prepareDevice(self):
-        weights = sum(len(one.raw_data) for one in self._model.graph.initializer)
-        images = sum(self._bytes(one.name) for one in self._model.graph.input)
+        weights = sum(len(tensor.raw_data) for tensor in self._model.graph.initializer)
+        images = sum(self._bytes(value.name) for value in self._model.graph.input)
         if weights + images > MEMORY:
             raise self._full("Out of memory on all tiles")
         self._engine = onnxruntime.InferenceSession(self._model.SerializeToString(), providers=["CPUExecutionProvider"])
@@ -67,7 +67,7 @@ class _InferenceSessionCore:
     def initAnchorArrays(self):
         front = [] if self._flow.batchesPerStep == 1 else [self._flow.batchesPerStep]
         infos = {name: self.getInfo(name) for name in self._flow.anchors}
-        return {name: np.empty([*front, *one.shape()], one.data_type_lcase()) for name, one in infos.items()}
+        return {name: np.empty([*front, *info.shape()], info.data_type_lcase()) for name, info in infos.items()}
 
     def weightsFromHost(self):
         self._need_engine()
@@ -81,14 +81,14 @@ class _InferenceSessionCore:
         self._need_engine()
         self._load()
         if self._device.weights is not self:
-            raise popart_exception("stand-in: the weights of this session are not on the device: weightsFromHost")
+            raise popart_exception("fake: the weights of this session are not on the device: weightsFromHost")
         for name, array in stepio.inputs.items():
             self._check(name, array)
         feeds = {name: array.reshape(self._infos[name].shape()) for name, array in stepio.inputs.items()}
-        for name, found in zip(self._flow.anchors, self._engine.run(self._flow.anchors, feeds), strict=True):
+        for name, outputs in zip(self._flow.anchors, self._engine.run(self._flow.anchors, feeds), strict=True):
             if name not in stepio.outputs:
                 raise popart_exception(f"No tensor {name} provided in PyStepIO's outputs")
-            stepio.outputs[name][...] = found.reshape(stepio.outputs[name].shape)
+            stepio.outputs[name][...] = outputs.reshape(stepio.outputs[name].shape)
 
     def _need_engine(self):
         if self._engine is None:
@@ -110,7 +110,7 @@ class _InferenceSessionCore:
         if str(array.dtype) != info.data_type_lcase():
             raise popart_exception(f"Type discrepancy for tensor {name}. User provided : {array.dtype}")
         if not array.flags.c_contiguous:
-            raise popart_exception("stand-in: the array is not contiguous")
+            raise popart_exception("fake: the array is not contiguous")
 
     def _bytes(self, name):
         info = self._infos[name]
@@ -139,9 +139,9 @@ def _info(value):
     return TensorInfo(NAMES[value.type.tensor_type.elem_type], dims)
 
 
-def _check_options(given):
-    for key, value in given.items():
+def _check_options(options):
+    for key, value in options.items():
         if key not in OPTIONS or not isinstance(value, str):
             raise popart_exception(f"convolutionOptions takes text of {sorted(OPTIONS)}, not {key}={value!r}")
-    if not 0 < float(given.get("availableMemoryProportion", "0.6")) <= 1:
+    if not 0 < float(options.get("availableMemoryProportion", "0.6")) <= 1:
         raise popart_exception("availableMemoryProportion must be in (0,1]")

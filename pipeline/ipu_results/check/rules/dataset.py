@@ -98,9 +98,10 @@ class Dataset:
         rows = _find_positions(self.cells["result_id"], self.published["result_id"])
         documents = self.published["document_id"].drop_duplicates()
         own = _find_positions(self.published["document_id"], documents)
+        is_own = rows >= 0
+        is_own[is_own] = _find_positions(self.cells["document_id"], documents)[is_own] == own[rows[is_own]]
         order = np.lexsort((self.cells["cell_number"].to_numpy(dtype="int64"), rows))
-        order = order[rows[order] >= 0]
-        order = order[_find_positions(self.cells["document_id"], documents)[order] == own[rows[order]]]
+        order = order[is_own[order]]
         return self.cells[list(CELL_COLUMNS)].iloc[order].assign(row=rows[order])
 
     def compute_once(self, compute: Callable[[Dataset], pd.DataFrame]) -> pd.DataFrame:

@@ -1,35 +1,169 @@
-"""One file per backend; `backend(name)` is its module."""
+"""What a backend is: a module with `probe()` and `open(spec)`, one file each in this package.
+
+`probe` lists the devices. `open` returns a session with `prepare`, `run` and `close`. This file, `popart`, `images`
+and `worker` keep to Python 3.8, the newest version that PopART's wheels support.
+"""
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ipu_results.runner.backends.base import PRECISIONS
+from ipu_results.errors import BackendError
 
-NAMES = ("popart", "onnxruntime", "openvino", "emulator", "null")
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAMES = ("popart", "onnxruntime", "openvino", "emulator")
+PRECISIONS = ("fp32", "fp16", "bf16", "int8")
+KINDS = ("ipu", "gpu", "cpu", "emulated", "simulated")
+NAP_NS = 1_000_000  # the last part of a wait is spent without sleeping, which would overshoot
+
+_registered: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device of a backend. `name` selects it on the command line, `reason` says why it cannot be used here."""
+
+    backend: str
+    name: str
+    kind: str
+    description: str
+    reason: str | None = None
+
+    @property
+    def usable(self) -> bool:
+        return self.reason is None
+
+
+@dataclass(frozen=True)
+class SessionSpec:
+    """One session to open: number `session` of `sessions`, each with `threads` threads (None: the backend's choice).
+
+    `model` is the path of an ONNX file with one image input and one output per image. `precision` None is the backend's
+    default. `options` are the backend's own.
+    """
+
+    device: str
+    model: str
+    precision: str | None = None
+    micro_batches: tuple[int, ...] = (1,)
+    threads: int | None = None
+    sessions: int = 1
+    session: int = 0
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class SessionFacts:
+    """What an open session reports of itself. Times in seconds; `compute_precision` is read from the compiled model."""
+
+    platform: str
+    provider: str
+    framework: str
+    backend_version: str
+    compute_precision: str
+    chip: str | None = None
+    chip_count: int | None = None
+    sdk_version: str | None = None
+    threads: int | None = None
+    load_s: float | None = None
+    compile_s: float | None = None
+    calibration_id: str | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+class Session:
+    """Base of every session.
+
+    `dtype` is that of the images that `run` accepts: C-contiguous, (micro-batch, 3, height, width).
+    """
+
+    facts: SessionFacts
+    virtual = False
+    dtype = "float32"
+
+    clock: Callable[[], int] = staticmethod(time.perf_counter_ns)
+    """Nanoseconds of a clock that every session of a sweep shares."""
+
+    def wait_until(self, moment: int) -> None:
+        """Return at this moment of the clock, or at once where it has passed."""
+        while (left := moment - self.clock()) > 0:
+            if left > NAP_NS:
+                time.sleep((left - NAP_NS) / 1e9)
+
+    def prepare(self, micro_batch: int, kind: str) -> None:
+        """Make ready for batches of this size, measured as `amortised` or `isolated`."""
+
+    def run(self, images: Any) -> Any:
+        """Return the outputs of one batch, an array (micro-batch, outputs) on the host."""
+        raise NotImplementedError
+
+    def predict_point(self) -> dict[str, Any]:
+        """Return the columns of a point that are predicted for the prepared batch; real devices predict none."""
+        return {}
+
+    def close(self) -> None:
+        """Release the device."""
+
+
+class VirtualSession(Session):
+    """A session whose time is calculated: it has a clock of its own, and `run(None)` computes no outputs."""
+
+    virtual = True
+    now = 0
+
+    def clock(self) -> int:
+        return self.now
+
+    def wait_until(self, moment: int) -> None:
+        self.now = max(self.now, moment)
+
+    def advance(self, seconds: float) -> None:
+        self.now += round(seconds * 1e9)
+
+
+def register_backend(name: str, module: Any) -> None:
+    """Add a backend that the command line does not offer, such as a simulated device for tests and benchmarks."""
+    _registered[name] = module
+
+
+def load_backend(name: str) -> Any:
+    """Return the module of a backend. Imports nothing of other backends."""
+    return _registered.get(name) or import_module(f"{__name__}.{name}")
 
 
 def is_virtual(name: str) -> bool:
-    """Whether its time is calculated."""
-    return bool(getattr(backend(name), "VIRTUAL", False))
+    """Report whether the time of a backend is calculated, not measured."""
+    return bool(getattr(load_backend(name), "VIRTUAL", False))
 
 
-def computes(name: str) -> bool:
-    """Whether its sessions compute outputs of images."""
-    return bool(getattr(backend(name), "COMPUTES", True))
+def computes_outputs(name: str) -> bool:
+    """Report whether the sessions of a backend compute outputs of images."""
+    return bool(getattr(load_backend(name), "COMPUTES", True))
 
 
-def converts(name: str) -> bool:
-    """Whether it takes an fp32 model and makes the asked precision of it itself."""
-    return bool(getattr(backend(name), "CONVERTS", False))
+def converts_models(name: str) -> bool:
+    """Report whether a backend accepts an fp32 model and converts it to the requested precision itself."""
+    return bool(getattr(load_backend(name), "CONVERTS", False))
 
 
-def precisions(name: str) -> tuple[str, ...]:
-    """Those that can be asked of it."""
-    return tuple(getattr(backend(name), "PRECISIONS", PRECISIONS))
+def list_precisions(name: str) -> tuple[str, ...]:
+    return tuple(getattr(load_backend(name), "PRECISIONS", PRECISIONS))
 
 
-def backend(name: str) -> Any:
-    """The module with `probe()` and `open(spec)`. Imports nothing of other backends."""
-    return import_module(f"{__name__}.{name}")
+def check_images(images: Any, dtype: str, shape: tuple[int | None, ...], place: str) -> tuple[int, ...]:
+    """Return the shape of a batch. Raises BackendError where type or shape differ; None matches any length."""
+    fits = len(images.shape) == len(shape) and all(b in (None, a) for a, b in zip(images.shape, shape))  # noqa: B905
+    if images.dtype != dtype or not fits:
+        raise BackendError(f"takes {dtype} images of shape {shape}, not {images.dtype} {images.shape}", place=place)
+    return tuple(images.shape)
+
+
+def format_error(error: Exception) -> str:
+    """Return the text of a library's error as one line."""
+    return " ".join(str(error).split())[:500]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends.base import Device, Facts, Spec, VirtualSession
+from ipu_results.runner.backends import Device, SessionFacts, SessionSpec, VirtualSession
 
 if TYPE_CHECKING:
     from ipu_results.emulator.network import Network
@@ -28,10 +28,10 @@ def probe() -> list[Device]:
     return [Device(NAME, name, "emulated", platform) for name, platform in PLATFORMS.items()]
 
 
-def open(spec: Spec) -> EmulatedChip:
-    """One chip of an emulated machine. Raises BackendError for a precision or a number of chips that it has not."""
+def open(spec: SessionSpec) -> EmulatedChip:
+    """Open one chip of an emulated machine. Raises BackendError for another precision or number of chips."""
     if spec.device not in PLATFORMS:
-        raise BackendError(f"is no emulated machine: one of {', '.join(PLATFORMS)}", place=spec.device)
+        raise BackendError(f"is not an emulated machine; known: {', '.join(PLATFORMS)}", place=spec.device)
     chip, count = CHIPS[spec.device]
     if spec.precision not in (None, *PRECISIONS):
         raise BackendError(f"computes in fp16, not in {spec.precision}", place=spec.device)
@@ -42,16 +42,16 @@ def open(spec: Spec) -> EmulatedChip:
 
 @lru_cache(maxsize=1)
 def _network(path: str) -> Network:
-    """Read once for all chips, which share its weights."""
+    """Read the network once for all chips, which share its weights."""
     from ipu_results.emulator.network import load_network  # noqa: PLC0415
 
     return load_network(Path(path))
 
 
 class EmulatedChip(VirtualSession):
-    """One chip's share of a batch. `run(None)` takes the predicted time; given images it computes their outputs."""
+    """One chip's share of a batch. `run(None)` advances by the predicted time; `run(images)` computes outputs."""
 
-    def __init__(self, spec: Spec, chip: str, count: int) -> None:
+    def __init__(self, spec: SessionSpec, chip: str, count: int) -> None:
         from ipu_results.emulator.calibration import load_calibration  # noqa: PLC0415
         from ipu_results.emulator.emulator import Emulator  # noqa: PLC0415
 
@@ -59,7 +59,7 @@ class EmulatedChip(VirtualSession):
         self._emulator = Emulator(spec.device, PROTOCOLS[spec.device])
         self._compiled: Any = None
         self._seconds = 0.0
-        self.facts = Facts(
+        self.facts = SessionFacts(
             platform=PLATFORMS[spec.device],
             provider=f"emulator, protocol {PROTOCOLS[spec.device]}",
             framework="emulator",
@@ -79,18 +79,17 @@ class EmulatedChip(VirtualSession):
         timing = self._compiled.timing.timing
         self._seconds = timing.period if kind == "amortised" else timing.device + timing.protocol
 
-    def told(self) -> dict[str, Any]:
-        """The prediction's band, as a share of its latency kept for the amortised one, and its power."""
-        found = self._compiled.timing
-        amortised = found.batch_size / found.throughput * 1000
-        doubts = [] if found.memory_verdict == "FITS" else [f"memory: {found.memory_verdict}"]
+    def predict_point(self) -> dict[str, Any]:
+        """Return the prediction's power and its band, scaled from its latency to the amortised one."""
+        timing = self._compiled.timing
+        amortised = timing.batch_size / timing.throughput * 1000
         return {
-            "latency_ms_low": amortised * found.latency_ms_low / found.latency_ms,
-            "latency_ms_high": amortised * found.latency_ms_high / found.latency_ms,
-            "power_w": found.power_w,
-            "power_scope": None if found.power_w is None else "board",
-            "power_reason": NO_POWER if found.power_w is None else "predicted, not measured",
-            "suspect": doubts,
+            "latency_ms_low": amortised * timing.latency_ms_low / timing.latency_ms,
+            "latency_ms_high": amortised * timing.latency_ms_high / timing.latency_ms,
+            "power_w": timing.power_w,
+            "power_scope": None if timing.power_w is None else "board",
+            "power_reason": NO_POWER if timing.power_w is None else "predicted, not measured",
+            "suspect": [] if timing.memory_verdict == "FITS" else [f"memory: {timing.memory_verdict}"],
         }
 
     def run(self, images: Any) -> Any:

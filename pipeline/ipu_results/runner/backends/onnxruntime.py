@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 import re
+import subprocess
 import tempfile
 import time
 from collections import Counter
@@ -16,15 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends.base import Device, Facts, Session, Spec, fits, one_line
-from ipu_results.runner.backends.hardware import gpus, processor
+from ipu_results.runner.backends import Device, Session, SessionFacts, SessionSpec, check_images, format_error
 
 NAME = "onnxruntime"
 PRECISIONS = ("fp32", "fp16", "int8")
-ALONE = "in place of onnxruntime and never beside it, for they share one module name"
+INSTEAD = "in place of onnxruntime and never together with it, for they share one module name"
 TYPES = {"float": "fp32", "float16": "fp16", "bfloat16": "bf16", "uint8": "int8", "int8": "int8"}
 DTYPES = {"tensor(float)": "float32", "tensor(float16)": "float16"}
-FATAL = 4  # what fails is raised, so that the library need not print it too
+FATAL = 4  # failures are raised, so the library need not print them too
 TF32_SINCE = 8.0  # compute capability
 
 
@@ -48,109 +50,97 @@ PROVIDERS = {
     "openvino": Provider("OpenVINOExecutionProvider", "cpu", "onnxruntime-openvino", "device_type", "CPU"),
     "coreml": Provider("CoreMLExecutionProvider", "gpu", "onnxruntime of macOS"),
 }
+DEVICES = {f"{name}:{own.first}" if own.first else name: own for name, own in PROVIDERS.items()}
 
 
 def probe() -> list[Device]:
-    """Every device of the providers above, with the wheel to install where the provider is not in the installed one."""
+    """List every device of the providers, with the wheel to install where the provider is not in the installed one."""
     try:
         import onnxruntime  # noqa: PLC0415
 
         available = onnxruntime.get_available_providers()
     except (ImportError, OSError) as error:
-        return [Device(NAME, name, one.kind, one.name, f"cannot be imported: {error}") for name, one in _listed()]
-    return [device for name, one in _listed() for device in _devices(name, one, available)]
+        reason = f"cannot be imported: {error}"
+        return [Device(NAME, name, provider.kind, provider.name, reason) for name, provider in DEVICES.items()]
+    return [device for name, provider in DEVICES.items() for device in _list_devices(name, provider, available)]
 
 
-def open(spec: Spec) -> OnnxRuntimeSession:
-    """Load the model on the asked provider alone. Raises `BackendError` where any part of it would run elsewhere."""
+def open(spec: SessionSpec) -> OnnxRuntimeSession:
+    """Load the model on the requested provider only. Raises `BackendError` where any part of it would run elsewhere."""
     import onnxruntime  # noqa: PLC0415
 
-    provider, options = _asked(spec)
+    provider, options = _select_provider(spec)
     if provider.name not in onnxruntime.get_available_providers():
-        wanted = f"{provider.name} is not in the installed onnxruntime: install {provider.wheel}, {ALONE}"
-        raise BackendError(wanted, place=spec.device)
+        message = f"{provider.name} is not in the installed onnxruntime: install {provider.wheel}, {INSTEAD}"
+        raise BackendError(message, place=spec.device)
     if spec.precision not in (None, *PRECISIONS):
         raise BackendError("computes fp32, fp16 and int8 models as they are, and has no bf16", place=spec.device)
     start = time.perf_counter()
     session = _create(spec, provider, options)
-    load = time.perf_counter() - start
-    return OnnxRuntimeSession(spec, provider, session, load)
+    return OnnxRuntimeSession(spec, provider, session, time.perf_counter() - start)
 
 
 class OnnxRuntimeSession(Session):
-    """`load_s` holds the compilation too, as ONNX Runtime has one step; nothing is compiled later.
+    """A loaded model. `load_s` includes the compilation, as ONNX Runtime has one step; nothing is compiled later.
 
-    `compute_precision` is asked in the first session alone, for it costs a second one; it is "" in the others, and
-    where a provider compiles the whole graph into one kernel and does not say.
+    `compute_precision` is read in the first session only, for it costs a second one; it is "" in the others, and
+    where a provider compiles the whole graph into one kernel and does not report it.
     """
 
-    def __init__(self, spec: Spec, provider: Provider, session: Any, load: float) -> None:
+    def __init__(self, spec: SessionSpec, provider: Provider, session: Any, load_s: float) -> None:
         self._place, self._session = spec.device, session
         self._input, self._outputs = session.get_inputs()[0], [session.get_outputs()[0].name]
         self.dtype = DTYPES[self._input.type]
         self._kind = np.dtype(self.dtype)
+        self._expected = tuple(axis if isinstance(axis, int) else None for axis in self._input.shape)
         self._shape: tuple[int, ...] = ()
-        self.facts = _facts(spec, provider, session, load)
+        self.facts = _build_facts(spec, provider, session, load_s)
         if spec.session == 0:
-            self._ask_precision(spec, provider)
+            self._read_precision(spec, provider)
 
     def run(self, images: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        if images.shape != self._shape or images.dtype != self._kind:
-            self._check(images)
+        if images.shape != self._shape or images.dtype != self._kind:  # checked once for each shape
+            self._shape = check_images(images, self.dtype, self._expected, self._place)
         if self._session is None:
             raise BackendError("is closed", place=self._place)
         try:
-            found = self._session.run(self._outputs, {self._input.name: images})[0]
+            outputs = self._session.run(self._outputs, {self._input.name: images})[0]
         except Exception as error:  # the library's own classes share no other base
-            raise BackendError(one_line(error), place=self._place) from error
-        return np.asarray(found, dtype=np.float32)
-
-    def _check(self, images: npt.NDArray[Any]) -> None:
-        """Images that fit are not looked at again until their shape changes."""
-        wanted = tuple(one if isinstance(one, int) else None for one in self._input.shape)
-        if images.dtype != self._kind or not fits(images.shape, wanted):
-            found = f"{images.dtype} {images.shape}"
-            raise BackendError(f"takes {self.dtype} images of shape {wanted}, not {found}", place=self._place)
-        self._shape = images.shape
+            raise BackendError(format_error(error), place=self._place) from error
+        return np.asarray(outputs, dtype=np.float32)
 
     def close(self) -> None:
         self._session = None
 
-    def _ask_precision(self, spec: Spec, provider: Provider) -> None:
-        kinds = Counter[str]() if provider.opaque else _kernels(spec, provider, self._input, self.dtype)
+    def _read_precision(self, spec: SessionSpec, provider: Provider) -> None:
+        kinds = Counter[str]() if provider.opaque else _count_kernels(spec, provider, self._input, self.dtype)
         if not kinds:
             self.facts.notes.append(f"{provider.name} does not say in what precision it computes")
             return
         precision, count = kinds.most_common(1)[0]
         if len(kinds) > 1:
             self.facts.notes.append(f"{count} of {kinds.total()} convolutions or products are {precision}")
-        self.facts.compute_precision = _tensor_cores(precision, self._session, spec.device)
+        self.facts.compute_precision = _resolve_tf32(precision, self._session, spec.device)
 
 
-def _listed() -> list[tuple[str, Provider]]:
-    return [(f"{name}:{one.first}" if one.first else name, one) for name, one in PROVIDERS.items()]
-
-
-def _devices(name: str, provider: Provider, available: list[str]) -> list[Device]:
+def _list_devices(name: str, provider: Provider, available: list[str]) -> list[Device]:
     if provider.name not in available:
-        reason = f"the installed onnxruntime has no {provider.name}: it comes in the wheel {provider.wheel}, {ALONE}"
+        wheel = f"it comes in the wheel {provider.wheel}, {INSTEAD}"
+        reason = f"the installed onnxruntime has no {provider.name}: {wheel}"
         return [Device(NAME, name, provider.kind, provider.name, reason)]
     if provider.wheel != "onnxruntime-gpu":
-        described = processor() if provider.kind == "cpu" else provider.name
-        return [Device(NAME, name, provider.kind, described)]
+        return [Device(NAME, name, provider.kind, name_cpu() if provider.kind == "cpu" else provider.name)]
     family = name.partition(":")[0]
-    found = [Device(NAME, f"{family}:{index}", "gpu", gpu) for index, (gpu, _) in enumerate(gpus())]
-    return found or [Device(NAME, name, "gpu", provider.name, "nvidia-smi names no GPU here")]
+    gpus = [Device(NAME, f"{family}:{number}", "gpu", gpu) for number, (gpu, _) in enumerate(list_gpus())]
+    return gpus or [Device(NAME, name, "gpu", provider.name, "nvidia-smi names no GPU here")]
 
 
-def _asked(spec: Spec) -> tuple[Provider, dict[str, str]]:
-    family, _, which = spec.device.partition(":")
-    if family not in PROVIDERS or (which and PROVIDERS[family].key is None):
-        raise BackendError(
-            f"is no device of onnxruntime: one of {', '.join(n for n, _ in _listed())}", place=spec.device
-        )
+def _select_provider(spec: SessionSpec) -> tuple[Provider, dict[str, str]]:
+    family, _, number = spec.device.partition(":")
+    if family not in PROVIDERS or (number and PROVIDERS[family].key is None):
+        raise BackendError(f"is not a device of onnxruntime; known: {', '.join(DEVICES)}", place=spec.device)
     provider = PROVIDERS[family]
-    options = {} if provider.key is None else {provider.key: which or str(provider.first)}
+    options = {} if provider.key is None else {provider.key: number or str(provider.first)}
     if family == "cuda" and spec.precision == "fp32":
         options["use_tf32"] = "0"
     if family == "openvino" and spec.threads:
@@ -160,85 +150,108 @@ def _asked(spec: Spec) -> tuple[Provider, dict[str, str]]:
     return provider, options | {key: str(value) for key, value in spec.options.items()}
 
 
-def _create(spec: Spec, provider: Provider, options: Mapping[str, str], profile: Path | None = None) -> Any:
-    """A session on the provider alone, without the library's own fall-back."""
+def _create(spec: SessionSpec, provider: Provider, options: Mapping[str, str], profile: Path | None = None) -> Any:
+    """Create a session on the provider only, without the library's own fall-back to the CPU."""
     import onnxruntime  # noqa: PLC0415
 
-    choices = _choices(spec, provider)
+    settings = _build_settings(spec, provider)
     if profile is not None:
-        choices.enable_profiling, choices.profile_file_prefix = True, str(profile)
+        settings.enable_profiling, settings.profile_file_prefix = True, str(profile)
     providers = [(provider.name, dict(options))]
     try:
-        session = onnxruntime.InferenceSession(spec.model, choices, providers=providers, enable_fallback=0)
+        session = onnxruntime.InferenceSession(spec.model, settings, providers=providers, enable_fallback=0)
     except Exception as error:  # the library's own classes share no other base
-        raise BackendError(one_line(error), place=spec.device) from error
+        raise BackendError(format_error(error), place=spec.device) from error
     if session.get_providers()[0] != provider.name:
-        raise BackendError(
-            f"{provider.name} did not start: {', '.join(session.get_providers())} did", place=spec.device
-        )
+        message = f"{provider.name} did not start: {', '.join(session.get_providers())} did"
+        raise BackendError(message, place=spec.device)
     if session.get_inputs()[0].type not in DTYPES:
         raise BackendError(f"the model takes {session.get_inputs()[0].type}, not float images", place=spec.device)
     return session
 
 
-def _choices(spec: Spec, provider: Provider) -> Any:
+def _build_settings(spec: SessionSpec, provider: Provider) -> Any:
     import onnxruntime  # noqa: PLC0415
 
-    choices = onnxruntime.SessionOptions()
-    choices.log_severity_level = FATAL
-    choices.intra_op_num_threads, choices.inter_op_num_threads = spec.threads or 0, 1
-    choices.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = FATAL
+    settings.intra_op_num_threads, settings.inter_op_num_threads = spec.threads or 0, 1
+    settings.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     if spec.sessions > 1:  # one process must not spin while another measures
-        choices.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if provider.name != PROVIDERS["cpu"].name:
-        choices.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    return choices
+        settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    return settings
 
 
-def _facts(spec: Spec, provider: Provider, session: Any, load: float) -> Facts:
+def _build_facts(spec: SessionSpec, provider: Provider, session: Any, load_s: float) -> SessionFacts:
     import onnxruntime  # noqa: PLC0415
 
-    gpu = _gpu(spec.device)
-    return Facts(
-        platform=gpu[0] if gpu else processor() if provider.kind == "cpu" else provider.name,
+    gpu = _find_gpu(spec.device)
+    return SessionFacts(
+        platform=gpu[0] if gpu else name_cpu() if provider.kind == "cpu" else provider.name,
         provider=provider.name,
         framework="ONNX Runtime",
         backend_version=onnxruntime.__version__,
         compute_precision="",
         chip_count=1 if provider.kind == "gpu" else None,
         threads=spec.threads,
-        load_s=load,
+        load_s=load_s,
         versions={"onnxruntime": onnxruntime.__version__, "providers": ", ".join(session.get_providers())},
     )
 
 
-def _kernels(spec: Spec, provider: Provider, image: Any, dtype: str) -> Counter[str]:
-    """Convolutions (matrix products, where a model has none) by the precision of the operands their kernels took."""
-    options = _asked(spec)[1]
+def _count_kernels(spec: SessionSpec, provider: Provider, image: Any, dtype: str) -> Counter[str]:
+    """Count convolutions (matrix products, where a model has none) by the precision of their kernels' operands."""
+    options = _select_provider(spec)[1]
     with tempfile.TemporaryDirectory() as folder:
         session = _create(spec, provider, options, Path(folder) / "profile")
         shape = [image.shape[0] if isinstance(image.shape[0], int) else min(spec.micro_batches), *image.shape[1:]]
         session.run(None, {image.name: np.zeros(shape, dtype=dtype)})
         events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
-    ran = [one["args"] for one in events if str(one.get("name", "")).endswith("_kernel_time")]
-    return _operands(ran, r"Conv(?!ert)") or _operands(ran, r"Gemm|MatMul")
+    kernels = [event["args"] for event in events if str(event.get("name", "")).endswith("_kernel_time")]
+    return _count_operands(kernels, r"Conv(?!ert)") or _count_operands(kernels, r"Gemm|MatMul")
 
 
-def _operands(ran: list[dict[str, Any]], operator: str) -> Counter[str]:
-    first = [next(iter(one["input_type_shape"][0])) for one in ran if re.search(operator, one["op_name"])]
-    return Counter(TYPES.get(kind, kind) for kind in first)
+def _count_operands(kernels: list[dict[str, Any]], operator: str) -> Counter[str]:
+    chosen = [kernel for kernel in kernels if re.search(operator, kernel["op_name"])]
+    types = [next(iter(kernel["input_type_shape"][0])) for kernel in chosen]
+    return Counter(TYPES.get(kind, kind) for kind in types)
 
 
-def _tensor_cores(precision: str, session: Any, device: str) -> str:
-    """TF32 where CUDA may use it for fp32: on by default, on GPUs that have it."""
+def _resolve_tf32(precision: str, session: Any, device: str) -> str:
+    """Return tf32 where CUDA may use it for fp32: on by default, on GPUs that have it."""
     options = session.get_provider_options().get(PROVIDERS["cuda"].name, {})
-    gpu = _gpu(device)
+    gpu = _find_gpu(device)
     able = gpu is not None and gpu[1] >= TF32_SINCE
     return "tf32" if precision == "fp32" and able and options.get("use_tf32") == "1" else precision
 
 
-def _gpu(device: str) -> tuple[str, float] | None:
-    family, _, which = device.partition(":")
+def _find_gpu(device: str) -> tuple[str, float] | None:
+    family, _, number = device.partition(":")
     if PROVIDERS[family].wheel != "onnxruntime-gpu":
         return None
-    return dict(enumerate(gpus())).get(int(which or 0))
+    return dict(enumerate(list_gpus())).get(int(number or 0))
+
+
+def list_gpus() -> list[tuple[str, float]]:
+    """Return names and compute capabilities in CUDA's numbering, which is then that of nvidia-smi."""
+    os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    command = ["nvidia-smi", "--query-gpu=index,uuid,name,compute_cap", "--format=csv,noheader"]
+    try:
+        text = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+        rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines() if line.strip()]
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(row[0] for row in rows)).split(",")
+        known = {key: (name, float(able)) for index, uuid, name, able in rows for key in (index, uuid)}
+        return [known[key.strip()] for key in visible if key.strip() in known]
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return []
+
+
+def name_cpu() -> str:
+    """Return the name of the CPU as the system knows it."""
+    try:
+        match = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+    except OSError:
+        match = None
+    return match[1].strip() if match else platform.processor() or platform.machine()

@@ -1,4 +1,4 @@
-"""PopART on an IPU, or on Poplar's model of one. It has not yet run on an IPU, only against the stand-in of its tests.
+"""PopART on an IPU, or on Poplar's model of one. It has not yet run on an IPU, only against the fake of its tests.
 
 Names, orders of arguments and errors are those of PopART's public source, SDK 1.0 to 3. It must be imported before
 onnx, so nothing here imports that; each micro-batch has a file of its own: static shape, opset 11 and IR 6 at most.
@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends.base import Device, Facts, Session, Spec
+from ipu_results.runner.backends import Device, Session, SessionFacts, SessionSpec
 
 NAME = "popart"
 IPU, MODEL = "ipu", "ipu-model"
@@ -35,32 +35,32 @@ SDK = re.compile(r"poplar_sdk-\w+-(\d+\.\d+\.\d+)")
 
 NOT_INSTALLED = "PopART is not installed: it comes with Graphcore's Poplar SDK, not from a package index"
 NO_IPU = "no IPU is attached to this machine"
-MODEL_NOTE = "the IPU model computes on the host: its wall time is no result of an IPU and must never be published"
+MODEL_NOTE = "the IPU model computes on the host: its wall time is not a result of an IPU and must never be published"
 
 
 def probe() -> list[Device]:
-    """An IPU and the model of one; the latter is for whoever asks for it by name."""
+    """List an IPU and the model of one, which is selected by name only."""
     try:
-        popart, reason = _load(), None
+        popart, reason = _load_popart(), None
     except BackendError as error:
         popart, reason = None, error.message
-    ipu = Device(NAME, IPU, "ipu", "IPU", reason) if popart is None else _attached(popart)
+    ipu = Device(NAME, IPU, "ipu", "IPU", reason) if popart is None else _describe_ipu(popart)
     return [ipu, Device(NAME, MODEL, "simulated", "Poplar's model of an IPU, on the host: outputs, no times", reason)]
 
 
-def open(spec: Spec) -> PopartSession:
-    """One IPU with the smallest micro-batch compiled for it.
+def open(spec: SessionSpec) -> PopartSession:
+    """Open one IPU and compile the smallest micro-batch for it.
 
     `spec.options`: `static_models`, the ONNX file of each micro-batch (its number as text); `wait_s`, how long to wait
     for an IPU (60 s); `available_memory_proportion`, 0 to 1, instead of the paper's; `platform`, the machine's name.
-    Raises BackendError: no PopART, no IPU or none free, a model that it does not take, compile or fit in memory.
+    Raises BackendError: no PopART, no IPU or none free, a model that it does not accept, compile or fit in memory.
     """
     if spec.device not in (IPU, MODEL):
-        raise BackendError(f"is no device of PopART: {IPU} or {MODEL}", place=spec.device)
+        raise BackendError(f"is not a device of PopART: {IPU} or {MODEL}", place=spec.device)
     if spec.precision not in (None, *DTYPES):
         raise BackendError(f"PopART computes in {' or '.join(DTYPES)}, not in {spec.precision}", place=spec.device)
-    popart = _load()
-    device = _acquire(popart, spec)
+    popart = _load_popart()
+    device = _acquire_device(popart, spec)
     try:
         return PopartSession(popart, device, spec)
     except BaseException:
@@ -69,8 +69,8 @@ def open(spec: Spec) -> PopartSession:
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """One micro-batch's program. `anchors` is the memory that every run writes its outputs to."""
+class PopartProgram:
+    """The program of one micro-batch. `anchors` is the memory that every run writes its outputs to."""
 
     session: Any
     source: str
@@ -84,13 +84,13 @@ class Compiled:
 class PopartSession(Session):
     """One IPU, and the programs of the micro-batches prepared so far, of which the IPU holds one at a time."""
 
-    def __init__(self, popart: Any, device: Any, spec: Spec) -> None:
+    def __init__(self, popart: Any, device: Any, spec: SessionSpec) -> None:
         self._popart, self._device, self._spec = popart, device, spec
         self._precision = spec.precision or "fp16"
         self.dtype = DTYPES[self._precision]
-        self._programs: dict[int, Compiled] = {}
-        self._current: Compiled | None = None
-        self.facts = _facts(popart, device, spec)
+        self._programs: dict[int, PopartProgram] = {}
+        self._current: PopartProgram | None = None
+        self.facts = _build_facts(popart, device, spec)
         self.prepare(min(spec.micro_batches), "amortised")
 
     def prepare(self, micro_batch: int, kind: str) -> None:  # noqa: ARG002 (one batch per step either way)
@@ -100,24 +100,24 @@ class PopartSession(Session):
             self._programs[micro_batch] = self._compile(micro_batch)
         program = self._programs[micro_batch]
         if program is not self._current:
-            with _saying("the weights cannot be written to the IPU"):
+            with _wrap_errors("the weights cannot be written to the IPU"):
                 program.session.weightsFromHost()  # loads the program, too, if another one has taken its place
             self._current = program
         self.facts.load_s, self.facts.compile_s = program.load_s, program.compile_s
 
     def run(self, images: Any) -> Any:
-        """Outputs in float32, copied: the next run overwrites PopART's own.
+        """Return the outputs in float32, copied: the next run overwrites PopART's own.
 
-        PopART looks at the count of values and at their type, in older releases not at the order in memory.
+        PopART checks the count of values and their type, in older releases not the order in memory.
         """
         program = self._current
         if program is None:
             raise BackendError("no micro-batch is prepared")
         if images.shape != program.shape or images.dtype != self.dtype or not images.flags.c_contiguous:
             order = "contiguous" if images.flags.c_contiguous else "not contiguous"
-            wanted = f"{self.dtype} {program.shape}, contiguous"
-            raise BackendError(f"takes images as {wanted}, not {images.dtype} {images.shape}, {order}")
-        with _saying("the IPU did not run the batch"):
+            expected = f"{self.dtype} {program.shape}, contiguous"
+            raise BackendError(f"takes images as {expected}, not {images.dtype} {images.shape}, {order}")
+        with _wrap_errors("the IPU did not run the batch"):
             program.session.run(self._popart.PyStepIO({program.source: images}, program.anchors))
         return program.anchors[program.target].reshape(len(images), -1).astype("float32")
 
@@ -127,34 +127,36 @@ class PopartSession(Session):
         if device is not None:
             device.detach()
 
-    def _compile(self, micro_batch: int) -> Compiled:
+    def _compile(self, micro_batch: int) -> PopartProgram:
         popart, start = self._popart, time.perf_counter()
-        with _saying(f"PopART does not take the model of micro-batch {micro_batch}"):
-            proto = self._proto(micro_batch)
-            source, target, shape = _ends(popart.Builder(proto), micro_batch)
+        with _wrap_errors(f"PopART does not accept the model of micro-batch {micro_batch}"):
+            proto = self._read_model(micro_batch)
+            source, target, shape = _find_ends(popart.Builder(proto), micro_batch)
             flow = popart.DataFlow(1, {target: popart.AnchorReturnType("ALL")})  # before SDK 1.2 in capitals only
             settings = popart.SessionOptions()
-            settings.convolutionOptions = {"availableMemoryProportion": str(_proportion(self._spec, micro_batch))}
+            settings.convolutionOptions = {
+                "availableMemoryProportion": str(_choose_proportion(self._spec, micro_batch))
+            }
             # by position: the second one is named dataFeed before SDK 1.2, dataFlow since
             session = popart.InferenceSession(proto, flow, self._device, userOptions=settings)
         loaded = time.perf_counter()
-        full = tuple(getattr(popart, name) for name in OUT_OF_MEMORY if hasattr(popart, name))
-        with _saying(f"PopART cannot compile the model for micro-batch {micro_batch}"):
+        out_of_memory = tuple(getattr(popart, name) for name in OUT_OF_MEMORY if hasattr(popart, name))
+        with _wrap_errors(f"PopART cannot compile the model for micro-batch {micro_batch}"):
             try:
                 session.prepareDevice()
-            except full as error:
-                said = f"the model does not fit in the memory of one IPU at micro-batch {micro_batch}"
-                raise BackendError(said) from error
+            except out_of_memory as error:
+                message = f"the model does not fit in the memory of one IPU at micro-batch {micro_batch}"
+                raise BackendError(message) from error
             compiled = time.perf_counter()
-            found = session.getInfo(target).data_type_lcase()
+            dtype = session.getInfo(target).data_type_lcase()
             anchors = session.initAnchorArrays()
-        if found != self.dtype:
-            raise BackendError(f"the compiled model gives {found}, so it does not compute in {self._precision}")
+        if dtype != self.dtype:
+            raise BackendError(f"the compiled model returns {dtype}, so it does not compute in {self._precision}")
         self.facts.compute_precision = self._precision
-        return Compiled(session, source, target, shape, anchors, loaded - start, compiled - loaded)
+        return PopartProgram(session, source, target, shape, anchors, loaded - start, compiled - loaded)
 
-    def _proto(self, micro_batch: int) -> bytes:
-        """The model's bytes; its weights, input and output made fp16 unless fp32 is asked for."""
+    def _read_model(self, micro_batch: int) -> bytes:
+        """Return the model's bytes, with weights, input and output in fp16 unless fp32 is requested."""
         file = self._spec.options.get("static_models", {}).get(str(micro_batch))
         if file is None:
             raise BackendError(f"there is no model file of static micro-batch {micro_batch}, as PopART needs it")
@@ -164,14 +166,14 @@ class PopartSession(Session):
         return bytes(transformer.getModelProto())
 
 
-def _load() -> Any:
-    """PopART's module. Raises BackendError that says why there is none."""
+def _load_popart() -> Any:
+    """Import PopART. Raises BackendError with the reason where that fails."""
     if "popart" not in sys.modules:
         if find_spec("popart") is None:
             raise BackendError(NOT_INSTALLED)
         if "onnx" in sys.modules:
             raise BackendError("onnx was imported before PopART, which must come first in a process")
-    with _saying("PopART cannot be imported"):
+    with _wrap_errors("PopART cannot be imported"):
         popart = import_module("popart")
     missing = [name for name in API if not hasattr(popart, name)]
     if missing:
@@ -179,18 +181,19 @@ def _load() -> Any:
     return popart
 
 
-def _attached(popart: Any) -> Device:
+def _describe_ipu(popart: Any) -> Device:
     try:
-        found = popart.DeviceManager().enumerateDevices()
-        reason = None if found else NO_IPU
+        ipus = popart.DeviceManager().enumerateDevices()
+        reason = None if ipus else NO_IPU
     except Exception as error:
-        found, reason = [], f"PopART cannot list the IPUs: {error}"
-    return Device(NAME, IPU, "ipu", f"{len(found)} x IPU of {_tiles(found[0])} tiles" if found else "IPU", reason)
+        ipus, reason = [], f"PopART cannot list the IPUs: {error}"
+    description = f"{len(ipus)} x IPU of {_count_tiles(ipus[0])} tiles" if ipus else "IPU"
+    return Device(NAME, IPU, "ipu", description, reason)
 
 
-def _acquire(popart: Any, spec: Spec) -> Any:
-    """The model of an IPU, or a free IPU, attached. Where all are busy, releases return None or raise."""
-    with _saying("PopART gives no device"):
+def _acquire_device(popart: Any, spec: SessionSpec) -> Any:
+    """Attach the model of an IPU, or a free IPU. Where all are busy, some releases return None and some raise."""
+    with _wrap_errors("PopART has no device"):
         manager = popart.DeviceManager()
         if spec.device == MODEL:
             return manager.createIpuModelDevice(dict(MODEL_OPTIONS))
@@ -201,55 +204,57 @@ def _acquire(popart: Any, spec: Spec) -> Any:
     limit = time.monotonic() + wait_s
     while True:
         try:
-            device, told = acquire(1), ""
+            device, detail = acquire(1), ""
         except Exception as error:
-            device, told = None, f" ({error})"
+            device, detail = None, f" ({error})"
         if device is not None:
             return device
         if time.monotonic() >= limit:
-            raise BackendError(f"no IPU came free in {wait_s:g} s: all are busy{told}")
+            raise BackendError(f"no IPU came free in {wait_s:g} s: all are busy{detail}")
         time.sleep(min(POLL_S, wait_s))
 
 
-def _ends(builder: Any, micro_batch: int) -> tuple[str, str, tuple[int, ...]]:
-    """The names of the images and of the outputs, and the shape of the images."""
-    given = getattr(builder, "isInitializer", lambda _: False)  # older releases have it not
-    sources = [name for name in builder.getInputTensorIds() if not given(name)]
+def _find_ends(builder: Any, micro_batch: int) -> tuple[str, str, tuple[int, ...]]:
+    """Return the names of the input and of the output, and the shape of the input."""
+    is_weight = getattr(builder, "isInitializer", lambda _: False)  # missing in older releases
+    sources = [name for name in builder.getInputTensorIds() if not is_weight(name)]
     targets = builder.getOutputTensorIds()
     if len(sources) != 1 or len(targets) != 1:
         raise BackendError(f"the model has {len(sources)} inputs and {len(targets)} outputs, not one of each")
     shape = tuple(builder.getTensorShape(sources[0]))
     if shape[:1] != (micro_batch,) or min(shape) < 1:
-        raise BackendError(f"the model of micro-batch {micro_batch} takes {shape}: its shape must be static")
+        raise BackendError(f"the model of micro-batch {micro_batch} has the shape {shape}: it must be static")
     return sources[0], targets[0], shape
 
 
-def _proportion(spec: Spec, micro_batch: int) -> float:
+def _choose_proportion(spec: SessionSpec, micro_batch: int) -> float:
     return float(spec.options.get("available_memory_proportion") or PROPORTION_AT.get(micro_batch, PROPORTION))
 
 
-def _facts(popart: Any, device: Any, spec: Spec) -> Facts:
-    """What is known before anything is compiled."""
-    real, tiles, sdk = spec.device == IPU, _tiles(device), SDK.search(os.environ.get("POPLAR_SDK_ENABLED", ""))
+def _build_facts(popart: Any, device: Any, spec: SessionSpec) -> SessionFacts:
+    """Return what is known before anything is compiled."""
+    real, tiles, sdk = spec.device == IPU, _count_tiles(device), SDK.search(os.environ.get("POPLAR_SDK_ENABLED", ""))
     chip = CHIPS.get(tiles) if real else None
     name = (f"{chip} IPU" if chip else "IPU") if real else "IPU model"
-    found = str(popart.versionString()) if hasattr(popart, "versionString") else "unknown"
-    return Facts(
+    version = str(popart.versionString()) if hasattr(popart, "versionString") else "unknown"
+    return SessionFacts(
         platform=str(spec.options.get("platform") or name),
         provider="Poplar" if real else "IPUModel",
         framework="PopART",
-        backend_version=found,
+        backend_version=version,
         compute_precision="unknown",
         chip=chip,
         chip_count=device.numIpus * spec.sessions if real else None,
         sdk_version=sdk.group(1) if sdk else None,
-        versions={"popart": found, **({"ipu-driver": str(device.version)} if real else {})},
-        notes=_notes(spec, tiles),
+        versions={"popart": version, **({"ipu-driver": str(device.version)} if real else {})},
+        notes=_list_notes(spec, tiles),
     )
 
 
-def _notes(spec: Spec, tiles: int) -> list[str]:
-    shares = ", ".join(f"{_proportion(spec, one):g} at micro-batch {one}" for one in sorted(spec.micro_batches))
+def _list_notes(spec: SessionSpec, tiles: int) -> list[str]:
+    shares = ", ".join(
+        f"{_choose_proportion(spec, size):g} at micro-batch {size}" for size in sorted(spec.micro_batches)
+    )
     notes = [
         "compute precision: the type of the compiled session's output; partial sums have PopART's default type",
         f"available memory proportion of every convolution: {shares}",
@@ -260,13 +265,13 @@ def _notes(spec: Spec, tiles: int) -> list[str]:
     return notes if tiles in CHIPS else [*notes, f"PopART does not tell which chip has these {tiles} tiles"]
 
 
-def _tiles(device: Any) -> int:
+def _count_tiles(device: Any) -> int:
     return int(device.tilesPerIPU if hasattr(device, "tilesPerIPU") else device.tilesPerIpu)  # the older spelling
 
 
 @contextmanager
-def _saying(what: str) -> Iterator[None]:
-    """Any error but a BackendError becomes one, after these words."""
+def _wrap_errors(what: str) -> Iterator[None]:
+    """Turn any other error into a BackendError that begins with these words."""
     try:
         yield
     except BackendError:

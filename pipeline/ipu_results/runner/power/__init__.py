@@ -1,4 +1,4 @@
-"""Power while a sweep measures: which sensor there is, and the mean over a window. No sensor gives no figure."""
+"""Power while a sweep measures: the sensor of a device, and the mean over a window. No sensor, no figure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any, Protocol
 
 from ipu_results.errors import RunnerError
 from ipu_results.runner.power import gcinfo
-from ipu_results.runner.power.meter import Declared, wall_meter
-from ipu_results.runner.power.nvml import Nvml
-from ipu_results.runner.power.rapl import POWERCAP, Rapl
+from ipu_results.runner.power.energy import POWERCAP, NvmlSensor, RaplSensor
+from ipu_results.runner.power.meter import DeclaredPower, open_wall_meter
 
 SCOPES = ("device", "board", "package", "wall", "declared")
 UNREAL = ("emulated", "simulated")
@@ -19,7 +18,7 @@ UNREAL = ("emulated", "simulated")
 class Sensor(Protocol):
     """A source of power. `scope` says what it covers, one of SCOPES, and `name` what it is.
 
-    `stop` gives the mean watts since `start`, or None and why in `reason`: the source could not be read, or the
+    `stop` returns the mean watts since `start`, or None and why in `reason`: the source could not be read, or the
     window was shorter than `min_window_s` seconds.
     """
 
@@ -33,7 +32,7 @@ class Sensor(Protocol):
     def close(self) -> None: ...
 
 
-def find(
+def find_sensor(
     kind: str,
     device: str,
     command: str | None = None,
@@ -43,37 +42,36 @@ def find(
     nvml: Any = None,
     gc_info: Callable[[], Sequence[str]] | None = None,
 ) -> tuple[Sensor | None, str]:
-    """The sensor for a device of this kind, and what it is or why there is none.
+    """Return the sensor for a device of this kind, and its name or why there is none.
 
     What the user declares comes before a command, and that before the device's own. `powercap`, `nvml` (a module like
     pynvml) and `gc_info` (its output for each device) replace the machine's. Raises RunnerError for a declared power
     or a command that cannot be used.
     """
-    stated = Declared(declared) if declared is not None else wall_meter(command) if command is not None else None
+    stated: Sensor | None = None
+    if declared is not None:
+        stated = DeclaredPower(declared)
+    elif command is not None:
+        stated = open_wall_meter(command)
     if kind in UNREAL:
         return None, f"no sensor: the device is {kind}, and what this machine draws is not its power"
     if stated:
         return stated, stated.name
     try:
-        sensor = _own(kind, device, powercap, nvml, gc_info)
+        sensor = _open_own_sensor(kind, device, powercap, nvml, gc_info)
     except RunnerError as error:
         return None, f"no sensor: {error.message}"
     return sensor, sensor.name
 
 
-def _own(kind: str, device: str, powercap: Path, nvml: Any, gc_info: Callable[[], Sequence[str]] | None) -> Sensor:
-    """The sensor that the device itself has. Raises RunnerError when there is none."""
+def _open_own_sensor(
+    kind: str, device: str, powercap: Path, nvml: Any, gc_info: Callable[[], Sequence[str]] | None
+) -> Sensor:
+    """Open the sensor that the device itself has. Raises RunnerError when there is none."""
     if kind == "cpu":
-        return Rapl(powercap)
+        return RaplSensor(powercap)
     if kind == "gpu":
-        return Nvml(device, nvml)
+        return NvmlSensor(device, nvml)
     if kind == "ipu":
-        return _boards(gc_info or gcinfo.source(device))
+        return gcinfo.open_board_sensor(gc_info or gcinfo.find_source())
     raise RunnerError(f"none is known for a device of kind {kind}")
-
-
-def _boards(ask: Callable[[], Sequence[str]]) -> Sensor:
-    found = gcinfo.board_power(ask())
-    if found.watts is None:
-        raise RunnerError(found.reason or "gc-info gave no power")
-    return gcinfo.boards(ask)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
 
 from ipu_results.errors import RunnerError
-from ipu_results.runner.power.meter import INTERVAL_S, Reading, Sampled, answer, reading
+from ipu_results.runner.power.meter import INTERVAL_S, Reading, SampledSensor, check_watts, run_command
 
 COMMAND = ("gc-info", "-i", "-d")
 POWER = "total board power"
@@ -19,12 +19,11 @@ SERIAL = "board serial number"
 BOARD = "board type"
 WATTS = re.compile(r"(\d+(?:\.\d+)?)\s*W", re.ASCII)
 ABSENT = ("", "N/A")
-# On one board, and groups of them.
-MOST_DEVICES = 64
+MAX_DEVICES = 64  # on one board, and groups of them
 
 
-def attributes(text: str) -> list[dict[str, str]]:
-    """The attributes of each device in a text. A key that was there before begins the next device."""
+def parse_attributes(text: str) -> list[dict[str, str]]:
+    """Return the attributes of each device in a text. A repeated key begins the next device."""
     devices: list[dict[str, str]] = [{}]
     for line in text.splitlines():
         key, colon, value = line.partition(":")
@@ -36,68 +35,55 @@ def attributes(text: str) -> list[dict[str, str]]:
     return devices
 
 
-def board_power(texts: Iterable[str]) -> Reading:
-    """The power of all boards in what gc-info printed of each device, in watts. A board counts once."""
+def sum_board_power(texts: Iterable[str]) -> Reading:
+    """Return the power of all boards in what gc-info printed of each device. A board counts once."""
     boards: dict[str, list[float]] = {}
-    for device in (device for text in texts for device in attributes(text)):
-        serial, found = device.get(SERIAL, ""), device_power(device)
+    for device in (device for text in texts for device in parse_attributes(text)):
+        serial, power = device.get(SERIAL, ""), parse_power(device)
         if serial in ABSENT:
             return Reading(None, f"gc-info gave no {SERIAL}")
-        if found.watts is None:
-            return found
-        boards.setdefault(serial, []).append(found.watts)
+        if power.watts is None:
+            return power
+        boards.setdefault(serial, []).append(power.watts)
     if not boards:
         return Reading(None, "gc-info gave no device")
-    return reading(sum(map(fmean, boards.values())), "gc-info")
+    return check_watts(sum(map(fmean, boards.values())), "gc-info")
 
 
-def device_power(device: dict[str, str]) -> Reading:
-    """What one device reports of its board."""
+def parse_power(device: dict[str, str]) -> Reading:
+    """Return what one device reports of its board."""
     value = device.get(POWER, "")
-    found = WATTS.fullmatch(value)
-    if found:
-        return reading(float(found[1]), "gc-info")
+    if match := WATTS.fullmatch(value):
+        return check_watts(float(match[1]), "gc-info")
     return Reading(None, f"gc-info gave no {POWER}" if value in ABSENT else f"gc-info's {POWER} is not in watts")
 
 
-def device_ids(device: str) -> list[str]:
-    """The ids at the end of a device's name, such as `ipu:0,1` or `ipu1`."""
-    found = re.search(r"[\d,]*$", device, re.ASCII)
-    return re.findall(r"\d+", found[0] if found else "", re.ASCII)
+def run_gc_info(number: str) -> str:
+    """Return what gc-info prints of one device. Raises RunnerError when it cannot be run."""
+    return run_command([*COMMAND, number])
 
 
-def ask(number: str) -> str:
-    """What gc-info prints of the device of that id. Raises RunnerError when it cannot be run."""
-    return answer([*COMMAND, number])
+def find_source(query: Callable[[str], str] = run_gc_info) -> Callable[[], list[str]]:
+    """Return a function that reads the text of an IPU, which reports the power of its whole board.
 
-
-def source(device: str, ask: Callable[[str], str] = ask) -> Callable[[], list[str]]:
-    """What to call for the texts of a device's IPUs; of any IPU's where its name has no id and all are on one board.
-
-    Raises RunnerError when gc-info cannot be run, or when it is not certain which board measures.
+    Raises RunnerError when gc-info cannot be run, or when there are several boards: which one measures is unknown then.
     """
-    numbers = device_ids(device)
-    if not numbers:
-        _assert_one_board(ask)
-        numbers = ["0"]
-    return lambda: [ask(number) for number in numbers]
-
-
-def _assert_one_board(ask: Callable[[str], str]) -> None:
-    """The ids count up from 0, and gc-info fails or knows no board after the last one."""
-    texts, serials = [ask("0")], set[str]()
-    while len(serials) < 2:
-        found = {device[SERIAL] for device in attributes(texts[-1]) if device.get(SERIAL, "") not in ABSENT}
-        serials |= found
-        if not found or len(texts) > MOST_DEVICES:
-            return
+    texts, serials = [query("0")], set[str]()
+    while len(serials) < 2:  # ids count up from 0; gc-info fails or names no board after the last one
+        new = {device[SERIAL] for device in parse_attributes(texts[-1]) if device.get(SERIAL, "") not in ABSENT}
+        serials |= new
+        if not new or len(texts) > MAX_DEVICES:
+            return lambda: [query("0")]
         try:
-            texts.append(ask(str(len(texts))))
+            texts.append(query(str(len(texts))))
         except RunnerError:
-            return
+            return lambda: [query("0")]
     raise RunnerError("IPUs of several boards, and the device's name has no id to tell which of them measures")
 
 
-def boards(ask: Callable[[], Sequence[str]], *, interval_s: float = INTERVAL_S) -> Sampled:
-    """A sensor of all boards that `ask` tells of, by the texts that gc-info printed."""
-    return Sampled(lambda: board_power(ask()), scope="board", name="gc-info", interval_s=interval_s)
+def open_board_sensor(read_texts: Callable[[], Sequence[str]], *, interval_s: float = INTERVAL_S) -> SampledSensor:
+    """Open a sensor of all boards in the texts of gc-info. Raises RunnerError where they report no power."""
+    power = sum_board_power(read_texts())
+    if power.watts is None:
+        raise RunnerError(power.reason or "gc-info gave no power")
+    return SampledSensor(lambda: sum_board_power(read_texts()), scope="board", name="gc-info", interval_s=interval_s)

@@ -1,4 +1,4 @@
-"""Power by a command or by declaration, and what every sensor shares: a reading, a poll, a mean over a window."""
+"""Power by a command or by declaration, and what every sensor shares: readings, polling, the mean over a window."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ MIN_WINDOW_S = 2.0
 COMMAND_TIMEOUT_S = 5.0
 OUTPUT_LIMIT = 1 << 16
 # Above what any machine draws: a counter that was reset, or another unit.
-MOST_W = 1e6
+MAX_W = 1e6
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 class Reading(NamedTuple):
-    """One reading in watts, above 0 and at most MOST_W, or None with the reason."""
+    """One reading in watts, above 0 and at most MAX_W, or None with the reason."""
 
     watts: float | None
     reason: str | None
 
 
-def reading(watts: float, source: str) -> Reading:
-    """The reading of these watts; no device that computes draws none, so 0 W means that the source knows nothing."""
-    if 0 < watts <= MOST_W:
+def check_watts(watts: float, source: str) -> Reading:
+    """Return the reading of these watts. A device that computes draws power: 0 W means that there is no figure."""
+    if 0 < watts <= MAX_W:
         return Reading(watts, None)
     return Reading(None, f"{source} gave {watts:g} W")
 
 
-def too_short(elapsed_s: float, needed_s: float) -> str | None:
-    """Why a window is too short to be averaged over, None when it is not."""
+def check_window(elapsed_s: float, needed_s: float) -> str | None:
+    """Return why a window is too short for a mean, None when it is not."""
     return f"the window of {elapsed_s:.1f} s is shorter than {needed_s:g} s" if elapsed_s < needed_s else None
 
 
 class Poller:
     """A thread that calls `act` after `first_s` and then every `interval_s`, until it is stopped."""
 
-    def __init__(self, act: Callable[[], None], interval_s: float, first_s: float) -> None:
+    def __init__(self, act: Callable[[], object], interval_s: float, first_s: float) -> None:
         self._act, self._interval_s, self._first_s = act, interval_s, first_s
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -66,7 +66,7 @@ class Poller:
         self._thread.join()
 
 
-class Sampled:
+class SampledSensor:
     """The mean of readings taken in the middle of each interval. One bad reading voids its window."""
 
     def __init__(
@@ -93,17 +93,17 @@ class Sampled:
 
     def _sample(self) -> None:
         try:
-            found = self._read()
+            reading = self._read()
         except Exception as error:
-            found = Reading(None, str(error) or type(error).__name__)
-        self._readings.append(found)
+            reading = Reading(None, str(error) or type(error).__name__)
+        self._readings.append(reading)
 
     def stop(self) -> float | None:
-        """Mean watts since `start`, or None with `reason` set. Waits for the reading under way."""
+        """Return the mean watts since `start`, or None with `reason` set. Waits for the reading under way."""
         elapsed = time.monotonic() - self._started
         self.close()
-        watts, self.reason = mean(self._readings)
-        self.reason = self.reason or too_short(elapsed, self.min_window_s)
+        watts, self.reason = average_readings(self._readings)
+        self.reason = self.reason or check_window(elapsed, self.min_window_s)
         return None if self.reason else watts
 
     def close(self) -> None:
@@ -112,19 +112,19 @@ class Sampled:
         self._poller = None
 
 
-def mean(readings: Sequence[Reading]) -> Reading:
-    """The mean of the readings, or the reason of the first that failed."""
+def average_readings(readings: Sequence[Reading]) -> Reading:
+    """Return the mean of the readings, or the reason of the first that failed."""
     if not readings:
         return Reading(None, "there was no reading within the window")
-    bad = [found.reason for found in readings if found.watts is None]
+    bad = [reading.reason for reading in readings if reading.watts is None]
     if bad:
         return Reading(None, f"{len(bad)} of {len(readings)} readings failed: {bad[0]}")
-    return Reading(math.fsum(found.watts or 0.0 for found in readings) / len(readings), None)
+    return Reading(math.fsum(reading.watts or 0.0 for reading in readings) / len(readings), None)
 
 
-def answer(argv: Sequence[str], timeout_s: float = COMMAND_TIMEOUT_S) -> str:
-    """What a command prints. Raises RunnerError when it does not start, fails, hangs or prints without end."""
-    program = program_name(argv)
+def run_command(argv: Sequence[str], timeout_s: float = COMMAND_TIMEOUT_S) -> str:
+    """Return what a command prints. Raises RunnerError when it does not start, fails, hangs or prints without end."""
+    program = name_program(argv)
     try:
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
@@ -132,7 +132,7 @@ def answer(argv: Sequence[str], timeout_s: float = COMMAND_TIMEOUT_S) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a command"
         raise RunnerError(f"{program} could not be started: {reason}") from error
-    output, late = _drain(process, timeout_s)
+    output, late = _read_output(process, timeout_s)
     if late:
         raise RunnerError(f"{program} did not answer within {timeout_s:g} s")
     if len(output) > OUTPUT_LIMIT:
@@ -142,8 +142,8 @@ def answer(argv: Sequence[str], timeout_s: float = COMMAND_TIMEOUT_S) -> str:
     return output.decode("utf-8", errors="replace")
 
 
-def _drain(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, bool]:
-    """The output up to the limit, and whether the time ran out before the command ended and closed its output."""
+def _read_output(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, bool]:
+    """Return the output up to the limit, and whether the time ran out before the command closed its output."""
     late = threading.Event()
 
     def expire() -> None:
@@ -176,19 +176,23 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def program_name(argv: Sequence[str]) -> str:
-    """The name of the program without its folder and arguments, which may name a user or a machine."""
+def name_program(argv: Sequence[str]) -> str:
+    """Return the name of the program without its folder and arguments, which may name a user or a machine."""
     return PurePath(argv[0]).name if argv else ""
 
 
 def parse_watts(text: str, source: str = "the power command") -> Reading:
-    """The one number of watts that a power command must print."""
-    found = NUMBER.fullmatch(text.strip())
-    return reading(float(found[0]), source) if found else Reading(None, f"{source} printed no single number of watts")
+    """Parse the one number of watts that a power command must print."""
+    match = NUMBER.fullmatch(text.strip())
+    if not match:
+        return Reading(None, f"{source} printed no single number of watts")
+    return check_watts(float(match[0]), source)
 
 
-def wall_meter(command: str, *, timeout_s: float = COMMAND_TIMEOUT_S, interval_s: float = INTERVAL_S) -> Sampled:
-    """A sensor that runs `command`, without a shell, once an interval. Raises RunnerError if it cannot be split."""
+def open_wall_meter(
+    command: str, *, timeout_s: float = COMMAND_TIMEOUT_S, interval_s: float = INTERVAL_S
+) -> SampledSensor:
+    """Open a sensor that runs `command` once an interval, without a shell. Raises RunnerError if it cannot be split."""
     try:
         argv = shlex.split(command)
     except ValueError as error:
@@ -197,12 +201,12 @@ def wall_meter(command: str, *, timeout_s: float = COMMAND_TIMEOUT_S, interval_s
         raise RunnerError("the power command is empty")
 
     def read() -> Reading:
-        return parse_watts(answer(argv, timeout_s))
+        return parse_watts(run_command(argv, timeout_s))
 
-    return Sampled(read, scope="wall", name=f"power command {program_name(argv)}", interval_s=interval_s)
+    return SampledSensor(read, scope="wall", name=f"power command {name_program(argv)}", interval_s=interval_s)
 
 
-class Declared:
+class DeclaredPower:
     """A power that the user states. Raises RunnerError unless it is a finite number above 0."""
 
     scope = "declared"

@@ -1,4 +1,7 @@
-"""A machine that is only calculated: its speed, noise and slow spells are told, so that measuring can be tested."""
+"""A simulated device whose speed, noise and slow spells are options, so that the measurement itself can be tested.
+
+For tests and benchmarks: `register_backend(NAME, null_backend)` makes it known to the runner.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends.base import Device, Facts, Spec, VirtualSession
+from ipu_results.runner.backends import Device, SessionFacts, SessionSpec, VirtualSession
 
 NAME = "null"
 VIRTUAL, COMPUTES = True, False
@@ -22,9 +24,11 @@ SHORTEST = 1e-3  # seconds of a regime: shorter ones only cost time
 
 
 @dataclass(frozen=True)
-class Machine:
-    """The options. A micro-batch of n takes `base_ms` + n × `per_item_ms`, times 1 + `drift` × seconds, times a
-    lognormal of median 1 and this `noise`. `outliers` are (share of the iterations, how many times as long they take),
+class NullOptions:
+    """A simulated machine.
+
+    A micro-batch of n takes `base_ms` + n × `per_item_ms`, times 1 + `drift` × seconds, times a lognormal of median 1
+    and this `noise`. `outliers` are (share of the iterations, how many times as long they take),
     `regimes` (how many times as long, mean seconds slow, mean seconds quiet). `probe_noise` is that of the probe alone.
     """
 
@@ -48,58 +52,58 @@ class Machine:
             raise BackendError("outliers need a share from 0 to 1 and a factor above 0")
 
     @classmethod
-    def told(cls, options: dict[str, Any]) -> Machine:
-        """Raises BackendError for an option that is unknown or not of its kind."""
-        known = {one.name for one in fields(cls)}
+    def parse(cls, options: dict[str, Any]) -> NullOptions:
+        """Parse options. Raises BackendError for one that is unknown or not of its type."""
+        known = {column.name for column in fields(cls)}
         if unknown := sorted(set(options) - known):
             raise BackendError(f"the null device has no option {unknown[0]!r}; it has: {', '.join(sorted(known))}")
-        return cls(**{name: _value(name, value) for name, value in options.items()})
+        return cls(**{name: _parse_value(name, value) for name, value in options.items()})
 
 
 class Regimes:
     """The machine's slow and quiet times, the same for every session: they follow from the seed alone."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: NullOptions) -> None:
         self._factor, slow, quiet = machine.regimes or (1.0, 1.0, 1.0)
-        self._random = _stream(machine.seed, REGIMES)
+        self._random = _open_stream(machine.seed, REGIMES)
         self._first_slow = bool(self._random.random() < slow / (slow + quiet))
         self._means = (slow, quiet) if self._first_slow else (quiet, slow)
         self._switches: list[float] = []
 
-    def factor(self, second: float) -> float:
-        """How many times as long everything takes at this moment."""
-        return self._at(self._segment(second))
+    def factor_at(self, second: float) -> float:
+        """Return by what factor everything is slower at this moment."""
+        return self._factor_of(self._find_segment(second))
 
-    def after(self, second: float, work: float) -> float:
-        """When `work`, seconds of a quiet machine, is done that begins at this second."""
+    def finish_time(self, second: float, work: float) -> float:
+        """Return when `work`, seconds of a quiet machine, is done that begins at this second."""
         if self._factor == 1.0:
             return second + work
-        at = self._segment(second)
-        while second + work * self._at(at) > self._switches[at]:
-            work -= (self._switches[at] - second) / self._at(at)
-            second, at = self._switches[at], self._segment(self._switches[at])
-        return second + work * self._at(at)
+        at = self._find_segment(second)
+        while second + work * self._factor_of(at) > self._switches[at]:
+            work -= (self._switches[at] - second) / self._factor_of(at)
+            second, at = self._switches[at], self._find_segment(self._switches[at])
+        return second + work * self._factor_of(at)
 
-    def _segment(self, second: float) -> int:
+    def _find_segment(self, second: float) -> int:
         while not self._switches or self._switches[-1] <= second:
             mean = self._means[len(self._switches) % 2]
             begin = self._switches[-1] if self._switches else 0.0
             self._switches.append(begin + max(SHORTEST, self._random.exponential(mean)))
         return bisect_right(self._switches, second)
 
-    def _at(self, segment: int) -> float:
+    def _factor_of(self, segment: int) -> float:
         return self._factor if (segment % 2 == 0) == self._first_slow else 1.0
 
 
 class NullSession(VirtualSession):
-    """`run` moves the clock on and computes nothing: of an array it returns zeros of shape (micro-batch, 1000)."""
+    """`run` advances the clock and computes nothing: for an array it returns zeros of shape (micro-batch, 1000)."""
 
-    def __init__(self, spec: Spec) -> None:
-        self.machine = Machine.told(spec.options)
+    def __init__(self, spec: SessionSpec) -> None:
+        self.machine = NullOptions.parse(spec.options)
         self.regimes = Regimes(self.machine)
         self.now, self._micro = 0, 0
-        self._random = _stream(self.machine.seed, SERVICES, spec.session)
-        self.facts = Facts(
+        self._random = _open_stream(self.machine.seed, SERVICES, spec.session)
+        self.facts = SessionFacts(
             platform=NAME,
             provider=NAME,
             framework=NAME,
@@ -119,17 +123,17 @@ class NullSession(VirtualSession):
             raise BackendError("no batch size was prepared")
         if images is not None and len(images) != self._micro:
             raise BackendError(f"{len(images)} images for a micro-batch of {self._micro}")
-        self.advance(self.regimes.after(self.now / 1e9, self._work()) - self.now / 1e9)
+        self.advance(self.regimes.finish_time(self.now / 1e9, self._draw_work()) - self.now / 1e9)
         return None if images is None else np.zeros((self._micro, OUTPUTS), np.float32)
 
     def probe_ms(self, now: int) -> float:
-        """What a probe at this moment of the clock, in ns, would take. Nothing but the seed and the moment decide."""
+        """Return the time of a probe at this moment of the clock, in ns; it depends on seed and moment only."""
         noise = self.machine.probe_noise
-        some = _stream(self.machine.seed, PROBES, now).normal(0.0, noise) if noise else 0.0
+        some = _open_stream(self.machine.seed, PROBES, now).normal(0.0, noise) if noise else 0.0
         second = now / 1e9
-        return 1e3 * (self.regimes.after(second, PROBE_MS / 1e3 * float(np.exp(some))) - second)
+        return 1e3 * (self.regimes.finish_time(second, PROBE_MS / 1e3 * float(np.exp(some))) - second)
 
-    def _work(self) -> float:
+    def _draw_work(self) -> float:
         machine = self.machine
         work = (machine.base_ms + self._micro * machine.per_item_ms) / 1e3
         work *= max(0.0, 1 + machine.drift * self.now / 1e9)
@@ -141,29 +145,29 @@ class NullSession(VirtualSession):
 
 
 def probe() -> list[Device]:
-    """One device, which every machine has."""
+    """List the one device, which every machine has."""
     return [Device(NAME, NAME, "simulated", "a device whose times are simulated; it computes nothing")]
 
 
-def open(spec: Spec) -> NullSession:
-    """Raises BackendError for another device than `null` and for unknown options."""
+def open(spec: SessionSpec) -> NullSession:
+    """Open a session. Raises BackendError for another device than `null` and for unknown options."""
     if spec.device != NAME:
         raise BackendError(f"the null backend has no device {spec.device!r}")
     return NullSession(spec)
 
 
-def _stream(*key: int) -> np.random.Generator:
+def _open_stream(*key: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
 
 
-def _value(name: str, value: Any) -> Any:
+def _parse_value(name: str, value: Any) -> Any:
     sizes = {"regimes": 3, "outliers": 2}
     try:
         if name == "seed":
             return int(value)
         if name in sizes and value is None:
             return None
-        several = tuple(float(one) for one in (value if name in sizes else [value]))
+        several = tuple(float(part) for part in (value if name in sizes else [value]))
         if len(several) == sizes.get(name, 1) and all(map(math.isfinite, several)):
             return several if name in sizes else several[0]
     except (TypeError, ValueError, OverflowError):

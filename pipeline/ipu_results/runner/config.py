@@ -1,0 +1,186 @@
+"""The configuration of a sweep, from Python or the command line, and the tasks that it leads to, one per device."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ipu_results.emulator.target import DEFAULT_BATCH_SIZES
+from ipu_results.errors import RunnerError, SweepConfigError
+from ipu_results.runner import RUNS
+from ipu_results.runner.backends import Device
+from ipu_results.runner.devices import AUTO, ListDevices, SelectedDevice, list_devices, select_devices
+from ipu_results.runner.environment import count_usable_cores, read_cpu_quota
+from ipu_results.runner.plan import BUDGET_S, LEAST_ROUNDS, MOST_ROUNDS, SweepPlan, check_batch_sizes
+
+SESSIONS = {"m2000": 4, "bow-2000": 4}  # one per chip
+DEFAULT_SESSIONS = 2  # as in the paper
+QUICK = {"least_rounds": 2, "most_rounds": 2, "block_s": 0.5, "iterations": 2, "warm_runs": 1}
+QUICK_SIZES = 2  # of the batch sizes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepConfig:
+    """What to sweep, and how long. Every field has a default; None lets the device or the backend decide.
+
+    backend: `auto`, `popart`, `onnxruntime`, `openvino` or `emulator`. `auto` prefers an IPU, then a GPU, then runs the
+        emulated machine and the CPU, one after the other.
+    device: the backend's own name of a device, as `ipu-results sweep --list-devices` prints it.
+    target: the machine to emulate, `c2`, `m2000` or `bow-2000`.
+    batch_sizes: images of a batch over all sessions. Default: the paper's, or the vendor's for four sessions.
+    model: a built-in network or an ONNX file.
+    precision: `fp32`, `fp16`, `bf16` or `int8`.
+    images: a folder of JPEG and PNG files; None generates seeded ones.
+    sessions, threads: processes that share each batch (default 2, or one per emulated chip), and threads of each
+        (default on a CPU: an even share of the cores).
+    overlap: prepare images ahead in a thread, as the paper did.
+    budget_s: begin no round after this many seconds. Default: 90, after six rounds.
+    rounds: exactly this many rounds.
+    seed: of the order of the visits.
+    quick: two short rounds of two batch sizes, to show that it runs.
+    power_command, power_declared: a command that prints watts; watts to state as declared.
+    python: an interpreter that has PopART.
+    options: passed to the backend.
+    command_line: what the record names as the origin of the run.
+    """
+
+    backend: str = AUTO
+    device: str | None = None
+    target: str = "c2"
+    batch_sizes: tuple[int, ...] | None = None
+    model: str = "resnext101-32x4d"
+    precision: str | None = None
+    images: str | None = None
+    sessions: int | None = None
+    threads: int | None = None
+    overlap: bool = True
+    budget_s: float | None = None
+    rounds: int | None = None
+    seed: int = 0
+    quick: bool = False
+    power_command: str | None = None
+    power_declared: float | None = None
+    python: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    command_line: str = "ipu_results.runner.run_sweep"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepTask:
+    """One sweep on one device, with every default decided. The journal keeps it for a resumed sweep."""
+
+    device: Device
+    plan: SweepPlan
+    config: SweepConfig = field(default_factory=SweepConfig)
+    threads: int | None = None
+    reason: str = "requested"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def describe(self) -> str:
+        """Return three lines that say what runs where."""
+        device, plan = self.device, self.plan
+        rounds = f"{plan.least_rounds} rounds however long they take, and more until {plan.budget_s:g} s are measured"
+        if plan.least_rounds == plan.most_rounds:
+            rounds = f"{plan.least_rounds} {'round' if plan.least_rounds == 1 else 'rounds'}"
+        precision = self.config.precision or "the precision of the backend"
+        sizes = ", ".join(map(str, plan.batch_sizes))
+        return (
+            f"{device.backend} {device.name} ({device.description}): {self.reason}\n"
+            f"  {self.config.model} in {precision}, {plan.sessions} sessions\n"
+            f"  batch sizes {sizes}; {rounds}, seed {plan.seed}"
+        )
+
+    def describe_setup(self) -> dict[str, Any]:
+        """Return the setup as the record publishes it: without a path of this machine."""
+        config = self.config
+        return {
+            "precision": config.precision,
+            "threads": self.threads,
+            "power_declared": config.power_declared,
+            "model": Path(config.model).name,
+            "images": None if config.images is None else Path(config.images).name,
+            "power_command": config.power_command is not None,
+            "options": dict(config.options),
+        }
+
+
+def plan_sweeps(config: SweepConfig, out: Path, probe: ListDevices | None = None) -> list[SweepTask]:
+    """Select the devices and decide every default. Nothing runs yet.
+
+    Raises SweepConfigError for options that contradict each other, RunnerError for what this machine cannot do.
+    """
+    python = config.python or sys.executable
+    selected = select_devices(
+        config.backend,
+        config.device,
+        config.target,
+        probe or (lambda name: list_devices(name, python)),
+        config.precision,
+    )
+    if any(choice.device.kind == "simulated" for choice in selected) and out.resolve() == RUNS.resolve():
+        raise SweepConfigError(
+            f"a simulated run is not a result and is not appended to {RUNS}; name another folder (--out)"
+        )
+    return [_plan_sweep(config, choice) for choice in selected]
+
+
+def _plan_sweep(config: SweepConfig, choice: SelectedDevice) -> SweepTask:
+    device = choice.device
+    sessions = config.sessions or SESSIONS.get(device.name, DEFAULT_SESSIONS)
+    sizes = config.batch_sizes or choose_batch_sizes(sessions)[: QUICK_SIZES if config.quick else None]
+    emulated = device.kind == "emulated"
+    if config.rounds and emulated and config.backend != AUTO:
+        raise SweepConfigError("an emulated sweep has one round: every further one would be the same")
+    exactly = 1 if emulated else config.rounds
+    plan: dict[str, Any] = {
+        "least_rounds": LEAST_ROUNDS if config.budget_s is None else 1,
+        "most_rounds": MOST_ROUNDS,
+        **(QUICK if config.quick else {}),
+        **({"least_rounds": exactly, "most_rounds": exactly} if exactly else {}),
+    }
+    return SweepTask(
+        device,
+        SweepPlan(
+            check_batch_sizes(sizes, sessions),
+            sessions,
+            seed=config.seed,
+            budget_s=BUDGET_S if config.budget_s is None else config.budget_s,
+            overlap=config.overlap,
+            **plan,
+        ),
+        config,
+        config.threads or (max(1, count_cores() // sessions) if device.kind == "cpu" else None),
+        choice.reason,
+    )
+
+
+def choose_batch_sizes(sessions: int) -> tuple[int, ...]:
+    """Return the batch sizes of the paper, or of the vendor's page for four, that the sessions can share evenly."""
+    sizes = DEFAULT_BATCH_SIZES["m2000" if sessions in SESSIONS.values() else "c2"]
+    return tuple(size for size in sizes if size % sessions == 0) or tuple(sessions * n for n in range(1, 7))
+
+
+def count_cores() -> int:
+    """Count the whole cores that this process may use, within the limits of its control groups."""
+    usable, quota = count_usable_cores() or 1, read_cpu_quota()
+    return max(1, min(usable, int(quota) if quota else usable))
+
+
+def parse_options(texts: Iterable[str]) -> dict[str, Any]:
+    """Parse the backend's own options from texts such as `noise=0.02`. Raises RunnerError."""
+    options: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        try:
+            if not equals:
+                raise ValueError
+            options[name] = json.loads(value)
+        except ValueError as error:
+            raise RunnerError(f"{text!r} is not an option NAME=JSON") from error
+    return options

@@ -1,0 +1,257 @@
+"""The sessions of a sweep: each in a process of its own, or all in this one where time is calculated.
+
+A `SessionPool` controls them through `SessionTransport`s: requests and replies as lines of JSON (see `worker`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ipu_results import errors
+from ipu_results.errors import IpuResultsError, RunnerError, SessionLostError
+from ipu_results.runner.backends import SessionFacts, SessionSpec, is_virtual
+from ipu_results.runner.blocks import NS, Kind, Stamps
+from ipu_results.runner.worker import WorkerServer, serve_request
+
+REPLY_TIMEOUT_S = 900.0  # the longest that compiling or loading may take
+CLOSE_TIMEOUT_S = 10.0
+LEAD_S = 0.01  # from the request to the start of a block, so that all sessions have it in time
+ERROR_LINES = 3
+
+Reply = dict[str, Any]
+SessionStamps = tuple[tuple[Stamps, ...], ...]  # by session and iteration
+SOURCE_ROOT = Path(__file__).resolve().parents[2]
+
+
+class SessionTransport(Protocol):
+    """The way to one session: a request is sent, its reply comes later."""
+
+    def send(self, method: str, **params: Any) -> None: ...
+
+    def recv(self, timeout_s: float = REPLY_TIMEOUT_S) -> Reply: ...
+
+    def close(self) -> None: ...
+
+
+class InProcess:
+    """A session in this process."""
+
+    def __init__(self) -> None:
+        self._server, self._reply = WorkerServer(), Reply()
+
+    def send(self, method: str, **params: Any) -> None:
+        self._reply = serve_request(self._server, {"method": method, "params": params})
+
+    def recv(self, timeout_s: float = REPLY_TIMEOUT_S) -> Reply:  # noqa: ARG002
+        return _raise_error(self._reply)
+
+    def close(self) -> None:
+        self.send("close")
+
+
+class Subprocess:
+    """A session in a process of its own. Raises SessionLostError when that dies or does not reply."""
+
+    def __init__(self, number: int, python: str) -> None:
+        self._number = number
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the session)
+        paths = [str(SOURCE_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        try:
+            self._process = subprocess.Popen(
+                [python, "-m", "ipu_results.runner.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+                start_new_session=True,  # Ctrl-C reaches the sweep alone, which ends its sessions
+            )
+        except OSError as error:
+            self._errors.close()
+            raise SessionLostError(f"cannot be started: {error.strerror}", document=python) from error
+        self._lines: queue.Queue[bytes] = queue.Queue()
+        self._reader = Thread(target=self._read_lines, daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _read_lines(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line)
+        self._lines.put(b"")
+
+    def send(self, method: str, **params: Any) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps({"method": method, "params": params}).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise self._describe_loss() from error
+
+    def recv(self, timeout_s: float = REPLY_TIMEOUT_S) -> Reply:
+        try:
+            line = self._lines.get(timeout=timeout_s)
+        except queue.Empty as error:
+            raise SessionLostError(f"session {self._number} has not replied for {timeout_s:.0f} s") from error
+        if not line.endswith(b"\n"):  # the end of the output, perhaps in the middle of a reply
+            raise self._describe_loss()
+        try:
+            reply: Reply = json.loads(line)
+        except ValueError as error:
+            shown = line.decode(errors="replace").strip()[:100]
+            raise SessionLostError(f"session {self._number} sent an invalid reply: {shown!r}") from error
+        return _raise_error(reply)
+
+    def close(self) -> None:
+        """Close the session, or kill its process where it does not end."""
+        try:
+            if self._process.poll() is None:
+                self.send("close")
+                self._process.wait(timeout=CLOSE_TIMEOUT_S)
+        except (RunnerError, subprocess.TimeoutExpired):
+            pass
+        finally:
+            self._process.kill()
+            self._process.wait()
+            self._reader.join(CLOSE_TIMEOUT_S)
+            for pipe in (self._process.stdin, self._process.stdout, self._errors):
+                with suppress(OSError):
+                    if pipe is not None:
+                        pipe.close()
+
+    def _describe_loss(self) -> SessionLostError:
+        code = self._process.wait()
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()[-ERROR_LINES:]
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+        text = f"the process of session {self._number} {how}{': ' if lines else ''}{' '.join(lines)}"
+        return SessionLostError(text[:400])
+
+
+def _raise_error(reply: Reply) -> Reply:
+    """Return the reply, or raise the error that it describes as what it was."""
+    if "error" not in reply:
+        return reply
+    kind = getattr(errors, reply["error"], None)
+    if not (isinstance(kind, type) and issubclass(kind, IpuResultsError)):
+        kind = RunnerError
+    raise kind(reply["message"], document=reply["document"], place=reply["place"])
+
+
+@dataclass
+class SessionPool:
+    """All sessions of a sweep, which share each batch evenly. `overlap` prepares the images of streams ahead."""
+
+    transports: Sequence[SessionTransport]
+    facts: SessionFacts
+    virtual: bool
+    overlap: bool
+    _clock: int = 0
+
+    def prepare(self, batch: int, kind: Kind) -> tuple[float, dict[str, Any]]:
+        """Make ready for a batch; return the seconds that took, and what is predicted for it."""
+        replies = self._request_all("prepare", micro_batch=batch // len(self.transports), kind=kind)
+        return max(reply["seconds"] for reply in replies), dict(replies[0]["predicted"])
+
+    def run_stream(self, seconds: float, min_batches: int) -> SessionStamps:
+        """Run batch after batch on every session, started together."""
+        timeout_s = REPLY_TIMEOUT_S + 10 * seconds
+        return self._run_block(timeout_s, seconds=seconds, min_batches=min_batches, overlap=self.overlap)
+
+    def run_isolated(self, seconds: float, min_batches: int) -> SessionStamps:
+        """Run one batch at a time: the next one begins when all sessions have finished theirs."""
+        batches: list[SessionStamps] = []
+        start = self._next_start()
+        while len(batches) < min_batches or self._now() < start + seconds * NS:
+            batches.append(self._run_block(REPLY_TIMEOUT_S, seconds=0, min_batches=1, overlap=False))
+        return tuple(tuple(batch[session][0] for batch in batches) for session in range(len(self.transports)))
+
+    def compute_outputs(self, batch: int) -> npt.NDArray[np.float32]:
+        """Return the outputs for the first images, session by session."""
+        count = batch // len(self.transports)
+        with tempfile.TemporaryDirectory() as folder:
+            files = [str(Path(folder) / f"{number}.npy") for number in range(len(self.transports))]
+            self._request_all("write_outputs", own_params=[{"count": count, "file": file} for file in files])
+            return np.concatenate([np.load(file) for file in files])
+
+    def close(self) -> None:
+        for transport in self.transports:
+            transport.close()
+
+    def _now(self) -> int:
+        return self._clock if self.virtual else time.perf_counter_ns()
+
+    def _next_start(self) -> int:
+        return self._clock if self.virtual else time.perf_counter_ns() + int(LEAD_S * NS)
+
+    def _run_block(self, timeout_s: float, **params: Any) -> SessionStamps:
+        replies = self._request_all("run_block", timeout_s, at=self._next_start(), **params)
+        self._clock = max(reply["clock"] for reply in replies)
+        return tuple(tuple((s[0], s[1], s[2], s[3], s[4]) for s in reply["stamps"]) for reply in replies)
+
+    def _request_all(
+        self,
+        method: str,
+        timeout_s: float = REPLY_TIMEOUT_S,
+        own_params: Sequence[Mapping[str, Any]] | None = None,
+        **params: Any,
+    ) -> list[Reply]:
+        """Send a request to every session, then receive all replies, so that no reply is left for the next request."""
+        for transport, own in zip(self.transports, own_params or [{}] * len(self.transports), strict=True):
+            transport.send(method, **params, **own)
+        replies: list[Reply] = []
+        failure: IpuResultsError | None = None
+        for transport in self.transports:
+            try:
+                replies.append(transport.recv(timeout_s))
+            except SessionLostError:
+                raise
+            except IpuResultsError as error:
+                failure = failure or error
+        if failure:
+            raise failure
+        return replies
+
+
+def open_sessions(
+    backend: str,
+    specs: Sequence[SessionSpec],
+    images: Mapping[str, Any] | None,
+    *,
+    overlap: bool,
+    python: str = sys.executable,
+) -> SessionPool:
+    """Open a session per spec; session n uses every n-th image.
+
+    Raises what the backend raises, or SessionLostError; no process stays behind then.
+    """
+    virtual = is_virtual(backend)
+    transports: list[SessionTransport] = []
+    with ExitStack() as opened:
+        for number, spec in enumerate(specs):
+            transport: SessionTransport = InProcess() if virtual else Subprocess(number, python)
+            opened.callback(transport.close)
+            transports.append(transport)
+            share = None if images is None else {**images, "first": number, "step": len(specs)}
+            transport.send("open", backend=backend, spec=asdict(spec), images=share)
+        replies = [transport.recv() for transport in transports]
+        opened.pop_all()
+    return SessionPool(transports, SessionFacts(**replies[0]["facts"]), virtual, overlap)

@@ -1,0 +1,184 @@
+"""The loop of one session: its stamps, its feeds, and the thread that makes images ahead."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ipu_results.errors import UnusableImagesError
+from ipu_results.runner.backends import Session, VirtualSession
+from ipu_results.runner.worker import AHEAD, WorkerServer, open_feed, read_classes, run_batches
+
+STAMPS = 5
+
+
+class SlowOutputs:
+    """Outputs that the host waits for when it reads them: 100 ns."""
+
+    def __init__(self, session: CountingSession) -> None:
+        self._session = session
+
+    def argmax(self, axis: int) -> None:
+        assert axis == -1
+        self._session.now += 100
+
+
+class CountingSession(Session):
+    """Counts the looks at its clock and keeps the images of its runs."""
+
+    def __init__(self, slow: bool = False) -> None:
+        self.now, self.batches, self._slow = 0, [], slow
+
+    def clock(self) -> int:
+        self.now += 1
+        return self.now
+
+    def run(self, images: Any) -> Any:
+        self.batches.append(images)
+        return SlowOutputs(self) if self._slow else None
+
+
+class NumberStream:
+    """Images that are numbers. Loading the one of number `bad` fails."""
+
+    def __init__(self, bad: int | None = None) -> None:
+        self.bad, self.loaded, self.error = bad, 0, UnusableImagesError("is gone", document="7.jpg")
+
+    def load(self) -> int:
+        if self.loaded == self.bad:
+            raise self.error
+        self.loaded += 1
+        return self.loaded - 1
+
+    def prepare(self, number: int) -> int:
+        return 10 * number
+
+
+def catch(work: Callable[[], object]) -> BaseException | None:
+    """Return the error of work that must come to an end and leave no thread."""
+    before, errors = set(threading.enumerate()), []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert set(threading.enumerate()) <= before
+    return errors[0] if errors else None
+
+
+def run_block(session: Session, stream: Any, overlap: bool, until: int = 0, count: int = 1) -> list[tuple[int, ...]]:
+    with open_feed(session, stream, overlap) as feed:
+        return run_batches(session, feed, until, count)
+
+
+def test_stamps_have_no_gap() -> None:
+    stamps = run_block(CountingSession(), NumberStream(), False, count=4)
+    assert [stamp for row in stamps for stamp in row] == list(range(1, 4 * STAMPS + 1))
+
+
+@given(st.integers(0, 200), st.integers(1, 30))
+def test_batches_run_until_the_moment_and_the_minimum(until: int, count: int) -> None:
+    assert len(run_block(CountingSession(), NumberStream(), False, until, count)) == max(count, -(-until // STAMPS))
+
+
+def test_outputs_are_read_on_the_host_before_the_last_stamp() -> None:
+    ((*_, ready, inferred, retrieved),) = run_block(CountingSession(slow=True), NumberStream(), False)
+    assert (inferred - ready, retrieved - inferred) == (1, 101)
+    assert read_classes(np.array([[0.0, 2.0, 1.0], [5.0, 2.0, 1.0]])).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_images_come_in_their_order(overlap: bool) -> None:
+    session = CountingSession()
+    run_block(session, NumberStream(), overlap, count=25)
+    assert session.batches == [10 * number for number in range(25)]
+
+
+def test_wait_for_images_made_ahead_is_pre_processing() -> None:
+    stamps = run_block(CountingSession(), NumberStream(), True, count=6)
+    assert all(start == loaded < ready < inferred < retrieved for start, loaded, ready, inferred, retrieved in stamps)
+    assert all(later[0] == sooner[-1] + 1 for sooner, later in pairwise(stamps))
+
+
+def test_only_a_few_batches_are_made_ahead() -> None:
+    stream = NumberStream()
+    with open_feed(CountingSession(), stream, True) as feed:
+        for _ in range(5):
+            feed()
+    assert 5 <= stream.loaded <= 5 + 2 * AHEAD
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("bad", [0, AHEAD, 7])
+def test_error_of_the_images_reaches_the_caller_after_the_batches_before(bad: int, overlap: bool) -> None:
+    session, stream = CountingSession(), NumberStream(bad)
+    assert catch(lambda: run_block(session, stream, overlap, count=10)) is stream.error
+    assert session.batches == [10 * number for number in range(bad)]
+
+
+@pytest.mark.parametrize("used", [0, 1, AHEAD, 20])
+@pytest.mark.parametrize("bad", [None, 0, 2])
+def test_block_that_ends_early_leaves_no_thread(used: int, bad: int | None) -> None:
+    stream = NumberStream(bad)
+
+    def work() -> None:
+        with open_feed(CountingSession(), stream, True) as feed:
+            for _ in range(used):
+                feed()
+
+    assert catch(work) is (stream.error if bad is not None and bad < used else None)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_error_of_the_session_leaves_no_thread(error: type[BaseException]) -> None:
+    def run(_: Any) -> None:
+        raise error
+
+    session = CountingSession()
+    session.run = run  # type: ignore[method-assign]
+    assert type(catch(lambda: run_block(session, NumberStream(), True))) is error
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_session_of_calculated_time_gets_no_images(overlap: bool) -> None:
+    class Calculated(VirtualSession):
+        def run(self, images: Any) -> None:
+            assert images is None
+            self.advance(2.0)
+
+    stamps = run_block(Calculated(), None, overlap, until=5 * 10**9)
+    assert [[stamp / 1e9 for stamp in row] for row in stamps] == [[0, 0, 0, 2, 2], [2, 2, 2, 4, 4], [4, 4, 4, 6, 6]]
+
+
+def test_waiting_ends_at_the_moment_and_not_before() -> None:
+    session = Session()
+    start = session.clock()
+    for moment in (start - 10**9, start, start + 50_000, start + 3_000_000):
+        session.wait_until(moment)
+        assert session.clock() >= moment
+
+
+@pytest.mark.parametrize(("overlap", "unstamped"), [(True, 1), (False, 0)])
+def test_overlapping_block_counts_from_its_second_batch(
+    overlap: bool, unstamped: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Work done ahead of the block would else cost nothing, wherever images are the bottleneck."""
+    session = CountingSession()
+    session.clock = Session.clock  # type: ignore[method-assign]
+    server = WorkerServer()
+    server.session, server.micro_batch = session, 1
+    monkeypatch.setattr(server, "_open_stream", lambda: SimpleNamespace(load=lambda: [b""], prepare=len))
+    reply = server.run_block(session.clock(), 0.0, 5, overlap)
+    assert len(session.batches) == len(reply["stamps"]) + unstamped == 5 + unstamped
