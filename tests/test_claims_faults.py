@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -25,7 +26,7 @@ from conftest import PAGE, copy_documents, edit, query_rows, read_files, run_cli
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import CatalogueError, DamagedDocumentError
-from ipu_results.recompute.run import open_recomputer
+from ipu_results.recompute.run import Recomputer, open_recomputer
 
 NAME = "sdk14-mcmc-speedup-27"
 VALUE = "SELECT 1.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic"
@@ -173,8 +174,13 @@ def test_claim_that_needs_a_quarantined_row_is_a_finding(tmp_path: Path) -> None
     assert query_rows(tmp_path / "warehouse", reason) == [("Its recomputation found no row in this build",)]
 
 
-@given(st.text(max_size=40))
-def test_any_text_as_sql_is_refused_and_the_file_named(sql: str) -> None:
-    refused = pytest.raises(DamagedDocumentError, match=r"^some-document: some\.sql: ")
-    with open_recomputer({}, pd.DataFrame({"claim_id": ["one"]})) as recomputer, refused:
+@pytest.fixture(scope="module")
+def recomputer() -> Iterator[Recomputer]:
+    with open_recomputer({}, pd.DataFrame({"claim_id": ["one"]})) as opened:
+        yield opened
+
+
+@given(sql=st.text(max_size=40))
+def test_any_text_as_sql_is_refused_and_the_file_named(sql: str, recomputer: Recomputer) -> None:
+    with pytest.raises(DamagedDocumentError, match=r"^some-document: some\.sql: "):
         recomputer.run(sql, "one", "some-document", "some")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import json
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ipu_results
 import pandas as pd
 import pytest
 from conftest import ROOT, Query, run_cli
@@ -22,6 +24,7 @@ README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 UPDATE = os.environ.get("UPDATE_DOCS") == "1"
 BLOCK = re.compile(r"```(console|pycon)\n(.*?)```", re.S)
+PYTHON = re.compile(r"```python\n(.*?)```", re.S)
 TABLE_HEAD = "| table | rows | one row is |\n|---|---|---|\n"
 TABLE_ROW = re.compile(r"(?m)^\| `(\w+)` \| ([\d,]+) \| (.*) \|\n")
 CONSTANT = re.compile(r"\b[A-Z]+_[A-Z_]+\b")
@@ -68,6 +71,17 @@ def test_docs_have_examples_of_command_and_python() -> None:
     kinds = [kind for page in PAGES for kind, _ in BLOCK.findall(page.read_text(encoding="utf-8"))]
     assert kinds.count("console") >= 10
     assert "pycon" in kinds
+
+
+def test_names_that_python_examples_import_exist() -> None:
+    """Examples that take long or need other data are not run, but what they import must exist."""
+    blocks = [block for page in PAGES for block in PYTHON.findall(page.read_text(encoding="utf-8"))]
+    for node in (node for block in blocks for node in ast.walk(ast.parse(block))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            exec(ast.unparse(node), {})
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "ipu_results":
+            assert node.attr in ipu_results.__all__
+    assert blocks
 
 
 def test_table_of_tables_is_that_of_the_dataset(query: Query) -> None:
