@@ -19,7 +19,7 @@ from ipu_results.analyses.page import format_page
 from ipu_results.schema import VIEWS
 
 UPDATE = os.environ.get("UPDATE_DOCS") == "1"
-PAGE = ROOT / "docs" / "analyses.md"
+PAGE = ROOT / "docs" / "reference" / "analyses.md"
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 Charts = dict[str, dict[str, Any]]
 EACH = pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)

@@ -1,4 +1,4 @@
-"""All rules together: over the whole dataset, single rows, and no row at all. Their counts are in docs/rules.md."""
+"""All rules together: over the whole dataset, single rows, and no row at all. Their counts are in docs/reference/rules.md."""
 
 from __future__ import annotations
 

@@ -173,8 +173,8 @@ def test_charts_have_question_summary_and_committed_specification(
     for analysis, chart in zip(shown, build_charts(connection), strict=True):
         assert (chart["name"], chart["question"]) == (analysis.name, analysis.question)
         assert chart["views"] == list(analysis.views)
-        assert chart["summary"] in (ROOT / "docs" / "analyses.md").read_text(encoding="utf-8")
-        committed = ROOT / "docs" / "analyses" / f"{analysis.name}.vl.json"
+        assert chart["summary"] in (ROOT / "docs" / "reference" / "analyses.md").read_text(encoding="utf-8")
+        committed = ROOT / "docs" / "reference" / "analyses" / f"{analysis.name}.vl.json"
         assert chart["specification"] == json.loads(committed.read_text(encoding="utf-8"))
 
 

@@ -51,7 +51,7 @@ def _build_parser() -> argparse.ArgumentParser:
         nargs="?",
         choices=("tables", "page", "freeze"),
         default="tables",
-        help="tables: print the accuracy (default); page: write the generated parts of docs/emulator.md; "
+        help="tables: print the accuracy (default); page: write the generated parts of docs/explanation/emulator.md; "
         "freeze: write calibration.toml and predictions.csv from the warehouse",
     )
     parser.add_argument("--sensitivity", action="store_true", help="also change each assumed constant; takes minutes")

@@ -1,4 +1,4 @@
-"""Generate the parts of docs/emulator.md that hold figures."""
+"""Generate the parts of docs/explanation/emulator.md that hold figures."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from benchmarks.emulator import accuracy
 from benchmarks.emulator.sensitivity import ConstantChange, list_assumed, measure_changes
 from benchmarks.report import Table
 
-PAGE = ROOT / "docs" / "emulator.md"
-PLOT = ROOT / "docs" / "emulator.svg"
+PAGE = ROOT / "docs" / "explanation" / "emulator.md"
+PLOT = PAGE.with_suffix(".svg")
 PART = re.compile(r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- end -->)", re.S)
 SENSITIVITY = "sensitivity"
 

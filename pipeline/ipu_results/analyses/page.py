@@ -1,4 +1,4 @@
-"""The page `docs/analyses.md`: each question with its summary and its chart."""
+"""The page `docs/reference/analyses.md`: each question with its summary and its chart."""
 
 from __future__ import annotations
 

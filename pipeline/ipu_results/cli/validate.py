@@ -21,7 +21,7 @@ def validate_emulator(warehouse: Path, output: str) -> None:
     """Recompute calibration, predictions and errors from the warehouse, against published rows and simpler models.
 
     Exits 1 if the calibration or a prediction differs from the committed one. Targets that are missed are reported and
-    leave exit status 0. JSON has every row. docs/emulator.md has all tables and what each constant moves.
+    leave exit status 0. JSON has every row. docs/explanation/emulator.md has all tables and what each constant moves.
 
     \b
     Example:

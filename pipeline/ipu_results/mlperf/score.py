@@ -1,6 +1,6 @@
 """Score one entry by the official rule from its logs. Pure arithmetic, nothing is read.
 
-The rule is that of mlperf-logging's result summarizer; docs/mlperf.md has it in words.
+The rule is that of mlperf-logging's result summarizer; docs/explanation/mlperf.md has it in words.
 """
 
 from __future__ import annotations
