@@ -75,6 +75,7 @@ bench: $(VENV)/.dev ## Run the benchmarks and print their tables
 
 docs: $(VENV)/.dev ## Generate the generated parts of docs/ and README.md again
 	UPDATE_DOCS=1 $(BIN)/python -m pytest -q -m docs
+	$(BIN)/python -m benchmarks.emulator page
 
 lint: $(VENV)/.dev ## Check style, types and words
 	$(BIN)/ruff check .

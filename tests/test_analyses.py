@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from datetime import date
 from pathlib import Path
@@ -13,13 +12,13 @@ import pandas as pd
 import pytest
 from analysis_support import load
 from conftest import ROOT, Query, run_cli
+from docs_support import REFERENCE, UPDATE, check_page
 from ipu_results._util.charts import PALETTE
 from ipu_results.analyses import ANALYSES, Analysis, Frames, build_specification, draw_chart
 from ipu_results.analyses.page import format_page
 from ipu_results.schema import VIEWS
 
-UPDATE = os.environ.get("UPDATE_DOCS") == "1"
-PAGE = ROOT / "docs" / "reference" / "analyses.md"
+PAGE = REFERENCE / "analyses.md"
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 Charts = dict[str, dict[str, Any]]
 EACH = pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
@@ -43,10 +42,7 @@ def test_each_view_belongs_to_one_analysis() -> None:
 
 @pytest.mark.docs
 def test_page_is_current(frames: dict[str, Frames]) -> None:
-    fresh = format_page(ANALYSES, frames)
-    if UPDATE:
-        PAGE.write_text(fresh, encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == fresh
+    check_page(PAGE, format_page(ANALYSES, frames))
 
 
 @EACH

@@ -5,16 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Done, Query, run_cli
+from conftest import Done, Query, run_cli
+from docs_support import REFERENCE, check_page
 from ipu_results.recompute.claims import load_claims
 from ipu_results.recompute.page import format_page
 from ipu_results.store.query import open_warehouse
 
-UPDATE = os.environ.get("UPDATE_DOCS") == "1"
 CLAIM = "sdk14-mcmc-speedup-17"
 
 
@@ -24,13 +23,10 @@ def run_claims(warehouse: Path, *args: str) -> Done:
     return done
 
 
+@pytest.mark.docs
 def test_page_is_made_from_the_claims(warehouse: Path) -> None:
-    [page] = (ROOT / "docs").rglob("claims.md")
     with open_warehouse(warehouse) as connection:
-        expected = format_page(load_claims(connection))
-    if UPDATE:
-        page.write_text(expected, encoding="utf-8")
-    assert page.read_text(encoding="utf-8") == expected
+        check_page(REFERENCE / "claims.md", format_page(load_claims(connection)))
 
 
 def test_json_is_one_list_of_records(warehouse: Path, query: Query) -> None:

@@ -1,4 +1,4 @@
-"""All rules together: over the whole dataset, single rows, and no row at all. Their counts are in docs/reference/rules.md."""
+"""All rules together: over the whole dataset, single rows and no row at all; docs/reference/rules.md has the counts."""
 
 from __future__ import annotations
 
