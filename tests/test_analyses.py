@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from analysis_support import load
-from conftest import ROOT, Query, run_cli
+from conftest import Query, run_cli
 from docs_support import REFERENCE, UPDATE, check_page
 from ipu_results._util.charts import PALETTE
 from ipu_results.analyses import ANALYSES, Analysis, Frames, build_specification, draw_chart
