@@ -94,7 +94,7 @@ def _collect(table: Table, cases: pd.DataFrame) -> list[Failure]:
     failures: dict[tuple[int, str], Failure] = {}
     for column, check, value, index in cases[["column", "check", "failure_case", "index"]].itertuples(index=False):
         if pd.isna(index):
-            raise GateError(f"{table.name}: column {column} as a whole fails {check}")
+            raise GateError(f"{table.name}: the frame as a whole fails {check}, in {column}")
         row, reason = int(index), _get_reason(str(column), str(check))
         failures.setdefault((row, reason), Failure(row, reason, _format_message(table, str(column), reason, value)))
     return sorted(failures.values())
