@@ -103,6 +103,8 @@ def _collect(table: Table, cases: pd.DataFrame) -> list[Failure]:
 def _format_message(table: Table, column: str, reason: str, value: Any) -> str:
     if reason.startswith("missing-"):
         return f"{column} is blank or missing"
+    if reason == "repeated-key":
+        return f"{' and '.join(table.key)} are also those of another row"
     if column in table.names and reason.replace("-", "_") not in ROW_CHECKS.get(table.name, {}):
         return f"{column} is {str(value)[:80]!r}, which {reason} refuses"
     return f"the row is refused by the check {reason}"
