@@ -1,4 +1,4 @@
-"""Reading the logs of a round in this process: plainly, and step by step the way `ipu-results mlperf` does."""
+"""Read the logs of a round in this process: line by line, and step by step as `ipu-results mlperf` does."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ipu_results.mlperf.round import score_tree, take_inventory
 from ipu_results.mlperf.rules import load_rules
 from ipu_results.mlperf.tree import LocalTree
 
-from benchmarks.child import Step
+from benchmarks.processes import Step, take_turns
 
 
-def plainly(logs: str, decoder: str) -> Iterator[Step]:
-    """Every MLLOG line of the files that `logs` names decoded to a dict, and nothing done with it."""
-    decoded: Callable[[bytes], object] = json.loads if decoder == "json" else msgspec.json.Decoder().decode
+def decode_all_lines(logs: str, decoder: str) -> Iterator[Step]:
+    """Decode every MLLOG line of the files listed in `logs`, each with a zero byte behind it, and drop the result."""
+    decode: Callable[[bytes], object] = json.loads if decoder == "json" else msgspec.json.Decoder().decode
     with open(logs, encoding="utf-8") as file:
         paths = file.read().split("\0")[:-1]
     lines = broken = 0
@@ -30,67 +30,69 @@ def plainly(logs: str, decoder: str) -> Iterator[Step]:
                 if at >= 0:
                     lines += 1
                     try:
-                        decoded(line[at + len(MARK) :])
+                        decode(line[at + len(MARK) :])
                     except ValueError:
                         broken += 1
     yield {"files": len(paths), "lines": lines, "broken": broken}
 
 
-def stepwise(root: str, repeats: int) -> Iterator[Step]:
-    """Each step does all that the one before does and one thing more; of its runs the one of least processor time."""
+def read_stepwise(root: str, rounds: int) -> Iterator[Step]:
+    """Measure steps that each do all that the one before does and one thing more.
+
+    Processor time and its part in the system are the minimum over the rounds: other load hardly changes them.
+    """
     tree = LocalTree(root)
-    steps: dict[str, Callable[[LocalTree], object]] = {
-        "list the tree": _list_entries,
-        "read the bytes": _read,
-        "split off the marked lines": _split,
-        "decode each line": _decode,
-        "read the logs": _read_logs,
-        "score, with systems/*.json": _score,
-        "write the JSON": _write,
+    steps: dict[str, Callable[[], object]] = {
+        "list the tree": lambda: _list_entries(tree),
+        "read the bytes": lambda: _read(tree),
+        "split off the marked lines": lambda: _split(tree),
+        "decode each line": lambda: _decode(tree),
+        "read the logs": lambda: _read_logs(tree),
+        "score, with systems/*.json": lambda: score_tree(tree),
+        "write the JSON": lambda: _write(tree),
     }
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in steps}
-    for _ in range(repeats):
-        for name, step in steps.items():
-            taken[name].append(_timed(step, tree))
-    for name, runs in taken.items():
-        cpu, system = min(runs)
+    ways = {name: _time_step(step) for name, step in steps.items()}
+    for name, times in take_turns(ways, rounds).items():
+        cpu, system = min(times)
         yield {"step": name, "cpu": cpu, "system": system}
 
 
-def _timed(step: Callable[[LocalTree], object], tree: LocalTree) -> tuple[float, float]:
-    """Processor time, of which in the system; unlike wall time it hardly changes with other load."""
-    before = resource.getrusage(resource.RUSAGE_SELF)
-    step(tree)
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    system = after.ru_stime - before.ru_stime
-    return after.ru_utime - before.ru_utime + system, system
+def _time_step(step: Callable[[], object]) -> Callable[[], tuple[float, float]]:
+    def measure() -> tuple[float, float]:
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        step()
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        system = after.ru_stime - before.ru_stime
+        return after.ru_utime - before.ru_utime + system, system
+
+    return measure
 
 
 def _list_entries(tree: LocalTree) -> Inventory:
     return take_inventory(tree.listing(), load_rules(), tree.name)
 
 
-def _each_log(tree: LocalTree) -> Iterator[Iterator[bytes]]:
+def _open_logs(tree: LocalTree) -> Iterator[Iterator[bytes]]:
     for entry in _list_entries(tree).entries:
         for name in entry.logs:
             yield tree.chunks(f"{entry.full_path}/{name}")
 
 
 def _read(tree: LocalTree) -> None:
-    for chunks in _each_log(tree):
+    for chunks in _open_logs(tree):
         for _ in chunks:
             pass
 
 
 def _split(tree: LocalTree) -> None:
-    for chunks in _each_log(tree):
+    for chunks in _open_logs(tree):
         for _, block in split_blocks(chunks):
             extract_marked(block)
 
 
 def _decode(tree: LocalTree) -> int:
     broken = 0
-    for chunks in _each_log(tree):
+    for chunks in _open_logs(tree):
         for _, block in split_blocks(chunks):
             for text in extract_marked(block):
                 try:
@@ -101,12 +103,8 @@ def _decode(tree: LocalTree) -> int:
 
 
 def _read_logs(tree: LocalTree) -> None:
-    for chunks in _each_log(tree):
+    for chunks in _open_logs(tree):
         read_log(chunks)
-
-
-def _score(tree: LocalTree) -> None:
-    score_tree(tree)
 
 
 def _write(tree: LocalTree) -> None:
