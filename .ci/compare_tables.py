@@ -61,7 +61,7 @@ def compare(name: str, key: tuple[str, ...], base: str, head: str) -> tuple[int,
 
 def main() -> int:
     """Compare every table of two commits and return the exit status."""
-    base, head = (sys.argv[1:] + ["HEAD"])[:2]
+    base, head = [*sys.argv[1:], "HEAD"][:2]
     fields, failed = 0, False
     for table in TABLES:
         size, reworded, changed = compare(table.name, table.key, base, head)

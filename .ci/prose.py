@@ -2,7 +2,7 @@
 
 usage: python .ci/prose.py [PATH ...]      (default: every tracked file); exits 1 and lists each finding
 
-A line of Python that ends in `# kept: REASON` is exempt: its text is part of a file format.
+A line that ends in `# kept: REASON` is exempt: its text is part of a file format.
 """
 
 from __future__ import annotations
@@ -18,43 +18,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PHRASES = re.compile(
-    r"\b(?:told|(?<!there )is no (?!longer|more)|(?<!there )are no (?!longer|more)|stands? (?:in|beside|there|for itself|alone)|anew|so many"
-    r"|what it takes|nobody|as it (?:is|stands)|gives? nothing|beside|is asked|was asked|asked for|tells apart)\b",
+    r"\b(?:told|(?<!there )(?:is|are) no (?!longer|more)|stands? (?:in|beside|there|for itself|alone)|anew|so many"
+    r"|what it takes|nobody|as it (?:is|stands)|gives? nothing|beside|(?:is|was) asked|asked for|tells apart)\b",
     re.IGNORECASE,
 )
 NAMES = frozenset(
-    [
-        "told",
-        "tell",
-        "tells",
-        "said",
-        "say",
-        "says",
-        "found",
-        "one",
-        "ones",
-        "asked",
-        "ask",
-        "asks",
-        "given",
-        "wanted",
-        "beside",
-        "crew",
-        "seat",
-        "seats",
-        "halves",
-        "photos",
-        "least",
-        "most",
-        "anew",
-        "takes",
-        "gives",
-        "hear",
-        "fold",
-        "seal",
-        "companions",
-        "scene",
-    ]
+    """
+    told tell tells said say says found one ones asked ask asks given wanted beside crew seat seats halves photos
+    least most anew takes gives hear fold seal companions scene
+    """.split()  # noqa: SIM905 (one name a line is 31 lines)
 )
 PARTS = NAMES - {"one", "ones", "most", "least", "found", "given", "say", "ask", "takes", "gives", "seal", "fold"}
 MAX_WORDS, MAX_SEMICOLONS = 25, 10  # a sentence on average; per 100 sentences
@@ -74,7 +46,8 @@ def check_file(path: Path, name: str) -> Iterator[Finding]:
         yield from _check_python(text, name)
     elif path.suffix in (*TYPESCRIPT, ".md", ".toml", ".sql", ".html", ".yml", ".cff") or path.name == "Makefile":
         for number, line in enumerate(text.splitlines(), 1):
-            yield from _check_prose(line, name, number)
+            if KEPT not in line:
+                yield from _check_prose(line, name, number)
     if path.suffix == ".md" and not name.startswith(GENERATED):
         yield from _check_sentences(text, name)
 

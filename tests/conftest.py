@@ -1,4 +1,4 @@
-"""Fixtures: the project's own documents, a warehouse built from them once, and the real command line."""
+"""Shared fixtures and helpers: the committed documents, a warehouse built from them once, the real command line."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from filelock import FileLock
 from hypothesis import settings
 from ipu_results._util.sql import run_query
+from ipu_results.build import IngestConfig, LoadedDocument, load_document
 from ipu_results.cli import main
+from ipu_results.normalise import Cell, NormalisedDocument, Result
+from ipu_results.schema.vocabulary import load_vocabulary
+from ipu_results.sources.catalogue import load_catalogue
 from ipu_results.store.query import open_warehouse
 from release_support import publish_release, shrink_warehouse
 
@@ -32,34 +37,66 @@ PAGE_ID = "graphcore-performance-2023-07-04"
 PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
 PAPER_ID = "qwant-c2-report-2020-02-28"
 
-Ask = Query = Callable[..., list[tuple[object, ...]]]
-
-
+Query = Callable[[str], list[tuple[Any, ...]]]
 Done = subprocess.CompletedProcess[str]
 
 
 def run_cli(*args: object) -> Done:
-    """The command as a user runs it, its arguments, output and exit status, in this process."""
-    found = CliRunner().invoke(main, list(map(str, args)), prog_name="ipu-results")
-    return Done(list(map(str, args)), found.exit_code, found.stdout, found.stderr)
+    """Run the command in this process; return its arguments, output and exit status."""
+    result = CliRunner().invoke(main, list(map(str, args)), prog_name="ipu-results")
+    return Done(list(map(str, args)), result.exit_code, result.stdout, result.stderr)
 
 
 def run_process(*args: object, env: Mapping[str, str] | None = None) -> Done:
-    """The command in a process of its own, with other environment variables."""
+    """Run the command in a process of its own, with other environment variables."""
     command = [sys.executable, "-m", "ipu_results", *map(str, args)]
     return subprocess.run(
         command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **(env or {})}, timeout=120, check=False
     )
 
 
+def run_ingest(raw: Path, *options: object) -> Done:
+    """Build the warehouse next to `raw` with the real command."""
+    return run_cli("ingest", "--raw", raw, "--warehouse", raw.parent / "warehouse", *options)
+
+
+def get_error(raw: Path) -> str:
+    """Run an ingest that must fail; return its one line on stderr."""
+    done = run_ingest(raw)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert not (raw.parent / "warehouse" / "results.parquet").exists()
+    [line] = done.stderr.splitlines()
+    return line
+
+
+def query_rows(warehouse: Path, sql: str) -> list[tuple[Any, ...]]:
+    with open_warehouse(warehouse) as connection:
+        return [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
+
+
+def load_documents(raw: Path) -> list[LoadedDocument]:
+    """Read and normalise the documents of `raw`, as a build does before it links them."""
+    documents = [document for document in load_catalogue(raw) if not document.is_capture]
+    return [load_document(document, load_vocabulary(), IngestConfig()) for document in documents]
+
+
+def normalise_documents(raw: Path) -> list[NormalisedDocument]:
+    return [loaded.normalised for loaded in load_documents(raw)]
+
+
+def list_cells(result: Result) -> list[Cell]:
+    """Return the cells of a result's own document."""
+    return [*(cell for fragment in result.accepted for cell in fragment.cells), *result.setup_cells]
+
+
 def copy_raw(target: Path, *without: str) -> Path:
-    """The documents but for some folders."""
+    """Copy the documents except some folders."""
     shutil.copytree(RAW, target, ignore=shutil.ignore_patterns("__pycache__", *without))
     return target
 
 
 def copy_documents(target: Path, *files: str) -> Path:
-    """Some of the documents alone, for tests that the others do not matter to: they are built in less time."""
+    """Copy a few documents, which are built in less time than all."""
     for file in files:
         (target / file).parent.mkdir(parents=True, exist_ok=True)
         for name in (file, f"{file}.toml"):
@@ -77,7 +114,7 @@ def reseal(raw: Path, file: str) -> None:
 
 
 def edit(raw: Path, file: str, old: str, new: str, count: int = 1) -> None:
-    """Replace text of a document that must be there, and reseal it."""
+    """Replace text of a document, which must be there, and update its checksum."""
     path = raw / file
     text = path.read_text(encoding="utf-8")
     assert old in text
@@ -85,14 +122,19 @@ def edit(raw: Path, file: str, old: str, new: str, count: int = 1) -> None:
     reseal(raw, file)
 
 
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of a folder's files, to compare it before and after."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != ".lock"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What shares the dearest state begins and so stays on one worker: the others steal from the end."""
+    """Start with the tests that share the dearest state, which then stay on one worker: others steal from the end."""
     items.sort(key=lambda item: item.path.name not in FIRST)
 
 
 @contextmanager
 def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, bool]]:
-    """A folder of the whole run, and whether to fill it: the first of the workers does while the others wait."""
+    """Give a folder shared by all workers, and whether to fill it: the first worker does while the others wait."""
     base = factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
     with FileLock(f"{folder}.lock"):
@@ -106,44 +148,44 @@ def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, boo
 
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse built from the carried documents by the real command."""
+    """Build a warehouse from the committed documents by the real command."""
     with once(tmp_path_factory, "built") as (folder, first):
         target = folder / "warehouse"
         if first:
             done = run_process("ingest", "--raw", RAW, "--warehouse", target)
-            assert done.returncode == 0, done.stderr
-            assert (target / "results.parquet").exists()
+            assert (done.returncode, done.stderr) == (0, "")
+            (folder / "stdout.txt").write_text(done.stdout, encoding="utf-8")
     return target
 
 
 @pytest.fixture(scope="session")
-def ask(warehouse: Path) -> Iterator[Ask]:
-    """Rows of a query over the built warehouse."""
+def ingest_output(warehouse: Path) -> list[str]:
+    """Return the lines that the ingest of `warehouse` printed."""
+    return (warehouse.parent / "stdout.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture(scope="session")
+def query(warehouse: Path) -> Iterator[Query]:
+    """Run SQL over the built warehouse."""
     with open_warehouse(warehouse) as connection:
         yield lambda sql: [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
 
 
-@pytest.fixture(scope="session")
-def query(ask: Ask) -> Query:
-    """Run SQL over the built warehouse."""
-    return ask
-
-
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
-    """A copy of the documents that a test may change, without the claims: their recomputations take time."""
+    """Copy the documents, which a test may then change, without the claims, which take time to recompute."""
     return copy_raw(tmp_path / "raw", "claims")
 
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    """A copy of the page alone."""
+    """Copy the vendor's page alone."""
     return copy_documents(tmp_path / "raw", PAGE)
 
 
 @pytest.fixture
 def built(tmp_path: Path, warehouse: Path) -> Path:
-    """A warehouse of the carried documents that a test may break."""
+    """Copy the built warehouse, which a test may then break."""
     target = tmp_path / "warehouse"
     target.mkdir()
     for path in warehouse.iterdir():
@@ -154,8 +196,8 @@ def built(tmp_path: Path, warehouse: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def old_duckdb() -> Path:
-    """DuckDB 1.2.2 in a folder of its own, pinned by hash; skipped where no package index serves it."""
-    target = ROOT / ".venv" / "duckdb-1.2.2"
+    """Install DuckDB 1.2.2 in a folder of its own, pinned by hash; skip where no package index has it."""
+    target = Path(sys.prefix) / "duckdb-1.2.2"
     if not target.exists():
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
         pins = ["--only-binary", ":all:", "--require-hashes", "-r", str(ROOT / "tests" / "duckdb-1.2.2.txt")]
@@ -167,13 +209,13 @@ def old_duckdb() -> Path:
 
 @pytest.fixture(scope="session")
 def release(tmp_path_factory: pytest.TempPathFactory, warehouse: Path) -> Path:
-    """A release of the carried documents."""
+    """Publish a release of the committed documents."""
     return released_once(tmp_path_factory, "released", warehouse)
 
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory, warehouse: Path) -> Path:
-    """A warehouse of a few results, for tests that publish often."""
+    """Write a warehouse of a few results, for tests that publish often."""
     with once(tmp_path_factory, "small") as (folder, first):
         if first:
             shrink_warehouse(warehouse, folder / "warehouse")

@@ -1,4 +1,4 @@
-"""Folders of finished local runs, made of a few points, and ways to damage them."""
+"""Folders of finished local runs, made of a few points."""
 
 from __future__ import annotations
 
@@ -80,19 +80,19 @@ SHARED: dict[str, Any] = {
 
 
 def point(batch_size: int, throughput: float, **changes: Any) -> dict[str, Any]:
-    """One line of points.csv, of a CPU measurement unless `changes` say otherwise; None is a blank cell."""
-    said = {**SHARED, **CPU, **changes}
+    """Return one line of points.csv, of a CPU measurement but for `changes`; None is a blank cell."""
+    values = {**SHARED, **CPU, **changes}
     latency = batch_size / throughput * 1000
     figures = {
         "batch_size": batch_size,
-        "micro_batch_size": batch_size // said["sessions"],
+        "micro_batch_size": batch_size // values["sessions"],
         "throughput": throughput,
         "latency_ms": latency,
         "latency_ms_low": latency * 0.9,
         "latency_ms_high": latency * 1.1,
-        "efficiency": throughput / said["power_w"] if said.get("power_w") else None,
+        "efficiency": throughput / values["power_w"] if values.get("power_w") else None,
     }
-    return {**figures, **said, **changes}
+    return {**figures, **values}
 
 
 def emulated_point(batch_size: int, throughput: float, **changes: Any) -> dict[str, Any]:
@@ -130,16 +130,16 @@ def put_run(
     folder: str | None = None,
     **changes: Any,
 ) -> Path:
-    """Write a finished run of these points under `raw`/runs; `changes` are those of its record. Its folder."""
+    """Write a finished run of these points under `raw`/runs, with changes of its record; return its folder."""
     target = raw / "runs" / (folder or run_id)
     target.mkdir(parents=True)
     lines = list(points)
     (target / "record.json").write_text(json.dumps(record(run_id, **changes), indent=1), encoding="utf-8")
-    (target / "points.csv").write_text(points_text(lines), encoding="utf-8")
+    (target / "points.csv").write_text(format_points(lines), encoding="utf-8")
     (target / "blocks.jsonl").write_text('{"block": 0}\n', encoding="utf-8")
     stamps = {name: pa.array([0, 1], pa.int64()) for name in STAMPS}
     pq.write_table(pa.table(stamps), target / "stamps.parquet")
-    seal(target, run_id, len(lines))
+    write_sidecars(target, run_id, len(lines))
     return target
 
 
@@ -147,17 +147,17 @@ def put_emulated(raw: Path, run_id: str = EMULATED_ID, points: Iterable[Mapping[
     return put_run(raw, points, run_id, backend="emulator", device="c2")
 
 
-def points_text(points: Iterable[Mapping[str, Any]], columns: Iterable[str] = POINT_COLUMNS) -> str:
+def format_points(points: Iterable[Mapping[str, Any]]) -> str:
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(columns), lineterminator="\n", extrasaction="ignore", restval="")
+    writer = csv.DictWriter(out, POINT_COLUMNS, lineterminator="\n", extrasaction="ignore", restval="")
     writer.writeheader()
     writer.writerows({name: "" if value is None else value for name, value in line.items()} for line in points)
     return out.getvalue()
 
 
-def seal(folder: Path, run_id: str = RUN_ID, rows: int = len(POINTS)) -> None:
-    """Write the sidecars of a run as it stands."""
-    said = {
+def write_sidecars(folder: Path, run_id: str = RUN_ID, rows: int = len(POINTS)) -> None:
+    """Write the sidecars of a run for its present files."""
+    shared = {
         "publisher": "local",
         "kind": "run",
         "licence": "CC-BY-4.0",
@@ -178,14 +178,16 @@ def seal(folder: Path, run_id: str = RUN_ID, rows: int = len(POINTS)) -> None:
             "reader": "sweep-points",
             "tables": {"sweep_points": {"rows": rows}},
             "attachments": {
-                name: digest(folder / name) for name in ("blocks.jsonl", "stamps.parquet") if (folder / name).exists()
+                name: compute_digest(folder / name)
+                for name in ("blocks.jsonl", "stamps.parquet")
+                if (folder / name).exists()
             },
         },
     }
     for name, own in files.items():
-        entry = {**said, **own, "sha256": digest(folder / name)}
+        entry = {**shared, **own, "sha256": compute_digest(folder / name)}
         (folder / f"{name}.toml").write_text(tomli_w.dumps(entry), encoding="utf-8")
 
 
-def digest(path: Path) -> str:
+def compute_digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -87,7 +87,7 @@ def test_mlperf_rows_cite_both_entries(query: Query) -> None:
     for mlperf_id, attribution in query(f"SELECT mlperf_id, attribution FROM scaling WHERE {where}"):
         assert f"MLPerf ID {mlperf_id}" in str(attribution)
         assert str(attribution).count("MLPerf ID 2.0-") == 2
-        assert "no MLPerf metrics" in str(attribution)
+        assert "not MLPerf metrics" in str(attribution)
 
 
 def test_row_of_another_test_is_not_the_base(warehouse: Path) -> None:

@@ -10,7 +10,7 @@ from statistics import median
 import msgspec
 import pyarrow.parquet as pq
 import pytest
-from conftest import RAW, Ask
+from conftest import RAW, Query
 from ipu_results.runner.blocks import Block
 from ipu_results.runner.estimate import compute_interval
 from ipu_results.runner.record import STAMPS
@@ -82,14 +82,14 @@ def test_record_names_no_path_and_no_host(run: Path) -> None:
     assert not any(word in text for word in ("/root", "/home", "/tmp", "/work", "hostname"))
 
 
-def test_measured_and_emulated_rows_are_marked(ask: Ask) -> None:
-    rows = ask("SELECT DISTINCT origin, platform, calibration_id IS NOT NULL, framework FROM local_runs ORDER BY ALL")
+def test_measured_and_emulated_rows_are_marked(query: Query) -> None:
+    rows = query("SELECT DISTINCT origin, platform, calibration_id IS NOT NULL, framework FROM local_runs ORDER BY ALL")
     assert ("emulated", "C2", True, "emulator") in rows
     assert all(row[2] is (row[0] == "emulated") for row in rows)
-    assert ask("SELECT count(*) FROM results WHERE run_id IS NOT NULL AND publisher <> 'local'") == [(0,)]
+    assert query("SELECT count(*) FROM results WHERE run_id IS NOT NULL AND publisher <> 'local'") == [(0,)]
 
 
-def test_every_point_of_a_run_is_a_result(ask: Ask) -> None:
+def test_every_point_of_a_run_is_a_result(query: Query) -> None:
     lines = sum(len(read_points(run)) for run in RUNS)
-    assert ask("SELECT count(*) FROM run_points JOIN results USING (result_id)") == [(lines,)]
-    assert ask("SELECT count(*) FROM runs") == [(len(RUNS),)]
+    assert query("SELECT count(*) FROM run_points JOIN results USING (result_id)") == [(lines,)]
+    assert query("SELECT count(*) FROM runs") == [(len(RUNS),)]

@@ -1,24 +1,23 @@
-"""From rows to results: which belong together, which are repeated, which contradict each other, and their ids."""
+"""From rows to results: which belong together, which are duplicates, which contradict each other, and their ids."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
+from conftest import copy_raw, list_cells, normalise_documents
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise import NormalisedDocument, normalise
-from ipu_results.read import read_document
-from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem
-from ipu_results.sources.catalogue import load_catalogue
+from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem, SourceTable
 
 from tests.reading_support import (
     GPT2,
     INFERENCE,
     RESNET,
-    ROOT,
     TGN,
     TRAINING,
     UNET,
@@ -53,130 +52,115 @@ METADATA = (
 )
 
 
-def paper(reading: ParsedDocument) -> NormalisedDocument:
-    return normalise(make_document("qwant-paper"), reading, WORDS)
+def normalise_paper(*parts: SourceTable, **metadata: tuple[MetadataItem, ...]) -> NormalisedDocument:
+    return normalise(make_document("qwant-paper"), ParsedDocument(parts, **metadata), WORDS)
 
 
-def fates(normalised: NormalisedDocument) -> Counter[tuple[str, int]]:
-    """Every source row, once for each fate that it has."""
-    places = [place for result in normalised.results for place in (*result.accepted, *result.repeated)]
-    places += [(rejected.table_name, rejected.row_number, rejected.locator) for rejected in normalised.rejected]
-    return Counter((name, number) for name, number, _ in places)
+def count_fates(normalised: NormalisedDocument) -> Counter[tuple[str, int]]:
+    """Count the fates of every source row."""
+    places = [fragment.place[:2] for result in normalised.results for fragment in result.fragments]
+    return Counter([*places, *((rejected.table_name, rejected.row_number) for rejected in normalised.rejected)])
 
 
-# --- the paper's three tables
+# the paper's three tables
 
 
 def test_three_tables_make_six_results_with_eighteen_figures() -> None:
-    normalised = paper(ParsedDocument(PAPER))
+    normalised = normalise_paper(*PAPER)
     assert normalised.rejected == []
-    told = [
-        [
-            str(result.values["batch_size"]),
-            *(result.values[name] for name in ("latency_ms", "throughput", "efficiency")),
-        ]
+    figures = [
+        [result.values[name] for name in ("batch_size", "latency_ms", "throughput", "efficiency")]
         for result in normalised.results
     ]
-    figures = zip(BATCHES, LATENCY, THROUGHPUT, EFFICIENCY, strict=True)
-    assert told == [[batch, *map(float, rest)] for batch, *rest in figures]
+    assert figures == [list(map(float, row)) for row in zip(BATCHES, LATENCY, THROUGHPUT, EFFICIENCY, strict=True)]
     assert {result.values["table_name"] for result in normalised.results} == {"qwant_c2"}
-    assert [[place[0] for place in result.accepted] for result in normalised.results] == [
+    assert [[fragment.table.name for fragment in result.accepted] for result in normalised.results] == [
         ["qwant_table_1", "qwant_table_2", "qwant_table_3"]
     ] * 6
-    assert sum(cell.column_name != "batch_size" for result in normalised.results for cell in result.cells) == 18
+    assert sum(cell.column_name != "batch_size" for result in normalised.results for cell in list_cells(result)) == 18
 
 
-def test_setup_facts_hold_for_every_result_and_are_cited_as_cells() -> None:
-    for result in paper(ParsedDocument(PAPER, metadata=METADATA)).results:
-        assert (result.values["platform"], result.values["chip_count"], result.values["framework"]) == (
-            "C2",
-            2,
-            "PopART",
-        )
+def test_setup_holds_for_every_result_and_is_cited() -> None:
+    for result in normalise_paper(*PAPER, metadata=METADATA).results:
+        setup = [result.values[name] for name in ("platform", "chip_count", "framework")]
+        assert setup == ["C2", 2, "PopART"]
         assert result.values["micro_batch_size"] * 2 == result.values["batch_size"]
-        assert [(cell.column_name, cell.raw_text, cell.locator) for cell in result.cells[6:]] == [
+        assert [(cell.column_name, cell.raw_text, cell.locator) for cell in result.setup_cells] == [
             ("platform", "C2", "line 1"),
             ("framework", "PopART", "line 2"),
             ("batch_per_chip", "half of the batch size", "line 3"),
         ]
 
 
-def test_an_odd_batch_has_no_half() -> None:
+def test_odd_batch_has_no_micro_batch() -> None:
     table = make_table("qwant_table_1", ["Batch size", "Latency (ms)"], [["3", "1.0"]])
-    [result] = paper(ParsedDocument((table,), metadata=METADATA)).results
+    [result] = normalise_paper(table, metadata=METADATA).results
     assert "micro_batch_size" not in result.values
 
 
-def test_a_fact_that_cannot_be_read_stops_the_document_naming_it() -> None:
+def test_unreadable_setup_stops_the_document() -> None:
     with pytest.raises(DamagedDocumentError, match=r"a-document: line 9: Chips: 'two' is not a figure"):
-        paper(ParsedDocument(PAPER, metadata=(MetadataItem("Chips", "two", "line 9"),)))
+        normalise_paper(*PAPER, metadata=(MetadataItem("Chips", "two", "line 9"),))
 
 
-def test_a_row_whose_batch_is_lost_is_rejected_and_the_others_are_joined() -> None:
+def test_row_without_a_batch_is_rejected_and_the_others_are_joined() -> None:
     rows = [[batch if batch != "10" else "", text] for batch, text in zip(BATCHES, EFFICIENCY, strict=True)]
     third = make_table("qwant_table_3", ["Batch size", "Energy efficiency"], rows, PAPER[2].caption)
-    normalised = paper(ParsedDocument((*PAPER[:2], third)))
+    normalised = normalise_paper(*PAPER[:2], third)
     assert rejections(normalised) == [(5, "missing-batch", "no batch size to join the tables on")]
     assert [("efficiency" in result.values) for result in normalised.results] == [True] * 4 + [False, True]
 
 
 def test_two_figures_for_one_batch_reject_all_rows_of_that_batch() -> None:
-    again = make_table(
-        "qwant_table_1", ["Batch size", "Latency (ms)"], [*zip(BATCHES, LATENCY, strict=True), ("4", "9")]
-    )
-    normalised = paper(ParsedDocument((again, *PAPER[1:])))
+    rows = [*zip(BATCHES, LATENCY, strict=True), ("4", "9")]
+    normalised = normalise_paper(make_table("qwant_table_1", ["Batch size", "Latency (ms)"], rows), *PAPER[1:])
     assert sorted((rejected.table_name, rejected.row_number) for rejected in normalised.rejected) == [
-        ("qwant_table_1", 2),
-        ("qwant_table_1", 7),
-        ("qwant_table_2", 2),
-        ("qwant_table_3", 2),
+        *(("qwant_table_1", 2), ("qwant_table_1", 7), ("qwant_table_2", 2), ("qwant_table_3", 2)),
     ]
     assert {rejected.reason for rejected in normalised.rejected} == {"conflicting-rows"}
     assert [result.values["batch_size"] for result in normalised.results] == [2, 6, 8, 10, 12]
 
 
-# --- rows that are repeated or contradict each other
+# duplicates and contradictions
 
 
-def test_a_row_printed_twice_is_one_result_and_a_repetition() -> None:
+def test_row_printed_twice_is_one_result_and_a_duplicate() -> None:
     normalised = normalise_page(GPT2, RESNET, GPT2, GPT2)
-    assert [(result.accepted, result.repeated) for result in normalised.results] == [
-        (
-            [("bow_training", 1, "bow_training, row 1")],
-            [("bow_training", 3, "bow_training, row 3"), ("bow_training", 4, "bow_training, row 4")],
-        ),
-        ([("bow_training", 2, "bow_training, row 2")], []),
+    places = [
+        ([row.place[1] for row in result.accepted], [row.place[1] for row in result.duplicates])
+        for result in normalised.results
     ]
-    assert len(normalised.results[0].cells) == len(TRAINING)
+    assert places == [([1], [3, 4]), ([2], [])]
+    assert len(list_cells(normalised.results[0])) == len(TRAINING)
 
 
 @pytest.mark.parametrize("rows", [[0, 1], [1, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 1, 2]])
-def test_one_configuration_with_different_figures_is_rejected_whole(rows: list[int]) -> None:
+def test_one_configuration_with_different_figures_is_rejected(rows: list[int]) -> None:
     printed = [[*GPT2[:8], figure] for figure in ("1,590", "1,591", "7")]
     normalised = normalise_page(*(printed[i] for i in rows), RESNET)
     assert [result.values["model"] for result in normalised.results] == ["ResNet-50 v1.5"]
     assert [number for number, *_ in rejections(normalised)] == list(range(1, len(rows) + 1))
-    messages = {message for _, _, message in rejections(normalised)}
-    assert len(messages) == 1
-    assert re.fullmatch(
-        r"bow_training row \d and bow_training row \d have one configuration and different figures", messages.pop()
-    )
+    [message] = {message for _, _, message in rejections(normalised)}
+    place = r"bow_training row \d"
+    assert re.fullmatch(rf"{place} and {place} have one configuration and different figures", message)
 
 
-def test_rows_that_differ_in_one_printed_word_are_two_results() -> None:
-    rows = [[*GPT2[:i], text, *GPT2[i + 1 :]] for i, text in ((1, ""), (2, "Bow Pod64"), (5, "x"), (6, "8,193"))]
-    ids = [result.result_id for result in normalise_page(GPT2, *rows).results]
-    assert len(set(ids)) == len(ids) == 5
+def test_rows_with_different_figures_of_a_page_are_not_joined() -> None:
+    """A throughput in one row and a latency in another make one result of the paper, but not of a page."""
+    cells = ["GPT2", "GPT2-Small", "Bow-2000", "SDK 3.3", "PyTorch", "", "4", "16.16"]
+    normalised = normalise_page([*cells, "100", ""], [*cells, "", "5.0"], header=INFERENCE, name="bow_inference")
+    assert normalised.results == []
+    assert [reason for _, reason, _ in rejections(normalised)] == ["conflicting-rows"] * 2
 
 
-def test_problems_of_the_reading_are_rejected_rows_and_lost_tables_are_not() -> None:
+def test_unreadable_rows_are_rejected() -> None:
     problems = (
         ReadProblem("bow_training", 2, "line 9", "row-width", "8 cells under a header of 9", ("a", "b")),
-        ReadProblem("bow_training", None, "line 1", "duplicate-table", "the table stands here again"),
+        ReadProblem("bow_training", None, "line 1", "duplicate-table", "a problem of a table, which `ingest` reports"),
     )
-    reading = ParsedDocument((make_table("bow_training", TRAINING, [GPT2]),), problems)
-    normalised = normalise(make_document("graphcore-performance"), reading, WORDS)
-    assert [(r.table_name, r.row_number, r.locator, r.reason, r.raw) for r in normalised.rejected] == [
+    parsed = ParsedDocument((make_table("bow_training", TRAINING, [GPT2]),), problems)
+    normalised = normalise(make_document("graphcore-performance"), parsed, WORDS)
+    assert [(row.table_name, row.row_number, row.locator, row.reason, row.raw) for row in normalised.rejected] == [
         ("bow_training", 2, "line 9", "row-width", ["a", "b"])
     ]
 
@@ -186,20 +170,17 @@ ROW = st.sampled_from([GPT2, RESNET, TGN, [*GPT2[:8], "7"], [*TGN[:8], "4,4O7"],
 
 @given(st.lists(ROW, max_size=9))
 def test_every_row_has_exactly_one_fate(rows: list[list[str]]) -> None:
-    assert fates(normalise_page(*rows)) == {("bow_training", number): 1 for number in range(1, len(rows) + 1)}
+    assert count_fates(normalise_page(*rows)) == {("bow_training", number): 1 for number in range(1, len(rows) + 1)}
 
 
-# --- identity
+# ids
 
 
-def ids_by_model(normalised: NormalisedDocument) -> dict[str, str]:
-    return {result.values["model"]: result.result_id for result in normalised.results}
-
-
-def test_ids_depend_on_neither_the_order_of_rows_nor_the_figures() -> None:
-    before = ids_by_model(normalise_page(GPT2, RESNET, TGN))
+def test_ids_depend_on_neither_order_nor_figures() -> None:
+    before = {result.values["model"]: result.result_id for result in normalise_page(GPT2, RESNET, TGN).results}
     other_figures = [[*row[:8], "77"] for row in (TGN, GPT2, RESNET)]
-    assert ids_by_model(normalise_page(*other_figures)) == before
+    after = {result.values["model"]: result.result_id for result in normalise_page(*other_figures).results}
+    assert after == before
     assert len(set(before.values())) == 3
 
 
@@ -213,55 +194,37 @@ def test_neither_ids_nor_values_depend_on_the_order_of_columns(order: list[int])
     assert [result.values for result in after] == [result.values for result in before]
 
 
-def test_ids_depend_on_the_document_and_the_table() -> None:
-    reading = ParsedDocument(
-        (make_table("bow_training", TRAINING, [GPT2]), make_table("pod_training", TRAINING, [GPT2]))
-    )
+def test_ids_differ_by_printed_word_table_and_document() -> None:
+    rows = [[*GPT2[:i], text, *GPT2[i + 1 :]] for i, text in ((1, ""), (2, "Bow Pod64"), (5, "x"), (6, "8,193"))]
+    tables = [make_table("bow_training", TRAINING, [GPT2, *rows]), make_table("pod_training", TRAINING, [GPT2])]
     ids = [
         result.result_id
-        for document_id in ("one", "other")
-        for result in normalise(make_document("graphcore-performance", document_id), reading, WORDS).results
+        for name in ("one", "other")
+        for result in normalise(
+            make_document("graphcore-performance", name), ParsedDocument(tuple(tables)), WORDS
+        ).results
     ]
-    assert len(set(ids)) == 4
+    assert len(set(ids)) == len(ids) == 12
     assert all(re.fullmatch(r"[0-9a-f]{16}", result_id) for result_id in ids)
 
 
-def test_an_id_is_the_same_in_every_build() -> None:
+def test_id_is_the_same_in_every_build() -> None:
     assert normalise_page(GPT2).results[0].result_id == "20974619436811d8"
 
 
-@pytest.fixture(scope="module")
-def carried() -> list[NormalisedDocument]:
-    documents = [document for document in load_catalogue(ROOT / "raw") if document.transcription_of is None]
-    return [
-        normalise(document, read_document(document.bytes(), WORDS.layouts, document.reader), WORDS)
-        for document in documents
-    ]
-
-
-def test_no_row_of_the_carried_documents_is_rejected(carried: list[NormalisedDocument]) -> None:
-    assert [rejected for normalised in carried for rejected in normalised.rejected] == []
-
-
-def test_results_of_the_carried_documents_have_ids_of_their_own(carried: list[NormalisedDocument]) -> None:
-    ids = [result.result_id for normalised in carried for result in normalised.results]
-    assert len(set(ids)) == len(ids) > 500
-
-
-def test_figures_of_the_carried_documents_are_the_printed_ones(carried: list[NormalisedDocument]) -> None:
-    counts = {normalised.document.document_id: len(normalised.results) for normalised in carried}
+def test_committed_documents_keep_every_row_and_every_printed_figure(tmp_path: Path) -> None:
+    normalised = normalise_documents(copy_raw(tmp_path / "raw", "claims", "mlperf", "runs"))
+    assert [row for document in normalised for row in document.rejected] == []
+    counts = {document.document.document_id: len(document.results) for document in normalised}
     assert counts["graphcore-performance-2023-07-04"] == 248
     assert counts["qwant-c2-report-2020-02-28"] == 6
-    for normalised in carried:
-        for result in normalised.results:
-            for cell in result.cells:
-                if cell.value is not None and cell.factor == 1.0 and cell.raw_text[0].isdigit() and cell.unit != "s":
-                    assert cell.value == float(cell.raw_text.replace(",", "").split(" ")[0])
-
-
-def test_two_rows_of_a_page_are_never_one_result() -> None:
-    """One with a throughput only, one with a latency only: on a page that is a contradiction, not a pair."""
-    cells = ["GPT2", "GPT2-Small", "Bow-2000", "SDK 3.3", "PyTorch", "", "4", "16.16"]
-    normalised = normalise_page([*cells, "100", ""], [*cells, "", "5.0"], header=INFERENCE, name="bow_inference")
-    assert normalised.results == []
-    assert [reason for _, reason, _ in rejections(normalised)] == ["conflicting-rows"] * 2
+    results = [result for document in normalised for result in document.results]
+    assert len({result.result_id for result in results}) == len(results)
+    figures = [
+        (cell.value, float(cell.raw_text.replace(",", "").split(" ")[0]))
+        for result in results
+        for cell in list_cells(result)
+        if cell.factor == 1.0 and cell.unit != "s"
+    ]
+    assert len(figures) > 500
+    assert [pair for pair in figures if pair[0] != pair[1]] == []

@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import ROOT, Ask, run_cli
+from conftest import ROOT, Query, run_cli
 from filelock import FileLock
 from ipu_results._util.markdown import escape_markdown
 from ipu_results.errors import ReleaseError, UnreadableReleaseError
@@ -55,24 +55,24 @@ def test_release_verifies_and_sha256sum_agrees(release: Path) -> None:
     assert sums.returncode == 0
 
 
-def test_card_counts_rows_flags_and_claims(release: Path, ask: Ask) -> None:
+def test_card_counts_rows_flags_and_claims(release: Path, query: Query) -> None:
     card = (release / "README.md").read_text(encoding="utf-8")
     for name in NAMES:
-        (count,) = ask(f"SELECT count(*) FROM {name}")[0]
+        (count,) = query(f"SELECT count(*) FROM {name}")[0]
         assert f"| `{name}` | {count:,} |" in card
-    for rule, severity, flags in ask("SELECT rule, severity, count(*) FROM flags GROUP BY ALL"):
+    for rule, severity, flags in query("SELECT rule, severity, count(*) FROM flags GROUP BY ALL"):
         assert re.search(rf"\| {rule} \| [^|]+ \| {severity} \| {flags:,} \|", card)
-    for verdict, claims in ask("SELECT verdict, count(*) FROM claims GROUP BY ALL"):
+    for verdict, claims in query("SELECT verdict, count(*) FROM claims GROUP BY ALL"):
         assert f"| {verdict} | {claims} |" in card
-    for document, licence in ask("SELECT document_id, licence FROM documents"):
+    for document, licence in query("SELECT document_id, licence FROM documents"):
         assert f"- {escape_markdown(licence)}: " in card
         assert document in card
     assert not re.search(r"[{}]", card)
 
 
-def test_dictionary_lists_every_column(release: Path, ask: Ask) -> None:
+def test_dictionary_lists_every_column(release: Path, query: Query) -> None:
     dictionary = (release / "DICTIONARY.md").read_text(encoding="utf-8")
-    for column, kind in ask("SELECT column_name, type FROM columns WHERE column_name <> ''"):
+    for column, kind in query("SELECT column_name, type FROM columns WHERE column_name <> ''"):
         assert f"| `{column}` | {kind} |" in dictionary
     assert "| `latency_ms` | DOUBLE | ms |" in dictionary
 

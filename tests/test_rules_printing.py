@@ -1,13 +1,13 @@
-"""Rules over what the cells print and what surrounds a row; every row is one of the page of 2023-07-04."""
+"""Rules about what the cells print and what surrounds a row, on rows of the performance page of 2023-07-04."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
+from ipu_results.check.rules import Dataset
 
 from tests.rules_support import (
-    BERT_BASE,
     CLIP,
     CLUSTER_GCN,
     EFFICIENTDET,
@@ -17,182 +17,139 @@ from tests.rules_support import (
     FASTSPEECH,
     GPT2,
     GPT2_TRAINING,
-    MCMC,
-    MLPERF_ROWS,
-    OGB_ROWS,
+    MLPERF,
     RESNET_256,
     RESNEXT,
-    RESNEXT_TENSORFLOW,
     TGN,
-    UNET,
     VIT,
     YOLO_BOW,
-    Printed,
-    found,
-    rows,
+    Flag,
+    change,
+    find,
+    find_places,
+    pick,
 )
 
+UNET = "bow_inference 32"
+MCMC = "pod_time_to_result 1"
+OGB = "ogb_lsc 1-2"
+BERT_BASE = "bow_inference 8"
+RESNEXT_TENSORFLOW = "pod_inference 27"
 
-def blank(severity: str, place: str, column: str, header: str) -> tuple[str, str, str, str, None]:
-    return (severity, place, column, f"the cell under the header {header} is blank", None)
+
+def describe_blank(severity: str, place: str, column: str, header: str) -> Flag:
+    return severity, place, column, f"the cell under the header {header} is blank", None
 
 
 def test_blank_cell() -> None:
-    assert found("R09", TGN + CLUSTER_GCN + UNET + MCMC) == [
-        blank("warn", "bow_training 36", "batch_size", "Batch Size"),
-        blank("warn", "bow_training 36", "dataset", "Dataset"),
-        blank("warn", "bow_training 36", "precision", "Precision"),
-        blank("warn", "bow_training 37", "batch_size", "Batch Size"),
-        blank("info", "bow_training 37", "variant", "Variant"),
-        blank("warn", "bow_inference 32", "latency_ms", "Latency (ms)"),
-        blank("info", "bow_inference 32", "variant", "Variant"),
-        blank("warn", "pod_time_to_result 1", "batch_size", "Batch Size"),
-        blank("info", "pod_time_to_result 1", "variant", "Variant"),
+    data = pick(TGN, CLUSTER_GCN, UNET, MCMC)
+    assert find("R09", data) == [
+        describe_blank("warn", "bow_inference 32", "latency_ms", "Latency (ms)"),
+        describe_blank("info", "bow_inference 32", "variant", "Variant"),
+        describe_blank("warn", "bow_training 36", "batch_size", "Batch Size"),
+        describe_blank("warn", "bow_training 36", "dataset", "Dataset"),
+        describe_blank("warn", "bow_training 36", "precision", "Precision"),
+        describe_blank("warn", "bow_training 37", "batch_size", "Batch Size"),
+        describe_blank("info", "bow_training 37", "variant", "Variant"),
+        describe_blank("warn", "pod_time_to_result 1", "batch_size", "Batch Size"),
+        describe_blank("info", "pod_time_to_result 1", "variant", "Variant"),
     ]
+    assert find("R09", replace(data, printed_tables=frozenset())) == []  # a transcription of ours prints no header
+    assert find("R09", pick(GPT2, OGB, MLPERF)) == []
 
 
-def test_a_table_without_a_printed_header_promises_nothing() -> None:
-    elsewhere = [replace(row, document="transcription") for row in TGN + CLUSTER_GCN]
-    assert found("R09", elsewhere) == []
-    assert found("R09", GPT2 + OGB_ROWS + MLPERF_ROWS) == []
-
-
-def test_unit_is_not_the_columns() -> None:
-    assert found("R10", FASTPITCH) == [
+def test_unit_that_is_not_the_columns() -> None:
+    assert find("R10", pick(FASTPITCH)) == [
         (
-            "error",
-            "bow_training 35",
-            "throughput",
+            *("error", "bow_training 35", "throughput"),
             "the variant cell prints a unit, frames/s: the throughput counts frames per second",
             "frame",
         )
     ]
+    for text in ("sentences/sec", "in frames / second", "clips/s, packed"):
+        assert [flag[0] for flag in find("R10", change(pick(FASTPITCH), FASTPITCH, variant=text))] == ["error"]
+    [(severity, place, column, message, suggested)] = find("R10", pick(CLUSTER_GCN))
+    assert (severity, place, column, suggested) == ("warn", "bow_training 37", "throughput", None)
+    assert message.startswith("no source says what the 684439 items per second of Cluster-GCN are")
 
 
-def test_items_that_no_source_states() -> None:
-    assert found("R10", CLUSTER_GCN) == [
-        (
-            "warn",
-            "bow_training 37",
-            "throughput",
-            "no source says what the 684439 items per second of Cluster-GCN are",
-            None,
-        )
-    ]
+def test_slash_is_not_a_rate() -> None:
+    assert find("R10", pick(EFFICIENTDET, GPT2, MCMC)) == []  # `TF2 w/Keras`
+    assert [flag[0] for flag in find("R10", pick(CLIP))] == ["warn"]  # `language/vision`, and no source names the item
 
 
-def test_a_slash_is_not_a_rate() -> None:
-    assert found("R10", CLIP[:1] + EFFICIENTDET + GPT2 + MCMC) == []
-    assert [flag[0] for flag in found("R10", CLIP[1:])] == ["warn"]
-
-
-@pytest.mark.parametrize("text", ["sentences/sec", "in frames / second", "clips/s, packed"])
-def test_other_forms_of_a_rate(text: str) -> None:
-    row = FASTPITCH[0]
-    printed = [replace(row, cells=(row.cells[0], text, *row.cells[2:]))]
-    assert [flag[0] for flag in found("R10", printed)] == ["error"]
-
-
-def test_row_contradicts_its_section() -> None:
+def test_platform_that_contradicts_its_section() -> None:
     message = "Bow Pod16, while the section around the table speaks of Bow-2000"
-    assert found("R11", GPT2 + FASTSPEECH + FASTPITCH) == [
+    assert find("R11", pick(GPT2, FASTSPEECH, FASTPITCH)) == [
         ("warn", f"bow_inference {number}", "platform", message, None) for number in (1, 2, 3)
     ]
 
 
-def test_repeated_figure() -> None:
-    assert found("R14", GPT2 + GPT2_TRAINING) == [
-        (
-            "info",
-            "bow_inference 2",
-            "throughput",
-            "337 is also printed by an unrelated row: bow_training row 27 (GPT2, Bow Pod16)",
-            None,
-        ),
-        (
-            "info",
-            "bow_training 27",
-            "throughput",
-            "337 is also printed by an unrelated row: bow_inference row 2 (GPT2, Bow Pod16)",
-            None,
-        ),
+def test_figure_that_an_unrelated_row_repeats() -> None:
+    message = "337 is also printed by an unrelated row: {} (GPT2, Bow Pod16)"
+    assert find("R14", pick(GPT2, GPT2_TRAINING)) == [
+        ("info", "bow_inference 2", "throughput", message.format("bow_training row 27"), None),
+        ("info", "bow_training 27", "throughput", message.format("bow_inference row 2"), None),
     ]
 
 
-def _repeating(*figures: str) -> list[Printed]:
-    models = ("ViT", "DINO", "MAE", "ViT")
-    lines = [
-        f"{model} | Pre-Training | Bow Pod16 | SDK 3.3 | PyTorch | ImageNet1k | 65,536 | 16.16 | {figure}"
-        for model, figure in zip(models, figures, strict=False)
-    ]
-    return rows("bow_training", *lines)
+def print_figures(**figures: str) -> Dataset:
+    """Print throughputs in rows 51 and 52 (ViT), 53 (MAE) and 54 (DINO)."""
+    data = pick(*(f"bow_training {name[1:]}" for name in figures))
+    for name, figure in figures.items():
+        data = change(data, f"bow_training {name[1:]}", throughput=figure)
+    return data
 
 
-def test_a_repeated_figure_names_the_first_and_counts_the_rest() -> None:
-    others = [
-        message.split(": ")[1] for _, _, _, message, _ in found("R14", _repeating("7,608", "7608", "7,608", "7,608"))
-    ]
-    assert others == [
-        "bow_training row 2 (DINO, Bow Pod16) and 1 more",
-        "bow_training row 1 (ViT, Bow Pod16) and 2 more",
-        "bow_training row 1 (ViT, Bow Pod16) and 2 more",
-        "bow_training row 2 (DINO, Bow Pod16) and 1 more",
+def test_repeated_figure_names_the_first_row_and_counts_the_others() -> None:
+    flags = find("R14", print_figures(_51="7,608", _52="7608", _54="7,608", _55="7,608"))
+    assert [message.split(": ")[1] for *_, message, _ in flags] == [
+        "bow_training row 54 (DINO, Bow Pod16) and 1 more",
+        "bow_training row 54 (DINO, Bow Pod16) and 1 more",
+        "bow_training row 51 (ViT, Bow Pod16) and 1 more",
+        "bow_training row 51 (ViT, Bow Pod16) and 1 more",
     ]
 
 
 def test_short_figures_and_related_rows_may_repeat() -> None:
-    assert found("R14", _repeating("97", "97", "97")) == []
-    assert found("R14", _repeating("9,000", "9,000", "0.077", "0.077")) == []
-    assert found("R14", [_repeating("7,608")[0], _repeating("1", "1", "1", "7,608")[3]]) == []
-    assert found("R14", [_repeating("7,608")[0], replace(_repeating("1", "7,608")[1], document="another")]) == []
+    for data in (
+        print_figures(_51="97", _54="97"),
+        print_figures(_51="9,000", _54="9,000"),
+        print_figures(_51="0.077", _54="0.077"),
+        print_figures(_51="7,608", _52="7,608"),
+    ):
+        assert find("R14", data) == []
+    data = print_figures(_51="7,608", _54="7,608")
+    elsewhere = data.results["document_id"].where(data.results["row_number"] == 51, "another")
+    assert find("R14", replace(data, results=data.results.assign(document_id=elsewhere))) == []
 
 
 def test_name_variants() -> None:
-    spellings = "ResNet-50 v1.5: ResNet-50v1.5, ResNet50 v1.5"
-    assert found("R16", RESNET_256[:1] + MLPERF_ROWS) == [
-        (
-            "info",
-            "bow_inference 12",
-            "model",
-            f"ResNet-50v1.5 is one of several printed names of {spellings}",
-            "ResNet-50 v1.5",
-        ),
-        (
-            "info",
-            "mlperf_v2_training 2",
-            "model",
-            f"ResNet50 v1.5 is one of several printed names of {spellings}",
-            "ResNet-50 v1.5",
+    message = "{} is one of several printed names of ResNet-50 v1.5: ResNet-50v1.5, ResNet50 v1.5"
+    assert find("R16", pick(RESNET_256[0], "mlperf_v2_training 2-3")) == [
+        ("info", "bow_inference 12", "model", message.format("ResNet-50v1.5"), "ResNet-50 v1.5"),
+        *(
+            ("info", f"mlperf_v2_training {row}", "model", message.format("ResNet50 v1.5"), "ResNet-50 v1.5")
+            for row in (2, 3)
         ),
     ]
-    assert found("R16", EFFICIENTDET + FASTSPEECH) == [
+    assert find("R16", pick(EFFICIENTDET, FASTSPEECH)) == [
         (
-            "info",
-            "bow_inference 27",
-            "framework",
+            *("info", "bow_inference 27", "framework"),
             "TF2 w/Keras is one of several printed names of TensorFlow2: TF2 w/Keras, TensorFlow2",
             "TensorFlow2",
         )
     ]
+    assert find("R16", pick(*RESNET_256, TGN, VIT, RESNEXT)) == []
 
 
-def test_one_name_alone_is_no_variant() -> None:
-    assert found("R16", RESNET_256 + TGN + VIT + RESNEXT) == []
-
-
-def test_older_sdk() -> None:
-    printed = EFFICIENTNET_B4 + VIT + TGN + GPT2_TRAINING
+def test_sdk_older_than_that_of_the_table() -> None:
     message = "SDK 3.0, older than 3.3, the most common one of its table"
-    assert found("R17", printed) == [
+    assert find("R17", pick(EFFICIENTNET_B4, VIT, TGN, GPT2_TRAINING)) == [
         ("info", "bow_training 47", "sdk_version", message, None),
         ("info", "bow_training 49", "sdk_version", message, None),
     ]
-    assert found("R17", FASTSPEECH + RESNEXT) == []
-
-
-def _with_sdk(*versions: str) -> list[Printed]:
-    lines = [f"ViT | Pre-Training | Bow Pod16 | {sdk} | PyTorch | ImageNet1k | 64 | 16.16 | 1" for sdk in versions]
-    return rows("bow_training", *lines)
+    assert find("R17", pick(FASTSPEECH, RESNEXT)) == []
 
 
 @pytest.mark.parametrize(
@@ -208,73 +165,44 @@ def _with_sdk(*versions: str) -> list[Printed]:
     ],
 )
 def test_versions_compare_as_numbers(versions: tuple[str, ...], older: list[int]) -> None:
-    printed = _with_sdk(*(version or "nightly" for version in versions))
-    assert [place for _, place, *_ in found("R17", printed)] == [f"bow_training {number}" for number in older]
+    data = pick(f"bow_training 1-{len(versions)}")
+    for row, version in enumerate(versions, start=1):
+        data = change(data, f"bow_training {row}", sdk_version=version)
+    assert find_places("R17", data) == [f"bow_training {row}" for row in older]
 
 
-def test_mixed_precision_group() -> None:
+def test_group_of_mixed_precision() -> None:
     mixed = "in a group of rows that mixes 16.16 and 16.32: same model, variant and platform"
-    assert found("R18", EFFICIENTNET_B4 + VIT + TGN) == [
+    assert find("R18", pick(EFFICIENTNET_B4, VIT, TGN)) == [
         ("info", "bow_training 47", "precision", f"16.16 {mixed}", None),
         ("info", "bow_training 48", "precision", f"16.32 {mixed}", None),
     ]
 
 
-def test_lost_trailing_zero() -> None:
-    assert found("R19", BERT_BASE + FASTSPEECH) == [
-        (
-            "info",
-            "bow_inference 8",
-            "latency_ms",
-            "0.6 has 1 of the column's usual 2 decimals: a trailing zero is lost",
-            "0.60",
-        )
+def test_lost_trailing_zero_and_thousands_mark() -> None:
+    zero = "has {} of the column's usual 2 decimals: a trailing zero is lost"
+    assert find("R19", pick(BERT_BASE, FASTSPEECH)) == [
+        ("info", "bow_inference 8", "latency_ms", f"0.6 {zero.format(1)}", "0.60")
     ]
-    assert found("R19", MLPERF_ROWS + OGB_ROWS + EFFICIENTNET_B0) == []
-
-
-def test_lost_thousands_mark() -> None:
-    bare = replace(BERT_BASE[1], cells=(*BERT_BASE[1].cells[:8], "28069", "1141"))
-    assert found("R19", [bare, *FASTSPEECH]) == [
-        (
-            "info",
-            "bow_inference 9",
-            "latency_ms",
-            "1141 has 0 of the column's usual 2 decimals: a trailing zero is lost",
-            "1141.00",
-        ),
-        (
-            "info",
-            "bow_inference 9",
-            "throughput",
-            "28069 has no thousands mark, other figures of the column have one",
-            "28,069",
-        ),
+    bare = change(pick(BERT_BASE, FASTSPEECH), BERT_BASE, throughput="28069", latency_ms="1141")
+    mark = "28069 has no thousands mark, other figures of the column have one"
+    assert find("R19", bare) == [
+        ("info", "bow_inference 8", "latency_ms", f"1141 {zero.format(0)}", "1141.00"),
+        ("info", "bow_inference 8", "throughput", mark, "28,069"),
     ]
-    assert found("R19", [bare]) == []
-    assert found("R19", [replace(row, document="transcription") for row in (bare, *FASTSPEECH)]) == []
+    assert find("R19", change(pick(BERT_BASE), BERT_BASE, throughput="28069", latency_ms="1141")) == []
+    assert find("R19", replace(bare, printed_tables=frozenset())) == []
+    assert find("R19", pick(MLPERF, OGB, EFFICIENTNET_B0)) == []
 
 
-def test_model_identity() -> None:
-    assert found("R20", RESNEXT[:1] + RESNEXT_TENSORFLOW + VIT) == [
-        (
-            "warn",
-            "pod_inference 32",
-            "model",
-            "ResNeXt101 names several networks; here ResNeXt101-32x8d ran (88.8 M parameters): "
-            "graphcore/examples v2.4.0, "
-            "applications/pytorch/cnns/models/models.py: resnext101 is torchvision's resnext101_32x8d",
-            "ResNeXt101-32x8d",
-        ),
-        (
-            "info",
-            "pod_inference 27",
-            "model",
-            "ResNeXt101 names several networks; here ResNeXt101-32x4d ran (44.2 M parameters): "
-            "graphcore/examples v2.4.0, "
-            "applications/tensorflow/cnns/training/Models/resnext.py: 32 groups of 4 channels by default",
-            "ResNeXt101-32x4d",
-        ),
+def test_network_behind_a_model_name() -> None:
+    message = "ResNeXt101 names several networks; here {} ran ({} M parameters): graphcore/examples v2.4.0, {}"
+    larger = "applications/pytorch/cnns/models/models.py: resnext101 is torchvision's resnext101_32x8d"
+    smaller = "applications/tensorflow/cnns/training/Models/resnext.py: 32 groups of 4 channels by default"
+    named = ("ResNeXt101-32x4d", "ResNeXt101-32x8d")
+    assert find("R20", pick(RESNEXT_TENSORFLOW, "pod_inference 32", VIT)) == [
+        ("info", "pod_inference 27", "model", message.format(named[0], 44.2, smaller), named[0]),
+        ("warn", "pod_inference 32", "model", message.format(named[1], 88.8, larger), named[1]),
     ]
-    assert found("R20", RESNEXT, identities=[]) == []
-    assert found("R20", YOLO_BOW) == []
+    assert find("R20", replace(pick(RESNEXT), identities=())) == []
+    assert find("R20", pick(YOLO_BOW)) == []

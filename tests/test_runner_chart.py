@@ -13,9 +13,10 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results._util.charts import CROSS, ORIGIN_DASHES
 from ipu_results.errors import MissingExtraError, RunnerError
 from ipu_results.runner import chart
-from ipu_results.runner.chart import BLACK, CROSS, DASHES, build_series, draw_chart
+from ipu_results.runner.chart import build_series, draw_chart
 
 from tests.test_runner_reference_rows import BATCHES, REASON, XEON, emulated, measured, rows
 
@@ -84,7 +85,7 @@ def test_only_emulated_series_are_dashed_and_hollow(drawing: Draw) -> None:
     spec = drawing(BOTH)
     for panel in (0, 1):
         line, marks = next(layers(spec, panel, "line")), points_of(spec, panel)
-        assert by_name(line["encoding"]["strokeDash"]) == {QWANT: SOLID, CARD: [5, 4], CPU: SOLID}
+        assert by_name(line["encoding"]["strokeDash"]) == {QWANT: SOLID, CARD: ORIGIN_DASHES["emulated"], CPU: SOLID}
         fills = by_name(marks["encoding"]["fill"])
         assert fills[CARD] == HOLLOW
         assert HOLLOW not in (fills[QWANT], fills[CPU])
@@ -98,7 +99,6 @@ def test_each_series_has_its_own_shape_and_colour_in_one_legend(drawing: Draw) -
         values = by_name(encoding[channel])
         assert len(values) == len(set(values.values())) == 4
     assert by_name(encoding["shape"])[QWANT] == "diamond"
-    assert by_name(encoding["color"])[QWANT] == BLACK[0]
     shared = [encoding[name] for name in ("color", "fill", "shape", "strokeDash")]
     assert [encoded["scale"]["domain"][:3] for encoded in shared] == [[QWANT, CARD, CPU]] * 4
     assert {(encoded["field"], encoded["title"]) for encoded in shared} == {("series", None)}
@@ -127,7 +127,7 @@ def test_measured_points_have_bars_and_emulated_ones_a_band(drawing: Draw) -> No
     assert (bars["mark"]["color"], band["mark"]["color"]) == (colors[CPU], colors[CARD])
     alone = drawing([emulated(4)])
     (bar,) = layers(alone, 0, "rule")
-    assert bar["mark"]["strokeDash"] == DASHES["emulated"], "a band needs two points"
+    assert bar["mark"]["strokeDash"] == ORIGIN_DASHES["emulated"], "a band needs two points"
     assert not list(layers(alone, 0, "area"))
     bare = drawing([measured(2, latency_ms_low=None, latency_ms_high=None)])
     assert not list(layers(bare, 0, "rule"))
@@ -254,7 +254,7 @@ def test_svg_holds_titles_and_names_and_is_reproducible() -> None:
     assert "Latency, amortised (ms per batch), log scale" in text
     assert "Throughput (images/s), log scale" in text
     assert draw_chart(BOTH, rows(), ".svg") == svg
-    assert re.search(r'stroke="#0072B2"[^>]*stroke-dasharray="5,4"', svg.decode()), "an emulated line is dashed"
+    assert re.search(r'stroke="#D55E00"[^>]*stroke-dasharray="4,3"', svg.decode()), "an emulated line is dashed"
 
 
 def test_name_from_a_model_file_is_escaped() -> None:

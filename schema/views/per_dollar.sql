@@ -32,7 +32,7 @@ pairs AS (
         CAST(NULL AS VARCHAR) AS ipu_precision, CAST(NULL AS VARCHAR) AS gpu_precision,
         i.errors + g.errors AS errors, i.result_id AS ipu_result_id, g.result_id AS gpu_result_id,
         i.benchmark, i.round, i.division, i.mlperf_id AS ipu_mlperf_id, i.mlperf_id_confidence,
-        i.attribution || '; against ' || g.attribution || '; performance per dollar is no MLPerf metric' AS attribution
+        i.attribution || '; against ' || g.attribution || '; performance per dollar is not an MLPerf metric' AS attribution
     FROM entries i
     JOIN entries g ON g.round = i.round AND g.benchmark = i.benchmark
     JOIN fastest f
@@ -79,8 +79,8 @@ SELECT
         END,
         CASE
             WHEN q.ipu_batch_size IS DISTINCT FROM q.gpu_batch_size
-                THEN 'batch ' || coalesce(CAST(q.ipu_batch_size AS VARCHAR), 'not told') || ' / '
-                    || coalesce(CAST(q.gpu_batch_size AS VARCHAR), 'not told')
+                THEN 'batch ' || coalesce(CAST(q.ipu_batch_size AS VARCHAR), 'not stated') || ' / '
+                    || coalesce(CAST(q.gpu_batch_size AS VARCHAR), 'not stated')
         END,
         'software ' || concat_ws(' / ', q.ipu_software, q.gpu_software)
     ) AS differs,

@@ -81,5 +81,5 @@ SELECT
     errors, base_errors, warnings, result_id, base_result_id, document_id, table_name, row_number,
     mlperf_benchmark, submitter, round, division, comparable_rounds, entry_id, mlperf_id_confidence,
     attribution || CASE WHEN result_id = base_result_id THEN '' ELSE '; against ' || base_attribution END
-        || '; speed-up and efficiency are no MLPerf metrics'
+        || '; speed-up and efficiency are not MLPerf metrics'
 FROM entries

@@ -1,6 +1,6 @@
 """Locate and load the data that travels with the package: the schema files and the committed dataset.
 
-An installed wheel carries both inside the package. In a checkout they lie beside the source root.
+An installed wheel carries both inside the package. In a checkout they are in folders next to the source root.
 """
 
 from __future__ import annotations

@@ -84,17 +84,17 @@ def warehouse_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--warehouse", type=FOLDER, callback=_find_warehouse, help=text)(function)
 
 
-def _megabytes(_: click.Context, param: click.Parameter, value: float) -> int:
-    """Bytes of a size in MB."""
+def _parse_megabytes(_: click.Context, param: click.Parameter, value: float) -> int:
+    """Convert a size in MB to bytes."""
     if not 0 < value <= MAX_MEGABYTES:
         raise click.BadParameter(f"{value:g} is not a size from 0 to {MAX_MEGABYTES:,} MB", param=param)
     return int(value * MEGABYTE)
 
 
 def size_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    said = "Refuse a document over so many MB."
+    text = "Refuse a document larger than this many MB."
     return click.option(
-        "--max-size", "max_bytes", default=MAX_BYTES / MEGABYTE, show_default=True, callback=_megabytes, help=said
+        "--max-size", "max_bytes", default=MAX_BYTES / MEGABYTE, show_default=True, callback=_parse_megabytes, help=text
     )(function)
 
 
@@ -105,70 +105,69 @@ def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return size_option(pages(function))
 
 
-def _shortened(line: str) -> str:
-    return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…"
-
-
-def _plot(_: click.Context, param: click.Parameter, value: Any) -> Any:
+def _check_plot_file(_: click.Context, param: click.Parameter, value: Any) -> Any:
     for file in value if isinstance(value, tuple) else (value,):
         if file is not None and file.suffix.lower() not in IMAGES:
             raise click.BadParameter(f"{file.name} ends in neither .svg nor .png", param=param)
     return value
 
 
-def plot_option(said: str, multiple: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def plot_option(text: str, multiple: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     kind = click.Path(dir_okay=False, path_type=Path)
-    return click.option("--plot", type=kind, callback=_plot, multiple=multiple, metavar="FILE", help=said)
+    return click.option("--plot", type=kind, callback=_check_plot_file, multiple=multiple, metavar="FILE", help=text)
 
 
-def _batch_sizes(_: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+def _parse_batch_sizes(_: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
     if value is None:
         return None
     try:
-        found = tuple(int(one) for one in value.split(","))
+        sizes = tuple(int(size) for size in value.split(","))
     except ValueError as error:
-        raise click.BadParameter(f"{value!r} is no list of batch sizes such as 2,4,6", param=param) from error
-    if not all(0 < one <= LARGEST_BATCH for one in found):
+        raise click.BadParameter(f"{value!r} is not a list of batch sizes such as 2,4,6", param=param) from error
+    if not all(0 < size <= LARGEST_BATCH for size in sizes):
         raise click.BadParameter(f"a batch size is from 1 to {LARGEST_BATCH:,}", param=param)
-    return found
+    return sizes
 
 
-def batch_sizes_option(said: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option("--batch-sizes", callback=_batch_sizes, metavar="LIST", help=said)
+def batch_sizes_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option("--batch-sizes", callback=_parse_batch_sizes, metavar="LIST", help=text)
 
 
-def tell(findings: Sequence[str], strict: bool, most: int | None = 50, where: str = "") -> None:
-    """Name the findings on stderr, `most` of them; `where` tells where the others are."""
-    for line in findings[:most]:
-        click.echo(f"finding: {_shortened(line)}", err=True)
-    if most is not None and len(findings) > most:
-        click.echo(f"finding: and {len(findings) - most} more; see {where}", err=True)
+def report_findings(findings: Sequence[str], strict: bool, limit: int | None = 50, where: str = "") -> None:
+    """Print up to `limit` findings on stderr; `where` names the table that holds the others.
+
+    Exits with status 1 if `strict` is set and there are findings.
+    """
+    for line in findings[:limit]:
+        click.echo(f"finding: {line if len(line) <= MAX_LINE else f'{line[:MAX_LINE]}…'}", err=True)
+    if limit is not None and len(findings) > limit:
+        click.echo(f"finding: and {len(findings) - limit} more; see {where}", err=True)
     if findings and strict:
         raise click.exceptions.Exit(1)
 
 
 @contextmanager
-def spinner() -> Iterator[Callable[[str, str], None]]:
-    """Shows the current step on a terminal, and nothing where stderr is not one."""
+def show_step() -> Iterator[Callable[[str, str], None]]:
+    """Show the current step on a terminal, and nothing if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield lambda *_: None
         return
     from rich.console import Console
 
     with Console(stderr=True).status("") as status:
-        yield lambda step, what: status.update(f"{step} {what}")
+        yield lambda step, text: status.update(f"{step} {text}")
 
 
 @contextmanager
-def bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Shows how much of the work is done and the time left on a terminal, and nothing where stderr is not one."""
+def show_progress(unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many units are done and the time left on a terminal, and nothing if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield lambda *_: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(what, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+    columns = (TextColumn(unit), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(unit, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

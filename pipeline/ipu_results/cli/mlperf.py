@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ipu_results.cli.common import Command, bar, tell
+from ipu_results.cli.common import Command, report_findings, show_progress
 
 
 def _parse_round(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -93,7 +93,7 @@ def mlperf(
     if out is not None and (root := local_root(path)) is not None and is_inside(out, root):
         raise click.UsageError("--out is inside PATH, which is never written to; choose another file")
     pool = ProcessPool(workers) if dask is None else DaskCluster(dask)
-    with bar("MB" if is_single_archive(path) else "entries") as progress:
+    with show_progress("MB" if is_single_archive(path) else "entries") as progress:
         scored = score_path(path, pool, digests=runs, round_=round_, progress=progress)
     day = retrieved.date() if retrieved else None
     if runs:
@@ -105,4 +105,4 @@ def mlperf(
         click.echo(data, nl=False)
     else:
         write_atomically(out, data)
-    tell([str(finding) for finding in scored.findings], strict, most=None)
+    report_findings([str(finding) for finding in scored.findings], strict, limit=None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ipu_results._util.text import escape_unprintable
-from ipu_results.cli.common import FOLDER, Command, spinner, tell
+from ipu_results.cli.common import FOLDER, Command, report_findings, show_step
 
 if TYPE_CHECKING:
     from ipu_results.release import PublishedRelease
@@ -67,10 +67,10 @@ def publish(
 
     published_on = (day or datetime.now(UTC)).date()
     request = release.ReleaseRequest(warehouse, out, published_on, version, previous, corrections, wait)
-    with spinner() as progress:
+    with show_step() as progress:
         published = release.publish(request, progress)
     click.echo(_format_summary(out, published))
-    tell(published.decision.unused, strict=False, where=str(corrections))
+    report_findings(published.decision.unused, strict=False, where=str(corrections))
 
 
 def _format_summary(out: Path, published: PublishedRelease) -> str:
@@ -98,7 +98,7 @@ def verify(folder: Path, output: str) -> None:
     from ipu_results._util.text import format_json
     from ipu_results.release import verify_release
 
-    with spinner() as progress:
+    with show_step() as progress:
         progress("verify", str(folder))
         problems = verify_release(folder)
     if output == "json":
@@ -135,7 +135,7 @@ def diff(old: Path, new: Path, output: str, limit: int) -> None:
     from ipu_results.release import diff_releases
     from ipu_results.release.diff_report import format_diff_html, format_diff_json, format_diff_text
 
-    with spinner() as progress:
+    with show_step() as progress:
         progress("compare", f"{old} {new}")
         difference = diff_releases(old, new, limit)
     format_diff = {"text": format_diff_text, "json": format_diff_json, "html": format_diff_html}[output]

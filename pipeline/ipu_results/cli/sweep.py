@@ -11,8 +11,8 @@ import click
 from ipu_results.cli.common import FOLDER, Command, Failure, batch_sizes_option, plot_option
 from ipu_results.emulator.target import TARGETS
 from ipu_results.errors import IpuResultsError, SweepConfigError
-from ipu_results.runner import RUNS
 from ipu_results.runner.backends import NAMES, PRECISIONS
+from ipu_results.runner.plan import RUNS
 
 if TYPE_CHECKING:
     from ipu_results.cli.sweep_progress import SweepLines

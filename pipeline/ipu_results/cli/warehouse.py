@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ipu_results.cli.common import FOLDER, Command, limit_options, size_option, spinner, tell, warehouse_option
+from ipu_results.cli.common import (
+    FOLDER,
+    Command,
+    limit_options,
+    report_findings,
+    show_step,
+    size_option,
+    warehouse_option,
+)
 from ipu_results.errors import IpuResultsError
 from ipu_results.sources.kinds import KINDS
 
@@ -45,11 +53,11 @@ def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int
     from ipu_results.build import IngestConfig
     from ipu_results.build import ingest as run
 
-    with spinner() as progress:
+    with show_step() as progress:
         summary = run(IngestConfig(raw, warehouse, max_bytes, max_pages, wait), progress)
     click.echo(_format_summary(summary))
     click.echo(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
-    tell(summary.findings, strict, where=WHERE)
+    report_findings(summary.findings, strict, where=WHERE)
 
 
 def _format_summary(summary: IngestSummary) -> str:
@@ -96,7 +104,7 @@ def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int,
     if unknown := [name for name in document_id if name not in known]:
         raise click.BadParameter(f"no document {unknown[0]!r} to fetch; choose from: {', '.join(known)}")
     failed = [name for name in document_id or known if not _fetch_document(known[name], documents, options)]
-    tell(list_capture_findings(IngestConfig(raw, max_bytes=max_bytes)), strict, where=WHERE)
+    report_findings(list_capture_findings(IngestConfig(raw, max_bytes=max_bytes)), strict, where=WHERE)
     if failed:
         raise click.exceptions.Exit(1)
 
@@ -106,7 +114,7 @@ def _fetch_document(document: Document, documents: Sequence[Document], options: 
 
     name = document.document_id
     try:
-        with spinner() as spin:
+        with show_step() as spin:
 
             def progress(done: int, total: int | None) -> None:
                 spin("fetch", f"{name} {done:,} of {total:,} bytes" if total else f"{name} {done:,} bytes")
@@ -138,7 +146,7 @@ def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages
     from ipu_results.extract import extract as run
     from ipu_results.extract import format_problem, format_tables
 
-    with spinner() as progress:
+    with show_step() as progress:
         progress("read", file.name)
         reading = run(file, kind, max_bytes, max_pages)
     if reading.tables or output == "json":

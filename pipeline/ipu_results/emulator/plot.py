@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ipu_results._util.charts import render_chart
+from ipu_results._util.charts import PALETTE, apply_theme, make_data, make_title, render_chart
 from ipu_results.emulator.prediction import Prediction
 
-PARTS = {"compute": "#3b6ea5", "exchange": "#e08e45", "supersteps": "#7a9e5f", "protocol": "#b5b5b5"}
+PARTS = PALETTE.time_parts  # colours by part, in the order of `compute_parts`
 
 
 def compute_parts(prediction: Prediction) -> dict[str, float]:
@@ -31,8 +31,8 @@ def _build_chart(altair: Any, predictions: Sequence[Prediction], model: str) -> 
     ]
     subtitle = f"Emulated, not measured: protocol {first.protocol}, calibration {first.calibration_id}"
     color = altair.Scale(domain=list(PARTS), range=list(PARTS.values()))
-    return (
-        altair.Chart(altair.Data(values=bars), title=altair.Title(f"{model} on {first.target}", subtitle=subtitle))
+    chart = (
+        altair.Chart(make_data(altair, bars), title=make_title(altair, f"{model} on {first.target}", subtitle))
         .mark_bar()
         .encode(
             x=altair.X("batch:O", title="Batch size", sort=None, axis=altair.Axis(labelAngle=0)),
@@ -42,3 +42,4 @@ def _build_chart(altair: Any, predictions: Sequence[Prediction], model: str) -> 
         )
         .properties(width=altair.Step(60), height=300)
     )
+    return apply_theme(chart)

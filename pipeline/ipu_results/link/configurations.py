@@ -27,7 +27,7 @@ FACTORS = ("micro_batch_size", "replicas", "gradient_accumulation")
 
 @dataclass(frozen=True, slots=True)
 class Configurations:
-    """The configurations by the source row that they belong to; `bases` maps a definition of latency to what it times."""
+    """The configurations by their source row; `bases` maps a definition of latency to what it times."""
 
     rows: Mapping[Key, Sequence[PassthroughRow]]
     bases: Mapping[str, str | None]
@@ -79,12 +79,14 @@ def build_configuration_frame(configurations: Configurations, results: Mapping[K
 
     Raises DamagedDocumentError for a configuration of a row that does not exist.
     """
-    records = []
-    for key in sorted(configurations.rows):
-        for row in configurations.rows[key]:
-            if key not in results:
-                raise _damaged(row, "there is no such row")
-            records.append({**row.values, "latency_basis": configurations.get_basis(row), "result_id": results[key]})
+    for key, rows in configurations.rows.items():  # before they are sorted, since a part of a key may be blank
+        if key not in results:
+            raise _damaged(rows[0], "there is no such row")
+    records = [
+        {**row.values, "latency_basis": configurations.get_basis(row), "result_id": results[key]}
+        for key in sorted(configurations.rows)
+        for row in configurations.rows[key]
+    ]
     return build_frame(table("configurations"), records)
 
 

@@ -31,7 +31,7 @@ A value agrees within half a unit of the last printed digit. A multiple such as 
 off (17.6). *Over*, *less than* and the like are bounds. ✓ marks a value that agrees and ✗ one that does not. ≥ marks a
 value of a later SDK that exceeds the claim: it is an upper bound and no confirmation.
 
-Figures of MLPerf Training are those of the official logs, [as described here](../explanation/mlperf.md). Ratios per
+Figures of MLPerf Training are those of the official logs, [as described here](mlperf.md). Ratios per
 dollar are not an MLPerf metric.
 """
 MARKS = {"agrees": "✓", "exceeds": "≥", "differs": "✗", "falls-short": "✗"}

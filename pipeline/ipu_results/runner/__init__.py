@@ -17,16 +17,13 @@ support. So nothing is imported here before it is used.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ipu_results.runner.config import SweepConfig
     from ipu_results.runner.sweep import Progress, SweepResult, resume_sweep, run_sweep
 
-__all__ = ["RUNS", "Progress", "SweepConfig", "SweepResult", "resume_sweep", "run_sweep"]
-
-RUNS = Path("raw/runs")  # where runs are appended by default
+__all__ = ["Progress", "SweepConfig", "SweepResult", "resume_sweep", "run_sweep"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,6 @@ Published and measured series are solid and filled, emulated ones dashed and hol
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +13,16 @@ from itertools import cycle
 from statistics import median
 from typing import Any
 
-from ipu_results._util.charts import render_chart
+from ipu_results._util.charts import (
+    CROSS,
+    ORIGIN_DASHES,
+    PALETTE,
+    apply_theme,
+    list_log_ticks,
+    make_data,
+    make_title,
+    render_chart,
+)
 from ipu_results.errors import RunnerError
 from ipu_results.runner.reference_rows import (
     EMULATED,
@@ -31,16 +39,11 @@ SUBTITLE = 165  # characters of a line over both panels
 LOG_FROM = 8.0  # ratio between the medians of two series from which on they share a logarithmic axis
 LOG_BATCH_FROM = 16  # ratio between the largest batch and the smallest
 ROOM = 1.25
-# Okabe and Ito's palette, distinct for readers with any colour vision; black is for what was published.
-BLACK = ("#000000", "#7f7f7f", "#5b5b5b")
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 SHAPES = {
     "published": ("diamond", "cross"),
     "measured": ("circle", "triangle-up", "triangle-right"),
     "emulated": ("square", "triangle-down", "triangle-left"),
 }
-DASHES = {"published": [1, 0], "measured": [1, 0], "emulated": [5, 4]}
-CROSS = "M-1,-1L1,1M-1,1L1,-1"
 PANELS = {"latency": "Latency{kind} (ms per batch)", "throughput": "Throughput ({item}s/s)"}
 NAMED = ("platform", "backend", "device", "compute_precision")
 
@@ -101,10 +104,10 @@ def build_series(points: Sequence[Point], published: Sequence[ReferenceRow]) -> 
     for point in points:
         runs.setdefault(tuple(point.get(key) for key in ("run_id", "origin", *NAMED)), []).append(point)
     same = Counter(key[1:] for key in runs)
-    blacks, colors = cycle(BLACK), cycle(COLORS)
+    colors = iter(PALETTE.assign([*published_rows, *(_name_series(own[0], False) for own in runs.values())]))
     shapes = {origin: cycle(of_origin) for origin, of_origin in SHAPES.items()}
     series = [
-        Series(name, "published", next(blacks), next(shapes["published"]), list(rows.values()))
+        Series(name, "published", next(colors), next(shapes["published"]), list(rows.values()))
         for name, rows in published_rows.items()
     ]
     for key, own in runs.items():
@@ -140,26 +143,17 @@ def _build_row(point: Point) -> Row:
 def _build_chart(altair: Any, points: Sequence[Point], published: Sequence[ReferenceRow], simulated: int) -> Any:
     series, differing = build_series(points, published), list_differing_conditions(points, published)
     models = ", ".join(dict.fromkeys(str(point.get("model")) for point in points))
-    title = altair.Title(
+    title = make_title(
+        altair,
         f"{models}: latency and throughput by batch size",
-        subtitle=_build_subtitle(points, differing, simulated),
-        subtitleFontSize=11,
-        subtitlePadding=4,
-        anchor="start",
-        fontSize=15,
-        offset=14,
+        *_build_subtitle(points, differing, simulated),
     )
     item = next((str(point["item"]) for point in points if point.get("item")), "item")
     kind = "" if "latency" in differing else ", amortised"
     panels = [_build_panel(altair, series, name, text.format(item=item, kind=kind)) for name, text in PANELS.items()]
-    return (
-        altair.hconcat(*panels, spacing=36)
-        .resolve_scale(color="shared", shape="shared", fill="shared", strokeDash="shared")
-        .properties(title=title)
-        .configure_view(stroke=None)
-        .configure_axis(labelFontSize=11, titleFontSize=12, gridColor="#e6e6e6")
-        .configure_legend(orient="bottom", columns=1, labelLimit=0, labelFontSize=12, symbolSize=110)
-    )
+    chart = altair.hconcat(*panels, spacing=36)
+    chart = chart.resolve_scale(color="shared", shape="shared", fill="shared", strokeDash="shared")
+    return apply_theme(chart.properties(title=title), legend_columns=1)
 
 
 def _build_subtitle(points: Sequence[Point], differing: Sequence[str], simulated: int) -> list[str]:
@@ -183,11 +177,11 @@ def _build_panel(altair: Any, series: Sequence[Series], figure: str, title: str)
         # channels of the same domain share one legend
         return channel("series:N", title=None, sort=names, scale=altair.Scale(domain=names, range=list(values)))
 
-    base = altair.Chart(altair.Data(values=rows)).encode(
+    base = altair.Chart(make_data(altair, rows)).encode(
         x=x, y=y, color=encode(altair.Color, [own.color for own in series])
     )
     line = base.mark_line(strokeWidth=1.8).encode(
-        strokeDash=encode(altair.StrokeDash, [DASHES[own.origin] for own in series])
+        strokeDash=encode(altair.StrokeDash, [ORIGIN_DASHES[own.origin] for own in series])
     )
     marks = base.mark_point(size=70, strokeWidth=1.8, opacity=1).encode(
         fill=encode(altair.Fill, ["transparent" if own.hollow else own.color for own in series]),
@@ -195,8 +189,8 @@ def _build_panel(altair: Any, series: Sequence[Series], figure: str, title: str)
     )
     ends = [layer for own in series for layer in _build_ends(altair, own, own.select(figure), x, y)]
     crosses = [{"batch": row["batch"], "y": row["y"]} for row in rows if row["suspect"]]
-    crossed = altair.Chart(altair.Data(values=crosses)).encode(x=x, y=y)
-    style = {"shape": CROSS, "size": 320, "stroke": "#000000", "strokeWidth": 2.2, "opacity": 1}
+    crossed = altair.Chart(make_data(altair, crosses)).encode(x=x, y=y)
+    style = {"shape": CROSS, "size": 320, "stroke": PALETTE.ink["mark"], "strokeWidth": 2.2, "opacity": 1}
     layers = [*ends, line, marks, *([crossed.mark_point(**style)] if crosses else [])]
     return altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
@@ -204,10 +198,10 @@ def _build_panel(altair: Any, series: Sequence[Series], figure: str, title: str)
 def _build_ends(altair: Any, own: Series, rows: Sequence[Row], x: Any, y: Any) -> list[Any]:
     """Return a band for what is emulated, bars for what is measured; a lone point has a bar, as a band needs two."""
     values = [{"batch": row["batch"], "y": row["low"], "high": row["high"]} for row in rows if row["low"] is not None]
-    base = altair.Chart(altair.Data(values=values)).encode(x=x, y=y, y2="high:Q")
+    base = altair.Chart(make_data(altair, values)).encode(x=x, y=y, y2="high:Q")
     if own.hollow and len(values) > 1:
         return [base.mark_area(color=own.color, opacity=0.15)]
-    return [base.mark_rule(color=own.color, strokeWidth=1.6, strokeDash=DASHES[own.origin])] if values else []
+    return [base.mark_rule(color=own.color, strokeWidth=1.6, strokeDash=ORIGIN_DASHES[own.origin])] if values else []
 
 
 def _build_batch_axis(altair: Any, batches: Sequence[int]) -> Any:
@@ -248,7 +242,4 @@ def _needs_log(rows: Sequence[Row]) -> bool:
 
 def _list_ticks(low: float, high: float) -> list[float]:
     """Return 1, 2 and 5 of each decade between the ends, or 1 and 3 where those would crowd."""
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if high / low < 2000 else (1, 3)
-    ticks = [float(f"{step}e{decade}") for decade in decades for step in steps]
-    return [tick for tick in ticks if low <= tick <= high]
+    return list_log_ticks(low, high, (1, 2, 5) if high / low < 2000 else (1, 3))

@@ -11,11 +11,10 @@ from typing import Any
 
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES
 from ipu_results.errors import RunnerError, SweepConfigError
-from ipu_results.runner import RUNS
 from ipu_results.runner.backends import Device
 from ipu_results.runner.devices import AUTO, ListDevices, SelectedDevice, list_devices, select_devices
 from ipu_results.runner.environment import count_usable_cores, read_cpu_quota
-from ipu_results.runner.plan import BUDGET_S, LEAST_ROUNDS, MOST_ROUNDS, SweepPlan, check_batch_sizes
+from ipu_results.runner.plan import BUDGET_S, LEAST_ROUNDS, MOST_ROUNDS, RUNS, SweepPlan, check_batch_sizes
 
 SESSIONS = {"m2000": 4, "bow-2000": 4}  # one per chip
 DEFAULT_SESSIONS = 2  # as in the paper

@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from ipu_results.errors import RunnerError
 from ipu_results.runner.blocks import Kind
 
+RUNS = Path("raw/runs")  # where runs are appended by default
 BUDGET_S = 90.0
 LEAST_ROUNDS = 6  # fewer give no interval of 95 % for a median
 MOST_ROUNDS = 1000

@@ -17,7 +17,6 @@ from uuid import uuid4
 import msgspec
 
 from ipu_results.errors import BackendError, DamagedRunError
-from ipu_results.runner import RUNS
 from ipu_results.runner.backends import SessionSpec, computes_outputs
 from ipu_results.runner.blocks import NS, Block
 from ipu_results.runner.concurrent_sweeps import announce_sweep
@@ -26,7 +25,7 @@ from ipu_results.runner.cpu_load import load_best_probe, save_best_probe
 from ipu_results.runner.environment import describe_environment, read_versions
 from ipu_results.runner.journal import Journal, list_unfinished
 from ipu_results.runner.observer import BlockObservation, Observer
-from ipu_results.runner.plan import Visit
+from ipu_results.runner.plan import RUNS, Visit
 from ipu_results.runner.power import find_sensor
 from ipu_results.runner.record import RunData, build_files, build_points
 from ipu_results.runner.sessions import SessionPool, open_sessions

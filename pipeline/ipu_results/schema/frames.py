@@ -67,7 +67,4 @@ def to_arrow(table: Table, frame: pd.DataFrame) -> pa.Table:
         arrow = pa.Table.from_pandas(frame, schema=schema, preserve_index=False, safe=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, KeyError) as error:
         raise GateError(f"{table.name}: {error}") from error
-    for field in schema:
-        if not field.nullable and arrow.column(field.name).null_count:
-            raise GateError(f"{table.name}.{field.name} is required and null in a row")
     return arrow.replace_schema_metadata({**arrow.schema.metadata, **schema.metadata})

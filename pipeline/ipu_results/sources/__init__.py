@@ -1,1 +1,1 @@
-"""The source documents: the catalogue of sidecars, and downloads beside our transcriptions."""
+"""The source documents: the catalogue of sidecars, and downloads next to our transcriptions."""

@@ -39,9 +39,8 @@ def flag_repeated_figure(data: Dataset) -> pd.DataFrame:
     cells = data.printed_cells
     cells = cells[cells["column_name"].isin(COMPARED_COLUMNS)].drop_duplicates(["row", "column_name"])
     figures = map_texts(cells["raw_text"], _read_digits)
-    cells = cells[figures["digits"] >= MIN_DIGITS]
-    rows = cells[["row", "result_id", "column_name", "raw_text"]].assign(
-        figure=figures["figure"],
+    cells = cells.join(figures["figure"])[figures["digits"] >= MIN_DIGITS]
+    rows = cells[["row", "result_id", "column_name", "raw_text", "figure"]].assign(
         document=data.groups("document_id")[cells["row"]],
         kind=data.groups("model", "task")[cells["row"]],
     )
