@@ -16,7 +16,7 @@ import duckdb
 
 from benchmarks.processes import Step, StepFunction, read_peak_mb, run_steps
 from benchmarks.queries import QUERIES
-from benchmarks.report import Options, Report, ReportTable
+from benchmarks.report import Options, Report, ReportTable, Value
 from benchmarks.tables import DUCKDB, PARQUET, SQLITE, build_files
 
 RUNS = 3
@@ -105,7 +105,9 @@ def run(options: Options) -> Report:
     _check_answers(engines)
     times = _compute_medians(engines)
     built = [(part["part"], part["seconds"], part["megabytes"], part["peak"]) for part in parts]
-    medians = [(query.name, *(1000 * column[query.name] for column in times.values())) for query in QUERIES]
+    medians: list[tuple[Value, ...]] = [
+        (query.name, *(1000 * column[query.name] for column in times.values())) for query in QUERIES
+    ]
     peaks = [(name, max(step["peak"] for step in steps.values())) for name, steps in engines.items()]
     return Report(
         "query",
@@ -152,6 +154,6 @@ def _compute_medians(engines: EngineSteps) -> Seconds:
 def _tabulate_ratios(times: Seconds) -> ReportTable:
     others = [name for name in times if name != BASE]
     ratios = [[times[name][query.name] / times[BASE][query.name] for name in others] for query in QUERIES]
-    rows = [(query.name, *some) for query, some in zip(QUERIES, ratios, strict=True)]
+    rows: list[tuple[Value, ...]] = [(query.name, *some) for query, some in zip(QUERIES, ratios, strict=True)]
     rows.append(("geometric mean", *map(geometric_mean, zip(*ratios, strict=True))))
     return ReportTable(f"Time as a multiple of that of the {BASE}", ("query", *others), rows)

@@ -15,8 +15,8 @@ from benchmarks.mlperf.reading import read_stepwise
 from benchmarks.mlperf.rounds import (
     CAT,
     MSGSPEC,
-    ONE,
-    TWO,
+    ONE_PROCESS,
+    TWO_WORKERS,
     Figures,
     OfficialScores,
     build_readers,
@@ -101,20 +101,20 @@ def _measure(source: Path, folder: Path, options: Options) -> Report:
     logs = list_logs(root)
     megabytes = sum(os.path.getsize(path) for path in logs) / 1e6
     report = Report("mlperf", f"score {root.name}, {len(logs):,} logs of {megabytes:,.0f} MB")
-    scores, others, counts = (readers[name].out.read_bytes() for name in (ONE, TWO, MSGSPEC))
+    scores, others, counts = (readers[name].out.read_bytes() for name in (ONE_PROCESS, TWO_WORKERS, MSGSPEC))
     if official:
         _add_comparison(report, official, scores)
         report.targets += _build_speed_targets(costs, official)
     else:
         report.notes.append(f"NOT COMPARED with the official summarizer: {reason}.")
-    if peaks := memory[TWO].worker_peaks:
+    if peaks := memory[TWO_WORKERS].worker_peaks:
         report.targets.append(ReportTarget("peak MB of the larger worker", max(peaks), MAX_WORKER_MB))
     report.tables += [
         _tabulate_times(costs, official),
         _tabulate_ratios("medians", {name: _median_wall(some) for name, some in costs.items()}, official),
         _tabulate_ratios("fastest runs", {name: min(c.wall for c in some) for name, some in costs.items()}, official),
         _tabulate_memory(memory, official),
-        _tabulate_steps(steps, min(costs[ONE], key=lambda cost: cost.cpu)),
+        _tabulate_steps(steps, min(costs[ONE_PROCESS], key=lambda cost: cost.cpu)),
     ]
     report.notes += [
         f"One process and two workers wrote {'the same bytes' if scores == others else 'DIFFERENT BYTES'}.",
@@ -144,8 +144,8 @@ def _add_comparison(report: Report, official: OfficialScores, scores: bytes) -> 
     columns = ("figure", "entries of either", "equal", "of these without a number", "largest difference")
     report.tables.append(ReportTable(f"Entries, equal within {TOLERANCE:g}", columns, rows))
     if differences := [difference for own in compared for difference in own.differences]:
-        columns = ("entry", "figure", "mlperf-logging", "ipu-results")
-        report.tables.append(ReportTable("Every difference", columns, differences))
+        names = ("entry", "figure", "mlperf-logging", "ipu-results")
+        report.tables.append(ReportTable("Every difference", names, differences))
     else:
         report.notes.append("No figure of any entry differs, and neither side lacks an entry.")
     scaled = [path for path, factor in official.factors.items() if factor != 1]
@@ -155,7 +155,10 @@ def _add_comparison(report: Report, official: OfficialScores, scores: bytes) -> 
 
 
 def _build_speed_targets(costs: Costs, official: OfficialScores) -> list[ReportTarget]:
-    cpu, wall = official.cost.cpu / _median_wall(costs[ONE]), official.cost.wall / _median_wall(costs[TWO])
+    cpu, wall = (
+        official.cost.cpu / _median_wall(costs[ONE_PROCESS]),
+        official.cost.wall / _median_wall(costs[TWO_WORKERS]),
+    )
     return [
         ReportTarget("mlperf-logging CPU s / ipu-results s, one process", cpu, MIN_RATIO_ONE, at_least=True),
         ReportTarget("mlperf-logging s / ipu-results s, two workers", wall, MIN_RATIO_TWO, at_least=True),
@@ -182,7 +185,9 @@ def _tabulate_times(costs: Costs, official: OfficialScores | None) -> ReportTabl
 def _tabulate_ratios(kind: str, seconds: dict[str, float], official: OfficialScores | None) -> ReportTable:
     if official:
         seconds = {"mlperf-logging, CPU": official.cost.cpu, "mlperf-logging, wall": official.cost.wall, **seconds}
-    rows: Rows = [(name, *(own / seconds[base] for base in (ONE, TWO, CAT))) for name, own in seconds.items()]
+    rows: Rows = [
+        (name, *(own / seconds[base] for base in (ONE_PROCESS, TWO_WORKERS, CAT))) for name, own in seconds.items()
+    ]
     return ReportTable(f"Time as a multiple, {kind}", ("of", "to one process", "to two workers", "to cat"), rows)
 
 

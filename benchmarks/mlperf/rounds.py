@@ -30,7 +30,7 @@ QUICK_SUBMITTERS = frozenset({"Google", "Graphcore"})
 LOGS, SCALING = "*/results/*/*/result_*.txt", "*/results/*/*/scaling.json"
 OFFICIAL_POLL_S, POLL_S = 0.5, 0.005
 
-ONE, TWO = "ipu-results mlperf --workers 1", "ipu-results mlperf --workers 2"
+ONE_PROCESS, TWO_WORKERS = "ipu-results mlperf --workers 1", "ipu-results mlperf --workers 2"
 MSGSPEC, JSON, CAT = "plain msgspec.json.decode of every line", "plain json.loads of every line", "cat"
 
 Figures = Mapping[str, float | None]  # by entry
@@ -99,8 +99,8 @@ def build_readers(root: Path, folder: Path) -> dict[str, RoundReader]:
     names.write_text("".join(f"{path}\0" for path in list_logs(root)), encoding="utf-8")
     ours = [*find_program(), "mlperf", str(root), "--format", "json", "--workers"]
     commands: dict[str, list[str]] = {
-        ONE: [*ours, "1"],
-        TWO: [*ours, "2"],
+        ONE_PROCESS: [*ours, "1"],
+        TWO_WORKERS: [*ours, "2"],
         MSGSPEC: build_child_command(decode_all_lines, logs=str(names), decoder="msgspec"),
         JSON: build_child_command(decode_all_lines, logs=str(names), decoder="json"),
         CAT: ["xargs", "-0", "cat"],

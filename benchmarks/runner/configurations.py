@@ -1,8 +1,7 @@
-"""The best configuration of this CPU that the runner finds, beside torch eager, plain ONNX Runtime and the peak."""
+"""Compare the best configuration of this CPU with torch eager, plain ONNX Runtime and the machine's fp32 peak."""
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 import tempfile
@@ -11,39 +10,48 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import onnx
 from ipu_results.errors import BackendError
 from ipu_results.runner.backends import SessionSpec
 from ipu_results.runner.blocks import Block
-from ipu_results.runner.concurrent_sweeps import announce_sweep
 from ipu_results.runner.config import count_cores
-from ipu_results.runner.estimate import DEFAULT, estimate
+from ipu_results.runner.estimate import DEFAULT, Estimate, estimate, group_by_round
 from ipu_results.runner.observer import BlockObservation, Observer
 from ipu_results.runner.plan import Visit
 from ipu_results.runner.sessions import SessionPool, open_sessions
+from ipu_results.runner.workload import Workload, compare_outputs
 from onnx import numpy_helper
 
-from benchmarks.options import Options
-from benchmarks.report import Report, shown
-from benchmarks.runner_compared import Compared, Contender, Scanned, chosen, contenders, reported
-from benchmarks.runner_plain import ONNXRUNTIME, TORCH, plain_crew
-from benchmarks.runner_support import FLOP, NETWORK, PHOTOS, QUICK_PHOTOS, Stage, measured, set_up, small_model, warmed
+from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value, format_value
+from benchmarks.runner.common import (
+    IMAGES,
+    NETWORK,
+    QUICK_IMAGES,
+    measure_block,
+    open_observer,
+    prepare_workloads,
+    warm_up,
+    write_small_model,
+)
+from benchmarks.runner.plain_sessions import ONNXRUNTIME, TORCH, open_plain_session
 
-BATCHES, SESSIONS = (2, 8), (1, 2)
 PRECISIONS = {"onnxruntime": ("fp32", "int8"), "openvino": ("fp32", "bf16", "int8")}
 DEVICES = {"onnxruntime": "cpu", "openvino": "CPU"}
-SAME = 0.9999  # least cosine of torch's outputs with the reference's
-SMALL_FLOP = 2e6  # of the small network, roughly
+MIN_COSINE = 0.9999  # of torch's outputs with the reference's
+FLOP, SMALL_FLOP = 15.94e9, 2e6  # of one image, twice the multiply-accumulates; the small network's roughly
+BEST, BEST_FP32, PLAIN, EAGER = "the best", "the best in fp32", "plain onnxruntime", "torch eager"
+MIN_TO_EAGER, MIN_TO_PLAIN, MIN_PERCENT_OF_PEAK = 1.5, 1.0, 70.0
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """How much is measured. Seconds and iterations are the least of a block; `side` is that of the square matrices."""
+class ComparisonSize:
+    """How much is measured. Seconds and iterations are minimums of a block; `side` is that of the square matrices."""
 
-    batches: tuple[int, ...] = BATCHES
-    sessions: tuple[int, ...] = SESSIONS
+    batches: tuple[int, ...] = (2, 8)
+    sessions: tuple[int, ...] = (1, 2)
     scan_s: float = 1.5
     scan_runs: int = 3
     rounds: int = 6
@@ -54,118 +62,250 @@ class Size:
     precisions: Mapping[str, Sequence[str]] = field(default_factory=lambda: PRECISIONS)
 
 
-QUICK = Size((2,), (2,), 0.02, 1, 2, 0.02, 1, 256, 1, {"onnxruntime": ("fp32",), "openvino": ("int8",)})
+QUICK = ComparisonSize((2,), (2,), 0.02, 1, 2, 0.02, 1, 256, 1, {"onnxruntime": ("fp32",), "openvino": ("int8",)})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where crews are opened: the network in its precisions, its weights for torch, and torch's interpreter."""
+class Contender:
+    """A configuration. `plain` is one session with a library's defaults; `threads` are those of each session.
 
-    stage: Stage
+    With `overlap` a thread prepares the next images while the network runs.
+    """
+
+    backend: str
+    precision: str
+    sessions: int
+    threads: int | None
+    plain: bool = False
+    overlap: bool = True
+
+    @property
+    def name(self) -> str:
+        which = f"{self.backend} {'plain' if self.plain else self.precision}"
+        return f"{which}, {self.sessions} × {self.threads or 'all'}{'' if self.overlap else ', serial'}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedPoint:
+    """One short block of a contender: images per second, min cosine with fp32, precision that the session reports."""
+
+    contender: Contender
+    batch: int
+    throughput: float
+    cosine: float | None
+    precision: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPoint:
+    """A chosen point with its blocks in the interleaved rounds."""
+
+    name: str
+    point: ScannedPoint
+    row: Estimate
+    blocks: Sequence[Block]
+
+    def compute_ratio(self, other: ComparedPoint) -> float:
+        """Return the median over rounds of this throughput divided by the other's."""
+        return median(a / b for a, b in zip(group_by_round(self.blocks), group_by_round(other.blocks), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ContenderFactory:
+    """Opens contenders: the workload by precision, the weights for torch, and the interpreter that has torch."""
+
+    workloads: Mapping[str, Workload]
     weights: Path
     torch: Path | None
 
-    def crew(self, one: Contender, batches: Sequence[int]) -> SessionPool:
-        """Raises BackendError where the backend is not here or does not compute as asked."""
-        images = self.stage.images
-        if one.backend == TORCH:
-            return plain_crew(str(self.torch), TORCH, self.weights, images, one.overlap)
-        if one.plain:
-            return plain_crew(sys.executable, ONNXRUNTIME, self.stage.models["fp32"].path, images, one.overlap)
-        model = self.stage.models["int8" if one.precision == "int8" else "fp32"]
-        micro = tuple(batch // one.sessions for batch in batches)
+    def open_pool(self, contender: Contender, batches: Sequence[int]) -> SessionPool:
+        """Open sessions. Raises BackendError where a backend is missing or does not compute in the precision."""
+        fp32, count = self.workloads["fp32"], contender.sessions
+        if contender.plain:
+            is_torch = contender.backend == TORCH
+            file, python = (self.weights, str(self.torch)) if is_torch else (fp32.model.path, sys.executable)
+            backend = TORCH if is_torch else ONNXRUNTIME
+            return open_plain_session(backend, file, fp32.images, overlap=contender.overlap, python=python)
+        model = str(self.workloads["int8" if contender.precision == "int8" else "fp32"].model.path)
+        micro = tuple(batch // count for batch in batches)
+        device = DEVICES[contender.backend]
         specs = [
-            SessionSpec(DEVICES[one.backend], str(model.path), one.precision, micro, one.threads, one.sessions, session)
-            for session in range(one.sessions)
+            SessionSpec(device, model, contender.precision, micro, contender.threads, count, session)
+            for session in range(count)
         ]
-        return open_sessions(one.backend, specs, images, overlap=one.overlap)
+        return open_sessions(contender.backend, specs, fp32.images, overlap=contender.overlap)
 
 
 def run(options: Options) -> Report:
-    size, load = QUICK if options.quick else Size(), os.getloadavg()[0]
-    with tempfile.TemporaryDirectory() as folder, announce_sweep(f"benchmark-{os.getpid()}") as companions:
-        place = _place(Path(folder), options, size)
-        observer = Observer(companions, None, "power is not looked at here", lambda _: None)
-        scanned, left_out = scan(place, size)
-        found, peak = compare(place, size, chosen(scanned), observer)
-    report = reported(scanned, found, peak, SMALL_FLOP if options.quick else FLOP[NETWORK])
-    report.notes += [f"Left out: {one}." for one in left_out]
+    """Scan every configuration once, then measure the fastest ones in interleaved rounds."""
+    size = QUICK if options.quick else ComparisonSize()
+    with tempfile.TemporaryDirectory() as folder, open_observer() as observer:
+        factory = _prepare_factory(Path(folder), options, size)
+        scanned, excluded = scan(factory, size)
+        compared, peak = compare(factory, size, choose_points(scanned), observer)
+    report = build_report(scanned, compared, peak, SMALL_FLOP if options.quick else FLOP)
+    report.notes += [f"Excluded: {reason}." for reason in excluded]
     if options.torch is None:
         report.notes.append("NOT COMPARED with torch: name an interpreter that has it with --torch PYTHON.")
-    report.notes.append(
-        f"Load of the machine over the last minute, before and after: {shown(load)}, {shown(os.getloadavg()[0])}."
-    )
     return report
 
 
-def scan(place: Place, size: Size) -> tuple[list[Scanned], list[str]]:
-    """One short block of every contender at every batch size; and which cannot be had here, and why."""
-    found: list[Scanned] = []
-    left_out: list[str] = []
-    for one in contenders(size.precisions, size.sessions, count_cores(), place.torch is not None):
+def _prepare_factory(work: Path, options: Options, size: ComparisonSize) -> ContenderFactory:
+    source, images = (write_small_model(work), QUICK_IMAGES) if options.quick else (NETWORK, IMAGES)
+    uses_int8 = any("int8" in precisions for precisions in size.precisions.values())
+    precisions = ["fp32", "int8"] if uses_int8 else ["fp32"]
+    workloads = prepare_workloads(source, precisions, work, images, max(size.batches))
+    weights = work / "weights.npz"
+    if options.torch is not None:
+        tensors = onnx.load(workloads["fp32"].model.path).graph.initializer
+        np.savez(weights, **{tensor.name: numpy_helper.to_array(tensor) for tensor in tensors})  # type: ignore[arg-type]
+    return ContenderFactory(workloads, weights, options.torch)
+
+
+def list_contenders(
+    precisions: Mapping[str, Sequence[str]], sessions: Sequence[int], cores: int, torch: bool
+) -> list[Contender]:
+    """List the configurations whose sessions share all cores, or all but one, evenly; and the plain libraries."""
+    tuned = [
+        Contender(backend, precision, count, threads)
+        for backend, some in precisions.items()
+        for precision in some
+        for count in sessions
+        for threads in dict.fromkeys(max(1, (cores - spare) // count) for spare in (0, 1))
+    ]
+    libraries = (ONNXRUNTIME, TORCH) if torch else (ONNXRUNTIME,)
+    plain = [Contender(library, "fp32", 1, None, True, overlap) for library in libraries for overlap in (True, False)]
+    return [*tuned, *plain]
+
+
+def scan(factory: ContenderFactory, size: ComparisonSize) -> tuple[list[ScannedPoint], list[str]]:
+    """Measure a short block of every contender at every batch size. Also return which are not available, and why."""
+    points: list[ScannedPoint] = []
+    excluded: list[str] = []
+    for contender in list_contenders(size.precisions, size.sessions, count_cores(), factory.torch is not None):
         try:
-            found += _scanned(place, size, one)
+            points += _scan_contender(factory, size, contender)
         except BackendError as error:
-            left_out.append(f"{one.name}: {error}")
-    return found, left_out
+            excluded.append(f"{contender.name}: {error}")
+    return points, excluded
+
+
+def _scan_contender(factory: ContenderFactory, size: ComparisonSize, contender: Contender) -> list[ScannedPoint]:
+    pool = factory.open_pool(contender, size.batches)
+    points = []
+    try:
+        for batch in size.batches:
+            pool.prepare(batch, "amortised")
+            reference = factory.workloads["fp32"].select_reference(batch, contender.sessions)
+            assert reference is not None
+            cosine, _ = compare_outputs(pool.compute_outputs(batch), reference)
+            if contender.backend == TORCH and not (cosine and cosine >= MIN_COSINE):
+                raise RuntimeError(f"torch computes another network: the outputs' cosine is {cosine}")
+            warm_up(pool, batch, size.warm_runs)
+            visit, watch = Visit(0, batch, "amortised"), nullcontext(BlockObservation())
+            block = measure_block(pool, visit, size.scan_s, size.scan_runs, watch)
+            precision = pool.facts.compute_precision
+            points.append(ScannedPoint(contender, batch, block.window.throughput, cosine, precision))
+    finally:
+        pool.close()
+    return points
+
+
+def choose_points(points: Sequence[ScannedPoint]) -> dict[str, ScannedPoint]:
+    """Return the fastest of all, the fastest in fp32, of plain ONNX Runtime and of torch, each at its best batch."""
+    tuned = [point for point in points if not point.contender.plain]
+    plain = [point for point in points if point.contender.plain]
+    groups = {
+        BEST: tuned,
+        BEST_FP32: [point for point in tuned if point.contender.precision == "fp32"],
+        PLAIN: [point for point in plain if point.contender.backend == ONNXRUNTIME],
+        EAGER: [point for point in plain if point.contender.backend == TORCH],
+    }
+    return {name: max(group, key=lambda point: point.throughput) for name, group in groups.items() if group}
 
 
 def compare(
-    place: Place, size: Size, named: Sequence[tuple[str, Scanned]], observer: Observer
-) -> tuple[list[Compared], list[float]]:
-    """Interleaved rounds of the chosen ones, all open at once, and GFLOP/s of a matrix product in each round."""
-    blocks: dict[Scanned, list[Block]] = {one: [] for _, one in named}
+    factory: ContenderFactory, size: ComparisonSize, chosen: Mapping[str, ScannedPoint], observer: Observer
+) -> tuple[list[ComparedPoint], list[float]]:
+    """Measure the chosen points in interleaved rounds, all open at once; and GFLOP/s of a matrix product by round."""
+    blocks: dict[ScannedPoint, list[Block]] = {point: [] for point in chosen.values()}
     peak: list[float] = []
     with ExitStack() as stack:
-        crews: dict[Scanned, SessionPool] = {}
-        for one in blocks:
-            crews[one] = place.crew(one.contender, [one.batch])
-            stack.callback(crews[one].close)
-            warmed(crews[one], one.batch, size.warm_runs)
+        pools: dict[ScannedPoint, SessionPool] = {}
+        for point in blocks:
+            pools[point] = factory.open_pool(point.contender, [point.batch])
+            stack.callback(pools[point].close)
+            warm_up(pools[point], point.batch, size.warm_runs)
         for number in range(size.rounds):
-            peak.append(max(product(size.side) for _ in range(2)))
-            for one in random.Random(number).sample(list(crews), len(crews)):
-                visit = Visit(number, one.batch, "amortised")
-                seen = observer.observe()
-                blocks[one].append(measured(crews[one], visit, size.block_s, size.iterations, seen, len(blocks[one])))
-    probes = [probe for some in blocks.values() for block in some for probe in block.probe_ms or ()]
-    return [Compared(name, one, estimate(blocks[one], DEFAULT, min(probes)), blocks[one]) for name, one in named], peak
+            peak.append(max(measure_product_gflops(size.side) for _ in range(2)))
+            for point in random.Random(number).sample(list(pools), len(pools)):
+                visit, own = Visit(number, point.batch, "amortised"), blocks[point]
+                watch = observer.observe()
+                own.append(measure_block(pools[point], visit, size.block_s, size.iterations, watch, len(own)))
+    best = min(probe for own in blocks.values() for block in own for probe in block.probe_ms or ())
+    rows = {point: estimate(own, DEFAULT, best) for point, own in blocks.items()}
+    return [ComparedPoint(name, point, rows[point], blocks[point]) for name, point in chosen.items()], peak
 
 
-def product(side: int) -> float:
-    """GFLOP/s of one product of square fp32 matrices, by numpy's BLAS on all cores."""
-    one, two = (np.random.default_rng(seed).random((side, side), np.float32) for seed in range(2))
+def measure_product_gflops(side: int) -> float:
+    """Multiply square fp32 matrices by numpy's BLAS on all cores."""
+    left, right = (np.random.default_rng(seed).random((side, side), np.float32) for seed in range(2))
     start = time.perf_counter()
-    np.matmul(one, two)
+    np.matmul(left, right)
     return 2 * side**3 / (time.perf_counter() - start) / 1e9
 
 
-def _scanned(place: Place, size: Size, one: Contender) -> list[Scanned]:
-    crew = place.crew(one, size.batches)
-    found = []
-    try:
-        for batch in size.batches:
-            crew.prepare(batch, "amortised")
-            cosine = place.stage.agrees(crew.compute_outputs(batch), one.sessions)
-            if one.backend == TORCH and not (cosine and cosine >= SAME):
-                raise RuntimeError(f"torch computes another network: the outputs' cosine is {cosine}")
-            warmed(crew, batch, size.warm_runs)
-            visit = Visit(0, batch, "amortised")
-            block = measured(crew, visit, size.scan_s, size.scan_runs, nullcontext(BlockObservation()))
-            precision = crew.facts.compute_precision
-            found.append(Scanned(one, batch, block.window.throughput, cosine, precision, crew.facts.threads))
-    finally:
-        crew.close()
-    return found
+def build_report(
+    scanned: Sequence[ScannedPoint], compared: Sequence[ComparedPoint], peak: Sequence[float], flop: float
+) -> Report:
+    """Report ratios and shares of the peak: GFLOP/s of a matrix product by round. `flop` are those of one image."""
+    by_name = {point.name: point for point in compared}
+    best, fp32, plain, eager = (by_name.get(name) for name in (BEST, BEST_FP32, PLAIN, EAGER))
+    gflops = {point.name: point.row.throughput * flop / 1e9 for point in compared}
+    percent = {name: 100 * own / max(peak) for name, own in gflops.items()}
+    targets: list[ReportTarget] = []
+    if best and eager:
+        targets.append(ReportTarget(f"{BEST} / {EAGER}", best.compute_ratio(eager), MIN_TO_EAGER, True))
+    if best and plain:
+        targets.append(ReportTarget(f"{BEST} / {PLAIN}", best.compute_ratio(plain), MIN_TO_PLAIN, True))
+    if fp32:
+        targets.append(ReportTarget(f"% of the fp32 peak, {BEST_FP32}", percent[BEST_FP32], MIN_PERCENT_OF_PEAK, True))
+    rows: list[tuple[Value, ...]] = [
+        (
+            *(own.name, own.point.contender.name, own.point.precision, own.point.batch, own.row.throughput),
+            *(_to_throughput(own, own.row.latency_ms_high), _to_throughput(own, own.row.latency_ms_low)),
+            *(own.row.infer_ms, *(own.compute_ratio(other) if other else None for other in (eager, plain))),
+            *(gflops[own.name], percent[own.name], own.point.cosine),
+        )
+        for own in compared
+    ]
+    columns = (
+        *("configuration", "which, sessions × threads", "computes in", "batch", "images/s", "low", "high", "infer ms"),
+        *("/ torch eager", "/ plain", "GFLOP/s", "% of the fp32 peak", "min cosine"),
+    )
+    return Report(
+        "runner_configurations",
+        f"{len(compared)} of {len(scanned)} configurations in interleaved rounds",
+        [ReportTable("Interleaved rounds", columns, rows), _tabulate_scan(scanned)],
+        targets,
+        [
+            f"Peak: {format_value(max(peak))} GFLOP/s, the fastest of {len(peak)} products of fp32 matrices by numpy's "
+            f"BLAS, on all cores before each round; their median is {format_value(median(peak))}.",
+            "Every configuration decodes and crops its images, and its time includes that.",
+            "The scan chose each point and its batch size; the figures are those of the rounds after it.",
+            *(f"{own.name} is suspect: {'; '.join(own.row.suspect)}." for own in compared if own.row.suspect),
+        ],
+    )
 
 
-def _place(work: Path, options: Options, size: Size) -> Place:
-    source = small_model(work) if options.quick else NETWORK
-    precisions = dict.fromkeys(["fp32", *("int8" for some in size.precisions.values() if "int8" in some)])
-    photos = QUICK_PHOTOS if options.quick else PHOTOS
-    stage = set_up(source, list(precisions), work, photos, max(size.batches))
-    weights = work / "weights.npz"
-    if options.torch is not None:
-        tensors = onnx.load(stage.models["fp32"].path).graph.initializer
-        np.savez(weights, **{one.name: numpy_helper.to_array(one) for one in tensors})  # type: ignore[arg-type]
-    return Place(stage, weights, options.torch)
+def _to_throughput(own: ComparedPoint, latency_ms: float | None) -> float | None:
+    return None if latency_ms is None else 1e3 * own.point.batch / latency_ms
+
+
+def _tabulate_scan(scanned: Sequence[ScannedPoint]) -> ReportTable:
+    rows = [
+        (point.contender.name, point.precision, point.batch, point.throughput, point.cosine)
+        for point in sorted(scanned, key=lambda point: -point.throughput)
+    ]
+    columns = ("configuration", "computes in", "batch", "images/s", "min cosine with fp32")
+    return ReportTable("One short block of each", columns, rows)
