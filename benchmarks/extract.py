@@ -28,9 +28,9 @@ def extract_table(count: int) -> Iterator[Step]:
     from ipu_results.read.dispatch import read_document  # noqa: PLC0415  (the other reader's process is without it)
     from ipu_results.schema.vocabulary import load_vocabulary  # noqa: PLC0415
 
-    data, layouts = generate_page(count), load_vocabulary().layouts
+    data, table_headers = generate_page(count), load_vocabulary().table_headers
     before, start = read_peak_mb(), time.perf_counter()
-    reading = read_document(data, layouts)
+    reading = read_document(data, table_headers)
     seconds, peak = time.perf_counter() - start, read_peak_mb()
     yield _build_step(data, seconds, before, peak, count, (row.cells for row in reading.tables[0].rows))
 

@@ -18,7 +18,7 @@ BLOG = "graphcore-mk2-blog-2020-12-09.csv"
 CHARTS = "graphcore-mk2-charts-sdk-1.4.csv"
 PAGE = "graphcore-performance-2023-07-04.csv"
 CONTRADICTIONS = "contradictions.csv"
-update_checksums = runpy.run_path(str(RAW / "claims" / "seal.py"))["seal"]
+update_checksums = runpy.run_path(str(RAW / "claims" / "update_checksums.py"))["update_checksums"]
 
 Row = dict[str, str]
 Frames = Mapping[str, pd.DataFrame]

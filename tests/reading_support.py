@@ -20,8 +20,8 @@ PAGE = ROOT / "raw" / "graphcore" / "performance-2023-07-04.html"
 PAGE_TEXT = ROOT.parent / "shared" / "sources" / "graphcore-performance-results-2023-07-04.txt"
 
 WORDS = load_vocabulary()
-LAYOUTS = WORDS.layouts_of("graphcore-performance")
-PAPER_HEADERS = WORDS.layouts_of("qwant-paper")
+LAYOUTS = WORDS.headers_of("graphcore-performance")
+PAPER_HEADERS = WORDS.headers_of("qwant-paper")
 
 TRAINING = [
     "Model",
@@ -218,7 +218,7 @@ def page_tables(draw: st.DrawFn, max_rows: int = 5) -> dict[str, tuple[list[str]
     tables = {}
     for name in names:
         family = "pod" if name.startswith("pod") else "bow"
-        fields = [WORDS.layout("graphcore-performance", name).field_of(header) for header in HEADERS[name]]
+        fields = [WORDS.header_of("graphcore-performance", name).field_of(header) for header in HEADERS[name]]
         row = st.tuples(*(cell_of(field, family) for field in fields)).map(list)
         tables[name] = (HEADERS[name], draw(st.lists(row, min_size=1, max_size=max_rows)))
     return tables

@@ -62,7 +62,7 @@ def load_dataset() -> Dataset:
         printed_tables=frozenset(
             (doc.document_id, header.table)
             for doc in documents
-            for header in vocabulary.layouts_of(doc.reader)
+            for header in vocabulary.headers_of(doc.reader)
             if header.strict
         ),
         identities=vocabulary.identities,

@@ -18,7 +18,7 @@ from ipu_results.schema.vocabulary import load_vocabulary
 
 RUN_ID = "20261121-134501-onnxruntime-cpu-3fa2"
 EMULATED_ID = "20261121-140000-emulator-c2-00b1"
-POINT_COLUMNS = load_vocabulary().layout("sweep-points", "sweep_points").names
+POINT_COLUMNS = load_vocabulary().header_of("sweep-points", "sweep_points").names
 STAMPS = ("block", "session", "iteration", "start_ns", "loaded_ns", "preprocessed_ns", "inferred_ns", "retrieved_ns")
 
 CPU: dict[str, Any] = {

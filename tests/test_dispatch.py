@@ -27,7 +27,7 @@ from tests.reading_support import (
     training_page,
 )
 
-HEADERS = WORDS.layouts
+HEADERS = WORDS.table_headers
 COMMITTED = {
     "raw/graphcore/performance-2023-07-04.html": "graphcore-performance",
     "raw/graphcore/performance-2022-03.csv": "page-history",

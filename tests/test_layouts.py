@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.read.text import clean, lift_footnote
 from ipu_results.schema import table
-from ipu_results.schema.layouts import explain_mismatch, find_headers, normalise_header, parse_unit
+from ipu_results.schema.table_headers import explain_mismatch, find_headers, normalise_header, parse_unit
 
 from tests.reading_support import HEADERS, INFERENCE, LAYOUTS, MLPERF, OGB, TRAINING, WORDS
 
@@ -79,7 +79,7 @@ def test_header_with_three_known_names_fits_or_is_explained(header: list[str]) -
 
 
 def test_every_header_has_each_field_once() -> None:
-    for header in WORDS.layouts:
+    for header in WORDS.table_headers:
         fields = [field for _, field in header.fields]
         assert len(set(fields)) == len(fields), header.table
         assert [header.field_of(name.upper()) for name in header.names] == fields
@@ -87,16 +87,16 @@ def test_every_header_has_each_field_once() -> None:
 
 def test_every_column_of_a_sweep_point_is_in_one_table() -> None:
     # A header of a local run's points is a column of `results` or of `run_points`, and only keys are in both.
-    headers = WORDS.layout("sweep-points", "sweep_points").names
+    headers = WORDS.header_of("sweep-points", "sweep_points").names
     results, points = table("results").names, table("run_points").names
     assert [name for name in headers if name not in (*results, *points)] == []
     assert {*points} - {*headers} == {"run_id", "result_id", "document_id"}
     assert {*points} & {*results} == {"run_id", "result_id", "document_id", "batch_size"}
-    assert WORDS.layout("sweep-record", "runs").names == table("runs").names[:-2]
+    assert WORDS.header_of("sweep-record", "runs").names == table("runs").names[:-2]
 
 
 def test_headers_of_the_configurations_are_columns_of_their_table() -> None:
-    headers, columns = WORDS.layout("configurations", "configurations").names, table("configurations").names
+    headers, columns = WORDS.header_of("configurations", "configurations").names, table("configurations").names
     assert [name for name in columns if name not in headers] == ["result_id", "latency_basis", "document_id"]
     assert [name for name in columns if name in headers] == list(headers)
 

@@ -14,8 +14,8 @@ from ipu_results.read.csv_table import read_csv
 
 from tests.reading_support import ROOT, TEXT, WORDS, assert_read_or_refused, grids, problems
 
-HISTORY = WORDS.layouts_of("page-history")
-COMPARATORS = WORDS.layouts_of("comparators")
+HISTORY = WORDS.headers_of("page-history")
+COMPARATORS = WORDS.headers_of("comparators")
 HEADER = [
     "model",
     "variant",

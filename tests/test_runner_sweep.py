@@ -449,7 +449,7 @@ def test_sidecars_hold_the_checksums_of_the_files(which: str, request: pytest.Fi
     everything = b"".join((run.folder / name).read_bytes() for name in sorted(FILES))
     assert str(model.parent).encode() not in everything, "a path of this machine"
     header = (run.folder / "points.csv").read_text(encoding="utf-8").splitlines()[0]
-    assert header.split(",") == list(load_vocabulary().layout("sweep-points", "sweep_points").names)
+    assert header.split(",") == list(load_vocabulary().header_of("sweep-points", "sweep_points").names)
     texts = [[row["batch_size"], row["throughput"]] for row in read_points(run)]
     assert texts == [[str(point["batch_size"]), str(point["throughput"])] for point in run.points]
 

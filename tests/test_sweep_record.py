@@ -15,7 +15,7 @@ from ipu_results.read.run_record import read_sweep_record
 from tests.reading_support import WORDS
 from tests.runs_support import record
 
-LAYOUTS = WORDS.layouts_of("sweep-record")
+LAYOUTS = WORDS.headers_of("sweep-record")
 NAMES = LAYOUTS[0].names
 
 
@@ -50,8 +50,8 @@ def test_order_of_keys_and_blanks_do_not_matter() -> None:
 def test_kind_is_guessed() -> None:
     data = json.dumps(record(), indent=1).encode()
     assert (
-        read_document(data, WORDS.layouts)
-        == read_document(data, WORDS.layouts, "sweep-record")
+        read_document(data, WORDS.table_headers)
+        == read_document(data, WORDS.table_headers, "sweep-record")
         == read_sweep_record(data, LAYOUTS)
     )
 

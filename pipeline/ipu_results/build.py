@@ -229,7 +229,7 @@ def parse_document(document: Document, vocabulary: Vocabulary, max_bytes: int, m
     """Read the tables of a catalogued document; errors name it."""
     data = document.read_bytes(max_bytes)
     try:
-        return read_document(data, vocabulary.layouts, document.reader, max_bytes=max_bytes, max_pages=max_pages)
+        return read_document(data, vocabulary.table_headers, document.reader, max_bytes=max_bytes, max_pages=max_pages)
     except DocumentError as error:
         raise type(error)(error.message, document=document.document_id, place=error.place) from error
 

@@ -24,7 +24,7 @@ def extract(
     data = read_limited(path, path.name, max_bytes)
     check_file_type(path.name, data, path.name)
     try:
-        return read_document(data, load_vocabulary().layouts, kind, max_bytes=max_bytes, max_pages=max_pages)
+        return read_document(data, load_vocabulary().table_headers, kind, max_bytes=max_bytes, max_pages=max_pages)
     except DocumentError as error:
         raise type(error)(error.message, document=path.name, place=error.place) from error
 

@@ -18,7 +18,7 @@ from ipu_results.cli.warehouse import extract, fetch, ingest, query
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="ipu-results", prog_name="ipu-results")
 def main() -> None:
-    """The open, verified record of Graphcore IPU performance.
+    """Query, build and check the open, verified record of Graphcore IPU performance.
 
     \b
     Start with:

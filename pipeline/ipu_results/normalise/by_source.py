@@ -12,7 +12,7 @@ from ipu_results.normalise.rows import RejectedRow, RowConverter, RowFragment, g
 from ipu_results.normalise.values import SDK
 from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable
 from ipu_results.schema import table as published_table
-from ipu_results.schema.layouts import TableHeader
+from ipu_results.schema.table_headers import TableHeader
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 from ipu_results.sources.catalogue import Document
 from ipu_results.sources.kinds import KINDS
@@ -33,7 +33,7 @@ def normalise_rows(document: Document, parsed: ParsedDocument, vocabulary: Vocab
     """Yield every readable row of the document, converted or rejected, in printed order."""
     normalise_table = NORMALISERS[KINDS[document.reader].results or ""]
     for table in parsed.tables:
-        yield from normalise_table(document, table, vocabulary.layout(document.reader, table.name), vocabulary)
+        yield from normalise_table(document, table, vocabulary.header_of(document.reader, table.name), vocabulary)
 
 
 def _one_per_row(

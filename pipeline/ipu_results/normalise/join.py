@@ -21,8 +21,8 @@ Identity = tuple[tuple[str, str], ...]
 class Result:
     """One row of `results` before it is checked.
 
-    `accepted` and `duplicates` are the source rows that make it up or repeat it. `setup_cells` are cells of its document
-    that hold for every result. `cited` are cells of other documents that add to it, each with its document.
+    `accepted` and `duplicates` are the source rows that make it up or repeat it. `setup_cells` are cells of its
+    document that hold for every result. `cited` are cells of other documents that add to it, each with its document.
     """
 
     result_id: str

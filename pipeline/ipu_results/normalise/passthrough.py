@@ -16,7 +16,7 @@ from ipu_results.normalise.rows import Cell
 from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable
 from ipu_results.schema import Column, Kind
 from ipu_results.schema import table as published_table
-from ipu_results.schema.layouts import normalise_header
+from ipu_results.schema.table_headers import normalise_header
 from ipu_results.sources.catalogue import Document
 from ipu_results.sources.kinds import KINDS
 

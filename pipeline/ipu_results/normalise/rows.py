@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ipu_results.normalise.fields import CellContext, CellValues, convert_cell
 from ipu_results.normalise.values import UnreadableCellError
 from ipu_results.read.document import SourceRow, SourceTable
-from ipu_results.schema.layouts import TableHeader, parse_unit
+from ipu_results.schema.table_headers import TableHeader, parse_unit
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from ipu_results.schema.layouts import TableHeader
+from ipu_results.schema.table_headers import TableHeader
 
 SHAPES: dict[str, re.Pattern[str]] = {
     "sdk_version": re.compile(r"(?:Pre-?)?SDK\s*\d[\w.]*", re.I),

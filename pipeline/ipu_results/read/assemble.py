@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.read.align import contains_row
 from ipu_results.read.document import ParsedDocument, ReadProblem, SourceRow, SourceTable
-from ipu_results.schema.layouts import TableHeader, explain_mismatch, find_headers, normalise_header
+from ipu_results.schema.table_headers import TableHeader, explain_mismatch, find_headers, normalise_header
 
 NO_HEADER = "these rows of a table have no header"
 

@@ -10,7 +10,7 @@ from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.read.assemble import Assembler, RawRow
 from ipu_results.read.document import ParsedDocument
 from ipu_results.read.text import clean, decode
-from ipu_results.schema.layouts import TableHeader, explain_mismatch, find_headers
+from ipu_results.schema.table_headers import TableHeader, explain_mismatch, find_headers
 
 
 def read_csv(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:

@@ -16,7 +16,7 @@ from ipu_results.read.page_text import read_page_text
 from ipu_results.read.paper.text import read_paper_text
 from ipu_results.read.run_record import read_sweep_record
 from ipu_results.read.text import decode
-from ipu_results.schema.layouts import TableHeader
+from ipu_results.schema.table_headers import TableHeader
 from ipu_results.sources.kinds import KINDS
 
 PDF_SIGNATURE = b"%PDF-"

@@ -26,7 +26,7 @@ class SourceTable:
     """One table as printed, its columns in the order of the document."""
 
     name: str
-    """Name of the table header in `schema/vocabulary/layouts.toml` that it matches."""
+    """Name of the table header in `schema/vocabulary/table_headers.toml` that it matches."""
     columns: tuple[str, ...]
     """Header cells as printed, with units."""
     rows: tuple[SourceRow, ...]

@@ -15,7 +15,7 @@ from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.read.assemble import Assembler, RawRow
 from ipu_results.read.document import ParsedDocument
 from ipu_results.read.text import clean, decode, is_power, lift_footnote
-from ipu_results.schema.layouts import TableHeader
+from ipu_results.schema.table_headers import TableHeader
 
 CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]+)""", re.I)
 CHARSET_BYTES = 4096

@@ -10,7 +10,7 @@ from ipu_results.read.align import align, contains_row
 from ipu_results.read.assemble import NO_HEADER, Assembler, RawRow
 from ipu_results.read.document import ParsedDocument
 from ipu_results.read.text import clean, lift_footnote
-from ipu_results.schema.layouts import TableHeader, explain_mismatch, find_headers, normalise_header
+from ipu_results.schema.table_headers import TableHeader, explain_mismatch, find_headers, normalise_header
 
 RULE = re.compile(r"[|\s:+-]+")
 DELIMITERS = ("|", "\t")

@@ -9,7 +9,7 @@ from typing import Any
 from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable
 from ipu_results.read.text import decode
-from ipu_results.schema.layouts import TableHeader
+from ipu_results.schema.table_headers import TableHeader
 
 OBJECTS = ("environment", "versions", "setup", "plan", "model", "images")
 TYPES: dict[str, tuple[Any, str]] = {**dict.fromkeys(OBJECTS, (dict, "an object")), "notes": (list, "an array")}

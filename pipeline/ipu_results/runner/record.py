@@ -186,7 +186,7 @@ def _build_sidecar(run: RunData, suffix: str, reader: str, data: bytes, table: s
 
 
 def _format_csv(points: Sequence[Point]) -> bytes:
-    columns = load_vocabulary().layout(POINTS_READER, POINTS_TABLE).names
+    columns = load_vocabulary().header_of(POINTS_READER, POINTS_TABLE).names
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from ipu_results._util.resources import SCHEMA, load_schema_file
-from ipu_results.schema.layouts import TableHeader
+from ipu_results.schema.table_headers import TableHeader
 
 Entry = Mapping[str, Any]
 
@@ -53,7 +53,7 @@ class Vocabulary:
     `latency_bases` maps a script's definition of latency to what it times, None if it times nothing.
     """
 
-    layouts: tuple[TableHeader, ...]
+    table_headers: tuple[TableHeader, ...]
     platforms: Mapping[str, Entry]
     models: Mapping[str, Entry]
     frameworks: Mapping[str, str]
@@ -71,13 +71,13 @@ class Vocabulary:
     latency_bases: Mapping[str, str | None]
     identities: tuple[NetworkIdentity, ...]
 
-    def layouts_of(self, reader: str) -> tuple[TableHeader, ...]:
+    def headers_of(self, reader: str) -> tuple[TableHeader, ...]:
         """Return the headers of a document kind."""
-        return tuple(header for header in self.layouts if header.reader == reader)
+        return tuple(header for header in self.table_headers if header.reader == reader)
 
-    def layout(self, reader: str, table: str) -> TableHeader:
+    def header_of(self, reader: str, table: str) -> TableHeader:
         """Return the header of one table of a document kind."""
-        return next(header for header in self.layouts_of(reader) if header.table == table)
+        return next(header for header in self.headers_of(reader) if header.table == table)
 
     def find_unit(self, column: str, printed: str) -> Unit | None:
         """Return the unit of a column that is printed so."""
@@ -98,9 +98,9 @@ class Vocabulary:
 def load_vocabulary() -> Vocabulary:
     """Load the vocabulary once."""
     platforms, units = _load("platforms"), _load("units")
-    models, precisions, layouts = _load("models")["model"], _load("precisions"), _load("layouts")
+    models, precisions, headers = _load("models")["model"], _load("precisions"), _load("table_headers")
     return Vocabulary(
-        layouts=tuple(_table_header(entry) for entry in layouts["layout"]),
+        table_headers=tuple(_table_header(entry) for entry in headers["table_header"]),
         platforms=_by_name("platform", (_with_chip(platforms["chips"], entry) for entry in platforms["platform"])),
         models=_by_name("model", models),
         frameworks={
@@ -116,15 +116,15 @@ def load_vocabulary() -> Vocabulary:
             if column != "metrics"
         },
         metrics=units["metrics"],
-        metadata=layouts["facts"],
+        metadata=headers["metadata"],
         chips={
             normalise_name(name): chip
             for chip, entry in platforms["chips"].items()
             for name in [chip, *entry.get("spellings", [])]
         },
         benchmarks={name: entry["model"] for name, entry in _load("mlperf")["benchmarks"].items() if "model" in entry},
-        framework_by_path=layouts["comparators"]["framework_by_path"],
-        tasks=layouts["comparators"]["tasks"],
+        framework_by_path=headers["comparators"]["framework_by_path"],
+        tasks=headers["comparators"]["tasks"],
         gmacs={
             (entry["model"], variant): entry["gmacs_per_item"]
             for entry in models

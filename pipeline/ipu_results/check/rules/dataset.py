@@ -153,7 +153,7 @@ def list_printed_tables(
     return {
         (source.document_id, table.name)
         for table in parsed.tables
-        if vocabulary.layout(source.reader, table.name).strict
+        if vocabulary.header_of(source.reader, table.name).strict
     }
 
 

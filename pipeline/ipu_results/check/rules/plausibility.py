@@ -20,7 +20,7 @@ def flag_flops_above_peak(data: Dataset) -> pd.DataFrame:
     """Flag more FLOP/s than the peak of all the row's chips at its precision.
 
     FLOP/s are throughput × multiply-accumulates of one inference × FLOP_PER_MAC, in training also × TRAINING_PASSES
-    (forward, and twice as much backward). Only networks whose operations are counted for the printed variant are checked.
+    (forward, and twice as much backward). Only networks with counted operations for the printed variant are checked.
     """
     rows = compute_implied_work(data)
     rows = rows[rows["tflops"] > rows["peak"]]

@@ -10,7 +10,7 @@ from itertools import islice
 from ipu_results.read.document import MetadataItem
 from ipu_results.read.paper import terms
 from ipu_results.read.paper.pairing import Part, Token
-from ipu_results.schema.layouts import TableHeader
+from ipu_results.schema.table_headers import TableHeader
 
 WIDE_BLANKS = re.compile(r"\t+|\s{2,}")
 MAX_CAPTION_LINES = 3

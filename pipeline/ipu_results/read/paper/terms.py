@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ipu_results.read.document import ParsedDocument, ReadProblem
 from ipu_results.read.text import clean
-from ipu_results.schema.layouts import TableHeader, find_headers, normalise_header
+from ipu_results.schema.table_headers import TableHeader, find_headers, normalise_header
 
 METADATA_LABELS = (
     "Platform",

@@ -11,7 +11,7 @@ from ipu_results.read.document import ParsedDocument, ReadProblem, SourceRow, So
 from ipu_results.read.paper import terms
 from ipu_results.read.paper.lines import TextLines, index_lines
 from ipu_results.read.paper.pairing import Refusal, Rows, cut_rows, pair_columns
-from ipu_results.schema.layouts import TableHeader
+from ipu_results.schema.table_headers import TableHeader
 
 NEAR_LINES = 12
 """A caption that does not name the measure of a table is at most this many lines away from it."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ipu_results.read.paper import terms
 from ipu_results.read.pdf.tables import PrintedTable
 from ipu_results.read.pdf.words import Box, PrintedCell, PrintedLine, Strip, enclose, make_line
-from ipu_results.schema.layouts import TableHeader
+from ipu_results.schema.table_headers import TableHeader
 
 CAPTION_WORD_GAP = 2.0
 """A caption continues across a gap of at most this, in ems: justified lines have wide gaps."""

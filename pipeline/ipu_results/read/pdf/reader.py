@@ -13,7 +13,7 @@ from ipu_results.read.pdf.pages import read_page_texts, read_words
 from ipu_results.read.pdf.tables import PrintedRow, PrintedTable, find_tables
 from ipu_results.read.pdf.words import Box, Strip, build_lines, enclose, split_columns
 from ipu_results.read.text import lift_footnote
-from ipu_results.schema.layouts import TableHeader
+from ipu_results.schema.table_headers import TableHeader
 
 CAPTION_ANYWHERE = re.compile(r"\btable\s+(?:\d|[ivxl]+\b)")
 

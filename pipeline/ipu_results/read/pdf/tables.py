@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ipu_results.read.paper import terms
 from ipu_results.read.pdf.words import Box, PrintedCell, PrintedLine, Strip, enclose
-from ipu_results.schema.layouts import TableHeader
+from ipu_results.schema.table_headers import TableHeader
 
 ROW_GAP = 1.6
 """A row follows the one above with at most this gap, in heights of a line."""

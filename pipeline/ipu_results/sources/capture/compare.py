@@ -11,7 +11,7 @@ from typing import Any
 
 from ipu_results.errors import CatalogueError, DocumentError
 from ipu_results.read import ParsedDocument, SourceTable, read_document
-from ipu_results.schema.layouts import normalise_header
+from ipu_results.schema.table_headers import normalise_header
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 
@@ -41,7 +41,9 @@ def compare_captures(
         keys = {"document_id": original, "capture_id": capture.document_id}
         try:
             data = capture.read_bytes(max_bytes)
-            captured = read_document(data, vocabulary.layouts, capture.reader, max_bytes=max_bytes, max_pages=max_pages)
+            captured = read_document(
+                data, vocabulary.table_headers, capture.reader, max_bytes=max_bytes, max_pages=max_pages
+            )
         except (CatalogueError, DocumentError) as error:
             place = error.place or "document"
             rows.append(keys | {"number": 1, "kind": "unreadable", "locator": place, "captured": error.message})

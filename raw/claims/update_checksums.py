@@ -1,4 +1,4 @@
-"""Seal the sidecars of this folder after an edit: `python raw/claims/seal.py [FOLDER]`.
+"""Bring the checksums in the sidecars of this folder up to date: `python raw/claims/update_checksums.py [FOLDER]`.
 
 Rewrites in each `<file>.csv.toml` the digest and the rows of its file and the digests of the SQL files that it names.
 All else in a sidecar is written by hand.
@@ -16,12 +16,12 @@ HERE = Path(__file__).resolve().parent
 
 
 def digest(path: Path) -> str:
-    """The SHA-256 of a file's bytes in hexadecimal."""
+    """Return the SHA-256 of a file's bytes in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def sealed(sidecar: str, file: Path) -> str:
-    """The sidecar's text with what it says of the file's bytes, rows and SQL files brought up to date."""
+def update_sidecar(sidecar: str, file: Path) -> str:
+    """Return the text of a sidecar with what it says of the file's bytes, rows and SQL files brought up to date."""
     with file.open(newline="", encoding="utf-8") as source:
         rows = list(csv.DictReader(source))
     names = sorted({f"sql/{row['recomputation']}.sql" for row in rows if row["recomputation"]})
@@ -31,12 +31,14 @@ def sealed(sidecar: str, file: Path) -> str:
     return sidecar.partition("[attachments]")[0] + "[attachments]\n" + attached
 
 
-def seal(folder: Path = HERE) -> None:
+def update_checksums(folder: Path = HERE) -> None:
     """Rewrite the sidecars of a folder. Nothing is written unless every file and every SQL file can be read."""
-    sidecars = {path: sealed(path.read_text(encoding="utf-8"), path.with_suffix("")) for path in folder.glob("*.toml")}
+    sidecars = {
+        path: update_sidecar(path.read_text(encoding="utf-8"), path.with_suffix("")) for path in folder.glob("*.toml")
+    }
     for path, text in sidecars.items():
         path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    seal(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE)
+    update_checksums(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE)
