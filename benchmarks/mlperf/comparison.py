@@ -7,11 +7,9 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from benchmarks.mlperf.reading import read_stepwise
 from benchmarks.mlperf.rounds import (
     CAT,
     MSGSPEC,
@@ -25,11 +23,11 @@ from benchmarks.mlperf.rounds import (
     list_logs,
     run_official,
 )
-from benchmarks.processes import ROOT, CommandCost, Step, run_steps, take_turns
+from benchmarks.processes import ROOT, CommandCost, take_turns
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBenchmarkError, Value, format_value
 
 ARCHIVE = ROOT.parent / "shared" / "mlperf" / "training_v2.0_results.tar.xz"
-ROUNDS_BEFORE, ROUNDS_AFTER, STEP_ROUNDS = 4, 3, 3
+ROUNDS_BEFORE, ROUNDS_AFTER = 4, 3
 MIN_RATIO_ONE, MIN_RATIO_TWO, MAX_WORKER_MB = 120.0, 200.0, 60.0
 TOLERANCE = 1e-9
 
@@ -85,7 +83,7 @@ def run(options: Options) -> Report:
 
 
 def _measure(source: Path, folder: Path, options: Options) -> Report:
-    before, after, step_rounds = (1, 0, 1) if options.quick else (ROUNDS_BEFORE, ROUNDS_AFTER, STEP_ROUNDS)
+    before, after = (1, 0) if options.quick else (ROUNDS_BEFORE, ROUNDS_AFTER)
     root = copy_round(source, folder / "ours", options.quick)
     readers = build_readers(root, folder)
     ways = {name: reader.measure for name, reader in readers.items()}
@@ -96,7 +94,6 @@ def _measure(source: Path, folder: Path, options: Options) -> Report:
     for name, more in take_turns(ways, after).items():
         costs[name] += more
     memory = {name: reader.watch_memory() for name, reader in readers.items()}
-    steps = run_steps(read_stepwise, root=str(root), rounds=step_rounds)
 
     logs = list_logs(root)
     megabytes = sum(os.path.getsize(path) for path in logs) / 1e6
@@ -111,10 +108,8 @@ def _measure(source: Path, folder: Path, options: Options) -> Report:
         report.targets.append(ReportTarget("peak MB of the larger worker", max(peaks), MAX_WORKER_MB))
     report.tables += [
         _tabulate_times(costs, official),
-        _tabulate_ratios("medians", {name: _median_wall(some) for name, some in costs.items()}, official),
-        _tabulate_ratios("fastest runs", {name: min(c.wall for c in some) for name, some in costs.items()}, official),
+        _tabulate_ratios({name: _median_wall(some) for name, some in costs.items()}, official),
         _tabulate_memory(memory, official),
-        _tabulate_steps(steps, min(costs[ONE_PROCESS], key=lambda cost: cost.cpu)),
     ]
     report.notes += [
         f"One process and two workers wrote {'the same bytes' if scores == others else 'DIFFERENT BYTES'}.",
@@ -182,13 +177,13 @@ def _tabulate_times(costs: Costs, official: OfficialScores | None) -> ReportTabl
     return ReportTable("Time from start to end of the process and its workers", columns, rows)
 
 
-def _tabulate_ratios(kind: str, seconds: dict[str, float], official: OfficialScores | None) -> ReportTable:
+def _tabulate_ratios(seconds: dict[str, float], official: OfficialScores | None) -> ReportTable:
     if official:
         seconds = {"mlperf-logging, CPU": official.cost.cpu, "mlperf-logging, wall": official.cost.wall, **seconds}
     rows: Rows = [
         (name, *(own / seconds[base] for base in (ONE_PROCESS, TWO_WORKERS, CAT))) for name, own in seconds.items()
     ]
-    return ReportTable(f"Time as a multiple, {kind}", ("of", "to one process", "to two workers", "to cat"), rows)
+    return ReportTable("Median time as a multiple", ("of", "to one process", "to two workers", "to cat"), rows)
 
 
 def _tabulate_memory(memory: Mapping[str, CommandCost], official: OfficialScores | None) -> ReportTable:
@@ -197,18 +192,6 @@ def _tabulate_memory(memory: Mapping[str, CommandCost], official: OfficialScores
         for name, cost in {**_name_official(official), **memory}.items()
     ]
     return ReportTable("Peak resident memory", ("process", "MB", "MB of each worker"), rows)
-
-
-def _tabulate_steps(steps: Sequence[Step], whole: CommandCost) -> ReportTable:
-    """Show the processor time that each step adds. The last row is what none of them holds."""
-    rest = {"step": "start Python, import, end", "cpu": whole.cpu, "system": whole.system}
-    rows = [
-        (step["step"], added, added / whole.cpu, step["cpu"], step["system"])
-        for before, step in pairwise([{"cpu": 0.0}, *steps, rest])
-        for added in [step["cpu"] - before["cpu"]]
-    ]
-    columns = ("step", "CPU s of the step", "share", "CPU s up to here", "of these in the system")
-    return ReportTable("Where the processor time of one process goes", columns, rows)
 
 
 def _median_wall(costs: Sequence[CommandCost]) -> float:

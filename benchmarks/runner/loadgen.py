@@ -23,20 +23,14 @@ EXPECTED_SHARE = 1 / 4
 
 @dataclass(frozen=True, slots=True)
 class LoadGenResult:
-    """LoadGen's summary, and the session's own stamps: the median time of a query in ms, first and last moment in ns.
-
-    `early_ms` is the estimate of the 90th percentile by early stopping.
-    """
+    """LoadGen's summary, and the median time of a query by the session's own stamps."""
 
     mean_ms: float
     median_ms: float
     p90_ms: float
-    early_ms: float | None
     valid: str
     queries: int
     session_ms: float
-    start: int
-    end: int
 
 
 def find_loadgen(options: Options) -> Path | None:
@@ -64,17 +58,13 @@ def parse_summary(summary: str, stamps: Sequence[Stamps]) -> LoadGenResult:
     pairs = (line.split(":", 1) for line in summary.splitlines() if ":" in line)
     fields = {name.strip(): value.strip() for name, value in pairs}
     failed = [name.removesuffix(" satisfied").lower() for name, value in fields.items() if value == "NO"]
-    early = fields.get("* Early stopping 90.0th percentile estimate")
     return LoadGenResult(
         mean_ms=float(fields["Mean latency (ns)"]) / MS,
         median_ms=float(fields["50.00 percentile latency (ns)"]) / MS,
         p90_ms=float(fields["90.0th percentile latency (ns)"]) / MS,
-        early_ms=None if early is None else float(early) / MS,
         valid=": ".join([fields["Result is"], *([", ".join(failed)] if failed else [])]),
         queries=len(stamps),
         session_ms=median(end - start for start, *_, end in stamps) / MS,
-        start=stamps[0][0],
-        end=stamps[-1][-1],
     )
 
 

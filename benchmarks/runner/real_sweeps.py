@@ -37,7 +37,7 @@ from benchmarks.runner.common import (
     warm_up,
     write_small_model,
 )
-from benchmarks.runner.competitor import Spell, compute_block_share, compute_share, run_competitor
+from benchmarks.runner.competitor import Spell, compute_block_share, run_competitor
 from benchmarks.runner.loadgen import LoadGenResult, find_loadgen, measure_loadgen
 
 SWEEPS, QUICK_SWEEPS = 10, 2
@@ -51,7 +51,7 @@ Rows = list[tuple[Value, ...]]
 
 @dataclass(frozen=True, slots=True)
 class SweepTrial:
-    """A sweep and what was measured next to it. Shares are those of its time in which the competitor was busy."""
+    """A sweep and what was measured next to it. `shares` of its blocks' time the competitor was busy."""
 
     competitor: bool
     row: Estimate
@@ -59,9 +59,7 @@ class SweepTrial:
     marked: Sequence[bool]
     shares: Sequence[float]
     loop: LoopMean
-    loop_share: float
     loadgen: LoadGenResult | None
-    loadgen_share: float
 
 
 def run(options: Options) -> Report:
@@ -138,7 +136,6 @@ def judge_trial(
     best_probe_ms: float | None = None,
 ) -> SweepTrial:
     """Estimate the row of a sweep and relate all measurements to the spells of the competitor."""
-    start, end = min(session[0][0] for session in loop), max(session[-1][-1] for session in loop)
     return SweepTrial(
         competitor,
         estimate(blocks, DEFAULT, best_probe_ms),
@@ -146,9 +143,7 @@ def judge_trial(
         marked=[bool(causes) for causes in find_disturbances(blocks, DEFAULT, best_probe_ms)],
         shares=[compute_block_share(block, spells) for block in blocks],
         loop=average_loop(loop),
-        loop_share=compute_share(spells, start, end),
         loadgen=result,
-        loadgen_share=compute_share(spells, result.start, result.end) if result else 0.0,
     )
 
 
@@ -199,7 +194,6 @@ def build_report(trials: Sequence[SweepTrial], batch: int) -> Report:
         f"{len(trials)} sweeps of batch {batch}, every other one with a competitor",
         [
             _tabulate_sweeps(trials, quiet_ms),
-            _tabulate_others(trials, quiet_ms),
             _tabulate_ways(trials, quiet_ms),
             ReportTable("Blocks marked as disturbed", ("blocks", "number", "marked", "%"), blocks),
         ],
@@ -238,25 +232,6 @@ def _tabulate_sweeps(trials: Sequence[SweepTrial], quiet_ms: float) -> ReportTab
         *("blocks marked", "blocks with competitor", "suspect"),
     )
     return ReportTable("Sweeps", columns, rows)
-
-
-def _tabulate_others(trials: Sequence[SweepTrial], quiet_ms: float) -> ReportTable:
-    rows: Rows = []
-    for number, trial in enumerate(trials):
-        loop, result = trial.loop, trial.loadgen
-        theirs: tuple[Value, ...] = (None,) * 8
-        if result:
-            theirs = (
-                *(100 * trial.loadgen_share, result.mean_ms, _off_percent(result.mean_ms, quiet_ms), result.p90_ms),
-                *(_off_percent(result.p90_ms, quiet_ms), result.early_ms, result.queries, result.valid),
-            )
-        own = (100 * trial.loop_share, loop.mean_ms, loop.error_ms, _off_percent(loop.mean_ms, quiet_ms))
-        rows.append((number, _format_bool(trial.competitor), *own, _format_bool(loop.contains(quiet_ms)), *theirs))
-    columns = (
-        *("sweep", "competitor", "busy, %", "naive ms", "±", "off, %", "interval holds", "busy, %", "LoadGen mean ms"),
-        *("off, %", "90th percentile ms", "off, %", "early stopping ms", "queries", "result"),
-    )
-    return ReportTable("The naive loop and LoadGen next to each sweep", columns, rows)
 
 
 def _tabulate_ways(trials: Sequence[SweepTrial], quiet_ms: float) -> ReportTable:
