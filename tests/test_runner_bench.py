@@ -36,12 +36,10 @@ from benchmarks.runner.configurations import (
     PLAIN,
     ComparedPoint,
     ComparisonSize,
-    Contender,
-    ContenderFactory,
     ScannedPoint,
     choose_points,
-    list_contenders,
 )
+from benchmarks.runner.contenders import Contender, ContenderFactory, list_contenders
 from benchmarks.runner.loadgen import parse_summary
 from benchmarks.runner.real_sweeps import SweepTrial, compute_quiet_ms, count_marked, find_best_probe, judge_trial
 

@@ -31,7 +31,8 @@ from ipu_results.runner.estimate import (
 
 from benchmarks.report import Options, format_report
 from benchmarks.runner import repeatability
-from benchmarks.runner.repeatability import QUIET, Scenario, simulate_sweeps
+from benchmarks.runner.repeatability import QUIET
+from benchmarks.runner.simulation import Scenario, simulate_sweeps
 
 MS = 1_000_000
 # the number of the slowest that LoadGen 6.0.17 would discard of N queries; None: it requires more queries

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -13,33 +12,21 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-import onnx
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import SessionSpec
 from ipu_results.runner.blocks import Block
 from ipu_results.runner.config import count_cores
 from ipu_results.runner.estimate import DEFAULT, Estimate, estimate, group_by_round
 from ipu_results.runner.observer import BlockObservation, Observer
 from ipu_results.runner.plan import Visit
-from ipu_results.runner.sessions import SessionPool, open_sessions
-from ipu_results.runner.workload import Workload, compare_outputs
-from onnx import numpy_helper
+from ipu_results.runner.sessions import SessionPool
+from ipu_results.runner.workload import compare_outputs
 
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value, format_value
-from benchmarks.runner.common import (
-    IMAGES,
-    NETWORK,
-    QUICK_IMAGES,
-    measure_block,
-    open_observer,
-    prepare_workloads,
-    warm_up,
-    write_small_model,
-)
-from benchmarks.runner.plain_sessions import ONNXRUNTIME, TORCH, open_plain_session
+from benchmarks.runner.common import measure_block, open_observer, warm_up
+from benchmarks.runner.contenders import Contender, ContenderFactory, list_contenders, prepare_factory
+from benchmarks.runner.plain_sessions import ONNXRUNTIME, TORCH
 
 PRECISIONS = {"onnxruntime": ("fp32", "int8"), "openvino": ("fp32", "bf16", "int8")}
-DEVICES = {"onnxruntime": "cpu", "openvino": "CPU"}
 MIN_COSINE = 0.9999  # of torch's outputs with the reference's
 FLOP, SMALL_FLOP = 15.94e9, 2e6  # of one image, twice the multiply-accumulates; the small network's roughly
 BEST, BEST_FP32, PLAIN, EAGER = "the best", "the best in fp32", "plain onnxruntime", "torch eager"
@@ -63,26 +50,6 @@ class ComparisonSize:
 
 
 QUICK = ComparisonSize((2,), (2,), 0.02, 1, 2, 0.02, 1, 256, 1, {"onnxruntime": ("fp32",), "openvino": ("int8",)})
-
-
-@dataclass(frozen=True, slots=True)
-class Contender:
-    """A configuration. `plain` is one session with a library's defaults; `threads` are those of each session.
-
-    With `overlap` a thread prepares the next images while the network runs.
-    """
-
-    backend: str
-    precision: str
-    sessions: int
-    threads: int | None
-    plain: bool = False
-    overlap: bool = True
-
-    @property
-    def name(self) -> str:
-        which = f"{self.backend} {'plain' if self.plain else self.precision}"
-        return f"{which}, {self.sessions} × {self.threads or 'all'}{'' if self.overlap else ', serial'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,37 +77,12 @@ class ComparedPoint:
         return median(a / b for a, b in zip(group_by_round(self.blocks), group_by_round(other.blocks), strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class ContenderFactory:
-    """Opens contenders: the workload by precision, the weights for torch, and the interpreter that has torch."""
-
-    workloads: Mapping[str, Workload]
-    weights: Path
-    torch: Path | None
-
-    def open_pool(self, contender: Contender, batches: Sequence[int]) -> SessionPool:
-        """Open sessions. Raises BackendError where a backend is missing or does not compute in the precision."""
-        fp32, count = self.workloads["fp32"], contender.sessions
-        if contender.plain:
-            is_torch = contender.backend == TORCH
-            file, python = (self.weights, str(self.torch)) if is_torch else (fp32.model.path, sys.executable)
-            backend = TORCH if is_torch else ONNXRUNTIME
-            return open_plain_session(backend, file, fp32.images, overlap=contender.overlap, python=python)
-        model = str(self.workloads["int8" if contender.precision == "int8" else "fp32"].model.path)
-        micro = tuple(batch // count for batch in batches)
-        device = DEVICES[contender.backend]
-        specs = [
-            SessionSpec(device, model, contender.precision, micro, contender.threads, count, session)
-            for session in range(count)
-        ]
-        return open_sessions(contender.backend, specs, fp32.images, overlap=contender.overlap)
-
-
 def run(options: Options) -> Report:
     """Scan every configuration once, then measure the fastest ones in interleaved rounds."""
     size = QUICK if options.quick else ComparisonSize()
+    uses_int8 = any("int8" in precisions for precisions in size.precisions.values())
     with tempfile.TemporaryDirectory() as folder, open_observer() as observer:
-        factory = _prepare_factory(Path(folder), options, size)
+        factory = prepare_factory(Path(folder), options, ["fp32", "int8"] if uses_int8 else ["fp32"], max(size.batches))
         scanned, excluded = scan(factory, size)
         compared, peak = compare(factory, size, choose_points(scanned), observer)
     report = build_report(scanned, compared, peak, SMALL_FLOP if options.quick else FLOP)
@@ -148,34 +90,6 @@ def run(options: Options) -> Report:
     if options.torch is None:
         report.notes.append("NOT COMPARED with torch: name an interpreter that has it with --torch PYTHON.")
     return report
-
-
-def _prepare_factory(work: Path, options: Options, size: ComparisonSize) -> ContenderFactory:
-    source, images = (write_small_model(work), QUICK_IMAGES) if options.quick else (NETWORK, IMAGES)
-    uses_int8 = any("int8" in precisions for precisions in size.precisions.values())
-    precisions = ["fp32", "int8"] if uses_int8 else ["fp32"]
-    workloads = prepare_workloads(source, precisions, work, images, max(size.batches))
-    weights = work / "weights.npz"
-    if options.torch is not None:
-        tensors = onnx.load(workloads["fp32"].model.path).graph.initializer
-        np.savez(weights, **{tensor.name: numpy_helper.to_array(tensor) for tensor in tensors})  # type: ignore[arg-type]
-    return ContenderFactory(workloads, weights, options.torch)
-
-
-def list_contenders(
-    precisions: Mapping[str, Sequence[str]], sessions: Sequence[int], cores: int, torch: bool
-) -> list[Contender]:
-    """List the configurations whose sessions share all cores, or all but one, evenly; and the plain libraries."""
-    tuned = [
-        Contender(backend, precision, count, threads)
-        for backend, some in precisions.items()
-        for precision in some
-        for count in sessions
-        for threads in dict.fromkeys(max(1, (cores - spare) // count) for spare in (0, 1))
-    ]
-    libraries = (ONNXRUNTIME, TORCH) if torch else (ONNXRUNTIME,)
-    plain = [Contender(library, "fp32", 1, None, True, overlap) for library in libraries for overlap in (True, False)]
-    return [*tuned, *plain]
 
 
 def scan(factory: ContenderFactory, size: ComparisonSize) -> tuple[list[ScannedPoint], list[str]]:
