@@ -126,7 +126,7 @@ def test_two_results_with_one_id_are_both_refused(page: NormalisedDocument) -> N
 
 def test_invalid_row_of_the_pipelines_own_tables_stops_the_build(documents: Documents) -> None:
     frames = build_source_frames(documents)
-    with pytest.raises(GateError, match=r"cells, row 0: .* repeated-key refuses"):
+    with pytest.raises(GateError, match=r"cells, row 0: .* are also those of another row"):
         check_tables({**frames, "cells": frames["cells"].assign(cell_number=1)})
 
 

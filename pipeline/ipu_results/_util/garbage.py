@@ -17,3 +17,13 @@ def pause_garbage_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+@contextmanager
+def exempt_from_collection() -> Iterator[None]:
+    """Run a block in which the collector leaves alone what is in memory before it, such as loaded modules."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

@@ -94,7 +94,7 @@ def _collect(table: Table, cases: pd.DataFrame) -> list[Failure]:
     failures: dict[tuple[int, str], Failure] = {}
     for column, check, value, index in cases[["column", "check", "failure_case", "index"]].itertuples(index=False):
         if pd.isna(index):
-            raise GateError(f"{table.name}: column {column} as a whole fails {check}")
+            raise GateError(f"{table.name}: the frame as a whole fails {check}, in {column}")
         row, reason = int(index), _get_reason(str(column), str(check))
         failures.setdefault((row, reason), Failure(row, reason, _format_message(table, str(column), reason, value)))
     return sorted(failures.values())
@@ -103,6 +103,8 @@ def _collect(table: Table, cases: pd.DataFrame) -> list[Failure]:
 def _format_message(table: Table, column: str, reason: str, value: Any) -> str:
     if reason.startswith("missing-"):
         return f"{column} is blank or missing"
+    if reason == "repeated-key":
+        return f"{' and '.join(table.key)} are also those of another row"
     if column in table.names and reason.replace("-", "_") not in ROW_CHECKS.get(table.name, {}):
         return f"{column} is {str(value)[:80]!r}, which {reason} refuses"
     return f"the row is refused by the check {reason}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ipu_results._util.garbage import exempt_from_collection, pause_garbage_collection
 from ipu_results.cli.common import (
     FOLDER,
     Command,
@@ -50,10 +51,11 @@ def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int
     Example:
       ipu-results ingest --raw raw --warehouse warehouse
     """
-    from ipu_results.build import IngestConfig
-    from ipu_results.build import ingest as run
+    with pause_garbage_collection():
+        from ipu_results.build import IngestConfig
+        from ipu_results.build import ingest as run
 
-    with show_step() as progress:
+    with exempt_from_collection(), show_step() as progress:
         summary = run(IngestConfig(raw, warehouse, max_bytes, max_pages, wait), progress)
     click.echo(_format_summary(summary))
     click.echo(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
