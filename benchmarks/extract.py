@@ -1,4 +1,4 @@
-"""A long HTML table: the reader of `ipu-results extract` beside `pandas.read_html`, and which cells each gets right."""
+"""Read a long HTML table with `ipu-results extract` and `pandas.read_html`, and count the wrong cells of each."""
 
 from __future__ import annotations
 
@@ -7,133 +7,129 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from statistics import median
 from typing import Any
 
-from benchmarks.child import Step, told
-from benchmarks.environment import peak_mb
-from benchmarks.generate import COLUMNS, page, rows
-from benchmarks.options import Options
-from benchmarks.report import Report, Table, Target
+from benchmarks.generate import COLUMNS, generate_page, generate_rows
+from benchmarks.processes import Step, read_peak_mb, run_steps, take_turns
+from benchmarks.report import Options, Report, ReportTable, ReportTarget
 
 SIZES, QUICK_SIZES = (10_000, 30_000, 100_000), (200, 1_000)
-REPEATS, QUICK_REPEATS = 3, 1
-LIMIT = 4.0
-FIGURES = frozenset({"Batch Size", "Precision", "Throughput (items/sec)", "Latency (ms)"})
+ROUNDS, QUICK_ROUNDS = 3, 1
+MAX_RATIO, MAX_GROWTH = 4.0, 1.25
+OURS, THEIRS = "extract", "read_html"
+NUMERIC = frozenset({"Batch Size", "Precision", "Throughput (items/sec)", "Latency (ms)"})
 FAULTS = ("another figure", "decimals lost", "not a figure", "another text")
 
 
-def with_us(count: int) -> Iterator[Step]:
-    from ipu_results.read.dispatch import read_document  # noqa: PLC0415
+def extract_table(count: int) -> Iterator[Step]:
+    """Measure the reader of `ipu-results extract`."""
+    from ipu_results.read.dispatch import read_document  # noqa: PLC0415  (the other reader's process is without it)
     from ipu_results.schema.vocabulary import load_vocabulary  # noqa: PLC0415
 
-    data, layouts = page(count), load_vocabulary().table_headers
-    before, start = peak_mb(), time.perf_counter()
-    reading = read_document(data, layouts)
-    taken, peak = time.perf_counter() - start, peak_mb()
-    yield _step(data, taken, before, peak, count, (row.cells for row in reading.tables[0].rows))
+    data, table_headers = generate_page(count), load_vocabulary().table_headers
+    before, start = read_peak_mb(), time.perf_counter()
+    reading = read_document(data, table_headers)
+    seconds, peak = time.perf_counter() - start, read_peak_mb()
+    yield _build_step(data, seconds, before, peak, count, (row.cells for row in reading.tables[0].rows))
 
 
-def with_pandas(count: int) -> Iterator[Step]:
-    import lxml.html  # noqa: F401, PLC0415  (imported by read_html, which is not charged for it)
+def read_with_pandas(count: int) -> Iterator[Step]:
+    """Measure `pandas.read_html`."""
+    import lxml.html  # noqa: F401, PLC0415  (read_html imports it; that time does not count)
     import pandas as pd  # noqa: PLC0415
     import pandas.io.html  # noqa: PLC0415
 
-    data = page(count)
-    before, start = peak_mb(), time.perf_counter()
+    data = generate_page(count)
+    before, start = read_peak_mb(), time.perf_counter()
     frame = pd.read_html(io.BytesIO(data), flavor="lxml")[0]
-    taken, peak = time.perf_counter() - start, peak_mb()
+    seconds, peak = time.perf_counter() - start, read_peak_mb()
     cells = ([None if pd.isna(value) else value for value in row] for row in frame.itertuples(index=False))
-    yield _step(data, taken, before, peak, count, cells)
+    yield _build_step(data, seconds, before, peak, count, cells)
 
 
-def _step(data: bytes, taken: float, before: float, peak: float, count: int, found: Iterable[Sequence[Any]]) -> Step:
+def _build_step(
+    data: bytes, seconds: float, before: float, peak: float, count: int, read: Iterable[Sequence[Any]]
+) -> Step:
     faults: Counter[str] = Counter()
-    for truth, cells in zip(rows(count), found, strict=True):
-        faults.update(
-            fault for name, *pair in zip(COLUMNS, truth, cells, strict=True) if (fault := _fault(name, *pair))
-        )
-    return {"megabytes": len(data) / 1e6, "seconds": taken, "before": before, "peak": peak, "faults": faults}
+    for expected, cells in zip(generate_rows(count), read, strict=True):
+        checks = (_find_fault(*cell) for cell in zip(COLUMNS, expected, cells, strict=True))
+        faults.update(fault for fault in checks if fault)
+    return {"megabytes": len(data) / 1e6, "seconds": seconds, "before": before, "peak": peak, "faults": faults}
 
 
-def _fault(column: str, truth: str, found: Any) -> str | None:
-    """What is wrong with a cell; a thousands mark that is gone is not."""
-    text = "" if found is None else str(found)
-    if text == truth:
+def _find_fault(column: str, expected: str, value: Any) -> str | None:
+    """Return what is wrong with a cell. A lost thousands separator is not."""
+    text = "" if value is None else str(value)
+    if text == expected:
         return None
-    if column not in FIGURES:
+    if column not in NUMERIC:
         return "another text"
     try:
-        expected, value = Decimal(truth.replace(",", "")), Decimal(text.replace(",", ""))
+        printed, read = Decimal(expected.replace(",", "")), Decimal(text.replace(",", ""))
     except InvalidOperation:
         return "not a figure"
-    if value != expected:
+    if read != printed:
         return "another figure"
-    return None if value.as_tuple().exponent == expected.as_tuple().exponent else "decimals lost"
+    return None if read.as_tuple().exponent == printed.as_tuple().exponent else "decimals lost"
 
 
 def run(options: Options) -> Report:
-    sizes = QUICK_SIZES if options.quick else SIZES
-    repeats = QUICK_REPEATS if options.quick else REPEATS
-    measured = {size: _measure(size, repeats) for size in sizes}
-    ours, theirs = ({size: pair[at] for size, pair in measured.items()} for at in (0, 1))
+    """Measure both readers in turns, each run in a fresh process."""
+    sizes, rounds = (QUICK_SIZES, QUICK_ROUNDS) if options.quick else (SIZES, ROUNDS)
+    pairs = {size: _measure(size, rounds) for size in sizes}
     last = sizes[-1]
+    ours, theirs = pairs[last]
+    per_row = {size: pair[0]["seconds"] / size for size, pair in pairs.items()}
+    faults = [(fault, ours["faults"].get(fault, 0), theirs["faults"].get(fault, 0)) for fault in FAULTS]
+    cells = f"{last * len(COLUMNS):,}"
     return Report(
         "extract",
-        "read one long HTML table, beside pandas.read_html(flavor='lxml')",
-        [_times(ours, theirs), _memory(ours, theirs), _faults(last, ours[last], theirs[last])],
+        "read one long HTML table, compared with pandas.read_html(flavor='lxml')",
         [
-            Target(
-                f"time at {last:,} rows, extract / read_html", ours[last]["seconds"] / theirs[last]["seconds"], LIMIT
-            ),
-            Target("time per row, largest / smallest table", _per_row(ours, last) / _per_row(ours, sizes[0]), 1.25),
+            _tabulate_times(pairs),
+            _tabulate_memory(pairs),
+            ReportTable(f"Wrong cells among the {cells} of {last:,} rows", ("what is wrong", OURS, THEIRS), faults),
         ],
         [
-            f"Median of {repeats} interleaved runs, each in a fresh process; imports and making the page not counted.",
+            ReportTarget(f"time at {last:,} rows, {OURS} / {THEIRS}", ours["seconds"] / theirs["seconds"], MAX_RATIO),
+            ReportTarget("time per row, largest / smallest table", per_row[last] / per_row[sizes[0]], MAX_GROWTH),
+        ],
+        [
+            f"Median of {rounds} interleaved runs in fresh processes. Imports and making the page are not counted.",
             "One row in ten of the page carries a footnote mark, alternately on the throughput and on the model.",
         ],
     )
 
 
-def _measure(size: int, repeats: int) -> tuple[Step, Step]:
-    pairs = [(told(with_us, count=size), told(with_pandas, count=size)) for _ in range(repeats)]
-    return _middle([ours for ours, _ in pairs]), _middle([theirs for _, theirs in pairs])
+def _measure(size: int, rounds: int) -> list[Step]:
+    """Return one step for each reader, with medians over the rounds."""
+    ways = {way.__name__: partial(run_steps, way, count=size) for way in (extract_table, read_with_pandas)}
+    runs = [[step for (step,) in some] for some in take_turns(ways, rounds).values()]
+    names = ("seconds", "before", "peak")
+    return [{**steps[0], **{name: median(step[name] for step in steps) for name in names}} for steps in runs]
 
 
-def _middle(steps: Sequence[Step]) -> Step:
-    return {**steps[0], **{name: median(step[name] for step in steps) for name in ("seconds", "before", "peak")}}
-
-
-def _per_row(steps: dict[int, Step], size: int) -> float:
-    return float(1e6 * steps[size]["seconds"] / size)
-
-
-def _times(ours: dict[int, Step], theirs: dict[int, Step]) -> Table:
-    body = [
+def _tabulate_times(pairs: dict[int, list[Step]]) -> ReportTable:
+    rows = [
         (
-            *(f"{size:,}", one["megabytes"], one["seconds"], theirs[size]["seconds"]),
-            *(one["seconds"] / theirs[size]["seconds"], _per_row(ours, size), _per_row(theirs, size)),
+            *(f"{size:,}", ours["megabytes"], ours["seconds"], theirs["seconds"], ours["seconds"] / theirs["seconds"]),
+            *(1e6 * step["seconds"] / size for step in (ours, theirs)),
         )
-        for size, one in ours.items()
+        for size, (ours, theirs) in pairs.items()
     ]
     columns = ("rows", "MB", "extract s", "read_html s", "ratio", "extract µs/row", "read_html µs/row")
-    return Table("Time", columns, body)
+    return ReportTable("Time", columns, rows)
 
 
-def _memory(ours: dict[int, Step], theirs: dict[int, Step]) -> Table:
-    """Peak resident memory, and what the call added to it."""
-    body = [
+def _tabulate_memory(pairs: dict[int, list[Step]]) -> ReportTable:
+    rows = [
         (
-            *(f"{size:,}", one["peak"], theirs[size]["peak"], one["peak"] / theirs[size]["peak"]),
-            *(1000 * (step["peak"] - step["before"]) / size for step in (one, theirs[size])),
+            *(f"{size:,}", ours["peak"], theirs["peak"], ours["peak"] / theirs["peak"]),
+            *(1000 * (step["peak"] - step["before"]) / size for step in (ours, theirs)),
         )
-        for size, one in ours.items()
+        for size, (ours, theirs) in pairs.items()
     ]
     columns = ("rows", "extract peak MB", "read_html peak MB", "ratio", "extract kB/row", "read_html kB/row")
-    return Table("Peak resident memory of the process, and what the call added to it per row", columns, body)
-
-
-def _faults(size: int, ours: Step, theirs: Step) -> Table:
-    body = [(fault, ours["faults"].get(fault, 0), theirs["faults"].get(fault, 0)) for fault in FAULTS]
-    cells = f"{size * len(COLUMNS):,}"
-    return Table(f"Wrong cells among the {cells} of {size:,} rows", ("what is wrong", "extract", "read_html"), body)
+    return ReportTable("Peak resident memory of the process, and what the call added to it per row", columns, rows)

@@ -1,4 +1,4 @@
-"""Rows like those of the performance page's inference tables, the same for the same seed."""
+"""Generate rows like those of the performance page's inference tables, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ BLANK_SHARE = 0.02
 Cells = tuple[str, ...]
 
 
-def rows(count: int, seed: int = 0, platforms: Sequence[str] = CLASSIC, gain: float = 1.0) -> Iterator[Cells]:
-    """Curves over the batch size, each of a configuration of its own."""
+def generate_rows(count: int, seed: int = 0, platforms: Sequence[str] = CLASSIC, gain: float = 1.0) -> Iterator[Cells]:
+    """Yield curves over the batch size, each of a configuration of its own."""
     random = Random(seed)
     for number in range(count):
         step = STEPS[number % len(STEPS)]
         if step == STEPS[0]:
             size = random.randrange(len(platforms))
-            head, precision, speed = _configuration(random, number // len(STEPS), platforms[size])
+            head, precision, speed = _draw_configuration(random, number // len(STEPS), platforms[size])
         batch, noise = step * CHIPS[size], random.uniform(0.99, 1.01)
         throughput = speed * gain * CHIPS[size] ** CHIP_GAIN * step**BATCH_GAIN * noise
         latency = 1000 * batch / throughput * IN_FLIGHT
         yield (*head, str(batch), precision, f"{throughput:,.1f}", f"{latency:.4f}")
 
 
-def _configuration(random: Random, number: int, platform: str) -> tuple[Cells, str, float]:
-    """The cells before the batch, the one after it, and items per second and chip."""
+def _draw_configuration(random: Random, number: int, platform: str) -> tuple[Cells, str, float]:
+    """Return the cells before the batch, the one after it, and items per second and chip."""
     model, variant = random.choice(list(MODELS)), f"SL{random.choice(LENGTHS)}, configuration {number}"
     sdk = random.choices(SDKS, (0.95, 0.05))[0]
     dataset = "" if random.random() < BLANK_SHARE else random.choice(DATASETS)
@@ -52,10 +52,11 @@ def _configuration(random: Random, number: int, platform: str) -> tuple[Cells, s
     return head, random.choices(PRECISIONS, (0.8, 0.15, 0.05))[0], MODELS[model] * random.uniform(0.8, 1.2)
 
 
-def page(count: int, seed: int = 0) -> bytes:
-    """One HTML page with one table; one row in ten carries a footnote mark."""
+def generate_page(count: int, seed: int = 0) -> bytes:
+    """Return an HTML page with one table. One row in ten carries a footnote mark."""
     head = "".join(f"<th>{name}</th>" for name in COLUMNS)
-    body = "\n".join(f"<tr>{_marked(cells, number)}</tr>" for number, cells in enumerate(rows(count, seed)))
+    rows = enumerate(generate_rows(count, seed))
+    body = "\n".join(f"<tr>{_format_cells(cells, number)}</tr>" for number, cells in rows)
     return (
         '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Performance</title></head>\n<body>\n'
         f"<h2>IPU-POD Classic - Inference</h2>\n<table>\n<thead>\n<tr>{head}</tr>\n</thead>\n"
@@ -63,7 +64,7 @@ def page(count: int, seed: int = 0) -> bytes:
     ).encode()
 
 
-def _marked(cells: Cells, number: int) -> str:
+def _format_cells(cells: Cells, number: int) -> str:
     marks = {0: (8, "1"), 5: (0, "*")}.get(number % 20)
     texts = [f"{text}<sup>{marks[1]}</sup>" if marks and marks[0] == at else text for at, text in enumerate(cells)]
     return "".join(f"<td>{text}</td>" for text in texts)

@@ -1,115 +1,159 @@
-"""Ten questions to a table shaped like `results`: the DuckDB file beside Parquet, pandas and SQLite."""
+"""Run ten queries on a table shaped like `results`: the DuckDB file, DuckDB on Parquet, pandas and SQLite."""
 
 from __future__ import annotations
 
+import sqlite3
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
+from math import isnan
+from pathlib import Path
 from statistics import geometric_mean, median
+from typing import Any
 
-from benchmarks.child import Measured, Step, in_child
-from benchmarks.engines import duckdb_file, duckdb_parquet, pandas_frame, sqlite_file
-from benchmarks.options import Options
+import duckdb
+
+from benchmarks.processes import Step, StepFunction, read_peak_mb, run_steps
 from benchmarks.queries import QUERIES
-from benchmarks.report import Report, Table, Value
-from benchmarks.tables import build
+from benchmarks.report import Options, Report, ReportTable, Value
+from benchmarks.tables import DUCKDB, PARQUET, SQLITE, build_files
 
-REPEATS = 3
-ENGINES: dict[str, Measured] = {
-    "DuckDB file": duckdb_file,
-    "DuckDB on Parquet": duckdb_parquet,
-    "pandas": pandas_frame,
-    "SQLite": sqlite_file,
+RUNS = 3
+DIGITS = 6  # of a double in a compared answer
+BASE, PANDAS, LOADED = "DuckDB file", "pandas", "pandas with loading"
+
+EngineSteps = Mapping[str, Mapping[str, Step]]  # by engine and query
+Seconds = Mapping[str, Mapping[str, float]]
+
+
+def query_duckdb_file(folder: str, ids: list[str]) -> Iterator[Step]:
+    with duckdb.connect(str(Path(folder) / DUCKDB), read_only=True) as connection:
+        yield from _time_queries(lambda sql: connection.execute(sql).fetchall(), ids)
+
+
+def query_parquet(folder: str, ids: list[str]) -> Iterator[Step]:
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE VIEW results AS SELECT * FROM '{Path(folder) / PARQUET}'")
+        yield from _time_queries(lambda sql: connection.execute(sql).fetchall(), ids)
+
+
+def query_sqlite(folder: str, ids: list[str]) -> Iterator[Step]:
+    with sqlite3.connect(Path(folder) / SQLITE) as connection:
+        yield from _time_queries(lambda sql: connection.execute(sql).fetchall(), ids)
+
+
+def query_pandas(folder: str, ids: list[str]) -> Iterator[Step]:
+    """Load the columns that each query needs, timed separately, and run it."""
+    import pyarrow.parquet as pq  # noqa: PLC0415  (not in the memory of the other engines)
+
+    for query in QUERIES:
+        loads, runs = [], []
+        for _ in range(RUNS):
+            start = time.perf_counter()
+            table = pq.read_table(Path(folder) / PARQUET, columns=list(query.columns))
+            frame = table.to_pandas(date_as_object=False, self_destruct=True)
+            loads.append(time.perf_counter() - start)
+            start = time.perf_counter()
+            result = query.frame(frame, tuple(ids))
+            runs.append(time.perf_counter() - start)
+            del frame, table
+        rows = list(result.itertuples(index=False, name=None))
+        answer = _format_answer(rows)
+        yield {"query": query.name, "answer": answer, "seconds": runs, "load": loads, "peak": read_peak_mb()}
+
+
+def _time_queries(execute: Callable[[str], list[tuple[Any, ...]]], ids: list[str]) -> Iterator[Step]:
+    """Run each query once for its answer, then again with the clock."""
+    for query in QUERIES:
+        sql = query.sql.format(**{f"id{number}": key for number, key in enumerate(ids)})
+        answer, seconds = execute(sql), []
+        for _ in range(RUNS):
+            start = time.perf_counter()
+            execute(sql)
+            seconds.append(time.perf_counter() - start)
+        yield {"query": query.name, "answer": _format_answer(answer), "seconds": seconds, "peak": read_peak_mb()}
+
+
+def _format_answer(rows: Sequence[Sequence[Any]]) -> list[str]:
+    """Format rows so that every engine's are alike: doubles with DIGITS digits, in alphabetical order."""
+    return sorted("|".join(map(_format_cell, row)) for row in rows)
+
+
+def _format_cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and isnan(value)):
+        return ""
+    return str(value) if isinstance(value, (str, date)) else f"{float(value):.{DIGITS}g}"
+
+
+ENGINES: dict[str, StepFunction] = {
+    BASE: query_duckdb_file,
+    "DuckDB on Parquet": query_parquet,
+    PANDAS: query_pandas,
+    "SQLite": query_sqlite,
 }
-BASE = "DuckDB file"
-LOADED = "pandas with loading"
-
-Times = dict[str, dict[str, float]]
 
 
 def run(options: Options) -> Report:
+    """Measure one engine after the other. Raises RuntimeError where their answers differ."""
     with tempfile.TemporaryDirectory() as folder:
-        *parts, keys = _steps(build, rows=options.rows, folder=folder)
-        asked = {
-            name: {step["query"]: step for step in _steps(engine, folder=folder, ids=keys["ids"], repeats=REPEATS)}
+        *parts, keys = run_steps(build_files, rows=options.rows, folder=folder)
+        engines = {
+            name: {step["query"]: step for step in run_steps(engine, folder=folder, ids=keys["ids"])}
             for name, engine in ENGINES.items()
         }
-    _assert_agreed(asked)
-    times = _times(asked)
+    _check_answers(engines)
+    times = _compute_medians(engines)
+    built = [(part["part"], part["seconds"], part["megabytes"], part["peak"]) for part in parts]
+    medians: list[tuple[Value, ...]] = [
+        (query.name, *(1000 * column[query.name] for column in times.values())) for query in QUERIES
+    ]
+    peaks = [(name, max(step["peak"] for step in steps.values())) for name, steps in engines.items()]
     return Report(
         "query",
-        f"ten questions to {options.rows:,} rows of 45 columns, 23 of them filled",
-        [_build_table(parts), _median_table(times), _ratio_table(times), _peak_table(asked)],
+        f"ten queries on {options.rows:,} rows of 45 columns, 23 of them filled",
+        [
+            ReportTable("Making the files", ("part", "s", "MB of the file", "peak MB"), built),
+            ReportTable("Median time, ms", ("query", *times), medians),
+            _tabulate_ratios(times),
+            ReportTable("Peak resident memory of the engine's process", ("engine", "MB"), peaks),
+        ],
         [],
         [
-            f"All engines gave the same answers. Median of {REPEATS} runs after one unmeasured, each engine in a fresh "
-            "process; the files are in the page cache.",
-            "pandas loads, through pyarrow from the Parquet file, only the columns that a question needs; its time is "
-            "told without and with that.",
+            f"All engines returned the same answers. Median of {RUNS} runs after an unmeasured one, each engine in a "
+            "fresh process. The files are in the page cache.",
+            "pandas loads only the columns that a query needs, through pyarrow from the Parquet file. Its time is "
+            "shown without and with loading.",
             "SQLite has indexes on result_id, (model, platform, framework, task), (platform, task) and published_on.",
         ],
     )
 
 
-def _steps(function: Measured, **arguments: object) -> list[Step]:
-    outcome = in_child(function, **arguments)
-    if outcome.failure is not None:
-        raise RuntimeError(f"{function.__name__}: {outcome.failure}, after {len(outcome.steps)} steps")
-    return outcome.steps
-
-
-def _assert_agreed(asked: dict[str, dict[str, Step]]) -> None:
+def _check_answers(engines: EngineSteps) -> None:
     for query in QUERIES:
-        expected = asked[BASE][query.name]["answer"]
+        expected = engines[BASE][query.name]["answer"]
         if not expected:
-            raise RuntimeError(f"{query.name}: no row")
-        for name, steps in asked.items():
+            raise RuntimeError(f"{query.name}: no rows")
+        for name, steps in engines.items():
             if (answer := steps[query.name]["answer"]) != expected:
-                different = next(
-                    pair for pair in zip([*answer, ""], [*expected, ""], strict=False) if pair[0] != pair[1]
-                )
-                raise RuntimeError(f"{query.name}: {name} says {different[0]!r}, {BASE} {different[1]!r}")
+                pairs = zip([*answer, ""], [*expected, ""], strict=False)
+                theirs, ours = next(pair for pair in pairs if pair[0] != pair[1])
+                raise RuntimeError(f"{query.name}: {name} returned {theirs!r}, {BASE} {ours!r}")
 
 
-def _times(asked: dict[str, dict[str, Step]]) -> Times:
-    """Median seconds by engine and query; pandas twice."""
-    times = {name: {query: median(step["seconds"]) for query, step in steps.items()} for name, steps in asked.items()}
-    loaded = {query: median(step["load"]) + times["pandas"][query] for query, step in asked["pandas"].items()}
-    return {
-        BASE: times[BASE],
-        "DuckDB on Parquet": times["DuckDB on Parquet"],
-        "pandas": times["pandas"],
-        LOADED: loaded,
-        "SQLite": times["SQLite"],
-    }
+def _compute_medians(engines: EngineSteps) -> Seconds:
+    """Return median seconds by engine and query, those of pandas without and with loading."""
+    times: dict[str, dict[str, float]] = {}
+    for name, steps in engines.items():
+        times[name] = {query: median(step["seconds"]) for query, step in steps.items()}
+        if name == PANDAS:
+            times[LOADED] = {query: median(step["load"]) + times[name][query] for query, step in steps.items()}
+    return times
 
 
-def _build_table(parts: list[Step]) -> Table:
-    body = [(part["part"], part["seconds"], part["megabytes"], part["peak"]) for part in parts]
-    return Table("Making the files", ("part", "s", "MB of the file", "peak MB"), body)
-
-
-def _median_table(times: Times) -> Table:
-    body: list[Sequence[Value]] = [
-        (query.name, *(1000 * column[query.name] for column in times.values())) for query in QUERIES
-    ]
-    return Table("Median time, ms", ("question", *times), body)
-
-
-def _ratio_table(times: Times) -> Table:
-    ratios = {
-        name: {query: seconds / times[BASE][query] for query, seconds in column.items()}
-        for name, column in times.items()
-        if name != BASE
-    }
-    body: list[Sequence[Value]] = [
-        (query.name, *(column[query.name] for column in ratios.values())) for query in QUERIES
-    ]
-    body.append(("geometric mean", *(geometric_mean(column.values()) for column in ratios.values())))
-    return Table(f"Time as a multiple of that of the {BASE}", ("question", *ratios), body)
-
-
-def _peak_table(asked: dict[str, dict[str, Step]]) -> Table:
-    body: list[Sequence[Value]] = [
-        (name, max(step["peak"] for step in steps.values())) for name, steps in asked.items()
-    ]
-    return Table("Peak resident memory of the process that asks", ("engine", "MB"), body)
+def _tabulate_ratios(times: Seconds) -> ReportTable:
+    others = [name for name in times if name != BASE]
+    ratios = [[times[name][query.name] / times[BASE][query.name] for name in others] for query in QUERIES]
+    rows: list[tuple[Value, ...]] = [(query.name, *some) for query, some in zip(QUERIES, ratios, strict=True)]
+    rows.append(("geometric mean", *map(geometric_mean, zip(*ratios, strict=True))))
+    return ReportTable(f"Time as a multiple of that of the {BASE}", ("query", *others), rows)

@@ -1,17 +1,43 @@
-"""What a benchmark found: tables, notes and targets, and how they are printed."""
+"""What a benchmark gets and returns: options, and a report of tables, targets and notes that prints as Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
+
+from tabulate import tabulate
+
+ROWS, QUICK_ROWS = 10_000_000, 20_000
 
 Value = str | int | float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """`value` ought to be at most `limit`, or at least it."""
+class Options:
+    """Options of all benchmarks. `quick` selects small sizes, whose figures mean nothing.
+
+    `rows` is the size of the queried table and `mlperf` a round of MLPerf Training, as archive or checkout. The others
+    are Python interpreters: `official` has mlperf-logging, `loadgen` has mlcommons-loadgen, `torch` has torch, numpy
+    and pillow.
+    """
+
+    quick: bool = False
+    rows: int = ROWS
+    mlperf: Path | None = None
+    official: Path | None = None
+    loadgen: Path | None = None
+    torch: Path | None = None
+
+
+class SkipBenchmarkError(Exception):
+    """A benchmark cannot run here. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTarget:
+    """A figure that ought to be at most `limit`, or at least `limit`."""
 
     name: str
     value: float
@@ -22,13 +48,15 @@ class Target:
     def met(self) -> bool:
         return self.value >= self.limit if self.at_least else self.value <= self.limit
 
-    def line(self) -> str:
-        verdict, side = "met" if self.met else "MISSED", "least" if self.at_least else "most"
-        return f"{self.name}: {shown(self.value)}, target at {side} {shown(self.limit)}: {verdict}"
+    def format_line(self) -> str:
+        bound, verdict = "at least" if self.at_least else "at most", "met" if self.met else "MISSED"
+        return f"{self.name}: {format_value(self.value)}, target {bound} {format_value(self.limit)}: {verdict}"
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
+    """A table of a report; the first column is text."""
+
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Value]]
@@ -36,22 +64,22 @@ class Table:
 
 @dataclass(slots=True)
 class Report:
+    """The result of one benchmark. `skipped` is the reason why it did not run."""
+
     name: str
     title: str
-    tables: list[Table] = field(default_factory=list)
-    targets: list[Target] = field(default_factory=list)
+    tables: list[ReportTable] = field(default_factory=list)
+    targets: list[ReportTarget] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
     skipped: str | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        told = asdict(self)
-        told["targets"] = [{**asdict(target), "met": target.met} for target in self.targets]
-        return told
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "targets": [{**asdict(target), "met": target.met} for target in self.targets]}
 
 
-def shown(value: Value) -> str:
-    """Integers with thousands marks, doubles to three digits, nothing for None."""
+def format_value(value: Value) -> str:
+    """Format integers with thousands separators, floats with three digits, None as nothing."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -61,34 +89,15 @@ def shown(value: Value) -> str:
     return f"{value:.3g}"
 
 
-def as_text(report: Report) -> str:
-    if report.skipped:
-        return f"{report.name}: SKIPPED: {report.skipped}"
-    parts = [f"{report.name}: {report.title}"]
-    for table in report.tables:
-        lines = [list(table.columns), *([shown(value) for value in row] for row in table.rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        parts.append("\n".join([table.title, *("  " + _aligned(line, widths) for line in lines)]))
-    parts += ["\n".join(target.line() for target in report.targets)] if report.targets else []
-    return "\n\n".join([*parts, *(["\n".join(report.notes)] if report.notes else [])])
-
-
-def as_markdown(report: Report) -> str:
+def format_report(report: Report) -> str:
+    """Format a report as Markdown whose tables are aligned for a terminal, too."""
     if report.skipped:
         return f"### `{report.name}`\n\nSKIPPED: {report.skipped}"
     parts = [f"### `{report.name}`: {report.title}"]
     for table in report.tables:
-        lines = [table.columns, ["---", *["---:"] * (len(table.columns) - 1)]]
-        lines += [[shown(value) for value in row] for row in table.rows]
-        body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        parts.append(f"{table.title}\n\n{body}")
-    points = [target.line() for target in report.targets] + report.notes
+        rows = [[format_value(value) for value in row] for row in table.rows]
+        align = ["left", *["right"] * (len(table.columns) - 1)]
+        text = tabulate(rows, table.columns, tablefmt="pipe", colalign=align, disable_numparse=True)
+        parts.append(f"{table.title}\n\n{text}")
+    points = [*(target.format_line() for target in report.targets), *report.notes]
     return "\n\n".join([*parts, *(["\n".join(f"- {point}" for point in points)] if points else [])])
-
-
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    first, *rest = (
-        cell.rjust(width) if at else cell.ljust(width)
-        for at, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    )
-    return "  ".join([first, *rest])

@@ -1,18 +1,17 @@
-"""A table shaped like `results`, made by DuckDB: the DuckDB file, the Parquet file and the SQLite file."""
+"""Make a table shaped like `results` as a DuckDB file, a Parquet file and a SQLite file."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
 from ipu_results.schema import sql_table, table
 
-from benchmarks.child import Step
-from benchmarks.environment import peak_mb
 from benchmarks.generate import BOW, CHIPS, CLASSIC, DATASETS, FRAMEWORKS, LENGTHS, MODELS, PRECISIONS
+from benchmarks.processes import Step, read_peak_mb
 
 DUCKDB, PARQUET, SQLITE = "results.duckdb", "results.parquet", "results.sqlite"
 RESULTS = table("results")
@@ -64,76 +63,52 @@ FILLED = {
 KEYS = "SELECT result_id FROM results WHERE document_id = 'generated-0' AND row_number IN (7, 77, 777)"
 
 
-def build(rows: int, folder: str) -> Iterator[Step]:
-    """Write the three files; a step for each part, and at last keys that stand in the table."""
-    where = Path(folder)
-    with duckdb.connect(str(where / DUCKDB)) as connection:
-        yield _step("DuckDB file with its key", where / DUCKDB, fill_results, connection, rows)
-        yield _step("Parquet file", where / PARQUET, _fill_parquet, connection, where / PARQUET)
-        with sqlite3.connect(where / SQLITE) as lite:
-            yield _step("SQLite file", where / SQLITE, _fill_sqlite, connection, lite)
-            yield _step("SQLite indexes", where / SQLITE, _index_sqlite, lite)
-        found = connection.execute(KEYS).fetchall()
-    yield {"part": "keys", "ids": sorted(key for (key,) in found)}
+def build_files(rows: int, folder: str) -> Iterator[Step]:
+    """Write the three files: a step for each part, and at last some keys of the table."""
+    duckdb_file, parquet, sqlite = (Path(folder) / name for name in (DUCKDB, PARQUET, SQLITE))
+    copy = f"COPY results TO '{parquet}' (FORMAT parquet, COMPRESSION zstd)"
+    with duckdb.connect(str(duckdb_file)) as connection:
+        yield _time_part("DuckDB file with its key", duckdb_file, lambda: fill_results(connection, rows))
+        yield _time_part("Parquet file", parquet, lambda: connection.execute(copy))
+        with sqlite3.connect(sqlite) as target:
+            yield _time_part("SQLite file", sqlite, lambda: _copy_to_sqlite(connection, target))
+            yield _time_part("SQLite indexes", sqlite, lambda: target.executescript(";".join(INDEXES)))
+        keys = connection.execute(KEYS).fetchall()
+    yield {"part": "keys", "ids": sorted(key for (key,) in keys)}
 
 
-def _step(part: str, path: Path, make, *arguments) -> Step:  # type: ignore[no-untyped-def]
+def _time_part(part: str, path: Path, write: Callable[[], object]) -> Step:
     start = time.perf_counter()
-    make(*arguments)
-    taken = time.perf_counter() - start
-    return {"part": part, "seconds": taken, "megabytes": path.stat().st_size / 1e6, "peak": peak_mb()}
+    write()
+    seconds = time.perf_counter() - start
+    return {"part": part, "seconds": seconds, "megabytes": path.stat().st_size / 1e6, "peak": read_peak_mb()}
 
 
 def fill_results(connection: duckdb.DuckDBPyConnection, rows: int) -> None:
-    """Make the table and fill it with generated rows."""
+    """Create the table without its foreign keys and fill it with generated rows."""
     create, *_ = sql_table(RESULTS)
-    connection.execute(
-        "\n".join(line for line in create.splitlines() if "FOREIGN KEY" not in line).replace(",\n)", "\n)")
-    )
+    lines = (line for line in create.splitlines() if "FOREIGN KEY" not in line)
+    connection.execute("\n".join(lines).replace(",\n)", "\n)"))
     connection.execute("CREATE TEMP MACRO pick(i, salt, n) AS CAST(hash(16 * i + salt) % n AS INTEGER)")
-    words = {
-        "models": _list(list(MODELS)),
-        "speeds": _list(list(MODELS.values())),
-        "lengths": _list(LENGTHS),
-        "chips": _list(CHIPS),
-        "bow": _list(BOW),
-        "classic": _list(CLASSIC),
-        "datasets": _list(DATASETS),
-        "dataset_count": len(DATASETS),
-        "frameworks": _list(FRAMEWORKS),
-        "precisions": _list(PRECISIONS),
-        "rows": rows,
+    columns = ", ".join(f"{text} AS {name}" for name, text in FILLED.items())
+    query = f"WITH picks AS ({PICKS}), figures AS ({FIGURES}) SELECT {columns} FROM figures"
+    lists = {
+        **{"models": list(MODELS), "speeds": list(MODELS.values()), "lengths": list(LENGTHS), "chips": list(CHIPS)},
+        **{"bow": list(BOW), "classic": list(CLASSIC), "datasets": list(DATASETS)},
+        **{"frameworks": list(FRAMEWORKS), "precisions": list(PRECISIONS)},
     }
-    chosen = ", ".join(f"{text} AS {name}" for name, text in FILLED.items())
-    query = f"WITH picks AS ({PICKS}), figures AS ({FIGURES}) SELECT {chosen} FROM figures".format(**words)
-    connection.execute(f"INSERT INTO results BY NAME {query}")
+    connection.execute("INSERT INTO results BY NAME " + query.format(**lists, dataset_count=len(DATASETS), rows=rows))
     connection.execute("CHECKPOINT")
 
 
-def _list(values: Sequence[str | int]) -> str:
-    return f"[{', '.join(map(repr, values))}]"
-
-
-def _fill_parquet(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    connection.execute(f"COPY results TO '{path}' (FORMAT parquet, COMPRESSION zstd)")
-
-
-def _fill_sqlite(connection: duckdb.DuckDBPyConnection, lite: sqlite3.Connection) -> None:
-    """Days as ISO text; the columns that are null throughout are there, and left out of the INSERT."""
-    lite.execute("PRAGMA journal_mode = OFF")
-    lite.execute("PRAGMA synchronous = OFF")
-    lines = (f"{column.name} {SQLITE_TYPES.get(column.kind, 'TEXT')}" for column in RESULTS.columns)
-    lite.execute(f"CREATE TABLE results ({', '.join(lines)})")
-    names = list(FILLED)
-    texts = ", ".join(f"CAST({name} AS VARCHAR)" if name == "published_on" else name for name in names)
+def _copy_to_sqlite(connection: duckdb.DuckDBPyConnection, target: sqlite3.Connection) -> None:
+    """Copy the filled columns, days as ISO text. The other columns exist and are null."""
+    target.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+    columns = (f"{column.name} {SQLITE_TYPES.get(column.kind, 'TEXT')}" for column in RESULTS.columns)
+    target.execute(f"CREATE TABLE results ({', '.join(columns)})")
+    texts = ", ".join(f"CAST({name} AS VARCHAR)" if name == "published_on" else name for name in FILLED)
     rows = connection.execute(f"SELECT {texts} FROM results")
-    insert = f"INSERT INTO results ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+    insert = f"INSERT INTO results ({', '.join(FILLED)}) VALUES ({', '.join('?' * len(FILLED))})"
     while batch := rows.fetchmany(BATCH):
-        lite.executemany(insert, batch)
-    lite.commit()
-
-
-def _index_sqlite(lite: sqlite3.Connection) -> None:
-    for statement in INDEXES:
-        lite.execute(statement)
-    lite.commit()
+        target.executemany(insert, batch)
+    target.commit()

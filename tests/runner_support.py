@@ -17,7 +17,7 @@ from ipu_results.runner.plan import SweepPlan, Visit
 from ipu_results.runner.sweep import Progress
 from PIL import Image
 
-from benchmarks import null_backend
+from benchmarks.runner import null_backend
 
 SIDE, CLASSES = 32, 7
 TESTS = Path(__file__).resolve().parent

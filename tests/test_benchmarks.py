@@ -1,174 +1,194 @@
-"""The benchmarks run and say what they measured; how fast is never tested."""
+"""The benchmarks run and report what they measured. How fast anything is, is never tested."""
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import once
 
-from benchmarks import mlperf, query, release, stages
-from benchmarks.__main__ import main
-from benchmarks.child import Measured, Outcome
-from benchmarks.mlperf_compare import compared
+from benchmarks.__main__ import BENCHMARKS, main
+from benchmarks.emulator.speed import DEVELOPMENT, QUICK_SHAPES, SWEEP
+from benchmarks.generate import generate_page
+from benchmarks.mlperf import comparison
+from benchmarks.mlperf.comparison import compare_figures
+from benchmarks.mlperf.reading import decode_all_lines
+from benchmarks.processes import run_steps, take_turns
+from benchmarks.report import Report, ReportTable, ReportTarget, format_report
 
-ROOT = Path(__file__).resolve().parent.parent
-NAMES = (
-    *("ingest", "extract", "stages", "query", "mlperf", "emulator", "repeatability", "runner", "runner_real"),
-    *("runner_configurations", "release"),
-)
+SUMMARIZER = """#!{python}
+import json, sys
+_, _, out, root, ruleset, _ = sys.argv[1:]
+assert ruleset == "2.0.0"
+entries = {{f"{{root}}/{path}": {{"minutes": 10.0, "scaling_factor": 1.0}}}}
+json.dump({{"version": "stub", "entries": entries}}, open(out, "w"))
+"""
 
 
-def small_round(root: Path) -> Path:
-    """A round of one entry with five runs of 10 minutes."""
+def write_round(root: Path) -> Path:
+    """Write a round of one entry with five runs of 10 minutes."""
     results = root / "Graphcore" / "results" / "POD16" / "resnet"
     results.mkdir(parents=True)
     (root / "Graphcore" / "systems").mkdir()
     (root / "Graphcore" / "systems" / "POD16.json").write_text('{"division": "closed", "system_name": "POD16"}')
     keys = (("init_start", 0), ("init_stop", 1000), ("run_start", 1000), ("run_stop", 601_000))
-    told = ({"key": key, "time_ms": at, "value": None, "metadata": {"status": "success"}} for key, at in keys)
-    text = "".join(f":::MLLOG {json.dumps(line)}\n" for line in told)
+    lines = ({"key": key, "time_ms": at, "value": None, "metadata": {"status": "success"}} for key, at in keys)
+    text = "".join(f":::MLLOG {json.dumps(line)}\n" for line in lines)
     for run in range(5):
         (results / f"result_{run}.txt").write_text(text)
     return root
 
 
-def here(function: Measured, _timeout_s: float = 0.0, /, **arguments: Any) -> Outcome:
-    """Stands where a child process stands, of which each pays for its imports."""
-    return Outcome(list(json.loads(json.dumps([*function(**arguments)]))))
-
-
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    with once(tmp_path_factory, "benchmarks") as (folder, first):
-        if first:
-            measure(folder)
-    return json.loads((folder / "found.json").read_text(encoding="utf-8"))
-
-
-def measure(folder: Path) -> None:
-    """Every benchmark once; into found.json."""
-    out, checkout = folder / "found.json", small_round(folder / "training_results_v2.0")
-    asked = ["--quick", "--format", "markdown", "--out", str(out), "--mlperf", str(checkout)]
-    shown = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(shown):
-        patch.setattr(query, "in_child", here)
-        patch.setattr(stages, "in_child", here)
-        patch.setattr(release, "in_child", here)
-        assert main(asked) == 0
-    assert all(f"### `{name}`" in shown.getvalue() for name in NAMES)
-
-
-def test_the_command_shows_what_it_writes(tmp_path: Path) -> None:
-    out = tmp_path / "found.json"
-    command = [sys.executable, "-m", "benchmarks", "runner", "--quick", "--format", "markdown", "--out", out]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "### `runner`" in done.stdout
-    (told,) = json.loads(out.read_text(encoding="utf-8"))["benchmarks"]
-    assert told["name"] == "runner"
-
-
-def test_every_benchmark_tells_figures_and_where_they_come_from(found: dict[str, Any]) -> None:
-    assert {"cpu", "cores", "python", "duckdb", "date"} <= found["environment"].keys()
-    assert [report["name"] for report in found["benchmarks"]] == list(NAMES)
-    for table in (table for report in found["benchmarks"] for table in report["tables"]):
+def run_quick(folder: Path, name: str, *options: str) -> dict[str, Any]:
+    """Run one benchmark at its smallest size and return its report as written to a file."""
+    out = folder / "figures.json"
+    assert main([name, "--quick", "--out", str(out), *options]) == 0
+    figures: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    assert {"cpu", "cores", "python", "duckdb", "date"} <= figures["environment"].keys()
+    (report,) = figures["benchmarks"]
+    assert report["name"] == name
+    assert report["tables"]
+    for table in report["tables"]:
         assert table["rows"]
         assert all(len(row) == len(table["columns"]) for row in table["rows"])
+    return dict(report)
 
 
-def test_the_reader_has_no_wrong_cell_where_read_html_has(found: dict[str, Any]) -> None:
-    faults = found["benchmarks"][1]["tables"][-1]["rows"]
+# The command and its parts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ingset"], "'ingset' is not a benchmark; choose from: ingest, extract"),
+        (["query", "--rows", "10"], "--rows must be at least 10,000"),
+        (["--torch", "/nowhere/python"], "/nowhere/python does not exist"),
+        (["--loadgen", "/nowhere/python"], "/nowhere/python does not exist"),
+    ],
+)
+def test_unusable_option_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert message in capsys.readouterr().err
+
+
+def test_report_shows_tables_targets_and_notes() -> None:
+    targets = [ReportTarget("ratio", 3.21, 3.0), ReportTarget("share", 90.0, 90.0, at_least=True)]
+    report = Report("name", "title", [ReportTable("Times", ("way", "s"), [("ours", 1234567)])], targets, ["A note."])
+    assert format_report(report) == (
+        "### `name`: title\n\nTimes\n\n| way   |         s |\n|:------|----------:|\n| ours  | 1,234,567 |\n\n"
+        "- ratio: 3.21, target at most 3: MISSED\n- share: 90, target at least 90: met\n- A note."
+    )
+    assert [target["met"] for target in report.to_json()["targets"]] == [False, True]
+
+
+def test_failure_in_a_child_process_is_reported() -> None:
+    with pytest.raises(RuntimeError, match=r"decode_all_lines: .*FileNotFoundError.*/nowhere.*, after 0 steps"):
+        run_steps(decode_all_lines, logs="/nowhere", decoder="json")
+
+
+def test_ways_take_turns() -> None:
+    calls: list[str] = []
+    figures = take_turns({name: lambda name=name: calls.append(name) or len(calls) for name in "ab"}, 2)
+    assert calls == ["a", "b", "a", "b"]
+    assert figures == {"a": [1, 3], "b": [2, 4]}
+
+
+def test_generated_page_is_the_same_in_every_run() -> None:
+    assert generate_page(40) == generate_page(40)
+    assert generate_page(40).count(b"<sup>") == 4
+
+
+# Every benchmark, at its smallest size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [name for name in BENCHMARKS if name not in {"extract", "stages", "emulator", "mlperf"}]
+)
+def test_benchmark_reports_figures(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IPU_RESULTS_LOCKS", str(tmp_path / "locks"))
+    run_quick(tmp_path, name)
+
+
+@pytest.mark.slow
+def test_reader_has_no_wrong_cell_where_read_html_has(tmp_path: Path) -> None:
+    faults = run_quick(tmp_path, "extract")["tables"][-1]["rows"]
     assert sum(ours for _, ours, _ in faults) == 0
     assert sum(theirs for _, _, theirs in faults) > 0
 
 
-def test_every_size_comes_to_the_end_of_every_stage(found: dict[str, Any]) -> None:
-    stages = found["benchmarks"][2]["tables"][0]["rows"]
-    sizes = {row[0] for row in stages}
-    assert len(stages) == 5 * len(sizes)
+@pytest.mark.slow
+def test_every_size_completes_every_stage(tmp_path: Path) -> None:
+    stages = run_quick(tmp_path, "stages")["tables"][0]["rows"]
+    assert len(stages) == 5 * len({row[0] for row in stages})
+
+
+@pytest.mark.slow
+def test_emulator_benchmark_reports_times_and_searches(tmp_path: Path) -> None:
+    assert (len(SWEEP), len(DEVELOPMENT)) == (6, 19)
+    report = run_quick(tmp_path, "emulator")
+    times, searches = (table["rows"] for table in report["tables"])
+    assert [row[0] for row in times] == ["the imports alone", "C2 sweep", "other machines"]
+    assert all(row[6] > 0 and row[7] > 0 for row in times)
+    assert [row[:4] for row in searches] == [[name, QUICK_SHAPES, QUICK_SHAPES, 0] for name in ("c2", "m2000")]
+    assert len(report["targets"]) == 3 + 2
+    assert any("without the disk cache" in note for note in report["notes"])
 
 
 # MLPerf
 
-STUB = """#!{python}
-import json, sys
-_, _, out, root, ruleset, _ = sys.argv[1:]
-assert ruleset == "2.0.0"
-entries = {{f"{{root}}/{path}": {{"minutes": {minutes}, "scaling_factor": 1.0}}}}
-json.dump({{"version": "stub", "entries": entries}}, open(out, "w"))
-"""
 
-
-def summarizer(folder: Path, path: str, minutes: float) -> Path:
-    """Stands where an interpreter with mlperf-logging stands, and tells one entry."""
-    stub = folder / "python"
-    stub.write_text(STUB.format(python=sys.executable, path=path, minutes=minutes))
-    stub.chmod(0o755)
-    return stub
-
-
-def scored(tmp_path: Path, path: str, minutes: float) -> dict[str, Any]:
-    out, checkout = tmp_path / "found.json", small_round(tmp_path / "training_results_v2.0")
-    official = summarizer(tmp_path, path, minutes)
-    asked = ["mlperf", "--quick", "--mlperf", str(checkout), "--official", str(official), "--out", str(out)]
-    assert main(asked) == 0
-    return json.loads(out.read_text(encoding="utf-8"))["benchmarks"][0]
-
-
-def test_a_round_without_the_official_summarizer_says_so(found: dict[str, Any]) -> None:
-    report = found["benchmarks"][4]
+@pytest.mark.slow
+def test_missing_official_summarizer_is_reported(tmp_path: Path) -> None:
+    report = run_quick(tmp_path, "mlperf", "--mlperf", str(write_round(tmp_path / "training_results_v2.0")))
     assert any(note.startswith("NOT COMPARED") for note in report["notes"])
     assert "One process and two workers wrote the same bytes." in report["notes"]
-    assert [table["title"] for table in report["tables"]][-1] == "Where the processor time of one process goes"
 
 
-def test_equal_scores_are_counted(tmp_path: Path) -> None:
-    report = scored(tmp_path, "Graphcore/results/POD16/resnet", 10.0)
-    assert report["tables"][0]["rows"] == [["minutes", 1, 1, 0, 0.0], ["scaling_factor", 1, 1, 0, 0.0]]
-    assert report["targets"][0]["met"]
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", ["resnet", "bert"])
+def test_official_scores_are_compared(tmp_path: Path, folder: str) -> None:
+    stub, path = tmp_path / "python", f"Graphcore/results/POD16/{folder}"
+    stub.write_text(SUMMARIZER.format(python=sys.executable, path=path))
+    stub.chmod(0o755)
+    checkout = write_round(tmp_path / "training_results_v2.0")
+    report = run_quick(tmp_path, "mlperf", "--mlperf", str(checkout), "--official", str(stub))
+    if folder == "resnet":
+        assert report["tables"][0]["rows"] == [["minutes", 1, 1, 0, 0.0], ["scaling_factor", 1, 1, 0, 0.0]]
+    else:
+        assert report["tables"][1]["rows"][:2] == [
+            ["Graphcore/results/POD16/bert", "minutes", "10.0", "no such entry"],
+            ["Graphcore/results/POD16/resnet", "minutes", "no such entry", "10.0"],
+        ]
+    assert report["targets"][0]["met"] == (folder == "resnet")
 
 
-def test_every_difference_and_every_missing_entry_is_listed(tmp_path: Path) -> None:
-    report = scored(tmp_path, "Graphcore/results/POD16/bert", 10.0)
-    assert report["tables"][1]["rows"][:2] == [
-        ["Graphcore/results/POD16/bert", "minutes", "10.0", "no such entry"],
-        ["Graphcore/results/POD16/resnet", "minutes", "no such entry", "10.0"],
-    ]
-    assert not report["targets"][0]["met"]
-
-
-def test_figures_are_compared_one_by_one() -> None:
+def test_figures_are_compared_entry_by_entry() -> None:
     official = {"equal": 1.0, "near": 2.0, "off": 3.0, "no score": None, "only theirs": 4.0, "scored by us": None}
     ours = {"equal": 1.0, "near": 2.0 + 1e-10, "off": 3.5, "no score": None, "only ours": None, "scored by us": 5.0}
-    told = compared("minutes", official, ours)
-    assert (told.entries, told.equal, told.empty, told.largest) == (7, 3, 1, 0.5)
-    assert [(one.path, one.official, one.ours) for one in told.differences] == [
-        ("off", "3.0", "3.5"),
-        ("only ours", "no such entry", "none"),
-        ("only theirs", "4.0", "no such entry"),
-        ("scored by us", "none", "5.0"),
-    ]
-    assert compared("minutes", {"a": 1.0}, {"a": float("nan")}).equal == 0
+    result = compare_figures("minutes", official, ours)
+    assert (result.entries, result.equal, result.empty, result.largest) == (7, 3, 1, 0.5)
+    assert result.differences == (
+        ("off", "minutes", "3.0", "3.5"),
+        ("only ours", "minutes", "no such entry", "none"),
+        ("only theirs", "minutes", "4.0", "no such entry"),
+        ("scored by us", "minutes", "none", "5.0"),
+    )
+    assert compare_figures("minutes", {"a": 1.0}, {"a": float("nan")}).equal == 0
 
 
-def test_without_the_archive_it_is_skipped_and_no_success(
+def test_missing_archive_is_skipped_with_exit_status_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(mlperf, "ARCHIVE", tmp_path / "round.tar.xz")
+    monkeypatch.setattr(comparison, "ARCHIVE", tmp_path / "round.tar.xz")
     assert main(["mlperf", "--quick"]) == 1
-    assert f"mlperf: SKIPPED: {tmp_path / 'round.tar.xz'} is not there" in capsys.readouterr().out
+    assert f"SKIPPED: {tmp_path / 'round.tar.xz'} does not exist" in capsys.readouterr().out
 
 
-@pytest.mark.skipif(not mlperf.ARCHIVE.exists(), reason="the archive of the round is not here")
-def test_a_part_of_the_archive_is_scored(tmp_path: Path) -> None:
-    out = tmp_path / "found.json"
-    assert main(["mlperf", "--quick", "--out", str(out)]) == 0
-    report = json.loads(out.read_text(encoding="utf-8"))["benchmarks"][0]
-    assert report["title"] == "score v2.0, 140 logs of 13 MB"
+@pytest.mark.slow
+@pytest.mark.skipif(not comparison.ARCHIVE.exists(), reason="the archive of the round is not here")
+def test_part_of_the_archive_is_scored(tmp_path: Path) -> None:
+    assert run_quick(tmp_path, "mlperf")["title"] == "score v2.0, 140 logs of 13 MB"

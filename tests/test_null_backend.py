@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ipu_results.errors import BackendError
 from ipu_results.runner.backends import KINDS, SessionSpec
 
-from benchmarks import null_backend
-from benchmarks.null_backend import NullOptions, NullSession
+from benchmarks.runner import null_backend
+from benchmarks.runner.null_backend import NullOptions, NullSession
 
 FLIPS = (1.6, 5.0, 15.0)
 NANOSECOND = 1.01e-6  # in ms: the clock counts whole ones

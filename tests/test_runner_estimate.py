@@ -29,10 +29,10 @@ from ipu_results.runner.estimate import (
     group_by_round,
 )
 
-from benchmarks import repeatability
-from benchmarks.options import Options
-from benchmarks.repeatability import QUIET, Scenario, simulated
-from benchmarks.report import as_text
+from benchmarks.report import Options, format_report
+from benchmarks.runner import repeatability
+from benchmarks.runner.repeatability import QUIET
+from benchmarks.runner.simulation import Scenario, simulate_sweeps
 
 MS = 1_000_000
 # the number of the slowest that LoadGen 6.0.17 would discard of N queries; None: it requires more queries
@@ -354,7 +354,7 @@ def share(values: Sequence[bool]) -> float:
 
 
 def test_quiet_machine_is_measured_within_a_hundredth_and_rarely_suspect() -> None:
-    sweeps = simulated(100, Scenario("quiet", QUIET))
+    sweeps = simulate_sweeps(100, Scenario("quiet", QUIET))
     assert max(abs(sweep.row.latency_ms / sweep.quiet_ms - 1) for sweep in sweeps) < 0.015
     assert share([bool(sweep.row.suspect) for sweep in sweeps]) <= 0.05
     assert share([sweep.holds for sweep in sweeps]) >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 100)
@@ -362,27 +362,27 @@ def test_quiet_machine_is_measured_within_a_hundredth_and_rarely_suspect() -> No
 
 @pytest.mark.parametrize("blind", [False, True])
 def test_row_put_off_by_flips_is_suspect_or_contains_the_quiet_value(blind: bool) -> None:
-    sweeps = simulated(60, Scenario("flips", {**QUIET, "regimes": (1.6, 5.0, 10.0)}, blind))
+    sweeps = simulate_sweeps(60, Scenario("flips", {**QUIET, "regimes": (1.6, 5.0, 10.0)}, blind))
     assert share([sweep.off for sweep in sweeps]) > 0.2
-    assert share([sweep.missed for sweep in sweeps]) <= 0.02
-    assert share([sweep.naive_off for sweep in sweeps]) > 0.4
-    assert share([sweep.naive_holds for sweep in sweeps]) < 0.4
+    assert share([sweep.misleads for sweep in sweeps]) <= 0.02
+    assert share([sweep.loop_off for sweep in sweeps]) > 0.4
+    assert share([sweep.loop_holds for sweep in sweeps]) < 0.4
 
 
 def test_drift_and_disturbed_blocks_are_detected_and_outliers_do_not_matter() -> None:
-    drifting = simulated(30, Scenario("drift", {**QUIET, "drift": 0.0015}))
+    drifting = simulate_sweeps(30, Scenario("drift", {**QUIET, "drift": 0.0015}))
     assert all(any(reason.startswith("drift") for reason in sweep.row.suspect) for sweep in drifting)
-    outlying = simulated(60, Scenario("outliers", {**QUIET, "outliers": (0.005, 5.0)}))
+    outlying = simulate_sweeps(60, Scenario("outliers", {**QUIET, "outliers": (0.005, 5.0)}))
     assert median(abs(sweep.row.latency_ms / sweep.quiet_ms - 1) for sweep in outlying) < 0.01
-    assert share([sweep.missed for sweep in outlying]) == 0.0
-    flipping = simulated(40, Scenario("flips", {**QUIET, "regimes": (1.6, 5.0, 15.0)}))
+    assert share([sweep.misleads for sweep in outlying]) == 0.0
+    flipping = simulate_sweeps(40, Scenario("flips", {**QUIET, "regimes": (1.6, 5.0, 15.0)}))
     assert sum(sweep.truly_disturbed for sweep in flipping) > 60
     assert sum(sweep.caught for sweep in flipping) >= 0.95 * sum(sweep.truly_disturbed for sweep in flipping)
-    assert simulated(2, Scenario("quiet", QUIET)) == simulated(2, Scenario("quiet", QUIET))
+    assert simulate_sweeps(2, Scenario("quiet", QUIET)) == simulate_sweeps(2, Scenario("quiet", QUIET))
 
 
 def test_benchmark_reports_every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeatability, "QUICK_SWEEPS", 2)
     report = repeatability.run(Options(quick=True))
     assert [len(table.rows) for table in report.tables] == [len(repeatability.SCENARIOS)] * 2
-    assert "naive holds, %" in as_text(report)
+    assert "naive holds, %" in format_report(report)

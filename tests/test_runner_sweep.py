@@ -46,7 +46,7 @@ from runner_support import (
     write_tiny_model,
 )
 
-from benchmarks.null_backend import NullOptions
+from benchmarks.runner.null_backend import NullOptions
 
 MODES = ("RGB", "broken", "L", "RGB", "CMYK", "RGB", "RGB")
 MEASURED = {"load_s"}  # of an emulated point: the time to read the network
@@ -260,7 +260,7 @@ def change_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def change_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.null_backend.VERSION", "2")
+    monkeypatch.setattr("benchmarks.runner.null_backend.VERSION", "2")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from benchmarks.emulator.accuracy import (
 from benchmarks.emulator.freezing import freeze
 from benchmarks.emulator.page import PAGE, update_page
 from benchmarks.emulator.sensitivity import measure_changes
-from benchmarks.report import Report, as_text
+from benchmarks.report import Report, format_report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.sensitivity:
         changes = measure_changes(load_rows(), workers=os.cpu_count() or 1)
         tables.append(tabulate_sensitivity(validation, changes))
-    print(as_text(Report("emulator", f"emulated, not measured; calibration {validation.calibration.id}", tables)))
+    print(format_report(Report("emulator", f"emulated, not measured; calibration {validation.calibration.id}", tables)))
     if options.plot is not None:
         options.plot.write_bytes(render_scatter(validation, options.plot.suffix.lower()))
     return 0

@@ -16,9 +16,9 @@ from ipu_results.emulator.target import load_target
 from ipu_results.emulator.validation import EXCLUDED, FIT, LIMITS, Validation, validate
 from ipu_results.store.query import open_warehouse
 
-from benchmarks.child import ROOT
 from benchmarks.emulator.sensitivity import ConstantChange
-from benchmarks.report import Table
+from benchmarks.processes import ROOT
+from benchmarks.report import ReportTable
 
 PERCENT = 100
 WORST_ROWS = 12
@@ -48,13 +48,13 @@ def load_validation() -> Validation:
     return validate(load_rows())
 
 
-def build_tables(validation: Validation) -> list[Table]:
+def build_tables(validation: Validation) -> list[ReportTable]:
     by_row = [tabulate_rows(validation, name) for name in SETS]
     parts = tabulate_parts(validation)
     return [tabulate_scores(validation), tabulate_baselines(validation), *by_row, tabulate_groups(validation), parts]
 
 
-def tabulate_scores(validation: Validation) -> Table:
+def tabulate_scores(validation: Validation) -> ReportTable:
     """Compare each set's errors with its target."""
     rows: list[tuple[str, ...]] = []
     for name, limits in LIMITS.items():
@@ -69,7 +69,7 @@ def tabulate_scores(validation: Validation) -> Table:
         rows.append((NAMES[name], *_format_summary(errors), target, verdict))
     for name, line_errors in zip(("in sample", "leave one out"), validation.line_errors, strict=True):
         rows.append((f"a straight line on C2, {name}", *_format_summary(summarise_errors(line_errors)), "", ""))
-    return Table("Scores on time per batch", ("rows", "n", "MAPE %", "max %", "target", "verdict"), rows)
+    return ReportTable("Scores on time per batch", ("rows", "n", "MAPE %", "max %", "target", "verdict"), rows)
 
 
 def list_misses(validation: Validation) -> list[str]:
@@ -84,7 +84,7 @@ def list_misses(validation: Validation) -> list[str]:
     return lines
 
 
-def tabulate_baselines(validation: Validation) -> Table:
+def tabulate_baselines(validation: Validation) -> ReportTable:
     """Compare the emulator with each simpler model on the same rows."""
     sets = [(name,) for name in SETS] + [DEVELOPMENT]
     rows = [("emulator", *(_format_both(validation.score(*names)) for names in sets), "1.0")]
@@ -92,15 +92,15 @@ def tabulate_baselines(validation: Validation) -> Table:
         summaries = (_format_both(validation.score_baseline(name, *names)) for names in sets)
         rows.append((name, *summaries, f"{validation.compute_ratio([name], *DEVELOPMENT):.1f}"))
     columns = ("model", *HEADERS, "ResNeXt101 + ten", "× emulator")
-    return Table("Against simpler models: MAPE (max), %", columns, rows)
+    return ReportTable("Against simpler models: MAPE (max), %", columns, rows)
 
 
-def tabulate_rows(validation: Validation, name: str) -> Table:
+def tabulate_rows(validation: Validation, name: str) -> ReportTable:
     """List the rows of a set."""
     title = NAMES[name][0].upper() + NAMES[name][1:]
     times = ("published ms", "emulated ms", "chip", "host", "error %")
     columns = ("network", "machine", "framework", "protocol", "batch", *times)
-    return Table(title, columns, [_format_row(scored) for scored in validation.scored if scored.row.set == name])
+    return ReportTable(title, columns, [_format_row(scored) for scored in validation.scored if scored.row.set == name])
 
 
 def _format_row(scored: ScoredRow) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ def _format_path(scored: ScoredRow) -> str:
     return f"{path.name}, {path.io_tiles}" if path.io_tiles else path.name
 
 
-def tabulate_groups(validation: Validation) -> Table:
+def tabulate_groups(validation: Validation) -> ReportTable:
     """Group the blind set by network, machine and protocol: where the model holds and where it does not."""
     groups: dict[tuple[str, ...], list[float]] = {}
     for scored in validation.scored:
@@ -127,10 +127,10 @@ def tabulate_groups(validation: Validation) -> Table:
         for key, errors in groups.items()
     ]
     columns = ("network", "machine", "protocol", "n", "MAPE %", "max %", "mean error %")
-    return Table("The blind set by network and protocol", columns, rows)
+    return ReportTable("The blind set by network and protocol", columns, rows)
 
 
-def tabulate_parts(validation: Validation) -> Table:
+def tabulate_parts(validation: Validation) -> ReportTable:
     """Split the predicted time of the rows that are furthest off."""
     rows = []
     for scored in sorted(validation.scored, key=lambda each: -abs(each.error))[:WORST_ROWS]:
@@ -138,7 +138,7 @@ def tabulate_parts(validation: Validation) -> Table:
         labels = (selector.network, selector.target, _format_path(scored), str(scored.row.batch_size))
         rows.append((*labels, _format_signed(scored.error), *(f"{PERCENT * shares[part]:.0f}" for part in PARTS)))
     columns = ("network", "machine", "protocol", "batch", "error %", *PARTS)
-    return Table("Where the predicted time goes in the worst rows, %", columns, rows)
+    return ReportTable("Where the predicted time goes in the worst rows, %", columns, rows)
 
 
 def compute_shares(scored: ScoredRow, calibration: Calibration) -> dict[str, float]:
@@ -158,7 +158,7 @@ def _select_part(vertex: str) -> str:
     return next((part for part in PARTS if vertex and vertex.startswith(part)), "other operators")
 
 
-def tabulate_sensitivity(validation: Validation, changes: Sequence[ConstantChange]) -> Table:
+def tabulate_sensitivity(validation: Validation, changes: Sequence[ConstantChange]) -> ReportTable:
     """Show the change of the mean error per set, in points, at both ends of each assumed constant."""
     rows = [
         (
@@ -168,7 +168,7 @@ def tabulate_sensitivity(validation: Validation, changes: Sequence[ConstantChang
         for change in changes
         if is_visible(validation, change)
     ]
-    return Table("Change of the MAPE, in points", ("constant", "usual", "set to", "κ", *HEADERS), rows)
+    return ReportTable("Change of the MAPE, in points", ("constant", "usual", "set to", "κ", *HEADERS), rows)
 
 
 def is_visible(validation: Validation, change: ConstantChange) -> bool:

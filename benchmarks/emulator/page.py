@@ -11,10 +11,10 @@ from ipu_results.emulator.target import TARGETS, load_target
 from ipu_results.emulator.validation import Validation
 from tabulate import tabulate
 
-from benchmarks.child import ROOT
 from benchmarks.emulator import accuracy
 from benchmarks.emulator.sensitivity import ConstantChange, list_assumed, measure_changes
-from benchmarks.report import Table
+from benchmarks.processes import ROOT
+from benchmarks.report import ReportTable
 
 PAGE = ROOT / "docs" / "explanation" / "emulator.md"
 PLOT = PAGE.with_suffix(".svg")
@@ -74,7 +74,7 @@ def _format_calibration(validation: Validation) -> str:
     fits = [("all six", calibration.fit)]
     fits += [(f"without row {number}", fit) for number, fit in enumerate(calibration.jackknife, 1)]
     rows = [(name, f"{fit.superstep:.0f}", f"{fit.per_image * 1000:.3f}") for name, fit in fits]
-    return f"Calibration `{calibration.id}`.\n\n" + _format_table(Table("", ("rows", "κ, cycles", "h, ms"), rows))
+    return f"Calibration `{calibration.id}`.\n\n" + _format_table(ReportTable("", ("rows", "κ, cycles", "h, ms"), rows))
 
 
 def _format_baselines(validation: Validation) -> str:
@@ -89,7 +89,7 @@ def _format_baselines(validation: Validation) -> str:
     return f"MAPE and, in brackets, the maximum, %.\n\n{table}\n{ratios}\n{models}"
 
 
-def _format_table(table: Table) -> str:
+def _format_table(table: ReportTable) -> str:
     return f"{tabulate(table.rows, table.columns, tablefmt='github', disable_numparse=True)}\n"
 
 

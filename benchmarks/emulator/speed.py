@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from statistics import median
 
-from benchmarks.child import Step, in_child, told
-from benchmarks.options import Options
-from benchmarks.report import Report, Table, Target, Value, shown
+from benchmarks.processes import Step, run_steps
+from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
 
 Point = tuple[str, str, int]  # network, target and micro-batch
 
@@ -97,13 +95,14 @@ def run(options: Options) -> Report:
     sweep, development, repeats, count = (
         (QUICK, QUICK, 1, QUICK_SHAPES) if options.quick else (SWEEP, DEVELOPMENT, REPEATS, SHAPES)
     )
-    load = os.getloadavg()[0]
-    imports, cold, others = [], [], []
+    imports: list[Step] = []
+    cold: list[Step] = []
+    others: list[Step] = []
     for _ in range(repeats):
-        imports.append(told(import_modules))
-        cold.append(told(predict_points, points=sweep, warm=WARM_REPEATS))
-        others.append(told(predict_points, points=development, warm=1))
-    searches = _run_all_steps(count)
+        imports += run_steps(import_modules)
+        cold += run_steps(predict_points, points=sweep, warm=WARM_REPEATS)
+        others += run_steps(predict_points, points=development, warm=1)
+    searches = run_steps(search_shapes, shapes=count, tiles=FEW_TILES)
     report = Report(
         "emulator",
         f"predict a C2 sweep of {len(sweep)} points and {len(development)} points of other machines",
@@ -112,11 +111,11 @@ def run(options: Options) -> Report:
             _tabulate_searches(searches),
         ],
         [
-            Target(f"s, cold sweep of {len(sweep)} points, imports not counted", _take_median(cold), COLD_S),
-            Target("ms, the sweep warm in the same process", 1000 * _take_median(cold, "warm"), WARM_MS),
-            Target(f"s, {len(development)} points of other machines, cold", _take_median(others), DEVELOPMENT_S),
+            ReportTarget(f"s, cold sweep of {len(sweep)} points, imports not counted", _take_median(cold), COLD_S),
+            ReportTarget("ms, the sweep warm in the same process", 1000 * _take_median(cold, "warm"), WARM_MS),
+            ReportTarget(f"s, {len(development)} points of other machines, cold", _take_median(others), DEVELOPMENT_S),
             *(
-                Target(
+                ReportTarget(
                     f"{step['target']}: share of plans equal to those of every split", step["equal"] / count, 1.0, True
                 )
                 for step in searches
@@ -125,7 +124,6 @@ def run(options: Options) -> Report:
         [
             f"Median of {repeats} interleaved runs, each in a fresh process without the disk cache.",
             f"{count} random shapes on {FEW_TILES} tiles of each machine; equal plans have the same split and costs.",
-            f"Load of the machine over the last minute, before and after: {shown(load)}, {shown(os.getloadavg()[0])}.",
         ],
     )
     if not options.quick:
@@ -133,13 +131,6 @@ def run(options: Options) -> Report:
 
         report.tables += [tabulate_scores(load_validation()), tabulate_baselines(load_validation())]
     return report
-
-
-def _run_all_steps(count: int) -> list[Step]:
-    outcome = in_child(search_shapes, shapes=count, tiles=FEW_TILES)
-    if outcome.failure:
-        raise RuntimeError(f"{search_shapes.__name__}: {outcome.failure}")
-    return outcome.steps
 
 
 def _draw_sizes(draw: random.Random) -> dict[str, int]:
@@ -168,21 +159,21 @@ def _take_median(steps: Sequence[Step], name: str = "seconds") -> float:
 
 def _tabulate_times(
     imports: Sequence[Step], cold: Sequence[Step], others: Sequence[Step], points: tuple[int, int]
-) -> Table:
+) -> ReportTable:
     alone = _take_median(imports)
     rows: list[tuple[Value, ...]] = [("the imports alone", None, None, None, None, None, alone, 1.0, None)]
     for name, steps, count in (("C2 sweep", cold, points[0]), ("other machines", others, points[1])):
         parts = [_take_median(steps, part) for part in ("build", "read", "predict", "seconds")]
         rows.append((name, count, steps[0]["shapes"], *parts, parts[-1] / alone, 1000 * _take_median(steps, "warm")))
     columns = ("what", "points", "shapes", "build s", "read s", "predict s", "all s", "ratio to the imports", "warm ms")
-    return Table("Predictions in a fresh process, and again in the same one", columns, rows)
+    return ReportTable("Predictions in a fresh process, and again in the same one", columns, rows)
 
 
-def _tabulate_searches(steps: Sequence[Step]) -> Table:
+def _tabulate_searches(steps: Sequence[Step]) -> ReportTable:
     rows: list[tuple[Value, ...]] = []
     for step in steps:
         search, every = (1000 * seconds / step["shapes"] for seconds in step["seconds"])
         worst = 100 * (step["worst"] - 1)
         rows.append((step["target"], step["shapes"], step["equal"], worst, search, every, every / search))
     columns = ("machine", "shapes", "equal plans", "worst cost, % more", "ms a shape", "every split, ms", "ratio")
-    return Table("The split search next to every split", columns, rows)
+    return ReportTable("The split search next to every split", columns, rows)

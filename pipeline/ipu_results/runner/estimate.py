@@ -24,7 +24,7 @@ START, _LOADED, *STAGES = range(5)  # of an iteration's stamps; the stages end p
 
 @dataclass(frozen=True, slots=True)
 class SuspicionLimits:
-    """Limits beyond which a block is disturbed, or a row suspect. `benchmarks/repeatability.py` shows what they miss.
+    """Limits beyond which a block is disturbed, or a row suspect. Their misses: `python -m benchmarks repeatability`.
 
     rounds: fewer have no interval of 95 %. On machines that flip, three rounds mislead several times as often as six.
     width: of the interval, as a share of the median: a row should promise ± 5 %.

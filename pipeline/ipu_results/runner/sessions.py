@@ -68,13 +68,15 @@ class InProcess:
 class Subprocess:
     """A session in a process of its own. Raises SessionLostError when that dies or does not reply."""
 
+    MODULE = "ipu_results.runner.worker"
+
     def __init__(self, number: int, python: str) -> None:
         self._number = number
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the session)
         paths = [str(SOURCE_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         try:
             self._process = subprocess.Popen(
-                [python, "-m", "ipu_results.runner.worker"],
+                [python, "-m", self.MODULE],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,

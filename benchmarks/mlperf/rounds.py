@@ -1,0 +1,150 @@
+"""A round of MLPerf Training in a temporary folder, and the processes that read it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ipu_results.mlperf.entries import parse_round
+
+from benchmarks.mlperf.reading import decode_all_lines
+from benchmarks.processes import (
+    CommandCost,
+    build_child_command,
+    find_program,
+    join_last_lines,
+    measure_command,
+)
+from benchmarks.report import SkipBenchmarkError
+
+FOLDER = Path(__file__).parent
+PINS, SCRIPT = FOLDER / "mlperf-logging.txt", FOLDER / "official_child.py"
+QUICK_SUBMITTERS = frozenset({"Google", "Graphcore"})
+LOGS, SCALING = "*/results/*/*/result_*.txt", "*/results/*/*/scaling.json"
+OFFICIAL_POLL_S, POLL_S = 0.5, 0.005
+
+ONE_PROCESS, TWO_WORKERS = "ipu-results mlperf --workers 1", "ipu-results mlperf --workers 2"
+MSGSPEC, JSON, CAT = "plain msgspec.json.decode of every line", "plain json.loads of every line", "cat"
+
+Figures = Mapping[str, float | None]  # by entry
+
+
+@dataclass(frozen=True, slots=True)
+class OfficialScores:
+    """The figures of the official summarizer. It changed `rewritten` scaling files in its copy of the input."""
+
+    version: str
+    cost: CommandCost
+    minutes: Figures
+    factors: Figures
+    rewritten: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoundReader:
+    """A command that reads the logs. Its output is a file; `names` lists the logs and is its standard input."""
+
+    command: Sequence[str]
+    out: Path
+    names: Path
+
+    def measure(self) -> CommandCost:
+        return measure_command(self.command, self.out, self.names)
+
+    def watch_memory(self) -> CommandCost:
+        return measure_command(self.command, self.out, self.names, POLL_S)
+
+
+def copy_round(source: Path, target: Path, quick: bool) -> Path:
+    """Copy an archive or a checkout and return its root folder. `quick` copies two submitters only."""
+    if source.is_dir():
+        root = target / source.resolve().name
+        for folder in sorted(path for path in source.iterdir() if path.is_dir() and path.name != ".git"):
+            if not quick or folder.name in QUICK_SUBMITTERS:
+                shutil.copytree(folder, root / folder.name, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+    else:
+        try:
+            with tarfile.open(source) as archive:
+                archive.extractall(target, _select_members(archive, quick), filter="data")
+        except (tarfile.TarError, EOFError) as error:
+            raise SkipBenchmarkError(f"{source} cannot be unpacked: {' '.join(str(error).split())}") from error
+        folders = [path for path in target.iterdir() if path.is_dir()]
+        root = folders[0] if len(folders) == 1 else target
+    if not list_logs(root):
+        raise SkipBenchmarkError(f"{source} holds no {LOGS} to read")
+    return root
+
+
+def list_logs(root: Path) -> list[str]:
+    return sorted(map(str, root.glob(LOGS)))
+
+
+def _select_members(archive: tarfile.TarFile, quick: bool) -> Iterator[tarfile.TarInfo]:
+    for member in archive:
+        submitter = member.name.removeprefix("./").split("/")[1:2]
+        if not quick or QUICK_SUBMITTERS & set(submitter):
+            yield member
+
+
+def build_readers(root: Path, folder: Path) -> dict[str, RoundReader]:
+    """Return the compared commands by name; their files go to `folder`."""
+    names = folder / "names"
+    names.write_text("".join(f"{path}\0" for path in list_logs(root)), encoding="utf-8")
+    ours = [*find_program(), "mlperf", str(root), "--format", "json", "--workers"]
+    commands: dict[str, list[str]] = {
+        ONE_PROCESS: [*ours, "1"],
+        TWO_WORKERS: [*ours, "2"],
+        MSGSPEC: build_child_command(decode_all_lines, logs=str(names), decoder="msgspec"),
+        JSON: build_child_command(decode_all_lines, logs=str(names), decoder="json"),
+        CAT: ["xargs", "-0", "cat"],
+    }
+    return {
+        name: RoundReader(command, folder / f"out{at}", names) for at, (name, command) in enumerate(commands.items())
+    }
+
+
+def install_official(folder: Path) -> Path:
+    """Return an interpreter in a new environment with the pinned mlperf-logging. Raises SkipBenchmarkError."""
+    python = folder / "bin" / "python"
+    pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:"]
+    for command in (
+        [sys.executable, "-m", "venv", str(folder)],
+        [str(python), *pip, "--require-hashes", "-r", str(PINS)],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SkipBenchmarkError(f"mlperf-logging cannot be installed here: {join_last_lines(done.stderr)}")
+    return python
+
+
+def run_official(python: Path, root: Path, folder: Path) -> OfficialScores:
+    """Run the official summarizer on a copy of its own. Raises SkipBenchmarkError where it fails."""
+    if (round_name := parse_round(root.name)) is None:
+        raise SkipBenchmarkError(f"the folder {root.name} does not name a round such as v2.0")
+    before, figures = _read_scaling(root), folder / "official.json"
+    command = [str(python), "-I", str(SCRIPT), str(figures), str(root), f"{round_name}.0", str(folder / "official.csv")]
+    try:
+        cost = measure_command(command, folder / "printed", poll_s=OFFICIAL_POLL_S)
+    except RuntimeError as error:
+        raise SkipBenchmarkError(f"it failed: {error}") from error
+    scores = json.loads(figures.read_bytes())
+    entries = {os.path.relpath(path, root): entry for path, entry in scores["entries"].items()}
+    after = _read_scaling(root)
+    return OfficialScores(
+        scores["version"],
+        cost,
+        {path: entry["minutes"] for path, entry in entries.items()},
+        {path: entry["scaling_factor"] for path, entry in entries.items()},
+        sum(before.get(path) != after.get(path) for path in before.keys() | after.keys()),
+    )
+
+
+def _read_scaling(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in root.glob(SCALING)}

@@ -1,0 +1,99 @@
+"""Simulate many sweeps on quiet, noisy and flipping machines, where the true value is known, next to a naive loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean, median
+from typing import Any
+
+from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
+from benchmarks.runner.common import OFF
+from benchmarks.runner.simulation import MINUTE_S, ROUNDS, Scenario, SimulatedSweep, simulate_sweeps
+
+SWEEPS, QUICK_SWEEPS = 2000, 5
+QUIET: Mapping[str, Any] = {"noise": 0.02, "probe_noise": 0.05}
+
+
+def _flip(factor: float, share: float, slow_s: float) -> dict[str, Any]:
+    return {**QUIET, "regimes": (factor, slow_s, slow_s * (1 - share) / share)}
+
+
+SCENARIOS = (
+    Scenario("quiet", QUIET),
+    Scenario("noisy, 15 % an iteration", {**QUIET, "noise": 0.15}),
+    Scenario("outliers, 0.5 % take 5 times as long", {**QUIET, "outliers": (0.005, 5.0)}),
+    Scenario("drift of 3 % in 100 s", {**QUIET, "drift": 0.0003}),
+    Scenario("drift of 15 % in 100 s", {**QUIET, "drift": 0.0015}),
+    Scenario("1.6 times as long, 10 %, 3 s", _flip(1.6, 0.1, 3)),
+    Scenario("1.6 times as long, 25 %, 5 s", _flip(1.6, 0.25, 5)),
+    Scenario("1.6 times as long, 50 %, 5 s", _flip(1.6, 0.5, 5)),
+    Scenario("the same, no probe sees it", _flip(1.6, 0.5, 5), blind=True),
+    Scenario("1.6 times as long, 50 %, 0.3 s", _flip(1.6, 0.5, 0.3)),
+    Scenario("1.15 times as long, 50 %, 5 s", _flip(1.15, 0.5, 5)),
+    Scenario("1.6 times as long, 50 %, 60 s", _flip(1.6, 0.5, MINUTE_S)),
+    Scenario("the same, no probe sees it", _flip(1.6, 0.5, MINUTE_S), blind=True),
+    Scenario("the same, the probe's best known", _flip(1.6, 0.5, MINUTE_S), known=True),
+)
+
+
+def run(options: Options) -> Report:
+    """Simulate the same number of sweeps for each scenario."""
+    count = QUICK_SWEEPS if options.quick else SWEEPS
+    results = [(scenario, simulate_sweeps(count, scenario)) for scenario in SCENARIOS]
+    misleading = max(
+        _percent(sweeps, lambda sweep: sweep.misleads) for scenario, sweeps in results if scenario.has_short_spells
+    )
+    suspect = _percent(results[0][1], lambda sweep: sweep.suspect)
+    return Report(
+        "repeatability",
+        f"{count} simulated sweeps of {ROUNDS} rounds for each kind of machine",
+        [_tabulate_rows(results), _tabulate_blocks(results)],
+        [
+            ReportTarget("% of a quiet machine's rows that are suspect", suspect, 2.0),
+            ReportTarget("% of rows that mislead, worst machine whose slow spells last seconds", misleading, 1.0),
+        ],
+        [
+            "Naive: the mean over the iterations of one run of the same time, ± 1.96 standard errors.",
+            f"A row misleads if it is more than {OFF:.0%} off, not suspect, and its interval excludes the quiet value.",
+            "The last machines are often slow for a whole sweep: only a probe's best from before can show that.",
+            f"A block is truly disturbed if it is more than {OFF:.0%} slower than on the quiet machine.",
+        ],
+    )
+
+
+def _tabulate_rows(results: Sequence[tuple[Scenario, Sequence[SimulatedSweep]]]) -> ReportTable:
+    rows: list[tuple[Value, ...]] = [
+        (
+            scenario.name,
+            _percent(sweeps, lambda sweep: sweep.holds),
+            100 * median(sweep.width for sweep in sweeps),
+            _percent(sweeps, lambda sweep: sweep.off),
+            _percent(sweeps, lambda sweep: sweep.suspect),
+            _percent(sweeps, lambda sweep: sweep.misleads),
+            _percent(sweeps, lambda sweep: sweep.loop_holds),
+            100 * median(2 * sweep.loop.error_ms / sweep.loop.mean_ms for sweep in sweeps),
+            _percent(sweeps, lambda sweep: sweep.loop_off),
+        )
+        for scenario, sweeps in results
+    ]
+    columns = (
+        *("machine", "interval holds, %", "width, %", f"> {OFF:.0%} off, %", "suspect, %", "misleads, %"),
+        *("naive holds, %", "naive width, %", f"naive > {OFF:.0%} off, %"),
+    )
+    return ReportTable("The row of a sweep and a naive loop, relative to the quiet machine's value", columns, rows)
+
+
+def _tabulate_blocks(results: Sequence[tuple[Scenario, Sequence[SimulatedSweep]]]) -> ReportTable:
+    rows: list[tuple[Value, ...]] = []
+    for scenario, sweeps in results:
+        blocks, disturbed = sum(sweep.row.blocks for sweep in sweeps), sum(sweep.truly_disturbed for sweep in sweeps)
+        caught, accused = sum(sweep.caught for sweep in sweeps), sum(sweep.accused for sweep in sweeps)
+        caught_share = 100 * caught / disturbed if disturbed else None
+        accused_share = 100 * accused / (blocks - disturbed) if disturbed < blocks else None
+        rows.append((scenario.name, blocks, 100 * disturbed / blocks, caught_share, accused_share))
+    columns = ("machine", "blocks", "truly disturbed, %", "of these caught, %", "of the others accused, %")
+    return ReportTable("Blocks", columns, rows)
+
+
+def _percent(sweeps: Sequence[SimulatedSweep], test: Callable[[SimulatedSweep], bool]) -> float:
+    return 100 * fmean(map(test, sweeps))

@@ -1,0 +1,187 @@
+"""Simulate sweeps on the null backend through the runner's own plan, loop and statistics, and a naive loop."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ipu_results.runner.backends import SessionSpec
+from ipu_results.runner.blocks import NS, Block, Kind, Stamps
+from ipu_results.runner.estimate import DEFAULT, Estimate, SuspicionLimits, estimate, find_disturbances
+from ipu_results.runner.plan import SweepPlan, Visit
+from ipu_results.runner.sessions import SessionStamps
+from ipu_results.runner.worker import run_batches
+
+from benchmarks.runner import null_backend
+from benchmarks.runner.common import (
+    OFF,
+    LoopMean,
+    average_loop,
+    contains_value,
+    is_misleading,
+    is_off,
+    measure_pace_ms,
+)
+from benchmarks.runner.null_backend import NullSession
+
+SIZES, JUDGED, SESSIONS, ROUNDS = (2, 4, 6, 8, 10, 12), 8, 2, 6
+MINUTE_S = 60.0
+MAX_MEDIAN = 0.5449  # standard deviations: the median of the greater of two normal values
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Options of the simulated machine.
+
+    With `blind` a probe does not see the slow times. With `known` the best probe of other days is known.
+    """
+
+    name: str
+    options: Mapping[str, Any]
+    blind: bool = False
+    known: bool = False
+
+    @property
+    def has_short_spells(self) -> bool:
+        """Return whether slow spells are shorter than a sweep, so that some of it is quiet."""
+        return float(self.options.get("regimes", (1, 0, 0))[1]) < MINUTE_S
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedSweep:
+    """The row of one sweep and the mean of one naive loop. `quiet_ms` is the true value of the quiet machine.
+
+    Of the `truly_disturbed` blocks `caught` are marked as disturbed, and `accused` of the others.
+    """
+
+    row: Estimate
+    quiet_ms: float
+    truly_disturbed: int
+    caught: int
+    accused: int
+    loop: LoopMean
+
+    @property
+    def width(self) -> float:
+        return ((self.row.latency_ms_high or 0) - (self.row.latency_ms_low or 0)) / self.row.latency_ms
+
+    @property
+    def holds(self) -> bool:
+        return contains_value(self.row, self.quiet_ms)
+
+    @property
+    def off(self) -> bool:
+        return is_off(self.row.latency_ms, self.quiet_ms)
+
+    @property
+    def suspect(self) -> bool:
+        return bool(self.row.suspect)
+
+    @property
+    def misleads(self) -> bool:
+        return is_misleading(self.row, self.quiet_ms)
+
+    @property
+    def loop_holds(self) -> bool:
+        return self.loop.contains(self.quiet_ms)
+
+    @property
+    def loop_off(self) -> bool:
+        return is_off(self.loop.mean_ms, self.quiet_ms)
+
+
+def simulate_sweeps(
+    count: int, scenario: Scenario, limits: SuspicionLimits = DEFAULT, rounds: int = ROUNDS
+) -> list[SimulatedSweep]:
+    """Simulate sweeps over all batch sizes with seeds 0, 1, … and judge one batch size of each."""
+    return [_simulate_sweep(scenario, seed, limits, rounds) for seed in range(count)]
+
+
+def _simulate_sweep(scenario: Scenario, seed: int, limits: SuspicionLimits, rounds: int) -> SimulatedSweep:
+    sessions = _open_sessions(scenario, seed)
+    machine, noise = sessions[0].machine, float(scenario.options.get("noise", 0.0))
+    plan = SweepPlan(SIZES, SESSIONS, seed=seed, least_rounds=rounds)
+    blocks, best = _measure_blocks(sessions, plan, scenario.blind)
+    best = null_backend.PROBE_MS if scenario.known else best
+    work_ms = machine.base_ms + JUDGED // SESSIONS * machine.per_item_ms
+    quiet: dict[Kind, float] = {
+        "amortised": work_ms * math.exp(noise**2 / 2),
+        "isolated": work_ms * math.exp(noise * MAX_MEDIAN),
+    }
+    disturbed = [measure_pace_ms(block) > (1 + OFF) * quiet[block.kind] for block in blocks]
+    marked = [bool(causes) for causes in find_disturbances(blocks, limits, best)]
+    caught = sum(truly and mark for truly, mark in zip(disturbed, marked, strict=True))
+    duration = sum(block.window.end - block.window.start for block in blocks)
+    return SimulatedSweep(
+        estimate(blocks, limits, best),
+        quiet["amortised"],
+        sum(disturbed),
+        caught,
+        sum(marked) - caught,
+        average_loop(_run_naive_loop(_open_sessions(scenario, seed), plan, duration)),
+    )
+
+
+def _open_sessions(scenario: Scenario, seed: int) -> list[NullSession]:
+    options = {**scenario.options, "seed": seed}
+    sessions = [
+        null_backend.open(SessionSpec(null_backend.NAME, "", sessions=SESSIONS, session=number, options=options))
+        for number in range(SESSIONS)
+    ]
+    for session in sessions:
+        session.prepare(JUDGED // SESSIONS, "amortised")
+    return sessions
+
+
+def _measure_blocks(sessions: Sequence[NullSession], plan: SweepPlan, blind: bool) -> tuple[list[Block], float]:
+    """Return the blocks of the judged size and the best probe of all. The other sizes only advance the clock."""
+    blocks: list[Block] = []
+    now, best, first = 0, math.inf, sessions[0]
+    for number in range(plan.least_rounds):
+        for visit in plan.list_visits(number):
+            before = _run_probe(first, now, blind)
+            if visit.batch_size == JUDGED:
+                stamps = _run_block(sessions, plan, visit, now)
+                now = max(session.now for session in sessions)
+                probes = before, _run_probe(first, now, blind)
+                blocks.append(Block(len(blocks), number, JUDGED, visit.kind, "", stamps, probes))
+            else:
+                batch_s = (first.machine.base_ms + visit.batch_size // SESSIONS * first.machine.per_item_ms) / 1e3
+                now += int(max(plan.block_s, plan.iterations * batch_s) * NS)
+            best = min(best, before, *(blocks[-1].probe_ms or () if blocks else ()))
+    return blocks, best
+
+
+def _run_block(sessions: Sequence[NullSession], plan: SweepPlan, visit: Visit, start: int) -> SessionStamps:
+    until = start + int(plan.block_s * NS)
+    if visit.kind == "amortised":
+        return tuple(_run_session(session, start, until, plan.iterations) for session in sessions)
+    stamps: list[list[Stamps]] = [[] for _ in sessions]
+    while start < until or len(stamps[0]) < plan.iterations:
+        for session, own in zip(sessions, stamps, strict=True):
+            own.extend(_run_session(session, start, start, 1))
+        start = max(session.now for session in sessions)
+    return tuple(map(tuple, stamps))
+
+
+def _run_session(session: NullSession, start: int, until: int, min_batches: int) -> tuple[Stamps, ...]:
+    session.wait_until(start)
+
+    def feed() -> tuple[None, int, int, int]:
+        return None, session.now, session.now, session.now
+
+    return tuple((a, b, c, d, e) for a, b, c, d, e in run_batches(session, feed, until, min_batches))
+
+
+def _run_probe(session: NullSession, now: int, blind: bool) -> float:
+    return null_backend.PROBE_MS if blind else session.probe_ms(now)
+
+
+def _run_naive_loop(sessions: Sequence[NullSession], plan: SweepPlan, duration: int) -> SessionStamps:
+    """Run once for as long as all blocks together, from a random moment of the time that the sweep needs."""
+    sweep_s = plan.least_rounds * plan.estimate_round_s(dict.fromkeys(SIZES, 0.0))
+    start = int(random.Random(sessions[0].machine.seed).uniform(0, sweep_s) * NS)
+    return tuple(_run_session(session, start, start + duration, 2) for session in sessions)
