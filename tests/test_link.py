@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from conftest import PAGE, copy_documents, load_documents, normalise_documents
 from ipu_results.build import LoadedDocument
@@ -127,7 +128,9 @@ def test_two_results_with_one_id_are_both_refused(page: NormalisedDocument) -> N
 def test_invalid_row_of_the_pipelines_own_tables_stops_the_build(documents: Documents) -> None:
     frames = build_source_frames(documents)
     with pytest.raises(GateError, match=r"cells, row 0: .* are also those of another row"):
-        check_tables({**frames, "cells": frames["cells"].assign(cell_number=1)})
+        check_tables(
+            {**frames, "cells": frames["cells"].assign(cell_number=pd.array([1] * len(frames["cells"]), "Int64"))}
+        )
 
 
 def check_rows(loaded: LoadedDocument, **changes: Any) -> RowCounts:

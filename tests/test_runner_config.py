@@ -126,7 +126,7 @@ def test_sweep_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_public_names_and_the_example_of_the_package() -> None:
-    assert runner.__all__ == ["RUNS", "Progress", "SweepConfig", "SweepResult", "resume_sweep", "run_sweep"]
+    assert runner.__all__ == ["Progress", "SweepConfig", "SweepResult", "resume_sweep", "run_sweep"]
     assert all(getattr(runner, name) for name in runner.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'sweeps'"):
         _ = runner.sweeps
