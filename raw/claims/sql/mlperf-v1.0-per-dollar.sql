@@ -3,7 +3,7 @@
 SELECT
     gpu.minutes * dgx.list_price_usd / (ipu.minutes * pod.list_price_usd) AS value,
     gpu.system || ', ' || gpu.accelerators || ' ' || gpu.accelerator || ', MLPerf Training ' || ipu.round || ' closed '
-        || ipu.benchmark || '; per dollar is no MLPerf metric' AS baseline,
+        || ipu.benchmark || '; per dollar is not an MLPerf metric' AS baseline,
     printf(
         '(%.4f min × %.0f USD) / (%.4f min × %.0f USD) = %.4f', gpu.minutes, dgx.list_price_usd, ipu.minutes,
         pod.list_price_usd, gpu.minutes * dgx.list_price_usd / (ipu.minutes * pod.list_price_usd)
