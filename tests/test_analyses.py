@@ -122,6 +122,7 @@ def _to_json(value: object) -> object:
     return value.isoformat() if isinstance(value, date) else value
 
 
+@pytest.mark.slow
 def test_parameter_and_plot(warehouse: Path, tmp_path: Path) -> None:
     plot = tmp_path / "per-dollar.svg"
     options = ("--set", "ipu_price=300000", "--plot", plot, "--format", "csv", "--warehouse", warehouse)

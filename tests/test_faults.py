@@ -22,6 +22,8 @@ from ipu_results.store.files import COMMIT, STAGING, is_pending
 from ipu_results.store.query import open_warehouse
 from ipu_results.store.transaction import lock_folder, recover, stage_files
 
+pytestmark = pytest.mark.slow  # processes are killed
+
 OLD, NEW = 6044.0, 6045.0
 FIGURE = "SELECT throughput FROM results WHERE table_name = 'bow_training' AND row_number = 1"
 DIE = """

@@ -19,6 +19,8 @@ from distributed import Client, LocalCluster
 from ipu_results._util.parallel import DaskCluster, ProcessPool, TaskPool
 from ipu_results.errors import ClusterError, MissingExtraError, WorkerLostError
 
+pytestmark = pytest.mark.slow  # processes are started
+
 
 def square(number: int) -> int:
     if number < 0:

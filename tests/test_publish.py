@@ -116,6 +116,7 @@ def test_mlcroissant_accepts_the_description_and_reads_records(release: Path) ->
     assert reader.stdout.strip() == f"0 0 {first}"
 
 
+@pytest.mark.slow
 def test_same_warehouse_makes_the_same_bytes(small: Path, small_release: Path, tmp_path: Path) -> None:
     publish_release(small, tmp_path / "again")
     again = {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
@@ -142,6 +143,7 @@ STRANGE = (
 )
 
 
+@pytest.mark.slow
 def test_any_text_survives_every_format(small: Path, tmp_path: Path) -> None:
     def rename(rows: list[Row]) -> list[Row]:
         texts = (STRANGE[at % len(STRANGE)] for at in range(len(rows)))
@@ -218,6 +220,7 @@ def test_warehouse_that_contradicts_its_build_is_refused(name: str, small: Path,
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_release_that_fails_verification_is_discarded(
     small: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,8 @@ from ipu_results.store import duckdb_file
 from ipu_results.store.files import DATABASE
 from release_support import Change, Row, alter_warehouse, publish_release, read_record
 
+pytestmark = pytest.mark.slow  # whole releases are made
+
 
 def get_next_version(old: Path, new: Path) -> str:
     return str(get_lowest_version(Version(1, 2, 3), list_changes(diff_releases(old, new))))

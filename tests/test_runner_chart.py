@@ -20,6 +20,8 @@ from ipu_results.runner.chart import build_series, draw_chart
 
 from tests.test_runner_reference_rows import BATCHES, REASON, XEON, emulated, measured, rows
 
+pytestmark = pytest.mark.slow  # sweeps are drawn
+
 QWANT = "C2, PopART, mixed: published, Qwant"
 CARD = "C2, emulator, fp16: EMULATED, not measured"
 CPU = f"{XEON}, onnxruntime, cpu, fp32: measured"

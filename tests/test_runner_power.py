@@ -240,6 +240,7 @@ def python(code: str) -> list[str]:
 OPEN = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); print(5)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argv", "timeout_s", "reason"),
     [

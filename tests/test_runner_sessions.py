@@ -26,6 +26,8 @@ from ipu_results.runner.sessions import SessionPool, Subprocess, open_sessions
 from ipu_results.runner.workload import Workload
 from runner_support import SIDE, is_running, list_children, wait_for, write_images
 
+pytestmark = pytest.mark.slow  # processes are started
+
 FACTS = SessionFacts("fake", "fake", "fake", "1", "fp32")
 
 

@@ -48,6 +48,8 @@ from runner_support import (
 
 from benchmarks.runner.null_backend import NullOptions
 
+pytestmark = pytest.mark.slow  # sweeps are run
+
 MODES = ("RGB", "broken", "L", "RGB", "CMYK", "RGB", "RGB")
 MEASURED = {"load_s"}  # of an emulated point: the time to read the network
 FILES = {"record.json", "record.json.toml", "points.csv", "points.csv.toml", "blocks.jsonl", "stamps.parquet"}

@@ -168,6 +168,7 @@ def test_point_joins_its_run_and_its_result(local: Query) -> None:
 # what runs leave unchanged
 
 
+@pytest.mark.slow
 def test_published_rows_and_their_flags_are_unchanged(local: Query, tmp_path: Path) -> None:
     raw = copy_documents(tmp_path / "raw", PAGE, PAPER)
     build(raw)
@@ -207,6 +208,7 @@ def test_no_source_row_is_lost_and_two_runs_alike_are_two_runs(runs: Path) -> No
     assert select(runs, f"{alike} WHERE origin = 'emulated'") == [(2, 4, 2)]
 
 
+@pytest.mark.slow
 def test_same_runs_give_the_same_bytes_in_any_order(runs: Path, tmp_path: Path) -> None:
     other = tmp_path / "other" / "raw"
     put_emulated(other, OTHER_ID)
@@ -219,6 +221,7 @@ def test_same_runs_give_the_same_bytes_in_any_order(runs: Path, tmp_path: Path) 
     assert [name for name in names if first[name] != second[name]] == []
 
 
+@pytest.mark.slow
 def test_result_id_depends_on_run_and_batch_only(runs: Path) -> None:
     build(runs)
     old = dict(select(runs, f"SELECT batch_size, result_id FROM results WHERE {MINE}"))
@@ -288,6 +291,7 @@ def test_simulated_points_make_no_result(tmp_path: Path) -> None:
     assert select(raw, "SELECT count(*) FROM run_points") == [(0,)]
 
 
+@pytest.mark.slow
 def test_two_points_of_one_batch_are_both_refused(tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     put_run(raw, [point(1, 17.6), point(1, 17.7)])

@@ -64,6 +64,7 @@ def test_emulated_sweep_prints_json_and_appends_a_run(tmp_path: Path, tiny: tupl
     assert record["command_line"].startswith("ipu-results")
 
 
+@pytest.mark.slow
 def test_run_is_ingested_on_request(tmp_path: Path, tiny: tuple[object, ...]) -> None:
     warehouse = tmp_path / "warehouse"
     done = emulate(tiny, tmp_path / "raw" / "runs", "--ingest", "--warehouse", warehouse)

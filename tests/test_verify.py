@@ -22,6 +22,8 @@ from ipu_results.release.verify import check_files
 from ipu_results.store.files import DATABASE
 from release_support import read_record
 
+pytestmark = pytest.mark.slow  # whole releases are checked
+
 
 @pytest.fixture
 def copy(small_release: Path, tmp_path: Path) -> Path:
