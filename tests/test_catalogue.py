@@ -31,7 +31,7 @@ ENTRY: dict[str, Any] = {
     "kind": "transcription",
     "licence": "none",
     "sha256": hashlib.sha256(DATA).hexdigest(),
-    "reader": "graphcore-performance",
+    "reader": "performance-page",
     "note": "made for a test",
     "tables": {"bow_training": {"rows": 1}},
 }
@@ -94,12 +94,12 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"attachments": {"stamps.parquet": "abc"}}, "`$.attachments[...]`"),
     ({"attachments": {"../stamps.parquet": "a" * 64}}, "attachments"),
     ({"kind": "novel"}, "kind 'novel' is not one of"),
-    ({"reader": "novel"}, "reader 'novel' is not one of graphcore-performance"),
+    ({"reader": "novel"}, "reader 'novel' is not one of performance-page"),
     ({"reader": "mlperf-log"}, "reader 'mlperf-log' is not one of"),
     ({"document_id": "A page"}, "document_id 'A page' does not match"),
     ({"url": "ftp://example.org"}, "url 'ftp://example.org' does not match"),
     ({**RUN, "kind": "curated"}, "reader 'sweep-points' does not go with kind 'curated'"),
-    ({**RUN, "reader": "page-history"}, "reader 'page-history' does not go with kind 'run'"),
+    ({**RUN, "reader": "performance-csv"}, "reader 'performance-csv' does not go with kind 'run'"),
     ({**RUN, "publisher": "Graphcore"}, "publisher 'Graphcore' does not go with kind 'run'"),
     ({"publisher": "local"}, "publisher 'local' does not go with kind 'transcription'"),
 ]

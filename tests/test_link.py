@@ -36,7 +36,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> Documents:
 
 @pytest.fixture
 def page(documents: Documents) -> NormalisedDocument:
-    [document] = [document for document in documents if document.document.reader == "graphcore-performance"]
+    [document] = [document for document in documents if document.document.reader == "performance-page"]
     return document
 
 

@@ -19,7 +19,7 @@ import msgspec
 from ipu_results._util.limits import MAX_BYTES
 from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
 from ipu_results.schema import table
-from ipu_results.sources.kinds import KINDS
+from ipu_results.sources.kinds import ALIASES, KINDS
 
 RUN, LOCAL_PUBLISHER = "run", "local"
 UNFINISHED = ".unfinished"  # ends the folder name of a run in progress
@@ -69,6 +69,10 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     transcription_of: str | None = None
     claims_of: str | None = None
     attachments: Mapping[FileName, Digest] = {}
+
+    def __post_init__(self) -> None:
+        """Replace a former name of the reader with its present one."""
+        msgspec.structs.force_setattr(self, "reader", ALIASES.get(self.reader, self.reader))
 
 
 class Document(Sidecar, frozen=True, kw_only=True):
