@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any, NamedTuple
 
+from ipu_results.errors import CatalogueError
 from ipu_results.normalise.values import (
     UnreadableCellError,
     parse_derived_number,
@@ -17,7 +18,7 @@ from ipu_results.normalise.values import (
     parse_target_metric,
     parse_whole_number,
 )
-from ipu_results.normalise.words import UnknownWord, UnknownWordError
+from ipu_results.normalise.words import UnknownWord, UnknownWordError, find_nearest
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
@@ -58,6 +59,15 @@ def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
     if not text or text in NOT_GIVEN:
         return CellValues()
     return CONVERTERS.get(field, _keep_text(field))(text, context)
+
+
+def check_field(field: str, table_name: str) -> None:
+    """Refuse a field of `table_headers.toml` that no column has: its figures would be lost. Raises CatalogueError."""
+    if field in CONVERTERS or field in table("results").names:
+        return
+    known = {name: name for name in (*CONVERTERS, *table("results").names)}
+    message = f"{table_name}: {field!r} is not a field; nearest: {find_nearest(field, known) or 'none'}"
+    raise CatalogueError(message, place="schema/vocabulary/table_headers.toml")
 
 
 def _keep_text(column: str) -> Converter:

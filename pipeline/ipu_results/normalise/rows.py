@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ipu_results.normalise.fields import CellContext, CellValues, convert_cell
+from ipu_results.normalise.fields import CellContext, CellValues, check_field, convert_cell
 from ipu_results.normalise.values import UnreadableCellError
 from ipu_results.normalise.words import UnknownWord, UnknownWordError
 from ipu_results.read.document import SourceRow, SourceTable
@@ -108,6 +108,8 @@ class RowConverter:
         self.table = table
         self.header = header
         self.fields = tuple(header.field_of(name) for name in table.columns)
+        for field in self.fields:
+            check_field(field, header.table)
         self.contexts = tuple(
             CellContext(
                 vocabulary, (units or {}).get(field) or find_printed_unit(table, name), header.strict, header.derived
