@@ -200,9 +200,7 @@ def test_ids_differ_by_printed_word_table_and_document() -> None:
     ids = [
         result.result_id
         for name in ("one", "other")
-        for result in normalise(
-            make_document("performance-page", name), ParsedDocument(tuple(tables)), WORDS
-        ).results
+        for result in normalise(make_document("performance-page", name), ParsedDocument(tuple(tables)), WORDS).results
     ]
     assert len(set(ids)) == len(ids) == 12
     assert all(re.fullmatch(r"[0-9a-f]{16}", result_id) for result_id in ids)

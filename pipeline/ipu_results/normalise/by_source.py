@@ -81,7 +81,9 @@ def _reject_unknown(table: SourceTable, row: SourceRow, column: dict[str, int], 
     text = row.cells[column[field]]
     message = f"unknown {field} {text!r}"
     raw = dict(zip(table.columns, row.cells, strict=True))
-    return RejectedRow(table.name, row.number, row.locator, f"unknown-{field}", message, raw, [UnknownWord(field, field, text)])
+    return RejectedRow(
+        table.name, row.number, row.locator, f"unknown-{field}", message, raw, [UnknownWord(field, field, text)]
+    )
 
 
 def _find_framework(path: str, vocabulary: Vocabulary) -> str | None:

@@ -158,7 +158,9 @@ def _convert_figure(column: str, units_of: str | None = None) -> Converter:
         unit = context.vocabulary.find_unit(units_of or column, context.unit or "")
         if unit is None:
             problem = f"unknown unit {context.unit!r}" if context.unit else "no unit"
-            raise UnknownWordError(UnknownWord("unit", units_of or column, context.unit or ""), f"{problem} for {column}")
+            raise UnknownWordError(
+                UnknownWord("unit", units_of or column, context.unit or ""), f"{problem} for {column}"
+            )
         item: Values = (("item", unit.item),) if unit.item else ()
         value = float(printed * unit.factor)
         return CellValues(((column, value), *item), float(printed), context.unit, float(unit.factor))

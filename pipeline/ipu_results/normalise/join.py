@@ -98,7 +98,9 @@ def _find_item_contradiction(fragment: RowFragment, setup: DocumentSetup) -> str
 
 
 def _get_item(fragment: RowFragment, field: str) -> str | None:
-    return next((value for name, value in fragment.converted[fragment.fields.index(field)].values if name == "item"), None)
+    return next(
+        (value for name, value in fragment.converted[fragment.fields.index(field)].values if name == "item"), None
+    )
 
 
 def _conflict(first: RowFragment, second: RowFragment) -> bool:

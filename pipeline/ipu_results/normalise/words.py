@@ -61,9 +61,9 @@ def list_known_words(kind: str, column: str, vocabulary: Vocabulary) -> Mapping[
     return {normalise_name(word): word for word in words.get(kind, ())}
 
 
-def find_nearest(text: str, known: Mapping[str, str]) -> str | None:
+def find_nearest(text: str, known: Mapping[str, str], cutoff: float = MIN_SIMILARITY) -> str | None:
     """Return the known word that is most similar to a text, None if none is similar."""
-    matches = difflib.get_close_matches(normalise_name(text), known, 1, MIN_SIMILARITY)
+    matches = difflib.get_close_matches(normalise_name(text), known, 1, cutoff)
     return known[matches[0]] if matches else None
 
 

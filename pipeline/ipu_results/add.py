@@ -1,0 +1,271 @@
+"""Draft the sidecar of a new document, and show what the document would add before anything is committed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import tomli_w
+
+from ipu_results._util.files import write_atomically
+from ipu_results._util.limits import MAX_BYTES, MAX_PAGES
+from ipu_results.build import IngestConfig, check_documents, load_document
+from ipu_results.check.conservation import RowCounts, list_source_keys
+from ipu_results.errors import CatalogueError, UnrecognisedDocumentError
+from ipu_results.extract import extract, format_problem
+from ipu_results.normalise import normalise
+from ipu_results.normalise.fields import CONVERTERS
+from ipu_results.normalise.words import UnknownWord, describe_unknown_words, find_nearest
+from ipu_results.read.document import ParsedDocument
+from ipu_results.read.first_rows import find_first_rows
+from ipu_results.schema import table
+from ipu_results.schema.table_headers import normalise_header, parse_unit, strip_unit
+from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary
+from ipu_results.sources.catalogue import Document, build_document, check_distinct, load_catalogue, read_limited
+from ipu_results.sources.kinds import ALIASES, KINDS
+from ipu_results.sources.sidecar import INGESTED, PLACEHOLDER, list_placeholders, read_entry
+
+FILLED_IN = {  # what a person fills in, with what belongs there
+    "title": "the title as published",
+    "publisher": "who published it",
+    "url": "where it was published, such as https://example.org/page",
+    "published_on": "the day, such as 2023-07-04 without quotes; delete this line if the day is not known",
+    "retrieved_on": "the day on which you took the facts, such as 2026-11-22 without quotes",
+    "licence": "the licence of the source, or that it states none",
+    "note": "what this file is and what it leaves out",
+}
+DATES = ("published_on", "retrieved_on")
+ANY_URL = "https://example.org"
+NOT_IN_ID = re.compile(r"[^a-z0-9.@-]+")
+MIN_LIKENESS = 0.6  # of a column name and a known one
+LEDGERS = ("claims", "contradictions")  # tables that a new document does not change
+
+
+@dataclass(frozen=True, slots=True)
+class AddConfig:
+    """The file to add, the folder `raw` that it belongs in, and how to read it; the kind is guessed if it is None.
+
+    `force` drafts an existing sidecar again and keeps what a person filled in.
+    """
+
+    file: Path
+    raw: Path = Path("raw")
+    url: str | None = None
+    kind: str | None = None
+    force: bool = False
+    max_bytes: int = MAX_BYTES
+    max_pages: int = MAX_PAGES
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDraft:
+    """The drafted sidecar, as an entry and as text, with the tables recognised (name: rows) and rows not readable.
+
+    `refused` and `kept` describe unknown words: those that send their rows to quarantine, and those kept as printed.
+    """
+
+    sidecar: Path
+    entry: Mapping[str, Any]
+    tables: Mapping[str, int]
+    problems: Sequence[str]
+    refused: Sequence[str]
+    kept: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        return tomli_w.dumps(self.entry)
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePreview:
+    """What a document would add: the fate of its rows, and its rows of `results`, `quarantine` and `flags`."""
+
+    document_id: str
+    rows: RowCounts
+    results: pd.DataFrame
+    quarantine: pd.DataFrame
+    flags: pd.DataFrame
+    unknown_words: Sequence[str]
+
+
+def add_source(config: AddConfig) -> SourceDraft:
+    """Draft the sidecar of a file and write it next to the file.
+
+    Raises CatalogueError if it has one and `force` is not set, and a DocumentError if no table of it can be read.
+    """
+    sidecar = _get_sidecar(config)
+    if sidecar.exists() and not config.force:
+        raise CatalogueError("exists: --dry-run reads the file with it, --force drafts it again", place=str(sidecar))
+    draft = draft_source(config)
+    write_atomically(draft.sidecar, draft.text.encode())
+    return draft
+
+
+def draft_source(config: AddConfig) -> SourceDraft:
+    """Draft the sidecar of a file without writing it; what the present sidecar has of FILLED_IN is kept."""
+    vocabulary = load_vocabulary()
+    kind, parsed = recognise(config, vocabulary)
+    sidecar, tables = _get_sidecar(config), _count_rows(parsed)
+    data = read_limited(config.file, config.file.name, config.max_bytes)
+    entry: dict[str, Any] = {
+        "document_id": _make_document_id(config),
+        **{key: f"{PLACEHOLDER}: {text}" for key, text in FILLED_IN.items()},
+        "kind": "transcription",
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "reader": kind,
+        "tables": {name: {"rows": rows} for name, rows in tables.items()},
+    }
+    if sidecar.exists():
+        present = read_entry(sidecar, sidecar.name)
+        unfilled = list_placeholders(present)
+        kept_keys = ("document_id", "kind", *FILLED_IN)
+        entry |= {key: present[key] for key in kept_keys if key in present and key not in unfilled}
+    if config.url is not None:
+        entry["url"] = config.url
+    document = _build_unfinished(entry, config)
+    refused = _list_words(document, parsed, vocabulary)
+    strict = replace(
+        vocabulary, table_headers=tuple(replace(header, strict=True) for header in vocabulary.table_headers)
+    )
+    kept = [word for word in _list_words(document, parsed, strict) if word not in set(refused)]
+    problems = [format_problem(config.file.name, problem) for problem in parsed.problems]
+    return SourceDraft(
+        sidecar,
+        entry,
+        tables,
+        problems,
+        describe_unknown_words(refused, vocabulary),
+        describe_unknown_words(kept, vocabulary),
+    )
+
+
+def recognise(config: AddConfig, vocabulary: Vocabulary) -> tuple[str, ParsedDocument]:
+    """Return the kind of a file and its tables.
+
+    Raises UnrecognisedDocumentError if it has none with a known header, or one that is only nearly known.
+    """
+    parsed = extract(config.file, config.kind, config.max_bytes, config.max_pages)
+    for problem in parsed.problems:
+        if problem.row_number is None:
+            raise UnrecognisedDocumentError(problem.message, document=config.file.name, place=problem.locator)
+    names = _count_rows(parsed)
+    guessed = next((header.reader for header in vocabulary.table_headers if header.table in names), "")
+    kind = guessed if config.kind is None else ALIASES.get(config.kind, config.kind)
+    if kind not in INGESTED:
+        message = f"is of a kind that ingest does not read; the kinds are {', '.join(INGESTED)}"
+        raise UnrecognisedDocumentError(message, document=config.file.name)
+    return kind, parsed
+
+
+def draft_headers(config: AddConfig) -> str:
+    """Draft the entries of `table_headers.toml` for the tables of a file that no known header matches.
+
+    A column whose field is not certain is a placeholder that names the nearest field. Raises a DocumentError.
+    """
+    vocabulary = load_vocabulary()
+    data = read_limited(config.file, config.file.name, config.max_bytes)
+    suffix = config.file.suffix.lower()
+    if suffix == ".pdf":
+        return ""
+    kind = config.kind or ("performance-csv" if suffix == ".csv" else "performance-page")
+    known = {
+        normalise_header(name): field
+        for header in vocabulary.table_headers
+        if KINDS[header.reader].results == "one-per-row"
+        for name, field in header.fields
+    }
+    document_id = _make_document_id(config)
+    entries = []
+    for number, (place, columns) in enumerate(find_first_rows(data, suffix), start=1):
+        table_name = re.sub(r"\W+", "_", f"{document_id}-{number}")
+        fields = {strip_unit(name): _guess_field(name, known, vocabulary) for name in columns}
+        entry = {"reader": kind, "table": table_name, "task": f"{PLACEHOLDER}: training or inference", "fields": fields}
+        entries.append(f"# {place}\n{tomli_w.dumps({'table_header': [entry]})}")
+    if entries:
+        fields_known = {*known.values(), *(CONVERTERS.keys() & table("results").names)}
+        entries.append(f"# The fields are {', '.join(sorted(fields_known))}.")
+    return "\n".join(entries)
+
+
+def _guess_field(name: str, known: Mapping[str, str], vocabulary: Vocabulary) -> str:
+    """Return the field of a column whose name is known, else a placeholder that names a similar one."""
+    if (field := known.get(normalise_header(name))) is not None:
+        return field
+    unit = parse_unit(name)
+    similar = find_nearest(normalise_header(name), {header.replace(" ", ""): header for header in known}, MIN_LIKENESS)
+    counted = next((column for column in vocabulary.units if unit and vocabulary.find_unit(column, unit)), None)
+    nearest = counted or (known[similar] if similar else None)
+    return f"{PLACEHOLDER}: a field, such as {nearest}" if nearest else f"{PLACEHOLDER}: a field"
+
+
+def preview_source(config: AddConfig) -> SourcePreview:
+    """Return what a file would add to the warehouse of `raw`, with its sidecar or a drafted one. Nothing is written.
+
+    Raises an IpuResultsError, as `ingest` would.
+    """
+    sidecar = _get_sidecar(config)
+    entry = read_entry(sidecar, sidecar.name) if sidecar.exists() else draft_source(config).entry
+    document = _build_unfinished(entry, config)
+    vocabulary, limits = (
+        load_vocabulary(),
+        IngestConfig(config.raw, max_bytes=config.max_bytes, max_pages=config.max_pages),
+    )
+    others = [other for other in _load_others(config) if KINDS[other.reader].table not in LEDGERS]
+    documents = sorted([*others, document], key=lambda other: other.document_id)
+    check_distinct(documents)
+    loaded = {other.document_id: load_document(other, vocabulary, limits) for other in documents}
+    checked = check_documents(documents, lambda other: loaded[other.document_id], vocabulary)
+    mine = {name: checked.frames[name] for name in ("results", "quarantine")}
+    mine = {name: frame[frame["document_id"] == document.document_id] for name, frame in mine.items()}
+    flags = checked.frames["flags"]
+    flags = flags[flags["result_id"].isin(mine["results"]["result_id"])]
+    flags = flags.merge(mine["results"][["result_id", "table_name", "row_number"]], on="result_id")
+    words = [word for row in loaded[document.document_id].normalised.rejected for word in row.words]
+    return SourcePreview(
+        document.document_id,
+        checked.counts[document.document_id],
+        mine["results"],
+        mine["quarantine"],
+        flags,
+        describe_unknown_words(words, vocabulary),
+    )
+
+
+def _load_others(config: AddConfig) -> list[Document]:
+    """Return the finished documents of `raw` except the file itself; none if there is no such folder yet."""
+    documents = load_catalogue(config.raw, drafts=False) if config.raw.is_dir() else []
+    file = config.file.resolve()
+    return [document for document in documents if document.path.resolve() != file and not document.is_capture]
+
+
+def _build_unfinished(entry: Mapping[str, Any], config: AddConfig) -> Document:
+    """Build the document of a sidecar whose placeholders are not filled in yet."""
+    unfilled = set(list_placeholders(entry))
+    filled = {key: value for key, value in entry.items() if key not in unfilled}
+    filled |= {key: ANY_URL if key == "url" else "?" for key in unfilled if key not in DATES}
+    return build_document(filled, _get_sidecar(config), config.raw)
+
+
+def _get_sidecar(config: AddConfig) -> Path:
+    return config.file.with_name(f"{config.file.name}.toml")
+
+
+def _list_words(document: Document, parsed: ParsedDocument, vocabulary: Vocabulary) -> list[UnknownWord]:
+    return [word for row in normalise(document, parsed, vocabulary).rejected for word in row.words]
+
+
+def _count_rows(parsed: ParsedDocument) -> dict[str, int]:
+    return dict(Counter(name for name, _ in list_source_keys(parsed)))
+
+
+def _make_document_id(config: AddConfig) -> str:
+    """Return an id from the folder in `raw`, which is the publisher's, and the name of the file."""
+    file, raw = config.file.resolve(), config.raw.resolve()
+    parts = [*file.relative_to(raw).parent.parts, file.stem] if file.is_relative_to(raw) else [file.stem]
+    return NOT_IN_ID.sub("-", "-".join(parts).lower()).strip("-.@") or "document"
