@@ -19,6 +19,7 @@ from ipu_results.sources.catalogue import (
     find_unfinished_runs,
     load_catalogue,
 )
+from ipu_results.sources.kinds import ALIASES
 
 DATA = b"<html><body>a page</body></html>\n"
 ATTACHED = b"stamps"
@@ -69,6 +70,24 @@ def test_sidecar_becomes_a_document_with_its_bytes(put: Put) -> None:
         "retrieved_on": None,
         "file": "deep/page.html",
     }
+
+
+@pytest.mark.parametrize(("alias", "kind"), ALIASES.items())
+def test_former_name_of_a_reader_is_accepted(put: Put, alias: str, kind: str) -> None:
+    assert load_single(put(reader=alias)).reader == kind
+
+
+def test_all_missing_and_unknown_keys_are_named_with_the_accepted_words(put: Put) -> None:
+    raw = put(without="reader", retreived_on=date(2023, 7, 4))
+    sidecar = raw / "page.html.toml"
+    text = sidecar.read_text(encoding="utf-8").replace('kind = "transcription"\n', "")
+    sidecar.write_text(text, encoding="utf-8")
+    with pytest.raises(CatalogueError) as caught:
+        load_catalogue(raw)
+    message = str(caught.value)
+    assert "missing required field `kind` (one of transcription, derived, curated, capture, pointer, run)" in message
+    assert "missing required field `reader` (one of performance-page, inference-paper, performance-csv" in message
+    assert "unknown field `retreived_on`, nearest: `retrieved_on`" in message
 
 
 def test_committed_documents_match_their_sidecars() -> None:

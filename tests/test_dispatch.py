@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from conftest import run_cli
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.read import read_document
-from ipu_results.sources.kinds import KINDS
+from ipu_results.sources.kinds import ALIASES, KINDS
 
 from tests.reading_support import (
     GPT2,
@@ -75,6 +76,22 @@ def test_wrong_kind_is_refused_and_not_corrected() -> None:
     assert read_document(pdf, HEADERS, "performance-csv").tables == ()
     with pytest.raises(UnrecognisedDocumentError):
         read_document(page, HEADERS, "performance-csv")
+
+
+@pytest.mark.parametrize(("alias", "kind"), ALIASES.items())
+def test_former_name_of_a_kind_is_accepted(alias: str, kind: str) -> None:
+    name = next(name for name, expected in COMMITTED.items() if expected == kind)
+    data = (ROOT / name).read_bytes()
+    assert read_document(data, HEADERS, alias) == read_document(data, HEADERS, kind)
+    assert run_cli("extract", ROOT / name, "--kind", alias).returncode == 0
+
+
+def test_kinds_keep_their_former_names() -> None:
+    assert ALIASES == {
+        "graphcore-performance": "performance-page",
+        "qwant-paper": "inference-paper",
+        "page-history": "performance-csv",
+    }
 
 
 def test_unknown_kind_is_an_error_that_lists_the_kinds() -> None:

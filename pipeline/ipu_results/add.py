@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import tomli_w
@@ -20,12 +20,10 @@ from ipu_results.check.conservation import RowCounts, list_source_keys
 from ipu_results.errors import CatalogueError, UnrecognisedDocumentError
 from ipu_results.extract import extract, format_problem
 from ipu_results.normalise import normalise
-from ipu_results.normalise.fields import CONVERTERS
-from ipu_results.normalise.words import UnknownWord, describe_unknown_words, find_nearest
+from ipu_results.normalise.header_draft import format_header_entries
+from ipu_results.normalise.words import describe_unknown_words
 from ipu_results.read.document import ParsedDocument
 from ipu_results.read.first_rows import find_first_rows
-from ipu_results.schema import table
-from ipu_results.schema.table_headers import normalise_header, parse_unit, strip_unit
 from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary
 from ipu_results.sources.catalogue import Document, build_document, check_distinct, load_catalogue, read_limited
 from ipu_results.sources.kinds import ALIASES, KINDS
@@ -43,7 +41,6 @@ FILLED_IN = {  # what a person fills in, with what belongs there
 DATES = ("published_on", "retrieved_on")
 ANY_URL = "https://example.org"
 NOT_IN_ID = re.compile(r"[^a-z0-9.@-]+")
-MIN_LIKENESS = 0.6  # of a column name and a known one
 LEDGERS = ("claims", "contradictions")  # tables that a new document does not change
 
 
@@ -63,19 +60,22 @@ class AddConfig:
     max_pages: int = MAX_PAGES
 
 
+class UnknownWords(NamedTuple):
+    """Lines that describe unknown words: those that send their rows to quarantine, and those kept as printed."""
+
+    refused: Sequence[str]
+    kept: Sequence[str]
+
+
 @dataclass(frozen=True, slots=True)
 class SourceDraft:
-    """The drafted sidecar, as an entry and as text, with the tables recognised (name: rows) and rows not readable.
-
-    `refused` and `kept` describe unknown words: those that send their rows to quarantine, and those kept as printed.
-    """
+    """The drafted sidecar, as an entry and as text, with the tables recognised (name: rows) and rows not readable."""
 
     sidecar: Path
     entry: Mapping[str, Any]
     tables: Mapping[str, int]
     problems: Sequence[str]
-    refused: Sequence[str]
-    kept: Sequence[str]
+    words: UnknownWords
 
     @property
     def text(self) -> str:
@@ -91,7 +91,7 @@ class SourcePreview:
     results: pd.DataFrame
     quarantine: pd.DataFrame
     flags: pd.DataFrame
-    unknown_words: Sequence[str]
+    words: UnknownWords
 
 
 def add_source(config: AddConfig) -> SourceDraft:
@@ -108,7 +108,7 @@ def add_source(config: AddConfig) -> SourceDraft:
 
 
 def draft_source(config: AddConfig) -> SourceDraft:
-    """Draft the sidecar of a file without writing it; what the present sidecar has of FILLED_IN is kept."""
+    """Draft the sidecar of a file without writing it; what a person filled in or added in the present one is kept."""
     vocabulary = load_vocabulary()
     kind, parsed = recognise(config, vocabulary)
     sidecar, tables = _get_sidecar(config), _count_rows(parsed)
@@ -123,26 +123,14 @@ def draft_source(config: AddConfig) -> SourceDraft:
     }
     if sidecar.exists():
         present = read_entry(sidecar, sidecar.name)
-        unfilled = list_placeholders(present)
-        kept_keys = ("document_id", "kind", *FILLED_IN)
-        entry |= {key: present[key] for key in kept_keys if key in present and key not in unfilled}
+        renewed = {"sha256", "reader", "tables", *list_placeholders(present)}
+        entry |= {key: value for key, value in present.items() if key not in renewed}
     if config.url is not None:
         entry["url"] = config.url
     document = _build_unfinished(entry, config)
-    refused = _list_words(document, parsed, vocabulary)
-    strict = replace(
-        vocabulary, table_headers=tuple(replace(header, strict=True) for header in vocabulary.table_headers)
-    )
-    kept = [word for word in _list_words(document, parsed, strict) if word not in set(refused)]
+    words = _describe_words(document, parsed, vocabulary)
     problems = [format_problem(config.file.name, problem) for problem in parsed.problems]
-    return SourceDraft(
-        sidecar,
-        entry,
-        tables,
-        problems,
-        describe_unknown_words(refused, vocabulary),
-        describe_unknown_words(kept, vocabulary),
-    )
+    return SourceDraft(sidecar, entry, tables, problems, words)
 
 
 def recognise(config: AddConfig, vocabulary: Vocabulary) -> tuple[str, ParsedDocument]:
@@ -164,44 +152,14 @@ def recognise(config: AddConfig, vocabulary: Vocabulary) -> tuple[str, ParsedDoc
 
 
 def draft_headers(config: AddConfig) -> str:
-    """Draft the entries of `table_headers.toml` for the tables of a file that no known header matches.
-
-    A column whose field is not certain is a placeholder that names the nearest field. Raises a DocumentError.
-    """
-    vocabulary = load_vocabulary()
-    data = read_limited(config.file, config.file.name, config.max_bytes)
+    """Draft the entries of `table_headers.toml` for the tables of a file, "" for a PDF. Raises a DocumentError."""
     suffix = config.file.suffix.lower()
     if suffix == ".pdf":
         return ""
-    kind = config.kind or ("performance-csv" if suffix == ".csv" else "performance-page")
-    known = {
-        normalise_header(name): field
-        for header in vocabulary.table_headers
-        if KINDS[header.reader].results == "one-per-row"
-        for name, field in header.fields
-    }
-    document_id = _make_document_id(config)
-    entries = []
-    for number, (place, columns) in enumerate(find_first_rows(data, suffix), start=1):
-        table_name = re.sub(r"\W+", "_", f"{document_id}-{number}")
-        fields = {strip_unit(name): _guess_field(name, known, vocabulary) for name in columns}
-        entry = {"reader": kind, "table": table_name, "task": f"{PLACEHOLDER}: training or inference", "fields": fields}
-        entries.append(f"# {place}\n{tomli_w.dumps({'table_header': [entry]})}")
-    if entries:
-        fields_known = {*known.values(), *(CONVERTERS.keys() & table("results").names)}
-        entries.append(f"# The fields are {', '.join(sorted(fields_known))}.")
-    return "\n".join(entries)
-
-
-def _guess_field(name: str, known: Mapping[str, str], vocabulary: Vocabulary) -> str:
-    """Return the field of a column whose name is known, else a placeholder that names a similar one."""
-    if (field := known.get(normalise_header(name))) is not None:
-        return field
-    unit = parse_unit(name)
-    similar = find_nearest(normalise_header(name), {header.replace(" ", ""): header for header in known}, MIN_LIKENESS)
-    counted = next((column for column in vocabulary.units if unit and vocabulary.find_unit(column, unit)), None)
-    nearest = counted or (known[similar] if similar else None)
-    return f"{PLACEHOLDER}: a field, such as {nearest}" if nearest else f"{PLACEHOLDER}: a field"
+    data = read_limited(config.file, config.file.name, config.max_bytes)
+    guessed = "performance-csv" if suffix == ".csv" else "performance-page"
+    kind = guessed if config.kind is None else ALIASES.get(config.kind, config.kind)
+    return format_header_entries(find_first_rows(data, suffix), kind, _make_document_id(config), load_vocabulary())
 
 
 def preview_source(config: AddConfig) -> SourcePreview:
@@ -212,10 +170,8 @@ def preview_source(config: AddConfig) -> SourcePreview:
     sidecar = _get_sidecar(config)
     entry = read_entry(sidecar, sidecar.name) if sidecar.exists() else draft_source(config).entry
     document = _build_unfinished(entry, config)
-    vocabulary, limits = (
-        load_vocabulary(),
-        IngestConfig(config.raw, max_bytes=config.max_bytes, max_pages=config.max_pages),
-    )
+    vocabulary = load_vocabulary()
+    limits = IngestConfig(config.raw, max_bytes=config.max_bytes, max_pages=config.max_pages)
     others = [other for other in _load_others(config) if KINDS[other.reader].table not in LEDGERS]
     documents = sorted([*others, document], key=lambda other: other.document_id)
     check_distinct(documents)
@@ -226,15 +182,8 @@ def preview_source(config: AddConfig) -> SourcePreview:
     flags = checked.frames["flags"]
     flags = flags[flags["result_id"].isin(mine["results"]["result_id"])]
     flags = flags.merge(mine["results"][["result_id", "table_name", "row_number"]], on="result_id")
-    words = [word for row in loaded[document.document_id].normalised.rejected for word in row.words]
-    return SourcePreview(
-        document.document_id,
-        checked.counts[document.document_id],
-        mine["results"],
-        mine["quarantine"],
-        flags,
-        describe_unknown_words(words, vocabulary),
-    )
+    words = _describe_words(document, loaded[document.document_id].parsed, vocabulary)
+    return SourcePreview(document.document_id, checked.counts[document.document_id], **mine, flags=flags, words=words)
 
 
 def _load_others(config: AddConfig) -> list[Document]:
@@ -256,8 +205,15 @@ def _get_sidecar(config: AddConfig) -> Path:
     return config.file.with_name(f"{config.file.name}.toml")
 
 
-def _list_words(document: Document, parsed: ParsedDocument, vocabulary: Vocabulary) -> list[UnknownWord]:
-    return [word for row in normalise(document, parsed, vocabulary).rejected for word in row.words]
+def _describe_words(document: Document, parsed: ParsedDocument, vocabulary: Vocabulary) -> UnknownWords:
+    """Describe the unknown words of a document: those that are refused now, then those that a strict table would."""
+    headers = tuple(replace(header, strict=True) for header in vocabulary.table_headers)
+    refused, strict = (
+        [word for row in normalise(document, parsed, words).rejected for word in row.words]
+        for words in (vocabulary, replace(vocabulary, table_headers=headers))
+    )
+    kept = [word for word in strict if word not in set(refused)]
+    return UnknownWords(describe_unknown_words(refused, vocabulary), describe_unknown_words(kept, vocabulary))
 
 
 def _count_rows(parsed: ParsedDocument) -> dict[str, int]:

@@ -10,15 +10,16 @@ import click
 
 from ipu_results._util.text import escape_unprintable
 from ipu_results.cli.common import FOLDER, Command, limit_options, show_step
-from ipu_results.errors import DocumentTooLargeError, UnrecognisedDocumentError
+from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.sources.kinds import ALIASES, KINDS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ipu_results.add import AddConfig
+    from ipu_results.add import AddConfig, UnknownWords
 
 INGESTED = [name for name, kind in KINDS.items() if kind.is_ingested and not kind.local]
+HEADERS = "schema/vocabulary/table_headers.toml"
 MAX_ROWS = 50
 RESULT_COLUMNS = (
     *("table_name", "row_number", "task", "model", "variant", "platform", "chip_count", "framework", "sdk_version"),
@@ -64,8 +65,6 @@ def add(
         with show_step() as progress:
             progress("read", file.name)
             lines = _preview(config) if dry_run else _draft(config)
-    except DocumentTooLargeError:
-        raise
     except UnrecognisedDocumentError as error:
         raise click.exceptions.Exit(_explain_headers(config, error)) from error
     for line in "\n".join(lines).split("\n"):
@@ -80,8 +79,7 @@ def _draft(config: AddConfig) -> list[str]:
     lines = [f"{config.file}: {draft.entry['reader']}, sha256 {draft.entry['sha256'][:12]}…"]
     lines += [f"table {name}: {rows} {'row' if rows == 1 else 'rows'}" for name, rows in draft.tables.items()]
     lines += [f"not readable: {problem}" for problem in draft.problems]
-    lines += [f"{word}; its rows would be quarantined" for word in draft.refused]
-    lines += [f"{word}; kept as printed" for word in draft.kept]
+    lines += _format_words(draft.words)
     lines.append(f"wrote {draft.sidecar}: fill in {', '.join(list_placeholders(draft.entry)) or 'nothing'}")
     if not config.file.resolve().is_relative_to(config.raw.resolve()):
         lines.append(f"{config.file.name} is not in {config.raw}: move it there with its sidecar")
@@ -100,7 +98,14 @@ def _preview(config: AddConfig) -> list[str]:
     lines += _format_frame("results", preview.results, RESULT_COLUMNS)
     lines += _format_frame("quarantine", preview.quarantine, QUARANTINE_COLUMNS)
     lines += _format_frame("flags", preview.flags, FLAG_COLUMNS)
-    return [*lines, *preview.unknown_words]
+    words = _format_words(preview.words)
+    return [*lines, *([""] if words else []), *words]
+
+
+def _format_words(words: UnknownWords) -> list[str]:
+    """Format the unknown words with what becomes of their rows."""
+    refused = [f"{word}; its rows are quarantined" for word in words.refused]
+    return [*refused, *(f"{word}; kept as printed" for word in words.kept)]
 
 
 def _format_frame(title: str, frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
@@ -119,10 +124,9 @@ def _explain_headers(config: AddConfig, error: UnrecognisedDocumentError) -> int
     """Print the drafted entries of `table_headers.toml`, and return the exit status."""
     from ipu_results.add import draft_headers
 
-    if headers := draft_headers(config):
-        click.echo(
-            "Add these entries to schema/vocabulary/table_headers.toml, with each TODO filled in, and run again:\n"
-        )
-        click.echo(headers)
-    click.echo(f"error: {error}", err=True)
+    headers = draft_headers(config)
+    if headers:
+        click.echo(f"Add this to {HEADERS} with each TODO filled in, and run again:\n\n{headers}")
+    advice = "" if headers else "; copy its tables to a CSV file, or to lines of `a | b | c`"
+    click.echo(f"error: {escape_unprintable(str(error))}{advice}", err=True)
     return 1
