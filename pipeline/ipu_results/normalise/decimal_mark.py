@@ -11,13 +11,9 @@ from collections.abc import Iterable
 from enum import Enum
 
 from ipu_results.read.document import SourceTable
-from ipu_results.schema import table as published_table
+from ipu_results.schema.figures import NUMERIC_FIELDS
 from ipu_results.schema.table_headers import TableHeader
 
-KEPT_FIGURES = ("images", "chips", "n_runs", "n_success", "nodes")
-NUMERIC_FIELDS = frozenset(("value", *KEPT_FIGURES)) | {
-    column.name for column in published_table("results").columns if column.kind in ("integer", "double")
-}
 FIGURE = re.compile(r"[0-9][0-9.,]*(?=\s|$)")
 COMMA_PROOF = re.compile(r"0+,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
 POINT_PROOF = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3}){2,}|[1-9][0-9]{0,2}(?:,[0-9]{3})*\.[0-9]+|[0-9]+\.[0-9]+")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any, NamedTuple
 
-from ipu_results.normalise.decimal_mark import KEPT_FIGURES, DecimalMark
+from ipu_results.normalise.decimal_mark import DecimalMark
 from ipu_results.normalise.values import (
     AmbiguousFigureError,
     UnreadableCellError,
@@ -20,6 +20,7 @@ from ipu_results.normalise.values import (
     parse_whole_number,
 )
 from ipu_results.schema import table
+from ipu_results.schema.figures import KEPT_FIGURES
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
 LATENCIES = ("latency_ms_low", "latency_ms_high", "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms")
