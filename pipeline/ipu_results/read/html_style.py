@@ -9,6 +9,9 @@ from typing import NamedTuple
 import soupsieve
 from bs4.element import Tag
 
+from ipu_results._util.limits import MAX_SELECTOR_CHARACTERS
+from ipu_results.errors import DocumentTooLargeError
+
 VIEWPORT_PX = 1280.0
 """Width of the window for which media queries are evaluated: a desktop."""
 EM_PX = 16.0
@@ -70,8 +73,11 @@ def parse_declarations(text: str) -> Declarations:
     return found
 
 
-def parse_style_sheet(text: str) -> Iterator[StyleRule]:
-    """Yield the rules that apply on a screen. A selector that cannot be parsed is skipped, as browsers do."""
+def parse_style_sheet(text: str) -> Iterator[tuple[str, Declarations]]:
+    """Yield selectors and declarations of the rules that apply on a screen.
+
+    Raises DocumentTooLargeError for selectors that are too long or nested too deeply.
+    """
     text = QUOTED.sub(lambda match: re.sub("[{};]", " ", match[0]), COMMENT.sub("", text))
     stack: list[tuple[str, bool, list[str]]] = [("", True, [])]
     for match in BLOCK.finditer(text):
@@ -88,7 +94,7 @@ def parse_style_sheet(text: str) -> Iterator[StyleRule]:
         ended = stack[:0:-1] if not mark else [stack.pop()] if mark == "}" and len(stack) > 1 else []
         for selector, applies, body in ended:
             if selector and applies and any(body):
-                yield from _make_rules(selector, parse_declarations(";".join(body)))
+                yield selector, parse_declarations(";".join(body))
         if not mark:
             return
 
@@ -119,18 +125,26 @@ def _alternative_applies(query: str) -> bool:
 def _nest(outer: str, inner: str) -> str:
     if not outer:
         return inner
+    _check_length(f"{outer}{inner}")
     return ",".join(
         part.replace("&", f":is({outer})") if "&" in part else f":is({outer}) {part}" for part in _split_list(inner)
     )
 
 
-def _make_rules(selectors: str, declarations: Declarations) -> Iterator[StyleRule]:
+def _check_length(selectors: str) -> None:
+    if len(selectors) > MAX_SELECTOR_CHARACTERS:
+        raise DocumentTooLargeError(f"has a style rule of more than {MAX_SELECTOR_CHARACTERS:,} characters")
+
+
+def compile_rules(selectors: str, declarations: Declarations) -> Iterator[StyleRule]:
+    """Yield a rule for each selector of a list. One that cannot be parsed is skipped, as browsers do."""
+    _check_length(selectors)
     for text in _split_list(selectors):
         if PSEUDO_ELEMENT.search(text):
             continue
         try:
             selector = soupsieve.compile(text)
-        except (soupsieve.SelectorSyntaxError, NotImplementedError):
+        except (soupsieve.SelectorSyntaxError, ValueError, NotImplementedError):
             continue
         bare = ARGUMENTS.sub("", text)
         match = COMPOUND.search(text)

@@ -56,6 +56,8 @@ def _collect_blocks(soup: BeautifulSoup, read: Collection[int], states: States) 
 
 def _find_table(texts: Sequence[str], headers: Sequence[TableHeader]) -> tuple[str, ...]:
     """Return the names of a known header among `texts`, if figures follow them, or a row without its header."""
+    if len(texts) < min((len(header.keys) for header in headers), default=0):
+        return ()
     places: dict[str, int] = {}
     for place, text in enumerate(texts):
         places.setdefault(normalise_header(text), place)

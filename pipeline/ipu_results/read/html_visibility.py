@@ -16,6 +16,7 @@ from ipu_results.read.html_style import (
     ZERO,
     Declarations,
     StyleRule,
+    compile_rules,
     find_keys,
     hides_area,
     media_applies,
@@ -50,6 +51,8 @@ FONT_SIZES = frozenset(
 )
 
 
+STEPS_PER_MATCH = 10  # a comparison takes as long as so many steps from an element to the one around it
+
 # Why a text is not seen, as bits. What holds for an element holds for all that is inside of it, except BLOCK.
 REMOVED = 1  # not displayed: takes no place
 INVISIBLE = 2  # keeps its place; an element inside can be visible again
@@ -77,12 +80,15 @@ def find_states(soup: BeautifulSoup, lowered: str) -> States:
     cascade = _Cascade(_drop_unused(rules, soup))
     for_all = "" in cascade.names
     states: dict[int, int] = {}
+    depths: dict[int, int] = {}
     for node in soup.descendants:
         if not isinstance(node, Tag):
             continue
         state = states.get(id(node.parent), 0) & INHERITED
+        if cascade.rules:
+            depths[id(node)] = depths.get(id(node.parent), 0) + 1
         if node.attrs or node.name in cascade.names or for_all:
-            add, remove = cascade.find_effect(node)
+            add, remove = cascade.find_effect(node, depths.get(id(node.parent), 0))
             state = state & ~remove | add
         if state:
             states[id(node)] = state
@@ -102,20 +108,22 @@ class _Cascade:
         self.matches = 0
         self.effects: dict[tuple[str, bool, str, tuple[int, ...]], tuple[int, int]] = {}
 
-    def find_effect(self, node: Tag) -> tuple[int, int]:
+    def find_effect(self, node: Tag, depth: int) -> tuple[int, int]:
         orders: tuple[int, ...] = ()
         if self.by_key:
             candidates = (order for key in find_keys(node) for order in self.by_key.get(key, ()))
-            orders = tuple(order for order in candidates if self._match(order, node))
+            orders = tuple(order for order in candidates if self._match(order, node, depth))
         shown = "open" in node.attrs if node.name == "dialog" else "hidden" not in node.attrs
         key = (node.name, shown, str(node.attrs.get("style", "")), orders)
         if key not in self.effects:
             self.effects[key] = _compute_effect(node.name, shown, self._resolve(orders, key[2]))
         return self.effects[key]
 
-    def _match(self, order: int, node: Tag) -> bool:
+    def _match(self, order: int, node: Tag, depth: int) -> bool:
         rule = self.rules[order]
-        self.matches += len(node.parent.contents) if rule.compares_siblings and node.parent else 1
+        self.matches += 1 + depth // STEPS_PER_MATCH
+        if rule.compares_siblings and node.parent:
+            self.matches += len(node.parent.contents)
         if self.matches > MAX_STYLE_MATCHES:
             raise DocumentTooLargeError(f"has style rules for more than {MAX_STYLE_MATCHES:,} elements")
         return rule.is_simple or rule.selector.match(node)
@@ -136,10 +144,13 @@ def _collect_rules(soup: BeautifulSoup) -> list[StyleRule]:
     """Return the style rules, if any of them can hide a text or divide words."""
     sheets = [node.get_text() for node in soup.find_all("style") if media_applies(str(node.attrs.get("media", "")))]
     rules = [rule for sheet in sheets for rule in parse_style_sheet(sheet)]
-    hiding = {name for rule in rules for name in _find_hiding(rule.declarations)}
-    if not hiding:
-        return []
-    return [rule for rule in rules if not hiding.isdisjoint(rule.declarations)]
+    hiding = {name for _, declarations in rules for name in _find_hiding(declarations)}
+    return [
+        rule
+        for selectors, declarations in rules
+        if not hiding.isdisjoint(declarations)
+        for rule in compile_rules(selectors, declarations)
+    ]
 
 
 def _find_hiding(declarations: Declarations) -> Iterable[str]:
