@@ -60,7 +60,7 @@ def _proves_point(text: str) -> bool:
 
 
 def _hints_at_comma(text: str) -> bool:
-    """Check for groups that are no thousands, as in `12,5`. One lost digit makes them too, so this proves nothing."""
+    """Check for groups that thousands cannot have, as in `12,5`. A lost digit makes them too, so it proves little."""
     return ONE_COMMA.fullmatch(text) is not None and THOUSANDS_COMMA.fullmatch(text) is None
 
 

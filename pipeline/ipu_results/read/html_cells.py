@@ -27,7 +27,7 @@ EMBEDDED = {
     "script": "a script",
     "noscript": "text for browsers without scripts",
 }
-NOT_BESIDE_TEXT = (EMBEDDED["script"], EMBEDDED["noscript"])
+INVISIBLE_NEXT_TO_TEXT = (EMBEDDED["script"], EMBEDDED["noscript"])
 SILENT_INPUTS = ("hidden", "checkbox", "radio")
 CDATA = "[CDATA["
 
@@ -87,7 +87,7 @@ def read_cell(cell: Tag, states: States) -> CellText:
 def find_unread(cell: CellText) -> Embedded | None:
     """Return what is in a cell that may be its figure: something with digits, or anything in a cell without text."""
     for embedded in cell.embedded:
-        may_be_figure = embedded.what not in NOT_BESIDE_TEXT and any(map(str.isdigit, embedded.text))
+        may_be_figure = embedded.what not in INVISIBLE_NEXT_TO_TEXT and any(map(str.isdigit, embedded.text))
         if may_be_figure or not cell.text:
             return embedded
     return None

@@ -58,7 +58,7 @@ class StyleRule(NamedTuple):
 
 def parse_declarations(text: str) -> Declarations:
     """Return the declarations of a style attribute or of the body of a rule; the last of a property counts."""
-    found: dict[str, tuple[bool, str]] = {}
+    declarations: dict[str, tuple[bool, str]] = {}
     for part in COMMENT.sub("", text).split(";"):
         match = DECLARATION.fullmatch(part)
         if match is None:
@@ -68,9 +68,9 @@ def parse_declarations(text: str) -> Declarations:
             name, value = "font-size", next((size for size in re.split(r"[\s/]+", value) if LENGTH.fullmatch(size)), "")
         elif name.startswith("text-decoration"):
             name = "text-decoration"
-        if important or not found.get(name, (False, ""))[0]:
-            found[name] = (important, value)
-    return found
+        if important or not declarations.get(name, (False, ""))[0]:
+            declarations[name] = (important, value)
+    return declarations
 
 
 def parse_style_sheet(text: str) -> Iterator[tuple[str, Declarations]]:
@@ -149,7 +149,7 @@ def compile_rules(selectors: str, declarations: Declarations) -> Iterator[StyleR
         bare = ARGUMENTS.sub("", text)
         match = COMPOUND.search(text)
         compound = ARGUMENTS.sub("", match[0]) if match else ""
-        key = next((sign + _unescape(found[1]) for sign, found in _find_names(compound) if found), "")
+        key = next((sign + _unescape(name[1]) for sign, name in _find_names(compound) if name), "")
         classes = len(CLASS.findall(text)) + len(re.findall(r"\[|(?<!:):(?!:|is\b|not\b|where\b)", text))
         specificity = (len(ID.findall(text)), classes, len(TYPE.findall(bare)))
         required = {

@@ -62,10 +62,10 @@ def _find_table(texts: Sequence[str], headers: Sequence[TableHeader]) -> tuple[s
     for place, text in enumerate(texts):
         places.setdefault(normalise_header(text), place)
     for header in headers:
-        found = [places[key] for key in header.keys if key in places]
-        if len(found) < max(MIN_NAMES, len(header.keys) - MAX_MISSING_NAMES):
+        names = [places[key] for key in header.keys if key in places]
+        if len(names) < max(MIN_NAMES, len(header.keys) - MAX_MISSING_NAMES):
             continue
-        first, last = min(found), max(found)
+        first, last = min(names), max(names)
         if any(map(FIGURE.fullmatch, texts[first : last + FIGURE_WITHIN_HEADERS * len(header.keys)])):
-            return tuple(texts[place] for place in sorted(found))
+            return tuple(texts[place] for place in sorted(names))
     return tuple(texts[:1]) if contains_row(texts, headers) else ()

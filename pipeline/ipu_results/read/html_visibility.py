@@ -51,7 +51,7 @@ FONT_SIZES = frozenset(
 )
 
 
-STEPS_PER_MATCH = 10  # a comparison takes as long as so many steps from an element to the one around it
+STEPS_PER_MATCH = 10  # a comparison takes as long as this number of steps from an element to the one around it
 
 # Why a text is not seen, as bits. What holds for an element holds for all that is inside of it, except BLOCK.
 REMOVED = 1  # not displayed: takes no place
