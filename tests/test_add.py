@@ -267,7 +267,7 @@ def test_header_that_fills_no_known_field_is_an_error_that_names_the_nearest() -
         header, fields=tuple((name, "thruput" if field == "throughput" else field) for name, field in header.fields)
     )
     with pytest.raises(CatalogueError, match=r"bow_training: 'thruput' is not a field; nearest: throughput"):
-        RowConverter(make_table("bow_training", TRAINING, [GPT2]), typo, WORDS)
+        RowConverter(make_table("bow_training", TRAINING, [GPT2]), typo, WORDS, {})
 
 
 def test_gate_accepts_exactly_the_precisions_of_the_vocabulary() -> None:

@@ -266,7 +266,7 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
     "a table without rows": (lambda text: drop_line(text, "<td>MCMC TFP</td>"), "the table has no row"),
     "a lost row": (lambda text: drop_line(text, "<td>31,617</td>"), "has 63 rows, the sidecar expects 64"),
     "a truncated page": (lambda text: text[: len(text) // 2], "truncated"),
-    "a page without its end": (lambda text: text.replace("</html>", ""), "truncated"),
+    "a page without its end": (lambda text: text.replace("</body>", "").replace("</html>", ""), "truncated"),
 }
 
 

@@ -4,3 +4,7 @@ from __future__ import annotations
 
 MAX_BYTES = 50_000_000  # of a document
 MAX_PAGES = 500  # of a PDF
+MAX_TABLE_DEPTH = 50  # tables inside of each other in a page
+MAX_PARENTS_OF_A_ROW = 100  # elements between a row of a page and its table
+MAX_STYLE_MATCHES = 5_000_000  # comparisons of a page's style rules with its elements
+MAX_SELECTOR_CHARACTERS = 10_000  # of a page's style rule that hides something

@@ -7,7 +7,9 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from ipu_results.errors import CatalogueError
+from ipu_results.normalise.decimal_mark import DecimalMark
 from ipu_results.normalise.values import (
+    AmbiguousFigureError,
     UnreadableCellError,
     parse_derived_number,
     parse_duration_s,
@@ -20,6 +22,7 @@ from ipu_results.normalise.values import (
 )
 from ipu_results.normalise.words import UnknownWord, UnknownWordError, find_nearest
 from ipu_results.schema import table
+from ipu_results.schema.figures import KEPT_FIGURES
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
 LATENCIES = ("latency_ms_low", "latency_ms_high", "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms")
@@ -42,13 +45,14 @@ class CellContext(NamedTuple):
     """What the conversion of a cell depends on besides its text.
 
     `unit` is the unit that the header or caption prints. `strict` makes an unknown word an error. `derived` figures
-    are doubles that we computed.
+    are doubles that we computed. `mark` divides the decimals of other figures.
     """
 
     vocabulary: Vocabulary
     unit: str | None
     strict: bool
     derived: bool = False
+    mark: DecimalMark = DecimalMark.POINT
 
 
 Converter = Callable[[str, CellContext], CellValues]
@@ -132,9 +136,9 @@ def _convert_batch(text: str, context: CellContext) -> CellValues:
             UnknownWord("unit", "batch_size", context.unit), f"unknown unit {context.unit!r} for batch_size"
         )
     try:
-        batch = parse_whole_number(text)
-    except UnreadableCellError:
-        if context.strict:
+        batch = parse_whole_number(text, context.mark)
+    except UnreadableCellError as error:
+        if context.strict or isinstance(error, AmbiguousFigureError):
             raise
         return CellValues()
     return CellValues((("batch_size", batch),), float(batch), "item", 1.0)
@@ -143,8 +147,8 @@ def _convert_batch(text: str, context: CellContext) -> CellValues:
 def _convert_count(column: str, unit: str) -> Converter:
     """Convert a whole number from 1."""
 
-    def converter(text: str, _: CellContext) -> CellValues:
-        count = parse_whole_number(text)
+    def converter(text: str, context: CellContext) -> CellValues:
+        count = parse_whole_number(text, context.mark)
         return CellValues(((column, count),), float(count), unit, 1.0)
 
     return converter
@@ -154,7 +158,7 @@ def _convert_figure(column: str, units_of: str | None = None) -> Converter:
     """Convert a figure in one of the units of `column`, or of another column with the same units."""
 
     def converter(text: str, context: CellContext) -> CellValues:
-        printed = parse_derived_number(text) if context.derived else parse_number(text)
+        printed = parse_derived_number(text) if context.derived else parse_number(text, context.mark)
         unit = context.vocabulary.find_unit(units_of or column, context.unit or "")
         if unit is None:
             problem = f"unknown unit {context.unit!r}" if context.unit else "no unit"
@@ -181,8 +185,8 @@ def _convert_time(column: str) -> Converter:
     return converter
 
 
-def _convert_quality_value(text: str, _: CellContext) -> CellValues:
-    value, metric = parse_quality(text)
+def _convert_quality_value(text: str, context: CellContext) -> CellValues:
+    value, metric = parse_quality(text, context.mark)
     return CellValues((("quality_value", float(value)), ("quality_metric", metric)), float(value), metric, 1.0)
 
 
@@ -233,9 +237,9 @@ def _ignore(_: str, __: CellContext) -> CellValues:
     return CellValues()
 
 
-def _keep_number(text: str, _: CellContext) -> CellValues:
+def _keep_number(text: str, context: CellContext) -> CellValues:
     """Keep a printed figure in `cells` only."""
-    return CellValues((), float(parse_number(text)), None, None)
+    return CellValues((), float(parse_number(text, context.mark)), None, None)
 
 
 def _keep_double(unit: str | None = None) -> Converter:
@@ -275,7 +279,7 @@ CONVERTERS: dict[str, Converter] = {
     "published_on": _convert_date,
     "chip": _convert_chip,
     "chip_count": _convert_chip_count,
-    **dict.fromkeys(("images", "chips", "n_runs", "n_success", "nodes"), _keep_number),
+    **dict.fromkeys(KEPT_FIGURES, _keep_number),
     **dict.fromkeys(("scaling_factor", "run_minutes_min", "run_minutes_max", "run_minutes_cv"), _keep_double()),
     **dict.fromkeys(("epochs_to_converge", "samples_to_converge"), _keep_double()),
     **dict.fromkeys(("repo", "path", "commit", "task", "metric", "batch_per_chip"), _ignore),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ipu_results.normalise.decimal_mark import DecimalMark
 from ipu_results.normalise.fields import CellContext, CellValues, check_field, convert_cell
 from ipu_results.normalise.values import UnreadableCellError
 from ipu_results.normalise.words import UnknownWord, UnknownWordError
@@ -99,11 +100,17 @@ class RowFragment:
 class RowConverter:
     """Converts the rows of one table; each text of a column is converted once.
 
-    `units` gives the unit of a field that neither the header nor the caption prints.
+    `units` gives the unit of a field that neither the header nor the caption prints. `marks` gives the decimal mark of
+    a column, by table and printed name, where it is not simply a point.
     """
 
     def __init__(
-        self, table: SourceTable, header: TableHeader, vocabulary: Vocabulary, units: Mapping[str, str] | None = None
+        self,
+        table: SourceTable,
+        header: TableHeader,
+        vocabulary: Vocabulary,
+        marks: Mapping[tuple[str, str], DecimalMark],
+        units: Mapping[str, str] | None = None,
     ) -> None:
         self.table = table
         self.header = header
@@ -112,7 +119,11 @@ class RowConverter:
             check_field(field, header.table)
         self.contexts = tuple(
             CellContext(
-                vocabulary, (units or {}).get(field) or find_printed_unit(table, name), header.strict, header.derived
+                vocabulary,
+                (units or {}).get(field) or find_printed_unit(table, name),
+                header.strict,
+                header.derived,
+                marks.get((table.name, name), DecimalMark.POINT),
             )
             for field, name in zip(self.fields, table.columns, strict=True)
         )
