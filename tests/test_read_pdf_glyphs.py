@@ -286,8 +286,9 @@ def test_digit_of_another_size_or_height_is_refused(size: float, rise: float) ->
     assert_second_row_refused(set_page(followed_by("2", size, rise)), "digits differ in size or height")
 
 
-def test_mark_so_high_that_it_is_a_line_of_its_own_is_never_a_row() -> None:
-    document = read(set_page(followed_by("2", 5, 6)))
+@pytest.mark.parametrize(("size", "rise"), [(5, 6), (8, -6)])
+def test_mark_on_a_line_of_its_own_is_never_a_row(size: float, rise: float) -> None:
+    document = read(set_page(followed_by("2", size, rise)))
     assert problems(document) == [("qwant_table_1", number, "row-width") for number in (2, 3)]
     assert [cells(table) for table in document.tables] == [WITHOUT_THE_SECOND]
 

@@ -15,6 +15,8 @@ ROW_GAP = 1.6
 """A row follows the one above with at most this gap, in heights of a line."""
 ROW_OVERLAP = 0.3
 """Rows overlap by at most this share of the height of the lower one."""
+MARK_SIZE = 0.92
+"""A row that lacks cells has at least this share of the size of the next one, or it is a mark of it."""
 BAND_PAD = 6.0
 """How far beyond its header a table reaches on either side, in points."""
 ALIGN_SLACK = 2.0
@@ -187,7 +189,7 @@ def _find_rows(header: PrintedHeader, strips: Sequence[Strip], names: frozenset[
 
 
 def _loosen_overlaps(rows: Sequence[PrintedRow]) -> list[PrintedRow]:
-    """Return the rows; of two that overlap, it is unclear which cells belong together."""
+    """Return the rows; of two that may be one row and its marks, it is unclear which cells belong together."""
     doubtful = {number + i for number, pair in enumerate(pairwise(rows)) if _share_lines(*pair) for i in (0, 1)}
     return [
         replace(row, cells=(), loose=row.loose or tuple(cell for cell in row.cells if cell))
@@ -201,6 +203,9 @@ def _share_lines(first: PrintedRow, other: PrintedRow) -> bool:
     above, below = first.box, other.box
     if above.page != below.page or above.x1 < below.x0 or below.x1 < above.x0:
         return False
+    sizes = [max(cell.size for cell in (*row.cells, *row.loose) if cell) for row in (first, other)]
+    if (None in first.cells or None in other.cells) and min(sizes) < MARK_SIZE * max(sizes):
+        return True
     shared = min(above.bottom, below.bottom) - max(above.top, below.top)
     return shared > ROW_OVERLAP * min(above.height, below.height)
 
