@@ -1,4 +1,4 @@
-"""Find the glyphs of a page that nobody sees, that are printed twice, or that another one or a line is printed over."""
+"""Find the glyphs of a page that cannot be seen, that are printed twice, or that another one or a line is printed over."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ def _check_streams(page: Any) -> None:
 
 
 def describe_failure(data: bytes, hidden: Sequence[int]) -> str:
-    """Explain why a PDF has no table that could be read: it is a scan, its text is turned, or nobody can see it."""
+    """Explain why a PDF has no table that could be read: it is a scan, its text is turned, or it cannot be seen."""
     with _translate_errors():
         document = pypdfium2.PdfDocument(data)
         try:

@@ -116,7 +116,7 @@ def measure_stream(stream: PackedStream) -> int:
 
 
 def _unpack(name: bytes, stream: memoryview) -> Iterator[bytes]:
-    """Yield the pieces of a stream after one filter: as far as it is not damaged, and none for a filter of images."""
+    """Yield the pieces of a stream after one filter: up to the first damage, and none for a filter of images."""
     with suppress(zlib.error, ValueError):
         if name == b"FlateDecode":
             yield from _inflate(stream)

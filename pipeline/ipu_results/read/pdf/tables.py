@@ -149,7 +149,7 @@ def _match_headers(
             stop += 1
         ends = range(stop, start, -1)
         matched, end = next(
-            ((found, end) for end in ends if (found := _match(names[start:end], headers))), ((), start + 1)
+            ((match, end) for end in ends if (match := _match(names[start:end], headers))), ((), start + 1)
         )
         if matched:
             yield matched, line.cells[start:end]
@@ -201,7 +201,7 @@ def _loosen_overlaps(rows: Sequence[PrintedRow]) -> list[PrintedRow]:
 
 def _share_lines(first: PrintedRow, other: PrintedRow) -> bool:
     above, below = first.box, other.box
-    if above.page != below.page or above.x1 < below.x0 or below.x1 < above.x0:
+    if above.page != below.page or max(above.x0, below.x0) - min(above.x1, below.x1) > ALIGN_SLACK:
         return False
     sizes = [max(cell.size for cell in (*row.cells, *row.loose) if cell) for row in (first, other)]
     if (None in first.cells or None in other.cells) and min(sizes) < MARK_SIZE * max(sizes):
