@@ -1,4 +1,4 @@
-"""Find the glyphs of a page that cannot be seen, that are printed twice, or that another one or a line is printed over."""
+"""Find the glyphs of a page that are hidden, printed twice, or overprinted by another glyph or a line."""
 
 from __future__ import annotations
 
