@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ipu_results._util.text import escape_unprintable
-from ipu_results.cli.common import FOLDER, Command, report_findings, show_step
+from ipu_results.cli.common import FOLDER, Command, echo_text, report_findings, show_step
 
 if TYPE_CHECKING:
     from ipu_results.release import PublishedRelease
@@ -69,7 +69,7 @@ def publish(
     request = release.ReleaseRequest(warehouse, out, published_on, version, previous, corrections, wait)
     with show_step() as progress:
         published = release.publish(request, progress)
-    click.echo(_format_summary(out, published))
+    echo_text(_format_summary(out, published))
     report_findings(published.decision.unused, strict=False, where=str(corrections))
 
 
@@ -104,7 +104,7 @@ def verify(folder: Path, output: str) -> None:
     if output == "json":
         click.echo(format_json({"ok": not problems, "problems": [problem._asdict() for problem in problems]}))
     elif not problems:
-        click.echo(f"OK {folder}")
+        echo_text(f"OK {folder}")
     for problem in problems:
         click.echo(f"FAIL {problem.line}", err=True)
     if problems:

@@ -27,7 +27,7 @@ from ipu_results.schema import TABLES
 from ipu_results.store.digest import digest_rows
 from ipu_results.store.duckdb_file import write_duckdb
 from ipu_results.store.files import DATABASE, get_parquet_name
-from ipu_results.store.query import finish_interrupted_build, read_build_id
+from ipu_results.store.query import MixedBuildsError, read_build_id, read_one_build
 
 Progress = Callable[[str, str], None]
 
@@ -68,14 +68,15 @@ def publish(request: ReleaseRequest, progress: Progress = lambda *_: None) -> Pu
     WarehouseError if the warehouse is incomplete or mixes two builds.
     """
     version = None if request.version is None else parse_version(request.version, "--version")
-    finish_interrupted_build(request.warehouse)
     with replace_release(request.out, request.wait_s) as new:
         progress("copy", "tables")
-        tables, build_id = _copy_tables(request.warehouse, new)
+        tables, build_id = read_one_build(request.warehouse, lambda warehouse: _copy_tables(warehouse, new))
         counts = _check_build(request.warehouse, tables, build_id)
         write_duckdb(new / DATABASE, tables)
         progress("compare", str(request.previous or request.out))
-        decision = decide_release(new, request.out, request.previous, version, request.corrections)
+        decision = decide_release(
+            new, request.out, request.previous, version, request.corrections, request.published_on
+        )
         progress("write", "files")
         release = {
             "format": files.FORMAT,
@@ -111,7 +112,10 @@ def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
         except (OSError, pa.ArrowException) as error:
             raise ReleaseError(f"cannot be read: {get_first_line(error)}", place=str(path)) from error
         (new / path.name).write_bytes(data)
-    return tables, read_build_id(new)
+    try:
+        return tables, read_build_id(new)
+    except MixedBuildsError as error:
+        raise MixedBuildsError(error.message, place=str(warehouse)) from error
 
 
 def _check_build(warehouse: Path, tables: Mapping[str, pa.Table], build_id: str) -> dict[str, dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -124,11 +125,12 @@ def _count(count: int, what: str) -> str:
 
 
 def decide_release(
-    new: Path, out: Path, previous: Path | None, version: Version | None, corrections: Path | None
+    new: Path, out: Path, previous: Path | None, version: Version | None, corrections: Path | None, published_on: date
 ) -> ReleaseDecision:
     """Compare a new release with the previous one, by default the one in `out`, and decide on version and corrections.
 
-    Raises ReleaseError if the version is too low or rows vanished, CorrectionsError for a wrong corrections file.
+    Raises ReleaseError if the version is too low, the date is before that of the previous release, or rows vanished;
+    CorrectionsError for a wrong corrections file.
     """
     is_update = previous is None
     if previous is None and (out / RELEASE).exists():
@@ -145,6 +147,7 @@ def decide_release(
     diff = diff_releases(previous, new, limit=0)
     record = diff.old.metadata
     before = parse_version(str(record.get("version")), str(previous / RELEASE))
+    _assert_not_earlier(published_on, record, previous)
     applied, unused = apply_corrections(corrections, diff)
     if is_update and diff.is_empty and version in (None, before):
         return _repeat_decision(previous, record, before, unused)
@@ -154,6 +157,18 @@ def decide_release(
         assert_allowed(version, lowest, before, changes)
     origin = {"version": str(before), "build_id": record.get("build_id")}
     return ReleaseDecision(version or lowest, str(lowest), origin, changes, applied, unused)
+
+
+def _assert_not_earlier(published_on: date, record: Mapping[str, Any], previous: Path) -> None:
+    """Raise ReleaseError for a date before that of the previous release."""
+    stated = record.get("published_on")
+    try:
+        before = date.fromisoformat(str(stated))
+    except ValueError as error:
+        raise ReleaseError(f"published_on {stated!r} is not a date", place=str(previous / RELEASE)) from error
+    if published_on < before:
+        message = f"date {published_on} is before {before}, the date of the previous release {record.get('version')}"
+        raise ReleaseError(f"{message}; give that date or a later one with --date")
 
 
 def _repeat_decision(

@@ -16,7 +16,9 @@ from typing import Annotated, Any
 
 import msgspec
 
+from ipu_results._util.files import open_regular_file
 from ipu_results._util.limits import MAX_BYTES
+from ipu_results._util.text import escape_unprintable
 from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
 from ipu_results.schema import table
 from ipu_results.sources.kinds import KINDS
@@ -133,9 +135,9 @@ def check_file_type(name: str, data: bytes, document: str) -> None:
 
 
 def read_limited(path: Path, document: str, max_bytes: int) -> bytes:
-    """Return the bytes of a file that is not larger than the limit."""
+    """Return the bytes of a regular file that is not larger than the limit."""
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             data = file.read(max_bytes + 1)
     except OSError as error:
         place = path.name if path.name != document else None
@@ -147,7 +149,7 @@ def read_limited(path: Path, document: str, max_bytes: int) -> bytes:
 
 def _digest(path: Path, document: str) -> str:
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise CatalogueError(f"cannot be read: {error.strerror}", document=document, place=path.name) from error
@@ -189,24 +191,40 @@ def find_unfinished_runs(raw: Path) -> list[str]:
 
 
 def _files(raw: Path, pattern: str) -> Iterator[Path]:
+    """Yield every entry but folders: what is not a regular file is refused when it is opened."""
     for path in raw.rglob(pattern):
         folders = path.relative_to(raw).parent.parts
-        if path.is_file() and not any(folder.endswith(UNFINISHED) for folder in folders):
+        if not path.is_dir() and not any(folder.endswith(UNFINISHED) for folder in folders):
             yield path
 
 
 def _load(raw: Path, path: Path) -> Document:
     place = path.relative_to(raw).as_posix()
+    if not _is_utf8(place):
+        message = "the name of the file or of a folder is not UTF-8; rename it"
+        raise CatalogueError(message, place=escape_unprintable(place))
     try:
-        sidecar = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Sidecar)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        with open_regular_file(path) as file:
+            sidecar = msgspec.convert(tomllib.load(file), Sidecar)
+    except OSError as error:
+        raise CatalogueError(f"is not a readable sidecar: {error.strerror}", place=place) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CatalogueError(f"is not a readable sidecar: {error}", place=place) from error
     except msgspec.ValidationError as error:
         raise CatalogueError(f"the sidecar is invalid: {error}", place=place) from error
     if message := _find_invalid(sidecar):
         raise CatalogueError(f"the sidecar is invalid: {message}", place=place)
-    file = path.with_suffix("")
-    return Document(**msgspec.structs.asdict(sidecar), path=file, file=file.relative_to(raw).as_posix())
+    document = path.with_suffix("")
+    return Document(**msgspec.structs.asdict(sidecar), path=document, file=document.relative_to(raw).as_posix())
+
+
+def _is_utf8(name: str) -> bool:
+    """Return whether a name has no byte that the file system could not decode."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _find_invalid(sidecar: Sidecar) -> str | None:
