@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from ipu_results.release import PublishedRelease, ReleaseRequest, publish
-from ipu_results.schema import TABLES, arrow_schema, table
+from ipu_results.schema import TABLES
 from ipu_results.store.digest import digest_rows
 from ipu_results.store.files import BUILD_ID, get_parquet_name
 
@@ -40,8 +40,7 @@ def shrink_warehouse(warehouse: Path, target: Path) -> Path:
         for name, rows in tables.items():
             connection.register(name, rows)
         fewer = {
-            name: connection.sql(query).to_arrow_table().cast(arrow_schema(table(name)))
-            for name, query in FEWER_ROWS.items()
+            name: connection.sql(query).to_arrow_table().cast(tables[name].schema) for name, query in FEWER_ROWS.items()
         }
     return store_warehouse({**tables, **fewer}, target)
 
@@ -56,6 +55,7 @@ def alter_warehouse(warehouse: Path, target: Path, **changes: Change) -> Path:
 
 def store_warehouse(tables: Mapping[str, pa.Table], target: Path) -> Path:
     """Write the tables as a build of its own, with a new table `build` and a new build id."""
+    schema = tables["build"].schema
     tables = {name: rows for name, rows in tables.items() if name != "build"}
     digests = {name: digest_rows(rows) for name, rows in tables.items()}
     build_id = hashlib.sha256("".join(sorted(digests.values())).encode()).hexdigest()
@@ -63,7 +63,7 @@ def store_warehouse(tables: Mapping[str, pa.Table], target: Path) -> Path:
         {"table_name": name, "row_count": tables[name].num_rows, "rows_sha256": digests[name], "build_id": build_id}
         for name in sorted(tables)
     ]
-    tables["build"] = pa.Table.from_pylist(build, schema=arrow_schema(table("build")))
+    tables["build"] = pa.Table.from_pylist(build, schema=schema)
     target.mkdir(parents=True)
     for name, rows in tables.items():
         marked = rows.replace_schema_metadata({**(rows.schema.metadata or {}), BUILD_ID.encode(): build_id})

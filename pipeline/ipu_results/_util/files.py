@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from errno import EINVAL, EISDIR
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 from uuid import uuid4
 
 from ipu_results.errors import IpuResultsError
@@ -20,7 +20,7 @@ KINDS = (
 NON_BLOCKING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-def open_regular_file(path: Path) -> BinaryIO:
+def open_regular_file(path: Path) -> BufferedReader:
     """Open a file for reading, and refuse what a read could wait for without end.
 
     Raises OSError, also for a named pipe, a socket, a device or a folder.

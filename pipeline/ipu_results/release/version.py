@@ -13,13 +13,17 @@ from ipu_results.errors import CorrectionsError, ReleaseError
 from ipu_results.release.corrections import apply_corrections
 from ipu_results.release.diff import ReleaseDiff, TableDiff, diff_releases
 from ipu_results.release.files import BUILD_TABLE, DICTIONARY_TABLE, RELEASE
-from ipu_results.release.verify import check_files
+from ipu_results.release.problems import check_files
 
 FIRST = "1.0.0"
 LEVELS = ("patch", "minor", "major")
 NUMBER = r"(0|[1-9][0-9]{0,8})"
 PATTERN = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}")
 MAX_LISTED = 3
+RECORD_KEYS = {
+    *("format", "name", "version", "published_on", "build_id", "generator", "previous", "least_version"),
+    *("changes", "corrections", "tables", "views"),
+}
 
 
 class VersionChange(NamedTuple):
@@ -85,6 +89,24 @@ def assert_allowed(version: Version, lowest: Version, previous: Version, changes
     more = f"; and {len(ordered) - MAX_LISTED} more" if len(ordered) > MAX_LISTED else ""
     message = f"version {version} is too low after {previous}, it must be at least {lowest}: {reasons}{more}"
     raise ReleaseError(message)
+
+
+def check_record(release: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what release.json states of itself that `publish` would not: keys, date, version and its lowest one."""
+    if unknown := sorted((release.keys() | {"generator"}) ^ RECORD_KEYS):  # releases before 1.1 have no generator
+        yield f"has other keys than publish writes: {', '.join(unknown)}"
+    date.fromisoformat(release["published_on"])
+    version, previous = parse_version(release["version"]), release["previous"]
+    changes = [VersionChange(**change) for change in release["changes"]]
+    if not re.fullmatch("[0-9a-f]{64}", release["build_id"]):
+        yield "build_id is not a sha256"
+    if previous is None:
+        if changes or release["corrections"] or release["least_version"] is not None:
+            yield "states changes without a previous release"
+        return
+    lowest = get_lowest_version(parse_version(previous["version"]), changes)
+    if release["least_version"] != str(lowest) or version < lowest:
+        yield f"version {version} does not follow {previous['version']} and these changes"
 
 
 def list_changes(diff: ReleaseDiff) -> list[VersionChange]:

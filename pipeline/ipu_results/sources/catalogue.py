@@ -26,6 +26,7 @@ from ipu_results.sources.kinds import KINDS
 RUN, LOCAL_PUBLISHER = "run", "local"
 UNFINISHED = ".unfinished"  # ends the folder name of a run in progress
 PDF = b"%PDF-"
+NOT_UTF8 = "the name of the file or of a folder is not UTF-8; rename it"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
 RECORD = ("document_id", "title", "publisher", "url", "published_on", "kind", "sha256", "licence", "retrieved_on")
 
@@ -201,8 +202,7 @@ def _files(raw: Path, pattern: str) -> Iterator[Path]:
 def _load(raw: Path, path: Path) -> Document:
     place = path.relative_to(raw).as_posix()
     if not _is_utf8(place):
-        message = "the name of the file or of a folder is not UTF-8; rename it"
-        raise CatalogueError(message, place=escape_unprintable(place))
+        raise CatalogueError(NOT_UTF8, place=escape_unprintable(place))
     try:
         with open_regular_file(path) as file:
             sidecar = msgspec.convert(tomllib.load(file), Sidecar)
