@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ipu_results._util.text import escape_unprintable
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.release import database, files
 from ipu_results.release.croissant import check_croissant
@@ -28,8 +29,9 @@ from ipu_results.release.files import (
     ENVIRONMENT,
     PACKAGE,
     RELEASE,
+    SIGNATURE,
 )
-from ipu_results.release.problems import Problem, check_files, collect
+from ipu_results.release.problems import REQUIRED, Problem, check_files, collect
 from ipu_results.release.snapshot import read_columns, read_json
 from ipu_results.release.texts import read_csv
 from ipu_results.release.verify_schema import check_catalog, check_schemas, read_dictionary
@@ -89,6 +91,8 @@ def _check_contents(folder: Path) -> Iterator[Problem]:
     problems += [
         Problem(name, f"belongs to a table that {RELEASE} does not list") for name in sorted(present - expected)
     ]
+    others = {path.name for path in folder.iterdir()} - present - REQUIRED - {CHECKSUMS, SIGNATURE}
+    problems += [Problem(escape_unprintable(name), "does not belong to a release") for name in sorted(others)]
     names = [name for name in release["tables"] if files.list_table_files([name]) <= present]
     tables = {name: pq.read_table(folder / get_parquet_name(name)) for name in names}
     problems += collect(RELEASE, (Problem(RELEASE, message) for message in check_record(release)))
