@@ -9,7 +9,6 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -126,7 +125,6 @@ def check_definitions(
         yield Problem(DATABASE, f"needs DuckDB {version}, not {STORAGE_VERSION}")
 
 
-@cache
 def _hash_own_definitions() -> dict[str, str]:
     """Return the digests of the views and macros that this code writes, as its DuckDB stores them in a file."""
     with TemporaryDirectory() as folder:

@@ -187,7 +187,8 @@ def _assert_not_earlier(published_on: date, record: Mapping[str, Any], previous:
     try:
         before = date.fromisoformat(str(stated))
     except ValueError as error:
-        raise ReleaseError(f"published_on {stated!r} is not a date", place=str(previous / RELEASE)) from error
+        message = f"is not as publish writes it: published_on {stated!r} is not a date"
+        raise ReleaseError(message, place=str(previous / RELEASE)) from error
     if published_on < before:
         message = f"date {published_on} is before {before}, the date of the previous release {record.get('version')}"
         raise ReleaseError(f"{message}; give that date or a later one with --date")
