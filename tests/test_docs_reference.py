@@ -16,6 +16,7 @@ import pytest
 from conftest import Query, run_cli
 from docs_support import REFERENCE, check_part
 from ipu_results import errors
+from ipu_results._util import limits
 from ipu_results._util.markdown import escape_markdown, format_code, format_markdown_table
 from ipu_results.check.rules import RULES, Rule
 from ipu_results.cli import main
@@ -140,6 +141,20 @@ def test_python_interface_is_that_of_the_docstrings() -> None:
             text = inspect.cleandoc(documented.__doc__)
             sections.append(f"### {name}\n\n```python\n{format_signature(documented)}\n```\n\n```text\n{text}\n```\n")
     check_part(REFERENCE / "python-api.md", "api", "\n".join(sections))
+
+
+# limits.md
+
+
+def test_limits_are_those_of_the_code() -> None:
+    groups = re.split(r"(?m)^# (.+)\n", inspect.getsource(limits))
+    sections = []
+    for title, source in zip(groups[1::2], groups[2::2], strict=True):
+        entries = re.findall(r"(?m)^(\w+) = .+?  # (.+)$", source)
+        assert len(entries) == len(re.findall(r"(?m)^\w+ = ", source)), "a limit has no comment"
+        rows = [(format_code(name), f"{getattr(limits, name):,}", text) for name, text in entries]
+        sections.append(f"## {title}\n\n{format_markdown_table(('name', 'limit', 'of'), rows)}")
+    check_part(REFERENCE / "limits.md", "limits", "\n".join(sections))
 
 
 # errors.md
