@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
+from ipu_results.check.rules.little import find_median_of_others
 
 from tests.rules_support import (
     BERT_LARGE,
@@ -121,6 +123,14 @@ def test_batch_that_contradicts_its_siblings() -> None:
         ("warn", "bow_inference 25", "4"),
         ("warn", "pod_inference 68", "8"),
     ]
+
+
+def test_median_of_others_leaves_out_each_value_itself() -> None:
+    values = pd.Series([5.0, 1.0, 2.0, 8.0, 3.0, 7.0], index=[10, 4, 7, 1, 0, 3])
+    groups = pd.Series(["a", "a", "a", "b", "a", "c"], index=values.index)
+    expected = [values[(groups == groups[row]) & (values.index != row)].median() for row in values.index]
+    assert expected[:3] == [2.0, 3.0, 3.0]
+    pd.testing.assert_series_equal(find_median_of_others(values, groups), pd.Series(expected, index=values.index))
 
 
 def test_siblings_that_agree_are_not_flagged() -> None:
