@@ -125,7 +125,7 @@ def _find_unknown(values: Record, vocabulary: Vocabulary) -> str | None:
         return f"unknown definition of latency {definition!r}"
     settings = split_settings(values["precision_flags"])
     unknown = [setting for setting in settings if setting not in vocabulary.precision_settings]
-    return f"unknown setting of precision {unknown[0]!r}" if unknown else None
+    return f"unknown setting of precision {unknown[0]!r}: add it to precisions.toml, settings" if unknown else None
 
 
 def split_settings(text: str | None) -> list[str]:

@@ -10,6 +10,7 @@ from ipu_results.errors import CatalogueError
 from ipu_results.normalise.fields import LATENCIES
 from ipu_results.normalise.rows import RejectedRow, RowConverter, RowFragment, get_constants
 from ipu_results.normalise.values import SDK
+from ipu_results.normalise.words import UnknownWord
 from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable
 from ipu_results.schema import table as published_table
 from ipu_results.schema.table_headers import TableHeader
@@ -77,9 +78,12 @@ def _with_metric(header: TableHeader, field: str) -> TableHeader:
 
 
 def _reject_unknown(table: SourceTable, row: SourceRow, column: dict[str, int], field: str) -> RejectedRow:
-    message = f"unknown {field} {row.cells[column[field]]!r}"
+    text = row.cells[column[field]]
+    message = f"unknown {field} {text!r}"
     raw = dict(zip(table.columns, row.cells, strict=True))
-    return RejectedRow(table.name, row.number, row.locator, f"unknown-{field}", message, raw)
+    return RejectedRow(
+        table.name, row.number, row.locator, f"unknown-{field}", message, raw, [UnknownWord(field, field, text)]
+    )
 
 
 def _find_framework(path: str, vocabulary: Vocabulary) -> str | None:

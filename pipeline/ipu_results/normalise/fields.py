@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any, NamedTuple
 
+from ipu_results.errors import CatalogueError
 from ipu_results.normalise.values import (
     UnreadableCellError,
     parse_derived_number,
@@ -17,6 +18,7 @@ from ipu_results.normalise.values import (
     parse_target_metric,
     parse_whole_number,
 )
+from ipu_results.normalise.words import UnknownWord, UnknownWordError, find_nearest
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
@@ -59,6 +61,15 @@ def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
     return CONVERTERS.get(field, _keep_text(field))(text, context)
 
 
+def check_field(field: str, table_name: str) -> None:
+    """Refuse a field of `table_headers.toml` that no column has: its figures would be lost. Raises CatalogueError."""
+    if field in CONVERTERS or field in table("results").names:
+        return
+    known = {name: name for name in (*CONVERTERS, *table("results").names)}
+    message = f"{table_name}: {field!r} is not a field; nearest: {find_nearest(field, known) or 'none'}"
+    raise CatalogueError(message, place="schema/vocabulary/table_headers.toml")
+
+
 def _keep_text(column: str) -> Converter:
     return lambda text, _: CellValues(((column, text),))
 
@@ -66,7 +77,7 @@ def _keep_text(column: str) -> Converter:
 def _require(kind: str, column: str, text: str, known: Any, context: CellContext) -> Any:
     """Return what is known of a word. Raises UnreadableCellError for an unknown word where the vocabulary binds."""
     if known is None and context.strict:
-        raise UnreadableCellError(f"unknown-{kind}", f"unknown {kind} {text!r} in {column}")
+        raise UnknownWordError(UnknownWord(kind, column, text), f"unknown {kind} {text!r} in {column}")
     return known
 
 
@@ -117,7 +128,9 @@ def _convert_compute_precision(text: str, context: CellContext) -> CellValues:
 
 def _convert_batch(text: str, context: CellContext) -> CellValues:
     if context.strict and context.unit:
-        raise UnreadableCellError("unknown-unit", f"unknown unit {context.unit!r} for batch_size")
+        raise UnknownWordError(
+            UnknownWord("unit", "batch_size", context.unit), f"unknown unit {context.unit!r} for batch_size"
+        )
     try:
         batch = parse_whole_number(text)
     except UnreadableCellError:
@@ -145,7 +158,9 @@ def _convert_figure(column: str, units_of: str | None = None) -> Converter:
         unit = context.vocabulary.find_unit(units_of or column, context.unit or "")
         if unit is None:
             problem = f"unknown unit {context.unit!r}" if context.unit else "no unit"
-            raise UnreadableCellError("unknown-unit", f"{problem} for {column}")
+            raise UnknownWordError(
+                UnknownWord("unit", units_of or column, context.unit or ""), f"{problem} for {column}"
+            )
         item: Values = (("item", unit.item),) if unit.item else ()
         value = float(printed * unit.factor)
         return CellValues(((column, value), *item), float(printed), context.unit, float(unit.factor))

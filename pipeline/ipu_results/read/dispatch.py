@@ -17,10 +17,10 @@ from ipu_results.read.paper.text import read_paper_text
 from ipu_results.read.run_record import read_sweep_record
 from ipu_results.read.text import decode
 from ipu_results.schema.table_headers import TableHeader
-from ipu_results.sources.kinds import KINDS
+from ipu_results.sources.kinds import ALIASES, KINDS
 
 PDF_SIGNATURE = b"%PDF-"
-SIGNATURES = {PDF_SIGNATURE: ("qwant-paper",), MARK: ("mlperf-log",)}
+SIGNATURES = {PDF_SIGNATURE: ("inference-paper",), MARK: ("mlperf-log",)}
 SIGNATURE_BYTES = 100_000
 HTML = re.compile(rb"<(?:!doctype\s+html|html|table|body)\b", re.I)
 
@@ -39,6 +39,7 @@ def read_document(
     """
     if len(data) > max_bytes:
         raise DocumentTooLargeError(f"has {len(data):,} bytes, the limit is {max_bytes:,}")
+    kind = ALIASES.get(kind or "", kind)
     if kind not in (None, *KINDS):
         raise UnrecognisedDocumentError(f"cannot be of kind {kind!r}; the kinds are {', '.join(KINDS)}")
     with pause_garbage_collection():

@@ -57,6 +57,11 @@ def normalise_header(header: str) -> str:
     return re.sub(r"[\s\-_]+", " ", UNIT.sub("", header)).strip().casefold()
 
 
+def strip_unit(header: str) -> str:
+    """Return a header name as printed, without its unit."""
+    return UNIT.sub("", header).strip()
+
+
 def parse_unit(header: str) -> str | None:
     match = UNIT.search(header)
     return match[1] if match else None
