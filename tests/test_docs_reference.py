@@ -23,6 +23,8 @@ from ipu_results.cli import main
 from ipu_results.cli.common import Failure
 from ipu_results.schema import TABLES, VIEWS, Column
 
+from tests.rules_support import list_doubtful, load_review
+
 pytestmark = pytest.mark.docs
 
 API = {  # what the page of the Python API documents, by module
@@ -83,15 +85,31 @@ def describe_rule(rule: Rule) -> str:
     return CONSTANT.sub(lambda name: format_threshold(getattr(module, name[0])), text)
 
 
+HITS = "SELECT rule, table_name, row_number, column_name FROM flags JOIN results USING (result_id)"
+
+
 def test_list_of_rules_is_that_of_the_code(query: Query) -> None:
     rows = query("SELECT rule, severity, count(*) FROM flags GROUP BY ALL")
     counts = {(rule, severity): count for rule, severity, count in rows}
-    lines = ["| rule | title | error | warn | info | fires when | module |\n|---|---|---|---|---|---|---|\n"]
+    review, hits = load_review(), query(HITS)
+    lines = [
+        "| rule | title | error | warn | info | right | doubtful | fires when | module |\n",
+        f"{'|---' * 9}|\n",
+    ]
+    doubts = ["| rule | doubtful | rows | because |\n|---|---|---|---|\n"]
     for rule in RULES:
         numbers = [str(counts.get((rule.id, severity), 0)) for severity in ("error", "warn", "info")]
+        doubtful = 0
+        for entry in review[rule.id].get("doubtful", []):
+            count = len(list_doubtful(entry, [place for name, *place in hits if name == rule.id]))
+            doubtful += count
+            column = f", `{entry['column']}`" if "column" in entry else ""
+            doubts.append(f"| {rule.id} | {count} | {', '.join(entry['rows'])}{column} | {entry['reason']} |\n")
+        numbers += [str(review[rule.id]["hits"] - doubtful), str(doubtful)]
         module = rule.find.__module__.rpartition(".")[2]
         lines.append(f"| {rule.id} | {rule.title} | {' | '.join(numbers)} | {describe_rule(rule)} | `{module}` |\n")
     check_part(REFERENCE / "rules.md", "rules", "".join(lines))
+    check_part(REFERENCE / "rules.md", "doubts", "".join(doubts))
 
 
 # commands.md
