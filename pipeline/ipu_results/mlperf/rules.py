@@ -130,7 +130,7 @@ class Rules:
         folders = set(names)
         if any(self.knows(name) and name not in self.shared_names for name in folders):
             return None
-        return next((suite for suite, known in self.other_suites.items() if folders & known), None)
+        return next((suite for suite, known in self.other_suites.items() if folders & known - self.shared_names), None)
 
     @cached_property
     def shared_names(self) -> frozenset[str]:
