@@ -124,7 +124,6 @@ class Rules:
                 return f"{block.first_round}-{block.last_round}"
         return round_
 
-
     def find_other_suite(self, names: Iterable[str]) -> str | None:
         """Return the MLPerf suite that benchmark folders belong to if it is another one than Training."""
         folders = set(names)
