@@ -1,7 +1,7 @@
 """Feed broken documents to every reader: `python -m tests.fuzz --seconds 60`.
 
-A reader may return a document or raise a DocumentError, in bounded time and memory. Anything else is saved, made smaller
-and reported. Move a saved file to tests/corpus/READER: test_corpus.py replays it from then on.
+A reader may return a document or raise a DocumentError, in bounded time and memory. Anything else is made smaller,
+saved and reported. Move a saved file to tests/corpus/READER: test_corpus.py replays it from then on.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ WORDS = load_vocabulary()
 
 
 class UnexpectedResultError(Exception):
-    """A reader returned something that is no answer: nothing at all, or a row of another width than its table."""
+    """A reader returned nothing at all, or a row of another width than its table."""
 
 
 def check_document(kind: str, parsed: ParsedDocument) -> None:
@@ -255,7 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("build/fuzz"), help="folder of what is found")
     options = parser.parse_args(arguments)
     readers = options.reader or list(READERS)
-    found = 0
+    failed = 0
     for name in readers:
         count, failures = fuzz_reader(name, options.seed, options.seconds / len(readers))
         print(f"{name}: {count:,} inputs, {len(failures)} kinds of failure", flush=True)
@@ -266,8 +266,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             path = options.out / f"{name}-{number}"
             path.write_bytes(small)
             print(f"  {failure}: {len(small):,} bytes in {path}", flush=True)
-            found += 1
-    return EXIT_FOUND if found else 0
+            failed += 1
+    return EXIT_FOUND if failed else 0
 
 
 if __name__ == "__main__":

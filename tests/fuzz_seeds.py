@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.documents.recipes import Recipe, build_document
 from reportlab import rl_config
+
+from benchmarks.documents.recipes import Recipe, build_document
 
 ROOT = Path(__file__).resolve().parent.parent
 HTML_DIALECTS = ("plain", "word", "excel", "optional ends", "pandas", "newsletter", "div grid", "mhtml")
@@ -25,7 +26,8 @@ LOG = "".join(
         (602_000, "run_stop", "null", ', "status": "success"'),
     )
 ).encode()
-PAGE_TEXT = """Model | Variant | Platform | SDK Version | Framework | Dataset | Batch Size | Precision | Throughput (items/sec)
+PAGE_TEXT = """\
+Model | Variant | Platform | SDK Version | Framework | Dataset | Batch Size | Precision | Throughput (items/sec)
 BERT-Large | SL128 | Bow Pod16 | SDK 3.3 | PyTorch | Wikipedia | 8,192 | 16.16 | 44,059
 GPT2 | | Bow-2000 | SDK 3.0 | PopART | | 4 | 16.32 | 1,920.5
 """
@@ -48,10 +50,12 @@ CSV = """model,variant,platform,sdk_version,framework,dataset,batch_size,precisi
 BERT-Large,SL128,Bow Pod16,SDK 3.3,PyTorch,Wikipedia,"8,192",16.16,"44,059"
 GPT2,"a ""b"", c",Bow-2000,SDK 3.0,PopART,,4,16.32,1920.5
 """
-RECORD = """{"run_id": "20261121T120000-abc", "backend": "null", "device": "cpu", "started_at": "2026-11-21T12:00:00+00:00",
-"finished_at": "2026-11-21T12:05:00+00:00", "command_line": "ipu-results sweep", "environment": {"cpu": "a", "cores": 2},
-"versions": {"numpy": "2.0"}, "setup": {}, "plan": {"batches": [1, 2.5, 1e3, null, true]}, "model": {}, "images": {},
-"notes": ["a", "b"]}"""
+RECORD = """{
+"run_id": "20261121T120000-abc", "backend": "null", "device": "cpu", "command_line": "ipu-results sweep",
+"started_at": "2026-11-21T12:00:00+00:00", "finished_at": "2026-11-21T12:05:00+00:00",
+"environment": {"cpu": "a", "cores": 2}, "versions": {"numpy": "2.0"}, "setup": {},
+"plan": {"batches": [1, 2.5, 1e3, null, true]}, "model": {}, "images": {}, "notes": ["a", "b"]
+}"""
 
 
 def _make_html() -> list[bytes]:
@@ -75,7 +79,9 @@ def _make_pdf() -> list[bytes]:
 
 
 def _make_text(*texts: str) -> Callable[[], list[bytes]]:
-    return lambda: [text.encode() for text in texts] + [texts[0].encode("utf-16"), texts[0].replace("\n", "\r\n").encode()]
+    return lambda: (
+        [text.encode() for text in texts] + [texts[0].encode("utf-16"), texts[0].replace("\n", "\r\n").encode()]
+    )
 
 
 SEEDS: dict[str, Callable[[], list[bytes]]] = {
@@ -97,32 +103,52 @@ def make_seeds(name: str) -> list[bytes]:
 
 
 WORDS = "Model Variant Platform Batch\u00a0size Throughput Latency (ms) 10⁶ 1,234 0,5 ± * ² \u202e \ufeff \0 \x1b[2J é"
-COMMON = [word.encode() for word in WORDS.split(" ")] + [b"\n", b"\r", b"\t", b" ", b"\xff\xfe", b"\x80", b'"', b",", b"|"]
+COMMON = [word.encode() for word in WORDS.split(" ")] + [
+    b"\n",
+    b"\r",
+    b"\t",
+    b" ",
+    b"\xff\xfe",
+    b"\x80",
+    b'"',
+    b",",
+    b"|",
+]
 TOKENS: dict[str, list[bytes]] = {
     "html": [
         *COMMON,
-        *b"<table> </table> <tr> </tr> <td> </td> <th> <thead> <tbody> <tfoot> <caption> <sup> <sub> <div> <p> <br>".split(),
-        *b"<!-- --> <![CDATA[ ]]> <script> </script> <style> <template> <svg> <math> <select> <textarea> <plaintext>".split(),
-        *b"colspan=2 rowspan=0 rowspan=999999999 colspan=-1 hidden style=display:none &nbsp; &#0; &#x110000; &amp".split(),
-        *b"<html> </html> <body> <meta\x20charset=utf-7> <base> <frameset> <xmp> <noscript> <ruby> <wbr> <input>".split(),
+        *b"<table> </table> <tr> </tr> <td> </td> <th> <thead> <tbody> <tfoot> <caption> <sup>".split(),
+        *b"<sub> <div> <p> <br>".split(),
+        *b"<!-- --> <![CDATA[ ]]> <script> </script> <style> <template> <svg> <math> <select>".split(),
+        *b"<textarea> <plaintext>".split(),
+        *b"colspan=2 rowspan=0 rowspan=999999999 colspan=-1 hidden style=display:none &nbsp; &#0;".split(),
+        *b"&#x110000; &amp".split(),
+        *b"<html> </html> <body> <meta\x20charset=utf-7> <base> <frameset> <xmp> <noscript> <ruby>".split(),
+        *b"<wbr> <input>".split(),
     ],
     "pdf": [
         *COMMON,
-        *b"obj endobj stream endstream xref trailer startxref %%EOF << >> [ ] /Type /Page /Pages /Kids /Count".split(),
-        *b"/Length /Filter /FlateDecode /LZWDecode /ASCII85Decode /ASCIIHexDecode /RunLengthDecode /DecodeParms".split(),
-        *b"/Predictor /Columns /MediaBox /CropBox /Rotate /Font /ToUnicode /Encoding /Widths /Encrypt /Root /Prev".split(),
-        *b"BT ET Tj TJ Tf Tm Td q Q cm re f Do BI ID EI W n rg Tr Tc Tz 0 R null true -1 99999999999 1e38".split(),
+        *b"obj endobj stream endstream xref trailer startxref %%EOF << >> [ ] /Type /Page /Pages".split(),
+        *b"/Kids /Count".split(),
+        *b"/Length /Filter /FlateDecode /LZWDecode /ASCII85Decode /ASCIIHexDecode /RunLengthDecode".split(),
+        *b"/DecodeParms".split(),
+        *b"/Predictor /Columns /MediaBox /CropBox /Rotate /Font /ToUnicode /Encoding /Widths".split(),
+        *b"/Encrypt /Root /Prev".split(),
+        *b"BT ET Tj TJ Tf Tm Td q Q cm re f Do BI ID EI W n rg Tr Tc Tz 0 R null true -1".split(),
+        *b"99999999999 1e38".split(),
     ],
     "page-text": [*COMMON, b"|---|---|", b"```", b" | ", b"Platform", b"Bow Pod16"],
     "paper-text": [*COMMON, b"Table 2.", b"Batch size", b"Energy efficiency", b"Chips: 2", b"\x0c", b"2063.03", b"-\n"],
     "csv": [*COMMON, b'""', b"'", b";", b"model,", b"\r\n", b"\0"],
     "sweep-record": [
         *COMMON,
-        *b'{ } [ ] : null true NaN Infinity 1e400 -0 "\\ud800" "\\u0000" "run_id" "notes" {"a":{"a": [[[['.split(),
+        *b'{ } [ ] : null true NaN Infinity 1e400 -0 "\\ud800" "\\u0000" "run_id" "notes"'.split(),
+        *b'{"a":{"a": [[[['.split(),
     ],
     "mlperf-log": [
         *COMMON,
-        *b':::MLLOG :::MLPv0.5 :::MLL "key": "time_ms": "value": run_start run_stop "metadata": {} null 1e308 -1'.split(),
+        *b':::MLLOG :::MLPv0.5 :::MLL "key": "time_ms": "value": run_start run_stop "metadata": {}'.split(),
+        *b"null 1e308 -1".split(),
         *b'"status": "aborted" "epoch_num": "samples_count": NaN Infinity "\\ud800" [[[['.split(),
     ],
 }

@@ -38,11 +38,13 @@ def recipes(draw: st.DrawFn) -> Recipe:
     dialect = draw(st.sampled_from(DIALECTS))
     names = [name for name in list_mutations(dialect.split(":")[0]) if name not in {UNDECIDABLE, *KNOWN_SILENT}]
     mutations = draw(st.lists(st.sampled_from(names), unique=True, max_size=MAX_MUTATIONS))
-    return Recipe(dialect, draw(st.booleans()), draw(st.integers(1, MAX_ROWS)), tuple(mutations), draw(st.integers(0, 2**16)))
+    return Recipe(
+        dialect, draw(st.booleans()), draw(st.integers(1, MAX_ROWS)), tuple(mutations), draw(st.integers(0, 2**16))
+    )
 
 
 KNOWN_SILENT: dict[str, str] = {}
-"""Dialects and mutations in which a figure is still silently wrong, each with the reason. The search leaves them out."""
+"""Dialects and mutations that are still read silently wrong, with the reason; the search leaves them out."""
 OPTIONAL = ("weasyprint", "typst")
 DIALECTS = [name for name in QUICK_DIALECTS if name not in KNOWN_SILENT and not any(tool in name for tool in OPTIONAL)]
 
@@ -71,7 +73,7 @@ def test_judge_accepts_what_is_printed_and_nothing_else(recipe: Recipe) -> None:
     assert read_and_judge(data, more).outcome == SILENT
 
 
-def test_judge_tells_a_quarantined_row_from_a_lost_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_row_is_silent_where_a_quarantined_one_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     data, tables = build_document(replace(PLAIN_PAGE, mutations=("doubtful",)))
     assert read_and_judge(data, tables).outcome == REPORTED
     read = judge.normalise

@@ -1,1 +1,1 @@
-"""Documents with known figures in many dialects of HTML and PDF: exact, reported or silently wrong?"""
+"""Generate documents with known figures in many dialects of HTML and PDF, and judge how they are read."""

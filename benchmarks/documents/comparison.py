@@ -1,4 +1,4 @@
-"""Read thousands of generated documents, and the same ones with other programs: share exact, reported, silently wrong."""
+"""Read thousands of generated documents, and the same ones with other programs, and count what was read exactly."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def run(options: Options) -> Report:
     report.targets.append(ReportTarget("silently wrong documents", len(decidable), 0))
     report.notes += [f"{trial.recipe}: {trial.verdict.reason}" for trial in _pick_shortest(decidable)]
     report.notes.append(
-        f"Not counted: {len(silent) - len(decidable)} silently wrong documents with {UNDECIDABLE!r}, where nothing tells "
-        "a decimal comma from a thousands mark."
+        f"Not counted: {len(silent) - len(decidable)} silently wrong documents with {UNDECIDABLE!r}, where "
+        "nothing tells a decimal comma from a thousands mark."
     )
     report.notes.append(f"Optional typesetters that are installed: {', '.join(TYPESETTERS) or 'none'}.")
     return report

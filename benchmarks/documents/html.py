@@ -6,12 +6,15 @@ import base64
 import html
 import quopri
 import textwrap
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 
 import pandas as pd
-from bs4 import BeautifulSoup, Comment, NavigableString, Tag
+from bs4 import BeautifulSoup
+from bs4.element import Comment, NavigableString, Tag
 from markdown_it import MarkdownIt
 
 from benchmarks.documents.mutations import Draft
@@ -53,8 +56,6 @@ RULES = """.mobile-label { display: none } #x1 { display:none; } .old { text-dec
 .sr-only { position: absolute; width: 1px; height: 1px; overflow: hidden; clip: rect(0,0,0,0) }
 .figure::before { content: attr(data-value) } body { background: #fff; color: #222 }"""
 
-TablePart = tuple[str, str]
-
 
 @dataclass(frozen=True, slots=True)
 class Markup:
@@ -71,197 +72,9 @@ class Markup:
     between: str = "<p>All 12 results of 2023 were measured on 3.5 GHz hosts.</p>\n"
 
 
-WORD = Markup(
-    cell="<td width=91 valign=top{spans} style='width:68.2pt;border:solid windowtext 1.0pt;padding:0cm 5.4pt 0cm 5.4pt'>\n"
-    "  <p class=MsoNormal style='margin-bottom:0cm'><span lang=EN-GB style='font-size:9.0pt'>{text}<o:p></o:p></span></p>\n  </td>",
-    header="<td width=91 valign=top style='width:68.2pt'>\n  <p class=MsoNormal><b><span lang=EN-GB>{text}<o:p></o:p></span></b></p></td>",
-    head="<tr style='mso-yfti-irow:0;mso-yfti-firstrow:yes'>{}</tr>\n",
-    body="{}",
-    table="<table class=MsoTableGrid border=1 cellspacing=0 cellpadding=0 style='border-collapse:collapse'>\n{head}{body}</table>\n"
-    "<p class=MsoCaption>{caption}</p>\n",
-    caption="{}",
-    page='<html xmlns:v="urn:schemas-microsoft-com:vml" xmlns:o="urn:schemas-microsoft-com:office:office"'
-    ' xmlns="http://www.w3.org/TR/REC-html40">\n<head>{head}<meta name=Generator content="Microsoft Word 15">\n'
-    "<!--[if gte mso 9]><xml><o:OfficeDocumentSettings/></xml><![endif]--></head>\n<body lang=EN-GB>\n"
-    "<div class=WordSection1>\n{tables}</div></body></html>\n",
-    between="<p class=MsoNormal><o:p>&nbsp;</o:p></p>\n",
-)
-EXCEL = Markup(
-    cell='<td height=20 class=xl65 align=right{spans} style="height:15.0pt" x:num>{text}</td>',
-    header="<td height=20 class=xl66 width=64>{text}</td>",
-    head="<tr height=20 style='height:15.0pt'>{}</tr>\n",
-    body="{}<![if supportMisalignedColumns]>\n<tr height=0 style='display:none'>\n<td width=64></td>\n<td width=64></td>\n</tr>\n<![endif]>\n",
-    table="<table border=0 cellpadding=0 cellspacing=0 width=640 style='border-collapse:collapse'>\n<col width=64 span=9>\n"
-    "{head}{body}</table>\n",
-    page='<html xmlns:x="urn:schemas-microsoft-com:office:excel"><head>{head}</head><body link=blue>\n{tables}</body></html>',
-)
-MARKUPS: dict[str, Markup] = {
-    "plain": Markup(),
-    "headless": Markup(header="<td><b>{text}</b></td>", head="<tr>{}</tr>\n", body="{}"),
-    "row headings": Markup(header='<th scope="col">{text}</th>', cell="<th{spans} scope='row'>{text}</th>"),
-    "optional ends": Markup(
-        cell="<TD{spans}>{text}\n",
-        header="<TH>{text}\n",
-        head="<TR>{}\n",
-        body="{}",
-        row="<TR{hide}>{cells}",
-        table="<TABLE BORDER=1>\n{caption}{head}{body}</TABLE>\n",
-        page="<HTML><HEAD>{head}</HEAD><BODY>\n{tables}</BODY></HTML>\n",
-    ),
-    "xhtml": Markup(
-        table='<table xmlns="http://www.w3.org/1999/xhtml" summary="">\n{caption}<colgroup><col /><col /></colgroup>{head}{body}</table>\n',
-        page='<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" '
-        '"http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">\n<html xmlns="http://www.w3.org/1999/xhtml">'
-        "<head>{head}</head><body>\n{tables}</body></html>",
-    ),
-    "wordpress": Markup(
-        cell='<td{spans} class="has-text-align-center" data-align="center">{text}</td>',
-        header="<th><strong>{text}</strong></th>",
-        table='<figure class="wp-block-table is-style-stripes"><table class="has-fixed-layout">{head}{body}</table>'
-        '<figcaption class="wp-element-caption">{caption}</figcaption></figure>\n',
-        caption="{}",
-    ),
-    "tablepress": Markup(
-        cell='<td{spans} class="column-{number}">{text}</td>',
-        header='<th class="column-{number}"><div>{text}</div></th>',
-        row='\t<tr{hide}>\n\t{cells}</tr>\n',
-        table='<div class="dataTables_wrapper"><table id="tablepress-1" class="tablepress dataTable">{head}{body}</table>'
-        '<div class="dataTables_info">Showing 1 to 10 of 57 entries</div></div>\n',
-    ),
-    "elementor": Markup(
-        cell='<td{spans} class="jet-table__cell"><div class="jet-table__cell-inner"><div class="jet-table__cell-content">'
-        '<div class="jet-table__cell-text">{text}</div></div></div></td>',
-        header='<th class="jet-table__cell"><div class="jet-table__cell-inner"><div class="jet-table__cell-text">{text}</div>'
-        '<i class="jet-table__sort-icon"></i></div></th>',
-        table='<section class="elementor-section"><div class="elementor-container"><div class="elementor-widget-wrap">'
-        '<div class="jet-table-wrapper"><table class="jet-table">{head}{body}</table></div></div></div></section>\n',
-    ),
-    "word": WORD,
-    "excel": EXCEL,
-    "libreoffice": Markup(
-        cell='<td width="11%"{spans} style="border: 1px solid #000000; padding: 0.1cm"><p align="right">\n\t\t\t'
-        '<font face="Liberation Serif, serif"><font size="2" style="font-size: 10pt">{text}</font></font></p>\n\t\t</td>',
-        header='<th width="11%" bgcolor="#eeeeee"><p class="western" align="center"><b>{text}</b></p></th>',
-        table='<table width="643" cellpadding="4" cellspacing="0">\n\t<col width="71"/>\n{head}{body}</table>\n<p>{caption}</p>',
-        caption="{}",
-    ),
-    "google docs": Markup(
-        cell='<td class="c3" colspan="1" rowspan="1"{spans}><p class="c1"><span class="c0">{text}</span></p></td>',
-        header='<td class="c3" colspan="1" rowspan="1"><p class="c1"><span class="c0 c5">{text}</span></p></td>',
-        head='<tr class="c6">{}</tr>',
-        body="{}",
-        row='<tr class="c6"{hide}>{cells}</tr>',
-        table='<a id="t.7b1c"></a><a id="t.0"></a><table class="c8">{head}{body}</table>',
-        page="<html><head>{head}</head><body class='c7 doc-content'>{tables}</body></html>",
-        between="<p class='c2'><span class='c0'></span></p>",
-    ),
-    "notion": Markup(
-        cell='<td{spans} id="a~b{number}" class="" style="width:170px">{text}</td>',
-        header='<th id="a~b{number}" class="simple-table-header-color simple-table-header">{text}</th>',
-        table='<table id="7d4" class="simple-table">{head}{body}</table>',
-        page="<html><head>{head}</head><body><article class='page sans'><div class='page-body'>{tables}</div></article></body></html>",
-    ),
-    "confluence": Markup(
-        cell='<td{spans} class="confluenceTd"><p>{text}</p></td>',
-        header='<th class="confluenceTh"><p><strong>{text}</strong></p></th>',
-        head="<tbody><tr>{}</tr>",
-        body="{}</tbody>",
-        table='<div class="table-wrap"><table data-layout="default" class="confluenceTable"><colgroup><col style="width: 90.0px;" />'
-        "</colgroup>{head}{body}</table></div>",
-    ),
-    "wikipedia": Markup(
-        cell="<td{spans}>{text}\n</td>",
-        header='<th scope="col" class="headerSort" title="Sort ascending">{text}\n</th>',
-        head="<tbody><tr>\n{}</tr>\n",
-        body="{}</tbody>",
-        table='<table class="wikitable sortable">\n{caption}{head}{body}</table>\n',
-    ),
-    "docutils": Markup(
-        cell='<td{spans}><p>{text}</p></td>',
-        header='<th class="head stub"><p>{text}</p></th>',
-        head='<thead>\n<tr class="row-odd">{}</tr>\n</thead>\n',
-        row='<tr class="row-even"{hide}>{cells}\n</tr>\n',
-        table='<div class="wy-table-responsive"><table class="docutils align-default" id="id1">\n{caption}'
-        '<colgroup>\n<col style="width: 10%" />\n</colgroup>\n{head}{body}</table></div>\n',
-        caption='<caption><span class="caption-number">Table 1 </span><span class="caption-text">{}</span></caption>\n',
-    ),
-    "asciidoc": Markup(
-        cell='<td{spans} class="tableblock halign-left valign-top"><p class="tableblock">{text}</p></td>',
-        header='<th class="tableblock halign-left valign-top">{text}</th>',
-        table='<table class="tableblock frame-all grid-all stretch">\n{caption}{head}{body}</table>\n',
-    ),
-    "latexml": Markup(
-        cell='<td{spans} class="ltx_td ltx_align_right ltx_border_r" style="padding-top:1pt">{text}</td>',
-        header='<th class="ltx_td ltx_align_center ltx_th ltx_th_column"><span class="ltx_text ltx_font_bold">{text}</span></th>',
-        row='<tr class="ltx_tr"{hide}>{cells}</tr>\n',
-        table='<figure class="ltx_table" id="S4.T1"><figcaption class="ltx_caption">{caption}</figcaption>'
-        '<table class="ltx_tabular ltx_centering ltx_guessed_headers">{head}{body}</table></figure>\n',
-        caption='<span class="ltx_tag ltx_tag_table">Table 1: </span>{}',
-    ),
-    "github": Markup(
-        cell='<td{spans} align="right">{text}</td>',
-        table='<markdown-accessiblity-table><table tabindex="0">{head}{body}</table></markdown-accessiblity-table>',
-        page='<!DOCTYPE html><html lang="en" data-color-mode="auto"><head>{head}</head><body>'
-        '<article class="markdown-body entry-content">{tables}</article></body></html>',
-    ),
-    "bootstrap": Markup(
-        cell='<td{spans} class="text-end" data-label="figure"><span class="value">{text}</span></td>',
-        header='<th scope="col" data-sortable="true">{text} <span class="caret"></span></th>',
-        table='<div class="table-responsive"><table class="table table-striped">{caption}{head}{body}<tfoot></tfoot></table></div>',
-    ),
-    "react": Markup(
-        cell='<td{spans} class="MuiTableCell-root css-1ex1afd"><!-- -->{text}<!-- --></td>',
-        header='<th class="MuiTableCell-root"><span class="MuiTableSortLabel-root" role="button">{text}'
-        '<svg class="MuiSvgIcon-root" aria-hidden="true"><path d="M20 12l-1.41-1.41"></path></svg></span></th>',
-        table='<div id="root"><div class="MuiPaper-root"><table class="MuiTable-root">{head}{body}</table></div></div>',
-    ),
-    "newsletter": Markup(
-        cell='<td{spans} align="center" style="padding:6px;font-family:Arial">{text}</td>',
-        head="<tr>{}</tr>",
-        body="{}",
-        table='<table role="presentation" width="100%"><tr><td align="center"><table role="presentation" width="600"><tr><td>'
-        "<table border=1>{head}{body}</table></td></tr></table></td></tr></table>",
-    ),
-    "print": Markup(cell="<td{spans}>\n        {text}\n      </td>\n", row="  <tr{hide}>\n{cells}  </tr>\n"),
-    "sheets": Markup(
-        cell='<td{spans} class="s1" dir="ltr">{text}</td>',
-        header='<td class="s0" dir="ltr">{text}</td>',
-        head='<thead><tr><th class="row-header freezebar-origin-ltr"></th><th>A</th><th>B</th></tr></thead>'
-        '<tbody><tr style="height: 20px"><th id="0R0" style="height: 20px;"><div>1</div></th>{}</tr>',
-        body="{}</tbody>",
-        row='<tr style="height: 20px"{hide}><th id="0R1"><div>2</div></th>{cells}</tr>',
-        table='<div class="ritz grid-container" dir="ltr"><table class="waffle" cellspacing="0">{head}{body}</table></div>',
-    ),
-    "split header": Markup(
-        table='<div class="dataTables_scrollHead"><table>{head}</table></div><div class="dataTables_scrollBody"><table>{body}</table></div>',
-    ),
-    "div grid": Markup(
-        cell='<div role="cell">{text}</div>',
-        header='<div role="columnheader">{text}</div>',
-        head='<div role="row">{}</div>',
-        body="{}",
-        row='<div role="row"{hide}>{cells}</div>',
-        table='<div role="table">{head}{body}</div>',
-    ),
-    "span table": Markup(
-        cell='<span class="ltx_td">{text}</span>',
-        header='<span class="ltx_td ltx_th">{text}</span>',
-        head='<span class="ltx_tr">{}</span>',
-        body="{}",
-        row='<span class="ltx_tr"{hide}>{cells}</span>',
-        table='<span class="ltx_tabular">{head}{body}</span>',
-    ),
-    "list": Markup(
-        cell="<li>{text}</li>",
-        header="<li>{text}</li>",
-        head="<ul>{}</ul>",
-        body="{}",
-        row="<ul{hide}>{cells}</ul>",
-        table="<div>{head}{body}</div>",
-    ),
-    "preformatted": Markup(
-        cell="{text} | ", header="{text} | ", head="{}\n", body="{}", row="{cells}\n", table="<pre>{head}{body}</pre>"
-    ),
+MARKUPS = {
+    name: Markup(**entry)
+    for name, entry in tomllib.loads(Path(__file__).with_name("markups.toml").read_text(encoding="utf-8")).items()
 }
 NOT_TABLES = frozenset({"div grid", "span table", "list", "preformatted"})
 UNUSUAL = frozenset({"sheets", "split header", "transposed", "notebook index", "mhtml", "mail", *NOT_TABLES})
@@ -369,10 +182,10 @@ def _set_transposed(draft: Draft, _: Random) -> bytes:
     tables = []
     for table in draft.tables:
         columns = zip(*_visible_rows(table), strict=True)
-        lines = [
-            f"<tr><th>{html.escape(name)}</th>{''.join(f'<td>{write_cell(cell, draft.style)}</td>' for cell in column)}</tr>"
-            for name, column in zip(table.columns, columns, strict=True)
-        ]
+        lines = []
+        for name, column in zip(table.columns, columns, strict=True):
+            cells = "".join(f"<td>{write_cell(cell, draft.style)}</td>" for cell in column)
+            lines.append(f"<tr><th>{html.escape(name)}</th>{cells}</tr>")
         tables.append(f"<table>{''.join(lines)}</table>")
     return _encode(write_page(draft, tables, Markup()), draft.style)
 
@@ -416,7 +229,7 @@ def _set_mail(mhtml: bool) -> Callable[[Draft, Random], bytes]:
         if not mhtml:
             return f"From: a@example.org\nSubject: Results\nMIME-Version: 1.0\n{part}\n{body}\n".encode()
         return (
-            "From: <Saved by Blink>\nSnapshot-Content-Location: https://example.org/\nSubject: Results\nMIME-Version: 1.0\n"
+            "From: <Saved by Blink>\nSnapshot-Content-Location: https://example.org/\nMIME-Version: 1.0\n"
             'Content-Type: multipart/related;\n\ttype="text/html";\n\tboundary="----MB--x"\n\n\n------MB--x\n'
             f"{part}Content-Location: https://example.org/\n\n{body}\n------MB--x--\n"
         ).encode()

@@ -46,14 +46,19 @@ def read_and_judge(data: bytes, tables: Sequence[Table]) -> Verdict:
         return Verdict(REPORTED, str(error))
     normalised = normalise(_make_document(reader), parsed, vocabulary)
     read = {
-        (fragment.table.name, _read_row([(cell.column_name, cell.raw_text, cell.value, cell.unit) for cell in fragment.cells]))
+        (
+            fragment.table.name,
+            _read_row([(cell.column_name, cell.raw_text, cell.value, cell.unit) for cell in fragment.cells]),
+        )
         for result in normalised.results
         for fragment in result.fragments
     }
     printed = Counter((table.header.table, row) for table in tables for row in find_printed_rows(table))
     if wrong := [row for row in read if row not in printed]:
         name, row = wrong[0]
-        return Verdict(SILENT, f"{name}: {describe_difference(row, [other for table, other in printed if table == name])}")
+        return Verdict(
+            SILENT, f"{name}: {describe_difference(row, [other for table, other in printed if table == name])}"
+        )
     missing = [row for row in printed if row not in read]
     if not missing:
         return Verdict(EXACT)
@@ -68,23 +73,38 @@ def read_and_judge(data: bytes, tables: Sequence[Table]) -> Verdict:
 
 
 def _make_document(reader: str) -> Document:
-    words = dict.fromkeys(("title", "publisher", "kind", "licence", "note", "file", "document_id"), "generated")
+    text = "generated"
     return Document(
-        **words, url="https://example.org", sha256="0" * 64, reader=reader, path=Path("generated"),
+        document_id=text,
+        title=text,
+        publisher=text,
+        url="https://example.org",
         published_on=date(2023, 7, 4),
+        kind=text,
+        licence=text,
+        sha256="0" * 64,
+        reader=reader,
+        note=text,
+        path=Path(text),
+        file=text,
     )
 
 
 def _read_row(cells: Sequence[tuple[str, str, float | None, str | None]]) -> Row:
     metrics = {"quality_value"}
     return frozenset(
-        (field, (value, (unit or "") if field in metrics else "") if value is not None and field in FIGURE_FIELDS else (None, clean(text)))
+        (
+            field,
+            (value, (unit or "") if field in metrics else "")
+            if value is not None and field in FIGURE_FIELDS
+            else (None, clean(text)),
+        )
         for field, text, value, unit in cells
     )
 
 
 def find_printed_rows(table: Table) -> list[Row]:
-    """Return what the visible rows say. A row with a cell that nobody can read equals no row."""
+    """Return what the visible rows say. A row with an unreadable cell equals no row."""
     rows = [row for number, row in enumerate(table.rows) if number not in table.hidden_rows]
     return [frozenset((name, _print_value(cell)) for name, cell in zip(table.fields, row, strict=True)) for row in rows]
 
@@ -100,7 +120,8 @@ def describe_difference(row: Row, others: Sequence[Row]) -> str:
     nearest = max(others, key=lambda other: len(other & row), default=frozenset())
     printed = dict(nearest)
     return "; ".join(
-        f"{name} reads {_show(value)}, printed is {_show(printed.get(name))}" for name, value in sorted(row - nearest, key=str)
+        f"{name} reads {_show(value)}, printed is {_show(printed.get(name))}"
+        for name, value in sorted(row - nearest, key=str)
     )[:300]
 
 

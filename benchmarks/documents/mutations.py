@@ -108,7 +108,7 @@ def _decimal_comma(draft: Draft, random: Random, proof: str) -> None:
         if proof == "column":
             proven.clear()
 
-        def change(cell: Cell, row: int, name: str) -> Cell:
+        def change(cell: Cell, name: str) -> Cell:
             if name in ("batch_size", "time_to_train_s") and cell.value == int(cell.value or 0):
                 return cell.write(cell.text.replace(",", mark))
             assert cell.value is not None
@@ -145,7 +145,7 @@ DOUBTFUL = (
     *("{} k", "{}x", "${}", "{}½", "{}M", "{}e3"),
 )
 DOUBTFUL_WITH_METRIC = 12
-"""So many of them are doubtful with the name of a metric after them, too."""
+"""The first of them are doubtful with the name of a metric after them, too."""
 
 
 def _write_doubtful(cell: Cell, random: Random) -> Cell:

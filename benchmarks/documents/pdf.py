@@ -28,7 +28,9 @@ DOUBLE_OFFSET = 0.3  # points between two strikes of one glyph
 SPACING = 0.4  # points between letters
 SUPERSCRIPT = re.compile("([⁻⁰⁴⁵⁶⁷⁸⁹¹²³]+)")
 PLAIN_DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−\u2009\u202f", "-0123456789-\u00a0\u00a0")
-PROSE = "We measured the network on two cards with 12 batch sizes in 2020, and the host was idle at 3.5 percent of load."
+PROSE = (
+    "We measured the network on two cards with 12 batch sizes in 2020, and the host was idle at 3.5 percent of load."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +132,9 @@ class Pen:
 
     def measure(self, cell: Cell) -> float:
         extra = SPACING if "spaced" in self.style else 0.0
-        return sum(
-            pdfmetrics.stringWidth(run.text, *self.font_of(run)[:2]) + extra * len(run.text)
-            for run in _spell_runs(cell)
-        )
+        runs = list(_spell_runs(cell))
+        letters = sum(len(run.text) for run in runs)
+        return float(sum(pdfmetrics.stringWidth(run.text, *self.font_of(run)[:2]) for run in runs) + extra * letters)
 
     def draw(self, cell: Cell, x: float, y: float, hidden: bool = False) -> None:
         for run in _spell_runs(cell):
@@ -142,7 +143,7 @@ class Pen:
     def _draw_run(self, run: Run, x: float, y: float) -> float:
         font, size, rise = self.font_of(run)
         extra = SPACING if "spaced" in self.style else 0.0
-        width = pdfmetrics.stringWidth(run.text, font, size) + extra * len(run.text)
+        width = float(pdfmetrics.stringWidth(run.text, font, size) + extra * len(run.text))
         canvas = self.canvas
         hide = self.style.get("hide", "white") if run.style == HIDDEN else ""
         canvas.saveState()
@@ -201,7 +202,10 @@ def _set_layout(name: str) -> Callable[[Draft, Random], bytes]:
         widths = [_measure_columns(pen, table) for table in tables]
         if layout.columns == 2 and max(map(sum, widths)) > (letter[0] - 2 * MARGIN) / 2 - 10:
             layout = replace(layout, columns=1)
-        steps = [max(sum(columns), pdfmetrics.stringWidth(table.caption, "Times-Roman", 8)) + 40 for table, columns in zip(tables, widths, strict=True)]
+        steps = [
+            max(sum(columns), pdfmetrics.stringWidth(table.caption, "Times-Roman", 8)) + 40
+            for table, columns in zip(tables, widths, strict=True)
+        ]
         total = sum(steps) if layout.header == "side by side" else max(map(sum, widths))
         pen = Pen(layout, draft.style, total)
         _draw_prose(pen)
@@ -318,7 +322,12 @@ def _draw_head(pen: Pen, table: Table, widths: Sequence[float]) -> None:
 
 
 def _draw_row(
-    pen: Pen, row: Sequence[Cell], widths: Sequence[float], shaded: bool = False, hidden: bool = False, head: bool = False
+    pen: Pen,
+    row: Sequence[Cell],
+    widths: Sequence[float],
+    shaded: bool = False,
+    hidden: bool = False,
+    head: bool = False,
 ) -> None:
     layout, step, x = pen.layout, pen.layout.size * pen.layout.leading, pen.left
     bottom = pen.y - step * 0.25
@@ -333,7 +342,9 @@ def _draw_row(
         pen.canvas.setFillColor(colors.white)
     for cell, width in zip(row, widths, strict=True):
         free = width - pen.measure(cell) - layout.gap * layout.size / 2
-        shift = {"right": free, "centre": (width - pen.measure(cell)) / 2}.get(layout.align, layout.gap * layout.size / 2)
+        shift = {"right": free, "centre": (width - pen.measure(cell)) / 2}.get(
+            layout.align, layout.gap * layout.size / 2
+        )
         if layout.rules == "grid":
             pen.canvas.rect(x, bottom, width, step, fill=0)
         pen.draw(cell, x + shift, pen.y, hidden)
@@ -345,9 +356,7 @@ def _draw_row(
 def _transpose(table: Table) -> Table:
     """Turn columns into rows; the first column has the names."""
     rows = [row for number, row in enumerate(table.rows) if number not in table.hidden_rows]
-    first, *others = [
-        (to_cell(name), *(row[place] for row in rows)) for place, name in enumerate(table.columns)
-    ]
+    first, *others = [(to_cell(name), *(row[place] for row in rows)) for place, name in enumerate(table.columns)]
     columns = tuple(cell.printed for cell in first)
     return replace(table, columns=columns, rows=tuple(others), hidden_rows=frozenset())
 
@@ -358,7 +367,10 @@ def _join(tables: Sequence[Table]) -> list[Table]:
         return list(tables)
     batch = [table.fields.index("batch_size") for table in tables]
     units = (" (ms)", " (images/s)", " (images/s/W)")
-    columns = [tables[0].columns[batch[0]], *(table.columns[1 - place] + unit for table, place, unit in zip(tables, batch, units, strict=True))]
+    columns = [
+        tables[0].columns[batch[0]],
+        *(table.columns[1 - place] + unit for table, place, unit in zip(tables, batch, units, strict=True)),
+    ]
     rows = [
         (first[batch[0]], *(row[1 - place] for row, place in zip((first, *others), batch, strict=True)))
         for first, *others in zip(*(table.rows for table in tables), strict=True)

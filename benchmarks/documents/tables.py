@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cache
 from random import Random
 
-from ipu_results.schema.table_headers import TableHeader, normalise_header
+from ipu_results.schema.table_headers import TableHeader
 from ipu_results.schema.vocabulary import load_vocabulary
 
 from benchmarks.generate import BOW, CLASSIC, DATASETS, FRAMEWORKS, LENGTHS, MODELS, PRECISIONS, SDKS
@@ -42,7 +42,7 @@ UNREADABLE = "unreadable"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Text in one style. A footnote mark is RAISED, a reader does not see HIDDEN text, and STRUCK text does not count."""
+    """Text in one style: a footnote mark is RAISED, no one sees HIDDEN text, and STRUCK text does not count."""
 
     text: str
     style: str = PLAIN
@@ -87,14 +87,14 @@ class Table:
     def fields(self) -> tuple[str, ...]:
         return tuple(self.header.field_of(name) for name in self.columns)
 
-    def map_figures(self, change: object) -> Table:
-        """Apply a function of (cell, row, field) to every cell with a figure."""
+    def map_figures(self, change: Callable[[Cell, str], Cell]) -> Table:
+        """Apply a function of a cell and its field to every cell with a figure."""
         rows = tuple(
             tuple(
-                change(cell, number, name) if cell.value is not None else cell  # type: ignore[operator]
+                change(cell, name) if cell.value is not None else cell
                 for cell, name in zip(row, self.fields, strict=True)
             )
-            for number, row in enumerate(self.rows)
+            for row in self.rows
         )
         return replace(self, rows=rows)
 
@@ -177,10 +177,6 @@ def _figure(text: str) -> Cell:
 
 def columns_of(table: Table, *fields: str) -> list[int]:
     return [place for place, name in enumerate(table.fields) if name in fields]
-
-
-def normalise_columns(table: Table) -> list[str]:
-    return [normalise_header(name) for name in table.columns]
 
 
 def to_cell(text: str) -> Cell:

@@ -54,7 +54,9 @@ def _print_with_chromium(draft: Draft, _: Random) -> bytes:
         return out.read_bytes()
 
 
-TYPST_HEAD = '#set page(width: 420mm, height: 297mm, margin: 15mm)\n#set text(size: 8pt)\n#set table(stroke: {stroke})\n'
+TYPST_HEAD = (
+    "#set page(width: 420mm, height: 297mm, margin: 15mm)\n#set text(size: 8pt)\n#set table(stroke: {stroke})\n"
+)
 
 
 def _print_with_typst(stroke: str) -> Callable[[Draft, Random], bytes]:
