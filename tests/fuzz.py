@@ -37,7 +37,8 @@ from tests.fuzz_seeds import TOKENS, make_seeds
 from tests.reading_support import make_document
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
-HANG_S = 20.0  # for one input; the slowest ordinary one takes about 1 s
+HANG_S = 120.0  # of wall time for one input, after which its process is killed
+MAX_CPU_S = 20.0  # for one input; the slowest ordinary one takes about 1 s
 MAX_GROWTH_MB = 400.0  # of the process, by one input
 MAX_MEMORY = 4 * 2**30  # bytes of address space of a worker
 MAX_SIZE = 300_000  # bytes of an input
@@ -95,7 +96,7 @@ READERS: dict[str, Callable[[bytes], None]] = {
 
 def run_reader(name: str, data: bytes) -> str | None:
     """Return what is wrong with the way in which a reader took an input, None if nothing is."""
-    before = _peak_mb()
+    before, start = _peak_mb(), time.process_time()
     try:
         READERS[name](data)
     except IpuResultsError as error:
@@ -103,6 +104,8 @@ def run_reader(name: str, data: bytes) -> str | None:
             return "a message of several lines"
     except Exception as error:
         return f"{type(error).__name__}: {error}"[:200]
+    if (seconds := time.process_time() - start) > MAX_CPU_S:
+        return f"slow: {seconds:.0f} s"
     growth = _peak_mb() - before
     return f"memory grew by {growth:.0f} MB" if growth > MAX_GROWTH_MB else None
 
@@ -186,10 +189,11 @@ def _work(name: str, seed: int, seconds: float, last: Path, pipe: Connection) ->
     deadline = time.monotonic() + seconds
     for data in generate_inputs(name, seed):
         last.write_bytes(data)
-        pipe.send(run_reader(name, data))
+        failure = run_reader(name, data)
+        pipe.send((failure, data if failure else b""))
         if time.monotonic() > deadline:
             break
-    pipe.send("done")
+    pipe.send(None)
 
 
 def fuzz_reader(name: str, seed: int, seconds: float) -> tuple[int, dict[str, bytes]]:
@@ -217,15 +221,16 @@ def _follow(pid: int, receiver: Connection, last: Path, failures: dict[str, byte
                 os.kill(pid, signal.SIGKILL)
                 failures.setdefault(f"no answer in {HANG_S:.0f} s", last.read_bytes())
                 return count + 1
-            failure = receiver.recv()
+            result = receiver.recv()
         except EOFError:
             failures.setdefault("the process died", last.read_bytes())
             return count + 1
-        if failure == "done":
+        if result is None:
             return count
         count += 1
+        failure, data = result
         if failure:
-            failures.setdefault(failure.split(":")[0], last.read_bytes())
+            failures.setdefault(failure.split(":")[0], data)
 
 
 def shrink(name: str, failure: str, data: bytes) -> bytes:
@@ -260,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         count, failures = fuzz_reader(name, options.seed, options.seconds / len(readers))
         print(f"{name}: {count:,} inputs, {len(failures)} kinds of failure", flush=True)
         for number, (failure, data) in enumerate(failures.items()):
-            slow = failure.startswith(("no answer", "the process", "memory"))
+            slow = failure.startswith(("no answer", "the process", "memory", "slow"))
             small = data if slow else shrink(name, failure, data)
             options.out.mkdir(parents=True, exist_ok=True)
             path = options.out / f"{name}-{number}"
