@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -17,6 +17,8 @@ from ipu_results.sources.catalogue import Document
 
 from benchmarks.documents.tables import FIGURE_FIELDS, UNREADABLE, Cell, Table
 
+SPANNED = "one cell spans the row"
+"""The report on a note in a table, which excuses no missing row."""
 EXACT, REPORTED, SILENT = "exact", "reported", "silent"
 
 Value = tuple[float | None, str]
@@ -38,8 +40,13 @@ def read_and_judge(data: bytes, tables: Sequence[Table]) -> Verdict:
     Every row of the results must be a printed one with each of its texts and figures. A printed row may be missing only
     if a row was quarantined for it, its table is a problem, or the document is refused.
     """
+    printed = [(table.header.table, row) for table in tables for row in find_printed_rows(table)]
+    return judge_rows(data, tables[0].header.reader, printed)
+
+
+def judge_rows(data: bytes, reader: str, printed: Collection[tuple[str, Row]]) -> Verdict:
+    """Judge a document of a kind by the rows that are printed in it, each with the name of its table."""
     vocabulary = load_vocabulary()
-    reader = tables[0].header.reader
     try:
         parsed = read_document(data, vocabulary.table_headers, reader)
     except DocumentError as error:
@@ -53,7 +60,6 @@ def read_and_judge(data: bytes, tables: Sequence[Table]) -> Verdict:
         for result in normalised.results
         for fragment in result.fragments
     }
-    printed = Counter((table.header.table, row) for table in tables for row in find_printed_rows(table))
     if wrong := [row for row in read if row not in printed]:
         name, row = wrong[0]
         return Verdict(
@@ -62,14 +68,14 @@ def read_and_judge(data: bytes, tables: Sequence[Table]) -> Verdict:
     missing = [row for row in printed if row not in read]
     if not missing:
         return Verdict(EXACT)
-    reports = [f"{rejected.reason}: {rejected.message}" for rejected in normalised.rejected]
-    refused = [f"{problem.reason}: {problem.message}" for problem in parsed.problems if problem.row_number is None]
-    lost = {name for name, _ in missing} - {table.name for table in parsed.tables}
-    lost -= {rejected.table_name for rejected in normalised.rejected}
-    partly = sum(name not in lost for name, _ in missing)
-    if len(lost) > len(refused) or partly > len(reports) + len(refused):
-        return Verdict(SILENT, f"{len(missing)} rows are missing, reported are {reports + refused}")
-    return Verdict(REPORTED, (reports + refused)[0])
+    # A report on a row excuses one missing row, a report on a table all that are missing of one table.
+    rejected = [row for row in normalised.rejected if row.message != SPANNED]
+    refused = [problem for problem in parsed.problems if problem.row_number is None]
+    by_table = sorted(Counter(name for name, _ in missing).values(), reverse=True)
+    reports = [f"{report.reason}: {report.message}" for report in (*rejected, *refused)]
+    if len(missing) > len(rejected) + sum(by_table[: len(refused)]):
+        return Verdict(SILENT, f"{len(missing)} rows are missing, reported are {reports}")
+    return Verdict(REPORTED, reports[0])
 
 
 def _make_document(reader: str) -> Document:
