@@ -15,7 +15,7 @@ from tests.fuzz import CORPUS, READERS, generate_inputs, main, mutate, run_reade
 from tests.fuzz_seeds import SEEDS, TOKENS, make_seeds
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # pytest-xdist has threads
-FILES = [(path.parent.name, path.name) for path in sorted(CORPUS.glob("*/*"))]
+FILES = [(path.parent.name, path.name) for reader in READERS for path in sorted((CORPUS / reader).glob("*"))]
 MAX_CORPUS_BYTES = 20_000
 
 

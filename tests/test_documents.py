@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.documents import judge
+from benchmarks.documents.cases import judge_case, write_case
 from benchmarks.documents.comparison import MIN_EXACT, run_trials
 from benchmarks.documents.contenders import judge_grids, read_with_pandas
 from benchmarks.documents.judge import EXACT, REPORTED, SILENT, read_and_judge
@@ -43,6 +45,9 @@ def recipes(draw: st.DrawFn) -> Recipe:
     )
 
 
+FIGURES = Path(__file__).resolve().parent / "corpus" / "figures"
+CASES = sorted(path for path in FIGURES.iterdir() if path.suffix != ".json")
+KNOWN_SILENT_CASES: frozenset[str] = frozenset()
 KNOWN_SILENT: dict[str, str] = {}
 """Dialects and mutations that are still read silently wrong, with the reason; the search leaves them out."""
 OPTIONAL = ("weasyprint", "typst")
@@ -124,6 +129,20 @@ def test_tables_have_the_columns_that_the_readers_know() -> None:
     _, tables = build_document(PLAIN_PAPER)
     assert [table.header for table in tables] == [find_table(f"qwant_table_{number}") for number in (1, 2, 3)]
     assert to_cell("a").printed == "a"
+
+
+@pytest.mark.parametrize("name", [path.name for path in CASES])
+def test_figure_that_was_read_wrong_once_is_exact_or_reported(name: str) -> None:
+    assert name not in KNOWN_SILENT_CASES or judge_case(FIGURES / name).outcome == SILENT, "take it off the list"
+    assert name in KNOWN_SILENT_CASES or judge_case(FIGURES / name).outcome != SILENT
+
+
+def test_kept_document_is_judged_as_when_it_was_made(tmp_path: Path) -> None:
+    data, tables = build_document(PLAIN_PAGE)
+    write_case(tmp_path / "a.html", data, tables)
+    assert judge_case(tmp_path / "a.html").outcome == EXACT
+    write_case(tmp_path / "a.html", data, [change_figure(tables[0], Decimal("0.5")), *tables[1:]])
+    assert judge_case(tmp_path / "a.html").outcome == SILENT
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Keep a document next to what is printed in it: `NAME.html` or `NAME.pdf`, and `NAME.json`."""
+"""Keep a document next to what is printed in it: `NAME.html` or `NAME.pdf`, and the same with `.json` after it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ def write_case(path: Path, data: bytes, tables: Sequence[Table]) -> None:
     ]
     path.write_bytes(data)
     case = {"reader": tables[0].header.reader, "printed": rows}
-    path.with_suffix(".json").write_text(json.dumps(case, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.with_name(f"{path.name}.json").write_text(
+        json.dumps(case, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
 
 
 def judge_case(path: Path) -> Verdict:
     """Read and judge a document that is kept with its rows."""
-    case = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    case = json.loads(path.with_name(f"{path.name}.json").read_text(encoding="utf-8"))
     printed = [(row.pop("table"), _parse_row(row)) for row in case["printed"]]
     return judge_rows(path.read_bytes(), case["reader"], printed)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ipu_results.errors import DocumentError
 from ipu_results.normalise import normalise
+from ipu_results.normalise.rows import RejectedRow
 from ipu_results.read import read_document
 from ipu_results.read.text import clean
 from ipu_results.schema.vocabulary import load_vocabulary
@@ -69,13 +70,17 @@ def judge_rows(data: bytes, reader: str, printed: Collection[tuple[str, Row]]) -
     if not missing:
         return Verdict(EXACT)
     # A report on a row excuses one missing row, a report on a table all that are missing of one table.
-    rejected = [row for row in normalised.rejected if row.message != SPANNED]
+    rejected = [row for row in normalised.rejected if not _is_note(row)]
     refused = [problem for problem in parsed.problems if problem.row_number is None]
     by_table = sorted(Counter(name for name, _ in missing).values(), reverse=True)
     reports = [f"{report.reason}: {report.message}" for report in (*rejected, *refused)]
     if len(missing) > len(rejected) + sum(by_table[: len(refused)]):
         return Verdict(SILENT, f"{len(missing)} rows are missing, reported are {reports}")
     return Verdict(REPORTED, reports[0])
+
+
+def _is_note(row: RejectedRow) -> bool:
+    return row.message == SPANNED and any(char.isalpha() for char in "".join(row.raw))
 
 
 def _make_document(reader: str) -> Document:

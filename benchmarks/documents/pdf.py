@@ -18,7 +18,7 @@ from reportlab.platypus import Paragraph, SimpleDocTemplate, Spacer
 from reportlab.platypus import Table as FlowTable
 
 from benchmarks.documents.html import write_cell
-from benchmarks.documents.mutations import Draft
+from benchmarks.documents.mutations import HIDE_PDF, Draft
 from benchmarks.documents.tables import BOLD, HIDDEN, RAISED, STRUCK, Cell, Run, Table, to_cell
 
 MARGIN = 50.0
@@ -146,9 +146,11 @@ class Pen:
         width = float(pdfmetrics.stringWidth(run.text, font, size) + extra * len(run.text))
         canvas = self.canvas
         hide = self.style.get("hide", "white") if run.style == HIDDEN else ""
+        if hide and hide not in HIDE_PDF:
+            hide = "white"
         canvas.saveState()
         if hide == "white":
-            canvas.setFillColor(colors.white)
+            canvas.setFillColor(colors.darkblue if self.layout.fill == "dark" else colors.white)
         if hide == "transparent":
             canvas.setFillAlpha(0)
         if hide == "clip":
