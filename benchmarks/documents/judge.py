@@ -73,7 +73,8 @@ def judge_rows(data: bytes, reader: str, printed: Collection[tuple[str, Row]]) -
     rejected = [row for row in normalised.rejected if not _is_note(row)]
     refused = [problem for problem in parsed.problems if problem.row_number is None]
     by_table = sorted(Counter(name for name, _ in missing).values(), reverse=True)
-    reports = [f"{report.reason}: {report.message}" for report in (*rejected, *refused)]
+    reports = [f"{row.reason}: {row.message}" for row in rejected]
+    reports += [f"{problem.reason}: {problem.message}" for problem in refused]
     if len(missing) > len(rejected) + sum(by_table[: len(refused)]):
         return Verdict(SILENT, f"{len(missing)} rows are missing, reported are {reports}")
     return Verdict(REPORTED, reports[0])
