@@ -74,13 +74,16 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
     "{} results from {} source rows of {} documents, no row lost, {} quarantined": """
         SELECT (SELECT count(*) FROM results), (SELECT count(*) FROM source_rows), (SELECT count(*) FROM documents),
                (SELECT count(*) FROM quarantine)""",
+    "{} published by vendors and others, {} from official MLPerf logs, {} measured here and {} emulated": """
+        SELECT count(*) FILTER (origin = 'published'), count(*) FILTER (origin = 'official'),
+               count(*) FILTER (origin = 'measured'), count(*) FILTER (origin = 'emulated') FROM results""",
     "{} to {} times, of four comparisons": """
         SELECT round(min(value), 2), round(max(value), 2) FROM recomputations
         WHERE claim_id = 'sdk14-resnext101-inference-throughput' HAVING count(*) = 4""",
-    "{} times on 16 chips, {} on 256; clock {}": """
+    "{} times on 16 chips ({} on 256, of two pairs); clock {}": """
         SELECT round(geomean(CASE chip_count WHEN 16 THEN throughput_ratio END), 2),
                round(geomean(CASE chip_count WHEN 256 THEN throughput_ratio END), 2), round(any_value(clock_ratio), 2)
-        FROM generations""",
+        FROM generations HAVING count(*) FILTER (chip_count = 256) = 2""",
     "{:.0f} % per chip in the median of {} tests": """
         SELECT 100 * median(efficiency), count(*) FROM scaling
         WHERE measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16 AND same_sdk""",
@@ -88,12 +91,13 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
         WITH wrong AS (SELECT p.time_to_train_s / 60 AS printed, e.minutes FROM results p JOIN flags f USING (result_id)
                        JOIN mlperf_entries e USING (mlperf_id) WHERE f.rule = 'R12')
         SELECT max(printed), max(minutes), min(printed), min(minutes) FROM wrong HAVING count(*) = 2""",
-    "Six printed latencies are too short for a batch: they are those of one item | {} to {} batches in flight": """
+    "Six printed latencies are too short for the batch in their row (throughput × latency is less than one batch) | "
+    "{} to {} of a batch": """
         SELECT round(min(throughput * latency_ms / 1000 / batch_size), 3),
                round(max(throughput * latency_ms / 1000 / batch_size), 2)
         FROM results JOIN flags USING (result_id) WHERE rule = 'R01' HAVING count(*) = 6""",
     "Of {} claims that Graphcore and others made, {} are confirmed ({} of them only by the same document or another "
-    "claim), {} depend on the baseline, {} are not supported, {} are contradicted, and for {} this dataset": """
+    "claim), {} depend on the baseline, {} are not supported, {} are contradicted, and {} cannot be recomputed": """
         SELECT count(*), count(*) FILTER (verdict LIKE 'confirmed%'),
                count(*) FILTER (verdict = 'confirmed-internally'),
                count(*) FILTER (verdict = 'depends-on-baseline'), count(*) FILTER (verdict = 'not-supported'),

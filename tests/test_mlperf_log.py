@@ -342,4 +342,4 @@ def test_extract_recognises_a_log(tmp_path: Path) -> None:
     assert done.returncode == 0
     [table] = json.loads(done.stdout)
     assert (table["table_name"], len(table["rows"])) == ("mlperf_log", 2)
-    assert run_cli("extract", path, "--kind", "qwant-paper").returncode == 1
+    assert run_cli("extract", path, "--kind", "inference-paper").returncode == 1
