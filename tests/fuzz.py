@@ -33,6 +33,7 @@ from ipu_results.read.run_record import read_sweep_record
 from ipu_results.read.text import decode
 from ipu_results.schema.vocabulary import load_vocabulary
 
+from benchmarks.documents.tables import find_table
 from tests.fuzz_seeds import TOKENS, make_seeds
 from tests.reading_support import make_document
 
@@ -80,15 +81,15 @@ def _read_log(data: bytes) -> None:
     read_mlperf_log(data)
 
 
-PAGE = next(header.reader for header in WORDS.table_headers if header.table == "bow_training")
-PAPER = next(header.reader for header in WORDS.table_headers if header.table == "qwant_table_1")
+PAGE, PAPER = find_table("bow_training").reader, find_table("qwant_table_1").reader
+HISTORY, RECORD = find_table("bow_training_history").reader, find_table("runs").reader
 READERS: dict[str, Callable[[bytes], None]] = {
     "html": _read_pages,
     "pdf": _read_pdf,
     "page-text": lambda data: check_document(PAGE, read_page_text(decode(data), WORDS.headers_of(PAGE))),
     "paper-text": lambda data: check_document(PAPER, read_paper_text(decode(data), WORDS.headers_of(PAPER))),
-    "csv": lambda data: check_document("page-history", read_csv(data, WORDS.headers_of("page-history"))),
-    "sweep-record": lambda data: check_document("", read_sweep_record(data, WORDS.headers_of("sweep-record"))),
+    "csv": lambda data: check_document(HISTORY, read_csv(data, WORDS.headers_of(HISTORY))),
+    "sweep-record": lambda data: check_document("", read_sweep_record(data, WORDS.headers_of(RECORD))),
     "mlperf-log": _read_log,
     "dispatch": lambda data: check_document("", read_document(data, WORDS.table_headers)),
 }

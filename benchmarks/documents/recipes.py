@@ -16,6 +16,7 @@ DIALECTS = {f"html: {name}": build for name, build in HTML_DIALECTS.items()}
 DIALECTS |= {f"pdf: {name}": build for name, build in PDF_DIALECTS.items()}
 DIALECTS |= {f"pdf: {name}": build for name, build in TYPESETTERS.items()}
 QUICK_DIALECTS = [name for name in DIALECTS if name.removeprefix("pdf: ") not in SLOW]
+WITHOUT_SPANS = {"html: markdown", "html: pandas", "html: notebook", "html: notebook index", "html: transposed"}
 MAX_ROWS, MAX_MUTATIONS = 6, 3
 PLAIN_SHARE = 0.5
 
@@ -46,6 +47,8 @@ def build_document(recipe: Recipe) -> tuple[bytes, list[Table]]:
     random = Random(recipe.seed)
     draft = Draft(draw_tables(random, recipe.paper, recipe.rows, units_in_captions=recipe.file_format == "pdf"))
     for name in recipe.mutations:
+        if recipe.dialect in WITHOUT_SPANS and name.startswith("merged"):
+            continue
         MUTATIONS[name].change(draft, random)
     return DIALECTS[recipe.dialect](draft, random), draft.tables
 
