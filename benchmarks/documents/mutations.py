@@ -133,10 +133,10 @@ def _write_power(cell: Cell, random: Random) -> Cell:
         return replace(cell.write(f"{mantissa} × 10{raised}{metric}"), value=value)
     if way == 1:
         runs = (Run(f"{mantissa} × 10"), Run(str(exponent).replace("-", "−"), RAISED), Run(metric))
-        return replace(cell, runs=runs, text="", value=value)
+        return replace(cell, runs=runs, text="".join(run.text for run in runs), value=value)
     if way == 2:
         runs = (Run("10"), Run(str(abs(exponent)), RAISED), Run(metric))
-        return replace(cell, runs=runs, text="", value=Decimal(10) ** abs(exponent))
+        return replace(cell, runs=runs, text="".join(run.text for run in runs), value=Decimal(10) ** abs(exponent))
     return replace(cell.write(f"{mantissa}e{exponent}{metric}"), value=value)
 
 

@@ -17,6 +17,7 @@ DIALECTS |= {f"pdf: {name}": build for name, build in PDF_DIALECTS.items()}
 DIALECTS |= {f"pdf: {name}": build for name, build in TYPESETTERS.items()}
 QUICK_DIALECTS = [name for name in DIALECTS if name.removeprefix("pdf: ") not in SLOW]
 WITHOUT_SPANS = {"html: markdown", "html: pandas", "html: notebook", "html: notebook index", "html: transposed"}
+NUMBER_FORMATS = ("thousands:", "no thousands", "decimal comma", "power of ten")
 MAX_ROWS, MAX_MUTATIONS = 6, 3
 PLAIN_SHARE = 0.5
 
@@ -46,11 +47,21 @@ def build_document(recipe: Recipe) -> tuple[bytes, list[Table]]:
     """Return the bytes of a document and the tables that are printed in it."""
     random = Random(recipe.seed)
     draft = Draft(draw_tables(random, recipe.paper, recipe.rows, units_in_captions=recipe.file_format == "pdf"))
-    for name in recipe.mutations:
-        if recipe.dialect in WITHOUT_SPANS and name.startswith("merged"):
-            continue
+    for name in select_mutations(recipe):
         MUTATIONS[name].change(draft, random)
     return DIALECTS[recipe.dialect](draft, random), draft.tables
+
+
+def select_mutations(recipe: Recipe) -> list[str]:
+    """Return the mutations that a document gets: one number format at most, and spans where they can be written.
+
+    A document with decimal commas gets plain ones besides, because others may change the cell that proves the comma.
+    """
+    names = [name for name in recipe.mutations if not (recipe.dialect in WITHOUT_SPANS and name.startswith("merged"))]
+    if any(name.startswith("decimal comma") for name in names):
+        names = [name for name in names if MUTATIONS[name].plain or name.startswith("decimal comma")]
+    formats = [name for name in names if name.startswith(NUMBER_FORMATS)]
+    return [name for name in names if name not in formats[1:]]
 
 
 def list_mutations(file_format: str) -> list[str]:
