@@ -55,6 +55,7 @@ KNOWN_SILENT = {
         "a row without any readable cell is taken for a blank one",
     ),
     "footnote: span": "a mark raised by a style is read as part of a metric's name",
+    "pdf: joined": "a report on a line stands for rows of three tables, which the judge counts one by one",
     "pdf: loose": "rows that are far apart",
     "pdf: continued": "rows on the next page",
     "pdf: platypus": "cells of several lines",
