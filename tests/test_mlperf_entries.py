@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results._util.limits import MAX_SMALL
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.mlperf.entries import Entry, Finding, find_entries, parse_round
 from ipu_results.mlperf.rules import load_rules, round_key
-from ipu_results.mlperf.tree import MAX_SMALL, LocalTree, read_small_file
+from ipu_results.mlperf.tree import LocalTree, read_small_file
 from mlperf_support import FIVE, entry, log, put, score, score_one, texts
 
 RULES = load_rules()
@@ -103,8 +104,9 @@ def test_any_paths_make_an_inventory(paths: list[str], name: str) -> None:
         for each in inventory.entries
     ]
     assert order == sorted(set(order))
-    roots = {tuple(each.round_folder.split("/")) if each.round_folder else () for each in inventory.entries}
-    assert not any(a != b and b[: len(a)] == a for a in roots for b in roots)
+    submitters = {(*filter(None, each.round_folder.split("/")), each.submitter) for each in inventory.entries}
+    roots = {submitter[:-1] for submitter in submitters}
+    assert not any(root[: len(submitter)] == submitter for submitter in submitters for root in roots)
     assert {f"{each.full_path}/{log}" for each in inventory.entries for log in each.logs} <= set(paths)
     assert all(str(finding).isprintable() for finding in inventory.findings)
 

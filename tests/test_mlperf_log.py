@@ -15,26 +15,33 @@ import pytest
 from conftest import run_cli
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results._util.limits import MAX_LOG_LINE
 from ipu_results.errors import DocumentError
-from ipu_results.mlperf.log import CHUNK, MARK, MAX_LINE, MAX_NAMED, Evaluation, Log, read_log
+from ipu_results.mlperf.log import CHUNK, MARK, MAX_NAMED, Evaluation, Log, read_log
 from ipu_results.mlperf.tree import LocalTree
 from ipu_results.read.mlperf_log import COLUMNS, read_mlperf_log
 from mlperf_support import T0, evaluation, line, log, put, read, stop
 
 BEGIN = line("init_start", -2) + line("init_stop") + line("run_start")
-GOOD = Log(lines=5, status="success", minutes=10.0, init_minutes=2.0, global_batch_size=256)
+SPAN = {"start_ms": float(T0), "stop_ms": T0 + 10 * 60_000.0}
+GOOD = Log(lines=5, status="success", minutes=10.0, init_minutes=2.0, global_batch_size=256, **SPAN)
 
 
 def test_all_of_a_log() -> None:
     inner = line("train_samples", 0, 1000) + evaluation(9, 0.7, epoch_num=3) + evaluation(10, 0.76, epoch_num=4)
+    inner += line("opt_learning_rate_training_steps", 0, 700) + b"".join(line("seed", 0, seed) for seed in (42, 43, 42))
     assert read(log(inner=inner)) == Log(
-        lines=8,
+        lines=12,
         status="success",
         minutes=10.0,
         init_minutes=2.0,
         global_batch_size=256,
         train_samples=1000,
-        evaluations=(Evaluation(None, 0.76, "epochs", 4.0),),
+        evaluations=(Evaluation(None, 0.7, "epochs", 3.0), Evaluation(None, 0.76, "epochs", 4.0)),
+        planned_steps=700,
+        seed="42",
+        seeds=2,
+        **SPAN,
     )
 
 
@@ -164,7 +171,13 @@ def test_train_samples_are_a_number_or_unknown(value: object) -> None:
         ([evaluation(5, step_num=200)], (Evaluation(None, 0.76, "steps", 200.0),)),
         ([evaluation(5, samples_count=9, epoch_num=2)], (Evaluation(None, 0.76, "samples", 9.0),)),
         ([evaluation(5, {"BBOX": 0.38}, epoch_num=13)], (Evaluation(None, {"BBOX": 0.38}, "epochs", 13.0),)),
-        ([evaluation(5, epoch_num=1), evaluation(11, epoch_num=2)], (Evaluation(None, 0.76, "epochs", 1.0),)),
+        ([stop(), evaluation(11, epoch_num=2)], ()),
+        (  # of a stored model: written before the end and timed after it
+            [evaluation(11, 0.5, epoch_num=2), evaluation(5, 0.4, epoch_num=1)],
+            (Evaluation(None, 0.4, "epochs", 1.0), Evaluation(None, 0.5, "epochs", 2.0)),
+        ),
+        ([evaluation(5, epoch_num=1, step_num=9, metric="FID")], (Evaluation("FID", 0.76, "steps", 9.0),)),
+        ([evaluation(5, epoch_num=1, train_samples_since_beginning=99)], (Evaluation(None, 0.76, "samples", 99.0),)),
         ([stop(), evaluation(10, epoch_num=4)], (Evaluation(None, 0.76, "epochs", 4.0),)),  # written after the end
         ([evaluation(5, epoch_num="1")], ()),
         ([evaluation(5, epoch_num=10**400)], ()),
@@ -179,7 +192,9 @@ def test_train_samples_are_a_number_or_unknown(value: object) -> None:
         ),
     ],
 )
-def test_the_last_evaluation_of_the_run_is_kept(pieces: list[bytes], evaluations: tuple[Evaluation, ...]) -> None:
+def test_evaluations_up_to_the_end_of_the_run_are_kept(
+    pieces: list[bytes], evaluations: tuple[Evaluation, ...]
+) -> None:
     parsed = read(BEGIN, *pieces, stop())
     assert (parsed.evaluations, parsed.problem) == (evaluations, None)
 
@@ -205,13 +220,13 @@ def test_a_line_without_end_is_abandoned(tmp_path: Path) -> None:
     parsed = read_log(LocalTree(str(tmp_path)).chunks("huge.txt"), digest=True)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert parsed == Log(lines=5, problem=f"a line is longer than {MAX_LINE:,} bytes")
+    assert parsed == Log(lines=5, problem=f"a line is longer than {MAX_LOG_LINE:,} bytes")
     assert peak < 8 * CHUNK
 
 
 @pytest.mark.parametrize("end", [b"\r", b"\n"])
 def test_a_long_file_is_not_a_long_line(end: bytes) -> None:
-    progress = (b"99%" + end) * (MAX_LINE // 3)
+    progress = (b"99%" + end) * (MAX_LOG_LINE // 3)
     chunks = [log(), progress, progress, log().replace(b"\n", end)]
     assert read_log(chunks).minutes == 10.0
 
