@@ -148,6 +148,8 @@ class Pen:
         hide = self.style.get("hide", "white") if run.style == HIDDEN else ""
         if hide and hide not in HIDE_PDF:
             hide = "white"
+        if hide == "white" and self.layout.fill == "zebra":  # white shows on grey
+            hide = "transparent"
         canvas.saveState()
         if hide == "white":
             canvas.setFillColor(colors.darkblue if self.layout.fill == "dark" else colors.white)
