@@ -11,7 +11,7 @@ RELEASE ?= warehouse
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ingest add test test-all sweep publish site verify bench docs lint format wheel clean lock
+.PHONY: help setup ingest add test test-all sweep publish site verify bench fuzz docs lint format wheel clean lock
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -76,6 +76,10 @@ site: $(VENV)/.user ## Build the web page of a release or of the warehouse in si
 
 bench: $(VENV)/.dev ## Run the benchmarks and print their tables
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# More than a minute: make fuzz FUZZ_SECONDS=3600
+fuzz: $(VENV)/.dev ## Feed broken documents to every reader for FUZZ_SECONDS (60)
+	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),60) $(ARGS)
 
 docs: $(VENV)/.dev ## Generate the generated parts of docs/ and README.md again
 	UPDATE_DOCS=1 $(BIN)/python -m pytest -q -m docs

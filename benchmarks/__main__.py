@@ -31,6 +31,7 @@ BENCHMARKS = {
     "runner_real": "runner.real_sweeps",
     "runner_configurations": "runner.configurations",
     "release": "release",
+    "documents": "documents.comparison",
 }
 LIBRARIES = ("ipu-results", "pandas", "pyarrow", "duckdb", "pandera", "lxml", "beautifulsoup4", "numpy")
 MIN_ROWS = 10_000

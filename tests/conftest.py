@@ -27,6 +27,7 @@ from ipu_results.store.query import open_warehouse
 from release_support import publish_release, shrink_warehouse
 
 settings.register_profile("suite", max_examples=30, deadline=None)
+settings.register_profile("long", max_examples=5_000, deadline=None)  # --hypothesis-profile=long
 settings.load_profile("suite")
 
 ROOT = Path(__file__).resolve().parent.parent

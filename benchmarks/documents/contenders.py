@@ -1,0 +1,135 @@
+"""Read generated documents with other programs: pandas.read_html, pdfplumber, camelot, tabula."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal, InvalidOperation
+from importlib.util import find_spec
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pdfplumber
+from ipu_results.read.text import clean
+from ipu_results.schema.table_headers import normalise_header
+
+from benchmarks.documents.judge import EXACT, REPORTED, SILENT, Verdict
+from benchmarks.documents.tables import UNREADABLE, Cell, Table
+
+Grid = Sequence[Sequence[str]]
+GridReader = Callable[[bytes], Iterable[Grid]]
+
+
+def judge_grids(read: GridReader, data: bytes, tables: Sequence[Table]) -> Verdict:
+    """Judge a program that returns grids of text: leniently, because a user would find the columns by their names.
+
+    A document is exact if each printed table has a grid with its names in one row, and its rows below, with no others
+    that look like rows.
+    An error, or no grid at all, is a report.
+    """
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            grids = [[[clean(cell) for cell in row] for row in grid] for grid in read(data)]
+    except Exception as error:  # whatever the program raises tells its user that something is wrong
+        return Verdict(REPORTED, f"{type(error).__name__}: {error}"[:200])
+    if not any(grids):
+        return Verdict(REPORTED, "no table")
+    for table in tables:
+        if not any(_matches(grid, table) for grid in grids):
+            return Verdict(SILENT, f"{table.header.table} is in no grid")
+    return Verdict(EXACT)
+
+
+def _matches(grid: Grid, table: Table) -> bool:
+    names = [normalise_header(name) for name in table.columns]
+    printed = [cells for number, cells in enumerate(table.rows) if number not in table.hidden_rows]
+    for start, row in enumerate(grid):
+        header = [normalise_header(cell) for cell in row]
+        if all(name in header for name in names):
+            places = [header.index(name) for name in names]
+            below = takewhile(lambda row: not {*map(normalise_header, row)} & {*names}, grid[start + 1 :])
+            rows = [[row[place] for place in places] for row in below if any(row)]
+            more = [row for row in rows[len(printed) :] if all(row) and len(set(row)) > 1]
+            same = (all(map(_equals, row, cells)) for row, cells in zip(rows, printed, strict=False))
+            return len(rows) >= len(printed) and not more and all(same)
+    return False
+
+
+def _equals(text: str, cell: Cell) -> bool:
+    if cell.metric == UNREADABLE:
+        return text == clean(cell.printed)  # the text as printed lets the user see that it is not a figure
+    if cell.value is None:
+        return text == clean(cell.text) or (text in ("", "nan") and not cell.text)
+    if re.search("[a-z]", cell.text) and not cell.metric:
+        return text == clean(cell.text)  # a duration
+    figure = text.removesuffix(cell.metric).strip()
+    try:
+        return Decimal(figure.replace(",", "")) == cell.value
+    except InvalidOperation:
+        return False
+
+
+def read_with_pandas(data: bytes) -> Iterable[Grid]:
+    """Return header and rows of each frame. The marks of thousands and decimals are those of the pandas defaults."""
+    for frame in pd.read_html(io.BytesIO(data), flavor="lxml"):
+        header = [str(name[-1] if isinstance(name, tuple) else name) for name in frame.columns]
+        yield [header, *[["" if pd.isna(cell) else _format(cell) for cell in row] for row in frame.values.tolist()]]
+
+
+def _format(cell: Any) -> str:
+    return repr(cell) if isinstance(cell, float) else str(cell)
+
+
+def read_with_pdfplumber(strategy: str) -> GridReader:
+    def read(data: bytes) -> Iterable[Grid]:
+        settings = {"vertical_strategy": strategy, "horizontal_strategy": strategy}
+        with pdfplumber.open(io.BytesIO(data)) as document:
+            for page in document.pages:
+                for grid in page.extract_tables(settings):
+                    yield [[cell or "" for cell in row] for row in grid]
+
+    return read
+
+
+def read_with_camelot(flavor: str) -> GridReader:
+    def read(data: bytes) -> Iterable[Grid]:
+        import camelot  # noqa: PLC0415  (not a dependency)
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "a.pdf")
+            path.write_bytes(data)
+            return [table.df.astype(str).values.tolist() for table in camelot.read_pdf(str(path), "all", flavor=flavor)]
+
+    return read
+
+
+def read_with_tabula(data: bytes) -> Iterable[Grid]:
+    """Return the grids of tabula-java, in this process through its own bridge if that is installed."""
+    import tabula  # noqa: PLC0415  (not a dependency)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a.pdf")
+        path.write_bytes(data)
+        options = {"dtype": str, "header": None}
+        frames = tabula.read_pdf(path, pages="all", pandas_options=options, silent=True)
+        return [frame.fillna("").astype(str).values.tolist() for frame in frames]
+
+
+HTML_CONTENDERS: dict[str, GridReader] = {"pandas.read_html": read_with_pandas}
+PDF_CONTENDERS: dict[str, GridReader] = {
+    "pdfplumber, lines": read_with_pdfplumber("lines"),
+    "pdfplumber, text": read_with_pdfplumber("text"),
+}
+if find_spec("camelot"):
+    logging.getLogger("camelot").setLevel(logging.CRITICAL)
+    PDF_CONTENDERS |= {f"camelot, {flavor}": read_with_camelot(flavor) for flavor in ("lattice", "stream")}
+if find_spec("tabula"):
+    PDF_CONTENDERS["tabula"] = read_with_tabula
+SLOW_CONTENDERS = frozenset({"tabula", "camelot, lattice"})
+CONTENDERS = {"html": HTML_CONTENDERS, "pdf": PDF_CONTENDERS}

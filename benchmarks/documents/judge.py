@@ -1,0 +1,142 @@
+"""Judge what a reader returned for a document with known figures: exact, reported, or silently wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from ipu_results.errors import DocumentError
+from ipu_results.normalise import normalise
+from ipu_results.normalise.rows import RejectedRow
+from ipu_results.read import read_document
+from ipu_results.read.text import clean
+from ipu_results.schema.vocabulary import load_vocabulary
+from ipu_results.sources.catalogue import Document
+
+from benchmarks.documents.tables import FIGURE_FIELDS, UNREADABLE, Cell, Table
+
+SPANNED = "one cell spans the row"
+"""The report on a note in a table, which excuses no missing row."""
+EXACT, REPORTED, SILENT = "exact", "reported", "silent"
+
+Value = tuple[float | None, str]
+"""A figure with its metric, or a text."""
+Row = frozenset[tuple[str, Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a document was read; `reason` is the first report, or what is silently wrong."""
+
+    outcome: str
+    reason: str = ""
+
+
+def read_and_judge(data: bytes, tables: Sequence[Table]) -> Verdict:
+    """Read a document as `ingest` does, and normalise it.
+
+    Every row of the results must be a printed one with each of its texts and figures. A printed row may be missing only
+    if a row was quarantined for it, its table is a problem, or the document is refused.
+    """
+    printed = [(table.header.table, row) for table in tables for row in find_printed_rows(table)]
+    return judge_rows(data, tables[0].header.reader, printed)
+
+
+def judge_rows(data: bytes, reader: str, printed: Collection[tuple[str, Row]]) -> Verdict:
+    """Judge a document of a kind by the rows that are printed in it, each with the name of its table."""
+    vocabulary = load_vocabulary()
+    try:
+        parsed = read_document(data, vocabulary.table_headers, reader)
+    except DocumentError as error:
+        return Verdict(REPORTED, str(error))
+    normalised = normalise(_make_document(reader), parsed, vocabulary)
+    read = {
+        (
+            fragment.table.name,
+            _read_row([(cell.column_name, cell.raw_text, cell.value, cell.unit) for cell in fragment.cells]),
+        )
+        for result in normalised.results
+        for fragment in result.fragments
+    }
+    if wrong := [row for row in read if row not in printed]:
+        name, row = wrong[0]
+        return Verdict(
+            SILENT, f"{name}: {describe_difference(row, [other for table, other in printed if table == name])}"
+        )
+    missing = [row for row in printed if row not in read]
+    if not missing:
+        return Verdict(EXACT)
+    # A report on a row excuses one missing row, a report on a table all that are missing of one table.
+    rejected = [row for row in normalised.rejected if not _is_note(row)]
+    refused = [problem for problem in parsed.problems if problem.row_number is None]
+    by_table = sorted(Counter(name for name, _ in missing).values(), reverse=True)
+    reports = [f"{row.reason}: {row.message}" for row in rejected]
+    reports += [f"{problem.reason}: {problem.message}" for problem in refused]
+    if len(missing) > len(rejected) + sum(by_table[: len(refused)]):
+        return Verdict(SILENT, f"{len(missing)} rows are missing, reported are {reports}")
+    return Verdict(REPORTED, reports[0])
+
+
+def _is_note(row: RejectedRow) -> bool:
+    return row.message == SPANNED and any(char.isalpha() for char in "".join(row.raw))
+
+
+def _make_document(reader: str) -> Document:
+    text = "generated"
+    return Document(
+        document_id=text,
+        title=text,
+        publisher=text,
+        url="https://example.org",
+        published_on=date(2023, 7, 4),
+        kind=text,
+        licence=text,
+        sha256="0" * 64,
+        reader=reader,
+        note=text,
+        path=Path(text),
+        file=text,
+    )
+
+
+def _read_row(cells: Sequence[tuple[str, str, float | None, str | None]]) -> Row:
+    metrics = {"quality_value"}
+    return frozenset(
+        (
+            field,
+            (value, (unit or "") if field in metrics else "")
+            if value is not None and field in FIGURE_FIELDS
+            else (None, clean(text)),
+        )
+        for field, text, value, unit in cells
+    )
+
+
+def find_printed_rows(table: Table) -> list[Row]:
+    """Return what the visible rows say. A row with an unreadable cell equals no row."""
+    rows = [row for number, row in enumerate(table.rows) if number not in table.hidden_rows]
+    return [frozenset((name, _print_value(cell)) for name, cell in zip(table.fields, row, strict=True)) for row in rows]
+
+
+def _print_value(cell: Cell) -> Value:
+    if cell.value is not None:
+        return float(cell.value), cell.metric
+    return None, UNREADABLE if cell.metric == UNREADABLE else clean(cell.text)
+
+
+def describe_difference(row: Row, others: Sequence[Row]) -> str:
+    """Describe how a row differs from the printed row that it resembles most."""
+    nearest = max(others, key=lambda other: len(other & row), default=frozenset())
+    printed = dict(nearest)
+    return "; ".join(
+        f"{name} reads {_show(value)}, printed is {_show(printed.get(name))}"
+        for name, value in sorted(row - nearest, key=str)
+    )[:300]
+
+
+def _show(value: Value | None) -> str:
+    number, text = value or (None, "")
+    return repr(text) if number is None else f"{number!r} {text}".strip()
