@@ -17,7 +17,7 @@ from ipu_results.link.mlperf_intervals import (
     estimate_intervals,
     resolve_rankings,
 )
-from ipu_results.mlperf.interval import GROUP, OWN, are_separable, estimate_interval, pool_convergence
+from ipu_results.mlperf.interval import ALONE, GROUP, OWN, are_separable, estimate_interval, pool_convergence
 
 FIVE = (10.0, 10.2, 9.9, 10.1, 10.3)
 COLUMNS = ("round", "path", "sha256", "minutes", "counted", "samples", "epochs")
@@ -41,7 +41,7 @@ def test_t_quantile_inverts_the_distribution(coverage: float, df: int) -> None:
 def test_interval_of_its_own_runs_is_students() -> None:
     interval = estimate_interval(10.1, FIVE, 1.0, None)
     assert interval is not None
-    assert interval.method == OWN
+    assert interval.method == ALONE
     assert interval.half_width() == pytest.approx(2.776445 * stdev(FIVE) / math.sqrt(5), rel=1e-6)
 
 
@@ -171,6 +171,6 @@ def test_groups_of_another_batch_size_division_or_round_do_not_widen() -> None:
         ("2.0", "x", f"x{n}", 20.0 + 0.01 * n, True, None, 40.0) for n in range(5)
     ]
     frame = pd.DataFrame(runs, columns=COLUMNS)
-    for values, method in (({}, GROUP), ({"global_batch_size": 128}, GROUP), ({"division": "open"}, OWN)):
+    for values, method in (({}, GROUP), ({"global_batch_size": 128}, GROUP), ({"division": "open"}, ALONE)):
         entries = [make_entry(f"g{i}", 20.0) for i in range(6)] + [make_entry("x", 20.0, **values)]
         assert describe_interval(entries[-1], estimate_intervals(entries, frame))["interval_method"] == method

@@ -18,7 +18,7 @@ from ipu_results._util.student import compute_t_quantile
 COVERAGE = 0.95
 MIN_RUNS = 3  # with two runs t is 12.7: such an interval says nothing
 MIN_GROUP_DF = 20  # fewer runs of comparable entries would be as uncertain as the entry's own
-OWN, GROUP = METHODS = ("own-runs", "group-convergence")
+OWN, GROUP, ALONE = METHODS = ("own-runs", "group-convergence", "own-runs-alone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,10 @@ class ScoreInterval:
 
     @property
     def method(self) -> str:
-        """Return which spread gives the larger half-width."""
-        wider = self.group is not None and self.group.half_width() > self.own.half_width()
-        return GROUP if wider else OWN
+        """Return which spread gives the larger half-width, ALONE without comparable entries."""
+        if self.group is None:
+            return ALONE
+        return GROUP if self.group.half_width() > self.own.half_width() else OWN
 
     def half_width(self, coverage: float = COVERAGE) -> float:
         """Return the larger half-width of the two spreads."""
