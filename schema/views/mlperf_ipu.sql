@@ -28,7 +28,7 @@ SELECT
     b.other_minutes_high AS minutes_high,
     b.other_minutes / i.minutes AS ratio, b.other_accelerators / i.accelerators AS accelerators_ratio,
     CASE
-        WHEN b.outcome <> 'separable' THEN b.outcome
+        WHEN b.outcome IS DISTINCT FROM 'separable' THEN b.outcome
         WHEN b.other_minutes > i.minutes THEN 'ipu-faster'
         ELSE 'ipu-slower'
     END AS outcome,
