@@ -1,11 +1,7 @@
-WITH holders AS (
-    SELECT DISTINCT round, sha256, path FROM mlperf_runs WHERE sha256 IS NOT NULL
-),
-shared AS (
-    SELECT a.round, a.path, b.path AS other_path, count(*) AS logs
-    FROM holders a
-    JOIN holders b ON b.round = a.round AND b.sha256 = a.sha256 AND b.path <> a.path
-    GROUP BY ALL
+WITH shared AS (
+    SELECT round, path, other_path, logs FROM mlperf_shared_logs WHERE other_round = round
+    UNION ALL
+    SELECT round, other_path, path, logs FROM mlperf_shared_logs WHERE other_round = round
 ),
 scored AS (
     SELECT *, minutes_high - minutes AS half_width FROM mlperf_entries

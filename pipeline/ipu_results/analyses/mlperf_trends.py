@@ -16,7 +16,7 @@ MIN_ROUNDS = 3
 MINUTES, RATE = "minutes", "samples_per_accelerator_minute"
 BLOCK = ["comparable_model", "comparable_rounds"]
 MINUTE_TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
-RATE_TICKS = (0.1, 1, 10, 100, 1000, 10000, 100000, 1000000)
+RATE_TICKS = tuple(10.0**power for power in range(10))
 DASHES = ([1, 0], [2, 2])
 
 
@@ -108,7 +108,7 @@ def _draw_panel(
     color = alt.Color("name:N", title="Benchmark", scale=make_scale(alt, names, colors))
     shape = alt.Shape("name:N", title="Benchmark", scale=make_scale(alt, names, shapes))
     x = alt.X("round:N", title="Round", sort=rounds, scale=alt.Scale(domain=rounds), axis=alt.Axis(labelAngle=0))
-    y = make_log_axis(alt, "Y", "value", title, ticks)
+    y = make_log_axis(alt, "Y", "value", title, ticks, "~s")
     base = alt.Chart(make_data(alt, points)).encode(x=x, y=y, color=color)
     dash = alt.StrokeDash("kind:N", legend=None, scale=make_scale(alt, ("best", "median"), DASHES))
     lines = base.mark_line(strokeWidth=1.4, opacity=0.8).encode(detail="block:N", strokeDash=dash)

@@ -43,9 +43,16 @@ def list_source_keys(parsed: ParsedDocument) -> list[SourceKey]:
     return keys
 
 
+def count_rows(parsed: ParsedDocument) -> Counter[str]:
+    """Return the number of source rows that the reader saw, by table."""
+    counts = Counter(table for table, _ in list_source_keys(parsed))
+    counts.update({table.name: table.rows.num_rows for table in parsed.columnar})
+    return counts
+
+
 def check_expected_tables(document: Document, parsed: ParsedDocument) -> None:
     """Compare the tables with the sidecar's. Raises CatalogueError for a lost table or another number of rows."""
-    counts = Counter(table for table, _ in list_source_keys(parsed))
+    counts = count_rows(parsed)
     for name, expected in document.tables.items():
         if counts[name] != expected.rows:
             actual = f"has {counts[name]} rows" if counts[name] else "is missing"
@@ -65,8 +72,13 @@ def check_conservation(parsed: ParsedDocument, document: NormalisedDocument) -> 
         lost, added = sorted((read - actual).elements()), sorted((actual - read).elements())
         raise ConservationError(f"source rows lost {lost[:3]}, without source {added[:3]}", document=document_id)
     _check_cells(parsed, document, fates)
+    columnar = sum(table.rows.num_rows for table in parsed.columnar)
+    if columnar != sum(table.rows.num_rows for table in document.columnar):
+        raise ConservationError(f"{columnar} rows read by column are not those that are published", document=document_id)
     status = Counter(status for _, status in fates)
-    return RowCounts(read.total(), status["accepted"], status["quarantined"], status["duplicate"])
+    return RowCounts(
+        read.total() + columnar, status["accepted"] + columnar, status["quarantined"], status["duplicate"]
+    )
 
 
 def _check_cells(parsed: ParsedDocument, document: NormalisedDocument, fates: list[tuple[SourceKey, str]]) -> None:

@@ -28,6 +28,9 @@ def build_source_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd
             raw = json.dumps(row.raw, ensure_ascii=False)
             place = (document_id, row.table_name, row.row_number, row.locator)
             quarantine.append((*place, row.reason, row.message, raw))
+        for table_ in document.columnar:
+            numbers = range(1, table_.rows.num_rows + 1)
+            rows += [(document_id, table_.name, number, table_.locator(number), "accepted", None) for number in numbers]
     rows.sort(key=lambda row: row[:3])
     quarantine.sort(key=lambda row: row[:3])
     return {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from ipu_results.errors import ConservationError
 from ipu_results.link.mlperf_intervals import describe_interval, estimate_intervals, resolve_rankings
@@ -15,8 +16,8 @@ from ipu_results.mlperf.records import format_attribution
 from ipu_results.mlperf.rules import Rules, load_rules
 from ipu_results.mlperf.score import olympic_mean
 from ipu_results.normalise import NormalisedDocument, Result
-from ipu_results.schema import table
-from ipu_results.schema.frames import build_frame
+from ipu_results.schema import arrow_schema, table
+from ipu_results.schema.frames import build_frame, build_frame_from_columns
 
 Record = Mapping[str, Any]
 Key = tuple[str, str]
@@ -67,10 +68,13 @@ def build_mlperf_frames(
     Raises ConservationError for a score that its runs do not give, and for a run or an id without an entry.
     """
     known = load_rules()
-    runs = _list_rows(documents, "mlperf_runs")
+    runs = count_copies(collect_runs(documents))
+    rcps = _list_rows(documents, "mlperf_rcp")
     entries = [entry for document in documents for entry in _complete_entries(document, ids, results, known)]
     check_scores(entries, runs, known)
-    intervals = estimate_intervals(entries, pd.DataFrame(runs, columns=table("mlperf_runs").names))
+    _add_shared_logs(entries, runs)
+    _add_rcps(entries, rcps)
+    intervals = estimate_intervals(entries, runs)
     entries = [{**entry, **describe_interval(entry, intervals)} for entry in entries]
     _check_ids(entries, ids)
     blocks = [
@@ -79,35 +83,88 @@ def build_mlperf_frames(
     named = sorted(ids.rows.values(), key=lambda row: row["mlperf_id"])
     return {
         "mlperf_entries": build_frame(table("mlperf_entries"), sorted(entries, key=_get_key)),
-        "mlperf_runs": build_frame(table("mlperf_runs"), sorted(runs, key=lambda run: (*_get_key(run), run["file"]))),
+        "mlperf_runs": runs,
+        "mlperf_rcp": build_frame(table("mlperf_rcp"), sorted(rcps, key=_get_rcp_key)),
         "mlperf_ids": build_frame(table("mlperf_ids"), named),
         "rank_resolution": build_frame(table("rank_resolution"), resolve_rankings(entries, intervals)),
         "mlperf_comparability": build_frame(table("mlperf_comparability"), blocks),
     }
 
 
-def check_scores(entries: Iterable[Record], runs: Iterable[Record], known: Rules) -> None:
+def collect_runs(documents: Iterable[NormalisedDocument]) -> pd.DataFrame:
+    """Return the runs of all documents in order of round, path and file; there are too many for a record each."""
+    definition = table("mlperf_runs")
+    schema = arrow_schema(definition)
+    parts = []
+    for document in documents:
+        for columns in document.columnar:
+            if columns.name == definition.name:
+                named = pa.repeat(document.document.document_id, columns.rows.num_rows)
+                parts.append(columns.rows.append_column("document_id", named))
+    found = [name for name in schema.names if parts and name in parts[0].column_names]
+    runs = pa.concat_tables([part.select(found) for part in parts]) if parts else schema.empty_table()
+    ordered = runs.sort_by([(name, "ascending") for name in definition.key])
+    return build_frame_from_columns(
+        definition,
+        {name: ordered[name] if name in ordered.column_names else [None] * len(ordered) for name in schema.names},
+    )
+
+
+def count_copies(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs with the number of logs that have the bytes of each."""
+    copies = runs["sha256"].map(runs["sha256"].value_counts()).fillna(1)
+    return runs.assign(copies=copies.astype("Int64"))
+
+
+def _add_shared_logs(entries: Sequence[dict[str, Any]], runs: pd.DataFrame) -> None:
+    """Add how many logs of each entry differ, and how many another entry has too."""
+    digests: dict[Key, list[str]] = defaultdict(list)
+    for round_, path, sha256 in zip(runs["round"], runs["path"], runs["sha256"], strict=True):
+        digests[round_, path].append(sha256)
+    entries_with = Counter(sha256 for logs in digests.values() for sha256 in set(logs))
+    for entry in entries:
+        logs = digests.get(_get_key(entry), [])
+        entry["distinct_logs"] = len(set(logs))
+        entry["shared_logs"] = sum(entries_with[sha256] > 1 for sha256 in logs)
+
+
+def _add_rcps(entries: Sequence[dict[str, Any]], rcps: Iterable[Record]) -> None:
+    """Add the reference convergence point at the batch size of each entry."""
+    points = {_get_rcp_key(row): row for row in rcps}
+    for entry in entries:
+        point = points.get(_get_rcp_key(entry)) if entry["global_batch_size"] is not None else None
+        entry["rcp_mean"] = point["rcp_mean"] if point else None
+        entry["rcp_unit"] = point["rcp_unit"] if point else None
+
+
+def _get_rcp_key(record: Record) -> tuple[str, str, int]:
+    return record["round"], record["benchmark"], record["global_batch_size"]
+
+
+def check_scores(entries: Iterable[Record], runs: pd.DataFrame, known: Rules) -> None:
     """Recompute every entry's score from its runs. Raises ConservationError that names the entry."""
-    runs_by_entry: dict[Key, list[Record]] = defaultdict(list)
-    for run in runs:
-        runs_by_entry[_get_key(run)].append(run)
+    runs_by_entry: dict[Key, list[tuple[float, bool]]] = defaultdict(list)
+    columns = [runs[name].tolist() for name in ("round", "path", "minutes", "counted")]
+    for round_, path, minutes, counted in zip(*columns, strict=True):
+        runs_by_entry[round_, path].append((minutes, counted))
     for entry in entries:
         if message := _find_contradiction(entry, runs_by_entry.pop(_get_key(entry), []), known):
             raise ConservationError(message, document=entry["document_id"], place=entry["path"])
     if runs_by_entry:
-        (mlperf_round, path), stray = next(iter(sorted(runs_by_entry.items())))
-        raise ConservationError(
-            f"runs of {path}, round {mlperf_round}, have no entry", document=stray[0]["document_id"]
-        )
+        mlperf_round, path = min(runs_by_entry)
+        is_stray = (runs["round"] == mlperf_round) & (runs["path"] == path)
+        document = str(runs.loc[is_stray, "document_id"].iloc[0])
+        raise ConservationError(f"runs of {path}, round {mlperf_round}, have no entry", document=document)
 
 
-def _find_contradiction(entry: Record, runs: Sequence[Record], known: Rules) -> str | None:
-    minutes = [run["minutes"] for run in runs if run["counted"]]
+def _find_contradiction(entry: Record, runs: Sequence[tuple[float, bool]], known: Rules) -> str | None:
+    minutes = [minutes for minutes, counted in runs if counted]
     expected = (entry["n_runs"], entry["n_success"])
     if (len(runs), len(minutes)) != expected:
         return f"{len(runs)} runs, {len(minutes)} of them counted; the entry says {expected[0]} and {expected[1]}"
     mean = olympic_mean(minutes, len(runs) - len(minutes), known.benchmark(entry["benchmark"]).drop)
-    score = None if mean is None else mean * entry["scaling_factor"]
+    has_score = mean is not None and not entry["logs_missing"] and entry["scaling_factor"] is not None
+    score = mean * entry["scaling_factor"] if has_score else None
     if score != entry["minutes"]:
         return f"its runs give {score} minutes, the entry says {entry['minutes']}"
     return None
@@ -123,7 +180,7 @@ def _check_ids(entries: Iterable[Record], ids: MlperfIds) -> None:
 
 def _complete_entries(
     document: NormalisedDocument, ids: MlperfIds, results: Mapping[tuple[str, str, int], str | None], known: Rules
-) -> Iterator[Record]:
+) -> Iterator[dict[str, Any]]:
     """Yield the document's entries with result, id, comparable rounds and attribution."""
     for row in document.passthrough:
         if row.table == "mlperf_entries":

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.mlperf.decompress import BLOCK, DecompressedStream, as_damage
-from ipu_results.mlperf.entries import LOG_PATTERN, SCALING_FILE, Finding
+from ipu_results.mlperf.entries import LOG_PATTERN, POWER_FOLDER, SCALING_FILE, Finding
 from ipu_results.mlperf.log import CHUNK, Log, read_log
 from ipu_results.mlperf.tree import MAX_SMALL, PARTS, Listing
 
@@ -18,6 +18,7 @@ SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
 MAX_MEMBERS = 1_000_000
 MAX_KEPT = 250_000
 MAX_LINKS = 8
+LOG_DEPTH = 4  # names of a log's path from `results` on
 TAR_ERRORS = (tarfile.TarError, ValueError, LookupError, OverflowError, RecursionError)
 
 Progress = Callable[[int, int], None]
@@ -158,9 +159,9 @@ class ArchiveContents:
             self.findings.append(Finding(path, "is a link or not a folder; not followed"))
 
     def _add_file(self, path: str, name: str, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
-        if not name.endswith(".txt"):
+        if not name.endswith(".txt") or _is_power_file(_strip_submitter(path.split("/"))):
             self.small[path] = _read_small(tar, member)
-        elif fnmatchcase(name, LOG_PATTERN):
+        elif fnmatchcase(name, LOG_PATTERN) and len(_strip_submitter(path.split("/"))) == LOG_DEPTH:
             is_sparse = member.issparse()
             self.logs[path] = (
                 Log(problem="is a sparse file; not read")
@@ -184,8 +185,14 @@ def _is_round_folder(parts: list[str]) -> bool:
 def _is_round_file(parts: list[str]) -> bool:
     inner = _strip_submitter(parts)
     if inner[:1] == ["results"]:
-        return len(inner) == 4 and (inner[3].endswith(".txt") or inner[3] == SCALING_FILE)
+        is_text = inner[-1].endswith(".txt") and len(inner) in (3, 4, 5)
+        return is_text or (len(inner) == 4 and inner[3] == SCALING_FILE) or _is_power_file(inner)
     return len(inner) == 2 and inner[1].endswith(".json")
+
+
+def _is_power_file(inner: list[str]) -> bool:
+    """Return whether a path from `results` on is a log of power: system, benchmark, `power`, run and file."""
+    return len(inner) == 6 and inner[3] == POWER_FOLDER and inner[5].endswith(".txt")
 
 
 def _strip_submitter(parts: list[str]) -> list[str]:

@@ -21,7 +21,8 @@ SCALING_FILE = "scaling.json"
 UNSAFE_PARTS = frozenset({"", ".", ".."})
 # Which part of a submitter's folder a path belongs to, by the number of its names from the submitter on.
 FOLDER_DEPTHS = (("results", 4), ("results", 3), ("results", 2), ("systems", 2))
-FILE_DEPTHS = (("results", 5), ("systems", 3))
+FILE_DEPTHS = (("results", 5), ("systems", 3), ("results", 7), ("results", 6), ("results", 4))
+POWER_FOLDER, POWER_DEPTH = "power", 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One benchmark on one system of a submitter. `round_folder` is empty where that is the root."""
+    """One benchmark on one system of a submitter. `round_folder` is empty where that is the root.
+
+    `missing` are logs whose content is absent although the repository lists them. `power` are power logs, as
+    `<log>/<file>` within the entry's folder of them.
+    """
 
     round_folder: str
     round: str | None
@@ -47,6 +52,8 @@ class Entry:
     system: str
     folder: str
     logs: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    power: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:
@@ -88,37 +95,56 @@ class _RoundFolder:
     """What the paths of one round's folder hold; systems are (submitter, system)."""
 
     logs: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+    missing: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+    power: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+    astray: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     systems: set[tuple[str, str]] = field(default_factory=set)
     described: set[tuple[str, str]] = field(default_factory=set)
 
-    def add(self, location: _Location) -> None:
+    def add(self, location: _Location, is_missing: bool) -> None:
         _, submitter, part, names, is_folder = location
         if part == "systems":
             self.described.update((submitter, name.removesuffix(".json")) for name in names)
         elif names:
             self.systems.add((submitter, names[0]))
-            if len(names) > 1:
-                logs = self.logs.setdefault((submitter, names[0], names[1]), [])
-                logs += [name for name in names[2:] if not is_folder and fnmatchcase(name, LOG_PATTERN)]
+            if len(names) > 1 and (is_folder or len(names) > 2):
+                self._add_logs((submitter, names[0], names[1]), names[2:], is_folder, is_missing)
+            elif len(names) == 2 and fnmatchcase(names[1], LOG_PATTERN):
+                self.astray.setdefault((submitter, names[0]), []).append(names[1])
+
+    def _add_logs(self, key: tuple[str, str, str], names: tuple[str, ...], is_folder: bool, is_missing: bool) -> None:
+        logs = self.logs.setdefault(key, [])
+        if is_folder or not names:
+            return
+        if len(names) == 1 and fnmatchcase(names[0], LOG_PATTERN):
+            (self.missing.setdefault(key, []) if is_missing else logs).append(names[0])
+        elif names[0] == POWER_FOLDER and len(names) == POWER_DEPTH:
+            self.power.setdefault(key, []).append("/".join(names[1:]))
+        elif len(names) > 1 and fnmatchcase(names[-1], LOG_PATTERN):
+            self.astray.setdefault(key[:2], []).append("/".join((key[2], *names)))
 
 
-def find_entries(paths: Iterable[str], rules: Rules, name: str = "") -> Inventory:
-    """Return the entries that `paths` make up; a folder ends with a slash. `name` is the root's, for its round."""
-    ordered = sorted(set(paths))
+def find_entries(paths: Iterable[str], rules: Rules, name: str = "", missing: Iterable[str] = ()) -> Inventory:
+    """Return the entries that `paths` make up; a folder ends with a slash. `name` is the root's, for its round.
+
+    `missing` are logs that are left out as if their content were absent.
+    """
+    absent = frozenset(missing)
+    ordered = sorted({*paths, *absent})
     unsafe = [path for path in ordered if UNSAFE_PARTS & set(path.rstrip("/").split("/"))]
     locations = [location for path in ordered if (location := _locate(path))]
     roots, inner = _split_roots(locations)
     folders = {root: _RoundFolder() for root in roots}
     for location in locations:
         if location.root in folders:
-            folders[location.root].add(location)
+            folders[location.root].add(location, _format_location(location) in absent)
     entries: list[Entry] = []
     findings = [Finding(path, "is not a plain relative path; ignored") for path in unsafe]
     findings += [Finding("/".join(root), "is in a submitter's folder; ignored") for root in inner]
     for root, folder in folders.items():
         round_folder = "/".join(root)
         round_ = parse_round(round_folder) or parse_round(name)
-        is_scored, message = _check_round(round_, rules)
+        is_scored, message = _check_round(round_folder or name, round_, folder, rules)
         if message:
             findings.append(Finding(round_folder or name or ".", message))
         if is_scored:
@@ -131,6 +157,10 @@ def parse_round(name: str) -> str | None:
     """Return `2.0` for `training_results_v2.0`, `v2.0.0` or `2.0`; None for no version, or several without v."""
     versions = ROUND.findall(name) or BARE_ROUND.findall(name)
     return versions[0] if len(set(versions)) == 1 else None
+
+
+def _format_location(location: _Location) -> str:
+    return "/".join((*location.root, location.submitter, location.part, *location.names))
 
 
 def _locate(path: str) -> _Location | None:
@@ -162,8 +192,10 @@ def _split_roots(locations: Iterable[_Location]) -> tuple[list[tuple[str, ...]],
     return sorted(roots), inner
 
 
-def _check_round(round_: str | None, rules: Rules) -> tuple[bool, str | None]:
+def _check_round(name: str, round_: str | None, folder: _RoundFolder, rules: Rules) -> tuple[bool, str | None]:
     """Return whether a round is scored, and what there is to note about it."""
+    if suite := _find_other_suite(name, folder, rules):
+        return False, f"is refused: it holds {suite} results; only MLPerf Training is scored"
     if round_ is None:
         return True, "names no round; pass one with --round"
     if round_key(round_) < round_key(rules.first_round):
@@ -176,21 +208,36 @@ def _check_round(round_: str | None, rules: Rules) -> tuple[bool, str | None]:
     return True, None
 
 
+def _find_other_suite(name: str, folder: _RoundFolder, rules: Rules) -> str | None:
+    """Return the MLPerf suite of a round that is not of MLPerf Training, by its benchmarks or else by its name."""
+    by_benchmark = rules.find_other_suite(benchmark for _, _, benchmark in folder.logs)
+    if by_benchmark or any(rules.knows(benchmark) for _, _, benchmark in folder.logs):
+        return by_benchmark
+    words = set(re.split(r"[^a-z]+", name.lower()))
+    return next((suite for suite in rules.other_suites if suite.split()[-1].lower() in words), None)
+
+
 def _list_entries(round_folder: str, round_: str | None, folder: _RoundFolder, rules: Rules) -> Iterable[Entry]:
     """Yield an entry for each folder with logs, and for one named like a benchmark even where its logs are missing."""
     for (submitter, system, benchmark), logs in folder.logs.items():
-        if logs or rules.knows(benchmark):
-            yield Entry(round_folder, round_, submitter, system, benchmark, tuple(sorted(logs)))
+        key = (submitter, system, benchmark)
+        missing, power = (tuple(sorted(found.get(key, ()))) for found in (folder.missing, folder.power))
+        if logs or missing or rules.knows(benchmark):
+            yield Entry(round_folder, round_, submitter, system, benchmark, tuple(sorted(logs)), missing, power)
 
 
 def _find_gaps(round_folder: str, folder: _RoundFolder, rules: Rules) -> Iterable[Finding]:
     """Yield a finding for each folder and system without an entry."""
     for (submitter, system, benchmark), logs in sorted(folder.logs.items()):
-        if not logs and not rules.knows(benchmark):
+        is_entry = logs or folder.missing.get((submitter, system, benchmark)) or rules.knows(benchmark)
+        if not is_entry:
             path = _join(round_folder, f"{submitter}/results/{system}/{benchmark}")
             yield Finding(path, f"has no {LOG_PATTERN} and is not a known benchmark; ignored")
+    for (submitter, system), names in sorted(folder.astray.items()):
+        path = _join(round_folder, f"{submitter}/results/{system}")
+        yield Finding(path, f"{len(names)} logs are not directly in a benchmark's folder; ignored: {names[0]}")
     with_entries = {(submitter, system) for submitter, system, _ in folder.logs}
-    for submitter, system in sorted(folder.systems - with_entries):
+    for submitter, system in sorted(folder.systems - with_entries - folder.astray.keys()):
         yield Finding(_join(round_folder, f"{submitter}/results/{system}"), "has no benchmark folder")
     for submitter, system in sorted(folder.described - folder.systems):
         yield Finding(_join(round_folder, f"{submitter}/systems/{system}.json"), "describes a system without results")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -26,7 +27,15 @@ MAX_NUMBER = 2**63  # batch sizes and sample counts are below
 MAX_NAMED = 3  # broken lines that a problem names
 MAX_EVALUATIONS = 4_000
 MAX_EVALUATION = 2**12  # bytes of one evaluation line
-PROGRESS = {"samples_count": "samples", "epoch_num": "epochs", "step_num": "steps"}
+PROGRESS = {
+    "train_samples_since_beginning": "samples",
+    "samples_count": "samples",
+    "epoch_num": "epochs",
+    "step_num": "steps",
+}
+# Stable diffusion evaluates stored models, whose step counts; such an evaluation names its metric.
+STEPS_FIRST = dict(sorted(PROGRESS.items(), key=lambda item: item[1] == "epochs"))
+SEED = re.compile(rb'"value"\s*:\s*"?([^,"}\s]{1,40})')
 
 
 class LogLine(msgspec.Struct):
@@ -36,10 +45,22 @@ class LogLine(msgspec.Struct):
     time_ms: float
 
 
+class EvaluationLine(msgspec.Struct):
+    """What an evaluation has."""
+
+    value: Any = None
+    metadata: Any = None
+
+
 decode_line = msgspec.json.Decoder(LogLine).decode
+decode_evaluation = msgspec.json.Decoder(EvaluationLine).decode
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 EVALUATION_KEYS = ("eval_accuracy", "eval_error")
-KEYS = {"run_start", "run_stop", "init_start", "init_stop", "global_batch_size", "train_samples", *EVALUATION_KEYS}
+PLANNED_STEPS = "opt_learning_rate_training_steps"
+KEYS = {
+    *("run_start", "run_stop", "init_start", "init_stop", "global_batch_size", "train_samples", PLANNED_STEPS, "seed"),
+    *EVALUATION_KEYS,
+}
 
 
 class LineTooLongError(ValueError):
@@ -60,7 +81,10 @@ class Evaluation:
 class Log:
     """The content of one log, minutes and milliseconds as logged; None for what it lacks.
 
-    `problem` is why the log cannot be scored whatever its status; `findings` are notes that do not matter to the score.
+    `evaluations` are those up to the end of the run, the last one last. `planned_steps` are those of the learning rate
+    schedule. `seed` is the first one logged, `seeds` the number of different ones. `start_ms` and `stop_ms` are the
+    times of the lines that begin and end the run. `problem` is why the log cannot be scored whatever its status;
+    `findings` are notes that do not matter to the score.
     """
 
     lines: int = 0
@@ -69,7 +93,12 @@ class Log:
     init_minutes: float | None = None
     global_batch_size: int | None = None
     train_samples: float | None = None
+    planned_steps: float | None = None
     evaluations: tuple[Evaluation, ...] = ()
+    seed: str | None = None
+    seeds: int = 0
+    start_ms: float | None = None
+    stop_ms: float | None = None
     problem: str | None = None
     findings: tuple[str, ...] = ()
     sha256: str | None = None
@@ -184,7 +213,10 @@ class _Reader:
         self.init_stop: float | None = None
         self.batch_sizes: set[float | None] = set()
         self.train_samples: float | None = None
-        self.evaluations: deque[tuple[float, bytes]] = deque(maxlen=MAX_EVALUATIONS)
+        self.planned_steps: float | None = None
+        self.seed: str | None = None
+        self.seeds: set[bytes] = set()
+        self.evaluations: deque[tuple[bool, float, bytes]] = deque(maxlen=MAX_EVALUATIONS)
 
     def read_block(self, number: int, block: bytes) -> None:
         texts = extract_marked(block)
@@ -217,8 +249,17 @@ class _Reader:
             self.batch_sizes.add(_parse_number(parse_object(text).get("value")))
         elif key == "train_samples":
             self.train_samples = _parse_number(parse_object(text).get("value"))
+        elif key == PLANNED_STEPS:
+            self.planned_steps = _parse_number(parse_object(text).get("value"))
+        elif key == "seed":
+            self._read_seed(text)
         elif key in EVALUATION_KEYS and len(text) <= MAX_EVALUATION:
-            self.evaluations.append((time_ms, text))
+            self.evaluations.append((self.run_stop is None, time_ms, text))
+
+    def _read_seed(self, text: bytes) -> None:
+        if match := SEED.search(text):
+            self.seed = match[1].decode("ascii", "backslashreplace") if self.seed is None else self.seed
+            self.seeds.add(match[1])
 
     def log(self) -> Log:
         several = len(self.batch_sizes) > 1
@@ -229,23 +270,32 @@ class _Reader:
             init_minutes=_minutes_between(self.init_start, self.init_stop),
             global_batch_size=_to_count(*self.batch_sizes) if len(self.batch_sizes) == 1 else None,
             train_samples=self.train_samples,
+            planned_steps=self.planned_steps,
             evaluations=self._select_evaluations(),
+            seed=self.seed,
+            seeds=len(self.seeds),
+            start_ms=self.run_start,
+            stop_ms=self.run_stop,
             problem=self._describe_problem(),
             findings=("logs several global batch sizes; none is used",) if several else (),
         )
 
     def _select_evaluations(self) -> tuple[Evaluation, ...]:
-        """Select the last evaluation up to the end of the run; all of them where they name metrics.
+        """Select the evaluations that are written or timed before the end of the run, in order of time.
 
-        By time, since some logs write it behind the line that ends the run.
+        Some logs write the last one behind the line that ends the run. Others evaluate stored models afterwards, and
+        write the results before that line with later times.
         """
         stop = self.run_stop
-        within = [(at, text) for at, text in self.evaluations if stop is not None and at <= stop]
+        if stop is None:
+            return ()
+        within = [
+            (time_ms, parsed)
+            for is_before, time_ms, text in self.evaluations
+            if (is_before or time_ms <= stop) and (parsed := _parse_evaluation(text))
+        ]
         within.sort(key=lambda evaluation: evaluation[0])
-        last = _parse_evaluation(within[-1][1]) if within else None
-        if last is None or last.metric is None:
-            return () if last is None else (last,)
-        return tuple(parsed for _, text in within if (parsed := _parse_evaluation(text)))
+        return tuple(parsed for _, parsed in within)
 
     def _describe_problem(self) -> str | None:
         if not self.lines:
@@ -278,14 +328,18 @@ def _to_count(value: float | None) -> int | None:
 
 def _parse_evaluation(text: bytes) -> Evaluation | None:
     try:
-        fields = parse_object(text)
-    except ValueError:
-        return None
-    metadata = fields.get("metadata")
+        line = decode_evaluation(text)
+        value, metadata = line.value, line.metadata
+    except DECODE_ERRORS:
+        try:
+            fields = parse_object(text)
+        except ValueError:
+            return None
+        value, metadata = fields.get("value"), fields.get("metadata")
     if not isinstance(metadata, dict):
         return None
-    for name, unit in PROGRESS.items():
+    metric = metadata.get("metric")
+    for name, unit in (PROGRESS if metric is None else STEPS_FIRST).items():
         if (count := _parse_number(metadata.get(name))) is not None:
-            metric = metadata.get("metric")
-            return Evaluation(metric if isinstance(metric, str) else None, fields.get("value"), unit, float(count))
+            return Evaluation(metric if isinstance(metric, str) else None, value, unit, float(count))
     return None

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Record = dict[str, Any]
+QUALITIES = ("quality", "second_quality")
 
 REPOSITORY = "https://github.com/mlcommons/training_results_v{round}"
 NOT_VERIFIED = "computed from the logs by ipu-results, result not verified by MLCommons Association"
@@ -25,16 +26,22 @@ MAIN_COLUMNS = (
 COLUMNS = {
     "mlperf_entries": (
         *MAIN_COLUMNS,
+        *("submitter_folder", "logs_expected", "logs_present", "logs_missing"),
         *("no_score_reason", "availability", "status", "nodes", "scaling_factor"),
         *("run_minutes_min", "run_minutes_max", "run_minutes_cv"),
-        *("global_batch_size", "epochs_to_converge", "samples_to_converge"),
+        *("global_batch_size", "convergence_unit", "epochs_to_converge", "samples_to_converge", "tokens_to_converge"),
+        *("quality_metric", "quality_target", "quality_reached", "quality_check"),
+        *("second_quality_metric", "second_quality_target", "second_quality_reached"),
+        *("host_processor", "host_processors_per_node", "operating_system", "other_software", "energy_j"),
         *("system_path", "system_sha256", "scaling_sha256", "attribution"),
     ),
     "mlperf_runs": (
         *("round", "path", "file", "minutes", "status", "counted", "reason", "init_minutes"),
-        *("global_batch_size", "epochs", "samples", "lines", "sha256"),
+        *("global_batch_size", "epochs", "samples", "tokens", "quality_reached", "second_quality_reached"),
+        *("seed", "seeds", "energy_j", "lines", "sha256"),
     ),
 }
+GENERATED = ("attribution",)  # columns that follow from others and are not in derived files
 
 
 def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
@@ -42,7 +49,7 @@ def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
     entry, system = scored.entry, scored.system
     record = {
         "round": entry.round,
-        "submitter": entry.submitter,
+        "submitter": system.submitter or entry.submitter,
         "division": system.division,
         "system": system.name,
         "benchmark": scored.benchmark,
@@ -53,6 +60,10 @@ def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
         "n_success": scored.n_success,
         "minutes": scored.minutes,
         "path": entry.path,
+        "submitter_folder": entry.submitter,
+        "logs_expected": scored.logs_expected,
+        "logs_present": len(entry.logs),
+        "logs_missing": len(entry.missing),
         "no_score_reason": scored.reason,
         "availability": system.availability,
         "status": system.status,
@@ -62,13 +73,31 @@ def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
         "run_minutes_max": scored.run_minutes_max,
         "run_minutes_cv": scored.run_minutes_cv,
         "global_batch_size": scored.global_batch_size,
+        "convergence_unit": scored.convergence_unit,
         "epochs_to_converge": scored.epochs_to_converge,
         "samples_to_converge": scored.samples_to_converge,
+        "tokens_to_converge": scored.tokens_to_converge,
+        **_quality_record(scored),
+        "host_processor": system.host_processor,
+        "host_processors_per_node": system.host_processors_per_node,
+        "operating_system": system.operating_system,
+        "other_software": system.other_software,
+        "energy_j": scored.energy_j,
         "system_path": f"{entry.submitter}/systems/{entry.system}.json",
         "system_sha256": system.sha256,
         "scaling_sha256": scored.scaling_sha256,
     }
     return record | {"attribution": format_attribution(record, None, retrieved)}
+
+
+def _quality_record(scored: ScoredEntry) -> Record:
+    record: Record = {"quality_check": scored.quality.check}
+    for index, prefix in enumerate(QUALITIES):
+        target = scored.targets[index] if len(scored.targets) > index else None
+        record[f"{prefix}_metric"] = None if target is None else target.metric
+        record[f"{prefix}_target"] = None if target is None else target.target
+        record[f"{prefix}_reached"] = None if target is None else scored.quality.values[index]
+    return {name: record[name] for name in COLUMNS["mlperf_entries"] if name in record}
 
 
 def run_records(scored: ScoredEntry) -> list[Record]:
@@ -77,6 +106,7 @@ def run_records(scored: ScoredEntry) -> list[Record]:
 
 
 def _run_record(scored: ScoredEntry, run: TrainingRun) -> Record:
+    reached = [*run.quality.values, None, None]
     return {
         "round": scored.entry.round,
         "path": scored.entry.path,
@@ -87,8 +117,14 @@ def _run_record(scored: ScoredEntry, run: TrainingRun) -> Record:
         "reason": run.reason,
         "init_minutes": run.log.init_minutes,
         "global_batch_size": run.log.global_batch_size,
-        "epochs": run.epochs,
-        "samples": run.samples,
+        "epochs": run.convergence.epochs,
+        "samples": run.convergence.samples,
+        "tokens": run.convergence.tokens,
+        "quality_reached": reached[0],
+        "second_quality_reached": reached[1],
+        "seed": run.log.seed,
+        "seeds": run.log.seeds,
+        "energy_j": run.energy_j,
         "lines": run.log.lines,
         "sha256": run.log.sha256,
     }

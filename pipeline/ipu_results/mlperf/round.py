@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,22 +12,24 @@ from pathlib import PurePosixPath
 from ipu_results._util.parallel import ProcessPool, TaskPool
 from ipu_results.errors import DocumentError, UnrecognisedDocumentError
 from ipu_results.mlperf.archive import Progress, has_archive_suffix, open_local, read_archive
-from ipu_results.mlperf.entries import Entry, Finding, Inventory, find_entries
+from ipu_results.mlperf.entries import POWER_FOLDER, Entry, Finding, Inventory, find_entries
 from ipu_results.mlperf.log import Log, read_log
+from ipu_results.mlperf.power import Power, read_power
 from ipu_results.mlperf.remote import is_url, open_file, open_tree
 from ipu_results.mlperf.rules import Rules, load_rules
-from ipu_results.mlperf.score import ScoredEntry, score_entry
+from ipu_results.mlperf.score import ScoredEntry, find_shared_runs, score_entry
 from ipu_results.mlperf.system import System, read_system
 from ipu_results.mlperf.tree import Listing, LocalTree, Tree, read_small_file
 
 Logs = Mapping[str, Log]  # by file name
+Powers = Mapping[str, Power]  # by file name of the log
 
 HERE = ProcessPool(1)
 
 
 @dataclass(frozen=True, slots=True)
 class EntryTask:
-    """The logs of one entry, for a worker."""
+    """The logs of one entry, for a worker, with what else is in its folder and about its system."""
 
     tree: Tree
     entry: Entry
@@ -61,22 +63,28 @@ def score_path(
     *,
     digests: bool = False,
     round_: str | None = None,
+    missing: Iterable[str] = (),
     progress: Progress = lambda *_: None,
 ) -> ScoredRound:
     """Score every entry under a folder or URL, or in a tar archive, which is read in one pass and without `pool`.
 
     `round_` is the round of a checkout whose name has none, `digests` adds the sha256 of each log, `progress` counts
-    entries or megabytes of an archive. Raises UnrecognisedDocumentError without any entry, DocumentTooLargeError and
+    entries or megabytes of an archive. `missing` are logs that are left out as if their content were absent; an entry
+    with such a log has no score. Raises UnrecognisedDocumentError without any entry, DocumentTooLargeError and
     DamagedDocumentError for an archive, and what the pool raises.
     """
     if not is_single_archive(path):
         tree = open_tree(path) if _is_remote(path) else LocalTree(os.path.abspath(path) if path else path)
-        return score_tree(tree, pool, digests=digests, round_=round_, progress=progress)
+        return score_tree(tree, pool, digests=digests, round_=round_, missing=missing, progress=progress)
     contents = read_archive(path, open_file if _is_remote(path) else open_local, digests=digests, progress=progress)
     rules, name = load_rules(), round_ or PurePosixPath(path).name
-    inventory = take_inventory(contents.listing(), rules, name)
-    logs = {entry: {log: contents.log(f"{entry.full_path}/{log}") for log in entry.logs} for entry in inventory.entries}
-    return _score_inventory(inventory, logs, contents.small_file, rules)
+    inventory = take_inventory(contents.listing(), rules, name, missing)
+    scored = []
+    for entry in inventory.entries:
+        logs = {log: contents.log(f"{entry.full_path}/{log}") for log in entry.logs}
+        powers = _read_powers(entry, lambda path: iter((contents.small_file(path) or b"",)))
+        scored.append(_score(entry, logs, powers, contents.small_file, rules))
+    return _collect(inventory, scored)
 
 
 def score_tree(
@@ -85,23 +93,26 @@ def score_tree(
     *,
     digests: bool = False,
     round_: str | None = None,
+    missing: Iterable[str] = (),
     progress: Progress = lambda *_: None,
 ) -> ScoredRound:
     """Score every entry under `tree`, as `score_path` does."""
     rules = load_rules()
-    inventory = take_inventory(tree.listing(), rules, round_ or tree.name)
+    inventory = take_inventory(tree.listing(), rules, round_ or tree.name, missing)
     tasks = [EntryTask(tree, entry, digests) for entry in inventory.entries]
-    logs: dict[Entry, Logs] = {}
+    scored: dict[Entry, ScoredEntry] = {}
+    small_file = partial(read_small_file, tree)
     with closing(pool.map_unordered(read_entry, tasks, _data_check(tasks))) as results:
-        for done, (entry, read) in enumerate(results, start=1):
-            logs[entry] = read
+        for done, (entry, logs, powers) in enumerate(results, start=1):
+            # Scored at once: thousands of logs with their evaluations need not be in memory.
+            scored[entry] = _score(entry, logs, powers, small_file, rules)
             progress(done, len(tasks))
-    return _score_inventory(inventory, logs, partial(read_small_file, tree), rules)
+    return _collect(inventory, [scored[entry] for entry in inventory.entries])
 
 
-def take_inventory(listing: Listing, rules: Rules, name: str) -> Inventory:
+def take_inventory(listing: Listing, rules: Rules, name: str, missing: Iterable[str] = ()) -> Inventory:
     """Find the entries of a listing. Raises UnrecognisedDocumentError without any."""
-    inventory = find_entries(listing.paths, rules, name)
+    inventory = find_entries(listing.paths, rules, name, missing)
     findings = (*listing.findings, *inventory.findings)
     if not inventory.entries:
         reasons = "; ".join(str(finding) for finding in findings[:3])
@@ -110,10 +121,28 @@ def take_inventory(listing: Listing, rules: Rules, name: str) -> Inventory:
     return Inventory(inventory.entries, findings)
 
 
-def read_entry(task: EntryTask) -> tuple[Entry, Logs]:
+def read_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
     """Read the logs of one entry, in whatever process."""
     paths = {name: f"{task.entry.full_path}/{name}" for name in task.entry.logs}
-    return task.entry, {name: read_log(task.tree.chunks(path), digest=task.digests) for name, path in paths.items()}
+    logs = {name: read_log(task.tree.chunks(path), digest=task.digests) for name, path in paths.items()}
+    return task.entry, logs, _read_powers(task.entry, task.tree.chunks)
+
+
+def _read_powers(entry: Entry, chunks: Callable[[str], Iterator[bytes]]) -> Powers:
+    """Read the power of each log of an entry that has power logs, none for another entry."""
+    if not entry.power:
+        return {}
+    files: dict[str, list[str]] = {}
+    for path in entry.power:
+        folder, _, name = path.partition("/")
+        files.setdefault(folder, []).append(name)
+    return {
+        log: read_power(
+            (name, chunks(f"{entry.full_path}/{POWER_FOLDER}/{folder}/{name}")) for name in files.get(folder, ())
+        )
+        for log in entry.logs
+        for folder in [log.split(".")[0]]
+    }
 
 
 def _data_check(tasks: Iterable[EntryTask]) -> Callable[[], str] | None:
@@ -132,14 +161,15 @@ def _explain_unseen(task: EntryTask) -> str:
     return ""
 
 
-def _score_inventory(
-    inventory: Inventory, logs: Mapping[Entry, Logs], small_file: Callable[[str], bytes | None], rules: Rules
-) -> ScoredRound:
-    entries = tuple(_score(entry, logs[entry], small_file, rules) for entry in inventory.entries)
-    return ScoredRound(entries, (*inventory.findings, *(finding for scored in entries for finding in scored.findings)))
+def _collect(inventory: Inventory, entries: Sequence[ScoredEntry]) -> ScoredRound:
+    """Collect entries and findings; what holds for a system is said once, and not for each of its benchmarks."""
+    findings = [*inventory.findings, *(finding for scored in entries for finding in scored.findings)]
+    return ScoredRound(tuple(entries), tuple(dict.fromkeys([*findings, *find_shared_runs(entries)])))
 
 
-def _score(entry: Entry, logs: Logs, small_file: Callable[[str], bytes | None], rules: Rules) -> ScoredEntry:
+def _score(
+    entry: Entry, logs: Logs, powers: Powers, small_file: Callable[[str], bytes | None], rules: Rules
+) -> ScoredEntry:
     try:
         system = read_system(small_file(entry.system_path), rules)
     except (OSError, DocumentError) as error:
@@ -149,7 +179,7 @@ def _score(entry: Entry, logs: Logs, small_file: Callable[[str], bytes | None], 
         scaling = small_file(entry.scaling_path)
     except (OSError, DocumentError) as error:
         scaling, findings = b"", [Finding(entry.scaling_path, f"cannot be read: {_describe(error)}")]
-    scored = score_entry(entry, logs, system, scaling, rules)
+    scored = score_entry(entry, logs, system, scaling, rules, powers)
     return replace(scored, scaling_sha256=None, findings=(*findings, *scored.findings)) if findings else scored
 
 

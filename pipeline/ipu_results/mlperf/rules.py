@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any
 
 from ipu_results._util.resources import SCHEMA
@@ -15,28 +16,72 @@ CLOSED = "closed"
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """The range of a metric in which a run has converged, ends included."""
+class Target:
+    """The quality at which training may stop in the closed division, from a round and a batch size on.
 
-    low: float = float("-inf")
-    high: float = float("inf")
+    A value is reached between `target` and `bound`, the latter excluded; without a bound, higher is better. `key` is
+    the name of the value among several.
+    """
+
+    metric: str
+    target: float
+    bound: float = float("inf")
+    key: str | None = None
+    first_round: str | None = None
+    first_batch: int = 0
+
+    @property
+    def is_higher_better(self) -> bool:
+        return self.bound > self.target
+
+    def is_reached(self, value: float) -> bool:
+        return self.target <= value < self.bound if self.is_higher_better else self.bound < value <= self.target
+
+
+@dataclass(frozen=True, slots=True)
+class EpochSize:
+    """Samples of an epoch, from a round on."""
+
+    samples: float
+    first_round: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
     """One benchmark: `runs` is the number of logs that the rules require, None where unknown.
 
-    `drop` fastest and as many slowest runs are excluded from the mean. `epochs_are_samples`: its logs call samples
-    epochs; `epochs_of_train_samples`: an epoch has `train_samples` samples.
+    `drop` fastest and as many slowest runs are excluded from the mean. `counts` is what its logs call epochs: epochs,
+    samples or tokens, the latter in sequences of `sequence_length`. An epoch has `epoch_samples`, or what the log says
+    where `logs_epoch_samples`; the count of the first one starts at `first_epoch`. A count above `max_epochs` is one of
+    `above_max_epochs`. `targets` are those of quality.
     """
 
     name: str
     model: str | None = None
     runs: int | None = None
     drop: int = DEFAULT_DROP
-    epochs_are_samples: bool = False
-    epochs_of_train_samples: bool = False
-    converged: Mapping[str, Bound] = field(default_factory=dict)
+    counts: str = "epochs"
+    sequence_length: int | None = None
+    epoch_samples: tuple[EpochSize, ...] = ()
+    logs_epoch_samples: bool = False
+    first_epoch: int = 0
+    max_epochs: float | None = None
+    above_max_epochs: str = "samples"
+    targets: tuple[Target, ...] = ()
+
+    def epoch_samples_in(self, round_: str | None) -> float | None:
+        """Return the samples of an epoch in a round, None where unknown."""
+        sizes = [size.samples for size in self.epoch_samples if _has_begun(size.first_round, round_)]
+        return sizes[-1] if sizes else None
+
+    def targets_in(self, round_: str | None, batch: int | None) -> tuple[Target, ...]:
+        """Return the targets of a round at a batch size, one per metric."""
+        valid = [
+            target
+            for target in self.targets
+            if _has_begun(target.first_round, round_) and (batch or 0) >= target.first_batch
+        ]
+        return tuple({target.metric: target for target in valid}.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +114,7 @@ class Rules:
     benchmarks: Mapping[str, Benchmark]
     divisions: Mapping[str, str]
     availabilities: Mapping[str, str]
+    other_suites: Mapping[str, frozenset[str]]
     comparable: tuple[ComparableRounds, ...]
 
     def benchmark(self, name: str) -> Benchmark:
@@ -91,6 +137,24 @@ class Rules:
         return None
 
 
+    def find_other_suite(self, names: Iterable[str]) -> str | None:
+        """Return the MLPerf suite that benchmark folders belong to if it is another one than Training."""
+        folders = set(names)
+        if any(self.knows(name) and name not in self.shared_names for name in folders):
+            return None
+        return next((suite for suite, known in self.other_suites.items() if folders & known), None)
+
+    @cached_property
+    def shared_names(self) -> frozenset[str]:
+        """Names of benchmarks that other suites use too."""
+        return frozenset[str]().union(*self.other_suites.values()) & self.benchmarks.keys()
+
+
+def _has_begun(first: str | None, round_: str | None) -> bool:
+    """Return whether what began in a round holds in another one; in an unknown round the newest holds."""
+    return first is None or round_ is None or round_key(first) <= round_key(round_)
+
+
 def round_key(round_: str) -> tuple[int, ...]:
     """Return a key that sorts rounds: 2.0 before 2.1 before 10.0."""
     return tuple(int(part) for part in round_.split("."))
@@ -103,21 +167,39 @@ def load_rules() -> Rules:
         first_round=data["first_round"],
         last_round=data["last_round"],
         init_limit_minutes=data["init_limit_minutes"],
-        benchmarks=_read_benchmarks(data["benchmarks"]),
+        benchmarks=_read_benchmarks(data["benchmarks"], data["targets"], data["epochs"]),
         divisions=_map_spellings(data["divisions"]),
         availabilities=_map_spellings(data["availabilities"]),
+        other_suites={suite: frozenset(names) for suite, names in data["other_suites"].items()},
         comparable=tuple(ComparableRounds(**entry) for entry in data["comparable"]),
     )
 
 
-def _read_benchmarks(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Benchmark]:
+def _read_benchmarks(
+    entries: Mapping[str, Mapping[str, Any]],
+    targets: Iterable[Mapping[str, Any]],
+    sizes: Iterable[Mapping[str, Any]],
+) -> dict[str, Benchmark]:
+    by_target, by_size = _group_by_benchmark(targets), _group_by_benchmark(sizes)
     benchmarks = {}
     for name, entry in entries.items():
-        fields = {key: value for key, value in entry.items() if key not in {"spellings", "converged"}}
-        bounds = {metric: Bound(**ends) for metric, ends in entry.get("converged", {}).items()}
-        benchmark = Benchmark(name, **fields, converged=bounds)
+        fields = {key: value for key, value in entry.items() if key != "spellings"}
+        benchmark = Benchmark(
+            name,
+            **fields,
+            targets=tuple(Target(**target) for target in by_target[name]),
+            epoch_samples=tuple(EpochSize(**size) for size in by_size[name]),
+        )
         benchmarks.update(dict.fromkeys([name, *entry.get("spellings", ())], benchmark))
     return benchmarks
+
+
+def _group_by_benchmark(entries: Iterable[Mapping[str, Any]]) -> Mapping[str, list[dict[str, Any]]]:
+    """Group entries by their benchmark, without what only documents them."""
+    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for entry in entries:
+        groups[entry["benchmark"]].append({key: entry[key] for key in entry if key not in {"benchmark", "source"}})
+    return groups
 
 
 def _map_spellings(entries: Mapping[str, Iterable[str]]) -> dict[str, str]:

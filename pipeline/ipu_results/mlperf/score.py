@@ -7,30 +7,38 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import fsum
 from statistics import fmean, stdev
+from types import MappingProxyType
 
+from ipu_results.mlperf.convergence import MISSED, NOT_CHECKED, REACHED, Convergence, Quality, measure_run
 from ipu_results.mlperf.entries import Entry, Finding
-from ipu_results.mlperf.log import Evaluation, Log
-from ipu_results.mlperf.rules import Benchmark, Rules
+from ipu_results.mlperf.log import Log
+from ipu_results.mlperf.power import Power
+from ipu_results.mlperf.rules import CLOSED, Benchmark, Rules, Target
 from ipu_results.mlperf.system import System
 
 SUCCESS = "success"
 MAX_FACTOR = 1_000
+SECONDS_PER_MINUTE = 60
+MISSING_LOGS = "logs missing in our copy"
+NO_POWER: Mapping[str, Power] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingRun:
-    """One log file of an entry. `reason` is why it does not count, None where it counts."""
+    """One log file of an entry. `reason` is why it does not count, None where it counts; `energy_j` is in joules."""
 
     file: str
     log: Log
     reason: str | None = None
-    epochs: float | None = None
-    samples: float | None = None
+    convergence: Convergence = Convergence()
+    quality: Quality = Quality()
+    energy_j: float | None = None
 
     @property
     def counted(self) -> bool:
@@ -39,7 +47,10 @@ class TrainingRun:
 
 @dataclass(frozen=True, slots=True)
 class ScoredEntry:
-    """An entry with its score: minutes unrounded, None without a score, and `reason` is then why."""
+    """An entry with its score: minutes unrounded, None without a score, and `reason` is then why.
+
+    `quality` has the worst values of the counted runs at convergence, in the order of `targets`.
+    """
 
     entry: Entry
     benchmark: str
@@ -55,6 +66,12 @@ class ScoredEntry:
     global_batch_size: int | None
     epochs_to_converge: float | None
     samples_to_converge: float | None
+    tokens_to_converge: float | None
+    convergence_unit: str | None
+    targets: tuple[Target, ...]
+    quality: Quality
+    logs_expected: int | None
+    energy_j: float | None
     findings: tuple[Finding, ...]
 
     @property
@@ -63,18 +80,31 @@ class ScoredEntry:
 
 
 def score_entry(
-    entry: Entry, logs: Mapping[str, Log], system: System, scaling: bytes | None, rules: Rules
+    entry: Entry,
+    logs: Mapping[str, Log],
+    system: System,
+    scaling: bytes | None,
+    rules: Rules,
+    powers: Mapping[str, Power] = NO_POWER,
 ) -> ScoredEntry:
-    """Judge each run and compute the entry's score. `logs` are by file name, `scaling` the bytes of a scaling.json."""
+    """Judge each run and compute the entry's score.
+
+    `logs` and `powers` are by the file name of the log, `scaling` is the content of a scaling.json.
+    """
     benchmark = rules.benchmark(entry.folder)
-    limit = rules.init_limit(system.division)
-    runs = tuple(_judge_run(file, log, benchmark, limit) for file, log in logs.items())
+    judge = partial(_judge_run, entry.round, benchmark, system.division, rules.init_limit(system.division))
+    runs = tuple(judge(file, log, powers.get(file, Power())) for file, log in logs.items())
     counted = [run for run in runs if run.counted]
     minutes = [run.log.minutes for run in counted if run.log.minutes is not None]
     factor, scaling_finding = read_scaling_factor(scaling)
     missing = len(runs) - len(counted)
     mean = olympic_mean(minutes, missing, benchmark.drop)
+    reason = _explain_no_score(entry, runs, missing, mean, factor, benchmark)
     sizes = sorted({size for run in runs if (size := run.log.global_batch_size) is not None})
+    targets = benchmark.targets_in(entry.round, sizes[0] if len(sizes) == 1 else None)
+    progress = [run.convergence for run in counted]
+    average = partial(_average_runs, missing=missing, drop=benchmark.drop)
+    units = {convergence.unit for convergence in progress}
     return ScoredEntry(
         entry=entry,
         benchmark=benchmark.name,
@@ -82,16 +112,64 @@ def score_entry(
         runs=runs,
         scaling_factor=factor,
         scaling_sha256=None if scaling is None else hashlib.sha256(scaling).hexdigest(),
-        minutes=None if mean is None or factor is None else mean * factor,
-        reason=_explain_no_score(runs, missing, mean, factor, benchmark),
+        minutes=None if reason is not None or mean is None or factor is None else mean * factor,
+        reason=reason,
         run_minutes_min=min(minutes, default=None),
         run_minutes_max=max(minutes, default=None),
         run_minutes_cv=_variation_of(minutes),
         global_batch_size=sizes[0] if len(sizes) == 1 else None,
-        epochs_to_converge=_average_runs([run.epochs for run in counted], missing, benchmark.drop),
-        samples_to_converge=_average_runs([run.samples for run in counted], missing, benchmark.drop),
-        findings=tuple(_list_findings(entry, runs, system, scaling_finding, benchmark, sizes)),
+        epochs_to_converge=average([each.epochs for each in progress]),
+        samples_to_converge=average([each.samples for each in progress]),
+        tokens_to_converge=average([each.tokens for each in progress]),
+        convergence_unit=units.pop() if len(units) == 1 else None,
+        targets=targets,
+        quality=_find_worst_quality(counted, targets),
+        logs_expected=benchmark.runs,
+        energy_j=_average_energy(counted, missing, factor, benchmark.drop),
+        findings=tuple(_list_findings(entry, runs, system, scaling_finding, benchmark, sizes, powers)),
     )
+
+
+def _find_worst_quality(counted: Sequence[TrainingRun], targets: Sequence[Target]) -> Quality:
+    """Return the worst value of each target over the counted runs, and the worst verdict."""
+    checks = {run.quality.check for run in counted}
+    check = next((each for each in (MISSED, NOT_CHECKED, REACHED) if each in checks), NOT_CHECKED)
+    values = []
+    for index, target in enumerate(targets):
+        reached = [run.quality.values[index] if len(run.quality.values) > index else None for run in counted]
+        known = [value for value in reached if value is not None]
+        worst = (min if target.is_higher_better else max)(known, default=None)
+        values.append(worst if len(known) == len(reached) else None)
+    return Quality(check, tuple(values))
+
+
+def _average_energy(counted: Sequence[TrainingRun], missing: int, factor: float | None, drop: int) -> float | None:
+    """Return the energy of an entry: the mean over the runs that its minutes are the mean of, scaled as these."""
+    ordered = sorted(counted, key=lambda run: run.log.minutes or 0)
+    kept = ordered[drop : len(ordered) - (drop - missing)] if missing <= drop else []
+    energies = [run.energy_j for run in kept if run.energy_j is not None]
+    return fsum(energies) / len(kept) * factor if kept and len(energies) == len(kept) and factor else None
+
+
+def find_shared_runs(entries: Iterable[ScoredEntry]) -> Iterable[Finding]:
+    """Yield a finding for the entries that share runs, by the times at which a run began and ended."""
+    places: dict[tuple[float, float, int], list[tuple[Entry, str]]] = defaultdict(list)
+    for scored in entries:
+        for run in scored.runs:
+            if run.log.start_ms is not None and run.log.stop_ms is not None:
+                places[run.log.start_ms, run.log.stop_ms, run.log.lines].append((scored.entry, run.file))
+    within: dict[Entry, list[str]] = defaultdict(list)
+    across: Counter[tuple[Entry, Entry]] = Counter()
+    for shared in places.values():
+        for position, (entry, file) in enumerate(shared[1:], start=1):
+            if (first := next(other for other, _ in shared)) == entry:
+                within[entry].append(f"{file} repeats {shared[position - 1][1]}")
+            else:
+                across[entry, first] += 1
+    for entry, repeated in within.items():
+        yield Finding(entry.full_path, f"its logs are not all of different runs: {', '.join(repeated)}")
+    for (entry, first), count in across.items():
+        yield Finding(entry.full_path, f"shares {count} runs with {first.full_path}")
 
 
 def olympic_mean(values: Sequence[float], missing: int, drop: int) -> float | None:
@@ -123,9 +201,15 @@ def read_scaling_factor(data: bytes | None) -> tuple[float | None, str | None]:
     return float(factor), None
 
 
-def _judge_run(file: str, log: Log, benchmark: Benchmark, limit: float) -> TrainingRun:
-    epochs, samples = _measure_convergence(log, benchmark)
-    return TrainingRun(file, log, explain_not_counted(log, limit), epochs, samples)
+def _judge_run(
+    round_: str | None, benchmark: Benchmark, division: str | None, limit: float, file: str, log: Log, power: Power
+) -> TrainingRun:
+    convergence, quality = measure_run(log, benchmark, round_)
+    reason = explain_not_counted(log, limit) or _explain_missed(log, benchmark, division, quality, round_)
+    seconds = None if log.minutes is None else log.minutes * SECONDS_PER_MINUTE
+    energy = None if power.watts is None or seconds is None else power.watts * seconds
+    # The evaluations have served: a whole record of them does not fit in little memory.
+    return TrainingRun(file, replace(log, evaluations=()), reason, convergence, quality, energy)
 
 
 def explain_not_counted(log: Log, limit: float) -> str | None:
@@ -133,7 +217,7 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
     if log.problem is not None:
         return log.problem
     if log.status is None and log.minutes is None:
-        return "has no run_start and run_stop after it"
+        return _explain_no_times(log)
     if log.status != SUCCESS:
         return f"its status is {log.status}" if log.status is not None else "its run_stop has no status"
     if log.minutes is None:
@@ -147,41 +231,25 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
     return None
 
 
-def _measure_convergence(log: Log, benchmark: Benchmark) -> tuple[float | None, float | None]:
-    """Return epochs and samples at convergence as logged; samples of epochs only where an epoch's size is known."""
-    converged = _find_convergence(log.evaluations, benchmark)
-    if converged is None or converged.unit == "steps":
-        return None, None
-    if converged.unit == "samples":
-        return None, converged.count
-    if benchmark.epochs_are_samples:
-        return None, _count_samples(converged.count, log)
-    per_epoch = log.train_samples if benchmark.epochs_of_train_samples else None
-    return converged.count, None if per_epoch is None else converged.count * per_epoch
+def _explain_no_times(log: Log) -> str:
+    """Name what is missing of the lines that begin and end a run."""
+    if log.stop_ms is None:
+        return "has no run_start and no run_stop" if log.start_ms is None else "has run_start and no run_stop"
+    return "has no run_start before its run_stop"
 
 
-def _count_samples(count: float, log: Log) -> float | None:
-    """Return the samples of a log that calls them epochs.
-
-    Some logs count evaluations there, which is fewer than one batch, and have the samples in their last lines.
-    """
-    batch = max(log.global_batch_size or 1, 1)
-    return next((float(value) for value in (count, log.train_samples) if value is not None and value > batch), None)
-
-
-def _find_convergence(evaluations: Sequence[Evaluation], benchmark: Benchmark) -> Evaluation | None:
-    """Return the last evaluation; for a benchmark with bounds, the first at which every metric is within its own."""
-    if not benchmark.converged:
-        return evaluations[-1] if evaluations else None
-    passed = {(each.count, each.metric) for each in evaluations if _is_within_bound(each, benchmark)}
-    metrics = Counter(count for count, _ in passed)
-    converged = [count for count, passing in metrics.items() if passing == len(benchmark.converged)]
-    return next((each for each in evaluations if converged and each.count == min(converged)), None)
-
-
-def _is_within_bound(evaluation: Evaluation, benchmark: Benchmark) -> bool:
-    bound, value = benchmark.converged.get(evaluation.metric or ""), evaluation.value
-    return bound is not None and isinstance(value, (int, float)) and bound.low <= value <= bound.high
+def _explain_missed(
+    log: Log, benchmark: Benchmark, division: str | None, quality: Quality, round_: str | None
+) -> str | None:
+    """Return why a run of the closed division missed the quality target, None where it did not or is not checked."""
+    if quality.check != MISSED or division != CLOSED:
+        return None
+    targets = benchmark.targets_in(round_, log.global_batch_size)
+    shown = [
+        f"{target.metric} {'none' if value is None else f'{value:g}'}, the target is {target.target:g}"
+        for target, value in zip(targets, quality.values, strict=True)
+    ]
+    return f"did not reach the quality target: {'; '.join(shown)}"
 
 
 def _average_runs(values: Sequence[float | None], missing: int, drop: int) -> float | None:
@@ -191,8 +259,15 @@ def _average_runs(values: Sequence[float | None], missing: int, drop: int) -> fl
 
 
 def _explain_no_score(
-    runs: Sequence[TrainingRun], missing: int, mean: float | None, factor: float | None, benchmark: Benchmark
+    entry: Entry,
+    runs: Sequence[TrainingRun],
+    missing: int,
+    mean: float | None,
+    factor: float | None,
+    benchmark: Benchmark,
 ) -> str | None:
+    if entry.missing:
+        return MISSING_LOGS
     if not runs:
         return "its logs are missing"
     if missing > benchmark.drop:
@@ -209,11 +284,14 @@ def _list_findings(
     scaling: str | None,
     benchmark: Benchmark,
     sizes: Sequence[int],
+    powers: Mapping[str, Power],
 ) -> Iterable[Finding]:
     yield from (Finding(entry.system_path, message) for message in system.findings)
     if scaling:
         yield Finding(entry.scaling_path, scaling)
-    if not runs:
+    if entry.missing:
+        yield Finding(entry.full_path, f"{MISSING_LOGS}: {len(entry.missing)}; it has no score")
+    elif not runs:
         yield Finding(entry.full_path, "has no logs")
     elif benchmark.runs is not None and len(runs) != benchmark.runs:
         yield Finding(entry.full_path, f"has {len(runs)} logs, the rules require {benchmark.runs}")
@@ -224,5 +302,8 @@ def _list_findings(
         yield from (Finding(path, message) for message in run.log.findings)
         if run.reason:
             yield Finding(path, f"does not count: {run.reason}")
+    for file, power in powers.items():
+        if power.problem:
+            yield Finding(f"{entry.full_path}/{file}", f"its energy is unknown: {power.problem}")
     if len(sizes) > 1:
         yield Finding(entry.full_path, f"its runs differ in global batch size: {', '.join(map(str, sizes))}")

@@ -29,6 +29,11 @@ class System:
     accelerators: int | None = None
     nodes: int | None = None
     framework: str | None = None
+    submitter: str | None = None
+    host_processor: str | None = None
+    host_processors_per_node: int | None = None
+    operating_system: str | None = None
+    other_software: str | None = None
     sha256: str | None = None
     findings: tuple[str, ...] = ()
 
@@ -77,12 +82,26 @@ def _parse_system(fields: Mapping[str, Any], rules: Rules) -> System:
         accelerators=None if per_node is None or nodes is None else per_node * nodes,
         nodes=nodes,
         framework=_parse_text(fields.get("framework")),
+        submitter=_parse_text(fields.get("submitter")),
+        host_processor=_parse_text(fields.get("host_processor_model_name")),
+        host_processors_per_node=_parse_whole(fields.get("host_processors_per_node")),
+        operating_system=_parse_text(fields.get("operating_system")),
+        other_software=_format_stack(fields.get("other_software_stack")),
         findings=tuple(findings),
     )
 
 
 def _parse_text(value: Any) -> str | None:
     return (value.strip() or None) if isinstance(value, str) else None
+
+
+def _format_stack(value: Any) -> str | None:
+    """Return the software stack as text: names and versions where the file has an object or a list."""
+    if isinstance(value, dict):
+        value = [f"{name} {version}" if version else name for name, version in value.items()]
+    if isinstance(value, list):
+        value = ", ".join(" ".join(str(item).split()) for item in value)
+    return " ".join(value.split()) or None if isinstance(value, str) else None
 
 
 def _parse_whole(value: Any) -> int | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ipu_results.errors import DocumentTooLargeError, UnrecognisedDocumentError
-from ipu_results.mlperf.entries import Finding, parse_round
+from ipu_results.mlperf.entries import POWER_FOLDER, Finding, parse_round
 from ipu_results.mlperf.log import CHUNK
 
 MAX_SMALL = 1_000_000  # bytes of a description or a scaling file
@@ -71,9 +71,9 @@ class LocalTree:
         return name if parse_round(name) else Path(self.root).resolve().name
 
     def listing(self) -> Listing:
-        """List the round. Raises UnrecognisedDocumentError for a file or one submitter's folder."""
+        """List the round. Raises UnrecognisedDocumentError for what is not a folder, and one submitter's folder."""
         if not os.path.isdir(self.root):
-            raise UnrecognisedDocumentError("is not a folder", document=self.root)
+            raise UnrecognisedDocumentError(_explain_no_folder(self.root), document=self.root)
         findings: list[Finding] = []
         return walk(self.root, partial(_list_local, self.root, findings), findings)
 
@@ -81,6 +81,13 @@ class LocalTree:
         with closing(_open(self.root, path)) as file:
             while chunk := file.read(CHUNK):
                 yield chunk
+
+
+def _explain_no_folder(path: str) -> str:
+    if path.endswith((os.sep + "-", ".zip")):
+        what = "standard input" if path.endswith("-") else "a zip archive"
+        return f"{what} cannot be read; pass a folder, a tar archive (.tar, .tar.gz, .tar.xz) or a URL"
+    return "is a file that is not a tar archive; pass a folder" if os.path.exists(path) else "does not exist"
 
 
 def _open(root: str, path: str) -> FileIO:
@@ -137,14 +144,24 @@ def _add_submitter(path: str, inner: list[str], paths: list[str], list_names: Li
         paths.append(f"{path}/results/")
         for system in list_names(f"{path}/results", True, ""):
             paths.append(f"{path}/results/{system}/")
+            _add_files(f"{path}/results/{system}", paths, list_names)
             for folder in list_names(f"{path}/results/{system}", True, ""):
                 benchmark = f"{path}/results/{system}/{folder}"
                 paths.append(f"{benchmark}/")
-                paths += [f"{benchmark}/{name}" for name in list_names(benchmark, False, ".txt")]
+                _add_files(benchmark, paths, list_names)
+                for inner_folder in list_names(benchmark, True, ""):
+                    _add_files(f"{benchmark}/{inner_folder}", paths, list_names)
+                    if inner_folder == POWER_FOLDER:
+                        for run in list_names(f"{benchmark}/{inner_folder}", True, ""):
+                            _add_files(f"{benchmark}/{inner_folder}/{run}", paths, list_names)
     if "systems" in inner:
         paths.append(f"{path}/systems/")
         paths += [f"{path}/systems/{name}" for name in list_names(f"{path}/systems", False, ".json")]
     return not set(PARTS).isdisjoint(inner)
+
+
+def _add_files(folder: str, paths: list[str], list_names: ListNames) -> None:
+    paths += [f"{folder}/{name}" for name in list_names(folder, False, ".txt")]
 
 
 def _list_local(root: str, findings: list[Finding], path: str, folders: bool, suffix: str) -> list[str]:

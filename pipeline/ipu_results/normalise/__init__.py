@@ -27,4 +27,5 @@ def normalise(document: Document, parsed: ParsedDocument, vocabulary: Vocabulary
         for problem in parsed.problems
         if problem.row_number is not None
     ]
-    return NormalisedDocument(document, results, rejected, list(parse_passthrough_rows(document, parsed)))
+    passthrough = list(parse_passthrough_rows(document, parsed))
+    return NormalisedDocument(document, results, rejected, passthrough, parsed.columnar)

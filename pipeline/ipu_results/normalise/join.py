@@ -12,6 +12,7 @@ from typing import Any
 from ipu_results.normalise.metadata import DocumentSetup
 from ipu_results.normalise.passthrough import PassthroughRow
 from ipu_results.normalise.rows import FIGURE_FIELDS, Cell, RejectedRow, RowFragment
+from ipu_results.read.document import ColumnTable
 from ipu_results.sources.catalogue import Document
 
 Identity = tuple[tuple[str, str], ...]
@@ -41,12 +42,16 @@ class Result:
 
 @dataclass(frozen=True)
 class NormalisedDocument:
-    """What one document's rows became; `passthrough` rows have a table of their own, with or without a result."""
+    """What one document's rows became; `passthrough` rows have a table of their own, with or without a result.
+
+    All rows of `columnar` tables do, and none makes a result.
+    """
 
     document: Document
     results: Sequence[Result] = ()
     rejected: Sequence[RejectedRow] = ()
     passthrough: Sequence[PassthroughRow] = ()
+    columnar: Sequence[ColumnTable] = ()
 
     @cached_property
     def passthrough_only(self) -> list[PassthroughRow]:

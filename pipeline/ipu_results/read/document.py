@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +70,22 @@ class MetadataItem:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnTable:
+    """Rows that are published as they are, column by column; row n is on line n + 1, under the header."""
+
+    name: str
+    rows: pa.Table
+
+    def locator(self, number: int) -> str:
+        """Return the place of a row, counted from 1."""
+        return f"line {number + 1}"
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """Everything that a reader took from one document."""
+    """Everything that a reader took from one document; `columnar` are tables without rows in `tables`."""
 
     tables: tuple[SourceTable, ...]
     problems: tuple[ReadProblem, ...] = ()
     metadata: tuple[MetadataItem, ...] = ()
+    columnar: tuple[ColumnTable, ...] = ()

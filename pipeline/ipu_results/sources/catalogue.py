@@ -50,13 +50,16 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     `transcription_of` names, for a capture, the document that it is a version of. `claims_of` names, for claims, the
     document that makes them if it has another id here. `attachments` are files next to the document, or one folder
-    below, with their sha256. Only a local run has no `url`.
+    below, with their sha256. `commit` is the version of a repository that was read, `missing` are files whose content
+    was absent in the copy of it. Only a local run has no `url`.
     """
 
     document_id: str
     title: str
     publisher: str
     url: str | None = None
+    commit: str | None = None
+    missing: tuple[str, ...] = ()
     kind: str
     licence: str
     sha256: Digest
