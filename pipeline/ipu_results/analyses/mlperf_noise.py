@@ -94,7 +94,7 @@ def _draw_shares(alt: Any, rows: pd.DataFrame) -> Any:
         y=alt.Y("benchmark:N", title="Benchmark"),
         tooltip=["benchmark:N", "round:N", "tested_pairs:Q", "separable_pairs:Q", "separable_pairs_corrected:Q"],
     )
-    scale = alt.Scale(domain=[0, 100], range=["#ffffff", PALETTE.series[1]])
+    scale = alt.Scale(domain=[0, 100], range=[PALETTE.ink["grid"], PALETTE.series[1]])
     cells = base.mark_rect(stroke=PALETTE.ink["frame"]).encode(
         color=alt.Color("noise_percent:Q", title="Pairs not separable, %", scale=scale)
     )
