@@ -41,6 +41,10 @@ SYSTEM = {
     "accelerators_per_node": "8",
     "accelerator_model_name": "ACME-1",
     "framework": "PyTorch 1.11",
+    "host_processor_model_name": "ACME Xenon",
+    "host_processors_per_node": "2",
+    "operating_system": "Linux 5.4",
+    "other_software_stack": {"NCCL": "2.9"},
 }
 FOLDER = "v2.0/Acme/results/pod/resnet"
 

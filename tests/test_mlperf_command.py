@@ -67,7 +67,7 @@ def test_stdout_is_json_and_nothing_else(tree: Path) -> None:
     rows = [
         ("2.0", "ACME", "closed", "resnet", 5, 4, 12.0, "ACME/results/acme1/resnet"),
         ("2.0", "ACME", "closed", "ssd", 0, 0, None, "ACME/results/acme2/ssd"),
-        ("2.0", "Other", "open", "bert", 10, 10, 34.5, "Other/results/acme1/bert"),
+        ("2.0", "ACME", "open", "bert", 10, 10, 34.5, "Other/results/acme1/bert"),
     ]
     assert [tuple(record[name] for name in CONTRACT) for record in records] == [
         (*row[:3], acme[0], row[3], *acme[1:], *row[4:]) for row in rows
@@ -181,8 +181,10 @@ def test_a_read_only_input_is_enough(tree: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        ("nowhere", "is not a folder"),
-        ("README.md", "is not a folder"),
+        ("nowhere", "does not exist"),
+        ("README.md", "is a file that is not a tar archive; pass a folder"),
+        ("round.zip", "a zip archive cannot be read; pass a folder, a tar archive (.tar, .tar.gz, .tar.xz) or a URL"),
+        ("-", "standard input cannot be read; pass a folder, a tar archive (.tar, .tar.gz, .tar.xz) or a URL"),
         ("ACME", "is the folder of one submitter; pass the one above it"),
         ("ACME/systems", "has no entry <submitter>/results/<system>/<benchmark>"),
         ("ACME/results/acme1/resnet", "has no entry <submitter>/results/<system>/<benchmark>"),
@@ -257,6 +259,7 @@ def test_columns_are_those_of_the_warehouse(name: str) -> None:
     joined = {"document_id", "result_id", "mlperf_id", "mlperf_id_confidence", "comparable_rounds", "comparable_model"}
     joined |= {"minutes_low", "minutes_high", "interval_method", "interval_coverage", "interval_runs"}
     joined |= {"no_interval_reason"}
+    joined |= {"distinct_logs", "shared_logs", "rcp_mean", "rcp_unit", "copies"}
     assert COLUMNS[name] == tuple(column for column in table(name).names if column not in joined)
     assert format_scores("csv", name, []).decode() == f"{','.join(COLUMNS[name])}\n"
     assert json.loads(format_scores("json", name, [])) == []

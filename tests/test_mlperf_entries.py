@@ -103,8 +103,9 @@ def test_any_paths_make_an_inventory(paths: list[str], name: str) -> None:
         for each in inventory.entries
     ]
     assert order == sorted(set(order))
-    roots = {tuple(each.round_folder.split("/")) if each.round_folder else () for each in inventory.entries}
-    assert not any(a != b and b[: len(a)] == a for a in roots for b in roots)
+    submitters = {(*filter(None, each.round_folder.split("/")), each.submitter) for each in inventory.entries}
+    roots = {submitter[:-1] for submitter in submitters}
+    assert not any(root[: len(submitter)] == submitter for submitter in submitters for root in roots)
     assert {f"{each.full_path}/{log}" for each in inventory.entries for log in each.logs} <= set(paths)
     assert all(str(finding).isprintable() for finding in inventory.findings)
 

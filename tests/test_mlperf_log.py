@@ -22,19 +22,25 @@ from ipu_results.read.mlperf_log import COLUMNS, read_mlperf_log
 from mlperf_support import T0, evaluation, line, log, put, read, stop
 
 BEGIN = line("init_start", -2) + line("init_stop") + line("run_start")
-GOOD = Log(lines=5, status="success", minutes=10.0, init_minutes=2.0, global_batch_size=256)
+SPAN = {"start_ms": float(T0), "stop_ms": T0 + 10 * 60_000.0}
+GOOD = Log(lines=5, status="success", minutes=10.0, init_minutes=2.0, global_batch_size=256, **SPAN)
 
 
 def test_all_of_a_log() -> None:
     inner = line("train_samples", 0, 1000) + evaluation(9, 0.7, epoch_num=3) + evaluation(10, 0.76, epoch_num=4)
+    inner += line("opt_learning_rate_training_steps", 0, 700) + b"".join(line("seed", 0, seed) for seed in (42, 43, 42))
     assert read(log(inner=inner)) == Log(
-        lines=8,
+        lines=12,
         status="success",
         minutes=10.0,
         init_minutes=2.0,
         global_batch_size=256,
         train_samples=1000,
-        evaluations=(Evaluation(None, 0.76, "epochs", 4.0),),
+        evaluations=(Evaluation(None, 0.7, "epochs", 3.0), Evaluation(None, 0.76, "epochs", 4.0)),
+        planned_steps=700,
+        seed="42",
+        seeds=2,
+        **SPAN,
     )
 
 
@@ -164,7 +170,13 @@ def test_train_samples_are_a_number_or_unknown(value: object) -> None:
         ([evaluation(5, step_num=200)], (Evaluation(None, 0.76, "steps", 200.0),)),
         ([evaluation(5, samples_count=9, epoch_num=2)], (Evaluation(None, 0.76, "samples", 9.0),)),
         ([evaluation(5, {"BBOX": 0.38}, epoch_num=13)], (Evaluation(None, {"BBOX": 0.38}, "epochs", 13.0),)),
-        ([evaluation(5, epoch_num=1), evaluation(11, epoch_num=2)], (Evaluation(None, 0.76, "epochs", 1.0),)),
+        ([stop(), evaluation(11, epoch_num=2)], ()),
+        (  # of a stored model: written before the end and timed after it
+            [evaluation(11, 0.5, epoch_num=2), evaluation(5, 0.4, epoch_num=1)],
+            (Evaluation(None, 0.4, "epochs", 1.0), Evaluation(None, 0.5, "epochs", 2.0)),
+        ),
+        ([evaluation(5, epoch_num=1, step_num=9, metric="FID")], (Evaluation("FID", 0.76, "steps", 9.0),)),
+        ([evaluation(5, epoch_num=1, train_samples_since_beginning=99)], (Evaluation(None, 0.76, "samples", 99.0),)),
         ([stop(), evaluation(10, epoch_num=4)], (Evaluation(None, 0.76, "epochs", 4.0),)),  # written after the end
         ([evaluation(5, epoch_num="1")], ()),
         ([evaluation(5, epoch_num=10**400)], ()),
@@ -179,7 +191,9 @@ def test_train_samples_are_a_number_or_unknown(value: object) -> None:
         ),
     ],
 )
-def test_the_last_evaluation_of_the_run_is_kept(pieces: list[bytes], evaluations: tuple[Evaluation, ...]) -> None:
+def test_evaluations_up_to_the_end_of_the_run_are_kept(
+    pieces: list[bytes], evaluations: tuple[Evaluation, ...]
+) -> None:
     parsed = read(BEGIN, *pieces, stop())
     assert (parsed.evaluations, parsed.problem) == (evaluations, None)
 

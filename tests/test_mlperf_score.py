@@ -30,7 +30,7 @@ def digest(data: bytes) -> str:
 
 def test_a_whole_record(tmp_path: Path) -> None:
     """By hand: 11, 12 and 13 minutes are kept; 62.8 is the sum of squares around the mean of 13.2."""
-    inner = line("train_samples", 0, 1000)
+    inner = line("train_samples", 0, 1_281_168)
     written = [
         log(minutes, inner=inner + evaluation(minutes, epoch_num=epochs))
         for minutes, epochs in [(10, 40), (11, 41), (12, 42), (13, 46), (20, 50)]
@@ -47,21 +47,31 @@ def test_a_whole_record(tmp_path: Path) -> None:
     assert tuple(record) == COLUMNS["mlperf_entries"]
     assert tuple(record.values()) == (
         *("2.0", "ACME", "closed", "ACME-1 x8", "resnet", 16, "ACME-1", "PyTorch 1.11"),
-        *(5, 5, 18.0, f"{PLACE}/resnet", None, "onprem", "onprem", 2, 1.5),
-        *(10.0, 20.0, pytest.approx(math.sqrt(62.8 / 4) / 13.2, abs=1e-12), 256, 43.0, 43000.0),
+        *(5, 5, 18.0, f"{PLACE}/resnet", "ACME", 5, 5, 0, None, "onprem", "onprem", 2, 1.5),
+        *(
+            10.0,
+            20.0,
+            pytest.approx(math.sqrt(62.8 / 4) / 13.2, abs=1e-12),
+            256,
+            "epochs",
+            43.0,
+            43.0 * 1_281_168,
+            None,
+        ),
+        *("top-1 accuracy", 0.759, 0.76, "reached", None, None, None, "ACME Xenon", 2, "Linux 5.4", "NCCL 2.9", None),
         *(DESCRIPTION, description, digest(scaling), cite),
     )
     assert findings == []
 
 
 def test_a_whole_run(tmp_path: Path) -> None:
-    inner = line("train_samples", 0, 1000) + evaluation(9, epoch_num=40)
+    inner = line("train_samples", 0, 1_281_167) + evaluation(9, epoch_num=40) + line("seed", 0, 7)
     entry(tmp_path, [*FIVE[:4], log(9, status="aborted", init=3, gbs=64, inner=inner)])
     record, runs, findings = score_one(tmp_path)
     assert tuple(runs[4]) == COLUMNS["mlperf_runs"]
     assert tuple(runs[4].values()) == (
         *("2.0", f"{PLACE}/resnet", "result_4.txt", 9.0, "aborted", False, "its status is aborted"),
-        *(3.0, 64, 40.0, 40000.0, 7, None),
+        *(3.0, 64, 40.0, 40 * 1_281_167.0, None, 0.76, None, "7", 1, None, 8, None),
     )
     assert findings == [
         f"{PLACE}/resnet/result_4.txt: does not count: its status is aborted",
@@ -120,7 +130,8 @@ def test_an_invalid_run_counts_as_one_of_the_slowest(
         (log(10, status="Success"), "its status is Success"),
         (log(10, status={"a": 1}), 'its status is {"a": 1}'),
         (log(10, status=None), "its run_stop has no status"),
-        (line("init_start", -1) + line("init_stop") + line("run_start"), "has no run_start and run_stop after it"),
+        (line("init_start", -1) + line("init_stop") + line("run_start"), "has run_start and no run_stop"),
+        (line("init_start", -1) + line("init_stop"), "has no run_start and no run_stop"),
         (stop(5), "has no run_start before its run_stop"),
         (line("run_start", 6) + stop(5), "its run_stop is before its run_start"),
         (line("run_start") + stop(5), "has no init_start and init_stop"),
@@ -205,7 +216,7 @@ def test_runs_that_the_rules_require() -> None:
 @pytest.mark.parametrize(
     ("train_samples", "epochs", "samples"),
     [
-        (None, (1000, 2000, 3000, 4000, 9000), 3000.0),  # samples called epochs
+        (None, (1e5, 2e5, 3e5, 4e5, 9e5), 300_000.0),  # samples called epochs
         (2_400_384, (1, 1, 1, 1, 1), 2_400_384.0),  # evaluations counted, samples at the end
         (3, (1, 1, 1, 1, 1), None),
     ],
@@ -219,11 +230,11 @@ def test_samples_of_bert(tmp_path: Path, train_samples: object, epochs: tuple[in
 
 def test_epochs_of_unknown_size_have_no_samples(tmp_path: Path) -> None:
     sizes: list[object] = [[1000, 2000], "1000", None, None, None]
-    inner = evaluation(9, {"BBOX": 0.377}, epoch_num=40)
-    entry(tmp_path, [log(10, inner=inner + line("train_samples", 0, size)) for size in sizes])
+    inner = evaluation(9, epoch_num=40)
+    entry(tmp_path, [log(10, inner=inner + line("train_samples", 0, size)) for size in sizes], "gnmt")
     record, _, _ = score_one(tmp_path)
     assert (record["epochs_to_converge"], record["samples_to_converge"]) == (40.0, None)
-    (tmp_path / PLACE / "resnet/result_4.txt").write_bytes(log(10))
+    (tmp_path / PLACE / "gnmt/result_4.txt").write_bytes(log(10))
     assert score_one(tmp_path)[0]["epochs_to_converge"] is None  # a run without an evaluation
 
 

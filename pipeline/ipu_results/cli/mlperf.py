@@ -94,7 +94,7 @@ def mlperf(
         raise click.UsageError("--out is inside PATH, which is never written to; choose another file")
     pool = ProcessPool(workers) if dask is None else DaskCluster(dask)
     with show_progress("MB" if is_single_archive(path) else "entries") as progress:
-        scored = score_path(path, pool, digests=runs, round_=round_, progress=progress)
+        scored = score_path(path, pool, digests=True, round_=round_, progress=progress)
     day = retrieved.date() if retrieved else None
     if runs:
         records = [record for entry in scored.entries for record in run_records(entry)]

@@ -40,7 +40,7 @@ def score_mlperf(path: str | os.PathLike[str], *, round: str | None = None, work
     version = parse_round(round) if round is not None else None
     if round is not None and version is None:
         raise ValueError(f"round {round!r} is not a version such as 2.0")
-    scored = score_path(os.fspath(path), ProcessPool(workers or 1), round_=version)
+    scored = score_path(os.fspath(path), ProcessPool(workers or 1), digests=True, round_=version)
     frame = build_entry_frame([entry_record(entry) for entry in scored.entries])
     frame.attrs["findings"] = [str(finding) for finding in scored.findings]
     return frame

@@ -17,7 +17,7 @@ from ipu_results.mlperf.log import Log, read_log
 from ipu_results.mlperf.power import Power, read_power
 from ipu_results.mlperf.remote import is_url, open_file, open_tree
 from ipu_results.mlperf.rules import Rules, load_rules
-from ipu_results.mlperf.score import ScoredEntry, find_shared_runs, score_entry
+from ipu_results.mlperf.score import ScoredEntry, find_shared_logs, score_entry
 from ipu_results.mlperf.system import System, read_system
 from ipu_results.mlperf.tree import Listing, LocalTree, Tree, read_small_file
 
@@ -164,7 +164,7 @@ def _explain_unseen(task: EntryTask) -> str:
 def _collect(inventory: Inventory, entries: Sequence[ScoredEntry]) -> ScoredRound:
     """Collect entries and findings; what holds for a system is said once, and not for each of its benchmarks."""
     findings = [*inventory.findings, *(finding for scored in entries for finding in scored.findings)]
-    return ScoredRound(tuple(entries), tuple(dict.fromkeys([*findings, *find_shared_runs(entries)])))
+    return ScoredRound(tuple(entries), tuple(dict.fromkeys([*findings, *find_shared_logs(entries)])))
 
 
 def _score(

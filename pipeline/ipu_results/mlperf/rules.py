@@ -136,13 +136,12 @@ class Rules:
                 return block
         return None
 
-
     def find_other_suite(self, names: Iterable[str]) -> str | None:
         """Return the MLPerf suite that benchmark folders belong to if it is another one than Training."""
         folders = set(names)
         if any(self.knows(name) and name not in self.shared_names for name in folders):
             return None
-        return next((suite for suite, known in self.other_suites.items() if folders & known), None)
+        return next((suite for suite, known in self.other_suites.items() if folders & known - self.shared_names), None)
 
     @cached_property
     def shared_names(self) -> frozenset[str]:

@@ -151,25 +151,26 @@ def _average_energy(counted: Sequence[TrainingRun], missing: int, factor: float 
     return fsum(energies) / len(kept) * factor if kept and len(energies) == len(kept) and factor else None
 
 
-def find_shared_runs(entries: Iterable[ScoredEntry]) -> Iterable[Finding]:
-    """Yield a finding for the entries that share runs, by the times at which a run began and ended."""
-    places: dict[tuple[float, float, int], list[tuple[Entry, str]]] = defaultdict(list)
+def find_shared_logs(entries: Iterable[ScoredEntry]) -> Iterable[Finding]:
+    """Yield a finding for each entry with a log that was handed in twice; without digests none is found."""
+    places: dict[str, list[tuple[Entry, str]]] = defaultdict(list)
     for scored in entries:
         for run in scored.runs:
-            if run.log.start_ms is not None and run.log.stop_ms is not None:
-                places[run.log.start_ms, run.log.stop_ms, run.log.lines].append((scored.entry, run.file))
-    within: dict[Entry, list[str]] = defaultdict(list)
-    across: Counter[tuple[Entry, Entry]] = Counter()
-    for shared in places.values():
-        for position, (entry, file) in enumerate(shared[1:], start=1):
-            if (first := next(other for other, _ in shared)) == entry:
-                within[entry].append(f"{file} repeats {shared[position - 1][1]}")
+            if run.log.sha256 is not None:
+                places[run.log.sha256].append((scored.entry, run.file))
+    repeated: dict[Entry, list[str]] = defaultdict(list)
+    shared: Counter[tuple[Entry, Entry]] = Counter()
+    for copies in places.values():
+        first, file = copies[0]
+        for entry, name in copies[1:]:
+            if entry == first:
+                repeated[entry].append(f"{name} has the bytes of {file}")
             else:
-                across[entry, first] += 1
-    for entry, repeated in within.items():
-        yield Finding(entry.full_path, f"its logs are not all of different runs: {', '.join(repeated)}")
-    for (entry, first), count in across.items():
-        yield Finding(entry.full_path, f"shares {count} runs with {first.full_path}")
+                shared[entry, first] += 1
+    for entry, names in repeated.items():
+        yield Finding(entry.full_path, f"has {len(names)} logs twice: {', '.join(names)}")
+    for (entry, first), count in shared.items():
+        yield Finding(entry.full_path, f"{count} of its logs are also those of {first.full_path}")
 
 
 def olympic_mean(values: Sequence[float], missing: int, drop: int) -> float | None:

@@ -85,7 +85,7 @@ def _read_as(kind: str, data: bytes, headers: Sequence[TableHeader], max_pages: 
     if file_format == "csv-columns":
         from ipu_results.read.csv_columns import read_csv_columns  # noqa: PLC0415  (pyarrow's CSV reader)
 
-        return read_csv_columns(data, headers[0].table if headers else str(KINDS[kind].table))
+        return read_csv_columns(data, headers)
     if file_format == "csv":
         return read_csv(data, headers)
     if HTML.search(data[:SIGNATURE_BYTES].replace(b"\0", b"")):  # without the NULs of UTF-16

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 UNIT = re.compile(r"\s*[(\[]\s*([^()\[\]]*?)\s*[)\]]\s*$")
 MIN_NAMES_OF_A_BROKEN_HEADER = 3
@@ -52,6 +53,7 @@ class TableHeader:
         return {normalise_header(name): field for name, field in self.fields}[normalise_header(header)]
 
 
+@lru_cache(maxsize=4096)
 def normalise_header(header: str) -> str:
     """Return a header name without its unit, in the form in which names are compared."""
     return re.sub(r"[\s\-_]+", " ", UNIT.sub("", header)).strip().casefold()
