@@ -191,9 +191,7 @@ def test_train_samples_are_a_number_or_unknown(value: object) -> None:
         ),
     ],
 )
-def test_evaluations_up_to_the_end_of_the_run_are_kept(
-    pieces: list[bytes], evaluations: tuple[Evaluation, ...]
-) -> None:
+def test_evaluations_up_to_the_end_of_the_run_are_kept(pieces: list[bytes], evaluations: tuple[Evaluation, ...]) -> None:
     parsed = read(BEGIN, *pieces, stop())
     assert (parsed.evaluations, parsed.problem) == (evaluations, None)
 

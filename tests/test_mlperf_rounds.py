@@ -73,9 +73,7 @@ def test_progress_is_in_one_unit_with_its_name(
     assert tuple(record[name] for name in PROGRESS) == expected
 
 
-@pytest.mark.parametrize(
-    ("progress", "gbs"), [({"samples_count": 2_560_000}, 256), ({"epoch_num": 5, "step_num": 5000}, 512)]
-)
+@pytest.mark.parametrize(("progress", "gbs"), [({"samples_count": 2_560_000}, 256), ({"epoch_num": 5, "step_num": 5000}, 512)])
 def test_stored_models_are_evaluated_after_the_run(tmp_path: Path, progress: dict[str, int], gbs: int) -> None:
     """Their results are written before the line that ends the run, with later times, and the first that passes counts."""
     later = {name: value + 1000 for name, value in progress.items()}
@@ -204,9 +202,7 @@ def test_what_holds_for_a_system_is_told_once(tmp_path: Path) -> None:
 def test_logs_at_odd_depths_are_told(tmp_path: Path, place: str) -> None:
     entry(tmp_path, FIVE)
     put(tmp_path, f"ACME/results/other/{place}", log(10))
-    record, _, findings = (
-        score_one(tmp_path) if "/" not in place else (None, None, [str(f) for f in score(tmp_path).findings])
-    )
+    record, _, findings = score_one(tmp_path) if "/" not in place else (None, None, [str(f) for f in score(tmp_path).findings])
     assert f"ACME/results/other: 1 logs are not directly in a benchmark's folder; ignored: {place}" in findings
     assert "ACME/results/other: has no benchmark folder" not in findings
     assert record is None or record["minutes"] == 12.0
@@ -228,12 +224,7 @@ def test_an_entry_with_missing_logs_has_no_score(tmp_path: Path) -> None:
 def test_fewer_logs_than_required_keep_the_score(tmp_path: Path) -> None:
     entry(tmp_path, logs(*range(10, 32)), "unet3d")
     record, _, findings = score_one(tmp_path)
-    assert (record["minutes"], record["logs_expected"], record["logs_present"], record["logs_missing"]) == (
-        20.5,
-        40,
-        22,
-        0,
-    )
+    assert (record["minutes"], record["logs_expected"], record["logs_present"], record["logs_missing"]) == (20.5, 40, 22, 0)
     assert findings == [f"{PLACE}/unet3d: has 22 logs, the rules require 40"]
 
 
@@ -305,9 +296,7 @@ def test_missing_lines_are_named(tmp_path: Path) -> None:
 
 
 def test_paths_of_power_logs_are_found() -> None:
-    paths = [
-        f"{PLACE}/bert/{name}" for name in ("result_0.txt", "power/result_0/node_0.txt", "power/result_0/sw_0.txt")
-    ]
+    paths = [f"{PLACE}/bert/{name}" for name in ("result_0.txt", "power/result_0/node_0.txt", "power/result_0/sw_0.txt")]
     [found] = find_entries(paths, load_rules(), "2.0").entries
     assert (found.logs, found.power) == (("result_0.txt",), ("result_0/node_0.txt", "result_0/sw_0.txt"))
 
