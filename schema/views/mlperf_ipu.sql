@@ -2,13 +2,13 @@ WITH both_ways AS (
     SELECT
         round, benchmark, division, path, submitter, system, accelerator, accelerators, minutes, minutes_low,
         minutes_high, other_path, other_submitter, other_system, other_accelerator, other_accelerators, other_minutes,
-        other_minutes_low, other_minutes_high, shared_logs, outcome, attribution
+        other_minutes_low, other_minutes_high, outcome
     FROM mlperf_pairs
     UNION ALL
     SELECT
         round, benchmark, division, other_path, other_submitter, other_system, other_accelerator, other_accelerators,
         other_minutes, other_minutes_low, other_minutes_high, path, submitter, system, accelerator, accelerators,
-        minutes, minutes_low, minutes_high, shared_logs, outcome, attribution
+        minutes, minutes_low, minutes_high, outcome
     FROM mlperf_pairs
 ),
 ipus AS (
@@ -34,7 +34,8 @@ SELECT
     END AS outcome,
     b.other_accelerator ILIKE '%IPU%' AS is_ipu,
     i.mlperf_id, i.mlperf_id_confidence, i.path AS ipu_path, b.other_path AS path,
-    coalesce(b.attribution, i.attribution) AS attribution
+    i.attribution || coalesce('; against ' || o.attribution, '') || '; ratios are not MLPerf metrics' AS attribution
 FROM ipus i
 LEFT JOIN both_ways b ON b.round = i.round AND b.path = i.path
+LEFT JOIN mlperf_entries o ON o.round = b.round AND o.path = b.other_path
 ORDER BY i.round, i.benchmark, i.division, i.accelerators, i.path, b.other_accelerators, b.other_minutes, b.other_path

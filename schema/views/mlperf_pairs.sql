@@ -20,9 +20,7 @@ SELECT
         WHEN a.half_width IS NULL OR b.half_width IS NULL THEN 'untested'
         WHEN b.minutes - a.minutes > sqrt(a.half_width ** 2 + b.half_width ** 2) THEN 'separable'
         ELSE 'tied'
-    END AS outcome,
-    a.attribution || '; against ' || b.attribution || '; whether two scores can be separated is no MLPerf metric'
-        AS attribution
+    END AS outcome
 FROM scored a
 JOIN scored b
     ON b.round = a.round AND b.benchmark = a.benchmark AND b.division = a.division

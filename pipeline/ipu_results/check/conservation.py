@@ -74,11 +74,11 @@ def check_conservation(parsed: ParsedDocument, document: NormalisedDocument) -> 
     _check_cells(parsed, document, fates)
     columnar = sum(table.rows.num_rows for table in parsed.columnar)
     if columnar != sum(table.rows.num_rows for table in document.columnar):
-        raise ConservationError(f"{columnar} rows read by column are not those that are published", document=document_id)
+        raise ConservationError(
+            f"{columnar} rows read by column are not those that are published", document=document_id
+        )
     status = Counter(status for _, status in fates)
-    return RowCounts(
-        read.total() + columnar, status["accepted"] + columnar, status["quarantined"], status["duplicate"]
-    )
+    return RowCounts(read.total() + columnar, status["accepted"] + columnar, status["quarantined"], status["duplicate"])
 
 
 def _check_cells(parsed: ParsedDocument, document: NormalisedDocument, fates: list[tuple[SourceKey, str]]) -> None:

@@ -9,6 +9,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from ipu_results.mlperf.interval import (
     COVERAGE,
@@ -50,17 +51,22 @@ def collect_runs(runs: pd.DataFrame) -> dict[Key, EntryRuns]:
     """Collect the counted runs of each entry; a log that is in the folder twice is one run."""
     counted = runs[runs["counted"].astype(bool)]
     known = [name for name in COUNTS if name in counted]
-    columns = [list(counted[name]) for name in ("round", "path", "sha256", "minutes", *known)]
+    columns = _list_columns(counted, "round", "path", "sha256", "minutes", *known)
     grouped: dict[Key, dict[Any, tuple[Any, ...]]] = defaultdict(dict)
     for number, (round_, path, digest, *values) in enumerate(zip(*columns, strict=True)):
-        grouped[round_, path].setdefault(number if pd.isna(digest) else digest, tuple(values))
+        grouped[round_, path].setdefault(number if digest is None else digest, tuple(values))
     return {key: _make_runs(list(rows.values())) for key, rows in grouped.items()}
 
 
-def _make_runs(rows: Sequence[Sequence[float]]) -> EntryRuns:
+def _list_columns(frame: pd.DataFrame, *names: str) -> list[list[Any]]:
+    """List the values of columns, None for a missing one."""
+    return [pa.array(frame[name], from_pandas=True).to_pylist() for name in names]
+
+
+def _make_runs(rows: Sequence[Sequence[float | None]]) -> EntryRuns:
     """Use the first unit that every run has; counts of zero say nothing."""
     minutes, *units = zip(*rows, strict=True)
-    counts = next((unit for unit in units if all(not pd.isna(count) and count > 0 for count in unit)), ())
+    counts = next((unit for unit in units if all(count is not None and count > 0 for count in unit)), ())
     return EntryRuns(tuple(map(float, minutes)), tuple(map(float, counts)))
 
 
@@ -98,8 +104,8 @@ def _name_groups(entry: Record) -> list[tuple[Any, ...]]:
 def find_shared_logs(runs: pd.DataFrame) -> frozenset[Pair]:
     """Return the pairs of entries of one round that have a log in common, byte for byte."""
     holders: dict[tuple[str, str], set[Key]] = defaultdict(set)
-    for round_, path, digest in zip(runs["round"], runs["path"], runs["sha256"], strict=True):
-        if not pd.isna(digest):
+    for round_, path, digest in zip(*_list_columns(runs, "round", "path", "sha256"), strict=True):
+        if digest is not None:
             holders[round_, digest].add((round_, path))
     return frozenset(frozenset(pair) for keys in holders.values() for pair in combinations(sorted(keys), 2))
 
