@@ -11,7 +11,7 @@ RELEASE ?= warehouse
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ingest test test-all sweep publish site verify bench docs lint format wheel clean lock
+.PHONY: help setup ingest add test test-all sweep publish site verify bench docs lint format wheel clean lock
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -44,6 +44,10 @@ setup: $(VENV)/.user ## Install what every user command needs
 ingest: $(VENV)/.ingest ## Build the warehouse from raw/ (no network after the installation)
 	@echo "Building warehouse/ from the documents in raw/: a few seconds ..."
 	@$(RUN) ingest
+
+add: $(VENV)/.ingest ## Draft the sidecar of a new document: make add FILE=raw/publisher/page.html
+	@test -n "$(FILE)" || { echo "error: name the document: make add FILE=raw/publisher/page.html" >&2; exit 2; }
+	@$(RUN) add "$(FILE)" $(ARGS)
 
 test: $(VENV)/.dev ## Run the quick tests, which prove the dataset: about a minute
 	$(PYTEST) -m "not slow"

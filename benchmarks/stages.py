@@ -79,7 +79,7 @@ def _generate_documents(count: int) -> Iterator[tuple[Document, ParsedDocument]]
             kind="transcription",
             licence="CC-BY-4.0",
             sha256=f"{number:064x}",
-            reader="graphcore-performance",
+            reader="performance-page",
             note="generated",
             path=Path(document_id),
             file=document_id,

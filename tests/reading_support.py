@@ -20,8 +20,8 @@ PAGE = ROOT / "raw" / "graphcore" / "performance-2023-07-04.html"
 PAGE_TEXT = ROOT.parent / "shared" / "sources" / "graphcore-performance-results-2023-07-04.txt"
 
 WORDS = load_vocabulary()
-LAYOUTS = WORDS.headers_of("graphcore-performance")
-PAPER_HEADERS = WORDS.headers_of("qwant-paper")
+LAYOUTS = WORDS.headers_of("performance-page")
+PAPER_HEADERS = WORDS.headers_of("inference-paper")
 
 TRAINING = [
     "Model",
@@ -172,7 +172,7 @@ def normalise_table(reader: str, name: str, header: Sequence[str], *rows: Sequen
 def normalise_page(
     *rows: Sequence[str], header: Sequence[str] = TRAINING, name: str = "bow_training"
 ) -> NormalisedDocument:
-    return normalise_table("graphcore-performance", name, header, *rows)
+    return normalise_table("performance-page", name, header, *rows)
 
 
 def rejections(normalised: NormalisedDocument) -> list[tuple[int, str, str]]:
@@ -218,7 +218,7 @@ def page_tables(draw: st.DrawFn, max_rows: int = 5) -> dict[str, tuple[list[str]
     tables = {}
     for name in names:
         family = "pod" if name.startswith("pod") else "bow"
-        fields = [WORDS.header_of("graphcore-performance", name).field_of(header) for header in HEADERS[name]]
+        fields = [WORDS.header_of("performance-page", name).field_of(header) for header in HEADERS[name]]
         row = st.tuples(*(cell_of(field, family) for field in fields)).map(list)
         tables[name] = (HEADERS[name], draw(st.lists(row, min_size=1, max_size=max_rows)))
     return tables

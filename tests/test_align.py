@@ -9,7 +9,7 @@ from ipu_results.read.align import RowSpan, align, contains_row
 
 from tests.reading_support import GPT2, LAYOUTS, OGB, RESNET, TGN, TRAINING, WORDS, cell_of
 
-FIELDS = [WORDS.header_of("graphcore-performance", "bow_training").field_of(name) for name in TRAINING]
+FIELDS = [WORDS.header_of("performance-page", "bow_training").field_of(name) for name in TRAINING]
 THREE = [*GPT2, *RESNET, *GPT2]
 ROW = st.tuples(*(cell_of(field, "bow") for field in FIELDS)).map(list)
 MISREAD = [*GPT2[:7], "4,4O7", "l2"]
@@ -49,7 +49,7 @@ def test_rows_are_trusted_only_if_no_other_cut_is_as_good(cells: list[str], span
 
 
 def test_rows_of_two_cuts_that_are_as_good_are_unreadable() -> None:
-    fields = [WORDS.header_of("graphcore-performance", "ogb_lsc").field_of(name) for name in OGB]
+    fields = [WORDS.header_of("performance-page", "ogb_lsc").field_of(name) for name in OGB]
     row = [
         "WikiKG90Mv2",
         "TransE (256)",

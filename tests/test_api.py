@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -95,9 +96,12 @@ def test_load_selects_columns() -> None:
 @pytest.mark.parametrize(
     ("args", "kwargs", "error", "message"),
     [
-        (["reslts"], {}, QueryError, "there is no table or view 'reslts'; choose from: documents, runs, "),
-        (["results"], {"columns": ["speed"]}, QueryError, "results has no column 'speed'; it has: result_id, "),
-        (["inference"], {"speed": 1}, QueryError, "inference has no column 'speed'; it has: "),
+        (["reslts"], {}, QueryError, "there is no table or view 'reslts'; the nearest: results"),
+        (["results"], {"columns": ["modle"]}, QueryError, "results has no column 'modle'; the nearest: model"),
+        (["inference"], {"zzz": 1}, QueryError, "inference has no column 'zzz'; choose from: result_id, "),
+        (["results"], {"platform": "M2000"}, QueryError, "no row has platform 'M2000'; the nearest: IPU-M2000"),
+        (["results"], {"batch_size": "4"}, QueryError, "batch_size holds Int64; '4' is a str"),
+        (["results"], {"model": 50}, QueryError, "model holds str; 50 is a int"),
         (["results"], {"warehouse": "no-such-folder"}, WarehouseError, "no-such-folder: contains no dataset"),
     ],
 )
@@ -116,8 +120,24 @@ def test_connection_is_read_only_and_has_the_views() -> None:
         assert connection.sql("SELECT count(*) FROM inference WHERE latency_ms < 5").fetchall() != [(0,)]
         with pytest.raises(duckdb.Error):
             connection.sql("FROM '/etc/passwd'")
+
+
+def test_nobody_can_write_over_a_connection(warehouse: Path, tmp_path: Path) -> None:
+    shutil.copytree(warehouse, parquet_only := tmp_path / "warehouse", ignore=shutil.ignore_patterns("*.duckdb"))
+    for folder in (warehouse, parquet_only):
+        with connect(folder) as connection, pytest.raises(duckdb.Error, match="read-only"):
+            connection.execute("UPDATE results SET throughput = 1")
+
+
+def test_folder_without_a_dataset_is_named() -> None:
     with pytest.raises(WarehouseError, match="contains no dataset"):
         connect("no-such-folder")
+
+
+def test_provenance_wants_a_known_result_id() -> None:
+    for wrong in (12, "0000"):
+        with pytest.raises(QueryError, match=str(wrong)):
+            provenance(wrong)  # type: ignore[arg-type]
 
 
 def test_provenance_lists_the_printed_figures() -> None:

@@ -19,6 +19,7 @@ from ipu_results.sources.catalogue import (
     find_unfinished_runs,
     load_catalogue,
 )
+from ipu_results.sources.kinds import ALIASES
 
 DATA = b"<html><body>a page</body></html>\n"
 ATTACHED = b"stamps"
@@ -31,7 +32,7 @@ ENTRY: dict[str, Any] = {
     "kind": "transcription",
     "licence": "none",
     "sha256": hashlib.sha256(DATA).hexdigest(),
-    "reader": "graphcore-performance",
+    "reader": "performance-page",
     "note": "made for a test",
     "tables": {"bow_training": {"rows": 1}},
 }
@@ -71,6 +72,24 @@ def test_sidecar_becomes_a_document_with_its_bytes(put: Put) -> None:
     }
 
 
+@pytest.mark.parametrize(("alias", "kind"), ALIASES.items())
+def test_former_name_of_a_reader_is_accepted(put: Put, alias: str, kind: str) -> None:
+    assert load_single(put(reader=alias)).reader == kind
+
+
+def test_all_missing_and_unknown_keys_are_named_with_the_accepted_words(put: Put) -> None:
+    raw = put(without="reader", retreived_on=date(2023, 7, 4))
+    sidecar = raw / "page.html.toml"
+    text = sidecar.read_text(encoding="utf-8").replace('kind = "transcription"\n', "")
+    sidecar.write_text(text, encoding="utf-8")
+    with pytest.raises(CatalogueError) as caught:
+        load_catalogue(raw)
+    message = str(caught.value)
+    assert "missing required field `kind` (one of transcription, derived, curated, capture, pointer, run)" in message
+    assert "missing required field `reader` (one of performance-page, inference-paper, performance-csv" in message
+    assert "unknown field `retreived_on`, nearest: `retrieved_on`" in message
+
+
 def test_committed_documents_match_their_sidecars() -> None:
     documents = load_catalogue(RAW)
     assert [document.document_id for document in documents] == sorted(document.document_id for document in documents)
@@ -94,12 +113,12 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"attachments": {"stamps.parquet": "abc"}}, "`$.attachments[...]`"),
     ({"attachments": {"../stamps.parquet": "a" * 64}}, "attachments"),
     ({"kind": "novel"}, "kind 'novel' is not one of"),
-    ({"reader": "novel"}, "reader 'novel' is not one of graphcore-performance"),
+    ({"reader": "novel"}, "reader 'novel' is not one of performance-page"),
     ({"reader": "mlperf-log"}, "reader 'mlperf-log' is not one of"),
     ({"document_id": "A page"}, "document_id 'A page' does not match"),
     ({"url": "ftp://example.org"}, "url 'ftp://example.org' does not match"),
     ({**RUN, "kind": "curated"}, "reader 'sweep-points' does not go with kind 'curated'"),
-    ({**RUN, "reader": "page-history"}, "reader 'page-history' does not go with kind 'run'"),
+    ({**RUN, "reader": "performance-csv"}, "reader 'performance-csv' does not go with kind 'run'"),
     ({**RUN, "publisher": "Graphcore"}, "publisher 'Graphcore' does not go with kind 'run'"),
     ({"publisher": "local"}, "publisher 'local' does not go with kind 'transcription'"),
 ]

@@ -171,7 +171,7 @@ def test_html_and_text_of_one_page_do_not_differ(tables: dict[str, tuple[list[st
 
 def write_capture(path: Path, data: bytes) -> Document:
     path.write_bytes(data)
-    document = make_document("graphcore-performance", "a-capture")
+    document = make_document("performance-page", "a-capture")
     digest = hashlib.sha256(data).hexdigest()
     return msgspec.structs.replace(document, path=path, file=path.name, sha256=digest, transcription_of="a-page")
 

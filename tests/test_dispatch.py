@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from conftest import run_cli
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.read import read_document
-from ipu_results.sources.kinds import KINDS
+from ipu_results.sources.kinds import ALIASES, KINDS
 
 from tests.reading_support import (
     GPT2,
@@ -29,11 +30,11 @@ from tests.reading_support import (
 
 HEADERS = WORDS.table_headers
 COMMITTED = {
-    "raw/graphcore/performance-2023-07-04.html": "graphcore-performance",
-    "raw/graphcore/performance-2022-03.csv": "page-history",
+    "raw/graphcore/performance-2023-07-04.html": "performance-page",
+    "raw/graphcore/performance-2022-03.csv": "performance-csv",
     "raw/nvidia/a100-comparators.csv": "comparators",
     "raw/graphcore/public-configurations.csv": "configurations",
-    "raw/qwant/resnext101-c2-2020-02-28.pdf": "qwant-paper",
+    "raw/qwant/resnext101-c2-2020-02-28.pdf": "inference-paper",
 }
 
 
@@ -52,7 +53,7 @@ def test_kind_of_page_text_is_guessed(write: Callable[..., list[str]]) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("kind", [None, "graphcore-performance"])
+@pytest.mark.parametrize("kind", [None, "performance-page"])
 def test_html_in_any_encoding_is_read_as_html(encoding: str, kind: str | None) -> None:
     data = training_page(GPT2).decode().encode(encoding)
     assert grids(read_document(data, HEADERS, kind)) == {"bow_training": [GPT2]}
@@ -69,16 +70,32 @@ def test_fragment_of_html_is_html() -> None:
 
 def test_wrong_kind_is_refused_and_not_corrected() -> None:
     page, pdf = PAGE.read_bytes(), (ROOT / "raw/qwant/resnext101-c2-2020-02-28.pdf").read_bytes()
-    as_paper = read_document(page, HEADERS, "qwant-paper")
+    as_paper = read_document(page, HEADERS, "inference-paper")
     assert as_paper.tables == ()
     assert {problem.reason for problem in as_paper.problems} == {"unknown-header"}
-    assert read_document(pdf, HEADERS, "page-history").tables == ()
+    assert read_document(pdf, HEADERS, "performance-csv").tables == ()
     with pytest.raises(UnrecognisedDocumentError):
-        read_document(page, HEADERS, "page-history")
+        read_document(page, HEADERS, "performance-csv")
+
+
+@pytest.mark.parametrize(("alias", "kind"), ALIASES.items())
+def test_former_name_of_a_kind_is_accepted(alias: str, kind: str) -> None:
+    name = next(name for name, expected in COMMITTED.items() if expected == kind)
+    data = (ROOT / name).read_bytes()
+    assert read_document(data, HEADERS, alias) == read_document(data, HEADERS, kind)
+    assert run_cli("extract", ROOT / name, "--kind", alias).returncode == 0
+
+
+def test_kinds_keep_their_former_names() -> None:
+    assert ALIASES == {
+        "graphcore-performance": "performance-page",
+        "qwant-paper": "inference-paper",
+        "page-history": "performance-csv",
+    }
 
 
 def test_unknown_kind_is_an_error_that_lists_the_kinds() -> None:
-    with pytest.raises(UnrecognisedDocumentError, match=r"'no-such'.*graphcore-performance"):
+    with pytest.raises(UnrecognisedDocumentError, match=r"'no-such'.*performance-page"):
         read_document(training_page(GPT2), HEADERS, "no-such")
 
 

@@ -74,13 +74,16 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
     "{} results from {} source rows of {} documents, no row lost, {} quarantined": """
         SELECT (SELECT count(*) FROM results), (SELECT count(*) FROM source_rows), (SELECT count(*) FROM documents),
                (SELECT count(*) FROM quarantine)""",
+    "{} published by vendors and others, {} from official MLPerf logs, {} measured here and {} emulated": """
+        SELECT count(*) FILTER (origin = 'published'), count(*) FILTER (origin = 'official'),
+               count(*) FILTER (origin = 'measured'), count(*) FILTER (origin = 'emulated') FROM results""",
     "{} to {} times, of four comparisons": """
         SELECT round(min(value), 2), round(max(value), 2) FROM recomputations
         WHERE claim_id = 'sdk14-resnext101-inference-throughput' HAVING count(*) = 4""",
-    "{} times on 16 chips, {} on 256; clock {}": """
+    "{} times on 16 chips ({} on 256, of two pairs); clock {}": """
         SELECT round(geomean(CASE chip_count WHEN 16 THEN throughput_ratio END), 2),
                round(geomean(CASE chip_count WHEN 256 THEN throughput_ratio END), 2), round(any_value(clock_ratio), 2)
-        FROM generations""",
+        FROM generations HAVING count(*) FILTER (chip_count = 256) = 2""",
     "{:.0f} % per chip in the median of {} tests": """
         SELECT 100 * median(efficiency), count(*) FROM scaling
         WHERE measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16 AND same_sdk""",
@@ -93,13 +96,14 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
                         FROM mlperf_noise WHERE division = 'closed' GROUP BY 1)
         SELECT any_value(noise) FILTER (scope = 'all-sizes'), any_value(pairs) FILTER (scope = 'all-sizes'),
                any_value(noise) FILTER (scope = 'same-size') FROM shares""",
-    "Six printed latencies are too short for a batch: they are those of one item | {} to {} batches in flight": """
+    "Six printed latencies are too short for the batch in their row (throughput × latency is less than one batch) | "
+    "{} to {} of a batch": """
         SELECT round(min(throughput * latency_ms / 1000 / batch_size), 3),
                round(max(throughput * latency_ms / 1000 / batch_size), 2)
         FROM results JOIN flags USING (result_id) WHERE rule = 'R01' HAVING count(*) = 6""",
     "Of {} claims that Graphcore and others made, {} are confirmed ({} of them only by the same document or another "
     "claim), {} depend on the baseline, {} are not supported, {} are contradicted, {} is a gain within the spread of the "
-    "runs, and for {} this dataset": """
+    "runs, and {} cannot be recomputed": """
         SELECT count(*), count(*) FILTER (verdict LIKE 'confirmed%'),
                count(*) FILTER (verdict = 'confirmed-internally'),
                count(*) FILTER (verdict = 'depends-on-baseline'), count(*) FILTER (verdict = 'not-supported'),

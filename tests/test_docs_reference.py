@@ -26,6 +26,7 @@ pytestmark = pytest.mark.docs
 
 API = {  # what the page of the Python API documents, by module
     "ipu_results": ("load", "connect", "provenance", "claims", "score_mlperf", "Emulator", "IpuResultsError"),
+    "ipu_results.add": ("AddConfig", "add_source", "preview_source", "SourceDraft", "SourcePreview"),
     "ipu_results.build": ("IngestConfig", "ingest", "IngestSummary"),
     "ipu_results.release": ("ReleaseRequest", "publish", "verify_release", "diff_releases"),
     "ipu_results.runner": ("SweepConfig", "run_sweep", "resume_sweep", "SweepResult", "Progress"),
@@ -84,10 +85,11 @@ def describe_rule(rule: Rule) -> str:
 def test_list_of_rules_is_that_of_the_code(query: Query) -> None:
     rows = query("SELECT rule, severity, count(*) FROM flags GROUP BY ALL")
     counts = {(rule, severity): count for rule, severity, count in rows}
-    lines = ["| rule | title | error | warn | info | fires when |\n|---|---|---|---|---|---|\n"]
+    lines = ["| rule | title | error | warn | info | fires when | module |\n|---|---|---|---|---|---|---|\n"]
     for rule in RULES:
         numbers = [str(counts.get((rule.id, severity), 0)) for severity in ("error", "warn", "info")]
-        lines.append(f"| {rule.id} | {rule.title} | {' | '.join(numbers)} | {describe_rule(rule)} |\n")
+        module = rule.find.__module__.rpartition(".")[2]
+        lines.append(f"| {rule.id} | {rule.title} | {' | '.join(numbers)} | {describe_rule(rule)} | `{module}` |\n")
     check_part(REFERENCE / "rules.md", "rules", "".join(lines))
 
 

@@ -63,7 +63,7 @@ def test_fetched_document_becomes_a_capture_next_to_its_transcription(served: Pa
     assert (sidecar["kind"], sidecar["transcription_of"], sidecar["reader"]) == (
         "capture",
         PAGE_ID,
-        "graphcore-performance",
+        "performance-page",
     )
     assert len(sidecar["sha256"]) == 64
     assert "finding: capture differs: " in done.stderr

@@ -86,7 +86,7 @@ def test_unknown_word_rejects_its_row_on_the_vendors_page_only(column: int, kind
     assert [result.values["row_number"] for result in normalised.results] == [2]
 
     header = ["model", "variant", "platform", "sdk_version", "framework", "dataset", "batch_size", "precision"]
-    older = normalise_table("page-history", "bow_training_history", [*header, "throughput (items/s)"], row)
+    older = normalise_table("performance-csv", "bow_training_history", [*header, "throughput (items/s)"], row)
     assert older.rejected == []
     assert older.results[0].values["compute_precision" if kind == "precision" else header[column]] == text
 

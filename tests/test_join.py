@@ -53,7 +53,7 @@ METADATA = (
 
 
 def normalise_paper(*parts: SourceTable, **metadata: tuple[MetadataItem, ...]) -> NormalisedDocument:
-    return normalise(make_document("qwant-paper"), ParsedDocument(parts, **metadata), WORDS)
+    return normalise(make_document("inference-paper"), ParsedDocument(parts, **metadata), WORDS)
 
 
 def count_fates(normalised: NormalisedDocument) -> Counter[tuple[str, int]]:
@@ -159,7 +159,7 @@ def test_unreadable_rows_are_rejected() -> None:
         ReadProblem("bow_training", None, "line 1", "duplicate-table", "a problem of a table, which `ingest` reports"),
     )
     parsed = ParsedDocument((make_table("bow_training", TRAINING, [GPT2]),), problems)
-    normalised = normalise(make_document("graphcore-performance"), parsed, WORDS)
+    normalised = normalise(make_document("performance-page"), parsed, WORDS)
     assert [(row.table_name, row.row_number, row.locator, row.reason, row.raw) for row in normalised.rejected] == [
         ("bow_training", 2, "line 9", "row-width", ["a", "b"])
     ]
@@ -200,9 +200,7 @@ def test_ids_differ_by_printed_word_table_and_document() -> None:
     ids = [
         result.result_id
         for name in ("one", "other")
-        for result in normalise(
-            make_document("graphcore-performance", name), ParsedDocument(tuple(tables)), WORDS
-        ).results
+        for result in normalise(make_document("performance-page", name), ParsedDocument(tuple(tables)), WORDS).results
     ]
     assert len(set(ids)) == len(ids) == 12
     assert all(re.fullmatch(r"[0-9a-f]{16}", result_id) for result_id in ids)

@@ -36,7 +36,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> Documents:
 
 @pytest.fixture
 def page(documents: Documents) -> NormalisedDocument:
-    [document] = [document for document in documents if document.document.reader == "graphcore-performance"]
+    [document] = [document for document in documents if document.document.reader == "performance-page"]
     return document
 
 
@@ -111,7 +111,7 @@ def test_gate_moves_refused_results_to_the_rejected_rows_of_copies(page: Normali
     assert changed == before
     assert [(row.table_name, row.row_number, row.reason, row.message) for row in accepted.rejected] == [
         ("ogb_lsc", 1, "throughput-out-of-range", "throughput is '0.0', which throughput-out-of-range refuses"),
-        ("bow_training", 2, "task-not-a-choice", "task is 'baking', which task-not-a-choice refuses"),
+        ("bow_training", 2, "task-not-a-choice", "task is 'baking', which is not one of training, inference"),
     ]
     assert list(frame["result_id"]) == [result.result_id for result in accepted.results]
     assert len(accepted.results) == len(page.results) - 2

@@ -191,7 +191,9 @@ def test_train_samples_are_a_number_or_unknown(value: object) -> None:
         ),
     ],
 )
-def test_evaluations_up_to_the_end_of_the_run_are_kept(pieces: list[bytes], evaluations: tuple[Evaluation, ...]) -> None:
+def test_evaluations_up_to_the_end_of_the_run_are_kept(
+    pieces: list[bytes], evaluations: tuple[Evaluation, ...]
+) -> None:
     parsed = read(BEGIN, *pieces, stop())
     assert (parsed.evaluations, parsed.problem) == (evaluations, None)
 
@@ -354,4 +356,4 @@ def test_extract_recognises_a_log(tmp_path: Path) -> None:
     assert done.returncode == 0
     [table] = json.loads(done.stdout)
     assert (table["table_name"], len(table["rows"])) == ("mlperf_log", 2)
-    assert run_cli("extract", path, "--kind", "qwant-paper").returncode == 1
+    assert run_cli("extract", path, "--kind", "inference-paper").returncode == 1

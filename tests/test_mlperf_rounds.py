@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ipu_results._util.parallel import ProcessPool
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.mlperf.entries import find_entries
 from ipu_results.mlperf.power import read_power
@@ -17,6 +18,7 @@ from ipu_results.mlperf.tree import LocalTree
 from mlperf_support import FIVE, MINUTE, SYSTEM, T0, entry, evaluation, line, log, logs, put, score, score_one, stop
 
 PLACE = "ACME/results/acme1"
+STOPPED = "its power_measurement_stop is not after its power_measurement_start"
 PROGRESS = ("convergence_unit", "samples_to_converge", "tokens_to_converge", "epochs_to_converge")
 
 
@@ -30,6 +32,14 @@ def measure(
     return entry_record(scored)
 
 
+def size(samples: object) -> bytes:
+    return line("train_samples", 0, samples)
+
+
+def planned(steps: object) -> bytes:
+    return line("opt_learning_rate_training_steps", 0, steps)
+
+
 def seen(value: object, at: float = 9, **metadata: object) -> bytes:
     return evaluation(at, value, **metadata)
 
@@ -37,32 +47,32 @@ def seen(value: object, at: float = 9, **metadata: object) -> bytes:
 @pytest.mark.parametrize(
     ("benchmark", "round_", "gbs", "inner", "expected"),
     [
-        ("unet3d", "3.0", 56, line("train_samples", 0, 168) + seen(0.91, epoch_num=2200), ("epochs", 369_600, None, 2200)),
-        ("unet3d", "4.0", 56, line("train_samples", 0, 168) + seen(0.91, epoch_num=383_040), ("samples", 383_040, None, 2280)),
+        ("unet3d", "3.0", 56, size(168) + seen(0.91, epoch_num=2200), ("epochs", 369_600, None, 2200)),
+        ("unet3d", "4.0", 56, size(168) + seen(0.91, epoch_num=383_040), ("samples", 383_040, None, 2280)),
         ("gpt3", "3.1", 2688, seen(2.689, epoch_num=1_211_105_280), ("tokens", 591_360, 1_211_105_280, None)),
         ("bert", "2.0", 448, seen(0.7202, epoch_num=2_550_016), ("samples", 2_550_016, None, None)),
         (
             *("bert", "0.7", 256),
-            line("opt_learning_rate_training_steps", 0, 13_700) + line("train_samples", 0, 3_507_200) + seen(0.7141, epoch_num=11_718),
+            planned(13_700) + size(3_507_200) + seen(0.7141, epoch_num=11_718),
             ("steps", 2_999_808, None, None),
         ),
         (  # six evaluations; what is called train_samples is the length of the schedule
             *("bert", "0.7", 440),
-            line("opt_learning_rate_training_steps", 0, 8103) + line("train_samples", 0, 3_565_320) + seen(0.7121, epoch_num=6),
+            planned(8103) + size(3_565_320) + seen(0.7121, epoch_num=6),
             ("evaluations", None, None, None),
         ),
         (
             *("bert", "1.1", 4096),
-            line("train_samples", 0, 156_725_653) + seen(0.72, epoch_num=1, train_samples_since_beginning=111_001_600),
+            size(156_725_653) + seen(0.72, epoch_num=1, train_samples_since_beginning=111_001_600),
             ("samples", 111_001_600, None, None),
         ),
-        ("resnet", "3.1", 2048, line("train_samples", 0, 160_000) + seen(0.7612, epoch_num=27), ("epochs", 34_591_509, None, 27)),
-        ("resnet", "2.0", 3264, line("train_samples", 0, 1_277_952) + seen(0.76, epoch_num=35), ("epochs", 44_728_320, None, 35)),
+        ("resnet", "3.1", 2048, size(160_000) + seen(0.7612, epoch_num=27), ("epochs", 34_591_509, None, 27)),
+        ("resnet", "2.0", 3264, size(1_277_952) + seen(0.76, epoch_num=35), ("epochs", 44_728_320, None, 35)),
         ("dlrm", "2.0", 55_296, seen(0.8026, epoch_num=1.75), ("epochs", 0.75 * 4_195_197_692, None, 1.75)),
         ("dlrm", "0.7", 55_296, seen(0.8026, epoch_num=18), ("evaluations", None, None, None)),
-        ("ssd", "1.1", 912, line("train_samples", 0, 117_266) + seen(0.231, epoch_num=50), ("epochs", 5_863_300, None, 50)),
-        ("ssd", "2.0", 128, line("train_samples", 0, 9143) + seen(0.35, epoch_num=5), ("epochs", 5_851_505, None, 5)),
-        ("llama31_8b", "5.1", 32, seen(3.29, epoch_num=172_000, samples_count=172_000), ("samples", 172_000, None, None)),
+        ("ssd", "1.1", 912, size(117_266) + seen(0.231, epoch_num=50), ("epochs", 5_863_300, None, 50)),
+        ("ssd", "2.0", 128, size(9143) + seen(0.35, epoch_num=5), ("epochs", 5_851_505, None, 5)),
+        ("llama31_8b", "5.1", 32, seen(3.29, epoch_num=1, samples_count=172_000), ("samples", 172_000, None, None)),
     ],
 )  # fmt: skip
 def test_progress_is_in_one_unit_with_its_name(
@@ -73,9 +83,11 @@ def test_progress_is_in_one_unit_with_its_name(
     assert tuple(record[name] for name in PROGRESS) == expected
 
 
-@pytest.mark.parametrize(("progress", "gbs"), [({"samples_count": 2_560_000}, 256), ({"epoch_num": 5, "step_num": 5000}, 512)])
+@pytest.mark.parametrize(
+    ("progress", "gbs"), [({"samples_count": 2_560_000}, 256), ({"epoch_num": 5, "step_num": 5000}, 512)]
+)
 def test_stored_models_are_evaluated_after_the_run(tmp_path: Path, progress: dict[str, int], gbs: int) -> None:
-    """Their results are written before the line that ends the run, with later times, and the first that passes counts."""
+    """Their results are written before the line that ends the run, with later times; the first that passes counts."""
     later = {name: value + 1000 for name, value in progress.items()}
     inner = b"".join(
         evaluation(90, value, key, metric=metric, **at)
@@ -125,7 +137,7 @@ def test_an_earlier_evaluation_may_have_reached_the_target(tmp_path: Path) -> No
     assert (record["quality_check"], record["quality_reached"], record["n_success"]) == ("reached", 0.76, 5)
 
 
-def test_a_missed_target_is_told_and_does_not_matter_in_the_open_division(tmp_path: Path) -> None:
+def test_a_missed_target_is_named_and_does_not_matter_in_the_open_division(tmp_path: Path) -> None:
     missed = log(13, inner=evaluation(9, 0.7, epoch_num=1))
     entry(tmp_path, [*FIVE[:4], missed])
     _, runs, findings = score_one(tmp_path)
@@ -179,7 +191,7 @@ def test_benchmarks_of_two_suites_are_those_of_training(tmp_path: Path) -> None:
     assert [each.benchmark for each in score(tmp_path).entries] == ["retinanet", "bert"]
 
 
-def test_identical_logs_are_told(tmp_path: Path) -> None:
+def test_identical_logs_are_findings(tmp_path: Path) -> None:
     entry(tmp_path, [*FIVE[:4], FIVE[0]])
     entry(tmp_path, [FIVE[1], *logs(14, 15, 16, 17)], submitter="Other")
     findings = [str(finding) for finding in score_tree(LocalTree(str(tmp_path)), digests=True, round_="2.0").findings]
@@ -189,7 +201,7 @@ def test_identical_logs_are_told(tmp_path: Path) -> None:
     ]
 
 
-def test_what_holds_for_a_system_is_told_once(tmp_path: Path) -> None:
+def test_finding_of_a_system_is_listed_once(tmp_path: Path) -> None:
     described = SYSTEM | {"status": "soon"}
     entry(tmp_path, FIVE, described=described)
     entry(tmp_path, FIVE, "ssd", name="acme1b", described=described)
@@ -199,10 +211,12 @@ def test_what_holds_for_a_system_is_told_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["result_0.txt", "resnet/raw/result_0.txt"])
-def test_logs_at_odd_depths_are_told(tmp_path: Path, place: str) -> None:
+def test_logs_at_other_depths_are_findings(tmp_path: Path, place: str) -> None:
     entry(tmp_path, FIVE)
     put(tmp_path, f"ACME/results/other/{place}", log(10))
-    record, _, findings = score_one(tmp_path) if "/" not in place else (None, None, [str(f) for f in score(tmp_path).findings])
+    record, _, findings = (
+        score_one(tmp_path) if "/" not in place else (None, None, [str(f) for f in score(tmp_path).findings])
+    )
     assert f"ACME/results/other: 1 logs are not directly in a benchmark's folder; ignored: {place}" in findings
     assert "ACME/results/other: has no benchmark folder" not in findings
     assert record is None or record["minutes"] == 12.0
@@ -224,7 +238,12 @@ def test_an_entry_with_missing_logs_has_no_score(tmp_path: Path) -> None:
 def test_fewer_logs_than_required_keep_the_score(tmp_path: Path) -> None:
     entry(tmp_path, logs(*range(10, 32)), "unet3d")
     record, _, findings = score_one(tmp_path)
-    assert (record["minutes"], record["logs_expected"], record["logs_present"], record["logs_missing"]) == (20.5, 40, 22, 0)
+    assert (record["minutes"], record["logs_expected"], record["logs_present"], record["logs_missing"]) == (
+        20.5,
+        40,
+        22,
+        0,
+    )
     assert findings == [f"{PLACE}/unet3d: has 22 logs, the rules require 40"]
 
 
@@ -247,7 +266,7 @@ def node(*readings: tuple[float, float], start: float = 0, stop_: float | None =
         ({"node_0.txt": node((60, 100)), "sw_0.txt": line("interconnect_power_est", 0, 7)}, 107, None),
         ({"node_0.txt": node((30, 300), (90, 100))}, 150, None),  # readings after the stop are not part of it
         ({"node_0.txt": node((30, 300), (60, 100), stop_=None)}, 200, None),
-        ({"node_0.txt": node((30, 300), stop_=0)}, None, "node_0.txt: its power_measurement_stop is not after its power_measurement_start"),
+        ({"node_0.txt": node((30, 300), stop_=0)}, None, f"node_0.txt: {STOPPED}"),
         ({"node_0.txt": line("power_reading", 1, 7)}, None, "node_0.txt: has no power_measurement_start"),
         ({"node_0.txt": node((60, "7"))}, None, "node_0.txt: power_reading is not a number: '7'"),  # type: ignore[arg-type]
         ({"sw_0.txt": line("interconnect_power_est", 0, 7)}, None, "has no power log of a node"),
@@ -270,10 +289,7 @@ def test_energy_is_averaged_over_the_runs_of_the_score(tmp_path: Path) -> None:
     (folder / "power/result_2/node_0.txt").write_bytes(node((30, 300), stop_=0))
     record, _, findings = score_one(tmp_path)
     assert (record["energy_j"], record["minutes"]) == (None, 18.0)
-    assert findings == [
-        f"{PLACE}/resnet/result_2.txt: its energy is unknown: node_0.txt: its power_measurement_stop is not after its "
-        "power_measurement_start"
-    ]
+    assert findings == [f"{PLACE}/resnet/result_2.txt: its energy is unknown: node_0.txt: {STOPPED}"]
 
 
 def test_a_tree_of_scored_entries_keeps_no_evaluations(tmp_path: Path) -> None:
@@ -296,12 +312,32 @@ def test_missing_lines_are_named(tmp_path: Path) -> None:
 
 
 def test_paths_of_power_logs_are_found() -> None:
-    paths = [f"{PLACE}/bert/{name}" for name in ("result_0.txt", "power/result_0/node_0.txt", "power/result_0/sw_0.txt")]
-    [found] = find_entries(paths, load_rules(), "2.0").entries
-    assert (found.logs, found.power) == (("result_0.txt",), ("result_0/node_0.txt", "result_0/sw_0.txt"))
+    paths = [
+        f"{PLACE}/bert/{name}" for name in ("result_0.txt", "power/result_0/node_0.txt", "power/result_0/sw_0.txt")
+    ]
+    [only] = find_entries(paths, load_rules(), "2.0").entries
+    assert (only.logs, only.power) == (("result_0.txt",), ("result_0/node_0.txt", "result_0/sw_0.txt"))
 
 
 def test_every_target_and_size_is_of_a_known_benchmark() -> None:
     benchmarks = {each.name: each for each in load_rules().benchmarks.values()}
     assert {name for name, each in benchmarks.items() if not each.targets} == set()
     assert json.dumps(T0 + MINUTE)  # times of the logs above are plain numbers
+
+
+@pytest.mark.parametrize(
+    ("pool", "tasks", "workers"),
+    [
+        (ProcessPool(None, 500), 262, 1),
+        (ProcessPool(None, 500), 1500, 2),
+        (ProcessPool(2, 500), 262, 2),
+        (ProcessPool(None), 8, 2),
+        (ProcessPool(None), 1, 1),
+        (ProcessPool(4), 0, 0),
+    ],
+)
+def test_a_second_worker_starts_only_where_it_pays(
+    monkeypatch: pytest.MonkeyPatch, pool: ProcessPool, tasks: int, workers: int
+) -> None:
+    monkeypatch.setattr("ipu_results._util.parallel.count_cores", lambda: 2)
+    assert pool.count_workers(tasks) == workers

@@ -48,7 +48,16 @@ def test_a_whole_record(tmp_path: Path) -> None:
     assert tuple(record.values()) == (
         *("2.0", "ACME", "closed", "ACME-1 x8", "resnet", 16, "ACME-1", "PyTorch 1.11"),
         *(5, 5, 18.0, f"{PLACE}/resnet", "ACME", 5, 5, 0, None, "onprem", "onprem", 2, 1.5),
-        *(10.0, 20.0, pytest.approx(math.sqrt(62.8 / 4) / 13.2, abs=1e-12), 256, "epochs", 43.0, 43.0 * 1_281_168, None),
+        *(
+            10.0,
+            20.0,
+            pytest.approx(math.sqrt(62.8 / 4) / 13.2, abs=1e-12),
+            256,
+            "epochs",
+            43.0,
+            43.0 * 1_281_168,
+            None,
+        ),
         *("top-1 accuracy", 0.759, 0.76, "reached", None, None, None, "ACME Xenon", 2, "Linux 5.4", "NCCL 2.9", None),
         *(DESCRIPTION, description, digest(scaling), cite),
     )

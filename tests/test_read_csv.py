@@ -14,7 +14,7 @@ from ipu_results.read.csv_table import read_csv
 
 from tests.reading_support import ROOT, TEXT, WORDS, assert_read_or_refused, grids, problems
 
-HISTORY = WORDS.headers_of("page-history")
+HISTORY = WORDS.headers_of("performance-csv")
 COMPARATORS = WORDS.headers_of("comparators")
 HEADER = [
     "model",

@@ -111,7 +111,7 @@ def test_committed_transcription_states_the_setup() -> None:
         ("Images", "10,000"),
         ("Batch per chip", "half of the batch size"),
     ]
-    assert {item.label for item in metadata} == set(METADATA_LABELS) == set(WORDS.metadata["qwant-paper"])
+    assert {item.label for item in metadata} == set(METADATA_LABELS) == set(WORDS.metadata["inference-paper"])
     assert all(re.fullmatch(r"page 1, box (\d+\.\d,){3}\d+\.\d", item.locator) for item in metadata)
 
 

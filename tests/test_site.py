@@ -134,7 +134,7 @@ def test_every_printed_cell_has_a_document(connection: duckdb.DuckDBPyConnection
 def test_every_log_file_has_an_entry(connection: duckdb.DuckDBPyConnection) -> None:
     tables = build_mlperf(connection)
     assert tables["logs"]["rows"] == pq.read_metadata(COMMITTED / "mlperf_runs.parquet").num_rows
-    assert set(decode(tables["logs"], "path")) == set(decode(tables["entries"], "path"))
+    assert set(decode(tables["logs"], "path")) <= set(decode(tables["entries"], "path"))  # an entry may lack its logs
     assert set(decode(tables["logs"], "counted")) <= {"true", "false"}
 
 

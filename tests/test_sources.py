@@ -31,7 +31,7 @@ def normalise_comparators(*changes: dict[str, str]) -> NormalisedDocument:
 
 
 def normalise_history(*row: str) -> NormalisedDocument:
-    return normalise_table("page-history", "bow_training_history", [*HISTORY, "throughput (items/s)"], row)
+    return normalise_table("performance-csv", "bow_training_history", [*HISTORY, "throughput (items/s)"], row)
 
 
 def test_line_of_comparators_is_one_result() -> None:

@@ -1,8 +1,8 @@
 """Compare how far each run trained with the official reader of reference convergence points, and energies likewise.
 
-`python -m benchmarks.mlperf.convergence CHECKOUTS PYTHON`: CHECKOUTS holds `training_results_v<round>` folders, PYTHON is
-an interpreter that has mlperf-logging. The official reader counts what a log counts under whatever name, so a run agrees
-if its samples, tokens, epochs or steps are that figure.
+`python -m benchmarks.mlperf.convergence CHECKOUTS PYTHON`: CHECKOUTS holds `training_results_v<round>` folders, PYTHON
+is an interpreter that has mlperf-logging. The official reader counts what a log counts under whatever name, so a run
+agrees if its samples, tokens, epochs or steps are that figure.
 """
 
 from __future__ import annotations

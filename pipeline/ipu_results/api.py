@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import date
+from difflib import get_close_matches
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
+from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_string_dtype
 
 from ipu_results._util.resources import DATASET
 from ipu_results._util.sql import run_query
@@ -17,6 +22,14 @@ from ipu_results.errors import QueryError
 from ipu_results.schema import TABLES, VIEWS, quote
 from ipu_results.store.files import BUILD_ID, get_parquet_name
 from ipu_results.store.query import connect_warehouse, open_warehouse, read_build_id
+
+MAX_NAMES = 50  # in an error message
+FILTER_TYPES: tuple[tuple[Callable[[Any], bool], Any], ...] = (
+    (is_string_dtype, str),
+    (is_bool_dtype, (bool, np.bool_)),
+    (is_numeric_dtype, Real),
+    (lambda _: True, (date, np.datetime64)),
+)
 
 
 def load(
@@ -33,16 +46,17 @@ def load(
     name of the table, the version of the dataset and the id of its build. Without `warehouse` it is the dataset that
     came with the package.
 
-    Raises QueryError for an unknown table or column, WarehouseError if `warehouse` holds no dataset.
+    Raises `ipu_results.errors.QueryError` for an unknown table or column, for a filter of another type than its column,
+    and for a text that no row of a text column has; WarehouseError if `warehouse` holds no dataset.
     """
     folder = DATASET if warehouse is None else Path(warehouse)
     names = {published.name: list(published.names) for published in TABLES}
     names |= {view.name: [column.name for column in view.columns] for view in VIEWS}
     if table not in names:
-        raise QueryError(f"there is no table or view {table!r}; choose from: {', '.join(names)}")
-    selected = names[table] if columns is None else list(columns)
+        raise QueryError(f"there is no table or view {table!r}{_suggest(table, names)}")
+    selected = names[table] if columns is None else [columns] if isinstance(columns, str) else list(columns)
     if unknown := [name for name in (*selected, *filters) if name not in names[table]]:
-        raise QueryError(f"{table} has no column {unknown[0]!r}; it has: {', '.join(names[table])}")
+        raise QueryError(f"{table} has no column {unknown[0]!r}{_suggest(unknown[0], names[table])}")
     build_id = read_build_id(folder)
     if any(published.name == table for published in TABLES):
         frame = pq.read_table(folder / get_parquet_name(table), columns=[*{*selected, *filters}]).to_pandas()
@@ -50,17 +64,33 @@ def load(
         source = next(view.source for view in VIEWS if view.name == table)
         with open_warehouse(folder) as connection:
             frame = run_query(connection, f"FROM {source}").to_pandas()
+    keep = np.ones(len(frame), dtype=bool)
     for name, value in filters.items():
-        frame = frame[_matches(frame[name], value)]
+        keep &= _match(frame[name], value)
+    frame = frame[keep]
     frame = frame[selected].reset_index(drop=True)
     frame.attrs = {"table": table, "dataset_version": read_version(), BUILD_ID: build_id}
     return frame
 
 
-def _matches(column: pd.Series[Any], value: Any) -> pd.Series[bool]:
+def _suggest(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    if nearest := get_close_matches(name, names, n=3, cutoff=0.4):
+        return f"; the nearest: {', '.join(nearest)}"
+    return f"; choose from: {', '.join(names[:MAX_NAMES])}{', …' if len(names) > MAX_NAMES else ''}"
+
+
+def _match(column: pd.Series[Any], value: Any) -> Any:
+    """Compare a column with a value or a list of values. Raises QueryError where no row could ever match."""
     values = list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
     present = [item for item in values if item is not None]
-    return column.isin(present) | (column.isna() & (None in values))
+    allowed = next(types for is_kind, types in FILTER_TYPES if is_kind(column.dtype))
+    if wrong := [item for item in present if not isinstance(item, allowed)]:
+        raise QueryError(f"{column.name} holds {column.dtype}; {wrong[0]!r} is a {type(wrong[0]).__name__}")
+    if allowed is str and (unknown := set(present) - set(column.dropna())):
+        name = min(unknown)
+        raise QueryError(f"no row has {column.name} {name!r}{_suggest(name, sorted(set(column.dropna())))}")
+    return (column.isin(present) | (column.isna() & (None in values))).to_numpy(dtype=bool)
 
 
 def connect(warehouse: str | Path | None = None) -> duckdb.DuckDBPyConnection:
@@ -74,8 +104,10 @@ def connect(warehouse: str | Path | None = None) -> duckdb.DuckDBPyConnection:
 def provenance(result_id: str, *, warehouse: str | Path | None = None) -> pd.DataFrame:
     """Return where each figure of a result was printed: text, unit, factor, document and locator, a row per figure.
 
-    Raises QueryError for an unknown result.
+    Raises `ipu_results.errors.QueryError` for an unknown result.
     """
+    if not isinstance(result_id, str):
+        raise QueryError(f"a result_id is a text, not {result_id!r}")
     with open_warehouse(DATASET if warehouse is None else Path(warehouse)) as connection:
         where = f"result_id = {quote(result_id)}"
         if not run_query(connection, f"FROM results WHERE {where}").num_rows:

@@ -28,6 +28,7 @@ from ipu_results.link.configurations import build_configuration_frame
 from ipu_results.link.mlperf import build_mlperf_frames
 from ipu_results.link.runs import build_run_frames
 from ipu_results.normalise import NormalisedDocument, normalise
+from ipu_results.normalise.words import UnknownWord, describe_unknown_words
 from ipu_results.read import ParsedDocument, read_document
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
@@ -72,11 +73,15 @@ class DocumentSummary:
 
 @dataclass(frozen=True, slots=True)
 class IngestSummary:
-    """What a build did: a summary per document, findings that did not stop it, and its id."""
+    """What a build did: a summary per document, findings that did not stop it, and its id.
+
+    `unknown_words` describes every word of all rows that the vocabulary does not have, each with the nearest known one.
+    """
 
     documents: Sequence[DocumentSummary]
     findings: Sequence[str]
     build_id: str
+    unknown_words: Sequence[str] = ()
 
     @property
     def results(self) -> int:
@@ -99,11 +104,15 @@ class LoadedDocument:
 
 @dataclass(frozen=True, slots=True)
 class CheckedTables:
-    """The tables that are published, by name, and by document what became of its rows."""
+    """The tables that are published, by name, and by document what became of its rows.
+
+    `words` are those of rejected rows that the vocabulary does not have.
+    """
 
     frames: dict[str, pd.DataFrame]
     counts: Mapping[str, RowCounts]
     results: Mapping[str, int]
+    words: Sequence[UnknownWord]
 
 
 def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_: None) -> IngestSummary:
@@ -137,7 +146,8 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
         write_warehouse(tables, config.warehouse)
     build_id = str(tables["build"]["build_id"][0])
     findings = _list_findings(config.raw, documents, frames, differences)
-    return IngestSummary(_summarise(checked, seconds), findings, build_id)
+    words = describe_unknown_words(checked.words, vocabulary)
+    return IngestSummary(_summarise(checked, seconds), findings, build_id, words)
 
 
 def check_documents(
@@ -179,7 +189,8 @@ def check_documents(
     with pause_garbage_collection():
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(printed_tables), vocabulary))
         frames |= evaluate_claims(kept, sql_texts, frames)
-    return CheckedTables(frames, counts, frames["results"]["document_id"].value_counts().to_dict())
+    words = [word for document in kept for row in document.rejected for word in row.words]
+    return CheckedTables(frames, counts, frames["results"]["document_id"].value_counts().to_dict(), words)
 
 
 def _batch(documents: Iterable[LoadedDocument]) -> Iterator[list[LoadedDocument]]:

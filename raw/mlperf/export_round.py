@@ -50,7 +50,8 @@ def read_blobs(repository: Path, digests: Sequence[str]) -> Iterator[bytes | Non
     """Yield the content of each blob, None where it is absent."""
     command = ["git", "-C", repository, "cat-file", "--batch"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT) as git:
-        assert git.stdin is not None and git.stdout is not None
+        assert git.stdin is not None
+        assert git.stdout is not None
         for digest in digests:
             git.stdin.write(f"{digest}\n".encode())
             git.stdin.flush()

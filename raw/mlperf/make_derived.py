@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from ipu_results._util.files import write_atomically
+from ipu_results._util.text import format_records
 from ipu_results.mlperf.records import COLUMNS, GENERATED, entry_record, run_records
 from ipu_results.mlperf.round import score_path
 from ipu_results.mlperf.rules import round_key
-from ipu_results._util.text import format_records
 
 HERE = Path(__file__).resolve().parent
 TABLES = ("entries", "runs")
@@ -32,7 +32,7 @@ def list_rounds() -> list[str]:
 
 
 def derive(checkouts: Path, target: Path = HERE, rounds: Iterable[str] | None = None) -> None:
-    """Write `training-v<round>-entries.csv` and `-runs.csv` of each round; here also digest and rows in the sidecars."""
+    """Write `training-v<round>-entries.csv` and `-runs.csv` of each round; here also update the sidecars."""
     for round_ in rounds or list_rounds():
         folder = checkouts / f"training_results_v{round_}"
         sidecar = tomllib.loads((HERE / f"training-v{round_}-entries.csv.toml").read_text(encoding="utf-8"))

@@ -42,7 +42,9 @@ def list_points(package: Path) -> Iterator[dict[str, Any]]:
             continue
         points = {}
         for record in json.loads(file.read_bytes()).values():
-            values = next(record[name] for name in record if name.lower() in {"epochs to converge", "samples to converge"})
+            values = next(
+                record[name] for name in record if name.lower() in {"epochs to converge", "samples to converge"}
+            )
             mean = olympic_mean(values, 0, rules.benchmark(benchmark).drop)
             row = (round_, benchmark, record["BS"], mean, get_unit(round_, benchmark), len(values))
             points.setdefault(record["BS"], dict(zip(COLUMNS, row, strict=True)))

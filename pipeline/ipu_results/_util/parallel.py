@@ -40,9 +40,17 @@ class TaskPool(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProcessPool:
-    """Processes of this machine, one per core by default. With one worker or one task, this process does the work."""
+    """Processes of this machine, one per core by default. With one worker or one task, this process does the work.
+
+    Where `workers` is not set, each worker needs `tasks_per_worker` tasks: with fewer, starting it does not pay.
+    """
 
     workers: int | None = None
+    tasks_per_worker: int = 1
+
+    def count_workers(self, tasks: int) -> int:
+        """Return how many processes work on so many tasks."""
+        return min(self.workers or min(count_cores(), max(1, tasks // self.tasks_per_worker)), tasks)
 
     def map_unordered(
         self,
@@ -50,7 +58,7 @@ class ProcessPool:
         tasks: Sequence[T],
         check: Check | None = None,  # noqa: ARG002  (this machine sees what the caller sees)
     ) -> Generator[R]:
-        workers = min(self.workers or count_cores(), len(tasks))
+        workers = self.count_workers(len(tasks))
         if workers <= 1:
             yield from map(function, tasks)
             return

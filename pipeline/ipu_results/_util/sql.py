@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from ipu_results.errors import QueryError
+from ipu_results.schema import VIEWS
 
 READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
 LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
@@ -54,7 +56,18 @@ def _read_only(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[duck
         finally:
             connection.execute("ROLLBACK")
     except duckdb.Error as error:
-        raise QueryError(get_first_line(error)) from error
+        raise QueryError(_explain(error)) from error
+
+
+def _explain(error: duckdb.Error) -> str:
+    """Return the first line of an error, with DuckDB's guess at the name that was meant, or how to call a macro."""
+    message = get_first_line(error)
+    if name := re.search(r"Table with name (\w+) does not exist", message):
+        if name[1] in {view.name for view in VIEWS if view.parameters}:
+            return f"{name[1]} has parameters: write FROM {name[1]}()"
+        guess = re.search(r"Did you mean .*", str(error))
+        return f"{message} {guess[0] if guess else ''} (SHOW TABLES lists all)"
+    return message
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ipu_results.cli.add import add
 from ipu_results.cli.analyses import analyse
 from ipu_results.cli.claims import claims
 from ipu_results.cli.common import Group
@@ -28,7 +29,7 @@ def main() -> None:
 
 
 COMMANDS = (
-    *(ingest, fetch, extract, query, analyse, claims, mlperf, predict, validate_emulator, sweep),
+    *(ingest, add, fetch, extract, query, analyse, claims, mlperf, predict, validate_emulator, sweep),
     *(publish, verify, diff),
 )
 for command in COMMANDS:

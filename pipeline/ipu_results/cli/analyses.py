@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ipu_results.cli.common import FOLDER, Command, plot_option
+from ipu_results.cli.common import Command, plot_option, warehouse_option
 
 if TYPE_CHECKING:
     from ipu_results.analyses import Analysis, Frames
@@ -31,7 +31,7 @@ def _parse_settings(_: click.Context, param: click.Parameter, values: tuple[str,
 
 @click.command(cls=Command)
 @click.argument("name", required=False)
-@click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
+@warehouse_option
 @click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
 @click.option(
     "--set", "settings", multiple=True, callback=_parse_settings, metavar="NAME=NUMBER", help="Set a parameter of it."

@@ -19,12 +19,14 @@ from ipu_results.cli.common import (
     warehouse_option,
 )
 from ipu_results.errors import IpuResultsError
-from ipu_results.sources.kinds import KINDS
+from ipu_results.sources.kinds import ALIASES, KINDS
 
 if TYPE_CHECKING:
     from ipu_results.build import IngestSummary
     from ipu_results.sources.catalogue import Document
 
+KIND_HELP = f"What the file is, guessed if left out: {', '.join(KINDS)}."
+MAX_WORDS = 1000  # lines that name unknown words
 WHERE = "the tables quarantine and capture_differences"
 COLUMNS = ("document", "extracted", "accepted", "quarantined", "duplicate", "results", "error", "warn", "info", "s")
 
@@ -59,6 +61,7 @@ def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int
         summary = run(IngestConfig(raw, warehouse, max_bytes, max_pages, wait), progress)
     click.echo(_format_summary(summary))
     click.echo(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
+    report_findings(summary.unknown_words, strict=False, limit=MAX_WORDS, where=WHERE)
     report_findings(summary.findings, strict, where=WHERE)
 
 
@@ -132,7 +135,7 @@ def _fetch_document(document: Document, documents: Sequence[Document], options: 
 
 @click.command(cls=Command, extra="ingest")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--kind", type=click.Choice(list(KINDS)), help="What the file is; guessed if left out.")
+@click.option("--kind", type=click.Choice([*KINDS, *ALIASES]), metavar="KIND", help=KIND_HELP)
 @click.option("--format", "output", type=click.Choice(("csv", "json")), default="csv", show_default=True)
 @limit_options
 def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages: int) -> None:

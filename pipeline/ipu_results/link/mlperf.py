@@ -101,8 +101,8 @@ def collect_runs(documents: Iterable[NormalisedDocument]) -> pd.DataFrame:
             if columns.name == definition.name:
                 named = pa.repeat(document.document.document_id, columns.rows.num_rows)
                 parts.append(columns.rows.append_column("document_id", named))
-    found = [name for name in schema.names if parts and name in parts[0].column_names]
-    runs = pa.concat_tables([part.select(found) for part in parts]) if parts else schema.empty_table()
+    present = [name for name in schema.names if parts and name in parts[0].column_names]
+    runs = pa.concat_tables([part.select(present) for part in parts]) if parts else schema.empty_table()
     ordered = runs.sort_by([(name, "ascending") for name in definition.key])
     return build_frame_from_columns(
         definition,

@@ -221,7 +221,7 @@ def _list_entries(round_folder: str, round_: str | None, folder: _RoundFolder, r
     """Yield an entry for each folder with logs, and for one named like a benchmark even where its logs are missing."""
     for (submitter, system, benchmark), logs in folder.logs.items():
         key = (submitter, system, benchmark)
-        missing, power = (tuple(sorted(found.get(key, ()))) for found in (folder.missing, folder.power))
+        missing, power = (tuple(sorted(by_entry.get(key, ()))) for by_entry in (folder.missing, folder.power))
         if logs or missing or rules.knows(benchmark):
             yield Entry(round_folder, round_, submitter, system, benchmark, tuple(sorted(logs)), missing, power)
 

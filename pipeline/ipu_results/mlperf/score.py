@@ -26,6 +26,7 @@ SUCCESS = "success"
 MAX_FACTOR = 1_000
 SECONDS_PER_MINUTE = 60
 MISSING_LOGS = "logs missing in our copy"
+NO_CONVERGENCE, NO_QUALITY = Convergence(), Quality()
 NO_POWER: Mapping[str, Power] = MappingProxyType({})
 
 
@@ -36,8 +37,8 @@ class TrainingRun:
     file: str
     log: Log
     reason: str | None = None
-    convergence: Convergence = Convergence()
-    quality: Quality = Quality()
+    convergence: Convergence = NO_CONVERGENCE
+    quality: Quality = NO_QUALITY
     energy_j: float | None = None
 
     @property

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from ipu_results.errors import CatalogueError
+from ipu_results.normalise.decimal_mark import DecimalMark, find_decimal_marks
 from ipu_results.normalise.fields import LATENCIES
 from ipu_results.normalise.rows import RejectedRow, RowConverter, RowFragment, get_constants
 from ipu_results.normalise.values import SDK
+from ipu_results.normalise.words import UnknownWord
 from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable
 from ipu_results.schema import table as published_table
 from ipu_results.schema.table_headers import TableHeader
@@ -18,7 +20,8 @@ from ipu_results.sources.catalogue import Document
 from ipu_results.sources.kinds import KINDS
 
 Outcome = RowFragment | RejectedRow
-Normaliser = Callable[[Document, SourceTable, TableHeader, Vocabulary], Iterator[Outcome]]
+Marks = Mapping[tuple[str, str], DecimalMark]
+Normaliser = Callable[[Document, SourceTable, TableHeader, Vocabulary, Marks], Iterator[Outcome]]
 RUN_ID = published_table("runs").column("run_id").pattern
 POINT_UNITS = {
     "throughput": "items/s",
@@ -32,32 +35,36 @@ BRACKETS = re.compile(r"\([^()]*\)")
 def normalise_rows(document: Document, parsed: ParsedDocument, vocabulary: Vocabulary) -> Iterator[Outcome]:
     """Yield every readable row of the document, converted or rejected, in printed order."""
     normalise_table = NORMALISERS[KINDS[document.reader].results or ""]
-    for table in parsed.tables:
-        yield from normalise_table(document, table, vocabulary.header_of(document.reader, table.name), vocabulary)
+    tables = [(table, vocabulary.header_of(document.reader, table.name)) for table in parsed.tables]
+    marks = find_decimal_marks(tables)
+    for table, header in tables:
+        yield from normalise_table(document, table, header, vocabulary, marks)
 
 
 def _one_per_row(
-    document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary
+    document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary, marks: Marks
 ) -> Iterator[Outcome]:
     """Make each row one result."""
-    converter, constants = RowConverter(table, header, vocabulary), get_constants(document, header)
+    converter, constants = RowConverter(table, header, vocabulary, marks), get_constants(document, header)
     return (converter.convert_row(row, constants) for row in table.rows)
 
 
 def _joined_on_batch(
-    document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary
+    document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary, marks: Marks
 ) -> Iterator[Outcome]:
     """Make one result per batch size from several tables; a row without a batch size cannot be placed."""
-    for outcome in _one_per_row(document, table, header, vocabulary):
+    for outcome in _one_per_row(document, table, header, vocabulary, marks):
         yield _require_batch(outcome, "no batch size to join the tables on")
 
 
 def _one_per_metric(
-    document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary
+    document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary, marks: Marks
 ) -> Iterator[Outcome]:
     """Convert rows that name their metric; the rows of one configuration make one result."""
     converters = {
-        metric: RowConverter(table, _with_metric(header, entry["column"]), vocabulary, {entry["column"]: entry["unit"]})
+        metric: RowConverter(
+            table, _with_metric(header, entry["column"]), vocabulary, marks, {entry["column"]: entry["unit"]}
+        )
         for metric, entry in vocabulary.metrics.items()
     }
     column = {header.field_of(name): i for i, name in enumerate(table.columns)}
@@ -77,9 +84,12 @@ def _with_metric(header: TableHeader, field: str) -> TableHeader:
 
 
 def _reject_unknown(table: SourceTable, row: SourceRow, column: dict[str, int], field: str) -> RejectedRow:
-    message = f"unknown {field} {row.cells[column[field]]!r}"
+    text = row.cells[column[field]]
+    message = f"unknown {field} {text!r}"
     raw = dict(zip(table.columns, row.cells, strict=True))
-    return RejectedRow(table.name, row.number, row.locator, f"unknown-{field}", message, raw)
+    return RejectedRow(
+        table.name, row.number, row.locator, f"unknown-{field}", message, raw, [UnknownWord(field, field, text)]
+    )
 
 
 def _find_framework(path: str, vocabulary: Vocabulary) -> str | None:
@@ -87,10 +97,10 @@ def _find_framework(path: str, vocabulary: Vocabulary) -> str | None:
 
 
 def _mlperf_entry(
-    document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary
+    document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary, marks: Marks
 ) -> Iterator[Outcome]:
     """Make each row with a score one result; its software line names framework and SDK."""
-    converter = RowConverter(table, header, vocabulary, {"time_to_train_s": "min"})
+    converter = RowConverter(table, header, vocabulary, marks, {"time_to_train_s": "min"})
     column = {header.field_of(name): i for i, name in enumerate(table.columns)}
     constants = {**get_constants(document, header), "origin": "official"}
     for row in table.rows:
@@ -110,10 +120,10 @@ def _parse_software(text: str, vocabulary: Vocabulary) -> dict[str, str | None]:
 
 
 def _run_point(
-    document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary
+    document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary, marks: Marks
 ) -> Iterator[Outcome]:
     """Make each row one result of a local run; the row itself gives its origin."""
-    converter = RowConverter(table, header, vocabulary, POINT_UNITS)
+    converter = RowConverter(table, header, vocabulary, marks, POINT_UNITS)
     constants = {**get_constants(document, header), "origin": None, "run_id": get_run_id(document)}
     return (_require_batch(converter.convert_row(row, constants), "no batch size") for row in table.rows)
 

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any, NamedTuple
 
+from ipu_results.errors import CatalogueError
+from ipu_results.normalise.decimal_mark import DecimalMark
 from ipu_results.normalise.values import (
+    AmbiguousFigureError,
     UnreadableCellError,
     parse_derived_number,
     parse_duration_s,
@@ -17,7 +20,9 @@ from ipu_results.normalise.values import (
     parse_target_metric,
     parse_whole_number,
 )
+from ipu_results.normalise.words import UnknownWord, UnknownWordError, find_nearest
 from ipu_results.schema import table
+from ipu_results.schema.figures import KEPT_FIGURES
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
 LATENCIES = ("latency_ms_low", "latency_ms_high", "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms")
@@ -40,13 +45,14 @@ class CellContext(NamedTuple):
     """What the conversion of a cell depends on besides its text.
 
     `unit` is the unit that the header or caption prints. `strict` makes an unknown word an error. `derived` figures
-    are doubles that we computed.
+    are doubles that we computed. `mark` divides the decimals of other figures.
     """
 
     vocabulary: Vocabulary
     unit: str | None
     strict: bool
     derived: bool = False
+    mark: DecimalMark = DecimalMark.POINT
 
 
 Converter = Callable[[str, CellContext], CellValues]
@@ -59,6 +65,15 @@ def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
     return CONVERTERS.get(field, _keep_text(field))(text, context)
 
 
+def check_field(field: str, table_name: str) -> None:
+    """Refuse a field of `table_headers.toml` that no column has: its figures would be lost. Raises CatalogueError."""
+    if field in CONVERTERS or field in table("results").names:
+        return
+    known = {name: name for name in (*CONVERTERS, *table("results").names)}
+    message = f"{table_name}: {field!r} is not a field; nearest: {find_nearest(field, known) or 'none'}"
+    raise CatalogueError(message, place="schema/vocabulary/table_headers.toml")
+
+
 def _keep_text(column: str) -> Converter:
     return lambda text, _: CellValues(((column, text),))
 
@@ -66,7 +81,7 @@ def _keep_text(column: str) -> Converter:
 def _require(kind: str, column: str, text: str, known: Any, context: CellContext) -> Any:
     """Return what is known of a word. Raises UnreadableCellError for an unknown word where the vocabulary binds."""
     if known is None and context.strict:
-        raise UnreadableCellError(f"unknown-{kind}", f"unknown {kind} {text!r} in {column}")
+        raise UnknownWordError(UnknownWord(kind, column, text), f"unknown {kind} {text!r} in {column}")
     return known
 
 
@@ -117,11 +132,13 @@ def _convert_compute_precision(text: str, context: CellContext) -> CellValues:
 
 def _convert_batch(text: str, context: CellContext) -> CellValues:
     if context.strict and context.unit:
-        raise UnreadableCellError("unknown-unit", f"unknown unit {context.unit!r} for batch_size")
+        raise UnknownWordError(
+            UnknownWord("unit", "batch_size", context.unit), f"unknown unit {context.unit!r} for batch_size"
+        )
     try:
-        batch = parse_whole_number(text)
-    except UnreadableCellError:
-        if context.strict:
+        batch = parse_whole_number(text, context.mark)
+    except UnreadableCellError as error:
+        if context.strict or isinstance(error, AmbiguousFigureError):
             raise
         return CellValues()
     return CellValues((("batch_size", batch),), float(batch), "item", 1.0)
@@ -130,8 +147,8 @@ def _convert_batch(text: str, context: CellContext) -> CellValues:
 def _convert_count(column: str, unit: str) -> Converter:
     """Convert a whole number from 1."""
 
-    def converter(text: str, _: CellContext) -> CellValues:
-        count = parse_whole_number(text)
+    def converter(text: str, context: CellContext) -> CellValues:
+        count = parse_whole_number(text, context.mark)
         return CellValues(((column, count),), float(count), unit, 1.0)
 
     return converter
@@ -141,11 +158,13 @@ def _convert_figure(column: str, units_of: str | None = None) -> Converter:
     """Convert a figure in one of the units of `column`, or of another column with the same units."""
 
     def converter(text: str, context: CellContext) -> CellValues:
-        printed = parse_derived_number(text) if context.derived else parse_number(text)
+        printed = parse_derived_number(text) if context.derived else parse_number(text, context.mark)
         unit = context.vocabulary.find_unit(units_of or column, context.unit or "")
         if unit is None:
             problem = f"unknown unit {context.unit!r}" if context.unit else "no unit"
-            raise UnreadableCellError("unknown-unit", f"{problem} for {column}")
+            raise UnknownWordError(
+                UnknownWord("unit", units_of or column, context.unit or ""), f"{problem} for {column}"
+            )
         item: Values = (("item", unit.item),) if unit.item else ()
         value = float(printed * unit.factor)
         return CellValues(((column, value), *item), float(printed), context.unit, float(unit.factor))
@@ -166,8 +185,8 @@ def _convert_time(column: str) -> Converter:
     return converter
 
 
-def _convert_quality_value(text: str, _: CellContext) -> CellValues:
-    value, metric = parse_quality(text)
+def _convert_quality_value(text: str, context: CellContext) -> CellValues:
+    value, metric = parse_quality(text, context.mark)
     return CellValues((("quality_value", float(value)), ("quality_metric", metric)), float(value), metric, 1.0)
 
 
@@ -218,9 +237,9 @@ def _ignore(_: str, __: CellContext) -> CellValues:
     return CellValues()
 
 
-def _keep_number(text: str, _: CellContext) -> CellValues:
+def _keep_number(text: str, context: CellContext) -> CellValues:
     """Keep a printed figure in `cells` only."""
-    return CellValues((), float(parse_number(text)), None, None)
+    return CellValues((), float(parse_number(text, context.mark)), None, None)
 
 
 def _keep_double(unit: str | None = None) -> Converter:
@@ -260,7 +279,7 @@ CONVERTERS: dict[str, Converter] = {
     "published_on": _convert_date,
     "chip": _convert_chip,
     "chip_count": _convert_chip_count,
-    **dict.fromkeys(("images", "chips", "n_runs", "n_success", "nodes"), _keep_number),
+    **dict.fromkeys(KEPT_FIGURES, _keep_number),
     **dict.fromkeys(("scaling_factor", "run_minutes_min", "run_minutes_max", "run_minutes_cv"), _keep_double()),
     **dict.fromkeys(("epochs_to_converge", "samples_to_converge"), _keep_double()),
     **dict.fromkeys(("repo", "path", "commit", "task", "metric", "batch_per_chip"), _ignore),

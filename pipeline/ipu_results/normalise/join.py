@@ -16,6 +16,7 @@ from ipu_results.read.document import ColumnTable
 from ipu_results.sources.catalogue import Document
 
 Identity = tuple[tuple[str, str], ...]
+RATE_FIELDS = ("throughput", "efficiency")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ def join_rows(
     for outcome in outcomes:
         if isinstance(outcome, RejectedRow):
             rejected.append(outcome)
+        elif message := _find_item_contradiction(outcome, setup):
+            rejected.append(outcome.reject("item-contradicts-model", message))
         else:
             groups.setdefault((outcome.result_table, outcome.identity), []).append(outcome)
     results = []
@@ -86,6 +89,23 @@ def join_rows(
         else:
             results.append(_build_result(document, accepted, duplicates, setup))
     return results, rejected
+
+
+def _find_item_contradiction(fragment: RowFragment, setup: DocumentSetup) -> str | None:
+    """Explain how the unit of a rate counts other items than the row's model, or the document's, has; None if not."""
+    implied = {field: _get_item(fragment, field) for field in ("model", *RATE_FIELDS) if field in fragment.fields}
+    item = implied.pop("model", None) or setup.values.get("item")
+    field = next((field for field, counted in implied.items() if item and counted and counted != item), None)
+    if field is None:
+        return None
+    model = fragment.values.get("model") or setup.values.get("model")
+    return f"the unit of {field} counts {implied[field]}, but an item of {model} is {item}"
+
+
+def _get_item(fragment: RowFragment, field: str) -> str | None:
+    return next(
+        (value for name, value in fragment.converted[fragment.fields.index(field)].values if name == "item"), None
+    )
 
 
 def _conflict(first: RowFragment, second: RowFragment) -> bool:

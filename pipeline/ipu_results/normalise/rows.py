@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ipu_results.normalise.fields import CellContext, CellValues, convert_cell
+from ipu_results.normalise.decimal_mark import DecimalMark
+from ipu_results.normalise.fields import CellContext, CellValues, check_field, convert_cell
 from ipu_results.normalise.values import UnreadableCellError
+from ipu_results.normalise.words import UnknownWord, UnknownWordError
 from ipu_results.read.document import SourceRow, SourceTable
 from ipu_results.schema.table_headers import TableHeader, parse_unit
 from ipu_results.schema.vocabulary import Vocabulary
@@ -55,6 +57,7 @@ class RejectedRow:
     reason: str
     message: str
     raw: Mapping[str, str] | Sequence[str]
+    words: Sequence[UnknownWord] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +100,30 @@ class RowFragment:
 class RowConverter:
     """Converts the rows of one table; each text of a column is converted once.
 
-    `units` gives the unit of a field that neither the header nor the caption prints.
+    `units` gives the unit of a field that neither the header nor the caption prints. `marks` gives the decimal mark of
+    a column, by table and printed name, where it is not simply a point.
     """
 
     def __init__(
-        self, table: SourceTable, header: TableHeader, vocabulary: Vocabulary, units: Mapping[str, str] | None = None
+        self,
+        table: SourceTable,
+        header: TableHeader,
+        vocabulary: Vocabulary,
+        marks: Mapping[tuple[str, str], DecimalMark],
+        units: Mapping[str, str] | None = None,
     ) -> None:
         self.table = table
         self.header = header
         self.fields = tuple(header.field_of(name) for name in table.columns)
+        for field in self.fields:
+            check_field(field, header.table)
         self.contexts = tuple(
             CellContext(
-                vocabulary, (units or {}).get(field) or find_printed_unit(table, name), header.strict, header.derived
+                vocabulary,
+                (units or {}).get(field) or find_printed_unit(table, name),
+                header.strict,
+                header.derived,
+                marks.get((table.name, name), DecimalMark.POINT),
             )
             for field, name in zip(self.fields, table.columns, strict=True)
         )
@@ -133,13 +148,14 @@ class RowConverter:
         """Convert one row; `constants` are the values that hold for the whole table."""
         table = self.table
         converted: list[CellValues] = []
+        errors: list[tuple[int, UnreadableCellError]] = []
         for column, text in enumerate(row.cells):
             try:
                 converted.append(self.convert_cell(column, text))
             except UnreadableCellError as error:
-                raw = dict(zip(table.columns, row.cells, strict=True))
-                place = table.cell_locator(row, column)
-                return RejectedRow(table.name, row.number, place, error.reason, str(error), raw)
+                errors.append((column, error))
+        if errors:
+            return self._reject(row, errors)
         values = dict(constants)
         for column in self.order:  # a column's own cell overrides what another cell implies, wherever it is
             values.update(converted[column].values)
@@ -148,6 +164,15 @@ class RowConverter:
         )
         result_table = self.header.result_table or table.name
         return RowFragment(table, row, self.fields, converted, result_table, self.header.joins, identity, values)
+
+    def _reject(self, row: SourceRow, errors: Sequence[tuple[int, UnreadableCellError]]) -> RejectedRow:
+        """Reject a row for its first cell that cannot be read; the message names all of them."""
+        column, first = errors[0]
+        message = "; ".join(str(error) for _, error in errors)
+        words = tuple(error.word for _, error in errors if isinstance(error, UnknownWordError))
+        raw = dict(zip(self.table.columns, row.cells, strict=True))
+        place = self.table.cell_locator(row, column)
+        return RejectedRow(self.table.name, row.number, place, first.reason, message, raw, words)
 
     def _identifies(self, field: str) -> bool:
         identity = self.header.identity

@@ -6,7 +6,10 @@ import math
 import re
 from decimal import Decimal
 
-NUMBER = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
+from ipu_results.normalise.decimal_mark import DecimalMark, names_two_figures
+
+NUMBER = re.compile(r"(?:(?!0+,)[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
+COMMA_NUMBER = re.compile(r"(?:[0-9]{1,3}(?:\.[0-9]{3})+(?=,)|[0-9]+)(?:,[0-9]+)?")
 MAX_DIGITS = 15
 DERIVED = re.compile(r"[0-9]{1,25}(?:\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?")  # 17 significant digits and zeros
 DURATION = re.compile(
@@ -17,8 +20,14 @@ DURATION_SECONDS = (86_400, 3_600, 60, 1)
 SDK = re.compile(r"(?:Poplar\s+)?SDK\s*([0-9]+(?:\.[0-9]+)*)", re.I)
 BARE_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+")
 MLPERF_ID = re.compile(r"([0-9]+\.[0-9]+)-[0-9]+")
-QUALITY = re.compile(rf"({NUMBER.pattern})\s+(\S.*)")
+QUALITY = re.compile(r"([0-9][0-9.,]*)\s+(\S.*)")
 TARGET = re.compile(rf"{NUMBER.pattern}\s*%?\s+(\S.*)")
+# After a figure: signs, powers of ten and words that make it another figure instead of naming its metric.
+NOT_A_METRIC = re.compile(
+    r"(?!%|[(\[]?[^\W\d_])|[xe]\s*[-+−–^]?\s*\d|(?:thousand|million|billion|[kmg])\s|(?:to|or|and)\s+\d", re.I
+)
+SECOND_FIGURE = re.compile(r"[±×÷~≈<>=]|\+/|(?:^|\s)[-+−–.(]*[0-9]+(?:[.,][0-9]+)*(?!\S)")
+BRACKETED_WORDS = re.compile(r"\((?=[^()]*[^\W\d_])[^()±]*\)")
 
 
 class UnreadableCellError(ValueError):
@@ -29,16 +38,25 @@ class UnreadableCellError(ValueError):
         self.reason = reason
 
 
-def parse_number(text: str) -> Decimal:
-    """Parse a printed figure such as `1,260,000` or `0.0719`.
+class AmbiguousFigureError(UnreadableCellError):
+    """A figure that means one thing with a decimal comma and another with a thousands mark."""
+
+
+def parse_number(text: str, mark: DecimalMark = DecimalMark.POINT) -> Decimal:
+    """Parse a printed figure such as `1,260,000` or `0.0719`, or `0,0719` in a column with a decimal comma.
 
     Raises UnreadableCellError for misplaced thousands marks, letters and signs, and for more digits than a double
-    holds exactly.
+    holds exactly, and AmbiguousFigureError if the column does not say which mark divides the decimals.
     """
-    if not NUMBER.fullmatch(text):
+    if mark is not DecimalMark.POINT and names_two_figures(text) and (mark is DecimalMark.UNCLEAR or "." in text):
+        message = f"{text!r} can be read in two ways: the document has decimal commas"
+        raise AmbiguousFigureError("unreadable-figure", message)
+    if not (COMMA_NUMBER if mark is DecimalMark.COMMA else NUMBER).fullmatch(text):
         raise UnreadableCellError("unreadable-figure", f"{text!r} is not a figure")
     if sum(character.isdecimal() for character in text) > MAX_DIGITS:
         raise UnreadableCellError("unreadable-figure", f"{text!r} has more than {MAX_DIGITS} digits")
+    if mark is DecimalMark.COMMA:
+        return Decimal(text.replace(".", "").replace(",", "."))
     return Decimal(text.replace(",", ""))
 
 
@@ -49,9 +67,9 @@ def parse_derived_number(text: str) -> Decimal:
     return Decimal(text)
 
 
-def parse_whole_number(text: str) -> int:
+def parse_whole_number(text: str, mark: DecimalMark = DecimalMark.POINT) -> int:
     """Parse a whole number from 1."""
-    value = parse_number(text)
+    value = parse_number(text, mark)
     if value != int(value) or value < 1:
         raise UnreadableCellError("unreadable-figure", f"{text!r} is not a whole number from 1")
     return int(value)
@@ -83,15 +101,25 @@ def parse_mlperf_round(text: str) -> str:
     return match.group(1)
 
 
-def parse_quality(text: str) -> tuple[Decimal, str]:
-    """Split a quality such as `0.0719 MAE` into figure and metric."""
+def parse_quality(text: str, mark: DecimalMark = DecimalMark.POINT) -> tuple[Decimal, str]:
+    """Split a quality such as `0.0719 MAE` into figure and metric; a power, a range or an interval is refused."""
     match = QUALITY.fullmatch(text)
     if match is None:
         raise UnreadableCellError("unreadable-figure", f"{text!r} is not a figure with the name of a metric")
-    return parse_number(match.group(1)), match.group(2)
+    value, metric = parse_number(match.group(1), mark), match.group(2)
+    if NOT_A_METRIC.match(metric) or SECOND_FIGURE.search(BRACKETED_WORDS.sub("", metric)):
+        raise UnreadableCellError("unreadable-figure", f"{text!r} is not one figure: {metric!r} is not a metric")
+    return value, metric
 
 
 def parse_target_metric(text: str) -> str | None:
-    """Return the metric of a quality target: `classification` for `75.90% classification`."""
+    """Return the metric of a quality target: `classification` for `75.90% classification`.
+
+    Raises UnreadableCellError if the figure goes on instead, as in `7.19 × 10⁻² MAE`.
+    """
     match = TARGET.fullmatch(text)
-    return match.group(1) if match else None
+    if match is None:
+        return None
+    if NOT_A_METRIC.match(match.group(1)):
+        raise UnreadableCellError("unreadable-figure", f"{text!r} is not one figure with the name of a metric")
+    return match.group(1)

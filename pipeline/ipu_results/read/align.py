@@ -11,11 +11,13 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from ipu_results.schema import table
 from ipu_results.schema.table_headers import TableHeader
 
+PRECISIONS = "|".join(map(re.escape, table("results").choices("precision")))
 SHAPES: dict[str, re.Pattern[str]] = {
     "sdk_version": re.compile(r"(?:Pre-?)?SDK\s*\d[\w.]*", re.I),
-    "precision": re.compile(r"(?:\d+\.\d+)?"),
+    "precision": re.compile(rf"(?:\d+\.\d+|{PRECISIONS})?"),
     "batch_size": re.compile(r"(?:\d[\d,]*)?"),
     "throughput": re.compile(r"\d[\d,]*(?:\.\d+)?"),
     "latency_ms": re.compile(r"(?:\d[\d,]*(?:\.\d+)?)?"),

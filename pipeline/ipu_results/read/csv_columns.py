@@ -26,12 +26,12 @@ def read_csv_columns(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocum
     width or a cell of another type, since such a file is not read in part.
     """
     columns = data.split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r").split(",")
-    found = find_headers(columns, headers)
-    if not found:
+    matched = find_headers(columns, headers)
+    if not matched:
         raise UnrecognisedDocumentError(explain_mismatch(columns, headers) or "has no known header", place="line 1")
     if not data.endswith(b"\n"):
         raise DamagedDocumentError("does not end with a line break: truncated", place="last line")
-    name = found[0].table
+    name = matched[0].table
     types = {column: arrow_schema(table(name)).field(column).type for column in columns}
     options = pa_csv.ConvertOptions(
         column_types=types,

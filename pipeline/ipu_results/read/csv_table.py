@@ -20,7 +20,7 @@ def read_csv(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     not CSV or that does not end with a line break, because such a file was cut off.
     """
     text = decode(data)
-    columns = _parse_line(text.split("\n", 1)[0])
+    columns = parse_line(text.split("\n", 1)[0])
     if not find_headers(columns, headers) and not explain_mismatch(columns, headers):
         raise UnrecognisedDocumentError("has no known header", place="line 1")
     if not text.endswith("\n"):
@@ -30,7 +30,7 @@ def read_csv(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     return assembler.finish()
 
 
-def _parse_line(line: str) -> list[str]:
+def parse_line(line: str) -> list[str]:
     try:
         return [clean(cell) for cell in next(csv.reader([line]), [])]
     except csv.Error:

@@ -15,12 +15,13 @@ from ipu_results.read.mlperf_log import MARK, read_mlperf_log
 from ipu_results.read.page_text import read_page_text
 from ipu_results.read.paper.text import read_paper_text
 from ipu_results.read.run_record import read_sweep_record
+from ipu_results.read.saved_page import is_message, unpack_saved_page
 from ipu_results.read.text import decode
 from ipu_results.schema.table_headers import TableHeader
-from ipu_results.sources.kinds import KINDS
+from ipu_results.sources.kinds import ALIASES, KINDS
 
 PDF_SIGNATURE = b"%PDF-"
-SIGNATURES = {PDF_SIGNATURE: ("qwant-paper",), MARK: ("mlperf-log",)}
+SIGNATURES = {PDF_SIGNATURE: ("inference-paper",), MARK: ("mlperf-log",)}
 SIGNATURE_BYTES = 100_000
 HTML = re.compile(rb"<(?:!doctype\s+html|html|table|body)\b", re.I)
 
@@ -39,6 +40,7 @@ def read_document(
     """
     if len(data) > max_bytes:
         raise DocumentTooLargeError(f"has {len(data):,} bytes, the limit is {max_bytes:,}")
+    kind = ALIASES.get(kind or "", kind)
     if kind not in (None, *KINDS):
         raise UnrecognisedDocumentError(f"cannot be of kind {kind!r}; the kinds are {', '.join(KINDS)}")
     with pause_garbage_collection():
@@ -88,6 +90,9 @@ def _read_as(kind: str, data: bytes, headers: Sequence[TableHeader], max_pages: 
         return read_csv_columns(data, headers)
     if file_format == "csv":
         return read_csv(data, headers)
+    if is_message(data):
+        page = unpack_saved_page(data)
+        return read_html(page.data, headers, page.charset)
     if HTML.search(data[:SIGNATURE_BYTES].replace(b"\0", b"")):  # without the NULs of UTF-16
         return read_html(data, headers)
     return (read_page_text if file_format == "page" else read_paper_text)(decode(data), headers)

@@ -60,30 +60,30 @@ def _split_blocks(text: str) -> Iterator[Block]:
 def _read_delimited(block: Block, assembler: Assembler) -> None:
     """Add the tables of lines that pipes or tabs divide into cells."""
     lines = [(number, line) for number, line in block if not RULE.fullmatch(line)]
-    names = [[_clean_text(cell) for cell in _split_line(line, _is_fenced(line))] for _, line in lines]
+    names = [[_clean_text(cell) for cell in split_line(line, is_fenced(line))] for _, line in lines]
     start = next((i for i, columns in enumerate(names) if find_headers(columns, assembler.headers)), None)
     if start is None:
         start = next((i for i, columns in enumerate(names) if explain_mismatch(columns, assembler.headers)), None)
     if start is not None:
-        fenced = _is_fenced(lines[start][1])
-        rows = [(number, _split_line(line, fenced)) for number, line in lines]
+        fenced = is_fenced(lines[start][1])
+        rows = [(number, split_line(line, fenced)) for number, line in lines]
         grid = [(_format_place(number), _make_row(cells, [number] * len(cells))) for number, cells in rows]
         assembler.add_grid(grid[start][0], grid)
 
 
-def _is_fenced(line: str) -> bool:
+def is_fenced(line: str) -> bool:
     """Check whether a line begins and ends with a pipe, as in Markdown, or next to a blank cell."""
     bare = line.strip(" ")
     return len(bare) > 1 and bare[0] == bare[-1] == "|"
 
 
-def _split_line(line: str, fenced: bool) -> list[str]:
+def split_line(line: str, fenced: bool) -> list[str]:
     """Return the cells of a line. Outer pipes divide no cells if the header has them too (`fenced`)."""
     delimiter = next((delimiter for delimiter in DELIMITERS if delimiter in line), None)
     if delimiter is None:
         return [line]
     cells = line.split(delimiter)
-    return cells[1:-1] if delimiter == "|" and fenced and _is_fenced(line) else cells
+    return cells[1:-1] if delimiter == "|" and fenced and is_fenced(line) else cells
 
 
 def _read_one_cell_a_line(block: Block, assembler: Assembler) -> None:
@@ -146,7 +146,7 @@ def _report_rows_above(block: Block, lines: Sequence[str], known: Sequence[bool]
 def _report_lost_rows(block: Block, assembler: Assembler) -> None:
     """Report rows that an empty line or a lost header has cut off from their table."""
     lines = [line for _, line in block]
-    split = [cell for line in lines for cell in _split_line(line, _is_fenced(line))]
+    split = [cell for line in lines for cell in split_line(line, is_fenced(line))]
     if any(contains_row([_clean_text(cell) for cell in cells], assembler.headers) for cells in (lines, split)):
         assembler.add_header_problem(_format_place(block[0][0]), NO_HEADER)
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from ipu_results._util.resources import SCHEMA
+from ipu_results._util.resources import SCHEMA, load_schema_file
 
 Kind = Literal["text", "integer", "double", "date", "timestamp", "boolean"]
 
@@ -84,10 +84,16 @@ class View:
 
 
 def load_column(entry: Mapping[str, Any]) -> Column:
-    """Build a column from its TOML entry; numbers are bounded by LIMITS unless the entry says otherwise."""
+    """Build a column from its TOML entry; numbers are bounded by LIMITS unless the entry says otherwise.
+
+    `choices_of`, such as `precisions.bits`, makes the names of a part of the vocabulary the choices.
+    """
     values = {**LIMITS.get(entry["type"], {}), **entry}
     kind = values.pop("type")
     choices = values.pop("choices", None)
+    if "choices_of" in values:
+        file, _, part = values.pop("choices_of").partition(".")
+        choices = load_schema_file(f"vocabulary/{file}.toml")[part]
     return Column(kind=kind, choices=None if choices is None else tuple(choices), **values)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from ipu_results.schema.definitions import table
+from ipu_results.schema.vocabulary import load_vocabulary
 
 FIGURES = [column.name for column in table("results").columns if column.figure]
 EFFICIENCY_TOLERANCE = 1e-9
@@ -20,10 +21,15 @@ def has_figure(frame: pd.DataFrame) -> pd.Series[bool]:
 
 
 def match_precision_bits(frame: pd.DataFrame) -> pd.Series[bool]:
-    bits = frame["activation_bits"].astype("string") + "." + frame["weight_bits"].astype("string")
-    return (bits == frame["precision"].astype("string")).fillna(
-        frame["precision"].isna() & frame["activation_bits"].isna() & frame["weight_bits"].isna()
-    )
+    """Require the bits that the vocabulary has for the printed precision, and none without one."""
+    known = load_vocabulary().precision_bits
+    names = ("activation_bits", "weight_bits")
+    agree = [
+        (frame["precision"].map({name: pair[index] for name, pair in known.items()}) == frame[column]).fillna(False)
+        for index, column in enumerate(names)
+    ]
+    blank = frame[["precision", *names]].isna().all(axis=1)
+    return (agree[0] & agree[1]) | blank
 
 
 def match_origin_and_place(frame: pd.DataFrame) -> pd.Series[bool]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 UNIT = re.compile(r"\s*[(\[]\s*([^()\[\]]*?)\s*[)\]]\s*$")
+SLASH = re.compile(r"\s*/\s*")
 MIN_NAMES_OF_A_BROKEN_HEADER = 3
 
 
@@ -59,9 +60,15 @@ def normalise_header(header: str) -> str:
     return re.sub(r"[\s\-_]+", " ", UNIT.sub("", header)).strip().casefold()
 
 
+def strip_unit(header: str) -> str:
+    """Return a header name as printed, without its unit."""
+    return UNIT.sub("", header).strip()
+
+
 def parse_unit(header: str) -> str | None:
+    """Return the unit in the last brackets of a header, on one line: `(items/ sec)` is wrapped."""
     match = UNIT.search(header)
-    return match[1] if match else None
+    return SLASH.sub("/", match[1]) if match else None
 
 
 def find_headers(columns: Sequence[str], headers: Iterable[TableHeader]) -> list[TableHeader]:

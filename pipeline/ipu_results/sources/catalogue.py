@@ -6,72 +6,21 @@ A finished local run is a folder of documents. The folder of an unfinished run i
 from __future__ import annotations
 
 import hashlib
-import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from ipu_results._util.limits import MAX_BYTES
 from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
-from ipu_results.schema import table
-from ipu_results.sources.kinds import KINDS
+from ipu_results.sources.sidecar import RUN, Sidecar, list_placeholders, parse_sidecar, read_entry
 
-RUN, LOCAL_PUBLISHER = "run", "local"
 UNFINISHED = ".unfinished"  # ends the folder name of a run in progress
 PDF = b"%PDF-"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
 RECORD = ("document_id", "title", "publisher", "url", "published_on", "kind", "sha256", "licence", "retrieved_on")
-
-FileName = Annotated[str, msgspec.Meta(pattern=r"^(?:\w[\w.-]*/)?\w[\w.-]*$")]
-Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
-
-
-class ExpectedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a sidecar says of a table: its number of source rows, and the platform its section is about."""
-
-    rows: int
-    platform: str | None = None
-
-
-class FetchTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a document is downloaded from; `url` is that of the document if it is left out."""
-
-    url: str | None = None
-    media_type: str = "text/html"
-
-
-class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of a sidecar.
-
-    `transcription_of` names, for a capture, the document that it is a version of. `claims_of` names, for claims, the
-    document that makes them if it has another id here. `attachments` are files next to the document, or one folder
-    below, with their sha256. `commit` is the version of a repository that was read, `missing` are files whose content
-    was absent in the copy of it. Only a local run has no `url`.
-    """
-
-    document_id: str
-    title: str
-    publisher: str
-    url: str | None = None
-    commit: str | None = None
-    missing: tuple[str, ...] = ()
-    kind: str
-    licence: str
-    sha256: Digest
-    reader: str
-    note: str
-    published_on: date | None = None
-    retrieved_on: date | None = None
-    tables: Mapping[str, ExpectedTable] = {}
-    fetch: FetchTarget | None = None
-    transcription_of: str | None = None
-    claims_of: str | None = None
-    attachments: Mapping[FileName, Digest] = {}
 
 
 class Document(Sidecar, frozen=True, kw_only=True):
@@ -156,17 +105,27 @@ def _digest(path: Path, document: str) -> str:
         raise CatalogueError(f"cannot be read: {error.strerror}", document=document, place=path.name) from error
 
 
-def load_catalogue(raw: Path) -> list[Document]:
-    """Return all documents of `raw`, sorted by id.
+def load_catalogue(raw: Path, *, drafts: bool = True) -> list[Document]:
+    """Return all documents of `raw`, sorted by id; without `drafts`, sidecars with placeholders are skipped.
 
     Raises CatalogueError for a folder without sidecars, for a sidecar with a missing, unknown or invalid key, and for
     two documents with the same id or the same bytes. Two runs may have the same bytes: an emulated one repeats.
     """
     if not raw.is_dir():
         raise CatalogueError("no such folder", place=str(raw))
-    documents = sorted((_load(raw, path) for path in _files(raw, "*.toml")), key=lambda document: document.document_id)
-    if not documents:
+    entries = {path: read_entry(path, _format_place(path, raw)) for path in _files(raw, "*.toml")}
+    selected = (path for path, entry in entries.items() if drafts or not list_placeholders(entry))
+    documents = sorted(
+        (build_document(entries[path], path, raw) for path in selected), key=lambda document: document.document_id
+    )
+    if not documents and drafts:
         raise CatalogueError("contains no sidecar (<file>.toml)", place=str(raw))
+    check_distinct(documents)
+    return documents
+
+
+def check_distinct(documents: Sequence[Document]) -> None:
+    """Refuse documents, sorted by id, with the same id or the same bytes. Raises CatalogueError."""
     for first, second in pairwise(documents):
         if first.document_id == second.document_id:
             message = f"is the id of both {first.file} and {second.file}"
@@ -175,7 +134,6 @@ def load_catalogue(raw: Path) -> list[Document]:
     for first, second in pairwise(sorted(sources, key=lambda document: document.sha256)):
         if first.sha256 == second.sha256:
             raise CatalogueError(f"has the same bytes as {second.document_id}", document=first.document_id)
-    return documents
 
 
 def find_orphans(raw: Path, documents: Sequence[Document]) -> list[str]:
@@ -198,36 +156,12 @@ def _files(raw: Path, pattern: str) -> Iterator[Path]:
             yield path
 
 
-def _load(raw: Path, path: Path) -> Document:
-    place = path.relative_to(raw).as_posix()
-    try:
-        sidecar = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Sidecar)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise CatalogueError(f"is not a readable sidecar: {error}", place=place) from error
-    except msgspec.ValidationError as error:
-        raise CatalogueError(f"the sidecar is invalid: {error}", place=place) from error
-    if message := _find_invalid(sidecar):
-        raise CatalogueError(f"the sidecar is invalid: {message}", place=place)
+def build_document(entry: Mapping[str, Any], path: Path, raw: Path) -> Document:
+    """Build the document that the sidecar at `path` describes. Raises CatalogueError for what is invalid in it."""
+    sidecar = parse_sidecar(entry, _format_place(path, raw))
     file = path.with_suffix("")
-    return Document(**msgspec.structs.asdict(sidecar), path=file, file=file.relative_to(raw).as_posix())
+    return Document(**msgspec.structs.asdict(sidecar), path=file, file=_format_place(file, raw))
 
 
-def _find_invalid(sidecar: Sidecar) -> str | None:
-    """Return what the schema of `documents` or the registry of kinds refuses, with the accepted values."""
-    ingested = [name for name, kind in KINDS.items() if kind.is_ingested]
-    if sidecar.reader not in ingested:
-        return f"reader {sidecar.reader!r} is not one of {', '.join(ingested)}"
-    for name in ("document_id", "kind", "url"):
-        column, value = table("documents").column(name), getattr(sidecar, name)
-        if column.choices and value not in column.choices:
-            return f"{name} {value!r} is not one of {', '.join(column.choices)}"
-        if column.pattern and value is not None and not re.fullmatch(column.pattern, value):
-            return f"{name} {value!r} does not match {column.pattern}"
-    is_run = sidecar.kind == RUN
-    if KINDS[sidecar.reader].local is not is_run:
-        return f"reader {sidecar.reader!r} does not go with kind {sidecar.kind!r}"
-    if (sidecar.publisher == LOCAL_PUBLISHER) is not is_run:
-        return f"publisher {sidecar.publisher!r} does not go with kind {sidecar.kind!r}"
-    if sidecar.url is None and not is_run:
-        return "url is missing; only a local run has none"
-    return None
+def _format_place(path: Path, raw: Path) -> str:
+    return path.relative_to(raw).as_posix() if path.is_relative_to(raw) else path.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ipu_results._util.resources import load_schema_file
@@ -16,6 +17,7 @@ class DocumentKind:
     results: str | None = None
     table: str | None = None
     local: bool = False
+    aliases: Sequence[str] = ()
 
     @property
     def is_ingested(self) -> bool:
@@ -24,3 +26,5 @@ class DocumentKind:
 
 
 KINDS = {name: DocumentKind(name, **entry) for name, entry in load_schema_file("kinds.toml").items()}
+ALIASES: Mapping[str, str] = {alias: name for name, kind in KINDS.items() for alias in kind.aliases}
+"""The kind of each former name, which sidecars and `--kind` may still use."""

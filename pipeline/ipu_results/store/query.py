@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 from ipu_results._util.sql import LOCKDOWN, get_first_line
 from ipu_results.errors import WarehouseError
 from ipu_results.schema import TABLES
-from ipu_results.store.duckdb_file import fill_database
+from ipu_results.store.duckdb_file import write_duckdb
 from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_pending
 
 MAX_TRIES = 5
@@ -101,7 +102,8 @@ def _open_database(database: Path) -> duckdb.DuckDBPyConnection:
 
 
 def _load_parquet(warehouse: Path) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config=LOCKDOWN)
+    """Open a database made from the Parquet files for this connection alone, which cannot write to it."""
     tables = {table.name: pq.read_table(warehouse / get_parquet_name(table.name)) for table in TABLES}
-    fill_database(connection, tables)
-    return connection
+    with TemporaryDirectory(prefix="ipu-results-", ignore_cleanup_errors=True) as folder:
+        write_duckdb(database := Path(folder) / DATABASE, tables)
+        return _open_database(database)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import io
 import logging
+import math
 import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pdfplumber
 import pypdfium2
+import pypdfium2.raw
 from pdfminer.ascii85 import ascii85decode, asciihexdecode
 from pdfminer.pdftypes import (
     LITERALS_ASCII85_DECODE,
@@ -20,9 +25,14 @@ from pdfminer.pdftypes import (
     PDFStream,
     resolve1,
 )
+from pdfplumber.utils.text import extract_words
 
+from ipu_results._util.limits import MAX_PAGE_OBJECTS
 from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
-from ipu_results.read.pdf.words import Box, Word
+from ipu_results.read.pdf.drawn import check_drawn_size
+from ipu_results.read.pdf.glyphs import find_hidden, find_repeats, is_struck, list_strike_annotations, read_layout
+from ipu_results.read.pdf.streams import check_unpacked_size
+from ipu_results.read.pdf.words import BASELINE_SLACK, Box, Word
 
 HEAD_BYTES = 1024
 TAIL_BYTES = 1024
@@ -30,6 +40,11 @@ LETTER_GAP = 0.15
 """Letters of one word are at most this far apart, in ems."""
 LETTER_RISE = 1.0
 """Tops of the letters of one word differ by at most this, in points."""
+ENCRYPTION = b"/Encrypt"
+MAX_DESCRIBED = 50
+"""Pages that are looked at to explain why nothing was read."""
+EDGES = (("x0", min), ("top", min), ("x1", max), ("bottom", max))
+HAS_DIGIT = re.compile(r"\d")
 HTML = re.compile(rb"<\s*(?:!doctype|html|head|body)\b", re.IGNORECASE)
 DECODERS = (
     (LITERALS_ASCII85_DECODE, ascii85decode),
@@ -38,12 +53,49 @@ DECODERS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class PageWords:
+    """The upright words of a page that can be seen, its width, and the text that is turned or cannot be seen."""
+
+    number: int
+    words: list[Word]
+    width: float
+    turned: str
+    hidden: str
+
+
+def open_pdf(data: bytes, max_pages: int) -> bytes:
+    """Return a whole PDF of which no stream unpacks to more than the limits, without its encryption.
+
+    Raises DamagedDocumentError for anything but a whole PDF that opens without a password, DocumentTooLargeError above
+    a limit.
+    """
+    _check_signature(data)
+    check_unpacked_size(data)
+    if ENCRYPTION in data:
+        data = _unlock(data)
+        check_unpacked_size(data)
+    with _translate_errors():
+        check_drawn_size(data, max_pages)
+    return data
+
+
+def _unlock(data: bytes) -> bytes:
+    with _translate_errors():
+        document = pypdfium2.PdfDocument(data)
+        try:
+            unlocked = io.BytesIO()
+            document.save(unlocked, flags=pypdfium2.raw.FPDF_REMOVE_SECURITY)
+        finally:
+            document.close()
+    return unlocked.getvalue()
+
+
 def read_page_texts(data: bytes, max_pages: int) -> list[str]:
     """Return the plain text of every page, quickly and without places.
 
-    Raises DamagedDocumentError for anything but a whole, unlocked PDF, DocumentTooLargeError above `max_pages` pages.
+    Raises DocumentTooLargeError above `max_pages` pages or for a page of too many characters.
     """
-    _check_signature(data)
     with _translate_errors():
         document = pypdfium2.PdfDocument(data)
         try:
@@ -56,12 +108,16 @@ def read_page_texts(data: bytes, max_pages: int) -> list[str]:
             document.close()
 
 
-def read_words(data: bytes, numbers: Sequence[int]) -> list[tuple[list[Word], float]]:
-    """Return words and width of each page of `numbers` (from 1, ascending)."""
+def read_words(data: bytes, numbers: Sequence[int]) -> list[PageWords]:
+    """Return the words of each page of `numbers` (from 1, ascending)."""
     with _translate_errors(), pdfplumber.open(io.BytesIO(data), pages=list(numbers)) as document:
         if [page.page_number for page in document.pages] != list(numbers):
             raise DamagedDocumentError("is a damaged PDF: pages are missing")
-        return [(list(_extract_words(page)), float(page.width)) for page in document.pages]
+        pictures = pypdfium2.PdfDocument(data)
+        try:
+            return [_read_page(page, pictures) for page in document.pages]
+        finally:
+            pictures.close()
 
 
 def _check_signature(data: bytes) -> None:
@@ -85,8 +141,12 @@ def _translate_errors() -> Iterator[None]:
     except (DamagedDocumentError, DocumentTooLargeError):
         raise
     except Exception as error:
-        locked = "password" in str(error).lower() or "Password" in type(error).__name__
-        message = "is encrypted: a password is needed" if locked else "cannot be read as a PDF"
+        text = f"{type(error).__name__} {error}".lower()
+        message = "cannot be read as a PDF"
+        if "password" in text:
+            message = "is encrypted: a password is needed"
+        elif "security" in text:
+            message = "is encrypted in a way that is not supported"
         raise DamagedDocumentError(message) from error
     finally:
         logger.setLevel(before)
@@ -96,23 +156,74 @@ def _read_page_text(document: Any, number: int) -> str:
     page = document[number]
     text_page = page.get_textpage()
     try:
+        if max(text_page.count_chars(), pypdfium2.raw.FPDFPage_CountObjects(page.raw)) > MAX_PAGE_OBJECTS:
+            raise DocumentTooLargeError(f"has more than {MAX_PAGE_OBJECTS:,} characters or shapes on page {number + 1}")
         return str(text_page.get_text_range())
     finally:
         text_page.close()
         page.close()
 
 
-def _extract_words(page: Any) -> Iterator[Word]:
-    """Yield the upright words: a stamp along the margin is not part of the page."""
+def _read_page(page: Any, pictures: Any) -> PageWords:
+    """Read the upright words of a page: a stamp along the margin is not part of it."""
     _check_streams(page)
-    x, y = page.bbox[:2]
-    words = page.extract_words(
-        x_tolerance_ratio=LETTER_GAP, y_tolerance=LETTER_RISE, extra_attrs=["size", "upright"], expand_ligatures=False
+    layout = read_layout(page)
+    repeats, clashes = find_repeats(layout.glyphs)
+    picture = pictures[page.page_number - 1]
+    try:
+        hidden = find_hidden(picture, layout.glyphs)
+    finally:
+        picture.close()
+    lines = np.array([*layout.lines, *list_strike_annotations(page)]).reshape(-1, 5)
+    chars = [
+        {
+            "text": glyph.text, "x0": glyph.x0, "x1": glyph.x1, "top": glyph.top, "doctop": glyph.top,
+            "bottom": glyph.bottom, "size": glyph.size, "baseline": glyph.baseline, "upright": True, "number": number,
+        }
+        for number, glyph in enumerate(layout.glyphs) if not repeats[number]
+    ]  # fmt: skip
+    words: list[Word] = []
+    unseen: list[str] = []
+    for letters, place in _split_words(chars):
+        numbers = [letter["number"] for letter in letters if not letter["text"].isspace()]
+        text = "".join(letter["text"] for letter in letters)
+        if not numbers:
+            continue
+        if hidden[numbers].all():
+            unseen.append(text)
+            continue
+        box = Box(page.page_number, *place)
+        size, baseline = float(letters[0]["size"]), float(letters[0]["baseline"])
+        doubt = ""
+        if hidden[numbers].any():
+            doubt = "a part of it cannot be seen"
+        elif clashes[numbers].any():
+            doubt = "other text is printed over it"
+        elif len(lines) and HAS_DIGIT.search(text) and is_struck(lines, box.x0, box.x1, baseline, size):
+            doubt = "it is struck through"
+        words.append(Word(text, size, box, baseline, doubt))
+    return PageWords(page.page_number, words, float(page.width), layout.turned, " ".join(unseen))
+
+
+def _split_words(chars: list[dict[str, Any]]) -> Iterator[tuple[list[dict[str, Any]], list[float]]]:
+    """Yield letters and place of each word; where the baseline changes, another word begins."""
+    words = extract_words(
+        chars,
+        return_chars=True,
+        x_tolerance_ratio=LETTER_GAP,
+        y_tolerance=LETTER_RISE,
+        extra_attrs=["size"],
+        expand_ligatures=False,
     )
     for word in words:
-        if word["upright"] and word["text"].strip():
-            place = (word["x0"] - x, word["top"] - y, word["x1"] - x, word["bottom"] - y)
-            yield Word(word["text"], float(word["size"]), Box(page.page_number, *map(float, place)))
+        parts = [word["chars"][:1]]
+        for last, letter in pairwise(word["chars"]):
+            if abs(last["baseline"] - letter["baseline"]) > BASELINE_SLACK * letter["size"]:
+                parts.append([])
+            parts[-1].append(letter)
+        for letters in parts:
+            ends = [func(letter[key] for letter in letters) for key, func in EDGES] if len(parts) > 1 else ()
+            yield letters, [float(end) for end in ends or (word[key] for key, _ in EDGES)]
 
 
 def _check_streams(page: Any) -> None:
@@ -125,3 +236,35 @@ def _check_streams(page: Any) -> None:
                 if decoder is None:
                     break
                 data = decoder(data)
+
+
+def describe_failure(data: bytes, hidden: Sequence[int]) -> str:
+    """Explain why a PDF has no table that could be read: it is a scan, its text is turned, or it cannot be seen."""
+    with _translate_errors():
+        document = pypdfium2.PdfDocument(data)
+        try:
+            for number in range(min(len(document), MAX_DESCRIBED)):
+                page = document[number]
+                if number + 1 in hidden:
+                    return f"cannot be read: the text of page {number + 1} cannot be seen"
+                if message := _describe_page(page):
+                    return f"cannot be read: page {number + 1} {message}"
+        finally:
+            document.close()
+    return "has no table with a known header"
+
+
+def _describe_page(page: Any) -> str | None:
+    text_page = page.get_textpage()
+    try:
+        count = text_page.count_chars()
+        if not count:
+            images = next(page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE]), None)
+            return "is an image without text (a scan); add a transcription instead" if images else None
+        angles = [
+            pypdfium2.raw.FPDFText_GetCharAngle(text_page.raw, place) for place in range(0, count, 1 + count // 500)
+        ]
+        turned = page.get_rotation() + math.degrees(sorted(angles)[len(angles) // 2])
+        return f"is turned by {round(turned) % 360}°: only upright text is read" if round(turned) % 360 else None
+    finally:
+        text_page.close()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem, SourceRow, SourceTable
 from ipu_results.read.paper import terms
 from ipu_results.read.pdf.captions import Caption, assign_to_tables, find_captions, find_promised_header
-from ipu_results.read.pdf.pages import read_page_texts, read_words
+from ipu_results.read.pdf.pages import describe_failure, open_pdf, read_page_texts, read_words
 from ipu_results.read.pdf.tables import PrintedRow, PrintedTable, find_tables
-from ipu_results.read.pdf.words import Box, Strip, build_lines, enclose, split_columns
-from ipu_results.read.text import lift_footnote
+from ipu_results.read.pdf.unread import find_hidden_pages, find_turned_tables, find_unread_tables
+from ipu_results.read.pdf.words import Box, PrintedCell, Strip, build_lines, enclose, split_columns
+from ipu_results.read.text import is_power, lift_footnote
 from ipu_results.schema.table_headers import TableHeader
 
 CAPTION_ANYWHERE = re.compile(r"\btable\s+(?:\d|[ivxl]+\b)")
@@ -27,15 +29,20 @@ def read_pdf(data: bytes, headers: Sequence[TableHeader], *, max_pages: int = 50
     Raises DamagedDocumentError for anything but a whole PDF that opens without a password, DocumentTooLargeError above
     `max_pages` pages, and UnrecognisedDocumentError if there is no table.
     """
+    data = open_pdf(data, max_pages)
     texts = read_page_texts(data, max_pages)
     pages = read_words(data, _select_pages(texts, headers))
-    wholes = [build_lines(words) for words, _ in pages]
-    split = [split_columns(lines, width) for lines, (_, width) in zip(wholes, pages, strict=True)]
+    wholes = [build_lines(page.words) for page in pages]
+    split = [split_columns(lines, page.width) for lines, page in zip(wholes, pages, strict=True)]
     columns = [column for page in split for column in page]
     # A table may span both columns of a page, so such pages are also searched as a whole.
     wide = [lines for lines, page in zip(wholes, split, strict=True) if len(page) > 1]
     tables = find_tables([*columns, *wide], len(columns), headers)
-    return _make_document(tables, columns, headers)
+    document = _make_document(tables, columns, headers)
+    problems = (*document.problems, *find_turned_tables(pages, headers))
+    if not document.tables and not problems:
+        raise UnrecognisedDocumentError(describe_failure(data, find_hidden_pages(pages, headers)))
+    return terms.refuse_incomplete_tables(replace(document, problems=problems))
 
 
 def _select_pages(texts: Sequence[str], headers: Sequence[TableHeader]) -> list[int]:
@@ -75,10 +82,12 @@ def _make_document(
     free = [caption for number, caption in enumerate(captions) if number not in assigned.values()]
     missing = [header for header in headers if all(table.header.header is not header for table in printed)]
     problems += _report_broken_promises(free, columns, taken, missing, headers)
-    if not tables and not problems:
-        raise UnrecognisedDocumentError("has no table with a known header")
-    metadata = tuple(_find_metadata(columns))
-    return terms.refuse_incomplete_tables(ParsedDocument(tuple(tables.values()), tuple(problems), metadata))
+    reported = {problem.table_name for problem in problems}
+    for problem in find_unread_tables(columns, taken, headers):
+        if problem.table_name not in reported:
+            reported.add(problem.table_name)
+            problems.append(problem)
+    return ParsedDocument(tuple(tables.values()), tuple(problems), tuple(_find_metadata(columns)))
 
 
 def _read_rows(table: PrintedTable) -> tuple[tuple[SourceRow, ...], list[ReadProblem]]:
@@ -88,13 +97,20 @@ def _read_rows(table: PrintedTable) -> tuple[tuple[SourceRow, ...], list[ReadPro
     problems: list[ReadProblem] = []
     for number, row in enumerate(table.rows, 1):
         lost = {column for column, cell in enumerate(row.cells) if cell is None}
-        if not row.loose and lost <= optional:
+        doubt = next((f"{cell.text!r}: {doubt}" for cell in row.cells if cell and (doubt := _find_doubt(cell))), "")
+        if not row.loose and lost <= optional and not doubt:
             rows.append(_make_row(number, row))
             continue
-        message = "the cells are not under the header" if row.loose else "a figure is missing in the row"
+        message = doubt or ("the cells are not under the header" if row.loose else "a figure is missing in the row")
         raw = tuple(cell.text if cell else "" for cell in row.loose or row.cells)
         problems.append(ReadProblem(table.header.header.table, number, str(row.box), "row-width", message, raw))
     return tuple(rows), problems
+
+
+def _find_doubt(cell: PrintedCell) -> str:
+    """Return why the text of a cell is not what it seems; `""` if it is."""
+    is_raised = bool(cell.footnotes) and is_power(cell.text, cell.footnotes)
+    return f"to the power of {cell.footnotes}" if is_raised else cell.doubt
 
 
 def _make_row(number: int, row: PrintedRow) -> SourceRow:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from ipu_results.read.paper import terms
 from ipu_results.read.pdf.words import Box, PrintedCell, PrintedLine, Strip, enclose
-from ipu_results.schema.table_headers import TableHeader
+from ipu_results.schema.table_headers import TableHeader, normalise_header
 
 ROW_GAP = 1.6
 """A row follows the one above with at most this gap, in heights of a line."""
+ROW_OVERLAP = 0.3
+"""Rows overlap by at most this share of the height of the lower one."""
+MARK_SIZE = 0.92
+"""A row that lacks cells has at least this share of the size of the next one, or it is a mark of it."""
 BAND_PAD = 6.0
 """How far beyond its header a table reaches on either side, in points."""
 ALIGN_SLACK = 2.0
@@ -29,12 +34,19 @@ ColumnSpan = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class PrintedHeader:
-    """The header cells of a table, the known header that they match, and the place of their line in its strip."""
+    """The header cells of a table, the known headers that they match, and the place of their line in its strip.
 
-    header: TableHeader
+    They match several headers if the tables of these are printed as one, with the labels of the rows printed once.
+    """
+
+    headers: tuple[TableHeader, ...]
     cells: tuple[PrintedCell, ...]
     strip: int
     place: int
+
+    @property
+    def header(self) -> TableHeader:
+        return self.headers[0]
 
     @property
     def spans(self) -> tuple[ColumnSpan, ...]:
@@ -90,38 +102,66 @@ class PrintedTable:
 def find_tables(strips: Sequence[Strip], columns: int, headers: Sequence[TableHeader]) -> list[PrintedTable]:
     """Find every table in reading order. The first `columns` strips are columns of pages, the others whole pages."""
     names = terms.known_names(headers)
-    return [
+    tables = (
         PrintedTable(header, _find_rows(header, strips, names)) for header in _find_headers(strips, columns, headers)
-    ]
+    )
+    return [part for table in tables for part in _divide(table)]
+
+
+def _divide(table: PrintedTable) -> Iterator[PrintedTable]:
+    """Yield the tables that are printed as one, each with its columns alone."""
+    for header in table.header.headers:
+        kept = [place for place, name in enumerate(table.header.names) if normalise_header(name) in header.keys]
+        cells = tuple(table.header.cells[place] for place in kept)
+        rows = [
+            row if row.loose else replace(row, cells=tuple(row.cells[place] for place in kept)) for row in table.rows
+        ]
+        yield PrintedTable(replace(table.header, headers=(header,), cells=cells), rows)
 
 
 def _find_headers(strips: Sequence[Strip], columns: int, headers: Sequence[TableHeader]) -> list[PrintedHeader]:
     """Find every header: neighbouring cells whose names are those of a known one.
 
-    On a whole page a header counts only if it is alone on its line and was not found in a column.
+    On a whole page a header counts only if it is alone on its line, and has cells that no header in a column has.
     """
     printed: list[PrintedHeader] = []
     for number, strip in enumerate(strips):
         for place, line in enumerate(strip):
-            for header, cells in _match_headers(line, headers):
-                known = any(other.cells[0].box == cells[0].box for other in printed)
-                if number < columns or (cells == line.cells and not known):
-                    printed.append(_add_units(PrintedHeader(header, cells, number, place), strip))
+            for matches, cells in _match_headers(line, headers):
+                boxes = {cell.box for cell in cells}
+                parts = [other for other in printed if any(cell.box in boxes for cell in other.cells)]
+                is_wider = cells == line.cells and sum(len(part.cells) for part in parts) < len(cells)
+                if number < columns or is_wider:
+                    printed = [other for other in printed if other not in parts]
+                    printed.append(_add_units(PrintedHeader(matches, cells, number, place), strip))
     return printed
 
 
 def _match_headers(
     line: PrintedLine, headers: Sequence[TableHeader]
-) -> Iterator[tuple[TableHeader, tuple[PrintedCell, ...]]]:
-    widths = sorted({len(header.names) for header in headers}, reverse=True)
+) -> Iterator[tuple[tuple[TableHeader, ...], tuple[PrintedCell, ...]]]:
+    keys = terms.known_names(headers)
+    names = [terms.normalise_text(cell.text) for cell in line.cells]
     start = 0
-    while start < len(line.cells):
-        windows = [line.cells[start : start + width] for width in widths]
-        matches = ((terms.match_header([cell.text for cell in window], headers), window) for window in windows)
-        header, window = next(((header, window) for header, window in matches if header), (None, line.cells[:1]))
-        if header is not None:
-            yield header, window
-        start += len(window)
+    while start < len(names):
+        stop = start
+        while stop < len(names) and names[stop] in keys and names[stop] not in names[start:stop]:
+            stop += 1
+        ends = range(stop, start, -1)
+        matched, end = next(
+            ((match, end) for end in ends if (match := _match(names[start:end], headers))), ((), start + 1)
+        )
+        if matched:
+            yield matched, line.cells[start:end]
+        start = end
+
+
+def _match(names: Sequence[str], headers: Sequence[TableHeader]) -> tuple[TableHeader, ...]:
+    """Return the header with these names, or else several that have them together."""
+    if header := terms.match_header(names, headers):
+        return (header,)
+    parts = tuple({header.keys: header for header in reversed(headers) if header.keys <= set(names)}.values())[::-1]
+    return parts if frozenset().union(*(header.keys for header in parts)) == frozenset(names) else ()
 
 
 def _add_units(header: PrintedHeader, strip: Strip) -> PrintedHeader:
@@ -145,7 +185,29 @@ def _find_rows(header: PrintedHeader, strips: Sequence[Strip], names: frozenset[
     rows = list(_read_run(strips, header.strip, header.place + 1, header.spans, above))
     while (start := _find_next_run(strips, names, header, rows)) is not None:
         rows += _read_run(strips, *start, None)
-    return rows
+    return _loosen_overlaps(rows)
+
+
+def _loosen_overlaps(rows: Sequence[PrintedRow]) -> list[PrintedRow]:
+    """Return the rows; of two that may be one row and its marks, it is unclear which cells belong together."""
+    doubtful = {number + i for number, pair in enumerate(pairwise(rows)) if _share_lines(*pair) for i in (0, 1)}
+    return [
+        replace(row, cells=(), loose=row.loose or tuple(cell for cell in row.cells if cell))
+        if number in doubtful
+        else row
+        for number, row in enumerate(rows)
+    ]
+
+
+def _share_lines(first: PrintedRow, other: PrintedRow) -> bool:
+    above, below = first.box, other.box
+    if above.page != below.page or max(above.x0, below.x0) - min(above.x1, below.x1) > ALIGN_SLACK:
+        return False
+    sizes = [max(cell.size for cell in (*row.cells, *row.loose) if cell) for row in (first, other)]
+    if (None in first.cells or None in other.cells) and min(sizes) < MARK_SIZE * max(sizes):
+        return True
+    shared = min(above.bottom, below.bottom) - max(above.top, below.top)
+    return shared > ROW_OVERLAP * min(above.height, below.height)
 
 
 def _read_run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,6 +19,12 @@ FOOTNOTE_SIZE = 0.8
 """A raised word of at most this share of the size is a footnote mark."""
 FOOTNOTE_RISE = 0.1
 """How far, in ems, the foot of a mark is above that of the word it follows."""
+RAISED_MARK = 0.2
+"""A smaller word of any size is a footnote mark if its baseline is at least this much higher, in ems."""
+BASELINE_SLACK = 0.05
+"""Baselines of one word differ by at most this, in ems."""
+SIZE_SLACK = 0.03
+"""Sizes of one figure differ by at most this share."""
 GUTTER_ZONE = (0.4, 0.6)
 """Where the gutter of a page in two columns may be, as shares of the page width."""
 GUTTER_STEPS = 200
@@ -54,11 +61,13 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word, its font size in points, and its place."""
+    """One word, its font size and baseline in points, and why its text is in doubt, if it is."""
 
     text: str
     size: float
     box: Box
+    baseline: float
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,8 @@ class PrintedCell:
     footnotes: str
     size: float
     box: Box
+    doubt: str = ""
+    """Why it is unclear what is printed, if it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +93,8 @@ class PrintedLine:
     def text(self) -> str:
         return " ".join(cell.text for cell in self.cells)
 
+
+HAS_DIGIT = re.compile(r"\d").search
 
 Strip = tuple[PrintedLine, ...]
 """The lines of one column of a page, or of a whole page, from the top."""
@@ -151,12 +164,25 @@ def _make_cell(words: Sequence[Word]) -> PrintedCell:
         gap = following.box.x0 - word.box.x1
         text += following.text if gap < WORD_GAP * largest.size else f" {following.text}"
     marks = "".join(word.text for word in footnotes)
-    return PrintedCell(spell_out(text), marks, largest.size, enclose(word.box for word in words))
+    doubt = next((word.doubt for word in words if word.doubt), "")
+    if not doubt and any(_are_at_odds(word, following, largest.size) for word, following in pairwise(body)):
+        doubt = "digits differ in size or height: a footnote mark or a part of the figure"
+    return PrintedCell(spell_out(text), marks, largest.size, enclose(word.box for word in words), doubt)
 
 
 def _is_footnote(word: Word, largest: Word) -> bool:
-    raised = largest.box.bottom - word.box.bottom > FOOTNOTE_RISE * largest.size
-    return raised and word.size <= FOOTNOTE_SIZE * largest.size
+    if word.size <= FOOTNOTE_SIZE * largest.size:
+        return largest.box.bottom - word.box.bottom > FOOTNOTE_RISE * largest.size
+    smaller = word.size < (1 - SIZE_SLACK) * largest.size
+    return smaller and largest.baseline - word.baseline >= RAISED_MARK * largest.size
+
+
+def _are_at_odds(word: Word, following: Word, size: float) -> bool:
+    """Check whether digits follow one another without a blank, but differ in size or height."""
+    if following.box.x0 - word.box.x1 >= WORD_GAP * size or not (HAS_DIGIT(word.text) and HAS_DIGIT(following.text)):
+        return False
+    resized = abs(word.size - following.size) > SIZE_SLACK * size
+    return resized or abs(word.baseline - following.baseline) > BASELINE_SLACK * size
 
 
 def _find_gutter(lines: Sequence[PrintedLine], width: float) -> float | None:

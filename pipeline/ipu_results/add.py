@@ -1,0 +1,227 @@
+"""Draft the sidecar of a new document, and show what the document would add before anything is committed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import tomli_w
+
+from ipu_results._util.files import write_atomically
+from ipu_results._util.limits import MAX_BYTES, MAX_PAGES
+from ipu_results.build import IngestConfig, check_documents, load_document
+from ipu_results.check.conservation import RowCounts, list_source_keys
+from ipu_results.errors import CatalogueError, UnrecognisedDocumentError
+from ipu_results.extract import extract, format_problem
+from ipu_results.normalise import normalise
+from ipu_results.normalise.header_draft import format_header_entries
+from ipu_results.normalise.words import describe_unknown_words
+from ipu_results.read.document import ParsedDocument
+from ipu_results.read.first_rows import find_first_rows
+from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary
+from ipu_results.sources.catalogue import Document, build_document, check_distinct, load_catalogue, read_limited
+from ipu_results.sources.kinds import ALIASES, KINDS
+from ipu_results.sources.sidecar import INGESTED, PLACEHOLDER, list_placeholders, read_entry
+
+FILLED_IN = {  # what a person fills in, with what belongs there
+    "title": "the title as published",
+    "publisher": "who published it",
+    "url": "where it was published, such as https://example.org/page",
+    "published_on": "the day, such as 2023-07-04 without quotes; delete this line if the day is not known",
+    "retrieved_on": "the day on which you took the facts, such as 2026-11-22 without quotes",
+    "licence": "the licence of the source, or that it states none",
+    "note": "what this file is and what it leaves out",
+}
+DATES = ("published_on", "retrieved_on")
+ANY_URL = "https://example.org"
+NOT_IN_ID = re.compile(r"[^a-z0-9.@-]+")
+LEDGERS = ("claims", "contradictions")  # tables that a new document does not change
+
+
+@dataclass(frozen=True, slots=True)
+class AddConfig:
+    """The file to add, the folder `raw` that it belongs in, and how to read it; the kind is guessed if it is None.
+
+    `force` drafts an existing sidecar again and keeps what a person filled in.
+    """
+
+    file: Path
+    raw: Path = Path("raw")
+    url: str | None = None
+    kind: str | None = None
+    force: bool = False
+    max_bytes: int = MAX_BYTES
+    max_pages: int = MAX_PAGES
+
+
+class UnknownWords(NamedTuple):
+    """Lines that describe unknown words: those that send their rows to quarantine, and those kept as printed."""
+
+    refused: Sequence[str]
+    kept: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDraft:
+    """The drafted sidecar, as an entry and as text, with the tables recognised (name: rows) and rows not readable."""
+
+    sidecar: Path
+    entry: Mapping[str, Any]
+    tables: Mapping[str, int]
+    problems: Sequence[str]
+    words: UnknownWords
+
+    @property
+    def text(self) -> str:
+        return tomli_w.dumps(self.entry)
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePreview:
+    """What a document would add: the fate of its rows, and its rows of `results`, `quarantine` and `flags`."""
+
+    document_id: str
+    rows: RowCounts
+    results: pd.DataFrame
+    quarantine: pd.DataFrame
+    flags: pd.DataFrame
+    words: UnknownWords
+
+
+def add_source(config: AddConfig) -> SourceDraft:
+    """Draft the sidecar of a file and write it next to the file.
+
+    Raises CatalogueError if it has one and `force` is not set, and a DocumentError if no table of it can be read.
+    """
+    sidecar = _get_sidecar(config)
+    if sidecar.exists() and not config.force:
+        raise CatalogueError("exists: --dry-run reads the file with it, --force drafts it again", place=str(sidecar))
+    draft = draft_source(config)
+    write_atomically(draft.sidecar, draft.text.encode())
+    return draft
+
+
+def draft_source(config: AddConfig) -> SourceDraft:
+    """Draft the sidecar of a file without writing it; what a person filled in or added in the present one is kept."""
+    vocabulary = load_vocabulary()
+    kind, parsed = recognise(config, vocabulary)
+    sidecar, tables = _get_sidecar(config), _count_rows(parsed)
+    data = read_limited(config.file, config.file.name, config.max_bytes)
+    entry: dict[str, Any] = {
+        "document_id": _make_document_id(config),
+        **{key: f"{PLACEHOLDER}: {text}" for key, text in FILLED_IN.items()},
+        "kind": "transcription",
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "reader": kind,
+        "tables": {name: {"rows": rows} for name, rows in tables.items()},
+    }
+    if sidecar.exists():
+        present = read_entry(sidecar, sidecar.name)
+        renewed = {"sha256", "reader", "tables", *list_placeholders(present)}
+        entry |= {key: value for key, value in present.items() if key not in renewed}
+    if config.url is not None:
+        entry["url"] = config.url
+    document = _build_unfinished(entry, config)
+    words = _describe_words(document, parsed, vocabulary)
+    problems = [format_problem(config.file.name, problem) for problem in parsed.problems]
+    return SourceDraft(sidecar, entry, tables, problems, words)
+
+
+def recognise(config: AddConfig, vocabulary: Vocabulary) -> tuple[str, ParsedDocument]:
+    """Return the kind of a file and its tables.
+
+    Raises UnrecognisedDocumentError if it has none with a known header, or one that is only nearly known.
+    """
+    parsed = extract(config.file, config.kind, config.max_bytes, config.max_pages)
+    for problem in parsed.problems:
+        if problem.row_number is None:
+            raise UnrecognisedDocumentError(problem.message, document=config.file.name, place=problem.locator)
+    names = _count_rows(parsed)
+    guessed = next((header.reader for header in vocabulary.table_headers if header.table in names), "")
+    kind = guessed if config.kind is None else ALIASES.get(config.kind, config.kind)
+    if kind not in INGESTED:
+        message = f"is of a kind that ingest does not read; the kinds are {', '.join(INGESTED)}"
+        raise UnrecognisedDocumentError(message, document=config.file.name)
+    return kind, parsed
+
+
+def draft_headers(config: AddConfig) -> str:
+    """Draft the entries of `table_headers.toml` for the tables of a file, "" for a PDF. Raises a DocumentError."""
+    suffix = config.file.suffix.lower()
+    if suffix == ".pdf":
+        return ""
+    data = read_limited(config.file, config.file.name, config.max_bytes)
+    guessed = "performance-csv" if suffix == ".csv" else "performance-page"
+    kind = guessed if config.kind is None else ALIASES.get(config.kind, config.kind)
+    return format_header_entries(find_first_rows(data, suffix), kind, _make_document_id(config), load_vocabulary())
+
+
+def preview_source(config: AddConfig) -> SourcePreview:
+    """Return what a file would add to the warehouse of `raw`, with its sidecar or a drafted one. Nothing is written.
+
+    Raises an IpuResultsError, as `ingest` would.
+    """
+    sidecar = _get_sidecar(config)
+    entry = read_entry(sidecar, sidecar.name) if sidecar.exists() else draft_source(config).entry
+    document = _build_unfinished(entry, config)
+    vocabulary = load_vocabulary()
+    limits = IngestConfig(config.raw, max_bytes=config.max_bytes, max_pages=config.max_pages)
+    others = [other for other in _load_others(config) if KINDS[other.reader].table not in LEDGERS]
+    documents = sorted([*others, document], key=lambda other: other.document_id)
+    check_distinct(documents)
+    loaded = {other.document_id: load_document(other, vocabulary, limits) for other in documents}
+    checked = check_documents(documents, lambda other: loaded[other.document_id], vocabulary)
+    mine = {name: checked.frames[name] for name in ("results", "quarantine")}
+    mine = {name: frame[frame["document_id"] == document.document_id] for name, frame in mine.items()}
+    flags = checked.frames["flags"]
+    flags = flags[flags["result_id"].isin(mine["results"]["result_id"])]
+    flags = flags.merge(mine["results"][["result_id", "table_name", "row_number"]], on="result_id")
+    words = _describe_words(document, loaded[document.document_id].parsed, vocabulary)
+    return SourcePreview(document.document_id, checked.counts[document.document_id], **mine, flags=flags, words=words)
+
+
+def _load_others(config: AddConfig) -> list[Document]:
+    """Return the finished documents of `raw` except the file itself; none if there is no such folder yet."""
+    documents = load_catalogue(config.raw, drafts=False) if config.raw.is_dir() else []
+    file = config.file.resolve()
+    return [document for document in documents if document.path.resolve() != file and not document.is_capture]
+
+
+def _build_unfinished(entry: Mapping[str, Any], config: AddConfig) -> Document:
+    """Build the document of a sidecar whose placeholders are not filled in yet."""
+    unfilled = set(list_placeholders(entry))
+    filled = {key: value for key, value in entry.items() if key not in unfilled}
+    filled |= {key: ANY_URL if key == "url" else "?" for key in unfilled if key not in DATES}
+    return build_document(filled, _get_sidecar(config), config.raw)
+
+
+def _get_sidecar(config: AddConfig) -> Path:
+    return config.file.with_name(f"{config.file.name}.toml")
+
+
+def _describe_words(document: Document, parsed: ParsedDocument, vocabulary: Vocabulary) -> UnknownWords:
+    """Describe the unknown words of a document: those that are refused now, then those that a strict table would."""
+    headers = tuple(replace(header, strict=True) for header in vocabulary.table_headers)
+    refused, strict = (
+        [word for row in normalise(document, parsed, words).rejected for word in row.words]
+        for words in (vocabulary, replace(vocabulary, table_headers=headers))
+    )
+    kept = [word for word in strict if word not in set(refused)]
+    return UnknownWords(describe_unknown_words(refused, vocabulary), describe_unknown_words(kept, vocabulary))
+
+
+def _count_rows(parsed: ParsedDocument) -> dict[str, int]:
+    return dict(Counter(name for name, _ in list_source_keys(parsed)))
+
+
+def _make_document_id(config: AddConfig) -> str:
+    """Return an id from the folder in `raw`, which is the publisher's, and the name of the file."""
+    file, raw = config.file.resolve(), config.raw.resolve()
+    parts = [*file.relative_to(raw).parent.parts, file.stem] if file.is_relative_to(raw) else [file.stem]
+    return NOT_IN_ID.sub("-", "-".join(parts).lower()).strip("-.@") or "document"

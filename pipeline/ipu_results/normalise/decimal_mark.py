@@ -1,0 +1,69 @@
+"""Decide for each column whether a comma divides thousands or decimals, by all figures of the document.
+
+A comma is a thousands mark unless a figure proves another use: the first group of `0,920` has no digit but 0. The proof
+holds for its column. A figure such as `1,360` in another column of the document can then mean two things.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import Enum
+
+from ipu_results.read.document import SourceTable
+from ipu_results.schema.figures import NUMERIC_FIELDS
+from ipu_results.schema.table_headers import TableHeader
+
+FIGURE = re.compile(r"[0-9][0-9.,]*(?=\s|$)")
+COMMA_PROOF = re.compile(r"0+,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
+POINT_PROOF = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3}){2,}|[1-9][0-9]{0,2}(?:,[0-9]{3})*\.[0-9]+|[0-9]+\.[0-9]+")
+THOUSANDS_POINT = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
+THOUSANDS_COMMA = re.compile(r"[1-9][0-9]{0,2},[0-9]{3}")
+ONE_COMMA = re.compile(r"[0-9]+,[0-9]+")
+
+
+class DecimalMark(Enum):
+    """What divides the decimals of the figures in a column."""
+
+    POINT = "point"
+    COMMA = "comma"
+    UNCLEAR = "unclear"
+    """The figures contradict each other: one that can be read in two ways is refused."""
+
+
+def find_decimal_marks(tables: Iterable[tuple[SourceTable, TableHeader]]) -> dict[tuple[str, str], DecimalMark]:
+    """Return the columns, by table and printed name, that do not simply have a decimal point."""
+    figures = {
+        (table.name, name): _find_figures(table, column)
+        for table, header in tables
+        if not header.derived
+        for column, name in enumerate(table.columns)
+        if header.field_of(name) in NUMERIC_FIELDS
+    }
+    proved = {column for column, texts in figures.items() if any(map(COMMA_PROOF.fullmatch, texts))}
+    if any(_proves_point(text) for texts in figures.values() for text in texts):
+        return dict.fromkeys(proved, DecimalMark.UNCLEAR)
+    if proved:
+        return {column: DecimalMark.COMMA if column in proved else DecimalMark.UNCLEAR for column in figures}
+    return {column: DecimalMark.UNCLEAR for column, texts in figures.items() if any(map(_hints_at_comma, texts))}
+
+
+def _find_figures(table: SourceTable, column: int) -> list[str]:
+    """Return the figures of a column that have a mark, each text once."""
+    texts = {row.cells[column] for row in table.rows}
+    matches = (FIGURE.match(text) for text in texts if "," in text or "." in text)
+    return [match[0] for match in matches if match]
+
+
+def _proves_point(text: str) -> bool:
+    return POINT_PROOF.fullmatch(text) is not None and THOUSANDS_POINT.fullmatch(text) is None
+
+
+def _hints_at_comma(text: str) -> bool:
+    """Check for groups that thousands cannot have, as in `12,5`. A lost digit makes them too, so it proves little."""
+    return ONE_COMMA.fullmatch(text) is not None and THOUSANDS_COMMA.fullmatch(text) is None
+
+
+def names_two_figures(text: str) -> bool:
+    """Check whether a text is one figure with a decimal comma or point, and another with a thousands mark."""
+    return any(pattern.fullmatch(text) for pattern in (THOUSANDS_COMMA, THOUSANDS_POINT))

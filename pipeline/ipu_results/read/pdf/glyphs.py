@@ -1,0 +1,278 @@
+"""Find the glyphs of a page that are hidden, printed twice, or overprinted by another glyph or a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pypdfium2.raw as pdfium
+from pdfminer.converter import PDFPageAggregator
+from pdfminer.layout import LTChar, LTContainer, LTCurve, LTItem, LTPage, LTRect
+from pdfminer.pdfinterp import PDFPageInterpreter
+
+from ipu_results._util.limits import MAX_PAGE_OBJECTS
+from ipu_results.errors import DocumentTooLargeError
+
+MIN_SIZE = 1.0
+"""Smaller text cannot be seen, in points."""
+MIN_CONTRAST = 8
+"""Ink differs from its background by at least this, of 255, in one of red, green and blue."""
+MAX_PIXELS = 4_000_000
+"""A page is drawn in at most this many pixels."""
+INK_WIDTH = (0.25, 0.75)
+"""Where the ink of a glyph is looked for, as shares of its width: not where it may be that of its neighbours."""
+INK_RISE = (-0.08, 0.7)
+"""Where the ink of a glyph is looked for above its baseline, in ems: not where it may be that of other lines."""
+MAX_SLOPE = 0.02
+"""Text that rises by at most this share of its length is upright."""
+OVERLAP = 0.5
+"""Glyphs are printed on one another if they share more than this part of the smaller one's width and height."""
+TWICE_WIDTH, TWICE_EMS = 0.3, 0.12
+"""A glyph printed twice, as fake bold is, is shifted by at most one of these: shares of its width and of its size."""
+TWICE_SIZE = 0.1
+"""Both have the same size, to within this share."""
+MAX_STACKED = 2000
+"""More glyphs at one place across the page are not compared: no page has them."""
+STRIKE_RISE = (0.1, 0.58)
+"""A line this far above the baseline, in ems, strikes text through: one higher or lower is a rule of the table."""
+STRIKE_WIDTH = 0.25
+"""It does so over at least this length, in ems."""
+THIN = 0.25
+"""A filled shape of at most this height, in ems, is a line."""
+
+MAX_DEPTH = 20
+"""Forms of a page are nested at most this deep."""
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Glyph:
+    """One upright glyph: places in points from the top left corner of the page's media box."""
+
+    text: str
+    size: float
+    x0: float
+    top: float
+    x1: float
+    bottom: float
+    baseline: float
+
+
+@dataclass(frozen=True, slots=True)
+class PageLayout:
+    """Upright glyphs in the order in which they are drawn, other text, and lines as (x0, y0, x1, y1, height)."""
+
+    glyphs: Sequence[Glyph]
+    turned: str
+    lines: Array
+
+
+class GlyphDevice(PDFPageAggregator):
+    """Collect a page, and the baseline of each of its glyphs."""
+
+    count = 0
+
+    def render_char(self, matrix: Any, font: Any, fontsize: float, scaling: float, rise: float, *rest: Any) -> float:
+        self.count += 1
+        if self.count > MAX_PAGE_OBJECTS:
+            raise DocumentTooLargeError(f"has more than {MAX_PAGE_OBJECTS:,} characters on page {self.pageno}")
+        advance = super().render_char(matrix, font, fontsize, scaling, rise, *rest)
+        self.cur_item._objs[-1].baseline = matrix[3] * rise + matrix[5]  # type: ignore[attr-defined]
+        return advance
+
+
+def read_layout(page: Any) -> PageLayout:
+    """Return glyphs and lines of a page of pdfplumber."""
+    device = GlyphDevice(page.pdf.rsrcmgr, pageno=page.page_number, laparams=None)
+    PDFPageInterpreter(page.pdf.rsrcmgr, device).process_page(page.page_obj)
+    layout = device.get_result()
+    glyphs: list[Glyph] = []
+    turned: list[str] = []
+    lines: list[tuple[float, float, float, float, float]] = []
+    for item in _walk(layout):
+        if isinstance(item, LTChar):
+            if _is_upright(item):
+                glyphs.append(_make_glyph(item, layout))
+            else:
+                turned.append(item.get_text())
+        elif isinstance(item, LTCurve) and (item.stroke or item.fill):
+            lines += _list_lines(item, layout.height)
+    return PageLayout(glyphs, "".join(turned), np.array(lines, dtype=float).reshape(-1, 5))
+
+
+def find_repeats(glyphs: Sequence[Glyph]) -> tuple[Array, Array]:
+    """Return which glyphs repeat an earlier one at the same place, and which share their place with another glyph."""
+    repeats, clashes = np.zeros(len(glyphs), dtype=bool), np.zeros(len(glyphs), dtype=bool)
+    if not glyphs:
+        return repeats, clashes
+    places = [(glyph.x0, glyph.x1, glyph.top, glyph.bottom, glyph.size) for glyph in glyphs]
+    x0, x1, top, bottom, size = np.array(places, dtype=float).T
+    order = np.argsort(x0, kind="stable")
+    x0, x1, top, bottom, size = x0[order], x1[order], top[order], bottom[order], size[order]
+    following = np.searchsorted(x0, x1) - np.arange(len(x0))
+    reach = size.max()
+    for step in range(1, min(int(following.max()), MAX_STACKED)):
+        rights = np.flatnonzero(np.abs(top[step:] - top[:-step]) < reach) + step
+        lefts = rights - step
+        narrow = np.minimum(x1[lefts] - x0[lefts], x1[rights] - x0[rights])
+        shared = np.minimum(x1[lefts], x1[rights]) - x0[rights]
+        low = np.minimum(size[lefts], size[rights])
+        high = np.minimum(bottom[lefts], bottom[rights]) - np.maximum(top[lefts], top[rights])
+        for left in lefts[(shared > OVERLAP * narrow) & (high > OVERLAP * low)]:
+            right = left + step
+            first, second = sorted((int(order[left]), int(order[right])))
+            width = max(x1[left] - x0[left], x1[right] - x0[right])
+            is_repeat = (
+                glyphs[first].text == glyphs[second].text
+                and x0[right] - x0[left] <= max(TWICE_WIDTH * width, TWICE_EMS * size[left])
+                and abs(top[right] - top[left]) <= TWICE_EMS * size[left]
+                and abs(size[right] - size[left]) <= TWICE_SIZE * size[left]
+            )
+            if is_repeat:
+                repeats[second] = True
+            elif not (glyphs[first].text.isspace() or glyphs[second].text.isspace()):
+                clashes[[first, second]] = True
+    return repeats, clashes
+
+
+def find_hidden(page: Any, glyphs: Sequence[Glyph]) -> Array:
+    """Return which glyphs leave no ink on a page of pypdfium2.
+
+    The page is drawn with and without its text. Whatever hides text (its colour, a shape over it, the crop box, its
+    rendering mode, a layer that is off) makes both pictures alike there.
+    """
+    left, top, width, height = _find_crop(page)
+    scale = min(1.0, (MAX_PIXELS / max(width * height, 1.0)) ** 0.5)
+    with_text = _draw(page, scale)
+    for text in _list_text_objects(page.raw, pdfium.FPDFPage_CountObjects, pdfium.FPDFPage_GetObject):
+        pdfium.FPDFPageObj_SetIsActive(text, False)
+    ink = _compare(with_text, _draw(page, scale))
+    rows, columns = ink.shape
+    x0, x1, size, baseline = np.array(
+        [(glyph.x0, glyph.x1, glyph.size, glyph.baseline) for glyph in glyphs], dtype=float
+    ).reshape(-1, 4).T  # fmt: skip
+    across, down = columns / width, rows / height
+    first, last = (_to_pixels((x0 + share * (x1 - x0) - left) * across) for share in INK_WIDTH)
+    lower, upper = (_to_pixels((baseline - share * size - top) * down) for share in INK_RISE)
+    last, lower = np.maximum(last, first + 1), np.maximum(lower, upper + 1)
+    first, last = np.clip(first, 0, columns), np.clip(last, 0, columns)
+    upper, lower = np.clip(upper, 0, rows), np.clip(lower, 0, rows)
+    inked = _count_marks(ink, (first, upper, last, lower))
+    hidden: Array = (inked == 0) | (size < MIN_SIZE)
+    return hidden
+
+
+def is_struck(lines: Array, x0: float, x1: float, baseline: float, size: float) -> bool:
+    """Check whether a line goes through the middle of text at this place."""
+    start, end = np.maximum(lines[:, 0], x0), np.minimum(lines[:, 2], x1)
+    near = (end - start >= min(STRIKE_WIDTH * size, x1 - x0)) & (lines[:, 4] <= THIN * size)
+    if not near.any():
+        return False
+    left, y0, right, y1, _ = lines[near].T
+    middle = (start[near] + end[near]) / 2
+    y = y0 + (y1 - y0) * (middle - left) / (right - left)
+    low, high = (baseline - share * size for share in STRIKE_RISE)
+    return bool(((y <= low) & (y >= high)).any())
+
+
+def list_strike_annotations(page: Any) -> Iterator[tuple[float, float, float, float, float]]:
+    """Yield the lines that annotations of a page of pdfplumber strike through text."""
+    for annotation in page.annots if page.page_obj.annots else ():
+        if str(getattr(annotation["data"].get("Subtype"), "name", "")) == "StrikeOut":
+            x, y = page.bbox[:2]
+            middle = (annotation["top"] + annotation["bottom"]) / 2 - y
+            yield annotation["x0"] - x, middle, annotation["x1"] - x, middle, 0.0
+
+
+def _walk(items: Iterable[LTItem]) -> Iterator[LTItem]:
+    for item in items:
+        if isinstance(item, LTContainer):
+            yield from _walk(item)
+        else:
+            yield item
+
+
+def _is_upright(item: LTChar) -> bool:
+    """Check whether text runs from left to right: neither turned, nor upside down, nor mirrored."""
+    a, b, _, d, *_ = item.matrix
+    sign = -1 if item.adv < 0 else 1
+    return sign * a > 0 and sign * d > 0 and abs(b) <= MAX_SLOPE * abs(a)
+
+
+def _make_glyph(item: LTChar, page: LTPage) -> Glyph:
+    height = page.height
+    baseline = height - float(item.baseline)  # type: ignore[attr-defined]
+    return Glyph(item.get_text(), item.size, item.x0, height - item.y1, item.x1, height - item.y0, baseline)
+
+
+def _list_lines(item: LTCurve, height: float) -> Iterator[tuple[float, float, float, float, float]]:
+    if isinstance(item, LTRect) or not item.stroke:
+        middle = height - (item.y0 + item.y1) / 2
+        yield item.x0, middle, item.x1, middle, item.height
+        return
+    for ends in pairwise(item.pts):
+        (x0, y0), (x1, y1) = sorted(ends)
+        if x0 != x1:
+            yield x0, height - y0, x1, height - y1, 0.0
+
+
+def _find_crop(page: Any) -> tuple[float, float, float, float]:
+    """Return left, top, width and height of what is shown of a page, from the top left of its media box, turned."""
+    media, crop = page.get_mediabox(), page.get_cropbox()
+    media = (*map(min, media[:2], media[2:]), *map(max, media[:2], media[2:]))
+    crop = (*map(min, crop[:2], crop[2:]), *map(max, crop[:2], crop[2:]))
+    shown = (*map(max, crop[:2], media[:2]), *map(min, crop[2:], media[2:]))
+    margins = [shown[0] - media[0], media[3] - shown[3], media[2] - shown[2], shown[1] - media[1]]
+    turns = page.get_rotation() // 90
+    left, top, _, _ = margins[-turns:] + margins[:-turns]
+    width, height = page.get_size()
+    return left, top, width, height
+
+
+def _draw(page: Any, scale: float) -> Array:
+    pixels: Array = page.render(scale=scale, prefer_bgrx=True).to_numpy()
+    return np.ascontiguousarray(pixels)
+
+
+def _compare(first: Array, other: Array) -> Array:
+    """Return where two pictures differ visibly."""
+    shape = first.shape[:2]
+    first, other = first.reshape(-1, 4), other.reshape(-1, 4)
+    changed = np.flatnonzero(first.view(np.uint32) != other.view(np.uint32))
+    contrast = np.abs(first[changed, :3].astype(np.int16) - other[changed, :3]).max(axis=1, initial=0)
+    marks = np.zeros(len(first), dtype=bool)
+    marks[changed[contrast >= MIN_CONTRAST]] = True
+    return marks.reshape(shape)
+
+
+def _count_marks(marks: Array, boxes: tuple[Array, Array, Array, Array]) -> Array:
+    """Return how many marks are in each box (first column, first row, column and row after the last)."""
+    first, upper, last, lower = boxes
+    before = np.zeros(marks.size + 1, dtype=np.int32)
+    np.cumsum(marks.ravel(), out=before[1:])
+    counts = np.zeros(len(first), dtype=np.int64)
+    for step in range(int((lower - upper).max(initial=0))):
+        row = np.minimum(upper + step, marks.shape[0] - 1) * marks.shape[1]
+        counts += (before[row + last] - before[row + first]) * (upper + step < lower)
+    return counts
+
+
+def _to_pixels(places: Array) -> Array:
+    return np.rint(places).astype(np.int64)
+
+
+def _list_text_objects(parent: Any, count: Any, get: Any, depth: int = 0) -> Iterator[Any]:
+    for number in range(count(parent)):
+        item = get(parent, number)
+        kind = pdfium.FPDFPageObj_GetType(item)
+        if kind == pdfium.FPDF_PAGEOBJ_TEXT:
+            yield item
+        elif kind == pdfium.FPDF_PAGEOBJ_FORM and depth < MAX_DEPTH:
+            yield from _list_text_objects(
+                item, pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject, depth + 1
+            )
