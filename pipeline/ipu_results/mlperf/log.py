@@ -20,7 +20,7 @@ import msgspec
 
 MARK = b":::MLLOG "
 OLD_SYNTAX = {b":::MLPv0.5": "v0.5", b":::MLL ": "v0.6"}
-CHUNK = 4 * 2**20
+CHUNK = 2**20
 MAX_LINE = 4 * 2**20
 MS_PER_MINUTE = 60_000
 MAX_NUMBER = 2**63  # batch sizes and sample counts are below

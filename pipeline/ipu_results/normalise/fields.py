@@ -26,6 +26,22 @@ from ipu_results.schema.figures import KEPT_FIGURES
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
 LATENCIES = ("latency_ms_low", "latency_ms_high", "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms")
+ENTRY_COLUMNS = [
+    table("mlperf_entries").column(name)
+    for name in (
+        *(
+            "submitter_folder",
+            "logs_expected",
+            "logs_present",
+            "logs_missing",
+            "convergence_unit",
+            "tokens_to_converge",
+        ),
+        *("quality_reached", "quality_check", "second_quality_metric", "second_quality_target"),
+        *("second_quality_reached", "host_processor", "host_processors_per_node", "operating_system"),
+        *("other_software", "energy_j"),
+    )
+]
 POINT_COLUMNS = [column for column in table("run_points").columns if column.name not in table("results").names]
 
 Values = tuple[tuple[str, Any], ...]
@@ -286,4 +302,7 @@ CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(("submitter", "folder", "software", "no_score_reason", "availability", "status"), _ignore),
     **dict.fromkeys(("system_path", "system_sha256", "scaling_sha256", "attribution"), _ignore),
     **{column.name: _ignore if column.kind == "text" else _keep_double(column.unit) for column in POINT_COLUMNS},
+    **{column.name: _ignore if column.kind == "text" else _keep_double(column.unit) for column in ENTRY_COLUMNS},
+    "entry_quality_metric": _ignore,
+    "entry_quality_target": _keep_double(),
 }
