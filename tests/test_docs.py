@@ -92,8 +92,9 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
                        JOIN mlperf_entries e USING (mlperf_id) WHERE f.rule = 'R12')
         SELECT max(printed), max(minutes), min(printed), min(minutes) FROM wrong HAVING count(*) = 2""",
     "{:.0f} % of {:,} pairs, v0.7 to v5.1; {:.0f} % among systems of one size": """
-        WITH shares AS (SELECT scope, sum(tested_pairs)::BIGINT AS pairs, 100 * (1 - sum(separable_pairs) / pairs) AS noise
-                        FROM mlperf_noise WHERE division = 'closed' GROUP BY 1)
+        WITH shares AS (
+            SELECT scope, sum(tested_pairs)::BIGINT AS pairs, 100 * (1 - sum(separable_pairs) / pairs) AS noise
+            FROM mlperf_noise WHERE division = 'closed' GROUP BY 1)
         SELECT any_value(noise) FILTER (scope = 'all-sizes'), any_value(pairs) FILTER (scope = 'all-sizes'),
                any_value(noise) FILTER (scope = 'same-size') FROM shares""",
     "Six printed latencies are too short for the batch in their row (throughput × latency is less than one batch) | "
@@ -102,8 +103,8 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
                round(max(throughput * latency_ms / 1000 / batch_size), 2)
         FROM results JOIN flags USING (result_id) WHERE rule = 'R01' HAVING count(*) = 6""",
     "Of {} claims that Graphcore and others made, {} are confirmed ({} of them only by the same document or another "
-    "claim), {} depend on the baseline, {} are not supported, {} are contradicted, {} is a gain within the spread of the "
-    "runs, and {} cannot be recomputed": """
+    "claim), {} depend on the baseline, {} are not supported, {} are contradicted, {} is a gain within the spread of "
+    "the runs, and {} cannot be recomputed": """
         SELECT count(*), count(*) FILTER (verdict LIKE 'confirmed%'),
                count(*) FILTER (verdict = 'confirmed-internally'),
                count(*) FILTER (verdict = 'depends-on-baseline'), count(*) FILTER (verdict = 'not-supported'),
