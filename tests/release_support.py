@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from ipu_results._util.text import format_json
 from ipu_results.release import PublishedRelease, ReleaseRequest, publish
-from ipu_results.schema import TABLES, arrow_schema, table
+from ipu_results.release.files import CHECKSUMS, hash_file, write_checksums
+from ipu_results.schema import TABLES
 from ipu_results.store.digest import digest_rows
 from ipu_results.store.files import BUILD_ID, get_parquet_name
 
@@ -40,8 +43,7 @@ def shrink_warehouse(warehouse: Path, target: Path) -> Path:
         for name, rows in tables.items():
             connection.register(name, rows)
         fewer = {
-            name: connection.sql(query).to_arrow_table().cast(arrow_schema(table(name)))
-            for name, query in FEWER_ROWS.items()
+            name: connection.sql(query).to_arrow_table().cast(tables[name].schema) for name, query in FEWER_ROWS.items()
         }
     return store_warehouse({**tables, **fewer}, target)
 
@@ -56,6 +58,7 @@ def alter_warehouse(warehouse: Path, target: Path, **changes: Change) -> Path:
 
 def store_warehouse(tables: Mapping[str, pa.Table], target: Path) -> Path:
     """Write the tables as a build of its own, with a new table `build` and a new build id."""
+    schema = tables["build"].schema
     tables = {name: rows for name, rows in tables.items() if name != "build"}
     digests = {name: digest_rows(rows) for name, rows in tables.items()}
     build_id = hashlib.sha256("".join(sorted(digests.values())).encode()).hexdigest()
@@ -63,7 +66,7 @@ def store_warehouse(tables: Mapping[str, pa.Table], target: Path) -> Path:
         {"table_name": name, "row_count": tables[name].num_rows, "rows_sha256": digests[name], "build_id": build_id}
         for name in sorted(tables)
     ]
-    tables["build"] = pa.Table.from_pylist(build, schema=arrow_schema(table("build")))
+    tables["build"] = pa.Table.from_pylist(build, schema=schema)
     target.mkdir(parents=True)
     for name, rows in tables.items():
         marked = rows.replace_schema_metadata({**(rows.schema.metadata or {}), BUILD_ID.encode(): build_id})
@@ -79,3 +82,36 @@ def read_record(release: Path, name: str = "release.json") -> dict[str, Any]:
     record = json.loads((release / name).read_text(encoding="utf-8"))
     assert isinstance(record, dict)
     return record
+
+
+def link_release(release: Path, target: Path) -> Path:
+    """Copy a release as hard links. A file is changed with `replace_file` and never in place."""
+    target.mkdir()
+    for path in release.iterdir():
+        os.link(path, target / path.name)
+    return target
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    path.unlink(missing_ok=True)
+    path.write_bytes(data)
+
+
+def update_checksums(release: Path, *changed: str) -> None:
+    """Write the digests of changed files to the descriptors and to SHA256SUMS, as a careful forger would."""
+    tables = {name for name in changed if name.endswith((".csv", ".parquet")) and (release / name).exists()}
+    for name in ("datapackage.json", "croissant.json") if tables else ():
+        record = read_record(release, name)
+        for entry in [*record.get("resources", ()), *record.get("distribution", ())]:
+            path = release / (entry.get("path") or entry["contentUrl"])
+            if path.name in tables:
+                size = path.stat().st_size
+                stated = {"hash": f"sha256:{hash_file(path)}", "bytes": size}
+                entry.update(stated if "hash" in entry else {"sha256": hash_file(path), "contentSize": f"{size} B"})
+        write_record(release, name, record)
+    (release / CHECKSUMS).unlink()
+    write_checksums(release)
+
+
+def write_record(release: Path, name: str, record: Mapping[str, Any]) -> None:
+    replace_file(release / name, f"{format_json(record)}\n".encode())

@@ -5,6 +5,8 @@ That the committed dataset is what a build gives is the proof of test_ingest.
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -68,6 +70,7 @@ def load_dataset() -> Dataset:
         identities=vocabulary.identities,
         gmacs=vocabulary.gmacs,
         peaks=vocabulary.peaks,
+        precision_settings=vocabulary.precision_settings,
     )
 
 
@@ -77,9 +80,8 @@ def pick(*places: str, configured: bool = False) -> Dataset:
     results = data.results[data.results["origin"] == "published"]
     chosen = np.zeros(len(results), dtype=bool)
     for place in places:
-        table, numbers = place.split()
-        first, _, last = numbers.partition("-")
-        chosen |= (results["table_name"] == table) & results["row_number"].between(int(first), int(last or first))
+        table, first, last = split_place(place)
+        chosen |= (results["table_name"] == table) & results["row_number"].between(first, last)
     results = results[chosen].reset_index(drop=True)
     data = replace(data, results=results, cells=_keep(data.cells, results))
     if configured:
@@ -121,6 +123,31 @@ def configure(data: Dataset, place: str, **values: Any) -> Dataset:
     for name, value in values.items():
         configurations.loc[row, name] = value
     return replace(data, configurations=configurations)
+
+
+def split_place(place: str) -> tuple[str, int, int]:
+    """Return table, first and last row of a place such as `bow_inference 34-37`."""
+    table, numbers = place.split()
+    first, _, last = numbers.partition("-")
+    return table, int(first), int(last or first)
+
+
+def load_review() -> dict[str, dict[str, Any]]:
+    """Load what reading every hit of the rules by hand doubtful, by rule."""
+    return {entry["id"]: entry for entry in tomllib.loads((ROOT / "schema" / "rule_review.toml").read_text())["rule"]}
+
+
+def list_doubtful(entry: dict[str, Any], hits: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+    """Return the hits (table, row, column) that an entry of the review names; KeyError for a place without one."""
+    doubtful = []
+    for place in entry["rows"]:
+        table, first, last = split_place(place)
+        named = [hit for hit in hits if hit[0] == table and first <= hit[1] <= last]
+        named = [hit for hit in named if hit[2] == entry.get("column", hit[2])]
+        if {hit[1] for hit in named} != set(range(first, last + 1)):
+            raise KeyError(place)
+        doubtful += named
+    return doubtful
 
 
 def find(rule_id: str, data: Dataset) -> list[Flag]:

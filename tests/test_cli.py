@@ -314,10 +314,9 @@ def test_unreadable_document_is_one_line(tmp_path: Path, name: str, content: byt
 
 
 def test_document_over_the_limit_is_refused() -> None:
-    for path, limit, size in ((RAW / PAGE, "0.01", "10,000"), (Path("/dev/zero"), "1", "1,000,000")):
-        done = run_cli("extract", path, "--max-size", limit)
-        assert done.returncode == 1
-        assert f"the limit is {size} bytes" in done.stderr
+    done = run_cli("extract", RAW / PAGE, "--max-size", "0.01")
+    assert done.returncode == 1
+    assert "the limit is 10,000 bytes" in done.stderr
 
 
 @needs_sources

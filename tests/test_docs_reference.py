@@ -16,11 +16,14 @@ import pytest
 from conftest import Query, run_cli
 from docs_support import REFERENCE, check_part
 from ipu_results import errors
+from ipu_results._util import limits
 from ipu_results._util.markdown import escape_markdown, format_code, format_markdown_table
 from ipu_results.check.rules import RULES, Rule
 from ipu_results.cli import main
 from ipu_results.cli.common import Failure
 from ipu_results.schema import TABLES, VIEWS, Column
+
+from tests.rules_support import list_doubtful, load_review
 
 pytestmark = pytest.mark.docs
 
@@ -82,15 +85,31 @@ def describe_rule(rule: Rule) -> str:
     return CONSTANT.sub(lambda name: format_threshold(getattr(module, name[0])), text)
 
 
+HITS = "SELECT rule, table_name, row_number, column_name FROM flags JOIN results USING (result_id)"
+
+
 def test_list_of_rules_is_that_of_the_code(query: Query) -> None:
     rows = query("SELECT rule, severity, count(*) FROM flags GROUP BY ALL")
     counts = {(rule, severity): count for rule, severity, count in rows}
-    lines = ["| rule | title | error | warn | info | fires when | module |\n|---|---|---|---|---|---|---|\n"]
+    review, hits = load_review(), query(HITS)
+    lines = [
+        "| rule | title | error | warn | info | right | doubtful | fires when | module |\n",
+        f"{'|---' * 9}|\n",
+    ]
+    doubts = ["| rule | doubtful | rows | because |\n|---|---|---|---|\n"]
     for rule in RULES:
         numbers = [str(counts.get((rule.id, severity), 0)) for severity in ("error", "warn", "info")]
+        doubtful = 0
+        for entry in review[rule.id].get("doubtful", []):
+            count = len(list_doubtful(entry, [place for name, *place in hits if name == rule.id]))
+            doubtful += count
+            column = f", `{entry['column']}`" if "column" in entry else ""
+            doubts.append(f"| {rule.id} | {count} | {', '.join(entry['rows'])}{column} | {entry['reason']} |\n")
+        numbers += [str(review[rule.id]["hits"] - doubtful), str(doubtful)]
         module = rule.find.__module__.rpartition(".")[2]
         lines.append(f"| {rule.id} | {rule.title} | {' | '.join(numbers)} | {describe_rule(rule)} | `{module}` |\n")
     check_part(REFERENCE / "rules.md", "rules", "".join(lines))
+    check_part(REFERENCE / "rules.md", "doubts", "".join(doubts))
 
 
 # commands.md
@@ -140,6 +159,20 @@ def test_python_interface_is_that_of_the_docstrings() -> None:
             text = inspect.cleandoc(documented.__doc__)
             sections.append(f"### {name}\n\n```python\n{format_signature(documented)}\n```\n\n```text\n{text}\n```\n")
     check_part(REFERENCE / "python-api.md", "api", "\n".join(sections))
+
+
+# limits.md
+
+
+def test_limits_are_those_of_the_code() -> None:
+    groups = re.split(r"(?m)^# (.+)\n", inspect.getsource(limits))
+    sections = []
+    for title, source in zip(groups[1::2], groups[2::2], strict=True):
+        entries = re.findall(r"(?m)^(\w+) = .+?  # (.+)$", source)
+        assert len(entries) == len(re.findall(r"(?m)^\w+ = ", source)), "a limit has no comment"
+        rows = [(format_code(name), f"{getattr(limits, name):,}", text) for name, text in entries]
+        sections.append(f"## {title}\n\n{format_markdown_table(('name', 'limit', 'of'), rows)}")
+    check_part(REFERENCE / "limits.md", "limits", "\n".join(sections))
 
 
 # errors.md

@@ -232,6 +232,38 @@ def test_reader_tries_again_during_a_publication(built: Path, monkeypatch: pytes
     assert next(calls) == 2
 
 
+@pytest.mark.parametrize("command", ["query", "publish"])
+def test_mix_of_parquet_files_is_read_again(
+    command: str, built: Path, other: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the files are replaced; the rest follows while the command waits."""
+    names = sorted(path.name for path in other.iterdir() if path.is_file())
+    for name in names[: len(names) // 2]:
+        (built / name).write_bytes((other / name).read_bytes())
+
+    def replace_rest(_: float) -> None:
+        for name in names:
+            (built / name).write_bytes((other / name).read_bytes())
+
+    monkeypatch.setattr(query.time, "sleep", replace_rest)
+    args = {"query": [FIGURE], "publish": ["--out", tmp_path / "release"]}[command]
+    done = run_cli(command, *args, "--warehouse", built)
+    assert (done.returncode, done.stderr.count("error")) == (0, 0), done.stderr
+
+
+def test_publish_of_a_lasting_mix_names_the_warehouse(
+    built: Path, other: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (built / "cells.parquet").write_bytes((other / "cells.parquet").read_bytes())
+    waits: list[float] = []
+    monkeypatch.setattr(query.time, "sleep", waits.append)
+    done = run_cli("publish", "--warehouse", built, "--out", tmp_path / "release")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: {built}: ")
+    assert len(waits) == query.MAX_TRIES - 1
+    assert not (tmp_path / "release").exists()
+
+
 def test_failed_rename_is_finished_by_the_next_command(
     changed: Path, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

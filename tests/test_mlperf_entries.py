@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results._util.limits import MAX_SMALL
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.mlperf.entries import Entry, Finding, find_entries, parse_round
 from ipu_results.mlperf.rules import load_rules, round_key
-from ipu_results.mlperf.tree import MAX_SMALL, LocalTree, read_small_file
+from ipu_results.mlperf.tree import LocalTree, read_small_file
 from mlperf_support import FIVE, entry, log, put, score, score_one, texts
 
 RULES = load_rules()

@@ -15,8 +15,9 @@ import pytest
 from conftest import run_cli
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results._util.limits import MAX_LOG_LINE
 from ipu_results.errors import DocumentError
-from ipu_results.mlperf.log import CHUNK, MARK, MAX_LINE, MAX_NAMED, Evaluation, Log, read_log
+from ipu_results.mlperf.log import CHUNK, MARK, MAX_NAMED, Evaluation, Log, read_log
 from ipu_results.mlperf.tree import LocalTree
 from ipu_results.read.mlperf_log import COLUMNS, read_mlperf_log
 from mlperf_support import T0, evaluation, line, log, put, read, stop
@@ -219,13 +220,13 @@ def test_a_line_without_end_is_abandoned(tmp_path: Path) -> None:
     parsed = read_log(LocalTree(str(tmp_path)).chunks("huge.txt"), digest=True)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert parsed == Log(lines=5, problem=f"a line is longer than {MAX_LINE:,} bytes")
+    assert parsed == Log(lines=5, problem=f"a line is longer than {MAX_LOG_LINE:,} bytes")
     assert peak < 8 * CHUNK
 
 
 @pytest.mark.parametrize("end", [b"\r", b"\n"])
 def test_a_long_file_is_not_a_long_line(end: bytes) -> None:
-    progress = (b"99%" + end) * (MAX_LINE // 3)
+    progress = (b"99%" + end) * (MAX_LOG_LINE // 3)
     chunks = [log(), progress, progress, log().replace(b"\n", end)]
     assert read_log(chunks).minutes == 10.0
 

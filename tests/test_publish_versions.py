@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import run_cli
+from conftest import read_files, run_cli
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import CorrectionsError, ReleaseError, UnreadableReleaseError
@@ -30,7 +30,7 @@ from ipu_results.release.version import (
 from ipu_results.schema import View
 from ipu_results.store import duckdb_file
 from ipu_results.store.files import DATABASE
-from release_support import Change, Row, alter_warehouse, publish_release, read_record
+from release_support import PUBLISHED_ON, Change, Row, alter_warehouse, publish_release, read_record
 
 pytestmark = pytest.mark.slow  # whole releases are made
 
@@ -142,7 +142,9 @@ def decide(
     new: Path, out: Path, previous: Path | None = None, version: str | None = None, corrections: Path | None = None
 ) -> ReleaseDecision:
     """Decide on a release of a warehouse without publishing it."""
-    return decide_release(new, out, previous, None if version is None else parse_version(version), corrections)
+    return decide_release(
+        new, out, previous, None if version is None else parse_version(version), corrections, PUBLISHED_ON
+    )
 
 
 def test_lowest_version_is_default_and_a_lower_one_is_refused(small: Path, small_release: Path, tmp_path: Path) -> None:
@@ -367,3 +369,19 @@ def test_corrections_without_a_file_or_a_previous_release_are_refused(
         decide(small, tmp_path / "none", corrections=write_corrections(tmp_path, ""))
     with pytest.raises(CorrectionsError, match=r"none\.toml: cannot be read"):
         decide(small, tmp_path / "none", small_release, corrections=tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("previous", [False, True])
+def test_date_before_the_previous_release_is_refused(previous: bool, small: Path, tmp_path: Path) -> None:
+    old, out = tmp_path / "old", tmp_path / ("new" if previous else "old")
+    publish_release(small, old)
+    before = read_files(old)
+    options = ["--warehouse", small, "--out", out, *(["--previous", old] if previous else [])]
+    done = run_cli("publish", *options, "--date", "2026-11-20")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: date 2026-11-20 is before 2026-11-21, the date of the previous release 1.0.0; "
+        "give that date or a later one with --date\n"
+    )
+    assert read_files(old) == before
+    assert run_cli("publish", *options, "--date", "2026-11-21").returncode == 0

@@ -23,6 +23,7 @@ from tests.rules_support import (
     RESNET_256,
     RESNEXT,
     TGN,
+    YOLO_BOW,
     change,
     configure,
     find,
@@ -39,16 +40,136 @@ CLIP_COMMAND = (
 def test_batch_that_contradicts_the_configuration() -> None:
     assert find("R13", pick(TGN, "bow_training 54", CLIP, GPT2_TRAINING, configured=True)) == [
         (
-            *("warn", "bow_training 54", "batch_size"),
+            *("info", "bow_training 54", "batch_size"),
             "prints batch 3200; pytorch_dino_train_real_pod16 of vision/dino/pytorch/benchmarks.yml, "
-            "graphcore/examples v3.3.0 (likely match) gives 256 = 2 × 2 × 64",
-            "256",
+            "graphcore/examples v3.3.0 (likely match) gives 256 = 2 × 2 × 64; the printed 3200 is what the Pod64 "
+            "configuration gives",
+            None,
         ),
-        ("warn", "bow_training 64", "batch_size", f"prints batch 795; {CLIP_COMMAND} gives 690 = 46 × 1 × 15", "690"),
+        (
+            *("info", "bow_training 64", "batch_size"),
+            f"prints batch 795; {CLIP_COMMAND} gives 690 = 46 × 1 × 15; benchmark named pod16 runs on 8 IPUs; "
+            "printed 795 = 53 x 15 is the v3.0.0 config",
+            None,
+        ),
     ]
-    parts = dict.fromkeys(("micro_batch_size", "replicas", "gradient_accumulation"))
-    [(_, _, _, message, _)] = find("R13", configure(pick(CLIP, configured=True), CLIP, **parts))
-    assert message.endswith("gives 690")
+
+
+def test_exact_configuration_warns_and_suggests_its_batch() -> None:
+    parts = dict.fromkeys(("micro_batch_size", "replicas", "gradient_accumulation", "note"))
+    exact = configure(pick(CLIP, configured=True), CLIP, match_confidence="exact", **parts)
+    [(severity, _, _, message, suggested)] = find("R13", exact)
+    assert message.endswith("(exact match) gives 690")
+    assert (severity, suggested) == ("warn", "690")
+
+
+def test_precision_that_contradicts_the_configuration() -> None:
+    flags = find("R23", pick("bow_training 1-64", "pod_training 1-62", "pod_inference 1-71", configured=True))
+    assert [(severity, place, suggested) for severity, place, _, _, suggested in flags] == [
+        ("info", "bow_training 32", None),
+        ("warn", "bow_training 34", "32.32"),
+        ("info", "bow_training 48", None),
+        ("warn", "pod_training 58", "32.32"),
+        ("warn", "pod_training 59", "32.32"),
+    ]
+    assert {column for _, _, column, _, _ in flags} == {"precision"}
+    assert flags[1][3] == (
+        "prints 16.16; tf2_fastspeech2_train_gen_pod16 of speech/fastspeech2/tensorflow2/benchmarks.yml, "
+        "graphcore/examples v3.1.0 (exact match) sets: config precision 32; partials half; printed precision 16.16 but "
+        "config sets 32 and the command does not override it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("printed", "settings", "suggested"),
+    [
+        ("16.16", "model half; half partials", ()),
+        ("16.32", "model half; half partials", ()),
+        ("32.32", "model half; half partials", (None,)),
+        ("16.32", "16.16; half partials; 8-bit input", ("16.16",)),
+        ("16.16", "16.16; half partials; 8-bit input", ()),
+        ("32.32", "8-bit input; partials half", ()),
+        ("32.32", None, ()),
+        ("", "float32", ()),
+        ("16.16", "model half; 16.32", ("16.32",)),
+    ],
+)
+def test_settings_decide_which_precision_fits(printed: str, settings: str | None, suggested: tuple[Any, ...]) -> None:
+    data = change(pick(GPT2_TRAINING, configured=True), GPT2_TRAINING, precision=printed)
+    flags = find("R23", configure(data, GPT2_TRAINING, precision_flags=settings))
+    assert tuple(suggestion for *_, suggestion in flags) == suggested
+
+
+def test_weak_match_flags_no_precision() -> None:
+    data = pick("bow_training 34", configured=True)
+    assert find("R23", data) != []
+    assert find("R23", configure(data, "bow_training 34", match_confidence="weak")) == []
+
+
+RESNET_POD = "pod_inference 19-26"
+
+
+def test_depth_unlike_that_of_the_same_configuration() -> None:
+    """Only batch 16 and 32 are flagged: with half the printed batch they have the depth of the other five."""
+    data = pick("bow_inference 1-37", "pod_inference 1-71", configured=True)
+    command = "ResNet-50 v1.5 > 1 x IPU-M2000 of applications/pytorch/cnns/inference/README_Benchmarks.md"
+    others = f"in the median of 5 other rows of {command}, graphcore/examples v2.4.0 (exact match)"
+    assert find("R24", data) == [
+        (
+            *("warn", "pod_inference 21", "batch_size"),
+            f"2.41 batches in flight at batch 16, 4.87 {others}; a batch of about 7.9 would give as many",
+            None,
+        ),
+        (
+            *("warn", "pod_inference 22", "batch_size"),
+            f"2.42 batches in flight at batch 32, 4.87 {others}; a batch of about 15.9 would give as many",
+            None,
+        ),
+    ]
+    assert find("R05", pick(RESNET_POD, configured=True)) == []  # the next row is normal
+    assert [place for _, place, *_ in find("R05", pick(RESNET_POD))] == ["pod_inference 23"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"match_confidence": "weak"},
+        {"benchmark": "another"},
+        {"tag": "v2.3.0"},
+        {"latency_definition": "another way of timing"},
+    ],
+)
+def test_row_of_another_configuration_is_no_sibling(values: dict[str, Any]) -> None:
+    data = configure(pick(RESNET_POD, configured=True), "pod_inference 21", **values)
+    assert [place for _, place, *_ in find("R24", data)] == ["pod_inference 22"]
+
+
+def test_two_siblings_are_too_few_to_judge_a_depth() -> None:
+    assert find("R24", pick("pod_inference 22-24", configured=True)) == []
+    assert [place for _, place, *_ in find("R24", pick("pod_inference 22-25", configured=True))] == ["pod_inference 22"]
+
+
+def test_latencies_of_an_item_have_no_depth() -> None:
+    for data in (pick(FASTSPEECH), pick(FASTSPEECH, configured=True)):
+        for rule in ("R02", "R05", "R24", "R25"):
+            assert find(rule, data) == []
+
+
+def test_several_batches_in_flight_where_one_is_timed() -> None:
+    data = pick("bow_inference 1-37", "pod_inference 1-71", configured=True)
+    flags = find("R25", data)
+    rows = [*range(1, 3), *range(19, 27)]
+    assert [place for _, place, *_ in flags] == [
+        *(f"bow_inference {row}" for row in rows),
+        *(f"pod_inference {row}" for row in (35, *range(62, 70))),
+    ]
+    assert flags[0] == (
+        *("info", "bow_inference 1", "latency_basis"),
+        "1.87 batches in flight: throughput 1361 × latency 5.51 ms / batch 4; the configuration times one batch and "
+        "does not say how many are in flight",
+        None,
+    )
+    assert find("R25", replace_basis(pick(YOLO_BOW, configured=True), "several-in-flight")) == []
 
 
 @pytest.mark.parametrize(

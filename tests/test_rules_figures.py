@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pandas as pd
 import pytest
+from ipu_results.check.rules.little import find_median_of_others
 
 from tests.rules_support import (
     BERT_LARGE,
@@ -56,24 +60,30 @@ def describe_fall(figures: str) -> str:
 
 
 def test_latency_that_falls_with_the_batch() -> None:
-    assert find("R02", pick(FASTSPEECH)) == [
-        ("error", "bow_inference 35", "latency_ms", describe_fall("0.92 ms at batch 16, 1.53 at 4"), None),
-        ("error", "bow_inference 36", "latency_ms", describe_fall("0.81 ms at batch 32, 0.92 at 16"), None),
-        ("error", "bow_inference 37", "latency_ms", describe_fall("0.77 ms at batch 60, 0.81 at 32"), None),
+    data = change(pick("bow_inference 4-6"), "bow_inference 5", throughput="9,000", latency_ms="1.32")
+    assert find("R02", data) == [
+        ("error", "bow_inference 5", "latency_ms", describe_fall("1.32 ms at batch 8, 1.36 at 4"), None)
     ]
     assert find("R02", pick(BERT_LARGE, EFFICIENTNET_B0, RESNEXT)) == []
+    below = change(pick("bow_inference 4-6"), "bow_inference 5", latency_ms="1.32")  # R01 says why
+    assert (find("R02", below), find_places("R01", below)) == ([], ["bow_inference 5"])
 
 
 def test_fall_within_the_repeatability_of_timings_only_warns() -> None:
-    data = change(pick("bow_inference 4-6"), "bow_inference 5", latency_ms="1.34")
+    data = change(pick("bow_inference 4-6"), "bow_inference 5", throughput="9,000", latency_ms="1.34")
     assert find("R02", data) == [
         ("warn", "bow_inference 5", "latency_ms", describe_fall("1.34 ms at batch 8, 1.36 at 4"), None)
     ]
 
 
 def test_curve_ends_where_anything_but_the_batch_changes() -> None:
+    data = change(pick("bow_inference 4-5"), "bow_inference 5", throughput="2,700", latency_ms="1.2")
+    data = change(data, "bow_inference 4", throughput="9,000")
+    data = change(data, "bow_inference 5", batch_size="5", latency_ms="1.90")
+    falls = change(data, "bow_inference 4", latency_ms="2.00")
     for rule in ("R02", "R03", "R05"):
-        assert find(rule, change(pick("bow_inference 34-35"), "bow_inference 35", framework="PyTorch")) == []
+        assert find_places(rule, falls) == ["bow_inference 5"]
+        assert find(rule, change(falls, "bow_inference 5", framework="PyTorch")) == []
 
 
 def test_throughput_that_falls_with_the_batch() -> None:
@@ -113,6 +123,14 @@ def test_batch_that_contradicts_its_siblings() -> None:
         ("warn", "bow_inference 25", "4"),
         ("warn", "pod_inference 68", "8"),
     ]
+
+
+def test_median_of_others_leaves_out_each_value_itself() -> None:
+    values = pd.Series([5.0, 1.0, 2.0, 8.0, 3.0, 7.0], index=[10, 4, 7, 1, 0, 3])
+    groups = pd.Series(["a", "a", "a", "b", "a", "c"], index=values.index)
+    expected = [values[(groups == groups[row]) & (values.index != row)].median() for row in values.index]
+    assert expected[:3] == [2.0, 3.0, 3.0]
+    pd.testing.assert_series_equal(find_median_of_others(values, groups), pd.Series(expected, index=values.index))
 
 
 def test_siblings_that_agree_are_not_flagged() -> None:
@@ -179,3 +197,31 @@ def test_throughput_per_chip_that_grows_with_the_machine() -> None:
         )
     ]
     assert find("R08", pick(FASTSPEECH, BERT_LARGE, RESNEXT, EFFICIENTNET_B0)) == []  # points of a curve
+
+
+def test_framework_that_is_far_ahead_of_another() -> None:
+    data = pick("pod_inference 12-18", "pod_inference 21-35", EFFICIENTNET_B0, "pod_inference 38-61")
+    flags = find("R26", data)
+    assert [place for _, place, *_ in flags] == ["pod_inference 38", "pod_inference 39", "pod_inference 40"]
+    assert flags[1] == (
+        *("info", "pod_inference 39", "throughput"),
+        "1.66 times the throughput of TensorFlow1 in the same row: 71839 items/s with PyTorch, 43351 with TensorFlow1 "
+        "at batch 64",
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [{"batch_size": "63"}, {"batch_size": ""}, {"precision": "16.32"}, {"framework": "PyTorch"}, {"dataset": "other"}],
+)
+def test_frameworks_are_compared_in_the_same_row_only(texts: dict[str, str]) -> None:
+    data = pick("pod_inference 39", "pod_inference 47")
+    assert find_places("R26", data) == ["pod_inference 39"]
+    assert find("R26", change(data, "pod_inference 47", **texts)) == []
+
+
+def test_networks_under_one_name_are_not_the_same_row() -> None:
+    data = pick("pod_inference 29", "pod_inference 34")
+    assert find("R26", data) == []
+    assert find_places("R26", replace(data, identities=())) == ["pod_inference 29"]

@@ -127,16 +127,13 @@ def test_short_figures_and_related_rows_may_repeat() -> None:
 def test_name_variants() -> None:
     message = "{} is one of several printed names of ResNet-50 v1.5: ResNet-50v1.5, ResNet50 v1.5"
     assert find("R16", pick(RESNET_256[0], "mlperf_v2_training 2-3")) == [
-        ("info", "bow_inference 12", "model", message.format("ResNet-50v1.5"), "ResNet-50 v1.5"),
-        *(
-            ("info", f"mlperf_v2_training {row}", "model", message.format("ResNet50 v1.5"), "ResNet-50 v1.5")
-            for row in (2, 3)
-        ),
+        ("info", "bow_inference 12", "model", message.format("ResNet-50v1.5 (1 row)"), "ResNet-50 v1.5"),
+        ("info", "mlperf_v2_training 2", "model", message.format("ResNet50 v1.5 (2 rows)"), "ResNet-50 v1.5"),
     ]
     assert find("R16", pick(EFFICIENTDET, FASTSPEECH)) == [
         (
             *("info", "bow_inference 27", "framework"),
-            "TF2 w/Keras is one of several printed names of TensorFlow2: TF2 w/Keras, TensorFlow2",
+            "TF2 w/Keras (1 row) is one of several printed names of TensorFlow2: TF2 w/Keras, TensorFlow2",
             "TensorFlow2",
         )
     ]
@@ -206,3 +203,13 @@ def test_network_behind_a_model_name() -> None:
     ]
     assert find("R20", replace(pick(RESNEXT), identities=())) == []
     assert find("R20", pick(YOLO_BOW)) == []
+
+
+def test_batch_of_packs() -> None:
+    packed = "counts packs, which hold several sequences each; throughput"
+    assert find("R27", pick("bow_training 1-3", "bow_training 13", "bow_training 42")) == [
+        ("info", "bow_training 1", "batch_size", f"batch 54784 {packed} 6044 counts sequences", None),
+        ("info", "bow_training 3", "batch_size", f"batch 56064 {packed} 5600 counts sequences", None),
+    ]
+    assert find_places("R27", change(pick("bow_training 1"), "bow_training 1", variant="SL128, unpacked")) == []
+    assert find_places("R27", change(pick("bow_training 1"), "bow_training 1", batch_size="")) == []

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from conftest import run_cli
+from conftest import ROOT, run_cli
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.release import verify_release
-from ipu_results.release.files import CHECKSUMS, hash_file, read_checksums, write_checksums
-from ipu_results.release.verify import check_files
+from ipu_results.release.files import CHECKSUMS, read_checksums, write_checksums
+from ipu_results.release.problems import check_files
 from ipu_results.store.files import DATABASE
-from release_support import read_record
+from release_support import read_record, update_checksums, write_record
 
 pytestmark = pytest.mark.slow  # whole releases are checked
 
@@ -117,20 +119,6 @@ def test_links_are_not_files(copy: Path, tmp_path: Path) -> None:
 # Contents, with checksums written again, as someone who changes a release on purpose would
 
 
-def update_checksums(release: Path, *changed: str) -> None:
-    """Write the digests of changed files to the descriptors and to SHA256SUMS."""
-    for name in ("datapackage.json", "croissant.json"):
-        record = read_record(release, name)
-        for entry in [*record.get("resources", ()), *record.get("distribution", ())]:
-            path = release / (entry.get("path") or entry["contentUrl"])
-            if path.name in changed and path.exists():
-                stated = {"hash": f"sha256:{hash_file(path)}", "bytes": path.stat().st_size}
-                entry.update(stated if "hash" in entry else {"sha256": hash_file(path)})
-        if changed:
-            (release / name).write_text(json.dumps(record), encoding="utf-8")
-    write_checksums(release)
-
-
 def edit_lines(release: Path, name: str, edit: Callable[[list[str]], list[str]]) -> None:
     lines = (release / name).read_text(encoding="utf-8").splitlines(keepends=True)
     (release / name).write_text("".join(edit(lines)), encoding="utf-8")
@@ -143,9 +131,9 @@ def edit_table(release: Path, name: str, edit: Callable[[pa.Table], pa.Table]) -
     update_checksums(release, path.name)
 
 
-def test_rows_of_csv_are_compared_in_any_order(copy: Path) -> None:
+def test_rows_of_csv_are_compared_in_their_order(copy: Path) -> None:
     edit_lines(copy, "models.csv", lambda lines: [lines[0], *reversed(lines[1:])])
-    assert list_problems(copy) == []
+    assert list_problems(copy) == ["models.csv: rows differ from models.parquet"]
     edit_lines(copy, "models.csv", lambda lines: lines[:-1])
     assert list_problems(copy) == ["models.csv: rows differ from models.parquet"]
     edit_lines(copy, "models.csv", lambda _: ['"model","item"\n"a","b","c"\n'])
@@ -216,12 +204,14 @@ def test_table_that_is_left_in_duckdb_and_the_dictionary_is_found(copy: Path) ->
         record = read_record(copy, name)
         record.get("tables", {}).pop("quarantine", None)
         for entries, key in (("resources", "path"), ("distribution", "contentUrl"), ("recordSet", "name")):
-            record[entries] = [entry for entry in record.get(entries, ()) if not entry[key].startswith("quarantine")]
+            if entries in record:
+                record[entries] = [entry for entry in record[entries] if not entry[key].startswith("quarantine")]
         (copy / name).write_text(json.dumps(record), encoding="utf-8")
     write_checksums(copy)
     assert list_problems(copy) == [
         "build.parquet: row count, digest or build id of quarantine differs from release.json",
         "columns.parquet: lists quarantine as table, release.json as missing",
+        "ipu_results.duckdb: has constraints of quarantine, which release.json does not list",
     ]
 
 
@@ -323,9 +313,66 @@ def test_citation_of_another_version_is_found(copy: Path) -> None:
 
 def test_command_reports_a_sound_release(small_release: Path) -> None:
     result = run_cli("verify", small_release)
-    assert (result.returncode, result.stdout, result.stderr) == (0, f"OK {small_release}\n", "")
+    assert (result.returncode, result.stdout) == (0, f"OK {small_release}\n")
+    [note] = result.stderr.splitlines()
+    assert note.startswith("note: not signed: only a signature of SHA256SUMS shows")
     result = run_cli("verify", small_release, "--format", "json")
-    assert json.loads(result.stdout) == {"ok": True, "problems": []}
+    assert json.loads(result.stdout) == {"ok": True, "problems": [], "notes": [note.removeprefix("note: ")]}
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        ({"version": "0.9.0"}, "not checked: 0.9.0 of ipu-results or changed code made this release, "),
+        ({"code_sha256": "0" * 64}, "the bytes of text files were not compared"),
+        ({"texts_sha256": "0" * 64}, "not checked: CITATION.cff, LICENSE and CHANGELOG.md are not those of this clone"),
+        (None, "not checked: an earlier version of ipu-results"),
+    ],
+)
+def test_release_of_other_code_is_checked_but_for_its_texts(change: Record | None, note: str, copy: Path) -> None:
+    record = read_record(copy)
+    if change is None:
+        del record["generator"]
+    else:
+        record["generator"].update(change)
+    write_record(copy, RELEASE, record)
+    edit_lines(copy, "LICENSE", lambda _: ["other\n"])
+    result = run_cli("verify", copy)
+    assert (result.returncode, result.stdout) == (0, f"OK {copy}\n")
+    assert note in result.stderr
+    edit_table(copy, "flags", lambda rows: rows.replace_schema_metadata({}))
+    assert run_cli("verify", copy).returncode == 1
+
+
+def test_views_are_compared_with_release_json_alone_if_another_duckdb_wrote_them(copy: Path) -> None:
+    record = read_record(copy, "environment.json")
+    record["packages"]["duckdb"] = "1.2.2"
+    write_record(copy, "environment.json", record)
+    update_checksums(copy)
+    result = run_cli("verify", copy)
+    assert result.returncode == 0
+    assert "not checked: DuckDB 1.2.2 wrote this release, " in result.stderr
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
+def test_signature_finds_a_release_that_was_rewritten_as_a_whole(copy: Path, tmp_path: Path) -> None:
+    """Run the commands of docs/how-to/publish.md."""
+    page = (ROOT / "docs" / "how-to" / "publish.md").read_text(encoding="utf-8")
+    commands = [line for line in page.splitlines() if "ssh-keygen -Y" in line]
+    sign, check = (line.replace("release/", f"{copy}/").replace("~/.ssh/", f"{tmp_path}/") for line in commands)
+    run = partial(subprocess.run, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    run(f"ssh-keygen -q -t ed25519 -N '' -f {tmp_path}/id_ed25519")
+    (tmp_path / "signers").write_text(f"you@example.org {(tmp_path / 'id_ed25519.pub').read_text()}")
+    assert run(sign).returncode == 0
+    assert run(check).returncode == 0
+    result = run_cli("verify", copy)
+    assert (result.returncode, result.stderr) == (
+        0,
+        "note: not checked: SHA256SUMS.sig; check it with: ssh-keygen -Y verify\n",
+    )
+    edit_lines(copy, "environment.json", lambda lines: [line.replace('"Linux"', '"Other"') for line in lines])
+    assert list_problems(copy) == []
+    assert run(check).returncode != 0
 
 
 def test_command_names_each_problem(copy: Path, tmp_path: Path) -> None:
@@ -334,7 +381,11 @@ def test_command_names_each_problem(copy: Path, tmp_path: Path) -> None:
     assert (result.returncode, result.stdout, result.stderr) == (1, "", "FAIL LICENSE: is missing\n")
     result = run_cli("verify", copy, "--format", "json")
     assert result.returncode == 1
-    assert json.loads(result.stdout) == {"ok": False, "problems": [{"path": "LICENSE", "message": "is missing"}]}
+    assert json.loads(result.stdout) == {
+        "ok": False,
+        "problems": [{"path": "LICENSE", "message": "is missing"}],
+        "notes": [],
+    }
     result = run_cli("verify", tmp_path / "none")
     assert (result.returncode, result.stderr) == (1, f"error: {tmp_path / 'none'}: no such folder\n")
     with pytest.raises(UnreadableReleaseError):

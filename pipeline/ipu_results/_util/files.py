@@ -3,10 +3,44 @@
 from __future__ import annotations
 
 import os
+import stat
+from errno import EINVAL, EISDIR
+from io import BufferedReader
 from pathlib import Path
 from uuid import uuid4
 
 from ipu_results.errors import IpuResultsError
+
+KINDS = (
+    (stat.S_ISFIFO, "named pipe"),
+    (stat.S_ISSOCK, "socket"),
+    (stat.S_ISCHR, "device"),
+    (stat.S_ISBLK, "device"),
+)
+NON_BLOCKING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def open_regular_file(path: Path) -> BufferedReader:
+    """Open a file for reading, and refuse what a read could wait for without end.
+
+    Raises OSError, also for a named pipe, a socket, a device or a folder.
+    """
+    _assert_regular(os.stat(path))  # opening some devices has an effect
+    descriptor = os.open(path, os.O_RDONLY | NON_BLOCKING)
+    try:
+        _assert_regular(os.fstat(descriptor))  # the path may be another file by now
+        return os.fdopen(descriptor, "rb")
+    except OSError:
+        os.close(descriptor)
+        raise
+
+
+def _assert_regular(status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+    if not stat.S_ISREG(status.st_mode):
+        kind = next((name for is_kind, name in KINDS if is_kind(status.st_mode)), "special file")
+        raise OSError(EINVAL, f"it is a {kind}, not a regular file")
 
 
 def is_inside(path: Path, folder: str) -> bool:

@@ -1,16 +1,39 @@
-"""Limits on what is read, in one place."""
+"""Limits on what is read, in one place. `docs/reference/limits.md` lists them."""
 
 from __future__ import annotations
 
-MAX_BYTES = 50_000_000  # of a document
-MAX_PAGES = 500  # of a PDF
+# Documents
+MAX_BYTES = 50_000_000  # bytes of a document; `--max-size` sets another limit
+MAX_PAGES = 500  # pages of a PDF; `--max-pages` sets another limit
+MAX_MEGABYTES = 1_000_000  # the largest `--max-size`, in MB
+
+# Pages
 MAX_TABLE_DEPTH = 50  # tables inside of each other in a page
 MAX_PARENTS_OF_A_ROW = 100  # elements between a row of a page and its table
 MAX_STYLE_MATCHES = 5_000_000  # comparisons of a page's style rules with its elements
-MAX_SELECTOR_CHARACTERS = 10_000  # of a page's style rule that hides something
+MAX_SELECTOR_CHARACTERS = 10_000  # characters of a page's style rule that hides something
+
+# PDFs
 MAX_PAGE_OBJECTS = 1_000_000  # characters, lines and images of one page of a PDF
-MAX_IMAGE_PIXELS = 250_000_000  # of one image in a PDF
-MAX_UNPACKED_IMAGE_BYTES = 1_000_000_000  # of one image in a PDF
-MAX_UNPACKED_STREAM_BYTES = 100_000_000  # of any other stream of a PDF
-MAX_DRAWN_BYTES = 100_000_000  # of the instructions that draw one page of a PDF
-MAX_UNPACKED_PDF_BYTES = 2_000_000_000  # of all streams of a PDF
+MAX_IMAGE_PIXELS = 250_000_000  # pixels of one image in a PDF
+MAX_UNPACKED_IMAGE_BYTES = 1_000_000_000  # bytes that one image in a PDF unpacks to
+MAX_UNPACKED_STREAM_BYTES = 100_000_000  # bytes that any other stream of a PDF unpacks to
+MAX_DRAWN_BYTES = 100_000_000  # bytes of the instructions that draw one page of a PDF
+MAX_UNPACKED_PDF_BYTES = 2_000_000_000  # bytes that all streams of a PDF unpack to
+
+# Downloads
+MAX_REDIRECTS = 5  # redirects that one download follows
+MAX_RETRY_WAIT_S = 60.0  # seconds between two tries, whatever the server asks for
+
+# MLPerf archives and logs
+MAX_LOG_LINE = 4 * 2**20  # bytes of a line of a log
+MAX_EVALUATIONS = 4_000  # evaluations of one run
+MAX_EVALUATION = 2**12  # bytes of one evaluation line
+MAX_SMALL = 1_000_000  # bytes of a description or a scaling file
+MAX_MEMBERS = 1_000_000  # files in an archive
+MAX_KEPT = 250_000  # files of an archive that are read
+MAX_LINKS = 8  # links that lead to one file of an archive
+MAX_UNPACKED_BYTES = 10**9  # bytes that any archive may unpack to
+MAX_RATIO = 500  # unpacked bytes per byte of an archive; the logs of v2.0 compress by a factor of 20
+MAX_HEADER = 2**20  # bytes of a header in an archive
+MAX_XZ_MEMORY = 2**28  # bytes of memory to unpack an xz file

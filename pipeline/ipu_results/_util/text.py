@@ -6,12 +6,21 @@ import csv
 import io
 import json
 import math
+import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
 from tabulate import tabulate
+
+FORMULA = re.compile(r"'*[=+\-@\t\r]")  # how a text begins that a spreadsheet takes for a formula, marked or not
+# A figure alone, or a sign alone: a spreadsheet has nothing to compute.
+FIGURE = re.compile(r"[+-]|[+-]?([0-9][0-9,]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?%?")
+FORMULA_MARK = "'"
+# What json does not escape although a terminal acts on it, and what UTF-8 cannot hold.
+UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def format_records(output: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -24,15 +33,37 @@ def format_records(output: str, columns: Sequence[str], rows: Iterable[Sequence[
 
 
 def format_json(value: Any) -> str:
-    """Format a value as JSON. Raises ValueError for a number that is not finite."""
-    return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
+    """Format a value as JSON that is safe on a terminal. Raises ValueError for a number that is not finite."""
+    text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
+    return UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def format_csv(rows: Iterable[Sequence[Any]]) -> str:
-    """Format rows as CSV without the last line break."""
+    """Format rows as CSV without the last line break.
+
+    Texts are made safe: one that a spreadsheet takes for a formula gets an apostrophe in front, and characters that a
+    terminal acts on are escaped, except line breaks and tabs.
+    """
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
+    csv.writer(out, lineterminator="\n").writerows(map(_make_safe, row) for row in rows)
     return out.getvalue().removesuffix("\n")
+
+
+def mark_formula(text: str) -> str:
+    """Put an apostrophe in front of a text that a spreadsheet takes for a formula, but not of a figure.
+
+    A text that begins with such a mark already gets one more, so that removing one always gives the text.
+    """
+    return FORMULA_MARK + text if FORMULA.match(text) and not FIGURE.fullmatch(text) else text
+
+
+def unmark_formula(text: str) -> str:
+    """Remove the apostrophe that `mark_formula` puts in front of a text."""
+    return text[1:] if text.startswith(FORMULA_MARK) and FORMULA.match(text) else text
+
+
+def _make_safe(value: Any) -> Any:
+    return escape_unprintable(mark_formula(value), keep="\n\t") if isinstance(value, str) else value
 
 
 def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -42,7 +73,7 @@ def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return str(
         tabulate(
             [[text for text, _ in row] for row in cells],
-            headers=list(columns),
+            headers=list(map(escape_unprintable, columns)),
             tablefmt="simple",
             colalign=["right" if right else "left" for right in is_figure] if cells else None,
             disable_numparse=True,
@@ -50,9 +81,14 @@ def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     )
 
 
-def escape_unprintable(text: str) -> str:
-    """Escape every character that a terminal would act on instead of showing it."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+def escape_unprintable(text: str, keep: str = "") -> str:
+    """Escape every character that a terminal would act on instead of showing it, except those to keep and blanks."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in keep or unicodedata.category(char) == "Zs" else ascii(char)[1:-1]
+        for char in text
+    )
 
 
 def to_json_value(value: Any) -> Any:
@@ -82,4 +118,4 @@ def _format_value(value: Any) -> tuple[str, bool]:
         return (repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)), True
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value), True
-    return str(to_json_value(value)), False
+    return escape_unprintable(str(to_json_value(value))), False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ipu_results.cli.common import Command, plot_option, warehouse_option
+from ipu_results.cli.common import Command, echo_text, plot_option, warehouse_option
 
 if TYPE_CHECKING:
     from ipu_results.analyses import Analysis, Frames
@@ -87,4 +87,4 @@ def _print(analysis: Analysis, frames: Frames, output: str) -> None:
     rows = frame.where(frame.notna(), None)
     click.echo(format_records(output, list(rows.columns), rows.itertuples(index=False, name=None)))
     for paragraph in analysis.summarise(frames).split("\n\n"):
-        click.echo("\n" + textwrap.fill(paragraph, WIDTH, break_on_hyphens=False), err=True)
+        echo_text("\n" + textwrap.fill(paragraph, WIDTH, break_on_hyphens=False), err=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ipu_results.cli.common import Command, warehouse_option
+from ipu_results.cli.common import Command, echo_text, warehouse_option
 
 
 def _check_verdict(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -62,7 +62,7 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
         columns = ("claim_id", "document_id", "figure", "verdict", "recomputed")
         click.echo(format_records(output, columns, [[claim[name] for name in columns] for claim in selected]))
     elif claim_id:
-        click.echo("\n\n".join("\n".join(format_claim(claim)) for claim in selected))
+        echo_text("\n\n".join("\n".join(format_claim(claim)) for claim in selected))
     else:
         brief = [(claim["claim_id"], claim["figure"], claim["verdict"], format_range(claim)) for claim in selected]
         click.echo(format_records(output, ("claim_id", "figure", "verdict", "recomputed"), brief))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,17 +12,22 @@ from typing import Any
 import click
 
 from ipu_results._util.extras import explain_missing
-from ipu_results._util.limits import MAX_BYTES, MAX_PAGES
+from ipu_results._util.limits import MAX_BYTES, MAX_MEGABYTES, MAX_PAGES
 from ipu_results._util.resources import DATASET
 from ipu_results._util.text import escape_unprintable
 from ipu_results.errors import IpuResultsError
+from ipu_results.store.files import DamagedCommitWarning
 
 MEGABYTE = 1_000_000
-MAX_MEGABYTES = 1_000_000
 MAX_LINE = 400
 IMAGES = (".svg", ".png")
 LARGEST_BATCH = 100_000
 FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def echo_text(text: str, err: bool = False) -> None:
+    """Print lines, with every character escaped that a terminal would act on."""
+    click.echo(escape_unprintable(text, keep="\n"), err=err)
 
 
 class Failure(click.ClickException):
@@ -30,7 +36,7 @@ class Failure(click.ClickException):
     exit_code = 1
 
     def show(self, file: Any = None) -> None:  # noqa: ARG002
-        click.echo(f"error: {self.message}", err=True)
+        echo_text(f"error: {self.message}", err=True)
 
 
 class Command(click.Command):
@@ -45,11 +51,13 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta["debug"] = "--debug" in args
-        return super().parse_args(ctx, args)
+        with _escape_usage_errors():
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with _escape_usage_errors(), _print_warnings():
+                return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except KeyboardInterrupt as error:
@@ -60,9 +68,38 @@ class Command(click.Command):
             raise Failure(_format_error(error, self.extra)) from error
 
 
+@contextmanager
+def _escape_usage_errors() -> Iterator[None]:
+    """Escape the message of wrong usage, which repeats what was typed."""
+    try:
+        yield
+    except click.UsageError as error:
+        vars(error)["message"] = escape_unprintable(error.message)
+        raise
+
+
+@contextmanager
+def _print_warnings() -> Iterator[None]:
+    """Print a warning of this project as one line on stderr."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def show_line(message: Warning | str, category: type[Warning], *args: Any, **kwargs: Any) -> None:
+            if issubclass(category, DamagedCommitWarning):
+                echo_text(f"warning: {message}", err=True)
+            else:
+                show(message, category, *args, **kwargs)
+
+        warnings.showwarning = show_line
+        warnings.simplefilter("always", DamagedCommitWarning)
+        yield
+
+
 def _format_error(error: Exception, extra: str | None) -> str:
     if isinstance(error, ModuleNotFoundError):
         error = explain_missing(error, extra)
+    if isinstance(error, UnicodeEncodeError):  # Python keeps the bytes of a name that is not UTF-8 as surrogates
+        return escape_unprintable(f"{str(error.object)[:MAX_LINE]}: is not UTF-8; rename the file or folder")
     message = escape_unprintable(" ".join(str(error).split()))
     if isinstance(error, IpuResultsError):
         return message
@@ -71,6 +108,14 @@ def _format_error(error: Exception, extra: str | None) -> str:
 
 class Group(click.Group):
     command_class = Command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with _escape_usage_errors():
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _escape_usage_errors():
+            return super().invoke(ctx)
 
 
 def _find_warehouse(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
@@ -139,7 +184,8 @@ def report_findings(findings: Sequence[str], strict: bool, limit: int | None = 5
     Exits with status 1 if `strict` is set and there are findings.
     """
     for line in findings[:limit]:
-        click.echo(f"finding: {line if len(line) <= MAX_LINE else f'{line[:MAX_LINE]}…'}", err=True)
+        text = escape_unprintable(line)
+        click.echo(f"finding: {text if len(text) <= MAX_LINE else f'{text[:MAX_LINE]}…'}", err=True)
     if limit is not None and len(findings) > limit:
         click.echo(f"finding: and {len(findings) - limit} more; see {where}", err=True)
     if findings and strict:
@@ -155,7 +201,7 @@ def show_step() -> Iterator[Callable[[str, str], None]]:
     from rich.console import Console
 
     with Console(stderr=True).status("") as status:
-        yield lambda step, text: status.update(f"{step} {text}")
+        yield lambda step, text: status.update(escape_unprintable(f"{step} {text}"))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ipu_results._util.text import escape_unprintable
 from ipu_results.cli.common import Command, batch_sizes_option, plot_option
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
 
@@ -72,7 +73,7 @@ def predict(
         write_atomically(plot, render_parts(predictions, network.name, plot.suffix.lower()))
     text = _format(predictions, network.name, layers, output)
     if out is None:
-        click.echo(text, nl=False)
+        click.echo(escape_unprintable(text, keep="\n"), nl=False)
     else:
         write_atomically(out, text.encode())
 

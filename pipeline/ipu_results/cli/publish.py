@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ipu_results._util.text import escape_unprintable
-from ipu_results.cli.common import FOLDER, Command, report_findings, show_step
+from ipu_results.cli.common import FOLDER, Command, echo_text, report_findings, show_step
 
 if TYPE_CHECKING:
     from ipu_results.release import PublishedRelease
@@ -69,7 +69,7 @@ def publish(
     request = release.ReleaseRequest(warehouse, out, published_on, version, previous, corrections, wait)
     with show_step() as progress:
         published = release.publish(request, progress)
-    click.echo(_format_summary(out, published))
+    echo_text(_format_summary(out, published))
     report_findings(published.decision.unused, strict=False, where=str(corrections))
 
 
@@ -87,26 +87,32 @@ def _format_summary(out: Path, published: PublishedRelease) -> str:
 @click.argument("folder", type=FOLDER, metavar="DIR")
 @click.option("--format", "output", type=click.Choice(("text", "json")), default="text", show_default=True)
 def verify(folder: Path, output: str) -> None:
-    """Check a release: every byte, every row in Parquet, CSV and DuckDB, and every descriptor.
+    """Check a release: every byte, row and description, in Parquet, CSV and DuckDB and in every descriptor.
 
-    Each problem is one line on stderr. The exit status is 1 if there is any.
+    Each problem is one line on stderr, and the exit status is then 1. Notes on stderr say what could not be checked:
+    text files that other code wrote, and a release that someone rewrote as a whole. Only a signature finds that.
 
     \b
     Example:
       ipu-results verify release
+      ssh-keygen -Y verify -f signers -I NAME -n ipu-results -s release/SHA256SUMS.sig < release/SHA256SUMS
     """
     from ipu_results._util.text import format_json
-    from ipu_results.release import verify_release
+    from ipu_results.release import list_limitations, verify_release
 
     with show_step() as progress:
         progress("verify", str(folder))
         problems = verify_release(folder)
+    notes = [] if problems else list_limitations(folder)
     if output == "json":
-        click.echo(format_json({"ok": not problems, "problems": [problem._asdict() for problem in problems]}))
+        records = [problem._asdict() for problem in problems]
+        click.echo(format_json({"ok": not problems, "problems": records, "notes": notes}))
     elif not problems:
-        click.echo(f"OK {folder}")
+        echo_text(f"OK {folder}")
     for problem in problems:
         click.echo(f"FAIL {problem.line}", err=True)
+    for note in notes:
+        echo_text(f"note: {note}", err=True)
     if problems:
         raise click.exceptions.Exit(1)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ipu_results.cli.common import FOLDER, Command, Failure, batch_sizes_option, plot_option
+from ipu_results.cli.common import FOLDER, Command, Failure, batch_sizes_option, echo_text, plot_option
 from ipu_results.emulator.target import TARGETS
 from ipu_results.errors import IpuResultsError, SweepConfigError
 from ipu_results.runner.backends import NAMES, PRECISIONS
@@ -114,7 +114,7 @@ def _run(context: click.Context, params: dict[str, Any], progress: SweepLines) -
         if resumed:
             _refuse_with_resume(context)
             runs.append(resume_sweep(None if resumed == LATEST else resumed, out, progress))
-            click.echo(f"appended: {runs[-1].folder}", err=True)
+            echo_text(f"appended: {runs[-1].folder}", err=True)
             return runs
         fields = {name: params[name] for name in SweepConfig.__dataclass_fields__ if name in params}
         fields["images"] = None if params["images"] is None else str(params["images"])
@@ -127,7 +127,7 @@ def _run(context: click.Context, params: dict[str, Any], progress: SweepLines) -
         for task in tasks:
             progress.stage(f"{task.device.backend} {task.device.name}: {task.reason}")
             runs.append(run_task(task, out, progress))
-            click.echo(f"appended: {runs[-1].folder}", err=True)
+            echo_text(f"appended: {runs[-1].folder}", err=True)
         return runs
     except KeyboardInterrupt as error:
         left = [run_id for run_id in list_unfinished(out) if resumed or run_id not in before]

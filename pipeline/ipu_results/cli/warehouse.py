@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ipu_results._util.garbage import exempt_from_collection, pause_garbage_collection
+from ipu_results._util.text import escape_unprintable
 from ipu_results.cli.common import (
     FOLDER,
     Command,
+    echo_text,
     limit_options,
     report_findings,
     show_step,
@@ -60,7 +62,7 @@ def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int
     with exempt_from_collection(), show_step() as progress:
         summary = run(IngestConfig(raw, warehouse, max_bytes, max_pages, wait), progress)
     click.echo(_format_summary(summary))
-    click.echo(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
+    echo_text(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
     report_findings(summary.unknown_words, strict=False, limit=MAX_WORDS, where=WHERE)
     report_findings(summary.findings, strict, where=WHERE)
 
@@ -126,10 +128,10 @@ def _fetch_document(document: Document, documents: Sequence[Document], options: 
 
             captured = capture(document, documents, progress=progress, **options)
     except IpuResultsError as error:
-        click.echo(f"error: {name}: {error}", err=True)
+        echo_text(f"error: {name}: {error}", err=True)
         return False
     status = "captured as" if captured.kept else "unchanged since"
-    click.echo(f"{name}: {status} {captured.document_id} ({captured.path.name})")
+    echo_text(f"{name}: {status} {captured.document_id} ({captured.path.name})")
     return True
 
 
@@ -157,7 +159,7 @@ def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages
     if reading.tables or output == "json":
         click.echo(format_tables(output, reading))
     for problem in reading.problems:
-        click.echo(f"error: {format_problem(file.name, problem)}", err=True)
+        click.echo(f"error: {escape_unprintable(format_problem(file.name, problem))}", err=True)
     if reading.problems:
         raise click.exceptions.Exit(1)
 

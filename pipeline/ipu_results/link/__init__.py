@@ -27,7 +27,7 @@ class Links:
 
 def collect_links(documents: Sequence[NormalisedDocument], vocabulary: Vocabulary) -> Links:
     """Collect the links of documents of LINKING kinds; other documents have none."""
-    return Links(Configurations.collect(documents, vocabulary.latency_bases), MlperfIds.collect(documents))
+    return Links(Configurations.collect(documents, vocabulary), MlperfIds.collect(documents))
 
 
 def link_document(document: NormalisedDocument, links: Links) -> NormalisedDocument:

@@ -14,6 +14,7 @@ from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise import NormalisedDocument, PassthroughRow, Result
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
+from ipu_results.schema.vocabulary import Vocabulary
 
 Record = Mapping[str, Any]
 Key = tuple[str, str, int]
@@ -33,18 +34,20 @@ class Configurations:
     bases: Mapping[str, str | None]
 
     @classmethod
-    def collect(cls, documents: Sequence[NormalisedDocument], bases: Mapping[str, str | None]) -> Configurations:
+    def collect(cls, documents: Sequence[NormalisedDocument], vocabulary: Vocabulary) -> Configurations:
         """Collect and check the rows. Raises DamagedDocumentError for one that contradicts itself."""
         rows = [row for document in documents for row in document.passthrough if row.table == "configurations"]
         for row in rows:
-            definition = row.values["latency_definition"]
-            unknown = f"unknown definition of latency {definition!r}" if definition not in (None, *bases) else None
-            if message := _find_missing(row.values) or _find_miscount(row.values) or unknown:
+            if (
+                message := _find_missing(row.values)
+                or _find_miscount(row.values)
+                or _find_unknown(row.values, vocabulary)
+            ):
                 raise _damaged(row, message)
         by_key: dict[Key, list[PassthroughRow]] = defaultdict(list)
         for row in rows:
             by_key[_get_key(row.values)].append(row)
-        return cls(by_key, bases)
+        return cls(by_key, vocabulary.latency_bases)
 
     def get_basis(self, row: PassthroughRow) -> str | None:
         """Return what the configuration's latency times."""
@@ -113,6 +116,21 @@ def _find_miscount(values: Record) -> str | None:
     if total is None or not factors or prod(factors) == total:
         return None
     return f"{' × '.join(map(str, factors))} is not {total}"
+
+
+def _find_unknown(values: Record, vocabulary: Vocabulary) -> str | None:
+    """Require every word of the row to be in the vocabulary, since a word without a meaning would check nothing."""
+    definition = values["latency_definition"]
+    if definition not in (None, *vocabulary.latency_bases):
+        return f"unknown definition of latency {definition!r}"
+    settings = split_settings(values["precision_flags"])
+    unknown = [setting for setting in settings if setting not in vocabulary.precision_settings]
+    return f"unknown setting of precision {unknown[0]!r}: add it to precisions.toml, settings" if unknown else None
+
+
+def split_settings(text: str | None) -> list[str]:
+    """Split `precision_flags` at its semicolons."""
+    return [] if text is None else text.split("; ")
 
 
 def _find_disagreement(values: Record, result: Result) -> str | None:

@@ -8,16 +8,14 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any, BinaryIO
 
+from ipu_results._util.limits import MAX_KEPT, MAX_LINKS, MAX_MEMBERS, MAX_SMALL
 from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.mlperf.decompress import BLOCK, DecompressedStream, as_damage
 from ipu_results.mlperf.entries import LOG_PATTERN, POWER_FOLDER, SCALING_FILE, Finding
 from ipu_results.mlperf.log import CHUNK, Log, read_log
-from ipu_results.mlperf.tree import MAX_SMALL, PARTS, Listing
+from ipu_results.mlperf.tree import PARTS, Listing
 
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
-MAX_MEMBERS = 1_000_000
-MAX_KEPT = 250_000
-MAX_LINKS = 8
 LOG_DEPTH = 4  # names of a log's path from `results` on
 TAR_ERRORS = (tarfile.TarError, ValueError, LookupError, OverflowError, RecursionError)
 

@@ -11,12 +11,9 @@ from contextlib import contextmanager
 from gzip import GzipFile
 from typing import IO, Any, BinaryIO, Protocol, cast
 
+from ipu_results._util.limits import MAX_HEADER, MAX_RATIO, MAX_UNPACKED_BYTES, MAX_XZ_MEMORY
 from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
 
-MAX_RATIO = 500  # the logs of v2.0 compress by a factor of 20
-MAX_BYTES = 10**9  # what any archive may decompress to, however small it is
-MAX_HEADER = 2**20
-MAX_XZ_MEMORY = 2**28
 BLOCK = 2**18
 MEGABYTE = 10**6
 DECOMPRESS_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
@@ -36,7 +33,7 @@ class DecompressedStream:
             self.size = self.file.seek(0, os.SEEK_END)
             self.file.seek(0)
             self.stream = _open_stream(self.file)
-        self.max_bytes = max(MAX_BYTES, MAX_RATIO * self.size)
+        self.max_bytes = max(MAX_UNPACKED_BYTES, MAX_RATIO * self.size)
         self.count = 0
         self.header_start: int | None = None
         self.is_ending = self.has_more = False

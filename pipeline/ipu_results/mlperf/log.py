@@ -18,15 +18,14 @@ from typing import Any
 
 import msgspec
 
+from ipu_results._util.limits import MAX_EVALUATION, MAX_EVALUATIONS, MAX_LOG_LINE
+
 MARK = b":::MLLOG "
 OLD_SYNTAX = {b":::MLPv0.5": "v0.5", b":::MLL ": "v0.6"}
-CHUNK = 2**20
-MAX_LINE = 4 * 2**20
+CHUNK = 4 * 2**20
 MS_PER_MINUTE = 60_000
 MAX_NUMBER = 2**63  # batch sizes and sample counts are below
 MAX_NAMED = 3  # broken lines that a problem names
-MAX_EVALUATIONS = 4_000
-MAX_EVALUATION = 2**12  # bytes of one evaluation line
 PROGRESS = {
     "train_samples_since_beginning": "samples",
     "samples_count": "samples",
@@ -64,7 +63,7 @@ KEYS = {
 
 
 class LineTooLongError(ValueError):
-    """A line does not end within MAX_LINE bytes."""
+    """A line does not end within MAX_LOG_LINE bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +133,8 @@ def split_blocks(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         # A CR at the very end may be the first half of a CR LF.
         cut = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1)) + 1
         rest = data[cut:]
-        if len(rest) > MAX_LINE:
-            raise LineTooLongError(f"a line is longer than {MAX_LINE:,} bytes")
+        if len(rest) > MAX_LOG_LINE:
+            raise LineTooLongError(f"a line is longer than {MAX_LOG_LINE:,} bytes")
         if cut:
             number += _count_lines(before)
             before = data[:cut]

@@ -13,11 +13,11 @@ from io import FileIO
 from pathlib import Path
 from typing import Protocol
 
+from ipu_results._util.limits import MAX_SMALL
 from ipu_results.errors import DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.mlperf.entries import POWER_FOLDER, Finding, parse_round
 from ipu_results.mlperf.log import CHUNK
 
-MAX_SMALL = 1_000_000  # bytes of a description or a scaling file
 # A pipe must not block, and a link is looked at before it is followed.
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 PARTS = ("results", "systems")

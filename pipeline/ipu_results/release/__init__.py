@@ -8,8 +8,9 @@ diff = diff_releases(Path("release-1.0.0"), Path("release"))
 """
 
 from ipu_results.release.diff import ChangeCounts, ReleaseDiff, TableDiff, diff_releases
+from ipu_results.release.problems import Problem
 from ipu_results.release.publishing import PublishedRelease, ReleaseRequest, publish
-from ipu_results.release.verify import Problem, verify_release
+from ipu_results.release.verify import list_limitations, verify_release
 from ipu_results.release.version import ReleaseDecision
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "ReleaseRequest",
     "TableDiff",
     "diff_releases",
+    "list_limitations",
     "publish",
     "verify_release",
 ]

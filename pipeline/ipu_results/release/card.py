@@ -15,8 +15,8 @@ from ipu_results.release.snapshot import KNOWN_TABLES
 TEMPLATES = Path(__file__).with_name("templates")
 
 
-def format_card(release: Mapping[str, Any], stats: ReleaseStats) -> str:
-    """Return README.md; `release` is the content of release.json."""
+def format_card(release: Mapping[str, Any], stats: ReleaseStats, formulas: int) -> str:
+    """Return README.md; `release` is the content of release.json, `formulas` how many texts CSV marks."""
     descriptions = {table: text for table, column, _, _, text in stats["columns"] if not column}
     tables = [
         (format_code(name), entry["rows"], descriptions.get(name, "")) for name, entry in release["tables"].items()
@@ -36,7 +36,7 @@ def format_card(release: Mapping[str, Any], stats: ReleaseStats) -> str:
             flags=_format_flags(stats),
             quarantine=_format_quarantine(stats),
             verdicts=format_markdown_table(("verdict", "claims"), stats["verdicts"]),
-            formulas=_format_formulas(stats["formulas"][0][0]),
+            formulas=_format_formulas(formulas),
             corrections=_format_corrections(release["corrections"]),
             licences=_format_licences(stats),
         )
@@ -58,10 +58,10 @@ def _format_quarantine(stats: ReleaseStats) -> str:
 
 def _format_formulas(count: int) -> str:
     if not count:
-        return "No text begins with `=`, `+`, `-` or `@`, so no spreadsheet takes one for a formula."
+        return "No text begins with `=`, `+`, `-`, `@` or a tab, so no spreadsheet takes one for a formula."
     return (
-        f"{count:,} texts begin with `=`, `+`, `-` or `@` and are unchanged in the CSV files. A spreadsheet may take "
-        "one for a formula, so import the columns as text."
+        f"{count:,} texts begin with `=`, `+`, `-`, `@` or a tab, which a spreadsheet may take for a formula. In "
+        "the CSV files they have an apostrophe in front; figures and the other formats do not."
     )
 
 

@@ -66,7 +66,7 @@ def check_croissant(dataset: Mapping[str, Any], inventory: Inventory) -> Iterato
         fields = record_sets[name]["field"]
         if not _are_fields(name, fields, inventory.columns[name]):
             yield f"columns of {name} are wrong"
-        if record_sets[name].get("key") != _describe_key(name, inventory.keys[name]):
+        if record_sets[name].get("key") != _describe_key(name, inventory.keys.get(name, [])):
             yield f"key of {name} is wrong"
         targets = inventory.links.get(name, {})
         references = {field["name"]: field["references"] for field in fields if "references" in field}

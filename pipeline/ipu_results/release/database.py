@@ -11,7 +11,6 @@ import duckdb
 
 from ipu_results._util.sql import LOCKDOWN, get_first_line
 from ipu_results.errors import UnreadableReleaseError
-from ipu_results.schema import TABLES
 
 ReleaseStats = dict[str, list[tuple[Any, ...]]]
 
@@ -37,6 +36,28 @@ FOREIGN_KEYS = """
     SELECT table_name, constraint_column_names[1], referenced_table, referenced_column_names[1]
     FROM duckdb_constraints() WHERE constraint_type = 'FOREIGN KEY'
 """
+EXTRAS = """
+    SELECT 'schema' AS kind, schema_name AS name FROM duckdb_schemas()
+    WHERE database_name = current_database() AND (schema_name != 'main' OR comment IS NOT NULL)
+    UNION ALL SELECT 'sequence', sequence_name FROM duckdb_sequences()
+    UNION ALL SELECT 'index', index_name FROM duckdb_indexes()
+    UNION ALL SELECT 'type', type_name FROM duckdb_types() WHERE NOT internal
+    UNION ALL SELECT 'default or generated column', table_name || '.' || column_name FROM duckdb_columns()
+    WHERE NOT internal AND column_default IS NOT NULL
+    UNION ALL SELECT 'comment of the database', comment FROM duckdb_databases()
+    WHERE database_name = current_database() AND comment IS NOT NULL
+    ORDER BY ALL
+"""
+COMMENTS = """
+    SELECT table_name, comment FROM duckdb_tables() WHERE NOT internal
+    UNION ALL SELECT view_name, comment FROM duckdb_views() WHERE NOT internal
+    UNION ALL SELECT table_name || '.' || column_name, comment FROM duckdb_columns() WHERE NOT internal
+    UNION ALL SELECT DISTINCT function_name, comment FROM duckdb_functions() WHERE NOT internal
+"""
+CONSTRAINTS = """
+    SELECT table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names
+    FROM duckdb_constraints() ORDER BY ALL
+"""
 RELEASE_STATS = {
     "origins": "SELECT origin, task, count(*) FROM results GROUP BY ALL ORDER BY ALL",
     "documents": "SELECT count(*) FROM documents",
@@ -47,7 +68,6 @@ RELEASE_STATS = {
     "licences": "SELECT document_id, title, publisher, licence, url FROM documents ORDER BY document_id",
     "columns": "SELECT table_name, column_name, type, unit, description FROM columns",
 }
-FORMULA = "'^[=+@\\t\\r-]'"  # how a text begins that a spreadsheet takes for a formula
 QUOTED_OR_BLANK = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\s+""")
 
 
@@ -67,13 +87,9 @@ def read_definitions(path: Path) -> dict[str, str]:
         return hash_definitions(connection)
 
 
-def query_release_stats(path: Path) -> ReleaseStats:
-    """Return the rows of each of RELEASE_STATS, and as `formulas` how many texts begin as a formula does."""
-    with open_database(path) as connection:
-        stats = {name: connection.execute(sql).fetchall() for name, sql in RELEASE_STATS.items()}
-        texts = [(table.name, column.name) for table in TABLES for column in table.columns if column.kind == "text"]
-        counts = (f"(SELECT count(*) FROM {table} WHERE regexp_matches({name}, {FORMULA}))" for table, name in texts)
-        return stats | {"formulas": connection.execute(f"SELECT {' + '.join(counts)}").fetchall()}
+def query_release_stats(connection: duckdb.DuckDBPyConnection) -> ReleaseStats:
+    """Return the rows of each of RELEASE_STATS."""
+    return {name: connection.execute(sql).fetchall() for name, sql in RELEASE_STATS.items()}
 
 
 def hash_definitions(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
@@ -103,6 +119,32 @@ def list_foreign_keys(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[s
     for table, column, *target in connection.execute(FOREIGN_KEYS).fetchall():
         links.setdefault(table, {})[column] = (target[0], target[1])
     return links
+
+
+def list_extras(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
+    """Return kind and name of everything in the file that `publish` never writes."""
+    return connection.execute(EXTRAS).fetchall()
+
+
+def list_comments(connection: duckdb.DuckDBPyConnection) -> dict[str, str | None]:
+    """Return the comment of each table, view, macro and column, a column as `table.column`."""
+    return dict(connection.execute(COMMENTS).fetchall())
+
+
+def list_constraints(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, ...]]]:
+    """Return, by table, type, columns, referenced table and referenced columns of each constraint, sorted."""
+    constraints: dict[str, list[tuple[Any, ...]]] = {}
+    for table, kind, columns, target, keys in connection.execute(CONSTRAINTS).fetchall():
+        entry = (kind, tuple(columns or ()), target or "", tuple(keys or ()))
+        constraints.setdefault(table, []).append(entry)
+    return {table: sorted(entries) for table, entries in constraints.items()}
+
+
+def read_storage_version(connection: duckdb.DuckDBPyConnection) -> str | None:
+    """Return the oldest DuckDB that reads the file, such as `v1.2.0+`, null if this DuckDB does not say."""
+    query = "SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = current_database()"
+    ((version,),) = connection.execute(query).fetchall()
+    return None if version is None else str(version)
 
 
 def quote_identifier(name: str) -> str:

@@ -66,11 +66,23 @@ def check_package(package: Mapping[str, Any], inventory: Inventory) -> Iterator[
             ("name", resource["name"], _name_resource(name, suffix)),
             ("size or hash", (resource["bytes"], resource["hash"]), (size, f"sha256:{sha256}")),
             ("columns", _read_fields(schema), inventory.columns[name]),
-            ("primary key", schema.get("primaryKey"), inventory.keys[name]),
+            ("primary key", schema.get("primaryKey"), inventory.keys.get(name)),
             ("foreign keys", schema.get("foreignKeys", []), [_describe_link(*link, suffix) for link in links.items()]),
         ):
             if stated != expected:
                 yield f"{what} of {path} is wrong"
+
+
+def read_required(package: Mapping[str, Any], path: str) -> set[str]:
+    """Return the columns of a file that are stated as required."""
+    fields = read_table_schema(package, path)["fields"]
+    return {field["name"] for field in fields if field.get("constraints", {}).get("required")}
+
+
+def read_table_schema(package: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """Return the schema of a file. Raises LookupError if it is not described."""
+    schemas: dict[str, Mapping[str, Any]] = {entry["path"]: entry["schema"] for entry in package["resources"]}
+    return schemas[path]
 
 
 def _read_fields(schema: Mapping[str, Any]) -> Columns:

@@ -13,7 +13,9 @@ RELEASE = "release.json"
 PACKAGE = "datapackage.json"
 CROISSANT = "croissant.json"
 CITATION = "CITATION.cff"
+ENVIRONMENT = "environment.json"
 CHECKSUMS = "SHA256SUMS"
+SIGNATURE = "SHA256SUMS.sig"  # the only file that SHA256SUMS does not list
 SUFFIXES = (".parquet", ".csv")
 BUILD_TABLE = "build"  # derived from the other tables
 DICTIONARY_TABLE = "columns"
@@ -54,8 +56,8 @@ def hash_file(path: Path) -> str:
 
 
 def write_checksums(folder: Path) -> None:
-    """Write SHA256SUMS with every other file of the folder, sorted, as `sha256sum -c` reads it."""
-    digests = {path.name: hash_file(path) for path in folder.iterdir() if path.name != CHECKSUMS}
+    """Write SHA256SUMS with every other file of the folder but its signature, sorted, as `sha256sum -c` reads it."""
+    digests = {path.name: hash_file(path) for path in folder.iterdir() if path.name not in (CHECKSUMS, SIGNATURE)}
     (folder / CHECKSUMS).write_bytes(_format_checksums(digests))
 
 

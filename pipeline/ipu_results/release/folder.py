@@ -18,7 +18,7 @@ import duckdb
 
 from ipu_results._util.files import sync_to_disk
 from ipu_results.errors import ReleaseError, WarehouseError
-from ipu_results.release.files import CHECKSUMS, RELEASE, read_checksums
+from ipu_results.release.files import CHECKSUMS, RELEASE, SIGNATURE, read_checksums
 from ipu_results.store.transaction import lock_folder
 
 RECOVERY_WAIT_S = 10.0
@@ -71,7 +71,7 @@ def finish_interrupted_publish(out: Path) -> None:
 def _assert_only_release(out: Path) -> None:
     """Raise ReleaseError unless the folder is absent, empty, or holds a release and nothing else."""
     names = _assert_release(out)
-    if names and (foreign := sorted(names - {CHECKSUMS, *read_checksums(out / CHECKSUMS)[0]})):
+    if names and (foreign := sorted(names - {CHECKSUMS, SIGNATURE, *read_checksums(out / CHECKSUMS)[0]})):
         raise ReleaseError(f"holds {foreign[0]}, which does not belong to the release there", place=str(out))
 
 

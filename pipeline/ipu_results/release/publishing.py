@@ -12,22 +12,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ipu_results._util.sql import get_first_line
-from ipu_results._util.text import format_json
 from ipu_results.errors import ReleaseError
 from ipu_results.release import files
-from ipu_results.release.card import format_card, format_dictionary
-from ipu_results.release.croissant import format_croissant
-from ipu_results.release.database import query_release_stats, read_definitions
-from ipu_results.release.datapackage import format_package
+from ipu_results.release.database import open_database, query_release_stats, read_definitions
 from ipu_results.release.folder import replace_release
-from ipu_results.release.texts import format_texts, write_csv
+from ipu_results.release.generated import describe_generator, format_files
+from ipu_results.release.texts import write_csv
 from ipu_results.release.verify import list_build_differences, verify_release
 from ipu_results.release.version import ReleaseDecision, decide_release, parse_version
 from ipu_results.schema import TABLES
 from ipu_results.store.digest import digest_rows
 from ipu_results.store.duckdb_file import write_duckdb
 from ipu_results.store.files import DATABASE, get_parquet_name
-from ipu_results.store.query import finish_interrupted_build, read_build_id
+from ipu_results.store.query import MixedBuildsError, read_build_id, read_one_build
 
 Progress = Callable[[str, str], None]
 
@@ -68,14 +65,15 @@ def publish(request: ReleaseRequest, progress: Progress = lambda *_: None) -> Pu
     WarehouseError if the warehouse is incomplete or mixes two builds.
     """
     version = None if request.version is None else parse_version(request.version, "--version")
-    finish_interrupted_build(request.warehouse)
     with replace_release(request.out, request.wait_s) as new:
         progress("copy", "tables")
-        tables, build_id = _copy_tables(request.warehouse, new)
+        tables, build_id = read_one_build(request.warehouse, lambda warehouse: _copy_tables(warehouse, new))
         counts = _check_build(request.warehouse, tables, build_id)
         write_duckdb(new / DATABASE, tables)
         progress("compare", str(request.previous or request.out))
-        decision = decide_release(new, request.out, request.previous, version, request.corrections)
+        decision = decide_release(
+            new, request.out, request.previous, version, request.corrections, request.published_on
+        )
         progress("write", "files")
         release = {
             "format": files.FORMAT,
@@ -83,6 +81,7 @@ def publish(request: ReleaseRequest, progress: Progress = lambda *_: None) -> Pu
             "version": str(decision.version),
             "published_on": request.published_on.isoformat(),
             "build_id": build_id,
+            "generator": describe_generator(),
             "previous": decision.previous,
             "least_version": decision.lowest,
             "changes": [change._asdict() for change in decision.changes],
@@ -111,7 +110,10 @@ def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
         except (OSError, pa.ArrowException) as error:
             raise ReleaseError(f"cannot be read: {get_first_line(error)}", place=str(path)) from error
         (new / path.name).write_bytes(data)
-    return tables, read_build_id(new)
+    try:
+        return tables, read_build_id(new)
+    except MixedBuildsError as error:
+        raise MixedBuildsError(error.message, place=str(warehouse)) from error
 
 
 def _check_build(warehouse: Path, tables: Mapping[str, pa.Table], build_id: str) -> dict[str, dict[str, Any]]:
@@ -127,15 +129,8 @@ def _write_files(new: Path, tables: Mapping[str, pa.Table], release: Mapping[str
     """Write every file but the Parquet files and the DuckDB file; `release` is the content of release.json."""
     for name, rows in tables.items():
         write_csv(rows, new / f"{name}.csv")
-    stats = query_release_stats(new / DATABASE)
-    texts = {
-        **format_texts(release["version"], release["published_on"]),
-        "README.md": format_card(release, stats),
-        "DICTIONARY.md": format_dictionary(release, stats),
-        files.PACKAGE: format_package(release, stats, new),
-        files.CROISSANT: format_croissant(release, new),
-        files.RELEASE: format_json(release) + "\n",
-    }
-    for name, text in texts.items():
+    with open_database(new / DATABASE) as connection:
+        stats = query_release_stats(connection)
+    for name, text in format_files(release, stats, tables, new).items():
         (new / name).write_text(text, encoding="utf-8", newline="")
     files.write_checksums(new)

@@ -1,67 +1,69 @@
-"""Verify a release: first every byte, then the rows in three formats, then what the descriptors state.
+"""Verify a release: every byte, the rows in three formats, schemas and descriptors, then what this code would write.
 
-Files are opened only if all checksums are right, so that no reader meets a damaged file.
+Files are opened only if all checksums are right, so that no reader meets a damaged file. What this code would write is
+compared only if it made the release and nothing else is wrong.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ipu_results._util.sql import get_first_line
 from ipu_results._util.text import escape_unprintable
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.release import database, files
 from ipu_results.release.croissant import check_croissant
 from ipu_results.release.datapackage import check_package
-from ipu_results.release.files import BUILD_TABLE, CHECKSUMS, CITATION, CROISSANT, DICTIONARY_TABLE, PACKAGE, RELEASE
-from ipu_results.release.folder import finish_interrupted_publish
+from ipu_results.release.files import (
+    BUILD_TABLE,
+    CHECKSUMS,
+    CITATION,
+    CROISSANT,
+    DICTIONARY_TABLE,
+    ENVIRONMENT,
+    PACKAGE,
+    RELEASE,
+    SIGNATURE,
+)
+from ipu_results.release.problems import REQUIRED, Problem, check_files, collect
 from ipu_results.release.snapshot import read_columns, read_json
 from ipu_results.release.texts import read_csv
+from ipu_results.release.verify_schema import check_catalog, check_schemas, read_dictionary
+from ipu_results.release.verify_texts import (
+    check_definitions,
+    check_environment,
+    check_texts,
+    is_own_code,
+    list_unchecked,
+)
+from ipu_results.release.version import check_record
 from ipu_results.store.digest import digest_rows
 from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name
 
-PAGES = ("README.md", "DICTIONARY.md", "LICENSE", "environment.json")
-REQUIRED = {RELEASE, PACKAGE, CROISSANT, CITATION, DATABASE, *PAGES}
 CITATION_LINE = re.compile(r"(?m)^(version|date-released): (.*)$")
 DATE_LENGTH = len("2026-01-31")
 
 Record = Mapping[str, Any]
-
-
-class Problem(NamedTuple):
-    """Something wrong with a release, and the file or table that it was found in."""
-
-    path: str
-    message: str
-
-    @property
-    def line(self) -> str:
-        """The problem as one line that is safe to print."""
-        return escape_unprintable(f"{self.path}: {self.message}")
+Tables = Mapping[str, pa.Table]
 
 
 def verify_release(folder: Path) -> list[Problem]:
     """List everything that is wrong with a release, nothing if it is sound; contents only if all bytes are right.
 
-    Raises UnreadableReleaseError if there is no such folder.
+    Raises UnreadableReleaseError if there is no such folder. What cannot be found is in `list_limitations`.
     """
-    return check_files(folder) or _collect(RELEASE, _check_contents(folder))
+    return check_files(folder) or collect(RELEASE, _check_contents(folder))
 
 
-def check_files(folder: Path) -> list[Problem]:
-    """List missing, extra and changed files, by SHA256SUMS."""
-    finish_interrupted_publish(folder)
-    if not folder.is_dir():
-        raise UnreadableReleaseError("no such folder", place=str(folder))
-    return _collect(CHECKSUMS, _compare_checksums(folder))
+def list_limitations(folder: Path) -> list[str]:
+    """Describe what a verification of this release could not find, one line each."""
+    return list_unchecked(folder, read_json(folder / RELEASE))
 
 
 def list_build_differences(rows: Iterable[Record], tables: Mapping[str, Record], build_id: str) -> list[str]:
@@ -77,69 +79,54 @@ def _list_differences(mapping: Mapping[str, Any], other: Mapping[str, Any]) -> l
     return sorted(name for name in mapping.keys() | other.keys() if mapping.get(name) != other.get(name))
 
 
-def _collect(path: str, problems: Iterator[Problem]) -> list[Problem]:
-    """Run checks; what cannot even be read is one more problem and ends them."""
-    collected: list[Problem] = []
-    try:
-        collected.extend(problems)
-    except UnreadableReleaseError as error:
-        collected.append(Problem(Path(error.place).name if error.place else path, error.message))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, pa.ArrowException, duckdb.Error) as error:
-        collected.append(Problem(path, f"cannot be checked: {type(error).__name__}: {get_first_line(error)}"))
-    return collected
-
-
-def _compare_checksums(folder: Path) -> Iterator[Problem]:
-    path = folder / CHECKSUMS
-    if not _is_plain_file(path):
-        yield Problem(CHECKSUMS, "is not a plain file" if os.path.lexists(path) else "is missing")
-        return
-    digests, is_canonical = files.read_checksums(path)
-    if not is_canonical:
-        yield Problem(CHECKSUMS, "is not as publish writes it: one line a file, sorted, two blanks after the sha256")
-    paths = {path.name: path for path in folder.iterdir() if path.name != CHECKSUMS}
-    for name in sorted(REQUIRED - digests.keys()):
-        yield Problem(name, f"is not listed in {CHECKSUMS}")
-    for name, digest in digests.items():
-        if name not in paths:
-            yield Problem(name, "is missing")
-        elif not _is_plain_file(paths[name]):
-            yield Problem(name, "is not a plain file")
-        elif files.hash_file(paths[name]) != digest:
-            yield Problem(name, f"sha256 differs from {CHECKSUMS}")
-    for name in sorted(paths.keys() - digests.keys()):
-        yield Problem(escape_unprintable(name), "does not belong to the release")
-
-
-def _is_plain_file(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
-
-
 def _check_contents(folder: Path) -> Iterator[Problem]:
     """Check everything behind the bytes; each part is reported even if another cannot be read."""
     release, package, croissant = (read_json(folder / name) for name in (RELEASE, PACKAGE, CROISSANT))
     if release["format"] != files.FORMAT:
         raise UnreadableReleaseError(f"has format {release['format']}, only {files.FORMAT} is supported")
-    yield from _check_versions(folder, release, package, croissant)
     expected = files.list_table_files(release["tables"])
     present = {path.name for path in folder.iterdir() if path.suffix in files.SUFFIXES}
-    yield from (Problem(name, "is missing") for name in sorted(expected - present))
-    yield from (
+    problems = [*_check_versions(folder, release, package, croissant)]
+    problems += [Problem(name, "is missing") for name in sorted(expected - present)]
+    problems += [
         Problem(name, f"belongs to a table that {RELEASE} does not list") for name in sorted(present - expected)
-    )
-    tables = [name for name in release["tables"] if files.list_table_files([name]) <= present]
+    ]
+    others = {path.name for path in folder.iterdir()} - present - REQUIRED - {CHECKSUMS, SIGNATURE}
+    problems += [Problem(escape_unprintable(name), "does not belong to a release") for name in sorted(others)]
+    names = [name for name in release["tables"] if files.list_table_files([name]) <= present]
+    tables = {name: pq.read_table(folder / get_parquet_name(name)) for name in names}
+    problems += collect(RELEASE, (Problem(RELEASE, message) for message in check_record(release)))
+    problems += collect(ENVIRONMENT, check_environment(folder))
     with database.open_database(folder / DATABASE) as connection:
-        for name in tables:
-            yield from _collect(name, _check_rows(folder, name, release, connection))
-        yield from _collect(BUILD_TABLE, _check_build(folder, release))
-        columns = {name: _read_parquet_columns(folder / get_parquet_name(name)) for name in tables}
-        yield from _collect(DICTIONARY_TABLE, _check_dictionary(folder, release, columns, connection))
-        keys, links = database.list_primary_keys(connection), database.list_foreign_keys(connection)
+        for name, rows in tables.items():
+            problems += collect(name, _check_rows(folder, name, rows, release, connection))
+        problems += collect(BUILD_TABLE, _check_build(tables, release))
+        problems += _check_descriptions(folder, tables, release, package, croissant, connection)
+        if not problems and is_own_code(release):
+            problems += collect(DATABASE, check_definitions(folder, release, tables[DICTIONARY_TABLE], connection))
+            problems += collect(RELEASE, check_texts(folder, release, tables, connection))
+    yield from problems
+
+
+def _check_descriptions(
+    folder: Path,
+    tables: Tables,
+    release: Record,
+    package: Record,
+    croissant: Record,
+    connection: duckdb.DuckDBPyConnection,
+) -> list[Problem]:
+    """Check the data dictionary, schemas and descriptors against each other."""
+    columns = {name: _list_columns(rows.schema) for name, rows in tables.items()}
+    problems = collect(DICTIONARY_TABLE, _check_dictionary(tables, release, columns, connection))
+    problems += collect(DICTIONARY_TABLE, _check_schema(tables, release, package, connection))
+    keys, links = database.list_primary_keys(connection), database.list_foreign_keys(connection)
     digests, _ = files.read_checksums(folder / CHECKSUMS)
     sizes = {name: ((folder / name).stat().st_size, digest) for name, digest in digests.items()}
     inventory = files.Inventory(columns.keys(), columns, keys, links, sizes)
-    yield from _collect(PACKAGE, (Problem(PACKAGE, message) for message in check_package(package, inventory)))
-    yield from _collect(CROISSANT, (Problem(CROISSANT, message) for message in check_croissant(croissant, inventory)))
+    problems += collect(PACKAGE, (Problem(PACKAGE, message) for message in check_package(package, inventory)))
+    problems += collect(CROISSANT, (Problem(CROISSANT, message) for message in check_croissant(croissant, inventory)))
+    return problems
 
 
 def _check_versions(folder: Path, release: Record, package: Record, croissant: Record) -> Iterator[Problem]:
@@ -156,10 +143,20 @@ def _check_versions(folder: Path, release: Record, package: Record, croissant: R
                 yield Problem(name, f"has {what} {value}, {RELEASE} has {other}")
 
 
-def _check_rows(folder: Path, name: str, release: Record, connection: duckdb.DuckDBPyConnection) -> Iterator[Problem]:
+def _check_schema(
+    tables: Tables, release: Record, package: Record, connection: duckdb.DuckDBPyConnection
+) -> Iterator[Problem]:
+    """Check nullability, keys, descriptions and metadata in Parquet and DuckDB."""
+    dictionary = read_dictionary(tables[DICTIONARY_TABLE].to_pylist())
+    yield from check_schemas({name: rows.schema for name, rows in tables.items()}, dictionary, package)
+    yield from check_catalog(connection, dictionary, release, package)
+
+
+def _check_rows(
+    folder: Path, name: str, rows: pa.Table, release: Record, connection: duckdb.DuckDBPyConnection
+) -> Iterator[Problem]:
     """Check the rows of a table in Parquet, CSV and DuckDB against their count and digest."""
     parquet, csv, stated = get_parquet_name(name), f"{name}.csv", release["tables"][name]
-    rows = pq.read_table(folder / parquet)
     if (rows.schema.metadata or {}).get(BUILD_ID.encode()) != release["build_id"].encode():
         yield Problem(parquet, f"build id differs from {RELEASE}")
     if (rows.num_rows, digest_rows(rows)) != (stated["rows"], stated["rows_sha256"]):
@@ -173,30 +170,30 @@ def _check_rows(folder: Path, name: str, release: Record, connection: duckdb.Duc
 
 
 def _have_same_rows(table: pa.Table, other: pa.Table) -> bool:
-    """Compare rows in any order; rows in the same order are compared without a digest."""
+    """Compare columns and rows, in their order."""
     if table.column_names != other.column_names or table.num_rows != other.num_rows:
         return False
     bare = table.replace_schema_metadata()
-    schema = pa.schema([field.remove_metadata() for field in bare.schema])
-    return bool(bare.equals(other.cast(schema))) or digest_rows(table) == digest_rows(other)
+    schema = pa.schema([field.remove_metadata().with_nullable(True) for field in bare.schema])
+    return bool(bare.cast(schema).equals(other.replace_schema_metadata().cast(schema)))
 
 
-def _check_build(folder: Path, release: Record) -> Iterator[Problem]:
+def _check_build(tables: Tables, release: Record) -> Iterator[Problem]:
     """Check the table `build` against release.json."""
     path = get_parquet_name(BUILD_TABLE)
-    rows = pq.read_table(folder / path).to_pylist()
+    rows = tables[BUILD_TABLE].to_pylist()
     for name in list_build_differences(rows, release["tables"], release["build_id"]):
         yield Problem(path, f"row count, digest or build id of {name} differs from {RELEASE}")
 
 
 def _check_dictionary(
-    folder: Path, release: Record, parquet: Mapping[str, files.Columns], connection: duckdb.DuckDBPyConnection
+    tables: Tables, release: Record, parquet: Mapping[str, files.Columns], connection: duckdb.DuckDBPyConnection
 ) -> Iterator[Problem]:
     """Check the table `columns` against release.json, the Parquet files and the DuckDB file."""
     path = get_parquet_name(DICTIONARY_TABLE)
     described: dict[str, files.Columns] = {}
     kinds: dict[str, str] = {}
-    for row in pq.read_table(folder / path).to_pylist():
+    for row in tables[DICTIONARY_TABLE].to_pylist():
         if row["column_name"]:
             described.setdefault(row["table_name"], []).append((row["column_name"], row["type"], row["unit"]))
         else:
@@ -214,6 +211,6 @@ def _check_dictionary(
         yield Problem(DATABASE, f"columns of {name} differ from the data dictionary")
 
 
-def _read_parquet_columns(path: Path) -> files.Columns:
-    columns = read_columns(pq.read_schema(path)).values()
+def _list_columns(schema: pa.Schema) -> files.Columns:
+    columns = read_columns(schema).values()
     return [(column.name, column.type, column.unit) for column in columns]

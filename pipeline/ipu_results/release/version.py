@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,13 +13,17 @@ from ipu_results.errors import CorrectionsError, ReleaseError
 from ipu_results.release.corrections import apply_corrections
 from ipu_results.release.diff import ReleaseDiff, TableDiff, diff_releases
 from ipu_results.release.files import BUILD_TABLE, DICTIONARY_TABLE, RELEASE
-from ipu_results.release.verify import check_files
+from ipu_results.release.problems import check_files
 
 FIRST = "1.0.0"
 LEVELS = ("patch", "minor", "major")
 NUMBER = r"(0|[1-9][0-9]{0,8})"
 PATTERN = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}")
 MAX_LISTED = 3
+RECORD_KEYS = {
+    *("format", "name", "version", "published_on", "build_id", "generator", "previous", "least_version"),
+    *("changes", "corrections", "tables", "views"),
+}
 
 
 class VersionChange(NamedTuple):
@@ -86,6 +91,24 @@ def assert_allowed(version: Version, lowest: Version, previous: Version, changes
     raise ReleaseError(message)
 
 
+def check_record(release: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what release.json states of itself that `publish` would not: keys, date, version and its lowest one."""
+    if unknown := sorted((release.keys() | {"generator"}) ^ RECORD_KEYS):  # releases before 1.1 have no generator
+        yield f"has other keys than publish writes: {', '.join(unknown)}"
+    date.fromisoformat(release["published_on"])
+    version, previous = parse_version(release["version"]), release["previous"]
+    changes = [VersionChange(**change) for change in release["changes"]]
+    if not re.fullmatch("[0-9a-f]{64}", release["build_id"]):
+        yield "build_id is not a sha256"
+    if previous is None:
+        if changes or release["corrections"] or release["least_version"] is not None:
+            yield "states changes without a previous release"
+        return
+    lowest = get_lowest_version(parse_version(previous["version"]), changes)
+    if release["least_version"] != str(lowest) or version < lowest:
+        yield f"version {version} does not follow {previous['version']} and these changes"
+
+
 def list_changes(diff: ReleaseDiff) -> list[VersionChange]:
     """List what changed, without the table `build`, which is derived from the others."""
     changes = [VersionChange("major", f"table {table.name} is gone") for table in diff.removed]
@@ -124,11 +147,12 @@ def _count(count: int, what: str) -> str:
 
 
 def decide_release(
-    new: Path, out: Path, previous: Path | None, version: Version | None, corrections: Path | None
+    new: Path, out: Path, previous: Path | None, version: Version | None, corrections: Path | None, published_on: date
 ) -> ReleaseDecision:
     """Compare a new release with the previous one, by default the one in `out`, and decide on version and corrections.
 
-    Raises ReleaseError if the version is too low or rows vanished, CorrectionsError for a wrong corrections file.
+    Raises ReleaseError if the version is too low, the date is before that of the previous release, or rows vanished;
+    CorrectionsError for a wrong corrections file.
     """
     is_update = previous is None
     if previous is None and (out / RELEASE).exists():
@@ -145,6 +169,7 @@ def decide_release(
     diff = diff_releases(previous, new, limit=0)
     record = diff.old.metadata
     before = parse_version(str(record.get("version")), str(previous / RELEASE))
+    _assert_not_earlier(published_on, record, previous)
     applied, unused = apply_corrections(corrections, diff)
     if is_update and diff.is_empty and version in (None, before):
         return _repeat_decision(previous, record, before, unused)
@@ -154,6 +179,19 @@ def decide_release(
         assert_allowed(version, lowest, before, changes)
     origin = {"version": str(before), "build_id": record.get("build_id")}
     return ReleaseDecision(version or lowest, str(lowest), origin, changes, applied, unused)
+
+
+def _assert_not_earlier(published_on: date, record: Mapping[str, Any], previous: Path) -> None:
+    """Raise ReleaseError for a date before that of the previous release."""
+    stated = record.get("published_on")
+    try:
+        before = date.fromisoformat(str(stated))
+    except ValueError as error:
+        message = f"is not as publish writes it: published_on {stated!r} is not a date"
+        raise ReleaseError(message, place=str(previous / RELEASE)) from error
+    if published_on < before:
+        message = f"date {published_on} is before {before}, the date of the previous release {record.get('version')}"
+        raise ReleaseError(f"{message}; give that date or a later one with --date")
 
 
 def _repeat_decision(

@@ -96,7 +96,12 @@ def quote(text: str) -> str:
 
 def describe_column(column: Column) -> str:
     """Return the description, with the unit in brackets."""
-    return f"{column.description} [{column.unit}]" if column.unit else column.description
+    return format_description(column.description, column.unit)
+
+
+def format_description(description: str, unit: str | None) -> str:
+    """Return a description with the unit in brackets, if there is one."""
+    return f"{description} [{unit}]" if unit else description
 
 
 def dictionary_rows(relation: Table | View) -> list[dict[str, str | None]]:

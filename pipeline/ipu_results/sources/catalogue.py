@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from ipu_results._util.files import open_regular_file
 from ipu_results._util.limits import MAX_BYTES
 from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
 from ipu_results.sources.sidecar import RUN, Sidecar, list_placeholders, parse_sidecar, read_entry
@@ -85,9 +86,9 @@ def check_file_type(name: str, data: bytes, document: str) -> None:
 
 
 def read_limited(path: Path, document: str, max_bytes: int) -> bytes:
-    """Return the bytes of a file that is not larger than the limit."""
+    """Return the bytes of a regular file that is not larger than the limit."""
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             data = file.read(max_bytes + 1)
     except OSError as error:
         place = path.name if path.name != document else None
@@ -99,7 +100,7 @@ def read_limited(path: Path, document: str, max_bytes: int) -> bytes:
 
 def _digest(path: Path, document: str) -> str:
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise CatalogueError(f"cannot be read: {error.strerror}", document=document, place=path.name) from error
@@ -150,9 +151,10 @@ def find_unfinished_runs(raw: Path) -> list[str]:
 
 
 def _files(raw: Path, pattern: str) -> Iterator[Path]:
+    """Yield every entry but folders: what is not a regular file is refused when it is opened."""
     for path in raw.rglob(pattern):
         folders = path.relative_to(raw).parent.parts
-        if path.is_file() and not any(folder.endswith(UNFINISHED) for folder in folders):
+        if not path.is_dir() and not any(folder.endswith(UNFINISHED) for folder in folders):
             yield path
 
 

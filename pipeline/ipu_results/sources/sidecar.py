@@ -12,12 +12,15 @@ from typing import Annotated, Any
 
 import msgspec
 
+from ipu_results._util.files import open_regular_file
+from ipu_results._util.text import escape_unprintable
 from ipu_results.errors import CatalogueError
 from ipu_results.schema import table
 from ipu_results.sources.kinds import ALIASES, KINDS
 
 RUN, LOCAL_PUBLISHER = "run", "local"
 INGESTED = tuple(name for name, kind in KINDS.items() if kind.is_ingested)
+NOT_UTF8 = "the name of the file or of a folder is not UTF-8; rename it"
 PLACEHOLDER = "TODO"  # begins a value of a drafted sidecar that a person has still to fill in
 
 FileName = Annotated[str, msgspec.Meta(pattern=r"^(?:\w[\w.-]*/)?\w[\w.-]*$")]
@@ -73,10 +76,24 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 def read_entry(path: Path, place: str) -> dict[str, Any]:
     """Return the content of a sidecar. Raises CatalogueError that names its place."""
+    if not _is_utf8(place):
+        raise CatalogueError(NOT_UTF8, place=escape_unprintable(place))
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        with open_regular_file(path) as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise CatalogueError(f"is not a readable sidecar: {error.strerror}", place=place) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CatalogueError(f"is not a readable sidecar: {error}", place=place) from error
+
+
+def _is_utf8(name: str) -> bool:
+    """Return whether a name has no byte that the file system could not decode."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def list_placeholders(entry: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 DATABASE = "ipu_results.duckdb"
@@ -11,6 +12,10 @@ STAGING = ".staging"
 COMMIT = "commit.json"
 
 
+class DamagedCommitWarning(UserWarning):
+    """The commit file of an interrupted build cannot be read, so the build was discarded."""
+
+
 def get_parquet_name(table: str) -> str:
     """Return the file name of a table."""
     return f"{table}.parquet"
@@ -18,4 +23,4 @@ def get_parquet_name(table: str) -> str:
 
 def is_pending(target: Path) -> bool:
     """Return whether a process died here between its commit and its last rename."""
-    return (target / STAGING / COMMIT).exists()
+    return os.path.lexists(target / STAGING / COMMIT)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -21,8 +22,10 @@ from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_pen
 MAX_TRIES = 5
 RETRY_S = 0.1  # while another process replaces the files
 
+T = TypeVar("T")
 
-class _MixedBuildsError(WarehouseError):
+
+class MixedBuildsError(WarehouseError):
     """The files are of two builds: briefly while another process publishes, or for good."""
 
 
@@ -38,16 +41,22 @@ def open_warehouse(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def connect_warehouse(warehouse: Path) -> duckdb.DuckDBPyConnection:
     """Connect as `open_warehouse` does; the caller closes the connection."""
+    return read_one_build(warehouse, _connect_once)
+
+
+def read_one_build(warehouse: Path, read: Callable[[Path], T]) -> T:
+    """Return what `read` returns, and call it again if it meets two builds: another process may be replacing files."""
     for _ in range(MAX_TRIES - 1):
+        finish_interrupted_build(warehouse)
         try:
-            return _connect_once(warehouse)
-        except _MixedBuildsError:
+            return read(warehouse)
+        except MixedBuildsError:
             time.sleep(RETRY_S)
-    return _connect_once(warehouse)
+    finish_interrupted_build(warehouse)
+    return read(warehouse)
 
 
 def _connect_once(warehouse: Path) -> duckdb.DuckDBPyConnection:
-    finish_interrupted_build(warehouse)
     database = warehouse / DATABASE
     build_id = read_build_id(warehouse)
     try:
@@ -58,7 +67,7 @@ def _connect_once(warehouse: Path) -> duckdb.DuckDBPyConnection:
     if builds != [(build_id, build_id)]:
         connection.close()
         message = f"{DATABASE} and the Parquet files are of two builds; build again with: ipu-results ingest"
-        raise _MixedBuildsError(message, place=str(warehouse))
+        raise MixedBuildsError(message, place=str(warehouse))
     return connection
 
 
@@ -93,7 +102,7 @@ def read_build_id(warehouse: Path) -> str:
     if len(first_files) > 1:
         names = " and ".join(first_files.values())
         message = f"{names} are of two builds; build again with: ipu-results ingest"
-        raise WarehouseError(message, place=str(warehouse))
+        raise MixedBuildsError(message, place=str(warehouse))
     return next(iter(first_files))
 
 

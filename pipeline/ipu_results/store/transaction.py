@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ipu_results._util.files import sync_to_disk
+from ipu_results._util.files import open_regular_file, sync_to_disk
 from ipu_results.errors import WarehouseError
-from ipu_results.store.files import COMMIT, LOCK, STAGING
+from ipu_results.store.files import COMMIT, LOCK, STAGING, DamagedCommitWarning
 
 
 @contextmanager
@@ -62,16 +63,42 @@ def stage_files(target: Path) -> Iterator[Path]:
 
 
 def recover(target: Path) -> None:
-    """Finish the renames of a committed staging folder, discard an uncommitted one. The caller holds the lock."""
+    """Finish the renames of a committed staging folder, discard an uncommitted one. The caller holds the lock.
+
+    A damaged commit file commits nothing: a DamagedCommitWarning says so, and the folder is discarded.
+    """
     staging = target / STAGING
-    commit = staging / COMMIT
-    if commit.exists():
-        for name in json.loads(commit.read_text(encoding="utf-8")):
-            if (staging / name).exists():
-                os.replace(staging / name, target / name)
-        sync_to_disk(target)
-    if staging.exists():
+    if os.path.lexists(staging / COMMIT):
+        try:
+            names = _read_commit(staging)
+        except (OSError, ValueError, RecursionError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            message = f"{staging / COMMIT} is damaged ({reason}); the unfinished build was discarded"
+            warnings.warn(message, DamagedCommitWarning, stacklevel=2)
+        else:
+            for name in names:
+                if (staging / name).exists():
+                    os.replace(staging / name, target / name)
+            sync_to_disk(target)
+    if staging.is_dir() and not staging.is_symlink():
         shutil.rmtree(staging)
+    else:
+        staging.unlink(missing_ok=True)
+
+
+def _read_commit(staging: Path) -> list[str]:
+    """Return the names in a commit file. Raises ValueError unless it lists plain names of regular files."""
+    with open_regular_file(staging / COMMIT) as file:
+        names = json.loads(file.read().decode("utf-8"))
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise ValueError("it is not a list of file names")
+    for name in names:
+        if name in {"", ".", "..", COMMIT, LOCK, STAGING} or "\0" in name or Path(name).name != name:
+            raise ValueError(f"{name!r} is not the name of a file of a build")
+        path = staging / name
+        if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+            raise ValueError(f"{name!r} is not a regular file")
+    return names
 
 
 def _commit(staging: Path) -> None:

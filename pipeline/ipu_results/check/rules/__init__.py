@@ -7,12 +7,18 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ipu_results.check.rules.configurations import flag_batch_against_configuration, flag_data_against_configuration
+from ipu_results.check.rules.configurations import (
+    flag_batch_against_configuration,
+    flag_data_against_configuration,
+    flag_precision_against_configuration,
+)
 from ipu_results.check.rules.curves import flag_depth_jump, flag_falling_latency, flag_falling_throughput
 from ipu_results.check.rules.dataset import Dataset, build_dataset, list_printed_tables
+from ipu_results.check.rules.depth import flag_depth_against_basis, flag_depth_against_siblings
 from ipu_results.check.rules.findings import FLAGS, build_no_flags
+from ipu_results.check.rules.frameworks import flag_framework_ratio
 from ipu_results.check.rules.generations import flag_generation_ratio, flag_slower_generation
-from ipu_results.check.rules.identity import flag_name_variants, flag_network_identity, flag_unit
+from ipu_results.check.rules.identity import flag_name_variants, flag_network_identity, flag_packed_batch, flag_unit
 from ipu_results.check.rules.little import flag_batch_against_siblings, flag_latency_below_period
 from ipu_results.check.rules.official import flag_official_record
 from ipu_results.check.rules.plausibility import flag_flops_above_peak, flag_power_above_rating
@@ -55,12 +61,17 @@ RULES: tuple[Rule, ...] = (
     Rule("R20", "model-identity", flag_network_identity),
     Rule("R21", "flops-above-peak", flag_flops_above_peak),
     Rule("R22", "power-above-rating", flag_power_above_rating),
+    Rule("R23", "precision-against-config", flag_precision_against_configuration),
+    Rule("R24", "depth-against-siblings", flag_depth_against_siblings),
+    Rule("R25", "depth-against-basis", flag_depth_against_basis),
+    Rule("R26", "framework-ratio", flag_framework_ratio),
+    Rule("R27", "packed-batch", flag_packed_batch),
 )
 
 
 def find_flags(data: Dataset) -> pd.DataFrame:
     """Return the flags of all rules, sorted by rule, result and column, whatever the order of the rows in `data`."""
-    flags = [frame for frame in (rule.find(data) for rule in RULES) if len(frame)]
+    flags = [frame for frame in (data.compute_once(rule.find) for rule in RULES) if len(frame)]
     if not flags:
         return build_no_flags()
     return pd.concat(flags).sort_values(list(FLAGS.key), ignore_index=True)

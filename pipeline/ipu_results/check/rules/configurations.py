@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
 import pandas as pd
 
 from ipu_results.check.rules.dataset import Dataset
 from ipu_results.check.rules.findings import build_flags, fill_template
-from ipu_results.link.configurations import NEAR
+from ipu_results.link.configurations import NEAR, split_settings
 
+EXACT = "exact"
 FACTORS = ("micro_batch_size", "replicas", "gradient_accumulation")
 COMMAND = "{benchmark} of {path}, {repository} {tag} ({match_confidence} match)"
 
@@ -23,16 +28,32 @@ def join_configurations(data: Dataset, *columns: str) -> pd.DataFrame:
 def flag_batch_against_configuration(data: Dataset) -> pd.DataFrame:
     """Flag a printed batch that is not the configuration's: micro-batch × replicas × accumulation.
 
-    Only exact and likely matches count. The suggestion is the configuration's batch.
+    Only exact and likely matches count. A likely match differs from the row in one point, which may be the batch. So it
+    is only information, without a suggestion, and the message has the note of the match.
     """
     rows = join_configurations(data, "batch_size")
     total = rows["global_batch_from_config"].astype("float64")
     rows = rows.assign(total=total)[total.notna() & rows["batch_size"].notna() & (total != rows["batch_size"])]
-    rows = rows.assign(made=_format_factors(rows))
-    template = f"prints batch {{batch_size}}; {COMMAND} gives {{total}}{{made}}"
-    return build_flags(
-        "R13", "warn", rows, "batch_size", fill_template(template, rows), suggested=fill_template("{total}", rows)
-    )
+    rows = rows.assign(made=_format_factors(rows), remark=_format_notes(rows))
+    template = f"prints batch {{batch_size}}; {COMMAND} gives {{total}}{{made}}{{remark}}"
+    suggested = _suggest(rows, fill_template("{total}", rows))
+    message = fill_template(template, rows)
+    return build_flags("R13", _rate(rows), rows, "batch_size", message, suggested=suggested)
+
+
+def _rate(rows: pd.DataFrame) -> Any:
+    """Rate a contradiction: a warning if the match is exact."""
+    return np.where(rows["match_confidence"] == EXACT, "warn", "info")
+
+
+def _suggest(rows: pd.DataFrame, values: Iterable[str | None]) -> list[str | None]:
+    """Suggest the configuration's values where the match is exact."""
+    exact = (rows["match_confidence"] == EXACT).to_list()
+    return [value if is_exact else None for value, is_exact in zip(values, exact, strict=True)]
+
+
+def _format_notes(rows: pd.DataFrame) -> list[str]:
+    return [f"; {note}" if pd.notna(note) else "" for note in rows["note"]]
 
 
 def _format_factors(rows: pd.DataFrame) -> list[str]:
@@ -50,3 +71,26 @@ def flag_data_against_configuration(data: Dataset) -> pd.DataFrame:
     return build_flags(
         "R15", "info", rows, "dataset", fill_template(template, rows), suggested=rows["data_fed"].to_list()
     )
+
+
+def flag_precision_against_configuration(data: Dataset) -> pd.DataFrame:
+    """Flag a printed precision that the configuration's settings do not fit.
+
+    Only exact and likely matches count, and a likely one is only information. The suggestion is the one precision that
+    fits all settings. Settings that leave the precision open, such as 8-bit input, say nothing.
+    """
+    rows = join_configurations(data, "precision")
+    fitting = {text: _find_fitting(data, text) for text in rows["precision_flags"].dropna().unique()}
+    rows = rows[rows["precision"].notna() & rows["precision_flags"].notna()]
+    fits = [fitting[text] for text in rows["precision_flags"]]
+    contradicts = [bool(known) and value not in known for value, known in zip(rows["precision"], fits, strict=True)]
+    rows = rows.assign(remark=_format_notes(rows), only=[known[0] if len(known) == 1 else None for known in fits])
+    rows = rows[np.array(contradicts, dtype=bool)]
+    message = fill_template(f"prints {{precision}}; {COMMAND} sets: {{precision_flags}}{{remark}}", rows)
+    return build_flags("R23", _rate(rows), rows, "precision", message, suggested=_suggest(rows, rows["only"]))
+
+
+def _find_fitting(data: Dataset, text: str) -> list[str]:
+    """Return the printed precisions that fit every setting of a configuration; none if all leave it open."""
+    known = [set(data.precision_settings.get(setting, ())) for setting in split_settings(text)]
+    return sorted(set.intersection(*filter(None, known))) if any(known) else []

@@ -50,8 +50,8 @@ class Dataset:
     """The tables of one build, with the dtypes of `frame_dtypes`, and what is known of the printed tables.
 
     `sections` gives the platform that the text around a table is about. `printed_tables` are the tables with a printed
-    header. Both name a table as (document_id, table_name). `official` is `mlperf_entries`. `gmacs` and `peaks` are
-    those of the vocabulary.
+    header. Both name a table as (document_id, table_name). `official` is `mlperf_entries`. `gmacs`, `peaks`
+    and `precision_settings` are those of the vocabulary.
     """
 
     results: pd.DataFrame
@@ -65,6 +65,7 @@ class Dataset:
     identities: Sequence[NetworkIdentity]
     gmacs: Mapping[tuple[str, str], float]
     peaks: Mapping[str, str]
+    precision_settings: Mapping[str, Sequence[str]]
 
     @cached_property
     def published(self) -> pd.DataFrame:
@@ -182,4 +183,5 @@ def build_dataset(
         identities=vocabulary.identities,
         gmacs=vocabulary.gmacs,
         peaks=vocabulary.peaks,
+        precision_settings=vocabulary.precision_settings,
     )

@@ -12,6 +12,7 @@ from ipu_results.check.rules.findings import build_flags, build_no_flags, fill_t
 
 NAMED = ("model", "platform", "framework")
 WORD_CELLS = ("model", "variant", "platform", "sdk_version", "framework", "dataset", "precision")
+PACKED = r"\bpacked\b"
 RATE = r"\b([A-Za-z]+)\s*/\s*(?:s|secs?|seconds?)\b"
 
 
@@ -56,7 +57,8 @@ def _singular(unit: str) -> str:
 def flag_name_variants(data: Dataset) -> pd.DataFrame:
     """Flag a model, platform or framework whose printed name is one of several and not the canonical one.
 
-    A name that includes the variant, such as `BERT Large SL128`, is not a spelling of the model.
+    One flag per printed name, at its first row; the message has the number of rows. A name that includes the variant,
+    such as `BERT Large SL128`, is not a spelling of the model.
     """
     cells = data.printed_cells
     cells = cells[cells["column_name"].isin(NAMED) & (cells["raw_text"] != "")]
@@ -69,7 +71,10 @@ def flag_name_variants(data: Dataset) -> pd.DataFrame:
     parts = [_names(data, cells, column) for column in NAMED]
     rows = pd.concat([part for part in parts if len(part)], ignore_index=True) if any(map(len, parts)) else parts[0]
     rows = rows[rows["raw_text"] != rows["canonical"]]
-    template = "{raw_text} is one of several printed names of {canonical}: {spellings}"
+    name = ["column_name", "raw_text", "canonical"]
+    rows = rows.assign(count=rows.groupby(name)["row"].transform("size")).drop_duplicates(name)
+    rows = rows.assign(rows=np.where(rows["count"] > 1, " rows", " row"))
+    template = "{raw_text} ({count}{rows}) is one of several printed names of {canonical}: {spellings}"
     return build_flags(
         "R16",
         "info",
@@ -103,3 +108,16 @@ def flag_network_identity(data: Dataset) -> pd.DataFrame:
     return build_flags(
         "R20", rows["severity"].array, rows, "model", fill_template(template, rows), suggested=rows["network"].to_list()
     )
+
+
+def flag_packed_batch(data: Dataset) -> pd.DataFrame:
+    """Flag the batch of a variant that is printed as packed: it counts packs, while the throughput counts sequences.
+
+    A pack holds several sequences, so the batch is not a number of the items that the throughput counts.
+    """
+    rows = data.published[["result_id", "variant", "batch_size", "throughput"]]
+    rows = rows[rows["variant"].str.contains(PACKED, case=False).eq(True) & rows["batch_size"].notna()]
+    template = (
+        "batch {batch_size} counts packs, which hold several sequences each; throughput {throughput} counts sequences"
+    )
+    return build_flags("R27", "info", rows, "batch_size", fill_template(template, rows))

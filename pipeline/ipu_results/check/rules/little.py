@@ -68,6 +68,12 @@ def _readings(data: Dataset, rows: pd.DataFrame) -> list[str]:
     return [certain_text if is_certain else unsure_text for is_certain, certain_text, unsure_text in pairs]
 
 
+def find_doubtful_latencies(data: Dataset) -> pd.Series:
+    """Mark rows whose latency is not that of a batch: their configuration times an item, or R01 flags them."""
+    below = data.compute_once(flag_latency_below_period)["result_id"]
+    return data.published["latency_basis"].eq(PER_ITEM).fillna(False) | data.published["result_id"].isin(below)
+
+
 def flag_batch_against_siblings(data: Dataset) -> pd.DataFrame:
     """Flag a printed batch that contradicts the sibling rows, if another batch size would fit them.
 
@@ -101,16 +107,22 @@ def _depths(data: Dataset) -> pd.DataFrame:
 def _median_of_others(rows: pd.DataFrame) -> pd.Series:
     """Return the median depth over the set-up's other variants, each counted once; NaN if there is no other."""
     variants = rows.groupby(["setup", "setup_variant"], sort=False)["in_flight"].median().reset_index()
-    variants = variants.sort_values(["setup", "in_flight"], ignore_index=True)
-    group = variants.groupby("setup", sort=False)["in_flight"]
-    rank, others = group.cumcount().to_numpy(), group.transform("size").to_numpy() - 1
-    start, depth = np.arange(len(variants)) - rank, variants["in_flight"].to_numpy()
+    median = find_median_of_others(variants["in_flight"], variants["setup"])
+    return rows["setup_variant"].map(median.set_axis(variants["setup_variant"]))
+
+
+def find_median_of_others(values: pd.Series, groups: pd.Series) -> pd.Series:
+    """Return for each value the median of the other values of its group; NaN if there is no other."""
+    ordered = pd.DataFrame({"group": groups, "value": values}).sort_values(["group", "value"])
+    value, by_group = ordered["value"].to_numpy(), ordered.groupby("group", sort=False)["value"]
+    rank, others = by_group.cumcount().to_numpy(), by_group.transform("size").to_numpy() - 1
+    start = np.arange(len(ordered)) - rank
 
     def other(position: Any) -> Any:
-        return depth[np.minimum(start + position + (position >= rank), len(depth) - 1)]
+        return value[np.minimum(start + position + (position >= rank), len(value) - 1)]
 
     median = np.where(others > 0, (other(np.maximum(others - 1, 0) // 2) + other(others // 2)) / 2, np.nan)
-    return rows["setup_variant"].map(pd.Series(median, index=variants["setup_variant"]))
+    return pd.Series(median, index=ordered.index).reindex(values.index)
 
 
 def _contradict(depth: pd.Series, usual: pd.Series) -> pd.Series:

@@ -23,6 +23,7 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.util import Retry, Url, parse_url
 
+from ipu_results._util.limits import MAX_REDIRECTS, MAX_RETRY_WAIT_S
 from ipu_results.errors import FetchError
 
 MEDIA_TYPES = {  # expected type: the types that a server may call it, and how its first HEAD_BYTES start
@@ -33,8 +34,6 @@ MEDIA_TYPES = {  # expected type: the types that a server may call it, and how i
     "text/csv": ({"text/csv", "text/plain"}, rb""),
 }
 USER_AGENT = "ipu-results (the verified record of published IPU benchmark results)"
-MAX_REDIRECTS = 5
-MAX_WAIT = 60.0
 CHUNK_BYTES = 65536
 HEAD_BYTES = 4096
 
@@ -95,7 +94,7 @@ def download(
     called with the bytes received so far and the total if known, and starts again with each attempt. Raises FetchError.
     """
     limits = TransferLimits(media_type, max_bytes, timeout, time.monotonic() + deadline, progress)
-    policy = Retry(retries, backoff_factor=backoff, backoff_max=MAX_WAIT)
+    policy = Retry(retries, backoff_factor=backoff, backoff_max=MAX_RETRY_WAIT_S)
     attempts = 0
     try:
         if media_type not in MEDIA_TYPES:
@@ -135,7 +134,7 @@ def _pause(policy: Retry, error: TransferError, limits: TransferLimits) -> Retry
         policy = policy.increment(error=error)
     except urllib3.exceptions.MaxRetryError:
         raise error from None
-    seconds = min(max(policy.get_backoff_time(), error.retry_after), MAX_WAIT)
+    seconds = min(max(policy.get_backoff_time(), error.retry_after), MAX_RETRY_WAIT_S)
     if seconds >= limits.seconds_left():
         raise TransferError(f"{error}, and no time is left to wait {seconds:g} s") from error
     time.sleep(seconds)
