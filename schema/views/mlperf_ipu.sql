@@ -15,7 +15,7 @@ ipus AS (
     SELECT
         e.round, e.path, e.mlperf_id, e.mlperf_id_confidence, e.framework, e.comparable_rounds, e.benchmark, e.division,
         e.submitter, e.system, e.accelerator, e.accelerators, e.minutes, e.minutes_low, e.minutes_high,
-        e.interval_method, e.attribution
+        e.interval_method, e.result_id, e.attribution
     FROM mlperf_entries e
     WHERE e.accelerator ILIKE '%IPU%' AND e.minutes IS NOT NULL
 )
@@ -33,7 +33,7 @@ SELECT
         ELSE 'ipu-slower'
     END AS outcome,
     b.other_accelerator ILIKE '%IPU%' AS is_ipu,
-    i.mlperf_id, i.mlperf_id_confidence, i.path AS ipu_path, b.other_path AS path,
+    i.mlperf_id, i.mlperf_id_confidence, i.path AS ipu_path, b.other_path AS path, i.result_id AS ipu_result_id, o.result_id,
     i.attribution || coalesce('; against ' || o.attribution, '') || '; ratios are not MLPerf metrics' AS attribution
 FROM ipus i
 LEFT JOIN both_ways b ON b.round = i.round AND b.path = i.path

@@ -14,7 +14,8 @@ SELECT
     max(samples_per_accelerator_minute) AS best_samples_per_accelerator_minute,
     median(samples_per_accelerator_minute) AS median_samples_per_accelerator_minute,
     median(samples_to_converge) AS median_samples,
-    arg_min(path, minutes) AS best_path, arg_min(attribution, minutes) AS attribution
+    arg_min(path, minutes) AS best_path, arg_min(result_id, minutes) AS best_result_id,
+    arg_min(attribution, minutes) AS attribution
 FROM rates
 GROUP BY GROUPING SETS (
     (comparable_model, comparable_rounds, division, round),
