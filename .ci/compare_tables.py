@@ -42,6 +42,11 @@ def read_table(commit: str, name: str) -> pd.DataFrame:
     return frame.map(lambda value: None if pd.isna(value) else repr(value))
 
 
+def _is_in(commit: str, name: str) -> bool:
+    command = ["git", "cat-file", "-e", f"{commit}:warehouse/{name}.parquet"]
+    return subprocess.run(command, capture_output=True, check=False, cwd=ROOT).returncode == 0
+
+
 def compare(name: str, key: tuple[str, ...], base: str, head: str) -> tuple[int, dict[str, int], dict[str, int]]:
     """Return the number of fields, and the changed fields by column: reworded ones, and all others."""
     old, new = (read_table(commit, name).set_index(list(key)).sort_index() for commit in (base, head))
@@ -64,6 +69,9 @@ def main() -> int:
     base, head = [*sys.argv[1:], "HEAD"][:2]
     fields, failed = 0, False
     for table in TABLES:
+        if not _is_in(base, table.name):
+            print(f"NEW {table.name}")
+            continue
         size, reworded, changed = compare(table.name, table.key, base, head)
         fields += size
         failed |= bool(changed)
