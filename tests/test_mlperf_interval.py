@@ -75,13 +75,13 @@ def test_few_runs_make_no_interval_and_no_group() -> None:
 
 def test_two_scores_are_separated_by_the_interval_of_their_difference() -> None:
     """Intervals that overlap a little may still exclude a difference of zero."""
-    one = estimate_interval(10.0, FIVE, 1.0, None)
-    assert one is not None
-    half = one.half_width()
+    faster = estimate_interval(10.0, FIVE, 1.0, None)
+    assert faster is not None
+    half = faster.half_width()
     for distance, expected in ((1.35 * half, False), (1.45 * half, True)):
-        other = estimate_interval(10.0 + distance, FIVE, 1.0, None)
-        assert other is not None
-        assert are_separable(one, other) is expected
+        slower = estimate_interval(10.0 + distance, FIVE, 1.0, None)
+        assert slower is not None
+        assert are_separable(faster, slower) is expected
 
 
 def make_entry(path: str, minutes: float | None, **values: Any) -> dict[str, Any]:

@@ -171,10 +171,10 @@ def test_every_entry_has_comparable_rounds_or_no_source(query: Query) -> None:
     ],
 )
 def test_folder_names_are_not_what_decides(first: Any, second: Any, comparable: bool) -> None:
-    one, other = (load_rules().find_comparable(*name) for name in (first, second))
-    assert one is not None
-    assert other is not None
-    assert ((one.model, one.rounds) == (other.model, other.rounds)) is comparable
+    before, after = (load_rules().find_comparable(*name) for name in (first, second))
+    assert before is not None
+    assert after is not None
+    assert ((before.model, before.rounds) == (after.model, after.rounds)) is comparable
 
 
 def test_round_without_a_source_is_comparable_with_none() -> None:

@@ -102,8 +102,8 @@ class ComparableRounds:
     @property
     def rounds(self) -> str:
         """The rounds as `0.6-4.0`, or the only one."""
-        one = self.first_round == self.last_round
-        return self.first_round if one else f"{self.first_round}-{self.last_round}"
+        single = self.first_round == self.last_round
+        return self.first_round if single else f"{self.first_round}-{self.last_round}"
 
 
 @dataclass(frozen=True)
