@@ -25,6 +25,7 @@ BENCHMARKS = {
     "stages": "stages",
     "query": "query",
     "mlperf": "mlperf.comparison",
+    "mlperf_intervals": "mlperf.intervals",
     "emulator": "emulator",
     "repeatability": "runner.repeatability",
     "runner": "runner.overhead",

@@ -60,12 +60,15 @@ class Database:
         return self._connection.sql(f"FROM {source}").to_arrow_table().to_pandas()
 
 
-def make_warehouse(results: Sequence[Row], flags: Sequence[Row] = ()) -> Database:
-    """Make a database of these rows, with null in all other columns; a result's id is its position."""
+def make_warehouse(results: Sequence[Row], flags: Sequence[Row] = (), **tables: Sequence[Row]) -> Database:
+    """Make a database of these rows, with null in all other columns; a result's id is its position.
+
+    `tables` are the rows of other tables, by name.
+    """
     connection = duckdb.connect()
     defaults = ({"result_id": str(at), "document_id": "page-2", "row_number": at + 1} for at in range(len(results)))
     numbered = [{**default, **row} for default, row in zip(defaults, results, strict=True)]
-    rows = {"results": numbered, "flags": flags, "platforms": PLATFORMS}
+    rows = {"results": numbered, "flags": flags, "platforms": PLATFORMS, **tables}
     for table in TABLES:
         schema = pa.schema([(column.name, ARROW[column.kind]) for column in table.columns])
         filled = [{name: row.get(name) for name in table.names} for row in rows.get(table.name, ())]

@@ -18,6 +18,7 @@ from claims_support import (
     evaluate,
     read_frames,
     read_rows,
+    update_checksums,
     write_rows,
     write_sql,
 )
@@ -25,11 +26,13 @@ from conftest import PAGE as PAGE_FILE
 from conftest import RAW, Query, copy_documents, edit, query_rows, run_ingest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.recompute.verdict import BOUNDED, HOLDS, NONE_AGREES, judge_claim, judge_value
+from ipu_results.errors import DamagedDocumentError
+from ipu_results.recompute.verdict import BOUNDED, HOLDS, NONE_AGREES, WITHIN_SPREAD, judge_claim, judge_value
 from ipu_results.schema import table
 
 FIGURES = st.floats(0.01, 1e6)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+MLPERF_BLOG = "graphcore-mlperf-v1.1-blog-2021-12-01.csv"
 MCMC = 48 * 3600 / (200 * 49)
 
 
@@ -38,8 +41,14 @@ MCMC = 48 * 3600 / (200 * 49)
 
 def test_words_of_the_schema_are_those_of_the_rules() -> None:
     assert set(HOLDS) == set(table("claims").choices("relation"))
-    assert {"agrees", "exceeds", *NONE_AGREES} == set(table("recomputations").choices("outcome"))
-    outcomes = (["agrees"], ["exceeds"], ["agrees", "differs"], *([outcome] for outcome in NONE_AGREES))
+    assert {"agrees", "exceeds", WITHIN_SPREAD, *NONE_AGREES} == set(table("recomputations").choices("outcome"))
+    outcomes = (
+        ["agrees"],
+        ["exceeds"],
+        [WITHIN_SPREAD],
+        ["agrees", "differs"],
+        *([outcome] for outcome in NONE_AGREES),
+    )
     verdicts = {judge_claim(values, internal) for values in outcomes for internal in (False, True)}
     assert verdicts == set(table("claims").choices("verdict"))
 
@@ -100,6 +109,10 @@ def test_outcome_of_a_later_sdk_never_falls_as_the_value_grows(
         (False, ["falls-short", "falls-short"], "not-supported"),
         (False, ["falls-short", "exceeds"], "depends-on-baseline"),
         (True, ["agrees", "falls-short"], "depends-on-baseline"),
+        (False, ["within-spread", "within-spread"], "within-run-to-run-spread"),
+        (True, ["within-spread"], "within-run-to-run-spread"),
+        (False, ["within-spread", "agrees"], "depends-on-baseline"),
+        (False, ["within-spread", "differs"], "depends-on-baseline"),
     ],
 )
 def test_verdict_follows_from_the_outcomes(internal: bool, outcomes: list[str], expected: str) -> None:
@@ -109,11 +122,13 @@ def test_verdict_follows_from_the_outcomes(internal: bool, outcomes: list[str], 
 # the real claims
 
 
-def test_every_claim_of_the_five_documents_is_there(query: Query) -> None:
+def test_every_claim_of_the_seven_documents_is_there(query: Query) -> None:
     assert dict(query("SELECT document_id, count(*) FROM claims GROUP BY 1")) == {
         "graphcore-mk2-blog-2020-12-09": 22,
         "graphcore-mk2-charts-sdk-1.4": 21,
         "graphcore-mlperf-v1.0-blog-2021-06-30": 33,
+        "graphcore-mlperf-v1.1-blog-2021-12-01": 12,
+        "graphcore-mlperf-v2.0-blog-2022-06-29": 4,
         "graphcore-performance-2023-07-04": 14,
         "qwant-c2-report-2020-02-28": 26,
     }
@@ -140,6 +155,20 @@ BY_HAND: dict[str, tuple[str, list[float]]] = {
         ],
     ),
     "qwant2020-latency-proportional": ("contradicted", [4.75 / 1.36]),
+    "mlperf2021b-resnet50-over-dgx": ("confirmed", [29.146588888888886 / 28.334533333333336]),
+    "mlperf2021b-bert-pod128-minutes": ("contradicted", [5.878697916666667]),
+    "mlperf2021b-bert-pod16-gain": (
+        "within-run-to-run-spread",
+        [
+            value
+            for before, now in ((34.48876666666666, 32.69675625), (27.7538625, 26.05019375))
+            for value in (100 * (before / now - 1), 100 * (1 - now / before))
+        ],
+    ),
+    "mlperf2022-resnet50-over-dgx": (
+        "depends-on-baseline",
+        [100 * (28.685377777777777 / 19.635155555555556 - 1), 100 * (1 - 19.635155555555556 / 28.685377777777777)],
+    ),
     "qwant2020-highest-throughput": ("confirmed-internally", [2526.35]),
 }
 
@@ -294,3 +323,33 @@ def test_order_of_claims_does_not_change_them(tmp_path: Path, frames: Frames) ->
     assert after["claim_id"].tolist() != before["claim_id"].tolist()
     named = [frame.set_index("claim_id")[["verdict", "recomputed"]].sort_index() for frame in (before, after)]
     pd.testing.assert_frame_equal(*named)
+
+
+# differences between official scores
+
+
+@pytest.mark.parametrize("claimed", [5.2, 500.0, -3.0])
+def test_difference_within_the_spread_of_the_runs_is_neither_confirmed_nor_contradicted(claimed: float) -> None:
+    assert judge_value("own", "eq", 5.2, claimed, 0.05, within_spread=True) == WITHIN_SPREAD
+    assert judge_value("own", "eq", 5.2, claimed, 0.05, within_spread=False) != WITHIN_SPREAD
+    assert judge_value("own", "eq", 5.2, claimed, 0.05) != WITHIN_SPREAD
+
+
+def test_wider_intervals_turn_a_confirmed_gain_into_spread(tmp_path: Path, frames: Frames) -> None:
+    raw = copy_claims(tmp_path, MLPERF_BLOG)
+    entries = frames["mlperf_entries"]
+    for widen, expected in ((1.0, "confirmed"), (10.0, "within-run-to-run-spread")):
+        half = (entries["minutes_high"] - entries["minutes"]) * widen
+        changed = entries.assign(minutes_low=entries["minutes"] - half, minutes_high=entries["minutes"] + half)
+        verdicts = get_verdicts(raw, {**frames, "mlperf_entries": changed})
+        assert verdicts["mlperf2021b-resnet50-over-dgx"] == expected
+        assert verdicts["mlperf2021b-resnet50-pod16-minutes"] == "confirmed"
+
+
+def test_column_of_the_spread_is_boolean_or_absent(tmp_path: Path, frames: Frames) -> None:
+    raw = copy_claims(tmp_path, MLPERF_BLOG)
+    file = raw / "claims" / "sql" / "mlperf-over-a-dgx-a100.sql"
+    file.write_text(file.read_text(encoding="utf-8").replace("tied AS within_spread", "1 AS within_spread"))
+    update_checksums(raw / "claims")
+    with pytest.raises(DamagedDocumentError, match=r"mlperf-over-a-dgx-a100\.sql"):
+        get_verdicts(raw, frames)

@@ -91,17 +91,25 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
         WITH wrong AS (SELECT p.time_to_train_s / 60 AS printed, e.minutes FROM results p JOIN flags f USING (result_id)
                        JOIN mlperf_entries e USING (mlperf_id) WHERE f.rule = 'R12')
         SELECT max(printed), max(minutes), min(printed), min(minutes) FROM wrong HAVING count(*) = 2""",
+    "{:.0f} % of {:,} pairs, v0.7 to v5.1; {:.0f} % among systems of one size": """
+        WITH shares AS (
+            SELECT scope, sum(tested_pairs)::BIGINT AS pairs, 100 * (1 - sum(separable_pairs) / pairs) AS noise
+            FROM mlperf_noise WHERE division = 'closed' GROUP BY 1)
+        SELECT any_value(noise) FILTER (scope = 'all-sizes'), any_value(pairs) FILTER (scope = 'all-sizes'),
+               any_value(noise) FILTER (scope = 'same-size') FROM shares""",
     "Six printed latencies are too short for the batch in their row (throughput × latency is less than one batch) | "
     "{} to {} of a batch": """
         SELECT round(min(throughput * latency_ms / 1000 / batch_size), 3),
                round(max(throughput * latency_ms / 1000 / batch_size), 2)
         FROM results JOIN flags USING (result_id) WHERE rule = 'R01' HAVING count(*) = 6""",
     "Of {} claims that Graphcore and others made, {} are confirmed ({} of them only by the same document or another "
-    "claim), {} depend on the baseline, {} are not supported, {} are contradicted, and {} cannot be recomputed": """
+    "claim), {} depend on the baseline, {} are not supported, {} are contradicted, {} is a gain within the spread of "
+    "the runs, and {} cannot be recomputed": """
         SELECT count(*), count(*) FILTER (verdict LIKE 'confirmed%'),
                count(*) FILTER (verdict = 'confirmed-internally'),
                count(*) FILTER (verdict = 'depends-on-baseline'), count(*) FILTER (verdict = 'not-supported'),
-               count(*) FILTER (verdict = 'contradicted'), count(*) FILTER (verdict = 'not-recomputable')
+               count(*) FILTER (verdict = 'contradicted'),
+               count(*) FILTER (verdict = 'within-run-to-run-spread'), count(*) FILTER (verdict = 'not-recomputable')
         FROM claims""",
     "There are {} flags, {} of them errors": "SELECT count(*), count(*) FILTER (severity = 'error') FROM flags",
 }

@@ -256,7 +256,9 @@ def test_pipes_and_links_are_written_to_and_stay(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_columns_are_those_of_the_warehouse(name: str) -> None:
-    joined = {"document_id", "result_id", "mlperf_id", "mlperf_id_confidence", "comparable_rounds"}
+    joined = {"document_id", "result_id", "mlperf_id", "mlperf_id_confidence", "comparable_rounds", "comparable_model"}
+    joined |= {"minutes_low", "minutes_high", "interval_method", "interval_coverage", "interval_runs"}
+    joined |= {"no_interval_reason"}
     joined |= {"distinct_logs", "shared_logs", "rcp_mean", "rcp_unit", "copies"}
     assert COLUMNS[name] == tuple(column for column in table(name).names if column not in joined)
     assert format_scores("csv", name, []).decode() == f"{','.join(COLUMNS[name])}\n"

@@ -9,7 +9,19 @@ import duckdb
 
 from ipu_results._util.charts import render_chart, to_vega_lite
 from ipu_results._util.sql import run_query
-from ipu_results.analyses import c2_to_m2000, framework, generations, latency, per_dollar, resnext101, scaling, sdk
+from ipu_results.analyses import (
+    c2_to_m2000,
+    framework,
+    generations,
+    latency,
+    mlperf_ipu,
+    mlperf_noise,
+    mlperf_trends,
+    per_dollar,
+    resnext101,
+    scaling,
+    sdk,
+)
 from ipu_results.analyses.analysis import Analysis, Frames
 from ipu_results.schema import VIEWS
 
@@ -24,6 +36,9 @@ ANALYSES: tuple[Analysis, ...] = (
     per_dollar.ANALYSIS,
     c2_to_m2000.ANALYSIS,
     resnext101.ANALYSIS,
+    mlperf_ipu.ANALYSIS,
+    mlperf_noise.ANALYSIS,
+    mlperf_trends.ANALYSIS,
 )
 
 

@@ -8,7 +8,7 @@ from ipu_results.analyses.analysis import Analysis, Frames
 
 HEAD = """# Analyses
 
-Eight questions answered from the dataset. Each answer is a view in DuckDB, a summary whose figures come from the rows
+Eleven questions answered from the dataset. Each answer is a view in DuckDB, a summary whose figures come from the rows
 of that view, and a Vega-Lite chart. Print one with `ipu-results analyse NAME`, and draw it with `--plot FILE`. The
 columns of a view are in `SELECT * FROM columns WHERE table_name = '…'`.
 

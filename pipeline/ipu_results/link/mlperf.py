@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import ConservationError
+from ipu_results.link.mlperf_intervals import describe_interval, estimate_intervals, resolve_rankings
 from ipu_results.mlperf.records import format_attribution
 from ipu_results.mlperf.rules import Rules, load_rules
 from ipu_results.mlperf.score import olympic_mean
@@ -73,6 +74,8 @@ def build_mlperf_frames(
     check_scores(entries, runs, known)
     _add_shared_logs(entries, runs)
     _add_rcps(entries, rcps)
+    intervals = estimate_intervals(entries, runs)
+    entries = [{**entry, **describe_interval(entry, intervals)} for entry in entries]
     _check_ids(entries, ids)
     blocks = [
         {name: getattr(block, name) for name in table("mlperf_comparability").names} for block in known.comparable
@@ -83,6 +86,7 @@ def build_mlperf_frames(
         "mlperf_runs": runs,
         "mlperf_rcp": build_frame(table("mlperf_rcp"), sorted(rcps, key=_get_rcp_key)),
         "mlperf_ids": build_frame(table("mlperf_ids"), named),
+        "rank_resolution": build_frame(table("rank_resolution"), resolve_rankings(entries, intervals)),
         "mlperf_comparability": build_frame(table("mlperf_comparability"), blocks),
     }
 
@@ -181,13 +185,15 @@ def _complete_entries(
     for row in document.passthrough:
         if row.table == "mlperf_entries":
             entry, named = row.values, ids.find(row.values)
+            block = known.find_comparable(entry["benchmark"], entry["round"])
             cited_id = f"{named['mlperf_id']} ({named['confidence']})" if named else None
             yield {
                 **entry,
                 "result_id": results.get((document.document.document_id, row.table_name, row.row_number)),
                 "mlperf_id": named["mlperf_id"] if named else None,
                 "mlperf_id_confidence": named["confidence"] if named else None,
-                "comparable_rounds": known.comparable_rounds(entry["benchmark"], entry["round"]),
+                "comparable_rounds": block.rounds if block else entry["round"],
+                "comparable_model": block.model if block else None,
                 "attribution": format_attribution(entry, cited_id, document.document.retrieved_on),
             }
 

@@ -86,12 +86,24 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class ComparableRounds:
-    """Rounds between which results of one benchmark may be compared, within a division."""
+    """Rounds between which results of one benchmark may be compared, within a division.
+
+    `model` is the official name. Two folder names of one benchmark have the same one.
+    """
 
     benchmark: str
     first_round: str
     last_round: str
+    model: str
+    dataset: str
+    quality_target: str
     source: str
+
+    @property
+    def rounds(self) -> str:
+        """The rounds as `0.6-4.0`, or the only one."""
+        single = self.first_round == self.last_round
+        return self.first_round if single else f"{self.first_round}-{self.last_round}"
 
 
 @dataclass(frozen=True)
@@ -116,13 +128,13 @@ class Rules:
         """Return the limit in minutes, the closed division's where the division is not known."""
         return self.init_limit_minutes[division or CLOSED]
 
-    def comparable_rounds(self, benchmark: str, round_: str) -> str:
-        """Return the rounds that a round's results may be compared with, as `0.6-4.0`; the round alone without any."""
+    def find_comparable(self, benchmark: str, round_: str) -> ComparableRounds | None:
+        """Return the rounds that a round's results may be compared with; None where no source names any."""
         for block in self.comparable:
             ends = round_key(block.first_round), round_key(block.last_round)
             if block.benchmark == benchmark and ends[0] <= round_key(round_) <= ends[1]:
-                return f"{block.first_round}-{block.last_round}"
-        return round_
+                return block
+        return None
 
     def find_other_suite(self, names: Iterable[str]) -> str | None:
         """Return the MLPerf suite that benchmark folders belong to if it is another one than Training."""

@@ -144,14 +144,15 @@ def _recompute(recomputer: Recomputer, row: Record, sql_texts: SqlTexts, claim_i
 
 def _format_values(values: Sequence[Recomputed], row: Record, sql_texts: SqlTexts) -> dict[str, Any]:
     name = row["recomputation"]
-    recomputed = json.dumps([value._asdict() for value in values], ensure_ascii=False)
+    recomputed = json.dumps([value.to_record() for value in values], ensure_ascii=False)
     sql = None if name is None else sql_texts[_get_file_id(row)][name]
     return {"recomputed": recomputed, "recomputation_sql": sql}
 
 
 def _judge_values(claim: Record, values: Sequence[Recomputed]) -> list[str]:
     claimed, tolerance = float(claim["value"]), float(claim["digits_tolerance"])
-    return [judge_value(claim["basis"], claim["relation"], item.value, claimed, tolerance) for item in values]
+    basis, relation = claim["basis"], claim["relation"]
+    return [judge_value(basis, relation, item.value, claimed, tolerance, item.within_spread) for item in values]
 
 
 def _judge(recomputer: Recomputer, claim: Record, values: Sequence[Recomputed], sql_texts: SqlTexts) -> Record:
@@ -169,4 +170,4 @@ def _list_recomputations(claims: Sequence[Record], values: Mapping[str, Sequence
         items = values[claim["claim_id"]]
         outcomes = _judge_values(claim, items) if items else []
         for position, (item, outcome) in enumerate(zip(items, outcomes, strict=True), start=1):
-            yield {"claim_id": claim["claim_id"], "position": position, **item._asdict(), "outcome": outcome}
+            yield {"claim_id": claim["claim_id"], "position": position, **item.to_record(), "outcome": outcome}

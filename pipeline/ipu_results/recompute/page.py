@@ -14,9 +14,9 @@ from ipu_results.schema import table
 VERDICTS = table("claims").choices("verdict")
 INTRODUCTION = """# Claims, recomputed
 
-This page lists every quantitative claim of the five documents, in our words with the printed figure. Next to each claim
-is what this dataset gives for it. A rule gives the verdict; no hand types one. The SQL of each recomputation is in
-`raw/claims/sql` and in the column `recomputation_sql` of the table `claims`. It ran when the dataset was built.
+This page lists every quantitative claim of the seven documents, in our words with the printed figure. Next to each
+claim is what this dataset gives for it. A rule gives the verdict; no hand types one. The SQL of each recomputation is
+in `raw/claims/sql` and in the column `recomputation_sql` of the table `claims`. It ran when the dataset was built.
 
 | verdict | when |
 |---|---|
@@ -25,17 +25,19 @@ is what this dataset gives for it. A rule gives the verdict; no hand types one. 
 | depends-on-baseline | some values agree or exceed and some do not: it depends on the baseline, phase or network |
 | not-supported | every value falls short, although the figures are of a later SDK, which should be faster |
 | contradicted | no value agrees |
+| within-run-to-run-spread | a difference between MLPerf scores that their runs cannot separate, in every reading |
 | not-recomputable | no table of this dataset has the figures, or only a later SDK reaches the claim |
 
 A value agrees within half a unit of the last printed digit. A multiple such as 17x also agrees if its digits were cut
 off (17.6). *Over*, *less than* and the like are bounds. ✓ marks a value that agrees and ✗ one that does not. ≥ marks a
-value of a later SDK that exceeds the claim: it is an upper bound and no confirmation.
+value of a later SDK that exceeds the claim: it is an upper bound and no confirmation. ≈ marks a difference between
+two MLPerf scores that is within the spread of their runs, [at 95 %](../explanation/mlperf.md#error-bars).
 
 Figures of MLPerf Training are those of the official logs, [as described here](../explanation/mlperf.md). Ratios per
 dollar are not an MLPerf metric.
 """
-MARKS = {"agrees": "✓", "exceeds": "≥", "differs": "✗", "falls-short": "✗"}
-FIRST = ("contradicted", "not-supported", "depends-on-baseline")
+MARKS = {"agrees": "✓", "within-spread": "≈", "exceeds": "≥", "differs": "✗", "falls-short": "✗"}
+FIRST = ("contradicted", "not-supported", "within-run-to-run-spread", "depends-on-baseline")
 CONDITIONS = {
     "model": "",
     "task": "",

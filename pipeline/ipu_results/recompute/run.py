@@ -17,16 +17,25 @@ from ipu_results.schema import quote, table
 from ipu_results.schema.frames import to_arrow
 
 COLUMNS = {"value": "DOUBLE", "baseline": "VARCHAR", "arithmetic": "VARCHAR"}
+SPREAD_COLUMN = {"within_spread": "BOOLEAN"}  # of a difference between two MLPerf scores
 PRINTED, CURRENT = "printed", "current_claim"
 CLAIM_VIEW = f"CREATE VIEW claim AS SELECT * FROM {CURRENT} WHERE claim_id = getvariable('claim_id')"
 
 
 class Recomputed(NamedTuple):
-    """One recomputed value, unrounded, in the unit of its claim."""
+    """One recomputed value, unrounded, in the unit of its claim.
+
+    `within_spread` says of a difference between two MLPerf scores whether their runs fail to separate them.
+    """
 
     value: float
     baseline: str
     arithmetic: str
+    within_spread: bool | None = None
+
+    def to_record(self) -> dict[str, Any]:
+        """Return value, baseline and arithmetic, as they are published."""
+        return {name: getattr(self, name) for name in COLUMNS}
 
 
 class Recomputer:
@@ -38,7 +47,8 @@ class Recomputer:
     def run(self, sql: str, claim_id: str | None, document: str, name: str) -> list[Recomputed]:
         """Return the values of one recomputation, none if the rows that it needs are not in the build.
 
-        Raises DamagedDocumentError, naming the file, if it fails or returns other columns than COLUMNS.
+        Raises DamagedDocumentError, naming the file, if it fails or returns other columns than COLUMNS; SPREAD_COLUMN
+        may follow them.
         """
         try:
             self._connection.execute(f"SET VARIABLE claim_id = {'NULL' if claim_id is None else quote(claim_id)}")
@@ -70,11 +80,11 @@ def open_recomputer(frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame) -
 
 
 def _find_fault(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str | None:
-    if columns != COLUMNS:
+    if columns not in (COLUMNS, COLUMNS | SPREAD_COLUMN):
         actual, expected = (", ".join(f"{name} {kind}" for name, kind in types.items()) for types in (columns, COLUMNS))
         return f"returns {actual}, not {expected}"
     valued = [row for row in rows if row["value"] is not None]
-    if any(value is None for row in valued for value in row.values()):
+    if any(row[name] is None for row in valued for name in COLUMNS):
         return "returns a value without its baseline or arithmetic"
     if not all(math.isfinite(row["value"]) for row in valued):
         return "returns a value that is not finite"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+WITHIN_SPREAD = "within-spread"
+WITHIN_RUN_TO_RUN_SPREAD = "within-run-to-run-spread"
 OWN, INTERNAL, LATER_SDK = BASES = ("own", "internal", "later-sdk")
 HOLDS: dict[str, Callable[[float, float, float], bool]] = {
     "eq": lambda value, claimed, tolerance: abs(value - claimed) <= tolerance,
@@ -19,12 +21,18 @@ LATER = "Every figure at hand is of a later SDK than the claim's, and reaches it
 NO_ROW = "Its recomputation found no row in this build"
 
 
-def judge_value(basis: str, relation: str, value: float, claimed: float, tolerance: float) -> str:
-    """Return `agrees` or `differs` for one recomputed value.
+def judge_value(
+    basis: str, relation: str, value: float, claimed: float, tolerance: float, within_spread: bool | None = None
+) -> str:
+    """Return `agrees` or `differs` for one recomputed value, or `within-spread`, whatever the value.
+
+    The latter is a difference of two MLPerf scores that their runs cannot separate: it says neither yes nor no.
 
     A later SDK is assumed to be no slower. Its figures agree if they give the claimed one. Above it they only bound the
     claim from above (`exceeds`), below it they speak against it (`falls-short`).
     """
+    if within_spread:
+        return WITHIN_SPREAD
     holds = HOLDS[relation](value, claimed, tolerance)
     if basis != LATER_SDK:
         return "agrees" if holds else "differs"
@@ -36,8 +44,10 @@ def judge_value(basis: str, relation: str, value: float, claimed: float, toleran
 def judge_claim(outcomes: Sequence[str], internal: bool) -> str:
     """Return the verdict over the outcomes of one recomputation, at least one; `internal` if it rests on claims."""
     distinct = set(outcomes)
+    if distinct == {WITHIN_SPREAD}:
+        return WITHIN_RUN_TO_RUN_SPREAD
     if distinct == {"agrees"}:
         return "confirmed-internally" if internal else "confirmed"
     if distinct <= {"agrees", "exceeds"}:
         return "not-recomputable"
-    return "depends-on-baseline" if distinct & {"agrees", "exceeds"} else NONE_AGREES[outcomes[0]]
+    return "depends-on-baseline" if distinct & {"agrees", "exceeds", WITHIN_SPREAD} else NONE_AGREES[outcomes[0]]

@@ -1,0 +1,85 @@
+"""How the runs of MLPerf Training entries vary, as distributions to draw from, taken from the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+
+SYMMETRIC, SKEWED, STEPS = FAMILIES = ("symmetric", "right-skewed", "evaluation steps")
+MIN_RUNS = 9  # of an entry whose runs make up a shape: with fewer, their own mean hides the tails
+MIN_ENTRIES, MIN_POOLED = 4, 40
+MAX_STEPS = 8
+MAX_BETWEEN = 2.0  # variance between entries over that within: above it, the entries did not converge alike
+SKEWNESS = 0.5  # the usual bound between about symmetric and moderately skewed
+SPEED_NOISE = 0.001  # relative; of runs that stop at the same evaluation, median of ResNet-50
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Relative counts at convergence to draw from, and the noise of a run's speed; `runs` is what the entries had."""
+
+    name: str
+    family: str
+    counts: Numbers
+    runs: int
+    speed_noise: float = SPEED_NOISE
+
+    def draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> tuple[Numbers, Numbers]:
+        """Draw counts at convergence, and minutes, each about 1."""
+        counts = rng.choice(self.counts, size)
+        return counts, counts * (1 + self.speed_noise * rng.standard_normal(size))
+
+
+def load_shapes(warehouse: Path) -> list[Shape]:
+    """Load the shapes of every benchmark with enough runs."""
+    columns = ["round", "path", "benchmark", "division", "global_batch_size"]
+    entries = pd.read_parquet(warehouse / "mlperf_entries.parquet", columns=columns)
+    runs = pd.read_parquet(warehouse / "mlperf_runs.parquet").drop(columns="global_batch_size")
+    runs = runs[runs["counted"]].merge(entries[entries["division"] == "closed"], on=["round", "path"])
+    runs["count"] = runs["samples"].fillna(runs["epochs"])
+    groups = runs.groupby(["round", "path"])
+    runs["n"] = groups["minutes"].transform("size")
+    runs["relative"] = runs["minutes"] / groups["minutes"].transform("mean") - 1
+    shapes = [*_make_continuous(runs[runs["n"] >= MIN_RUNS]), *_make_steps(runs.dropna(subset=["count"]))]
+    return sorted(shapes, key=lambda shape: (FAMILIES.index(shape.family), shape.name))
+
+
+def _make_continuous(runs: pd.DataFrame) -> Iterator[Shape]:
+    """Pool the deviations of runs from their entry's mean; their variance is that of the runs."""
+    for benchmark, pooled in runs.groupby("benchmark"):
+        if len(pooled) >= MIN_POOLED:
+            relative = (pooled["relative"] * np.sqrt(pooled["n"] / (pooled["n"] - 1))).to_numpy()
+            skewness = float(np.mean(relative**3) / np.mean(relative**2) ** 1.5)
+            family = SKEWED if skewness > SKEWNESS else SYMMETRIC
+            counts = np.maximum(1 + relative, 0.05)
+            yield Shape(f"{benchmark}, skewness {skewness:.1f}", family, counts, int(pooled["n"].median()))
+
+
+def _make_steps(runs: pd.DataFrame) -> Iterator[Shape]:
+    """Pool the counts of entries of one round and batch size that converged alike, at few different evaluations."""
+    for (benchmark, round_, batch), pooled in runs.groupby(["benchmark", "round", "global_batch_size"]):
+        groups = [group["count"].to_numpy() for _, group in pooled.groupby("path")]
+        if len(groups) < MIN_ENTRIES or not 2 <= pooled["count"].nunique() <= MAX_STEPS:
+            continue
+        if _compare_variances(groups) > MAX_BETWEEN:
+            continue
+        counts = pooled["count"].to_numpy() / pooled["count"].mean()
+        speed = pooled["minutes"] / pooled["count"]
+        noise = (speed / speed.groupby(pooled["path"]).transform("mean") - 1).abs().median()
+        name = f"{benchmark} v{round_}, batch {batch}"
+        yield Shape(name, STEPS, counts, int(pooled["n"].median()), max(float(noise), 1e-4))
+
+
+def _compare_variances(groups: list[Numbers]) -> float:
+    """Return the mean square between groups over that within; infinite without any spread within."""
+    everything = np.concatenate(groups)
+    between = sum(len(group) * (group.mean() - everything.mean()) ** 2 for group in groups) / (len(groups) - 1)
+    within = sum(((group - group.mean()) ** 2).sum() for group in groups) / (len(everything) - len(groups))
+    return float(between / within) if within else float("inf")

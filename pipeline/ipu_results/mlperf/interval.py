@@ -1,0 +1,101 @@
+"""Estimate how far a score may move from one submission to the next, from the spread of its runs.
+
+The interval covers the score that the same system would have on average over many submissions. Its half-width is the
+larger of two. One rests on the entry's own runs: Student's t times their standard error. The other rests on how
+differently the runs of comparable entries converged: where most runs stop at the same evaluation, five runs often show
+no spread although some runs of other entries stopped later. `python -m benchmarks mlperf_intervals` has the coverage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from ipu_results._util.student import compute_t_quantile
+
+COVERAGE = 0.95
+MIN_RUNS = 3  # with two runs t is 12.7: such an interval says nothing
+MIN_GROUP_DF = 20  # fewer runs of comparable entries would be as uncertain as the entry's own
+OWN, GROUP, ALONE = METHODS = ("own-runs", "group-convergence", "own-runs-alone")
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The standard error of a score, in minutes, and its degrees of freedom."""
+
+    standard_error: float
+    df: int
+
+    def half_width(self, coverage: float = COVERAGE) -> float:
+        """Return how far the interval reaches to each side."""
+        return compute_t_quantile(coverage, self.df) * self.standard_error
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreInterval:
+    """The score with its two spreads; `group` is None without enough comparable entries."""
+
+    minutes: float
+    own: Spread
+    group: Spread | None
+
+    @property
+    def method(self) -> str:
+        """Return which spread gives the larger half-width, ALONE without comparable entries."""
+        if self.group is None:
+            return ALONE
+        return GROUP if self.group.half_width() > self.own.half_width() else OWN
+
+    def half_width(self, coverage: float = COVERAGE) -> float:
+        """Return the larger half-width of the two spreads."""
+        return max(spread.half_width(coverage) for spread in (self.own, self.group) if spread is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Convergence:
+    """The relative variance within entries of what their runs needed to converge, pooled."""
+
+    variance: float
+    df: int
+
+
+def pool_convergence(entries: Iterable[Sequence[float]]) -> Convergence | None:
+    """Pool the counts at convergence of entries, each a list of its runs. None with fewer than MIN_GROUP_DF."""
+    squares, df = 0.0, 0
+    for counts in entries:
+        mean = fmean(counts)
+        squares += math.fsum((count / mean - 1) ** 2 for count in counts)
+        df += len(counts) - 1
+    return Convergence(squares / df, df) if df >= MIN_GROUP_DF else None
+
+
+def estimate_interval(
+    score: float, minutes: Sequence[float], factor: float, group: Convergence | None
+) -> ScoreInterval | None:
+    """Estimate the interval of a score in minutes.
+
+    `minutes` are those of the counted runs, each log once, before the scaling `factor`. None with fewer than MIN_RUNS.
+    """
+    n = len(minutes)
+    if n < MIN_RUNS:
+        return None
+    own = Spread(_compute_deviation(minutes) * factor / math.sqrt(n), n - 1)
+    shared = None if group is None else Spread(math.sqrt(group.variance / n) * score, group.df)
+    return ScoreInterval(score, own, shared)
+
+
+def _compute_deviation(values: Sequence[float]) -> float:
+    """Compute the standard deviation (n - 1). `statistics.stdev` is exact and takes many times as long."""
+    mean = fmean(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def are_separable(faster: ScoreInterval, slower: ScoreInterval, coverage: float = COVERAGE) -> bool:
+    """Return whether the interval of the difference of two scores excludes zero.
+
+    That interval follows from the two of the scores: the square of its half-width is the sum of theirs (Zou and
+    Donner, 2008, for two independent estimates).
+    """
+    return slower.minutes - faster.minutes > math.hypot(faster.half_width(coverage), slower.half_width(coverage))

@@ -1,0 +1,20 @@
+-- Minutes of Baidu's PaddlePaddle entries on BERT over Graphcore's PopART entries with as many IPUs, closed division. That
+-- the runs cannot separate two scores is what the claim says, so it is not a reason to doubt it.
+SELECT
+    b.minutes / g.minutes AS value,
+    printf('%d IPUs, MLPerf Training %s, closed division', g.accelerators, g.round) AS baseline,
+    printf(
+        '%.4f min / %.4f min = %.4f; the runs %s the two', b.minutes, g.minutes, b.minutes / g.minutes,
+        CASE
+            WHEN abs(b.minutes - g.minutes)
+                <= sqrt((b.minutes_high - b.minutes) ** 2 + (g.minutes_high - g.minutes) ** 2) THEN 'cannot separate'
+            ELSE 'separate'
+        END
+    ) AS arithmetic
+FROM claim AS c
+JOIN mlperf_entries AS b ON b.submitter = 'Baidu' AND b.accelerator ILIKE '%IPU%' AND b.division = 'closed'
+JOIN mlperf_entries AS g
+    ON g.submitter = 'Graphcore' AND g.round = b.round AND g.benchmark = b.benchmark AND g.division = b.division
+    AND g.accelerators = b.accelerators AND g.framework LIKE 'PopART%'
+WHERE b.round = regexp_extract(c.document_id, 'v(\d+\.\d+)', 1)
+ORDER BY g.accelerators

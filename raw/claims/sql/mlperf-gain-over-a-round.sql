@@ -1,0 +1,31 @@
+-- What Graphcore's entries on the claim's model gained over the round that the baseline names, with as many IPUs, in one
+-- division and with one framework, in both readings of a percentage. within_spread: the runs cannot separate the two.
+WITH entries AS (
+    SELECT e.*, r.model, r.framework AS framework_name
+    FROM mlperf_entries AS e
+    JOIN results AS r ON r.result_id = e.result_id
+    WHERE e.submitter = 'Graphcore'
+),
+pairs AS (
+    SELECT
+        b.minutes AS before, n.minutes AS now,
+        n.system || ' in ' || n.round || ' against ' || b.system || ' in ' || b.round || ', ' || n.division
+            || ' division' AS compared,
+        abs(b.minutes - n.minutes) <= sqrt((b.minutes_high - b.minutes) ** 2 + (n.minutes_high - n.minutes) ** 2) AS tied
+    FROM claim AS c
+    JOIN entries AS n ON n.model = c.model AND c.subject IN (n.system, n.submitter)
+    JOIN entries AS b
+        ON b.model = n.model AND b.division = n.division AND b.accelerators = n.accelerators
+        AND b.framework_name = n.framework_name
+    WHERE n.round = regexp_extract(c.document_id, 'v(\d+\.\d+)', 1)
+        AND b.round = regexp_extract(c.baseline, '\d+\.\d+')
+)
+SELECT 100 * (1 - now / before) AS value, compared || ', less time' AS baseline,
+    printf('1 - %.4f min / %.4f min = %.2f %%', now, before, 100 * (1 - now / before)) AS arithmetic,
+    tied AS within_spread
+FROM pairs
+UNION ALL
+SELECT 100 * (before / now - 1), compared || ', higher speed',
+    printf('%.4f min / %.4f min - 1 = %.2f %%', before, now, 100 * (before / now - 1)), tied
+FROM pairs
+ORDER BY baseline

@@ -1,0 +1,27 @@
+-- The claim's system against NVIDIA's own entry on eight A100 of one node, closed division: as a ratio of minutes for a
+-- claim in x, and in both readings of a percentage for one in %. within_spread: the runs cannot separate the two.
+WITH pairs AS (
+    SELECT
+        c.unit, g.minutes / i.minutes AS ratio, i.minutes AS ipu, g.minutes AS gpu,
+        i.system || ' against ' || g.system || ', closed division, MLPerf Training ' || i.round AS compared,
+        abs(g.minutes - i.minutes) <= sqrt((i.minutes_high - i.minutes) ** 2 + (g.minutes_high - g.minutes) ** 2) AS tied
+    FROM claim AS c
+    JOIN mlperf_entries AS i ON i.submitter = 'Graphcore' AND i.division = 'closed' AND i.accelerators = 16
+    JOIN results AS r ON r.result_id = i.result_id AND r.model = c.model
+    JOIN mlperf_entries AS g
+        ON g.submitter = 'NVIDIA' AND g.division = 'closed' AND g.accelerators = 8 AND g.nodes = 1
+        AND g.round = i.round AND g.benchmark = i.benchmark AND g.accelerator LIKE '%A100%'
+    WHERE i.round = regexp_extract(c.document_id, 'v(\d+\.\d+)', 1)
+)
+SELECT ratio AS value, compared AS baseline, printf('%.4f min / %.4f min = %.4f', gpu, ipu, ratio) AS arithmetic,
+    tied AS within_spread
+FROM pairs WHERE unit = 'x'
+UNION ALL
+SELECT 100 * (1 - 1 / ratio), compared || ', less time',
+    printf('1 - %.4f min / %.4f min = %.2f %%', ipu, gpu, 100 * (1 - 1 / ratio)), tied
+FROM pairs WHERE unit = '%'
+UNION ALL
+SELECT 100 * (ratio - 1), compared || ', higher speed',
+    printf('%.4f min / %.4f min - 1 = %.2f %%', gpu, ipu, 100 * (ratio - 1)), tied
+FROM pairs WHERE unit = '%'
+ORDER BY baseline

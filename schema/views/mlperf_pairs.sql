@@ -1,0 +1,28 @@
+WITH shared AS (
+    SELECT round, path, other_path, logs FROM mlperf_shared_logs WHERE other_round = round
+    UNION ALL
+    SELECT round, other_path, path, logs FROM mlperf_shared_logs WHERE other_round = round
+),
+scored AS (
+    SELECT *, minutes_high - minutes AS half_width FROM mlperf_entries
+    WHERE minutes IS NOT NULL AND division IS NOT NULL
+)
+SELECT
+    a.round, a.benchmark, a.division,
+    a.path, a.submitter, a.system, a.accelerator, a.accelerators, a.minutes, a.minutes_low, a.minutes_high,
+    b.path AS other_path, b.submitter AS other_submitter, b.system AS other_system,
+    b.accelerator AS other_accelerator, b.accelerators AS other_accelerators, b.minutes AS other_minutes,
+    b.minutes_low AS other_minutes_low, b.minutes_high AS other_minutes_high,
+    100 * (b.minutes / a.minutes - 1) AS gap_percent,
+    coalesce(s.logs, 0) AS shared_logs,
+    CASE
+        WHEN s.logs > 0 THEN 'shared-logs'
+        WHEN a.half_width IS NULL OR b.half_width IS NULL THEN 'untested'
+        WHEN b.minutes - a.minutes > sqrt(a.half_width ** 2 + b.half_width ** 2) THEN 'separable'
+        ELSE 'tied'
+    END AS outcome
+FROM scored a
+JOIN scored b
+    ON b.round = a.round AND b.benchmark = a.benchmark AND b.division = a.division
+    AND (b.minutes, b.path) > (a.minutes, a.path)
+LEFT JOIN shared s ON s.round = a.round AND s.path = a.path AND s.other_path = b.path
