@@ -24,6 +24,8 @@ METADATA_LABELS = (
 )
 LABEL_FIELDS = frozenset({"batch_size"})
 """Fields that label a row: a row without its label is readable, one without its figure is not."""
+BLANK_FIELDS = frozenset({"variant", "dataset"})
+"""Fields that performance pages leave blank where a model has none."""
 LIGATURES = str.maketrans(
     {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st", "\ufb06": "st"}
 )

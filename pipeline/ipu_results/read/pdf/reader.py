@@ -10,12 +10,14 @@ from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem, SourceRow, SourceTable
 from ipu_results.read.paper import terms
 from ipu_results.read.pdf.captions import Caption, assign_to_tables, find_captions, find_promised_header
+from ipu_results.read.pdf.columns import make_columns
 from ipu_results.read.pdf.pages import describe_failure, open_pdf, read_page_texts, read_words
-from ipu_results.read.pdf.tables import PrintedRow, PrintedTable, find_tables
+from ipu_results.read.pdf.rows import PrintedRow
+from ipu_results.read.pdf.tables import PrintedTable, find_tables
 from ipu_results.read.pdf.unread import find_hidden_pages, find_turned_tables, find_unread_tables
 from ipu_results.read.pdf.words import Box, PrintedCell, Strip, build_lines, enclose, split_columns
 from ipu_results.read.text import is_power, lift_footnote
-from ipu_results.schema.table_headers import TableHeader
+from ipu_results.schema.table_headers import TableHeader, find_headers
 
 CAPTION_ANYWHERE = re.compile(r"\btable\s+(?:\d|[ivxl]+\b)")
 
@@ -74,7 +76,7 @@ def _make_document(
                 reason, message = "duplicate-table", "a table with this header was already read"
             problems.append(ReadProblem(name, None, table.locator, reason, message, table.header.names))
             continue
-        rows, row_problems = _read_rows(table)
+        rows, row_problems = _read_rows(table, headers)
         problems += row_problems
         if rows:
             caption = captions[assigned[number]].text if number in assigned else ""
@@ -82,7 +84,8 @@ def _make_document(
     free = [caption for number, caption in enumerate(captions) if number not in assigned.values()]
     missing = [header for header in headers if all(table.header.header is not header for table in printed)]
     problems += _report_broken_promises(free, columns, taken, missing, headers)
-    reported = {problem.table_name for problem in problems}
+    problems += _report_rows_below(printed, taken)
+    reported = {problem.table_name for problem in problems if problem.row_number is None}
     for problem in find_unread_tables(columns, taken, headers):
         if problem.table_name not in reported:
             reported.add(problem.table_name)
@@ -90,14 +93,17 @@ def _make_document(
     return ParsedDocument(tuple(tables.values()), tuple(problems), tuple(_find_metadata(columns)))
 
 
-def _read_rows(table: PrintedTable) -> tuple[tuple[SourceRow, ...], list[ReadProblem]]:
+def _read_rows(
+    table: PrintedTable, headers: Sequence[TableHeader]
+) -> tuple[tuple[SourceRow, ...], list[ReadProblem]]:
     """Divide the rows into those that have their figures and the problems of the others."""
-    optional = terms.label_columns(table.header.names, table.header.header)
+    optional = make_columns(table.header.cells, table.header.headers).optional
     rows: list[SourceRow] = []
     problems: list[ReadProblem] = []
     for number, row in enumerate(table.rows, 1):
         lost = {column for column, cell in enumerate(row.cells) if cell is None}
         doubt = next((f"{cell.text!r}: {doubt}" for cell in row.cells if cell and (doubt := _find_doubt(cell))), "")
+        doubt = doubt or row.doubt or _find_other_table(table, row, headers)
         if not row.loose and lost <= optional and not doubt:
             rows.append(_make_row(number, row))
             continue
@@ -105,6 +111,26 @@ def _read_rows(table: PrintedTable) -> tuple[tuple[SourceRow, ...], list[ReadPro
         raw = tuple(cell.text if cell else "" for cell in row.loose or row.cells)
         problems.append(ReadProblem(table.header.header.table, number, str(row.box), "row-width", message, raw))
     return tuple(rows), problems
+
+
+def _find_other_table(table: PrintedTable, row: PrintedRow, headers: Sequence[TableHeader]) -> str:
+    """Return which other table with the same header lists the machine of a row; `""` if none does."""
+    others = [header for header in find_headers(table.header.names, headers) if header is not table.header.header]
+    for cell in row.cells if others else ():
+        for header in others:
+            if cell and header.lists(cell.text) and not table.header.header.lists(cell.text):
+                return f"{cell.text!r} is in the table {header.table}"
+    return ""
+
+
+def _report_rows_below(printed: Sequence[PrintedTable], taken: frozenset[Box]) -> Iterator[ReadProblem]:
+    """Yield a problem for each table that has text in the shape of its rows below it."""
+    for table in printed:
+        rows = [row for row in table.below if not any(cell and cell.box in taken for cell in row.cells)]
+        if rows:
+            raw = tuple(cell.text if cell else "" for cell in rows[0].cells)
+            message = f"below the table, {len(rows)} lines of text have the shape of its rows: not read"
+            yield ReadProblem(table.header.header.table, None, str(rows[0].box), "rows-below", message, raw)
 
 
 def _find_doubt(cell: PrintedCell) -> str:

@@ -1,0 +1,134 @@
+"""Match the cells of a line with the columns of a table by their places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ipu_results.read.paper import terms
+from ipu_results.read.pdf.words import HAS_DIGIT, Box, PrintedCell, PrintedLine
+from ipu_results.schema.figures import NUMERIC_FIELDS
+from ipu_results.schema.table_headers import TableHeader, normalise_header
+
+BAND_PAD = 6.0
+"""How far beyond its header a table reaches on either side, in points."""
+ALIGN_SLACK = 2.0
+"""A cell belongs to the column whose header it overlaps, or misses by at most this, in points."""
+SHIFT_TOLERANCE = 2.0
+"""Columns of a table that continues in another page column shift alike, to within this, in points."""
+MIN_UNDER_NAME = 0.5
+"""As many cells as columns are a row, in their order, if at least this share is under the names of the columns."""
+
+ColumnSpan = tuple[float, float]
+"""Left and right edge of a column, in points."""
+AlignedCells = tuple[PrintedCell | None, ...]
+"""The cell of each column, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where the columns of a table are, which of them have figures, which may be blank, and which has the model."""
+
+    spans: tuple[ColumnSpan, ...]
+    figures: frozenset[int]
+    optional: frozenset[int]
+    model: int | None = None
+
+    @property
+    def has_text(self) -> bool:
+        """Whether some columns have words: then no other text looks like a row."""
+        return len(self.figures) < len(self.spans)
+
+    def is_complete(self, cells: AlignedCells) -> bool:
+        """Check whether only cells are missing that may be blank, and every figure has a digit."""
+        return all(
+            column in self.optional if cell is None else column not in self.figures or bool(HAS_DIGIT(cell.text))
+            for column, cell in enumerate(cells)
+        )
+
+    def has_figure(self, cells: AlignedCells) -> bool:
+        return any(cell and column in self.figures and HAS_DIGIT(cell.text) for column, cell in enumerate(cells))
+
+
+def make_columns(cells: Sequence[PrintedCell], headers: Sequence[TableHeader]) -> Columns:
+    """Return the columns under the cells of a header that has the names of all `headers`."""
+    fields = []
+    for cell in cells:
+        header = next(header for header in headers if normalise_header(cell.text) in header.keys)
+        fields.append(header.field_of(cell.text))
+    figures = frozenset(column for column, name in enumerate(fields) if name in NUMERIC_FIELDS)
+    may_be_blank = terms.BLANK_FIELDS if len(figures) < len(fields) else terms.LABEL_FIELDS
+    optional = frozenset(column for column, name in enumerate(fields) if name in may_be_blank)
+    model = fields.index("model") if "model" in fields else None
+    return Columns(tuple((cell.box.x0, cell.box.x1) for cell in cells), figures, optional, model)
+
+
+def cells_in_band(line: PrintedLine, spans: Sequence[ColumnSpan]) -> tuple[PrintedCell, ...]:
+    """Return the cells of a line that are below a header."""
+    left, right = spans[0][0] - BAND_PAD, spans[-1][1] + BAND_PAD
+    return tuple(cell for cell in line.cells if cell.box.x1 > left and cell.box.x0 < right)
+
+
+def align_cells(cells: Sequence[PrintedCell], columns: Columns) -> AlignedCells | None:
+    """Return the cell of each column; None for text, and for cells that overlap no column, two, or one another's."""
+    under = [[column for column, span in enumerate(columns.spans) if overlaps(cell.box, span)] for cell in cells]
+    if columns.has_text and len(cells) == len(columns.spans) and _are_in_order(under):
+        return tuple(cells)
+    aligned: list[PrintedCell | None] = [None] * len(columns.spans)
+    for cell, places in zip(cells, under, strict=True):
+        if len(places) != 1 or aligned[places[0]] is not None:
+            return None
+        aligned[places[0]] = cell
+    is_row = len(cells) > 1 and any(character.isdigit() for cell in cells for character in cell.text)
+    return tuple(aligned) if is_row or all(terms.is_figure(cell.text) for cell in cells) else None
+
+
+def _are_in_order(under: Sequence[Sequence[int]]) -> bool:
+    """Check whether each cell is under its own column or, where a name is narrow, under none."""
+    own = sum(list(places) == [column] for column, places in enumerate(under))
+    rest = sum(not places for places in under)
+    return own + rest == len(under) and own >= MIN_UNDER_NAME * len(under)
+
+
+def widen_columns(columns: Columns, rows: Sequence[AlignedCells]) -> Columns:
+    """Return the columns as wide as their widest cells in rows without a blank."""
+    full = [row for row in rows if None not in row]
+    spans = tuple(
+        (min(left, *(row[column].box.x0 for row in full)), max(right, *(row[column].box.x1 for row in full)))  # type: ignore[union-attr]
+        for column, (left, right) in enumerate(columns.spans)
+    ) if full else columns.spans  # fmt: skip
+    return replace(columns, spans=spans)
+
+
+def overlaps(box: Box, span: ColumnSpan) -> bool:
+    return box.x1 > span[0] - ALIGN_SLACK and box.x0 < span[1] + ALIGN_SLACK
+
+
+def match_full_row(cells: Sequence[PrintedCell], columns: Columns, *, may_shift: bool) -> Columns | None:
+    """Return the columns of a line, if it is a row with all its cells and nothing else: `columns`, shifted elsewhere."""
+    if columns.has_text:
+        aligned = align_cells(cells, columns)
+        if aligned is not None and columns.is_complete(aligned):
+            return columns
+    elif not all(terms.is_figure(cell.text) for cell in cells):
+        return None
+    if len(cells) != len(columns.spans):
+        return None
+    shift = _find_shift(cells, columns.spans) if may_shift else 0.0
+    if shift is None:
+        return None
+    shifted = replace(columns, spans=tuple((left + shift, right + shift) for left, right in columns.spans))
+    aligned = align_cells(cells, shifted)
+    return shifted if aligned is not None and None not in aligned and shifted.is_complete(aligned) else None
+
+
+def _find_shift(cells: Sequence[PrintedCell], spans: Sequence[ColumnSpan]) -> float | None:
+    """Return how far cells are from their headers if all columns agree on it: by middle, left edge or right edge."""
+    choices = []
+    for cell, (left, right) in zip(cells, spans, strict=True):
+        to_left, to_right = cell.box.x0 - left, cell.box.x1 - right
+        choices.append(((to_left + to_right) / 2, to_left, to_right))
+    for shift in choices[-1]:
+        if all(any(abs(shift - other) <= SHIFT_TOLERANCE for other in column) for column in choices):
+            return shift
+    return None

@@ -1,0 +1,284 @@
+"""Find the rows of a table under its header, and doubt those that share their lines with other text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from ipu_results.read.paper import terms
+from ipu_results.read.pdf.columns import (
+    ALIGN_SLACK,
+    AlignedCells,
+    Columns,
+    align_cells,
+    cells_in_band,
+    match_full_row,
+    overlaps,
+    widen_columns,
+)
+from ipu_results.read.pdf.words import HAS_DIGIT, Box, PrintedCell, Strip, enclose
+
+ROW_GAP = 1.6
+"""A row follows the one above with at most this gap, in heights of a line."""
+ROW_OVERLAP = 0.3
+"""Rows overlap by at most this share of the height of the lower one."""
+MARK_SIZE = 0.92
+"""A row that lacks cells has at least this share of the size of the next one, or it is a mark of it."""
+MAX_PAGES_APART = 1
+"""A table continues at most this many pages later."""
+WRAPPED_PITCH = 1.15
+"""Other text at most this many pitches of the rows away from a row is a line of one of its cells."""
+CLOSE_PITCH = 0.85
+"""A line with figures that is closer than this to a row, in pitches of the rows, is a part of it."""
+EQUAL_PITCH = 1.2
+"""Text belongs to either of two rows if one is at most this many times as far away as the other."""
+MAX_COLUMNS_OF_A_CELL = 2
+"""A single text under more columns than this is prose, not the line of a cell."""
+MIN_CELLS = 2
+MIN_SHARE_OF_CELLS = 0.5
+"""A line with at least this share of the columns filled is a row."""
+MAX_WORDS_OF_A_FIGURE = 2
+
+WRAPPED = "other text is next to the row: a cell may have several lines"
+MERGED = "a label is blank that a row with the same model has: it may be one cell for several rows"
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedRow:
+    """One row: a cell or None for each column, or all `loose` cells if their columns are ambiguous.
+
+    `is_text` marks a line that is not a row. `doubt` is why the cells may not be whole, if they may not.
+    """
+
+    strip: int
+    place: int
+    box: Box
+    cells: AlignedCells
+    loose: tuple[PrintedCell, ...] = ()
+    doubt: str = ""
+    is_text: bool = False
+
+
+Start = tuple[int, int]
+"""Numbers of a strip and of a line in it."""
+
+
+def find_rows(
+    columns: Columns, strips: Sequence[Strip], header: Box, header_at: Start, names: frozenset[str]
+) -> tuple[list[PrintedRow], list[PrintedRow]]:
+    """Find the rows under a header, and those of the same table further down or in the next columns of the page.
+
+    Return also the lines below the table that have the shape of its rows, and may belong to it.
+    """
+    rows = list(_read_run(strips, header_at, columns, header, names))
+    while (start := _find_next_run(strips, names, columns, _find_end(rows, header, header_at), header_at[0])) is not None:
+        place, shifted = start
+        rows += _read_run(strips, (place[0], place[1] - 1), shifted, None, names)
+    below = list(_find_rows_below(strips, names, columns, _find_end(rows, header, header_at), header_at[0]))
+    rows = _mark_wrapped(_loosen_overlaps(rows), columns, header)
+    return _mark_merged(rows, columns), below
+
+
+def _find_end(rows: Sequence[PrintedRow], header: Box, header_at: Start) -> tuple[Start, int]:
+    """Return the line of the last row, or of the header, and its page."""
+    last = next((row for row in reversed(rows) if not row.is_text), None)
+    return ((last.strip, last.place), last.box.page) if last else (header_at, header.page)
+
+
+def _read_run(
+    strips: Sequence[Strip], after: Start, columns: Columns, above: Box | None, names: frozenset[str]
+) -> Iterator[PrintedRow]:
+    """Yield the rows after a line that follow one another closely, and the lines of text between them."""
+    strip, place = after[0], after[1] + 1
+    for number, line in enumerate(strips[strip][place:], place):
+        cells = cells_in_band(line, columns.spans)
+        if not cells:
+            continue
+        box = enclose(cell.box for cell in cells)
+        is_far = above is not None and box.top - above.bottom > ROW_GAP * above.height
+        row = _classify_line(cells, columns, names)
+        if row is None or (is_far and not (columns.has_text and columns.is_complete(row.cells or (None,)))):
+            return
+        yield replace(row, strip=strip, place=number, box=box)
+        if row.is_text and not columns.has_text:
+            return
+        above = box
+
+
+def _classify_line(cells: tuple[PrintedCell, ...], columns: Columns, names: frozenset[str]) -> PrintedRow | None:
+    """Return the cells of a line as a row or as text that may be part of one; None where the table ends."""
+    aligned = align_cells(cells, columns)
+    row = PrintedRow(0, 0, cells[0].box, aligned or (), () if aligned else cells)
+    if not columns.has_text:
+        if aligned is not None or all(terms.is_figure(word) for cell in cells for word in cell.text.split()):
+            return row
+        return replace(row, is_text=True)
+    if _ends_table(cells, names):
+        return None
+    if aligned is not None and (columns.is_complete(aligned) or (columns.has_figure(aligned) and len(cells) > 1)):
+        return row
+    if _is_wide(cells, columns):
+        return row if any(HAS_DIGIT(cell.text) for cell in cells) else None
+    is_prose = len(cells) == 1 and _count_columns(cells[0], columns) > MAX_COLUMNS_OF_A_CELL
+    return None if is_prose else replace(row, is_text=True)
+
+
+def _is_wide(cells: Sequence[PrintedCell], columns: Columns) -> bool:
+    return len(cells) >= max(MIN_CELLS, MIN_SHARE_OF_CELLS * len(columns.spans))
+
+
+def _count_columns(cell: PrintedCell, columns: Columns) -> int:
+    return sum(overlaps(cell.box, span) for span in columns.spans)
+
+
+def _find_next_run(
+    strips: Sequence[Strip], names: frozenset[str], columns: Columns, end: tuple[Start, int], home: int
+) -> tuple[Start, Columns] | None:
+    """Find where the table continues, with its columns there; None if a caption or another header comes first."""
+    for number, place, start, cells in _iter_lines(strips, end, columns, home, names):
+        if found := match_full_row(cells, columns, may_shift=number != home):
+            if columns.has_text:
+                return (number, place), found
+            first = _find_start_of_run(strips[number], place, start, found)
+            return None if first is None else ((number, first), found)
+        if columns.has_text and _is_wide(cells, columns):
+            return None
+    return None
+
+
+def _find_rows_below(
+    strips: Sequence[Strip], names: frozenset[str], columns: Columns, end: tuple[Start, int], home: int
+) -> Iterator[PrintedRow]:
+    """Yield the lines after a table, up to a caption or another header, with figures under its columns."""
+    for number, place, _, cells in _iter_lines(strips, end, columns, home, names):
+        aligned = align_cells(cells, columns)
+        if aligned is None or not _is_wide(cells, columns) or not columns.has_figure(aligned):
+            continue
+        if columns.has_text or (None not in aligned and all(map(_is_like_a_figure, cells))):
+            yield PrintedRow(number, place, enclose(cell.box for cell in cells), aligned)
+
+
+def _is_like_a_figure(cell: PrintedCell) -> bool:
+    return bool(HAS_DIGIT(cell.text)) and len(cell.text.split()) <= MAX_WORDS_OF_A_FIGURE
+
+
+def _iter_lines(
+    strips: Sequence[Strip], end: tuple[Start, int], columns: Columns, home: int, names: frozenset[str]
+) -> Iterator[tuple[int, int, int, tuple[PrintedCell, ...]]]:
+    """Yield strip, line, first line and cells of each line after a table, up to what ends it."""
+    (strip, last), page = end
+    for number in range(strip, len(strips)):
+        start = last + 1 if number == strip else 0
+        for place, line in enumerate(strips[number][start:], start):
+            cells = cells_in_band(line, columns.spans) if number == home else line.cells
+            if not cells:
+                continue
+            if line.box.page not in range(page, page + MAX_PAGES_APART + 1) or _ends_table(cells, names):
+                return
+            yield number, place, start, cells
+
+
+def _ends_table(cells: Sequence[PrintedCell], names: frozenset[str]) -> bool:
+    is_caption = terms.is_caption(" ".join(cell.text for cell in cells))
+    return is_caption or any(terms.normalise_text(cell.text) in names for cell in cells)
+
+
+def _find_start_of_run(strip: Strip, place: int, earliest: int, columns: Columns) -> int | None:
+    """Return the first line of the rows around the row at `place`; None if another header is above them."""
+    below = strip[place].box
+    for number in range(place - 1, earliest - 1, -1):
+        cells = cells_in_band(strip[number], columns.spans)
+        if not cells:
+            continue
+        box = enclose(cell.box for cell in cells)
+        if below.top - box.bottom > ROW_GAP * box.height:
+            return place
+        if not all(terms.is_figure(cell.text) for cell in cells):
+            # A lone cell within one column is a header; one across several columns is prose.
+            return None if len(cells) > 1 or _count_columns(cells[0], columns) <= 1 else place
+        place, below = number, box
+    return place
+
+
+def _loosen_overlaps(rows: Sequence[PrintedRow]) -> list[PrintedRow]:
+    """Return the rows; of two that may be one row and its marks, it is unclear which cells belong together."""
+    doubtful = {number + i for number, pair in enumerate(pairwise(rows)) if _share_lines(*pair) for i in (0, 1)}
+    return [
+        replace(row, cells=(), loose=row.loose or tuple(cell for cell in row.cells if cell))
+        if number in doubtful
+        else row
+        for number, row in enumerate(rows)
+    ]
+
+
+def _share_lines(first: PrintedRow, other: PrintedRow) -> bool:
+    above, below = first.box, other.box
+    if above.page != below.page or max(above.x0, below.x0) - min(above.x1, below.x1) > ALIGN_SLACK:
+        return False
+    sizes = [max(cell.size for cell in (*row.cells, *row.loose) if cell) for row in (first, other)]
+    if (None in first.cells or None in other.cells) and min(sizes) < MARK_SIZE * max(sizes):
+        return True
+    shared = min(above.bottom, below.bottom) - max(above.top, below.top)
+    return shared > ROW_OVERLAP * min(above.height, below.height)
+
+
+def _mark_wrapped(rows: Sequence[PrintedRow], columns: Columns, header: Box) -> list[PrintedRow]:
+    """Return the rows without the lines of text, and doubt those that such a line, or a part of a row, is close to."""
+    whole = [bool(row.cells) and not row.is_text and columns.is_complete(row.cells) for row in rows]
+    boxes = [row.box for row, is_whole in zip(rows, whole, strict=True) if is_whole]
+    pitches = [pitch for pair in pairwise(boxes) if (pitch := _measure_pitch(*pair)) is not None]
+    if not pitches and boxes and (pitch := _measure_pitch(header, boxes[0])) is not None:
+        pitches = [pitch]
+    doubtful: set[int] = set()
+    for number, row in enumerate(rows):
+        if pitches and not whole[number]:
+            is_label = row.is_text and columns.has_text
+            reach = (WRAPPED_PITCH if is_label else CLOSE_PITCH) * min(pitches)
+            doubtful |= set(_find_neighbours(rows, whole, number, reach))
+    return [
+        replace(row, doubt=WRAPPED) if number in doubtful else row for number, row in enumerate(rows) if not row.is_text
+    ]
+
+
+def _find_neighbours(rows: Sequence[PrintedRow], whole: Sequence[bool], number: int, reach: float) -> Iterator[int]:
+    """Yield the nearest row above or below, or both if they are as near, within reach."""
+    sides = (range(number - 1, -1, -1), range(number + 1, len(rows)))
+    nearest = [next((place for place in side if whole[place]), None) for side in sides]
+    found = [
+        (abs(pitch), place)
+        for place in nearest
+        if place is not None and (pitch := _measure_pitch(rows[number].box, rows[place].box)) is not None
+    ]
+    limit = min(reach, EQUAL_PITCH * min((pitch for pitch, _ in found), default=0.0))
+    yield from (place for pitch, place in found if pitch <= limit)
+
+
+def _measure_pitch(first: Box, other: Box) -> float | None:
+    return abs(other.middle - first.middle) if first.page == other.page else None
+
+
+def _mark_merged(rows: Sequence[PrintedRow], columns: Columns) -> list[PrintedRow]:
+    """Doubt rows without a label that another row with the same model has."""
+    if not columns.has_text or columns.model is None:
+        return list(rows)
+    labelled = {
+        (column, model.text)
+        for row in rows
+        if row.cells and (model := row.cells[columns.model])
+        for column in columns.optional
+        if row.cells[column]
+    }
+    return [
+        replace(row, doubt=row.doubt or MERGED)
+        if row.cells
+        and (model := row.cells[columns.model])
+        and any(row.cells[column] is None and (column, model.text) in labelled for column in columns.optional)
+        else row
+        for row in rows
+    ]
+
+
+def widen_by_rows(columns: Columns, rows: Sequence[PrintedRow]) -> Columns:
+    """Return the columns as wide as their cells."""
+    return widen_columns(columns, [row.cells for row in rows if row.cells])
