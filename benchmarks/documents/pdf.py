@@ -28,6 +28,7 @@ DOUBLE_OFFSET = 0.3  # points between two strikes of one glyph
 SPACING = 0.4  # points between letters
 SUPERSCRIPT = re.compile("([⁻⁰⁴⁵⁶⁷⁸⁹¹²³]+)")
 PLAIN_DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−\u2009\u202f", "-0123456789-\u00a0\u00a0")
+RAISED_DIGITS = str.maketrans("0123456789−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 PROSE = (
     "We measured the network on two cards with 12 batch sizes in 2020, and the host was idle at 3.5 percent of load."
 )
@@ -244,9 +245,20 @@ def _head(table: Table, layout: Layout) -> tuple[Cell, ...]:
 
 
 def _list_lines(table: Table) -> list[str]:
-    rows = [list(table.columns), *[[cell.printed for cell in row] for row in table.rows]]
+    """Return a table as lines of text: raised digits are raised, and what cannot be seen or does not count is absent."""
+    shown = [row for number, row in enumerate(table.rows) if number not in table.hidden_rows]
+    rows = [list(table.columns), *[[_list_text(cell) for cell in row] for row in shown]]
     widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
     return ["".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _list_text(cell: Cell) -> str:
+    texts = (
+        run.text.translate(RAISED_DIGITS) if run.style == RAISED else run.text
+        for run in cell.runs
+        if run.style not in (HIDDEN, STRUCK)
+    )
+    return "".join(texts)
 
 
 def _draw_prose(pen: Pen) -> None:

@@ -90,22 +90,12 @@ def _are_in_order(under: Sequence[Sequence[int]]) -> bool:
     return own + rest == len(under) and own >= MIN_UNDER_NAME * len(under)
 
 
-def widen_columns(columns: Columns, rows: Sequence[AlignedCells]) -> Columns:
-    """Return the columns as wide as their widest cells in rows without a blank."""
-    full = [row for row in rows if None not in row]
-    spans = tuple(
-        (min(left, *(row[column].box.x0 for row in full)), max(right, *(row[column].box.x1 for row in full)))  # type: ignore[union-attr]
-        for column, (left, right) in enumerate(columns.spans)
-    ) if full else columns.spans  # fmt: skip
-    return replace(columns, spans=spans)
-
-
 def overlaps(box: Box, span: ColumnSpan) -> bool:
     return box.x1 > span[0] - ALIGN_SLACK and box.x0 < span[1] + ALIGN_SLACK
 
 
 def match_full_row(cells: Sequence[PrintedCell], columns: Columns, *, may_shift: bool) -> Columns | None:
-    """Return the columns of a line, if it is a row with all its cells and nothing else: `columns`, shifted elsewhere."""
+    """Return the columns of a line, shifted elsewhere, if it is a row with all its cells and nothing else."""
     if columns.has_text:
         aligned = align_cells(cells, columns)
         if aligned is not None and columns.is_complete(aligned):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -11,10 +12,15 @@ from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem,
 from ipu_results.read.paper import terms
 from ipu_results.read.pdf.captions import Caption, assign_to_tables, find_captions, find_promised_header
 from ipu_results.read.pdf.columns import make_columns
-from ipu_results.read.pdf.pages import describe_failure, open_pdf, read_page_texts, read_words
+from ipu_results.read.pdf.pages import PageWords, describe_failure, open_pdf, read_page_texts, read_words
 from ipu_results.read.pdf.rows import PrintedRow
 from ipu_results.read.pdf.tables import PrintedTable, find_tables
-from ipu_results.read.pdf.unread import find_hidden_pages, find_turned_tables, find_unread_tables
+from ipu_results.read.pdf.unread import (
+    find_hidden_pages,
+    find_turned_tables,
+    find_undivided_headers,
+    find_unread_tables,
+)
 from ipu_results.read.pdf.words import Box, PrintedCell, Strip, build_lines, enclose, split_columns
 from ipu_results.read.text import is_power, lift_footnote
 from ipu_results.schema.table_headers import TableHeader, find_headers
@@ -34,17 +40,32 @@ def read_pdf(data: bytes, headers: Sequence[TableHeader], *, max_pages: int = 50
     data = open_pdf(data, max_pages)
     texts = read_page_texts(data, max_pages)
     pages = read_words(data, _select_pages(texts, headers))
+    while more := _find_next_pages(pages, len(texts), headers):
+        pages = sorted([*pages, *read_words(data, more)], key=lambda page: page.number)
+    tables, columns = _find_tables(pages, headers)
+    document = _make_document(tables, columns, headers)
+    problems = (*document.problems, *find_turned_tables(pages, headers))
+    if not document.tables and not problems:
+        raise UnrecognisedDocumentError(describe_failure(data, find_hidden_pages(pages, headers)))
+    document = replace(document, problems=problems)
+    return terms.refuse_incomplete_tables(document) if any(header.joins for header in headers) else document
+
+
+def _find_next_pages(pages: Sequence[PageWords], count: int, headers: Sequence[TableHeader]) -> list[int]:
+    """Return the pages after those that a table ends on, if they were not read."""
+    numbers = {page.number for page in pages}
+    ends = {row.box.page for table in _find_tables(pages, headers)[0] for row in table.rows}
+    return sorted({page + 1 for page in ends if page < count} - numbers)
+
+
+def _find_tables(pages: Sequence[PageWords], headers: Sequence[TableHeader]) -> tuple[list[PrintedTable], list[Strip]]:
+    """Return the tables on some pages, and the columns of these pages."""
     wholes = [build_lines(page.words) for page in pages]
     split = [split_columns(lines, page.width) for lines, page in zip(wholes, pages, strict=True)]
     columns = [column for page in split for column in page]
     # A table may span both columns of a page, so such pages are also searched as a whole.
     wide = [lines for lines, page in zip(wholes, split, strict=True) if len(page) > 1]
-    tables = find_tables([*columns, *wide], len(columns), headers)
-    document = _make_document(tables, columns, headers)
-    problems = (*document.problems, *find_turned_tables(pages, headers))
-    if not document.tables and not problems:
-        raise UnrecognisedDocumentError(describe_failure(data, find_hidden_pages(pages, headers)))
-    return terms.refuse_incomplete_tables(replace(document, problems=problems))
+    return find_tables([*columns, *wide], len(columns), headers), columns
 
 
 def _select_pages(texts: Sequence[str], headers: Sequence[TableHeader]) -> list[int]:
@@ -86,16 +107,22 @@ def _make_document(
     problems += _report_broken_promises(free, columns, taken, missing, headers)
     problems += _report_rows_below(printed, taken)
     reported = {problem.table_name for problem in problems if problem.row_number is None}
+    undivided = list(find_undivided_headers(columns, taken, headers))
+    problems += undivided if tables else [problem for problem in undivided if problem.table_name not in reported]
+    reported |= {problem.table_name for problem in undivided}
+    times: Counter[str] = Counter()
     for problem in find_unread_tables(columns, taken, headers):
-        if problem.table_name not in reported:
-            reported.add(problem.table_name)
+        # A name that is there again belongs to another table.
+        key = problem.message
+        times[key] += 1
+        name = problem.table_name if times[key] == 1 else f"{problem.table_name}, {times[key]}"
+        if name not in reported:
+            reported.add(name)
             problems.append(problem)
     return ParsedDocument(tuple(tables.values()), tuple(problems), tuple(_find_metadata(columns)))
 
 
-def _read_rows(
-    table: PrintedTable, headers: Sequence[TableHeader]
-) -> tuple[tuple[SourceRow, ...], list[ReadProblem]]:
+def _read_rows(table: PrintedTable, headers: Sequence[TableHeader]) -> tuple[tuple[SourceRow, ...], list[ReadProblem]]:
     """Divide the rows into those that have their figures and the problems of the others."""
     optional = make_columns(table.header.cells, table.header.headers).optional
     rows: list[SourceRow] = []

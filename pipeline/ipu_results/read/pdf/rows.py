@@ -15,7 +15,6 @@ from ipu_results.read.pdf.columns import (
     cells_in_band,
     match_full_row,
     overlaps,
-    widen_columns,
 )
 from ipu_results.read.pdf.words import HAS_DIGIT, Box, PrintedCell, Strip, enclose
 
@@ -72,10 +71,11 @@ def find_rows(
     Return also the lines below the table that have the shape of its rows, and may belong to it.
     """
     rows = list(_read_run(strips, header_at, columns, header, names))
-    while (start := _find_next_run(strips, names, columns, _find_end(rows, header, header_at), header_at[0])) is not None:
-        place, shifted = start
-        rows += _read_run(strips, (place[0], place[1] - 1), shifted, None, names)
-    below = list(_find_rows_below(strips, names, columns, _find_end(rows, header, header_at), header_at[0]))
+    home = header_at[0]
+    while (start := _find_next_run(strips, names, columns, _find_end(rows, header, header_at), home)) is not None:
+        (strip, place), shifted = start
+        rows += _read_run(strips, (strip, place - 1), shifted, None, names)
+    below = list(_find_rows_below(strips, names, columns, _find_end(rows, header, header_at), home))
     rows = _mark_wrapped(_loosen_overlaps(rows), columns, header)
     return _mark_merged(rows, columns), below
 
@@ -139,12 +139,25 @@ def _find_next_run(
     for number, place, start, cells in _iter_lines(strips, end, columns, home, names):
         if found := match_full_row(cells, columns, may_shift=number != home):
             if columns.has_text:
-                return (number, place), found
+                return (number, _find_first_line(strips[number], place, start, found, names)), found
             first = _find_start_of_run(strips[number], place, start, found)
             return None if first is None else ((number, first), found)
         if columns.has_text and _is_wide(cells, columns):
             return None
     return None
+
+
+def _find_first_line(strip: Strip, place: int, earliest: int, columns: Columns, names: frozenset[str]) -> int:
+    """Return the first of the lines of text close above a row: they may be lines of its cells."""
+    for number in range(place - 1, earliest - 1, -1):
+        cells = cells_in_band(strip[number], columns.spans)
+        if cells:
+            box = enclose(cell.box for cell in cells)
+            row = _classify_line(cells, columns, names)
+            if row is None or strip[place].box.top - box.bottom > ROW_GAP * box.height:
+                return place
+            place = number
+    return place
 
 
 def _find_rows_below(
@@ -214,6 +227,8 @@ def _loosen_overlaps(rows: Sequence[PrintedRow]) -> list[PrintedRow]:
 
 def _share_lines(first: PrintedRow, other: PrintedRow) -> bool:
     above, below = first.box, other.box
+    if first.is_text or other.is_text:
+        return False
     if above.page != below.page or max(above.x0, below.x0) - min(above.x1, below.x1) > ALIGN_SLACK:
         return False
     sizes = [max(cell.size for cell in (*row.cells, *row.loose) if cell) for row in (first, other)]
@@ -226,9 +241,13 @@ def _share_lines(first: PrintedRow, other: PrintedRow) -> bool:
 def _mark_wrapped(rows: Sequence[PrintedRow], columns: Columns, header: Box) -> list[PrintedRow]:
     """Return the rows without the lines of text, and doubt those that such a line, or a part of a row, is close to."""
     whole = [bool(row.cells) and not row.is_text and columns.is_complete(row.cells) for row in rows]
-    boxes = [row.box for row, is_whole in zip(rows, whole, strict=True) if is_whole]
-    pitches = [pitch for pair in pairwise(boxes) if (pitch := _measure_pitch(*pair)) is not None]
-    if not pitches and boxes and (pitch := _measure_pitch(header, boxes[0])) is not None:
+    numbers = [number for number, is_whole in enumerate(whole) if is_whole]
+    pitches = [
+        pitch / (other - number)
+        for number, other in pairwise(numbers)
+        if (pitch := _measure_pitch(rows[number].box, rows[other].box)) is not None
+    ]
+    if not pitches and numbers and (pitch := _measure_pitch(header, rows[numbers[0]].box)) is not None:
         pitches = [pitch]
     doubtful: set[int] = set()
     for number, row in enumerate(rows):
@@ -277,8 +296,3 @@ def _mark_merged(rows: Sequence[PrintedRow], columns: Columns) -> list[PrintedRo
         else row
         for row in rows
     ]
-
-
-def widen_by_rows(columns: Columns, rows: Sequence[PrintedRow]) -> Columns:
-    """Return the columns as wide as their cells."""
-    return widen_columns(columns, [row.cells for row in rows if row.cells])

@@ -85,9 +85,7 @@ def find_tables(strips: Sequence[Strip], columns: int, headers: Sequence[TableHe
     return [part for table in tables for part in _divide(table)]
 
 
-def _choose_header(
-    header: PrintedHeader, rows: Sequence[PrintedRow], headers: Sequence[TableHeader]
-) -> PrintedHeader:
+def _choose_header(header: PrintedHeader, rows: Sequence[PrintedRow], headers: Sequence[TableHeader]) -> PrintedHeader:
     """Choose the table, of several with the same header, whose machines are in most rows."""
     candidates = find_headers(header.names, headers)
     if len(candidates) < MIN_CANDIDATES:

@@ -39,6 +39,37 @@ def find_unread_tables(
                     yield ReadProblem(owners[0].table, None, str(line.box), "unknown-header", message, raw)
 
 
+def find_undivided_headers(
+    strips: Sequence[Strip], taken: frozenset[Box], headers: Sequence[TableHeader]
+) -> Iterator[ReadProblem]:
+    """Yield a problem for each line with all names of a known header, of which some are too close for cells."""
+    names = terms.known_names(headers)
+    for strip in strips:
+        for line in strip:
+            free = [cell for cell in line.cells if cell.box not in taken]
+            found = [name for cell in free for name in _split_names(cell.text, names)]
+            owners = [header for header in headers if header.keys <= set(found)]
+            if owners:
+                raw = tuple(cell.text for cell in free)
+                message = "the names of a known table are too close together, or another name is between them: not read"
+                yield ReadProblem(owners[-1].table, None, str(line.box), "unknown-header", message, raw)
+
+
+def _split_names(text: str, names: frozenset[str]) -> list[str]:
+    """Return the known names that a text consists of, each with its unit or without; none if it has another word."""
+    found: list[str] = []
+    words = terms.spell_out(text).split()
+    while words:
+        for stop in range(len(words), 0, -1):
+            if (name := terms.normalise_text(" ".join(words[:stop]))) in names:
+                found.append(name)
+                words = words[stop:]
+                break
+        else:
+            return []
+    return found
+
+
 def find_turned_tables(pages: Sequence[PageWords], headers: Sequence[TableHeader]) -> Iterator[ReadProblem]:
     """Yield a problem for each page with the names of a known table in text that is turned."""
     for page in pages:
