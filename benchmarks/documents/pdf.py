@@ -245,7 +245,7 @@ def _head(table: Table, layout: Layout) -> tuple[Cell, ...]:
 
 
 def _list_lines(table: Table) -> list[str]:
-    """Return a table as lines of text: raised digits are raised, and what cannot be seen or does not count is absent."""
+    """Return a table as lines of text: raised digits are, too; hidden and struck text is absent."""
     shown = [row for number, row in enumerate(table.rows) if number not in table.hidden_rows]
     rows = [list(table.columns), *[[_list_text(cell) for cell in row] for row in shown]]
     widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]

@@ -32,6 +32,7 @@ from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
 from ipu_results.read.pdf.drawn import check_drawn_size
 from ipu_results.read.pdf.glyphs import find_hidden, find_repeats, is_struck, list_strike_annotations, read_layout
 from ipu_results.read.pdf.streams import check_unpacked_size
+from ipu_results.read.pdf.superiors import lower_superiors
 from ipu_results.read.pdf.words import BASELINE_SLACK, Box, Word
 
 HEAD_BYTES = 1024
@@ -171,6 +172,7 @@ def _read_page(page: Any, pictures: Any) -> PageWords:
     repeats, clashes = find_repeats(layout.glyphs)
     picture = pictures[page.page_number - 1]
     try:
+        glyphs = lower_superiors(picture, page, layout.glyphs)
         hidden = find_hidden(picture, layout.glyphs)
     finally:
         picture.close()
@@ -180,7 +182,7 @@ def _read_page(page: Any, pictures: Any) -> PageWords:
             "text": glyph.text, "x0": glyph.x0, "x1": glyph.x1, "top": glyph.top, "doctop": glyph.top,
             "bottom": glyph.bottom, "size": glyph.size, "baseline": glyph.baseline, "upright": True, "number": number,
         }
-        for number, glyph in enumerate(layout.glyphs) if not repeats[number]
+        for number, glyph in enumerate(glyphs) if not repeats[number]
     ]  # fmt: skip
     words: list[Word] = []
     unseen: list[str] = []

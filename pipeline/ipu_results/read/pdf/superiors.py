@@ -1,0 +1,61 @@
+"""Find superior letters and digits: glyphs that a font draws raised, with the size and baseline of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from ctypes import byref, c_double
+from dataclasses import replace
+from typing import Any
+
+import pypdfium2.raw as pdfium
+
+from ipu_results.read.pdf.glyphs import Glyph
+
+MIN_RISE = 0.3
+"""The foot of a superior glyph is at least this far above its baseline, in heights of its ink."""
+HEIGHT = 0.7
+"""Height of a digit, in ems."""
+SAME_PLACE = 1.0
+"""Two libraries place a glyph alike to within this, in points."""
+
+Ink = tuple[float, float, float, float]
+"""Origin, baseline, foot and height of a glyph's ink, from the bottom left corner of the page."""
+
+
+def lower_superiors(picture: Any, page: Any, glyphs: Sequence[Glyph]) -> list[Glyph]:
+    """Return the glyphs of a page, each superior one with the size and the baseline that it seems to have."""
+    lowered = list(glyphs)
+    for x, baseline, foot, height in _find_superiors(picture, page.page_obj.mediabox):
+        for number, glyph in enumerate(glyphs):
+            rise = float(page.height) - glyph.baseline - baseline
+            if abs(glyph.x0 - x) <= SAME_PLACE and abs(rise) <= SAME_PLACE:
+                bottom = glyph.baseline - (foot - baseline)
+                lowered[number] = replace(glyph, size=height / HEIGHT, bottom=bottom, baseline=bottom)
+    return lowered
+
+
+def _find_superiors(picture: Any, box: Sequence[float]) -> Iterator[Ink]:
+    turns = picture.get_rotation() // 90
+    text_page = picture.get_textpage()
+    left, right, bottom, top, x, y = (c_double() for _ in range(6))
+    try:
+        for number in range(text_page.count_chars()):
+            if not chr(pdfium.FPDFText_GetUnicode(text_page.raw, number)).isalnum():
+                continue
+            pdfium.FPDFText_GetCharBox(text_page.raw, number, byref(left), byref(right), byref(bottom), byref(top))
+            pdfium.FPDFText_GetCharOrigin(text_page.raw, number, byref(x), byref(y))
+            start, end, origin = (
+                _turn(turns, box, *point)
+                for point in ((left.value, bottom.value), (right.value, top.value), (x.value, y.value))
+            )
+            foot, height = min(start[1], end[1]), abs(end[1] - start[1])
+            if height and foot - origin[1] >= MIN_RISE * height:
+                yield *origin, foot, height
+    finally:
+        text_page.close()
+
+
+def _turn(turns: int, box: Sequence[float], x: float, y: float) -> tuple[float, float]:
+    """Return a place of the media box on the page as it is shown, after some quarter turns to the right."""
+    x0, y0, x1, y1 = box
+    return ((x - x0, y - y0), (y - y0, x1 - x), (x1 - x, y1 - y), (y1 - y, x - x0))[turns % 4]
