@@ -37,7 +37,7 @@ MAX_COLUMNS_OF_A_CELL = 2
 MIN_CELLS = 2
 MIN_SHARE_OF_CELLS = 0.5
 """A line with at least this share of the columns filled is a row."""
-MAX_WORDS_OF_A_FIGURE = 2
+MAX_WORDS_OF_A_FIGURE = 3
 
 WRAPPED = "other text is next to the row: a cell may have several lines"
 MERGED = "a label is blank that a row with the same model has: it may be one cell for several rows"

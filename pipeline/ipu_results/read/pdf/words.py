@@ -178,10 +178,10 @@ def _is_footnote(word: Word, largest: Word) -> bool:
 
 
 def _are_at_odds(word: Word, following: Word, size: float) -> bool:
-    """Check whether digits follow digits without a blank, but differ in size or height, or letters in height."""
+    """Check whether digits follow other text without a blank, but differ in size or height."""
     if following.box.x0 - word.box.x1 >= WORD_GAP * size or not HAS_DIGIT(following.text):
         return False
-    resized = bool(HAS_DIGIT(word.text)) and abs(word.size - following.size) > SIZE_SLACK * size
+    resized = abs(word.size - following.size) > SIZE_SLACK * size
     return resized or abs(word.baseline - following.baseline) > BASELINE_SLACK * size
 
 
