@@ -111,7 +111,7 @@ def test_blank_label_is_blank_unless_another_row_of_the_model_has_it() -> None:
     assert problems(merged) == [("pod_training", 2, "row-width")]
 
 
-def test_names_too_close_for_cells_are_a_problem_beside_a_table() -> None:
+def test_names_too_close_for_cells_are_a_problem_next_to_a_table() -> None:
     close = (*TRAINING[:7], "Precision Throughput")
     document = read([*list_lines(TRAINING, POD), *list_lines(close, BOW, 500)])
     assert list_tables(document) == {"pod_training": POD}

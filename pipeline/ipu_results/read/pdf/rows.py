@@ -137,11 +137,11 @@ def _find_next_run(
 ) -> tuple[Start, Columns] | None:
     """Find where the table continues, with its columns there; None if a caption or another header comes first."""
     for number, place, start, cells in _iter_lines(strips, end, columns, home, names):
-        if found := match_full_row(cells, columns, may_shift=number != home):
+        if matched := match_full_row(cells, columns, may_shift=number != home):
             if columns.has_text:
-                return (number, _find_first_line(strips[number], place, start, found, names)), found
-            first = _find_start_of_run(strips[number], place, start, found)
-            return None if first is None else ((number, first), found)
+                return (number, _find_first_line(strips[number], place, start, matched, names)), matched
+            first = _find_start_of_run(strips[number], place, start, matched)
+            return None if first is None else ((number, first), matched)
         if columns.has_text and _is_wide(cells, columns):
             return None
     return None
@@ -264,13 +264,13 @@ def _find_neighbours(rows: Sequence[PrintedRow], whole: Sequence[bool], number: 
     """Yield the nearest row above or below, or both if they are as near, within reach."""
     sides = (range(number - 1, -1, -1), range(number + 1, len(rows)))
     nearest = [next((place for place in side if whole[place]), None) for side in sides]
-    found = [
+    matched = [
         (abs(pitch), place)
         for place in nearest
         if place is not None and (pitch := _measure_pitch(rows[number].box, rows[place].box)) is not None
     ]
-    limit = min(reach, EQUAL_PITCH * min((pitch for pitch, _ in found), default=0.0))
-    yield from (place for pitch, place in found if pitch <= limit)
+    limit = min(reach, EQUAL_PITCH * min((pitch for pitch, _ in matched), default=0.0))
+    yield from (place for pitch, place in matched if pitch <= limit)
 
 
 def _measure_pitch(first: Box, other: Box) -> float | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from ctypes import byref, c_double
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pypdfium2.raw as pdfium
@@ -24,14 +25,23 @@ Ink = tuple[float, float, float, float]
 
 def lower_superiors(picture: Any, page: Any, glyphs: Sequence[Glyph]) -> list[Glyph]:
     """Return the glyphs of a page, each superior one with the size and the baseline that it seems to have."""
-    lowered = list(glyphs)
-    for x, baseline, foot, height in _find_superiors(picture, page.page_obj.mediabox):
-        for number, glyph in enumerate(glyphs):
-            rise = float(page.height) - glyph.baseline - baseline
-            if abs(glyph.x0 - x) <= SAME_PLACE and abs(rise) <= SAME_PLACE:
-                bottom = glyph.baseline - (foot - baseline)
-                lowered[number] = replace(glyph, size=height / HEIGHT, bottom=bottom, baseline=bottom)
-    return lowered
+    superiors = {
+        (round(x), round(baseline)): (x, baseline, foot, height)
+        for x, baseline, foot, height in _find_superiors(picture, page.page_obj.mediabox)
+    }
+    return [_lower(glyph, superiors, float(page.height)) for glyph in glyphs] if superiors else list(glyphs)
+
+
+def _lower(glyph: Glyph, superiors: Mapping[tuple[int, int], Ink], page_height: float) -> Glyph:
+    """Return a glyph with the size and baseline of its ink, if one of the `superiors` is at its place."""
+    y = page_height - glyph.baseline
+    for across, up in product((0, -1, 1), repeat=2):
+        ink = superiors.get((round(glyph.x0) + across, round(y) + up))
+        if ink is not None and abs(glyph.x0 - ink[0]) <= SAME_PLACE and abs(y - ink[1]) <= SAME_PLACE:
+            _, baseline, foot, height = ink
+            bottom = glyph.baseline - (foot - baseline)
+            return replace(glyph, size=height / HEIGHT, bottom=bottom, baseline=bottom)
+    return glyph
 
 
 def _find_superiors(picture: Any, box: Sequence[float]) -> Iterator[Ink]:
@@ -56,6 +66,6 @@ def _find_superiors(picture: Any, box: Sequence[float]) -> Iterator[Ink]:
 
 
 def _turn(turns: int, box: Sequence[float], x: float, y: float) -> tuple[float, float]:
-    """Return a place of the media box on the page as it is shown, after some quarter turns to the right."""
+    """Return a place of the media box on the page that is shown, after some quarter turns to the right."""
     x0, y0, x1, y1 = box
     return ((x - x0, y - y0), (y - y0, x1 - x), (x1 - x, y1 - y), (y1 - y, x - x0))[turns % 4]

@@ -47,8 +47,8 @@ def find_undivided_headers(
     for strip in strips:
         for line in strip:
             free = [cell for cell in line.cells if cell.box not in taken]
-            found = [name for cell in free for name in _split_names(cell.text, names)]
-            owners = [header for header in headers if header.keys <= set(found)]
+            parts = [name for cell in free for name in _split_names(cell.text, names)]
+            owners = [header for header in headers if header.keys <= set(parts)]
             if owners:
                 raw = tuple(cell.text for cell in free)
                 message = "the names of a known table are too close together, or another name is between them: not read"
@@ -57,17 +57,17 @@ def find_undivided_headers(
 
 def _split_names(text: str, names: frozenset[str]) -> list[str]:
     """Return the known names that a text consists of, each with its unit or without; none if it has another word."""
-    found: list[str] = []
+    parts: list[str] = []
     words = terms.spell_out(text).split()
     while words:
         for stop in range(len(words), 0, -1):
             if (name := terms.normalise_text(" ".join(words[:stop]))) in names:
-                found.append(name)
+                parts.append(name)
                 words = words[stop:]
                 break
         else:
             return []
-    return found
+    return parts
 
 
 def find_turned_tables(pages: Sequence[PageWords], headers: Sequence[TableHeader]) -> Iterator[ReadProblem]:
