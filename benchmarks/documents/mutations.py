@@ -109,7 +109,7 @@ def _decimal_comma(draft: Draft, random: Random, proof: str) -> None:
             proven.clear()
 
         def change(cell: Cell, name: str) -> Cell:
-            if name in ("batch_size", "time_to_train_s") and cell.value == int(cell.value or 0):
+            if name in ("batch_size", "time_to_train_s") and "." not in cell.text:
                 return cell.write(cell.text.replace(",", mark))
             assert cell.value is not None
             decided = (proof == "column" and name not in proven) or (proof == "document" and not proven)

@@ -42,8 +42,8 @@ def read_pdf(data: bytes, headers: Sequence[TableHeader], *, max_pages: int = 50
     pages = read_words(data, _select_pages(texts, headers))
     while more := _find_next_pages(pages, len(texts), headers):
         pages = sorted([*pages, *read_words(data, more)], key=lambda page: page.number)
-    tables, columns = _find_tables(pages, headers)
-    document = _make_document(tables, columns, headers)
+    tables, columns, wide = _find_tables(pages, headers)
+    document = _make_document(tables, columns, wide, headers)
     problems = (*document.problems, *find_turned_tables(pages, headers))
     if not document.tables and not problems:
         raise UnrecognisedDocumentError(describe_failure(data, find_hidden_pages(pages, headers)))
@@ -58,14 +58,16 @@ def _find_next_pages(pages: Sequence[PageWords], count: int, headers: Sequence[T
     return sorted({page + 1 for page in ends if page < count} - numbers)
 
 
-def _find_tables(pages: Sequence[PageWords], headers: Sequence[TableHeader]) -> tuple[list[PrintedTable], list[Strip]]:
-    """Return the tables on some pages, and the columns of these pages."""
+def _find_tables(
+    pages: Sequence[PageWords], headers: Sequence[TableHeader]
+) -> tuple[list[PrintedTable], list[Strip], list[Strip]]:
+    """Return the tables on some pages, the columns of these pages, and the whole of those with several columns."""
     wholes = [build_lines(page.words) for page in pages]
     split = [split_columns(lines, page.width) for lines, page in zip(wholes, pages, strict=True)]
     columns = [column for page in split for column in page]
     # A table may span both columns of a page, so such pages are also searched as a whole.
     wide = [lines for lines, page in zip(wholes, split, strict=True) if len(page) > 1]
-    return find_tables([*columns, *wide], len(columns), headers), columns
+    return find_tables([*columns, *wide], len(columns), headers), columns, wide
 
 
 def _select_pages(texts: Sequence[str], headers: Sequence[TableHeader]) -> list[int]:
@@ -81,7 +83,7 @@ def _select_pages(texts: Sequence[str], headers: Sequence[TableHeader]) -> list[
 
 
 def _make_document(
-    printed: Sequence[PrintedTable], columns: Sequence[Strip], headers: Sequence[TableHeader]
+    printed: Sequence[PrintedTable], columns: Sequence[Strip], wide: Sequence[Strip], headers: Sequence[TableHeader]
 ) -> ParsedDocument:
     names = terms.known_names(headers)
     taken = frozenset(box for table in printed for box in table.cell_boxes)
@@ -107,7 +109,7 @@ def _make_document(
     problems += _report_broken_promises(free, columns, taken, missing, headers)
     problems += _report_rows_below(printed, taken)
     reported = {problem.table_name for problem in problems if problem.row_number is None}
-    undivided = list(find_undivided_headers(columns, taken, headers))
+    undivided = list(find_undivided_headers([*columns, *wide], taken, headers))
     problems += undivided if tables else [problem for problem in undivided if problem.table_name not in reported]
     reported |= {problem.table_name for problem in undivided}
     times: Counter[str] = Counter()

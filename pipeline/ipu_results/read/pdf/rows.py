@@ -75,7 +75,9 @@ def find_rows(
     while (start := _find_next_run(strips, names, columns, _find_end(rows, header, header_at), home)) is not None:
         (strip, place), shifted = start
         rows += _read_run(strips, (strip, place - 1), shifted, None, names)
-    below = list(_find_rows_below(strips, names, columns, _find_end(rows, header, header_at), home))
+    read = {(row.strip, row.place) for row in rows}
+    around = _find_rows_below(strips, names, columns, (header_at, _find_end(rows, header, header_at)[1]), home)
+    below = [row for row in around if (row.strip, row.place) not in read]
     rows = _mark_wrapped(_loosen_overlaps(rows), columns, header)
     return _mark_merged(rows, columns), below
 
@@ -187,7 +189,7 @@ def _iter_lines(
             cells = cells_in_band(line, columns.spans) if number == home else line.cells
             if not cells:
                 continue
-            if line.box.page not in range(page, page + MAX_PAGES_APART + 1) or _ends_table(cells, names):
+            if line.box.page > page + MAX_PAGES_APART or _ends_table(cells, names):
                 return
             yield number, place, start, cells
 
