@@ -52,6 +52,7 @@ KNOWN_SILENT = {
     "cell: reversed": "digits printed from right to left",
     "cell: ruby": "a subscript is read as part of a metric's name",
     "footnote: span": "a mark raised by a style is read as part of a metric's name",
+    "decimal comma, proven in one column": "in PDF, the row with the proof may itself be reported and not read",
     "pdf: joined": "a report on a line stands for rows of three tables, which the judge counts one by one",
 }
 """Dialects and mutations that are still read silently wrong, with the reason; the search leaves them out."""

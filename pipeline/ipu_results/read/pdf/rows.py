@@ -35,6 +35,8 @@ EQUAL_PITCH = 1.2
 MAX_COLUMNS_OF_A_CELL = 2
 """A single text under more columns than this is prose, not the line of a cell."""
 MIN_CELLS = 2
+MAX_DIVISION = 2
+"""Rows with lines between them are taken to be at least this part of their distance apart."""
 MIN_SHARE_OF_CELLS = 0.5
 """A line with at least this share of the columns filled is a row."""
 MAX_WORDS_OF_A_FIGURE = 3
@@ -245,7 +247,7 @@ def _mark_wrapped(rows: Sequence[PrintedRow], columns: Columns, header: Box) -> 
     whole = [bool(row.cells) and not row.is_text and columns.is_complete(row.cells) for row in rows]
     numbers = [number for number, is_whole in enumerate(whole) if is_whole]
     pitches = [
-        pitch / (other - number)
+        pitch / min(other - number, MAX_DIVISION)
         for number, other in pairwise(numbers)
         if (pitch := _measure_pitch(rows[number].box, rows[other].box)) is not None
     ]

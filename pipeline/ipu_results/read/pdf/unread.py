@@ -18,6 +18,8 @@ EDGE_SLACK = 6.0
 """Names in one column begin at the same place, to within this, in points."""
 FIGURE_GAP = 1.6
 """A figure is under its name with at most this gap, in heights of a line."""
+LONG_HEADER = 5
+"""No prose has as many names of a header as this on one line."""
 
 
 def find_unread_tables(
@@ -48,11 +50,18 @@ def find_undivided_headers(
         for line in strip:
             free = [cell for cell in line.cells if cell.box not in taken]
             parts = [name for cell in free for name in _split_names(cell.text, names)]
-            owners = [header for header in headers if header.keys <= set(parts)]
+            text = " ".join(cell.text for cell in free)
+            owners = [header for header in headers if header.keys <= set(parts) or _is_named_in(text, header)]
             if owners:
                 raw = tuple(cell.text for cell in free)
                 message = "the names of a known table are too close together, or another name is between them: not read"
                 yield ReadProblem(owners[-1].table, None, str(line.box), "unknown-header", message, raw)
+
+
+def _is_named_in(text: str, header: TableHeader) -> bool:
+    """Check whether a text has all names of a long header, with blanks or without."""
+    letters = "".join(terms.normalise_text(text).split())
+    return len(header.keys) >= LONG_HEADER and all("".join(key.split()) in letters for key in header.keys)
 
 
 def _split_names(text: str, names: frozenset[str]) -> list[str]:
