@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from bs4.element import CData, Comment, NavigableString, PageElement, Tag
 
+from ipu_results.read.html_drawing import ADDED, RAISED, SAME_COLOUR, SHIFTED, is_reversed
 from ipu_results.read.html_visibility import BLOCK, BLOCK_ELEMENTS, REMOVED, STRUCK, UNSEEN, States
 from ipu_results.read.text import clean, is_power, lift_footnote
 
@@ -28,12 +29,24 @@ EMBEDDED = {
     "noscript": "text for browsers without scripts",
 }
 INVISIBLE_NEXT_TO_TEXT = (EMBEDDED["script"], EMBEDDED["noscript"])
+ANNOTATION = "an annotation in ruby text"
+SHIFTED_MARK = "a raised or lowered mark"
+GLUED_MARK = "a number in an element of its own that may be a footnote mark"
+REVERSED = "a number from right to left"
+COLOURED = "text in the colour of its background"
+ADDED_TEXT = "text of a style sheet"
+DOUBTS = frozenset({ANNOTATION, SHIFTED_MARK, GLUED_MARK, REVERSED, COLOURED, ADDED_TEXT})
+"""Reported next to any text: the text of the cell is not the figure that a reader sees."""
 SILENT_INPUTS = ("hidden", "checkbox", "radio")
 CDATA = "[CDATA["
 
 # Marks the border of an element inside of a cell, until it is known whether two digits meet there (private use area).
 EDGE = "\ue000"
 GLUED_DIGITS = re.compile(rf"(?<=\d){EDGE}+(?=\d)")
+# A number after a word, in an element of its own; `1h` and `13m` are a duration.
+GLUED_NUMBER = re.compile(rf"[^\W\d_]{EDGE}+\d{{1,2}}(?!{EDGE}*[\w.,:/]|[\s{EDGE}]*[hms])")
+NUMBERED_METRIC = re.compile(rf"(?:(?<![^\W_])F{EDGE}+1|AP{EDGE}+(?:50|75))$")
+"""Metrics that are often printed with a lowered number: F1, AP50 and AP75."""
 MAX_BASE_PARTS = 8  # parts of a cell that are searched for the base of a power
 
 
@@ -59,6 +72,8 @@ def read_cell(cell: Tag, states: States) -> CellText:
     marks: list[str] = []
     embedded: list[Embedded] = []
     struck = False
+    if states.get(id(cell), 0) & (ADDED | SAME_COLOUR):
+        embedded += _find_doubts(cell, states[id(cell)], states, [])
     nodes: list[PageElement | str] = [*reversed(cell.contents)]
     while nodes:
         node = nodes.pop()
@@ -68,18 +83,24 @@ def read_cell(cell: Tag, states: States) -> CellText:
                 continue
             if node.name in EMBEDDED or node.name in NOT_DISPLAYED:
                 embedded += [] if state & UNSEEN else _describe(node)
-            elif node.name == "sup" and not state & (UNSEEN | STRUCK):
+            elif not state & (UNSEEN | STRUCK) and (node.name == "sup" or (state & RAISED and "".join(parts).strip())):
                 _add_superscript(_get_visible_text(node, states), parts, marks)
             else:
+                embedded += [] if state & UNSEEN else _find_doubts(node, state, states, parts)
                 edge = " " if node.name in BLOCK_ELEMENTS or state & BLOCK else EDGE
                 nodes += [edge, *reversed(node.contents), edge]
         elif type(node) in (str, NavigableString):
             state = states.get(id(node.parent), 0) if states and isinstance(node, NavigableString) else 0
             if not state & (UNSEEN | STRUCK):
                 parts.append(str(node))
+                if is_reversed(str(node), state):
+                    embedded.append(Embedded(REVERSED, str(node)))
             struck |= state & (UNSEEN | STRUCK) == STRUCK and bool(str(node).strip())
         elif isinstance(node, CData) or (isinstance(node, Comment) and node.startswith(CDATA)):
             embedded.append(Embedded("a CDATA section", node.removeprefix(CDATA).removesuffix("]]")))
+    joined = "".join(parts)
+    if EDGE in joined and _has_glued_mark(joined):
+        embedded.append(Embedded(GLUED_MARK, joined.replace(EDGE, "")))
     text, mark = lift_footnote(clean(_join_parts(parts)))
     return CellText(text, " ".join([*marks, mark] if mark else marks), struck, tuple(embedded))
 
@@ -87,6 +108,8 @@ def read_cell(cell: Tag, states: States) -> CellText:
 def find_unread(cell: CellText) -> Embedded | None:
     """Return what is in a cell that may be its figure: something with digits, or anything in a cell without text."""
     for embedded in cell.embedded:
+        if embedded.what in DOUBTS:
+            return embedded
         may_be_figure = embedded.what not in INVISIBLE_NEXT_TO_TEXT and any(map(str.isdigit, embedded.text))
         if may_be_figure or not cell.text:
             return embedded
@@ -106,6 +129,27 @@ def _describe(node: Tag) -> list[Embedded]:
         return [] if spacer else [Embedded(what, clean(str(node.attrs.get("alt", ""))))]
     parts = node.find_all("text") if node.name == "svg" else [node]
     return [Embedded(what, clean(" ".join(part.get_text(" ") for part in parts)))]
+
+
+def _find_doubts(node: Tag, state: int, states: States, parts: Sequence[str]) -> list[Embedded]:
+    """Describe what makes the text of an element another one than a reader sees."""
+    doubts = []
+    if state & ADDED:
+        doubts.append(ADDED_TEXT)
+    if state & SAME_COLOUR and any(map(str.isdigit, _get_visible_text(node, states))):
+        doubts.append(COLOURED)
+    if node.name in ("rt", "rtc"):
+        doubts.append(ANNOTATION)
+    if (node.name == "sub" or state & SHIFTED) and (base := "".join(parts).strip(f"{EDGE} \n")):
+        mark = clean(_get_visible_text(node, states))
+        divided = base[-1].isdigit() and mark.isdigit()
+        named = NUMBERED_METRIC.search(f"{base}{EDGE}{mark}")
+        doubts += [SHIFTED_MARK] if FOOTNOTE.fullmatch(mark) and not divided and not named else []
+    return [Embedded(what, what) for what in doubts]
+
+
+def _has_glued_mark(joined: str) -> bool:
+    return any(NUMBERED_METRIC.search(joined[: match.end()]) is None for match in GLUED_NUMBER.finditer(joined))
 
 
 def _get_visible_text(node: Tag, states: States) -> str:
