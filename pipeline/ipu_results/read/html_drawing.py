@@ -16,7 +16,8 @@ RIGHT_TO_LEFT = 256
 OVERRIDDEN = 512  # characters are drawn in one direction, digits included
 SAME_COLOUR = 1024  # as its background
 ADDED = 2048  # a style sheet adds text that may change a figure
-INHERITED_DRAWING = RIGHT_TO_LEFT | OVERRIDDEN | SAME_COLOUR
+WHITE = 4096  # white on a background that is not known: next to other text, one of the two may be unseen
+INHERITED_DRAWING = RIGHT_TO_LEFT | OVERRIDDEN | SAME_COLOUR | WHITE
 
 SHEET_PROPERTIES = ("direction", "unicode-bidi", "vertical-align")
 """Properties for which the rules of style sheets are applied."""
@@ -85,8 +86,10 @@ def compute_colour(own: Mapping[str, str]) -> tuple[int, int]:
     names = [name for name in ("color", "background-color", "background") if name in own]
     colours = {parse_colour(own[name]) for name in names}
     if len(names) > 1 and len(colours) == 1 and None not in colours and "color" in own:
-        return SAME_COLOUR, 0
-    return 0, SAME_COLOUR if names else 0
+        return SAME_COLOUR, WHITE
+    if names == ["color"]:
+        return (WHITE, SAME_COLOUR) if colours == {COLOUR_NAMES["white"]} else (0, SAME_COLOUR | WHITE)
+    return 0, SAME_COLOUR | WHITE if names else 0
 
 
 def parse_colour(text: str) -> str | None:

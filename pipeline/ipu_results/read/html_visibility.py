@@ -49,6 +49,7 @@ PROPERTIES = (
     "text-indent",
     "transparent",
     "background",
+    "color",
     *SHEET_PROPERTIES,
 )
 STRUCK_TAGS = frozenset({"del", "s", "strike"})
