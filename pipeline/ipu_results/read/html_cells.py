@@ -73,7 +73,7 @@ def read_cell(cell: Tag, states: States) -> CellText:
     embedded: list[Embedded] = []
     struck = False
     colours: set[int] = set()
-    if states.get(id(cell), 0) & (ADDED | SAME_COLOUR):
+    if states.get(id(cell), 0) & ADDED:
         embedded += _find_doubts(cell, states[id(cell)], states, [])
     nodes: list[PageElement | str] = [*reversed(cell.contents)]
     while nodes:
@@ -96,6 +96,7 @@ def read_cell(cell: Tag, states: States) -> CellText:
                 parts.append(text := str(node))
                 if any(map(str.isdigit, text)):
                     colours.add(state & WHITE)
+                    embedded += [Embedded(COLOURED, text)] if state & SAME_COLOUR else []
                     embedded += [Embedded(REVERSED, text)] if is_reversed(text, state) else []
             struck |= state & (UNSEEN | STRUCK) == STRUCK and bool(str(node).strip())
         elif isinstance(node, CData) or (isinstance(node, Comment) and node.startswith(CDATA)):
@@ -136,8 +137,6 @@ def _find_doubts(node: Tag, state: int, states: States, parts: Sequence[str]) ->
     doubts = []
     if state & ADDED:
         doubts.append(ADDED_TEXT)
-    if state & SAME_COLOUR and any(map(str.isdigit, _get_visible_text(node, states))):
-        doubts.append(COLOURED)
     if node.name in ("rt", "rtc"):
         doubts.append(ANNOTATION)
     if (node.name == "sub" or state & SHIFTED) and (base := "".join(parts).strip(f"{EDGE} \n")):

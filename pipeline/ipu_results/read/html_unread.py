@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
 from bs4 import BeautifulSoup
-from bs4.element import NavigableString, PageElement, Tag
+from bs4.element import Comment, NavigableString, PageElement, Tag
 
 from ipu_results.read.align import contains_row
-from ipu_results.read.html_cells import EMBEDDED, NOT_DISPLAYED, describe_element
+from ipu_results.read.html_cells import CDATA, EMBEDDED, NOT_DISPLAYED, describe_element
 from ipu_results.read.html_drawing import ADDED
 from ipu_results.read.html_visibility import UNSEEN, States
 from ipu_results.read.text import clean
@@ -61,6 +61,8 @@ def _collect_blocks(soup: BeautifulSoup, read: Collection[int], states: States) 
         if type(node) is NavigableString:
             if (text := clean(node)) and not states.get(id(node.parent), 0) & UNSEEN:
                 blocks.setdefault(table or (f"after table {last}" if last else "before table 1"), []).append(text)
+        elif isinstance(node, Comment) and table and FIGURE.fullmatch(node.removeprefix(CDATA).removesuffix("]]")):
+            blocks.setdefault(table, []).append(UNKNOWN_FIGURE)
         elif (
             isinstance(node, Tag)
             and table

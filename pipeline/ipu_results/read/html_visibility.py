@@ -39,18 +39,8 @@ SIGNS = (
     *("<bdo", "rtl"),
 )
 PROPERTIES = (
-    "display",
-    "visibility",
-    "font",
-    "opacity",
-    "line-through",
-    "clip",
-    "position",
-    "text-indent",
-    "transparent",
-    "background",
-    "color",
-    *SHEET_PROPERTIES,
+    *("display", "visibility", "font", "opacity", "line-through", "clip", "position", "text-indent", "transparent"),
+    *("background", "color", *SHEET_PROPERTIES),
 )
 STRUCK_TAGS = frozenset({"del", "s", "strike"})
 BLOCK_ELEMENTS = frozenset(
