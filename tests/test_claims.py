@@ -335,6 +335,7 @@ def test_difference_within_the_spread_of_the_runs_is_neither_confirmed_nor_contr
     assert judge_value("own", "eq", 5.2, claimed, 0.05) != WITHIN_SPREAD
 
 
+@pytest.mark.slow
 def test_wider_intervals_turn_a_confirmed_gain_into_spread(tmp_path: Path, frames: Frames) -> None:
     raw = copy_claims(tmp_path, MLPERF_BLOG)
     entries = frames["mlperf_entries"]

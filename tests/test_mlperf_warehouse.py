@@ -431,7 +431,7 @@ def test_the_derived_files_come_from_the_official_logs(tmp_path: Path) -> None:
         assert (tmp_path / Path(name).name).read_bytes() == (RAW / name).read_bytes(), name
 
 
-def test_an_incomplete_repository_is_exported_and_says_what_it_lacks(tmp_path: Path) -> None:
+def test_incomplete_repository_is_exported_with_a_list_of_its_missing_files(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     kept, lost = "ACME/results/acme1/resnet/result_0.txt", "ACME/results/acme1/resnet/result_1.txt"
     for name in (kept, lost, "ACME/systems/acme1.json", "ACME/benchmarks/code.py", "README.md"):

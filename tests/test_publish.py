@@ -30,6 +30,8 @@ from ipu_results.schema import TABLES
 from ipu_results.store.files import DATABASE, get_parquet_name
 from release_support import PUBLISHED_ON, Row, alter_warehouse, publish_release, read_record
 
+pytestmark = pytest.mark.slow  # whole releases are made
+
 NAMES = [table.name for table in TABLES]
 TEXTS = (
     *("README.md", "DICTIONARY.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "SHA256SUMS"),

@@ -18,6 +18,8 @@ from reportlab.pdfgen.canvas import Canvas
 from tests.pdf_support import make_pdf, make_stream, set_lines
 from tests.reading_support import PAPER_HEADERS
 
+pytestmark = pytest.mark.slow  # streams are made that unpack to a lot
+
 ROWS = (("Batch size", "Latency"), ("2", "1.36"), ("4", "1.94"))
 MEGABYTE = 1_000_000
 

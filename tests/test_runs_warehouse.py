@@ -269,6 +269,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.slow
 def test_invalid_point_is_quarantined_for_its_reason_and_no_other(tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     computed = ({key: change[key] for key in change if key not in FIGURES} for change, _ in REFUSED)
@@ -283,6 +284,7 @@ def test_invalid_point_is_quarantined_for_its_reason_and_no_other(tmp_path: Path
     assert select(raw, "SELECT origin FROM runs") == [("measured",)]
 
 
+@pytest.mark.slow
 def test_simulated_points_make_no_result(tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     put_run(raw, [point(size, 9.0, origin="simulated") for size in (1, 2)])

@@ -138,6 +138,7 @@ def test_every_log_file_has_an_entry(connection: duckdb.DuckDBPyConnection) -> N
     assert set(decode(tables["logs"], "counted")) <= {"true", "false"}
 
 
+@pytest.mark.slow
 def test_claim_uses_the_results_it_names_and_figures_of_its_own_model(connection: duckdb.DuckDBPyConnection) -> None:
     uses = build_claims(connection)["uses"]
     named = run_query(connection, "SELECT result_id FROM results WHERE mlperf_id = '2.0-2052'").to_pylist()

@@ -139,6 +139,7 @@ def test_commit_file_that_is_not_a_file_commits_nothing(make: Callable[[Path], o
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["query", "ingest", "publish"])
 def test_commands_work_after_a_damaged_commit_and_say_so(command: str, built: Path, page: Path, tmp_path: Path) -> None:
     (built / STAGING).mkdir()

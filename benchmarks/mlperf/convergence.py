@@ -47,15 +47,15 @@ def compare(root: Path, python: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _judge(scored: ScoredEntry, run: TrainingRun, figure: dict[str, Any]) -> str:
-    found, batch = run.convergence, run.log.global_batch_size or 0
-    ours = [found.samples, found.tokens, found.epochs]
-    if found.unit == "steps" and found.samples is not None and batch:
-        ours.append(found.samples / batch)
+    figures, batch = run.convergence, run.log.global_batch_size or 0
+    ours = [figures.samples, figures.tokens, figures.epochs]
+    if figures.unit == "steps" and figures.samples is not None and batch:
+        ours.append(figures.samples / batch)
     accepted = [figure["progress"], *([figure["train_samples"]] if scored.benchmark == "bert" else [])]
     values = [value for value in accepted if isinstance(value, (int, float))]
     if any(each is not None and abs(each - value) <= TOLERANCE for each in ours for value in values):
         return "agrees"
-    return "counts evaluations or the whole set" if found.unit in {"evaluations", "samples"} else "differs"
+    return "counts evaluations or the whole set" if figures.unit in {"evaluations", "samples"} else "differs"
 
 
 def main(root: Path, python: str) -> None:

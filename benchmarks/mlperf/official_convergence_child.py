@@ -33,8 +33,8 @@ def read(path: Path, ruleset: str) -> dict[str, object]:
 logging.disable(logging.CRITICAL)
 root = Path(sys.argv[1])
 with redirect_stdout(sys.stderr):
-    found = {}
+    figures = {}
     for log in sorted(root.glob("**/results/*/*/result_*.txt")):
         match = re.search(r"training_results_v(\d+\.\d+)", str(log))
-        found[os.path.relpath(log, root)] = read(log, f"{match[1]}.0" if match else "")
-json.dump(found, sys.stdout)
+        figures[os.path.relpath(log, root)] = read(log, f"{match[1]}.0" if match else "")
+json.dump(figures, sys.stdout)

@@ -49,7 +49,7 @@ class ProcessPool:
     tasks_per_worker: int = 1
 
     def count_workers(self, tasks: int) -> int:
-        """Return how many processes work on so many tasks."""
+        """Return how many processes work on this number of tasks."""
         return min(self.workers or min(count_cores(), max(1, tasks // self.tasks_per_worker)), tasks)
 
     def map_unordered(
