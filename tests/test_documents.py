@@ -19,7 +19,7 @@ from benchmarks.documents.cases import judge_case, write_case
 from benchmarks.documents.comparison import MIN_EXACT, run_trials
 from benchmarks.documents.contenders import judge_grids, read_with_pandas
 from benchmarks.documents.judge import EXACT, REPORTED, SILENT, read_and_judge
-from benchmarks.documents.mutations import HTML_CELLS, MUTATIONS, UNDECIDABLE
+from benchmarks.documents.mutations import MUTATIONS, UNDECIDABLE
 from benchmarks.documents.recipes import (
     MAX_MUTATIONS,
     MAX_ROWS,
@@ -47,11 +47,6 @@ def recipes(draw: st.DrawFn) -> Recipe:
 FIGURES = Path(__file__).resolve().parent / "corpus" / "figures"
 CASES = sorted(path for path in FIGURES.iterdir() if path.suffix != ".json")
 KNOWN_SILENT = {
-    **{f"cell: {name}": "a row without any readable cell is taken for a blank one" for name in HTML_CELLS},
-    "cell: generated content": "a style sheet prints an attribute, and the cell itself is blank",
-    "cell: reversed": "digits printed from right to left",
-    "cell: ruby": "a subscript is read as part of a metric's name",
-    "footnote: span": "a mark raised by a style is read as part of a metric's name",
     "hidden rows": "in PDF, printed rows below the gap that a hidden row leaves",
     "pdf: joined": "a report on a line stands for rows of three tables, which the judge counts one by one",
     "pdf: loose": "rows that are far apart",
@@ -60,8 +55,7 @@ KNOWN_SILENT = {
 }
 """Dialects and mutations that are still read silently wrong, with the reason; the search leaves them out."""
 KNOWN_SILENT_CASES = {
-    *("cell-generated-content.html", "cell-reversed.html", "cell-ruby.html", "footnote-span.html"),
-    *("gap-of-a-hidden-row.pdf", "pdf-continued.pdf", "pdf-loose.pdf", "row-of-unread-cells.html"),
+    *("gap-of-a-hidden-row.pdf", "pdf-continued.pdf", "pdf-loose.pdf"),
 }
 PAGES_IN_PDF = False
 """Whether tables of a performance page are searched in PDF, too: they are named after the first table of a header."""
