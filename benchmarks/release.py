@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from ipu_results.release import ReleaseRequest, diff_releases, publish, verify_release
 from ipu_results.schema import TABLES, VIEWS, Column, arrow_schema, dictionary_rows, table
+from ipu_results.schema.frames import build_frame, to_arrow
 from ipu_results.store.digest import digest_rows
 from ipu_results.store.files import BUILD_ID, get_parquet_name
 
@@ -119,7 +120,8 @@ def _write_warehouse(target: Path, rows: int) -> Path:
     tables["build"] = pa.Table.from_pylist(build, schema=arrow_schema(table("build")))
     target.mkdir()
     for name, arrow in tables.items():
-        marked = arrow.replace_schema_metadata({**arrow.schema.metadata, BUILD_ID.encode(): build_id})
+        metadata = to_arrow(table(name), build_frame(table(name), [])).schema.metadata
+        marked = arrow.replace_schema_metadata({**metadata, BUILD_ID.encode(): build_id})
         pq.write_table(marked, target / get_parquet_name(name), compression="zstd", write_page_checksum=True)
     return target
 

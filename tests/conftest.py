@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +26,9 @@ from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
 from ipu_results.store.query import open_warehouse
 from release_support import publish_release, shrink_warehouse
+
+# A shell that starts the suite in the background makes it ignore Ctrl-C, and its child processes inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("suite", max_examples=30, deadline=None)
 settings.register_profile("long", max_examples=5_000, deadline=None)  # --hypothesis-profile=long

@@ -19,7 +19,7 @@ from benchmarks.documents.cases import judge_case, write_case
 from benchmarks.documents.comparison import MIN_EXACT, run_trials
 from benchmarks.documents.contenders import judge_grids, read_with_pandas
 from benchmarks.documents.judge import EXACT, REPORTED, SILENT, read_and_judge
-from benchmarks.documents.mutations import HTML_CELLS, MUTATIONS, UNDECIDABLE
+from benchmarks.documents.mutations import MUTATIONS, UNDECIDABLE
 from benchmarks.documents.recipes import (
     MAX_MUTATIONS,
     MAX_ROWS,
@@ -47,19 +47,11 @@ def recipes(draw: st.DrawFn) -> Recipe:
 FIGURES = Path(__file__).resolve().parent / "corpus" / "figures"
 CASES = sorted(path for path in FIGURES.iterdir() if path.suffix != ".json")
 KNOWN_SILENT = {
-    **{f"cell: {name}": "a row without any readable cell is taken for a blank one" for name in HTML_CELLS},
-    "cell: generated content": "a style sheet prints an attribute, and the cell itself is blank",
-    "cell: reversed": "digits printed from right to left",
-    "cell: ruby": "a subscript is read as part of a metric's name",
-    "footnote: span": "a mark raised by a style is read as part of a metric's name",
     "decimal comma, proven in one column": "in PDF, the row with the proof may itself be reported and not read",
     "pdf: joined": "a report on a line stands for rows of three tables, which the judge counts one by one",
 }
 """Dialects and mutations that are still read silently wrong, with the reason; the search leaves them out."""
-KNOWN_SILENT_CASES = {
-    *("cell-generated-content.html", "cell-reversed.html", "cell-ruby.html", "footnote-span.html"),
-    *("row-of-unread-cells.html",),
-}
+KNOWN_SILENT_CASES: frozenset[str] = frozenset()
 PAGES_IN_PDF = True
 """Whether tables of a performance page are searched in PDF, too."""
 OPTIONAL = ("weasyprint", "typst")

@@ -102,6 +102,7 @@ def test_lost_digit_costs_its_row_in_a_document_with_decimal_points_and_the_colu
     [
         *("7.19 × 10⁻² MAE", "7.19 x 10^-2 MAE", "7.19 e-2 MAE", "1 234 MAE", "0.07 ± 0.01", "0.07 MAE ± 0.01"),
         *("0.07 – 0.08 MAE", "0.07 to 0.08 MAE", "0.07 (0.06-0.08) MAE", "0.07 +/- 0.01 MAE", "1.2 million MAE"),
+        *("0.07 MAE 824,", "0.07 MAE 8; 9"),
     ],
 )
 def test_metric_cell_that_is_not_one_figure_rejects_its_row(text: str) -> None:
@@ -264,6 +265,118 @@ def test_figure_that_is_not_text_rejects_its_row(cell: str, what: str) -> None:
 )
 def test_icon_or_script_next_to_a_figure_is_no_problem(cell: str) -> None:
     assert read_figure(cell) == "1,590"
+
+
+def test_row_of_cells_that_are_not_text_is_quarantined_and_a_decorated_blank_one_is_not() -> None:
+    fields = [f'<input value="{text}">' for text in GPT2]
+    images = ["", *['<img src="f.png">'] * 8]
+    icons = ["<svg></svg>", *[""] * 8]
+    spacer = '<tr><td colspan="9"><img src="line.png"></td></tr>'
+    rows = [*map(row_html, (GPT2, fields, images, icons)), spacer, row_html(RESNET)]
+    document = read(page_html("<table>", row_html(TRAINING, "th"), *rows, "</table>"))
+    assert grids(document) == {"bow_training": [GPT2, RESNET]}
+    assert problems(document) == [("bow_training", 2, "unread-cell"), ("bow_training", 3, "unread-cell")]
+
+
+# --- text that is drawn otherwise than it is written
+
+
+@pytest.mark.parametrize(
+    ("cell", "style", "what"),
+    [
+        ("<bdo dir=rtl>1,590</bdo>", "", "a number from right to left"),
+        ('<i dir="rtl" style="unicode-bidi:bidi-override">1,590</i>', "", "a number from right to left"),
+        ("<i class=r>1,590</i>", ".r{direction:rtl;unicode-bidi:isolate-override}", "a number from right to left"),
+        ('<i dir="rtl">1 590</i>', "", "a number from right to left"),
+        ("<ruby>1,590<rt>x</rt></ruby>", "", "an annotation in ruby text"),
+        ("1,590<sub>a</sub>", "", "a raised or lowered mark"),
+        ('1,590<i style="font-size:70%;position:relative;top:-4px">a</i>', "", "a raised or lowered mark"),
+        ('1,590<i style="font-size:70%;vertical-align:4px">a</i>', "", "a raised or lowered mark"),
+        ("1,590 it<sub>7</sub>/s", "", "a raised or lowered mark"),
+        ("1,590 it<i>7</i>", "", "a word and a number that are glued together"),
+        ("1,590 it<i>1,590</i> it", "", "a word and a number that are glued together"),
+        ('<i style="color:#fff;background:White">1,590</i>', "", "text that may have the colour of its background"),
+        ('<i style="color:#FFF">1,</i>590', "", "text that may have the colour of its background"),
+        ('<i data-v="1,590"></i>', "i::before{content:attr(data-v)}", "text of a style sheet"),
+        ('1,590<i data-v="7"></i>', "td i:after{content:attr(data-v)}", "text of a style sheet"),
+        ("<i>1,590</i>", "i::before{content:'\\2212'}", "text of a style sheet"),
+        ("1,590", "tr > td:last-child::after{content:' k'}", "text of a style sheet"),
+        ("1,590", "td:last-child::after{content:counter(row)}", "text of a style sheet"),
+    ],
+)
+def test_figure_that_is_drawn_otherwise_than_written_rejects_its_row(cell: str, style: str, what: str) -> None:
+    page = training_page([*GPT2[:8], cell])
+    document = read(page.replace(b"</head>", f"<style>{style}</style></head>".encode()))
+    [problem] = document.problems
+    assert problem.message == f"the cell under 'Throughput (items/sec)' holds {what} that is not read"
+
+
+@pytest.mark.parametrize(
+    ("cell", "style"),
+    [
+        ('1,590<i style="vertical-align: super; font-size: 70%">2</i>', ""),
+        ("1,590<i class=n>a</i>", ".n{vertical-align:super}"),
+        ('<i style="vertical-align:super">1,590</i>', ""),
+        ('<i dir="rtl">1,590</i>', ""),
+        ("<bdo dir=ltr>1,590</bdo>", ""),
+        ('<i dir="rtl"><bdo dir="ltr">1,590</bdo></i>', ""),
+        ('<i style="color:#fff;background:#222">1,590</i>', ""),
+        ('<i style="color:#fff;background:#fff"><b style="color:#000">1,590</b></i>', ""),
+        ('<i style="color:#fff">1,590</i>', ""),
+        ('<i data-v="Throughput">1,590</i>', "i::before{content:attr(data-v)}"),
+        ("<i>1,590</i>", "i::before{content:'\\f0dc'} i::after{content:''}"),
+        ('<i data-v="7">1,590</i>', "@media (max-width:600px) {i::before{content:attr(data-v)}}"),
+        ('<i data-v="7">1,590</i>', "i::before{content:attr(data-v);display:none}"),
+        ('<i data-v="7">1,590</i>', "i::before{content:attr(data-v)} td i::before{content:none}"),
+        ('<i data-v="7">1,590</i>', "i::marker{content:attr(data-v)}"),
+    ],
+)
+def test_figure_that_is_drawn_as_written_is_read(cell: str, style: str) -> None:
+    assert read_figure(cell, style) == "1,590"
+
+
+@pytest.mark.parametrize(("text", "metric"), [("MAE", "MAE"), ("F<sub>1</sub>", "F1"), ("AP<sub>50</sub>", "AP50")])
+def test_mark_is_no_part_of_the_name_of_a_metric(text: str, metric: str) -> None:
+    def read_metric(cell: str) -> list[str]:
+        document = read(
+            page_html("<table>", row_html(OGB, "th"), row_html([*OGB_ROW[:7], cell, OGB_ROW[8]]), "</table>")
+        )
+        return [rows[0][7] for rows in grids(document).values()]
+
+    assert read_metric(f"0.0719 {text}") == [f"0.0719 {metric}"]
+    assert read_metric(f'0.0719 {text}<i style="vertical-align:super">7</i>') == [f"0.0719 {metric}"]
+    for mark in ("<sub>7</sub>", "<small>7</small>", "<font size=1>12</font>", "<ruby>x<rt>7</rt></ruby>"):
+        assert read_metric(f"0.0719 MAE{mark}") == []
+
+
+def test_duration_in_several_elements_is_read() -> None:
+    cells = ["1<b>h</b>13<b>m</b>", "<b>1h</b> <b>13m</b>"]
+    for cell in cells:
+        document = read(
+            page_html("<table>", row_html(OGB, "th"), row_html([*OGB_ROW[:6], cell, *OGB_ROW[7:]]), "</table>")
+        )
+        assert document.problems == ()
+
+
+def test_each_table_of_a_block_is_reported() -> None:
+    def write_grid(header: list[str], row: list[str]) -> str:
+        return "".join(f"<div>{text}</div>" for text in [*header, *row])
+
+    cell = "<table><tr><td>1,590</td></tr></table>"
+    blocks = write_grid(TRAINING, [*GPT2[:8], cell]), write_grid(OGB, OGB_ROW)
+    document = read(page_html(*blocks))
+    assert [(problem.reason, problem.locator) for problem in document.problems] == [
+        ("unread-table", "before table 1"),
+        ("unread-table", "before table 1, part 2"),
+    ]
+
+
+@pytest.mark.parametrize("cell", ['<img alt="{}">', '<i class="f" data-v="{}"></i>', "<![CDATA[{}]]>"])
+def test_table_on_its_side_whose_figures_are_not_text_is_reported(cell: str) -> None:
+    cells = [*GPT2[:6], *(cell.format(text) for text in GPT2[6:])]
+    rows = [f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in zip(TRAINING, cells, strict=True)]
+    document = read(styled(".f::before{content:attr(data-v)}", f"<table>{''.join(rows)}</table>"))
+    assert [problem.reason for problem in document.problems] == ["unread-table"]
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ print(ipu_results.connect().sql("SELECT count(*) FROM results").fetchall())
 """
     done = run_installed(installed, tmp_path, f"INSTALLED = {str(installed)!r}\n{code}")
     assert done.stderr == ""
-    assert done.stdout.splitlines() == ["2663 {'IPU-M2000'} 1", "True 116", "[(2663,)]"]
+    assert done.stdout.splitlines() == ["2663 {'IPU-M2000'} 1", "True 132", "[(2663,)]"]
     assert not list(tmp_path.iterdir())
 
 

@@ -289,6 +289,8 @@ def _write_markup(*templates: str, unreadable: bool = False) -> Change:
     """Replace the markup of some figures; {0} is the figure. Nothing may be read, or the figure unless `unreadable`."""
 
     def change(cell: Cell, random: Random) -> Cell:
+        if len(cell.runs) > 1:  # the markup has one text only
+            return cell
         changed = replace(cell, markup=random.choice(templates).format(cell.text))
         return mark_unreadable(changed) if unreadable else changed
 

@@ -55,13 +55,15 @@ def build_document(recipe: Recipe) -> tuple[bytes, list[Table]]:
 def select_mutations(recipe: Recipe) -> list[str]:
     """Return the mutations that a document gets: one number format at most, and spans where they can be written.
 
+    Markup of a cell comes last: it repeats the figure as printed.
+
     A document with decimal commas gets plain ones besides, because others may change the cell that proves the comma.
     """
     names = [name for name in recipe.mutations if not (recipe.dialect in WITHOUT_SPANS and name.startswith("merged"))]
     if any(name.startswith("decimal comma") for name in names):
         names = [name for name in names if MUTATIONS[name].plain or name.startswith("decimal comma")]
     formats = [name for name in names if name.startswith(NUMBER_FORMATS)]
-    return [name for name in names if name not in formats[1:]]
+    return sorted((name for name in names if name not in formats[1:]), key=lambda name: name.startswith("cell: "))
 
 
 def list_mutations(file_format: str) -> list[str]:

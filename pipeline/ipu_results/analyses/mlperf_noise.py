@@ -105,7 +105,7 @@ def _draw_shares(alt: Any, rows: pd.DataFrame) -> Any:
 def _draw_ranking(alt: Any, ranking: pd.DataFrame) -> Any:
     records = _pick_ranking(ranking)
     names = [row["name"] for row in records]
-    y = alt.Y("name:N", title="Rank and system", sort=names, axis=alt.Axis(labelLimit=320))
+    y = alt.Y("name:N", title=None, sort=names, axis=alt.Axis(labelLimit=320))
     base = alt.Chart(make_data(alt, records)).encode(y=y)
     colors = [PALETTE.series[0], PALETTE.series[1], PALETTE.series[4], PALETTE.ink["muted"], PALETTE.ink["mark"]]
     color = alt.Color(

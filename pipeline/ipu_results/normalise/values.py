@@ -26,7 +26,7 @@ TARGET = re.compile(rf"{NUMBER.pattern}\s*%?\s+(\S.*)")
 NOT_A_METRIC = re.compile(
     r"(?!%|[(\[]?[^\W\d_])|[xe]\s*[-+−–^]?\s*\d|(?:thousand|million|billion|[kmg])\s|(?:to|or|and)\s+\d", re.I
 )
-SECOND_FIGURE = re.compile(r"[±×÷~≈<>=]|\+/|(?:^|\s)[-+−–.(]*[0-9]+(?:[.,][0-9]+)*(?!\S)")
+SECOND_FIGURE = re.compile(r"[±×÷~≈<>=]|\+/|(?:^|\s)[-+−–.(]*[0-9]+(?:[.,][0-9]+)*[.,;:]*(?!\S)")
 BRACKETED_WORDS = re.compile(r"\((?=[^()]*[^\W\d_])[^()±]*\)")
 
 

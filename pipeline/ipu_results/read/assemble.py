@@ -117,7 +117,7 @@ class Assembler:
         names = {normalise_header(name) for name in columns}
         fields = [candidates[0].field_of(name) for name in columns]
         for row_place, row in rows:
-            if not any(row.texts) or row.texts == columns:
+            if row.texts == columns or _is_blank(row, columns, fields):
                 continue
             if normalise_header(row.texts[0]) in names and (others := find_headers(row.texts, self.headers)):
                 following = (row.texts, others)
@@ -165,6 +165,14 @@ def _find_problem(row: RawRow, columns: Sequence[str], fields: Sequence[str]) ->
         if fields[column] in NUMERIC_FIELDS or (has_text and not row.texts[column]):
             return "unread-cell", f"the cell under {columns[column]!r} {problem}"
     return None
+
+
+def _is_blank(row: RawRow, columns: Sequence[str], fields: Sequence[str]) -> bool:
+    """Check whether a row has nothing that may be a figure: no text, and no cell that is not read in its place."""
+    if any(row.texts) or not row.unread:
+        return not any(row.texts)
+    problem = _find_problem(row, columns, fields)
+    return problem is None or not (problem[0] == "unread-cell" or any(cell.has_text for cell in row.unread))
 
 
 def choose_table(columns: Sequence[str], rows: Sequence[SourceRow], candidates: Sequence[TableHeader]) -> str:

@@ -25,7 +25,8 @@ DECLARATION = re.compile(r"\s*([a-z-]+)\s*:\s*(.*?)\s*(!\s*important)?\s*", re.I
 GROUPED_RULES = re.compile(r"@(?:media|supports|layer|container|scope)\b", re.I)
 WIDTH_LIMIT = re.compile(r"(min|max)-(?:device-)?width\s*:\s*([\d.]+)(px|r?em)")
 WIDTH_RANGE = re.compile(r"width\s*([<>])=?\s*([\d.]+)(px|r?em)")
-PSEUDO_ELEMENT = re.compile(r"::|:(?:before|after|first-line|first-letter)\b", re.I)
+PSEUDO_ELEMENT = re.compile(r"::?(before|after)\s*$|::|:(?:before|after|first-line|first-letter)\b", re.I)
+COMBINATORS = (" ", ">", "+", "~")
 COMPOUND = re.compile(r"(?:[^\s>+~()\[\]]|\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])+$")
 ARGUMENTS = re.compile(r"\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\]")
 NAME = r"((?:[\w-]|\\.)+)"
@@ -136,12 +137,19 @@ def _check_length(selectors: str) -> None:
         raise DocumentTooLargeError(f"has a style rule of more than {MAX_SELECTOR_CHARACTERS:,} characters")
 
 
-def compile_rules(selectors: str, declarations: Declarations) -> Iterator[StyleRule]:
-    """Yield a rule for each selector of a list. One that cannot be parsed is skipped, as browsers do."""
+def compile_rules(selectors: str, declarations: Declarations, pseudo_element: str = "") -> Iterator[StyleRule]:
+    """Yield a rule for each selector of a list. One that cannot be parsed is skipped, as browsers do.
+
+    With `pseudo_element`, `before` or `after`, the rules are those of that part of the elements, and no others.
+    """
     _check_length(selectors)
-    for text in _split_list(selectors):
-        if PSEUDO_ELEMENT.search(text):
+    for part in _split_list(selectors):
+        match = PSEUDO_ELEMENT.search(part)
+        if (match is not None or pseudo_element) and (match is None or (match[1] or "?").lower() != pseudo_element):
             continue
+        text = part[: match.start()] if match else part
+        if match and (not text or text.endswith(COMBINATORS)):
+            text += "*"
         try:
             selector = soupsieve.compile(text)
         except (soupsieve.SelectorSyntaxError, ValueError, NotImplementedError):
