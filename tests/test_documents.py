@@ -47,7 +47,6 @@ def recipes(draw: st.DrawFn) -> Recipe:
 FIGURES = Path(__file__).resolve().parent / "corpus" / "figures"
 CASES = sorted(path for path in FIGURES.iterdir() if path.suffix != ".json")
 KNOWN_SILENT = {
-    "decimal comma, proven in one column": "in PDF, the row with the proof may itself be reported and not read",
     "pdf: joined": "a report on a line stands for rows of three tables, which the judge counts one by one",
 }
 """Dialects and mutations that are still read silently wrong, with the reason; the search leaves them out."""

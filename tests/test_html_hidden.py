@@ -8,6 +8,7 @@ import quopri
 import pytest
 from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
 from ipu_results.normalise import NormalisedDocument, normalise
+from ipu_results.normalise.decimal_mark import DecimalMark, find_decimal_marks
 from ipu_results.read import ParsedDocument, read_document
 from ipu_results.read.html import read_html
 
@@ -82,6 +83,15 @@ def test_column_with_decimal_commas_and_points_is_refused_where_it_is_ambiguous(
     values, rejected = list_latencies("0,920", "1,360", "1.4", throughput="7")
     assert values == [1.4]
     assert [number for number, _, _ in rejected] == [1, 2]
+
+
+def test_proof_in_a_row_that_cannot_be_read_makes_its_table_ambiguous() -> None:
+    row = [*UNET[:6], "1", UNET[7], "7", "1,360"]
+    document = read(page_html(table_html(INFERENCE, [row, [*row[:8], "0,920"]])))
+    [table] = document.tables
+    marks = find_decimal_marks([(table, WORDS.header_of("performance-page", table.name))], document.problems)
+    assert marks[table.name, INFERENCE[-1]] is DecimalMark.UNCLEAR
+    assert find_decimal_marks([(table, WORDS.header_of("performance-page", table.name))]) == {}
 
 
 def test_thousands_marks_without_proof_of_a_decimal_comma_stay_exact() -> None:

@@ -36,7 +36,7 @@ def normalise_rows(document: Document, parsed: ParsedDocument, vocabulary: Vocab
     """Yield every readable row of the document, converted or rejected, in printed order."""
     normalise_table = NORMALISERS[KINDS[document.reader].results or ""]
     tables = [(table, vocabulary.header_of(document.reader, table.name)) for table in parsed.tables]
-    marks = find_decimal_marks(tables)
+    marks = find_decimal_marks(tables, parsed.problems)
     for table, header in tables:
         yield from normalise_table(document, table, header, vocabulary, marks)
 

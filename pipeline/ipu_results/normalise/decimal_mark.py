@@ -1,7 +1,8 @@
 """Decide for each column whether a comma divides thousands or decimals, by all figures of the document.
 
 A comma is a thousands mark unless a figure proves another use: the first group of `0,920` has no digit but 0. The proof
-holds for its column. A figure such as `1,360` in another column of the document can then mean two things.
+holds for its column. A figure such as `1,360` in another column of the document can then mean two things, and so can
+each one in a table in which the proof is part of a row that could not be read.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Iterable
 from enum import Enum
 
-from ipu_results.read.document import SourceTable
+from ipu_results.read.document import ReadProblem, SourceTable
 from ipu_results.schema.figures import NUMERIC_FIELDS
 from ipu_results.schema.table_headers import TableHeader
 
@@ -19,6 +20,7 @@ COMMA_PROOF = re.compile(r"0+,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+|[0-9]{1,3}
 POINT_PROOF = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3}){2,}|[1-9][0-9]{0,2}(?:,[0-9]{3})*\.[0-9]+|[0-9]+\.[0-9]+")
 THOUSANDS_POINT = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
 THOUSANDS_COMMA = re.compile(r"[1-9][0-9]{0,2},[0-9]{3}")
+UNREAD_PROOF = re.compile(rf"(?<![\w.,])(?:{COMMA_PROOF.pattern})(?![\w.,])")
 ONE_COMMA = re.compile(r"[0-9]+,[0-9]+")
 
 
@@ -31,7 +33,9 @@ class DecimalMark(Enum):
     """The figures contradict each other: one that can be read in two ways is refused."""
 
 
-def find_decimal_marks(tables: Iterable[tuple[SourceTable, TableHeader]]) -> dict[tuple[str, str], DecimalMark]:
+def find_decimal_marks(
+    tables: Iterable[tuple[SourceTable, TableHeader]], problems: Iterable[ReadProblem] = ()
+) -> dict[tuple[str, str], DecimalMark]:
     """Return the columns, by table and printed name, that do not simply have a decimal point."""
     figures = {
         (table.name, name): _find_figures(table, column)
@@ -41,9 +45,11 @@ def find_decimal_marks(tables: Iterable[tuple[SourceTable, TableHeader]]) -> dic
         if header.field_of(name) in NUMERIC_FIELDS
     }
     proved = {column for column, texts in figures.items() if any(map(COMMA_PROOF.fullmatch, texts))}
+    unread = {problem.table_name for problem in problems if any(map(UNREAD_PROOF.search, problem.raw))}
     if any(_proves_point(text) for texts in figures.values() for text in texts):
-        return dict.fromkeys(proved, DecimalMark.UNCLEAR)
-    if proved:
+        doubtful = {column for column in figures if column in proved or column[0] in unread}
+        return dict.fromkeys(doubtful, DecimalMark.UNCLEAR)
+    if proved or unread:
         return {column: DecimalMark.COMMA if column in proved else DecimalMark.UNCLEAR for column in figures}
     return {column: DecimalMark.UNCLEAR for column, texts in figures.items() if any(map(_hints_at_comma, texts))}
 
