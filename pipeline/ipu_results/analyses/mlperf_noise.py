@@ -105,7 +105,8 @@ def _draw_shares(alt: Any, rows: pd.DataFrame) -> Any:
 def _draw_ranking(alt: Any, ranking: pd.DataFrame) -> Any:
     records = _pick_ranking(ranking)
     names = [row["name"] for row in records]
-    y = alt.Y("name:N", title=None, sort=names, axis=alt.Axis(labelLimit=320))
+    axis = alt.Axis(labelLimit=320, titleAngle=0, titleAlign="right", titleAnchor="end", titleX=-8, titleY=-8)  # above
+    y = alt.Y("name:N", title="Rank and system", sort=names, axis=axis)
     base = alt.Chart(make_data(alt, records)).encode(y=y)
     colors = [PALETTE.series[0], PALETTE.series[1], PALETTE.series[4], PALETTE.ink["muted"], PALETTE.ink["mark"]]
     color = alt.Color(
