@@ -40,6 +40,7 @@ def test_each_view_belongs_to_one_analysis() -> None:
     assert set(views) <= {view.name for view in VIEWS}
 
 
+@pytest.mark.slow
 @pytest.mark.docs
 def test_page_is_current(frames: dict[str, Frames]) -> None:
     check_page(PAGE, format_page(ANALYSES, frames))

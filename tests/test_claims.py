@@ -302,6 +302,7 @@ def test_another_claimed_figure_or_recomputation_changes_the_verdict(tmp_path: P
     assert verdicts["sdk14-mcmc-speedup-17"] == verdicts["blog2020-mcmc-speedup"] == "not-recomputable"
 
 
+@pytest.mark.slow
 def test_changed_page_changes_the_verdict_of_a_build(tmp_path: Path) -> None:
     """Follow a figure from the page's cell to the verdict through the real command."""
     official = [f"mlperf/training-v{number}-{name}.csv" for number in ("1.0", "2.0") for name in ("entries", "runs")]

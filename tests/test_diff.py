@@ -181,6 +181,7 @@ def folders(small_release: Path, small: Path, tmp_path: Path) -> tuple[Path, Pat
     return small_release, alter_warehouse(small, tmp_path / "new", results=change, flags=replace)
 
 
+@pytest.mark.slow
 def test_text_lists_up_to_the_limit_and_counts_everything(folders: tuple[Path, Path]) -> None:
     result = run_cli("diff", *folders, "--limit", 3)
     assert result.returncode == 0, result.stderr

@@ -336,6 +336,7 @@ def write_lines(raw: Path, file: str, lines: list[str]) -> None:
     reseal(raw, file)
 
 
+@pytest.mark.slow
 def test_an_entry_without_a_score_is_not_a_result(raw: Path) -> None:
     runs = read_lines(raw, RUNS)
     place = next(path for path in (line.split(",")[1] for line in runs) if path.startswith("Fujitsu/"))

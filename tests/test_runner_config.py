@@ -112,6 +112,7 @@ class Stages(Progress):
         self.stages.append(what)
 
 
+@pytest.mark.slow
 def test_sweep_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "locks"))
     model, images = write_tiny_model(tmp_path / "tiny.onnx"), write_images(tmp_path / "images")

@@ -196,6 +196,7 @@ def test_failing_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 # --- two at once
 
 
+@pytest.mark.slow
 def test_one_process_measures_a_run(tmp_path: Path) -> None:
     journal, other = write_steps(tmp_path), RUN_ID.replace("3fa2", "0000")
     message = f"{RUN_ID}: another process is measuring it"

@@ -233,6 +233,7 @@ def test_result_id_depends_on_run_and_batch_only(runs: Path) -> None:
     assert len({*old.values(), *new.values()}) == 4
 
 
+@pytest.mark.slow
 def test_unfinished_run_is_one_finding_without_rows(runs: Path) -> None:
     folder = runs / "runs" / RUN_ID
     folder.rename(folder.with_name(f"{RUN_ID}.unfinished"))

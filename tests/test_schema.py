@@ -241,6 +241,7 @@ def test_arrow_refuses_a_null_in_a_required_column() -> None:
         to_arrow(RESULTS, build_frame(RESULTS, [GOOD | {"model": None}]))
 
 
+@pytest.mark.slow
 def test_validation_that_is_switched_off_stops_the_build(tmp_path: Path) -> None:
     raw = copy_documents(tmp_path / "raw", PAGE)
     env = {"PANDERA_VALIDATION_ENABLED": "False"}

@@ -18,6 +18,7 @@ EXPONENT = re.compile(r"[-+−]?[\d⁰¹²³⁴-⁹]+")
 # Encodings of web pages. Python knows others, such as punycode, in which no page is written.
 WEB_ENCODING = re.compile(r"cp(?:125\d|874)|iso8859-\d+|koi8-[ru]|gb(?:k|2312|18030)|big5|euc_(?:jp|kr)|shift_jis")
 MAX_CONTROL_SHARE = 0.01
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # but tab, line and page breaks, and escape
 CONTROL_SAMPLE = 100_000
 
 
@@ -55,7 +56,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
         except UnicodeDecodeError:
             continue
         sample = text[:CONTROL_SAMPLE]
-        if sum(char < " " and char not in "\t\n\r\f\x1b" for char in sample) > MAX_CONTROL_SHARE * len(sample):
+        if len(CONTROL.findall(sample)) > MAX_CONTROL_SHARE * len(sample):
             raise DamagedDocumentError("is not text: binary data")
         return text
     raise DamagedDocumentError("is not text in UTF-8 or in an encoding that it declares")
