@@ -1,4 +1,4 @@
-"""Keep a document next to what is printed in it: `NAME.html` or `NAME.pdf`, and the same with `.json` after it."""
+"""Keep a page next to what is printed in it: `NAME.html` and `NAME.html.json`."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 # Documents
-MAX_BYTES = 50_000_000  # bytes of a document; `--max-size` sets another limit
-MAX_PAGES = 500  # pages of a PDF; `--max-pages` sets another limit
-MAX_MEGABYTES = 1_000_000  # the largest `--max-size`, in MB
+MAX_BYTES = 50_000_000  # bytes of a document; --max-size sets another limit
+MAX_PAGES = 500  # pages of a PDF; --max-pages sets another limit
+MAX_MEGABYTES = 1_000_000  # the largest --max-size, in MB
 
 # Pages
 MAX_TABLE_DEPTH = 50  # tables inside of each other in a page
