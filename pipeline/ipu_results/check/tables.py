@@ -9,13 +9,12 @@ from typing import Any
 import pandas as pd
 
 from ipu_results.check.conservation import list_fates
+from ipu_results.link.platforms import NOT_IN_VOCABULARY
 from ipu_results.normalise import NormalisedDocument, Result
 from ipu_results.schema import TABLES, VIEWS, dictionary_rows, table
 from ipu_results.schema.frames import build_frame, build_frame_from_columns, build_frame_from_tuples
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
-
-NOT_IN_VOCABULARY = "printed name, not in the vocabulary"
 
 
 def build_source_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.DataFrame]:
@@ -75,16 +74,13 @@ def _add_cells(columns: Mapping[str, list[Any]], document_id: str, result: Resul
     return count
 
 
-def build_vocabulary_frames(results: pd.DataFrame, vocabulary: Vocabulary) -> dict[str, pd.DataFrame]:
-    """Build `platforms` and `models`: the vocabulary, and each printed name that has no entry in it."""
-    frames = {}
-    for name, key in (("platforms", "platform"), ("models", "model")):
-        entries = vocabulary.list_entries(key)
-        unknown = sorted(set(results[key].dropna().unique()) - {entry[key] for entry in entries})
-        rows = [{column: entry.get(column) for column in table(name).names} for entry in entries]
-        rows += [{key: word, "source": NOT_IN_VOCABULARY} for word in unknown]
-        frames[name] = build_frame(table(name), sorted(rows, key=lambda row: str(row[key])))
-    return frames
+def build_model_frame(results: pd.DataFrame, vocabulary: Vocabulary) -> pd.DataFrame:
+    """Build `models`: the vocabulary, and each printed name that has no entry in it."""
+    entries = vocabulary.list_entries("model")
+    unknown = sorted(set(results["model"].dropna().unique()) - {entry["model"] for entry in entries})
+    rows = [{column: entry.get(column) for column in table("models").names} for entry in entries]
+    rows += [{"model": word, "source": NOT_IN_VOCABULARY} for word in unknown]
+    return build_frame(table("models"), sorted(rows, key=lambda row: str(row["model"])))
 
 
 def build_document_frame(documents: Iterable[Document]) -> pd.DataFrame:
