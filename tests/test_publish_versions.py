@@ -61,7 +61,19 @@ NEW_FLAG = add(rule="R99")
 ROW_CHANGES: dict[str, tuple[dict[str, Change], str]] = {
     "nothing": ({}, "1.2.4"),
     "description": ({"columns": change_dictionary("results", description="Other.")}, "1.2.4"),
+    "reworded note of a document": ({"documents": change_first(note="Other.", licence="CC0")}, "1.2.4"),
+    "reworded message of a flag": ({"flags": change_first(message="Other.")}, "1.2.4"),
+    "reworded interpretation of a claim": ({"claims": change_first(interpretation="Other.")}, "1.2.4"),
+    "moved locator": ({"cells": change_first(locator="line 99")}, "1.2.4"),
     "new row": ({"flags": NEW_FLAG}, "1.3.0"),
+    "new row of a known document": (
+        {"documents": change_first(sha256="0" * 64), "results": add(result_id="0" * 16)},
+        "1.3.0",
+    ),
+    "changed figure of a changed document": (
+        {"documents": change_first(sha256="0" * 64), "results": change_first(throughput=1.5)},
+        "2.0.0",
+    ),
     "new column of a view": ({"columns": add(table_name="inference", column_name="new")}, "1.3.0"),
     "changed figure": ({"results": change_first(throughput=1.5)}, "2.0.0"),
     "emptied figure": ({"results": change_first(throughput=None)}, "2.0.0"),
