@@ -51,7 +51,7 @@ def _list_lines(diff: ReleaseDiff) -> Iterator[str]:
 
 
 def _list_figure_lines(diff: ReleaseDiff) -> Iterator[str]:
-    changes, count = list_figure_changes(diff), sum(map(count_figures, diff.tables))
+    changes, count = list_figure_changes(diff), sum(map(count_figures, list_reported_tables(diff)))
     yield f"{_count(count, 'figure')} changed{':' if changes else ''}"
     yield from (f"  {_format_name(change)}: {_format_figure(change)}" for change in changes)
     if count > len(changes) > 0:
@@ -181,7 +181,7 @@ def format_diff_html(diff: ReleaseDiff) -> str:
     if diff.is_empty:
         parts.append(f"<p>No difference in {diff.same_tables} tables.</p>")
     figures = [(_format_name(change), _format_figure(change)) for change in list_figure_changes(diff)]
-    count = sum(map(count_figures, diff.tables))
+    count = sum(map(count_figures, list_reported_tables(diff)))
     parts.append(f"<p>{_count(count, 'figure')} changed.</p>")
     parts.append(_format_html_table(("row", "figure"), figures))
     parts.append(_format_remainder(count - len(figures), "figures"))
