@@ -1,4 +1,16 @@
-"""Recompute claims: run the SQL that is kept with each claim over the tables of this build."""
+"""Recompute claims: run the SQL that is kept with each claim over the tables of this build.
+
+A recomputation returns one row per recomputed value, with these columns:
+
+* `value` DOUBLE, unrounded, in the unit of the claim
+* `baseline` VARCHAR: what was compared, and with what
+* `arithmetic` VARCHAR: the computation with its figures
+* `inputs` VARCHAR[]: the rows that it used, each as 'table:key'. The key is the value of the table's key columns,
+  joined by '/' if there are several: 'results:' || result_id, 'mlperf_entries:' || round || '/' || path. A row of
+  `printed` (what the documents claim) is 'claims:' || claim_id.
+* `within_spread` BOOLEAN, optional: of a difference between two MLPerf scores, whether their runs fail to separate them
+* `shown_only` VARCHAR, optional: why the value is shown and does not count for the verdict; null if it counts
+"""
 
 from __future__ import annotations
 
@@ -13,42 +25,44 @@ import pyarrow as pa
 
 from ipu_results._util.sql import LOCKDOWN, fetch_rows
 from ipu_results.errors import DamagedDocumentError, QueryError
-from ipu_results.schema import quote, table
+from ipu_results.schema import Table, quote, table
 from ipu_results.schema.frames import to_arrow
 
-COLUMNS = {"value": "DOUBLE", "baseline": "VARCHAR", "arithmetic": "VARCHAR"}
-SPREAD_COLUMN = {"within_spread": "BOOLEAN"}  # of a difference between two MLPerf scores
-PRINTED, CURRENT = "printed", "current_claim"
+PUBLISHED = ("value", "baseline", "arithmetic")
+COLUMNS = {"value": "DOUBLE", "baseline": "VARCHAR", "arithmetic": "VARCHAR", "inputs": "VARCHAR[]"}
+OPTIONAL_COLUMNS = {"within_spread": "BOOLEAN", "shown_only": "VARCHAR"}
+CLAIMS, PRINTED, CURRENT = "claims", "printed", "current_claim"
 CLAIM_VIEW = f"CREATE VIEW claim AS SELECT * FROM {CURRENT} WHERE claim_id = getvariable('claim_id')"
 
 
 class Recomputed(NamedTuple):
-    """One recomputed value, unrounded, in the unit of its claim.
-
-    `within_spread` says of a difference between two MLPerf scores whether their runs fail to separate them.
-    """
+    """One recomputed value, as the module describes its columns; `inputs` are pairs of table and key."""
 
     value: float
     baseline: str
     arithmetic: str
+    inputs: tuple[tuple[str, str], ...]
     within_spread: bool | None = None
+    shown_only: str | None = None
 
     def to_record(self) -> dict[str, Any]:
         """Return value, baseline and arithmetic, as they are published."""
-        return {name: getattr(self, name) for name in COLUMNS}
+        return {name: getattr(self, name) for name in PUBLISHED}
 
 
 class Recomputer:
     """Runs recomputations. They see the tables of the build, all claims as `printed`, and their own as `claim`."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pd.DataFrame]) -> None:
         self._connection = connection
+        self._frames = frames
+        self._keys: dict[str, frozenset[str]] = {}
 
     def run(self, sql: str, claim_id: str | None, document: str, name: str) -> list[Recomputed]:
         """Return the values of one recomputation, none if the rows that it needs are not in the build.
 
-        Raises DamagedDocumentError, naming the file, if it fails or returns other columns than COLUMNS; SPREAD_COLUMN
-        may follow them.
+        Raises DamagedDocumentError, naming the file, if it fails, returns other columns than COLUMNS and
+        OPTIONAL_COLUMNS, or names no inputs or one that is not in the build.
         """
         try:
             self._connection.execute(f"SET VARIABLE claim_id = {'NULL' if claim_id is None else quote(claim_id)}")
@@ -56,9 +70,23 @@ class Recomputer:
         except (QueryError, duckdb.Error) as error:
             raise DamagedDocumentError(str(error), document=document, place=f"{name}.sql") from error
         named = [dict(zip(columns, row, strict=True)) for row in rows]
-        if message := _find_fault(columns, named):
+        valued = [row for row in named if row["value"] is not None]
+        if message := _find_fault(columns, valued) or self._find_unknown_input(valued):
             raise DamagedDocumentError(message, document=document, place=f"{name}.sql")
-        return [Recomputed(**row) for row in named if row["value"] is not None]
+        return [Recomputed(**{**row, "inputs": _split_inputs(row["inputs"])}) for row in valued]
+
+    def _find_unknown_input(self, rows: Sequence[Mapping[str, Any]]) -> str | None:
+        for table_name, key in (pair for row in rows for pair in _split_inputs(row["inputs"])):
+            if table_name not in self._frames:
+                return f"input {table_name}:{key} names no table of the build; write 'table:key'"
+            if key not in self._get_keys(table_name):
+                return f"input {table_name}:{key} is not a row of {table_name} (key: {'/'.join(table(table_name).key)})"
+        return None
+
+    def _get_keys(self, table_name: str) -> frozenset[str]:
+        if table_name not in self._keys:
+            self._keys[table_name] = frozenset(_list_keys(table(table_name), self._frames[table_name]))
+        return self._keys[table_name]
 
     def reads_claims(self, sql: str) -> bool:
         """Return whether a recomputation rests on other claims; its own claim is in another table."""
@@ -76,16 +104,28 @@ def open_recomputer(frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame) -
             connection.execute(f"CREATE TABLE {name} AS FROM incoming")
             connection.unregister("incoming")
         connection.execute(CLAIM_VIEW)
-        yield Recomputer(connection)
+        yield Recomputer(connection, {**frames, CLAIMS: printed})
 
 
 def _find_fault(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str | None:
-    if columns not in (COLUMNS, COLUMNS | SPREAD_COLUMN):
+    if columns != {**COLUMNS, **{name: kind for name, kind in OPTIONAL_COLUMNS.items() if name in columns}}:
         actual, expected = (", ".join(f"{name} {kind}" for name, kind in types.items()) for types in (columns, COLUMNS))
         return f"returns {actual}, not {expected}"
-    valued = [row for row in rows if row["value"] is not None]
-    if any(row[name] is None for row in valued for name in COLUMNS):
+    if any(row[name] is None for row in rows for name in PUBLISHED):
         return "returns a value without its baseline or arithmetic"
-    if not all(math.isfinite(row["value"]) for row in valued):
+    if not all(math.isfinite(row["value"]) for row in rows):
         return "returns a value that is not finite"
+    if not all(row["inputs"] and None not in row["inputs"] for row in rows):
+        return "returns a value without inputs, or with one that is null: list the rows that it used as 'table:key'"
     return None
+
+
+def _split_inputs(inputs: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Split each 'table:key', once if it is named twice."""
+    return tuple((name, key) for name, _, key in (text.partition(":") for text in dict.fromkeys(inputs)))
+
+
+def _list_keys(definition: Table, frame: pd.DataFrame) -> Iterator[str]:
+    """Return the key of each row as `inputs` names it."""
+    columns = (frame[name].astype(str) for name in definition.key)
+    return ("/".join(values) for values in zip(*columns, strict=True))
