@@ -8,13 +8,20 @@ A recomputation returns one row per recomputed value, with these columns:
 * `inputs` VARCHAR[]: the rows that it used, each as 'table:key'. The key is the value of the table's key columns,
   joined by '/' if there are several: 'results:' || result_id, 'mlperf_entries:' || round || '/' || path. A row of
   `printed` (what the documents claim) is 'claims:' || claim_id.
-* `within_spread` BOOLEAN, optional: of a difference between two MLPerf scores, whether their runs fail to separate them
-* `shown_only` VARCHAR, optional: why the value is shown and does not count for the verdict; null if it counts
+
+Further columns are optional:
+
+* `within_spread` BOOLEAN: of a difference between two MLPerf scores, whether their runs fail to separate them
+* `low`, `high` DOUBLE: the 95 % interval of the value
+* `relation` VARCHAR: that of this value, where it reads the claim in another way
+* `shown_only` VARCHAR: why the value is shown and does not count for the verdict; null if it counts
+* `lower_bound` VARCHAR: why the value can only be too low, so that it counts if it reaches the claim and not otherwise
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -25,14 +32,39 @@ import pyarrow as pa
 
 from ipu_results._util.sql import LOCKDOWN, fetch_rows
 from ipu_results.errors import DamagedDocumentError, QueryError
-from ipu_results.schema import Table, quote, table
+from ipu_results.recompute.verdict import HOLDS
+from ipu_results.schema import VIEWS, Table, View, quote, table
 from ipu_results.schema.frames import to_arrow
 
 PUBLISHED = ("value", "baseline", "arithmetic")
 COLUMNS = {"value": "DOUBLE", "baseline": "VARCHAR", "arithmetic": "VARCHAR", "inputs": "VARCHAR[]"}
-OPTIONAL_COLUMNS = {"within_spread": "BOOLEAN", "shown_only": "VARCHAR"}
+OPTIONAL_COLUMNS = {
+    "within_spread": "BOOLEAN",
+    "low": "DOUBLE",
+    "high": "DOUBLE",
+    "relation": "VARCHAR",
+    "shown_only": "VARCHAR",
+    "lower_bound": "VARCHAR",
+}
 CLAIMS, PRINTED, CURRENT = "claims", "printed", "current_claim"
 CLAIM_VIEW = f"CREATE VIEW claim AS SELECT * FROM {CURRENT} WHERE claim_id = getvariable('claim_id')"
+# Conditions are parted by semicolons; those of the machine compared with bear its name: 16.16; mixed (A100).
+MACROS = (
+    """CREATE MACRO list_conditions(printed, side) AS [
+        part FOR part IN string_split(printed, '; ')
+        IF CASE side WHEN '' THEN NOT contains(part, '(') ELSE contains(part, '(' || side || ')') END
+    ]""",
+    """CREATE MACRO meets_condition(printed, side, word) AS coalesce(len(list_conditions(printed, side)), 0) = 0
+        OR list_bool_or([starts_with(part, word) FOR part IN list_conditions(printed, side)])""",
+    r"CREATE MACRO family(framework) AS regexp_replace(framework, '\d$', '')",
+)
+VIEW_NAME = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
+SDK_MARGIN = """
+    SELECT coalesce(max(1 - later.throughput / earlier.throughput), 0)
+    FROM sdk_effect AS earlier
+    JOIN sdk_effect AS later USING (oldest_result_id)
+    WHERE earlier.position < later.position
+"""
 
 
 class Recomputed(NamedTuple):
@@ -43,7 +75,15 @@ class Recomputed(NamedTuple):
     arithmetic: str
     inputs: tuple[tuple[str, str], ...]
     within_spread: bool | None = None
+    low: float | None = None
+    high: float | None = None
+    relation: str | None = None
     shown_only: str | None = None
+    lower_bound: str | None = None
+
+    @property
+    def spread(self) -> tuple[float, float] | None:
+        return None if self.low is None or self.high is None else (self.low, self.high)
 
     def to_record(self) -> dict[str, Any]:
         """Return value, baseline and arithmetic, as they are published."""
@@ -88,22 +128,41 @@ class Recomputer:
             self._keys[table_name] = frozenset(_list_keys(table(table_name), self._frames[table_name]))
         return self._keys[table_name]
 
+    def measure_sdk_margin(self) -> float:
+        """Return the largest measured slow-down from one SDK to a later one, as a share of the earlier throughput."""
+        views = {view.name: view for view in VIEWS}
+        _create_view(self._connection, "sdk_effect", views)
+        return measure_sdk_margin(self._connection)
+
     def reads_claims(self, sql: str) -> bool:
         """Return whether a recomputation rests on other claims; its own claim is in another table."""
         return PRINTED in self._connection.get_table_names(sql)
 
 
+def measure_sdk_margin(connection: duckdb.DuckDBPyConnection) -> float:
+    """Return the largest slow-down in the view `sdk_effect`, never below 0."""
+    [(margin,)] = connection.execute(SDK_MARGIN).fetchall()
+    return max(0.0, float(margin))
+
+
 @contextmanager
-def open_recomputer(frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame) -> Iterator[Recomputer]:
-    """Open a recomputer over tables of the build by name; `printed` holds what was printed of each claim."""
+def open_recomputer(
+    frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame, current: pd.DataFrame
+) -> Iterator[Recomputer]:
+    """Open a recomputer over tables of the build by name.
+
+    `printed` holds what was printed of each claim; `current` is the same under the conditions that each is judged by.
+    """
     with duckdb.connect(config={**LOCKDOWN, "threads": 1}) as connection:
         tables = {name: to_arrow(table(name), frame) for name, frame in frames.items()}
-        tables[PRINTED] = tables[CURRENT] = pa.Table.from_pandas(printed, preserve_index=False)  # see reads_claims
+        tables[PRINTED] = pa.Table.from_pandas(printed, preserve_index=False)
+        tables[CURRENT] = pa.Table.from_pandas(current, preserve_index=False)  # a table of its own: see reads_claims
         for name, rows in tables.items():
             connection.register("incoming", rows)
             connection.execute(f"CREATE TABLE {name} AS FROM incoming")
             connection.unregister("incoming")
-        connection.execute(CLAIM_VIEW)
+        for statement in (CLAIM_VIEW, *MACROS):
+            connection.execute(statement)
         yield Recomputer(connection, {**frames, CLAIMS: printed})
 
 
@@ -115,6 +174,8 @@ def _find_fault(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -
         return "returns a value without its baseline or arithmetic"
     if not all(math.isfinite(row["value"]) for row in rows):
         return "returns a value that is not finite"
+    if unknown := [row["relation"] for row in rows if row.get("relation") not in (None, *HOLDS)]:
+        return f"returns the unknown relation {unknown[0]!r}; choose from: {', '.join(HOLDS)}"
     if not all(row["inputs"] and None not in row["inputs"] for row in rows):
         return "returns a value without inputs, or with one that is null: list the rows that it used as 'table:key'"
     return None
@@ -129,3 +190,11 @@ def _list_keys(definition: Table, frame: pd.DataFrame) -> Iterator[str]:
     """Return the key of each row as `inputs` names it."""
     columns = (frame[name].astype(str) for name in definition.key)
     return ("/".join(values) for values in zip(*columns, strict=True))
+
+
+def _create_view(connection: duckdb.DuckDBPyConnection, name: str, views: Mapping[str, View]) -> None:
+    """Create a view, and before it those that it reads."""
+    for needed in VIEW_NAME.findall(views[name].sql):
+        if needed in views:
+            _create_view(connection, needed, views)
+    connection.execute(f"CREATE OR REPLACE VIEW {name} AS {views[name].sql}")
