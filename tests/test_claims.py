@@ -347,7 +347,7 @@ def test_claims_of_one_figure_and_evidence_have_one_verdict(query: Query) -> Non
     assert groups > 50
     assert (most_claims > 1, most_verdicts) == (True, 1)
     pairs = """
-        SELECT a.claim_id, a.verdict, b.verdict
+        SELECT a.claim_id, a.verdict AS verdict, b.verdict AS verdict_of_chart
         FROM claim_conditions AS i JOIN claims AS a USING (claim_id) JOIN claims AS b ON b.claim_id = i.taken_from
         WHERE a.value = b.value AND a.unit = b.unit
     """
