@@ -14,7 +14,6 @@ from ipu_results.recompute.claims import load_claims
 from ipu_results.recompute.page import format_page
 from ipu_results.store.query import open_warehouse
 
-EXTRA = ("gap_percent", "gap_kind", "inputs")  # added to the columns of the contract
 CLAIM = "sdk14-mcmc-speedup-17"
 
 
