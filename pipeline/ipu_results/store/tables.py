@@ -73,5 +73,5 @@ def describe_build(tables: Mapping[str, pa.Table], views: Mapping[str, pa.Table]
 
 def write_parquet(rows: pa.Table, build_id: str, path: Path) -> None:
     """Write a table or view with the id of its build; the same bytes for the same rows within one environment."""
-    marked = rows.replace_schema_metadata({**rows.schema.metadata, BUILD_ID: build_id})
+    marked = rows.replace_schema_metadata({**rows.schema.metadata, BUILD_ID.encode(): build_id.encode()})
     pq.write_table(marked, path, compression="zstd", write_page_checksum=True)
