@@ -86,7 +86,7 @@ def test_load_needs_no_duckdb_file_for_a_view(warehouse: Path, tmp_path: Path, m
 def test_load_refuses_a_view_of_another_build(built: Path) -> None:
     path = built / get_parquet_name("latest")
     write_parquet(pq.read_table(path), "0" * 64, path)
-    with pytest.raises(MixedBuildsError, match="latest.parquet are of two builds"):
+    with pytest.raises(MixedBuildsError, match=r"latest\.parquet are of two builds"):
         ipu_results.load("latest", warehouse=built)
     path.write_bytes(b"PAR1")
     with pytest.raises(WarehouseError, match="cannot be read"):
@@ -102,5 +102,5 @@ def test_views_of_empty_tables_are_empty_and_of_the_same_types(warehouse: Path) 
 def test_view_that_cannot_be_evaluated_is_named(warehouse: Path) -> None:
     tables = read_tables(warehouse)
     tables["results"] = to_arrow(table("results"), build_frame(table("results"), [])).drop_columns("throughput")
-    with pytest.raises(WarehouseError, match="^flagged: cannot be evaluated: "):
+    with pytest.raises(WarehouseError, match=r"^flagged: cannot be evaluated: "):
         list(evaluate_views(tables))
