@@ -31,7 +31,7 @@ figures AS (
     WHERE c.value IS NOT NULL
 )
 SELECT
-    r.result_id, r.model, r.platform,
+    r.result_id, r.model, r.platform, r.batch_size,
     f.column_name, f.header, f.raw_text, f.value, f.unit, f.factor,
     f.document_id, f.title, coalesce('https://github.com/' || f.repo, f.document_url) AS url, f.locator, f.sha256, f.file,
     f.cell_number, f.kind AS document_kind,
