@@ -78,7 +78,7 @@ def _run(
 ) -> pa.Table:
     """Run the statement over the inputs alone: what is not declared as one cannot be read."""
     with duckdb.connect(config={**LOCKDOWN, "threads": 1}) as connection:
-        for name, rows in _list_known(vocabulary).items():
+        for name, rows in list_known(vocabulary).items():
             connection.register(name, rows)
         for name, columns in inputs.items():
             selected = _select(table(name), columns)
@@ -89,8 +89,8 @@ def _run(
             raise GateError(get_first_line(error), place=STATEMENT) from error
 
 
-def _list_known(vocabulary: Vocabulary) -> dict[str, pa.Table]:
-    """Return the lists of the vocabulary as tables of texts."""
+def list_known(vocabulary: Vocabulary) -> dict[str, pa.Table]:
+    """Return the lists of the vocabulary as tables of texts, as the statement names them."""
     known: dict[str, list[Mapping[str, Any]]] = {f"known_{name}": list(rows) for name, rows in vocabulary.derived.items()}
     known["known_network"] += [asdict(identity) for identity in vocabulary.identities]
     return {
