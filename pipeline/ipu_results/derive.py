@@ -46,7 +46,9 @@ def derive_results(
     ids = derived["result_id"]
     if len(derived) != len(results) or ids.duplicated().any():
         repeated = ids[ids.duplicated()]
-        what = f"{repeated.iloc[0]} has several rows" if len(repeated) else f"{len(results) - len(derived)} rows are lost"
+        what = (
+            f"{repeated.iloc[0]} has several rows" if len(repeated) else f"{len(results) - len(derived)} rows are lost"
+        )
         raise GateError(what, place=STATEMENT)
     complete = results.merge(derived, on="result_id", how="left", validate="1:1")[list(definition.names)]
     for column in definition.derived:
@@ -91,7 +93,9 @@ def _run(
 
 def list_known(vocabulary: Vocabulary) -> dict[str, pa.Table]:
     """Return the lists of the vocabulary as tables of texts, as the statement names them."""
-    known: dict[str, list[Mapping[str, Any]]] = {f"known_{name}": list(rows) for name, rows in vocabulary.derived.items()}
+    known: dict[str, list[Mapping[str, Any]]] = {
+        f"known_{name}": list(rows) for name, rows in vocabulary.derived.items()
+    }
     known["known_network"] += [asdict(identity) for identity in vocabulary.identities]
     return {
         name: pa.table({column: pa.array([row.get(column) for row in known[name]], pa.string()) for column in columns})

@@ -131,7 +131,7 @@ def _make_record(row: dict[str, Any]) -> dict[str, Any]:
         "panel": row["panel"],
         "platform": row["platform"] + _append_chips(row["chip_count"]),
         "origin": row["origin"],
-        "work": f"{row['network']} {row['work']}",
+        "work": row["network"] if row["work"] == row["network"] else f"{row['network']} {row['work']}",
         "latency": float(f"{row['latency_ms']:.5g}"),
         "throughput": float(f"{row['throughput']:.6g}"),
         "item": row["item"],
