@@ -60,7 +60,7 @@ def derive_results(
 
 
 def collect_inputs(definition: Table) -> dict[str, list[str]]:
-    """Return the columns that derived ones are computed from, by table. Raises GateError for one that does not exist."""
+    """Return the columns that derived ones are computed from, by table. Raises GateError for an unknown one."""
     known = {published.name: set(published.names) for published in TABLES} | {definition.name: set(definition.names)}
     inputs: dict[str, list[str]] = {definition.name: list(definition.key)}
     derived = {column.name for column in definition.derived}

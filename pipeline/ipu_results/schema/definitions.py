@@ -110,8 +110,8 @@ def load_column(entry: Mapping[str, Any]) -> Column:
     if "choices_of" in values:
         file, _, part = values.pop("choices_of").partition(".")
         choices = load_schema_file(f"vocabulary/{file}.toml")[part]
-    inputs = {name: tuple(values.pop(name, ())) for name in ("derived_from", "derived_with")}
-    return Column(kind=kind, choices=None if choices is None else tuple(choices), **values, **inputs)
+    values |= {name: tuple(values[name]) for name in ("derived_from", "derived_with") if name in values}
+    return Column(kind=kind, choices=None if choices is None else tuple(choices), **values)
 
 
 def load_table(name: str) -> Table:
