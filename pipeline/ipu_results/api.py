@@ -104,6 +104,9 @@ def connect(warehouse: str | Path | None = None) -> duckdb.DuckDBPyConnection:
 def provenance(result_id: str, *, warehouse: str | Path | None = None) -> pd.DataFrame:
     """Return where each figure of a result was printed: text, unit, factor, document and locator, a row per figure.
 
+    `locator_in` says whether `locator` is a place in our transcription, in a file that we derived, or in the source
+    itself. `source_url` and `source_locator` lead to the source.
+
     Raises `ipu_results.errors.QueryError` for an unknown result.
     """
     if not isinstance(result_id, str):

@@ -19,14 +19,15 @@ from ipu_results.check.rules import build_dataset, find_flags, list_printed_tabl
 from ipu_results.check.tables import (
     build_dictionary_frame,
     build_document_frame,
+    build_model_frame,
     build_source_frames,
-    build_vocabulary_frames,
 )
 from ipu_results.derive import derive_results
 from ipu_results.errors import DamagedDocumentError, DocumentError
 from ipu_results.link import LINKING, Links, collect_links, link_document
 from ipu_results.link.configurations import build_configuration_frame
 from ipu_results.link.mlperf import build_mlperf_frames
+from ipu_results.link.platforms import build_platform_frame
 from ipu_results.link.runs import build_run_frames
 from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.normalise.words import UnknownWord, describe_unknown_words
@@ -185,7 +186,10 @@ def check_documents(
     frames |= build_mlperf_frames(kept, links.mlperf_ids, results_by_row)
     frames |= build_run_frames(kept, results_by_row, origins)
     frames["configurations"] = build_configuration_frame(links.configurations, results_by_row)
-    frames |= build_vocabulary_frames(frames["results"], vocabulary)
+    frames["platforms"] = build_platform_frame(
+        frames["results"], frames["mlperf_entries"], links.machines.values(), vocabulary
+    )
+    frames["models"] = build_model_frame(frames["results"], vocabulary)
     frames["columns"] = build_dictionary_frame()
     with pause_garbage_collection():
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(printed_tables), vocabulary))

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from ipu_results._util.resources import SCHEMA, load_schema_file
 
 Kind = Literal["text", "integer", "double", "date", "timestamp", "boolean"]
+Level = Literal["patch", "minor", "major"]
 
 LIMITS: Mapping[str, Mapping[str, float]] = {
     "integer": {"low": 0, "high": 2**53},  # every integer up to here is exact as a double, too
@@ -25,8 +26,9 @@ class Column:
 
     `low` and `high` are inclusive bounds of a number, `above` is an exclusive one. `choices` and `pattern` restrict a
     text. `references` is the `table.column` that must hold the value. `figure` marks a result's own figures: a row
-    needs at least one of them. A derived column names its inputs, as `table.column` or a column of its own table:
-    it is null without each of `derived_from`, and uses those of `derived_with` where they are known.
+    needs at least one of them. `change_level` is the part of the version that a release must raise if values of
+    existing rows changed in this column. A derived column names its inputs, as `table.column` or a column of its own
+    table: it is null without each of `derived_from`, and uses those of `derived_with` where they are known.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Column:
     pattern: str | None = None
     references: str | None = None
     figure: bool = False
+    change_level: Level = "major"
     derived_from: tuple[str, ...] = ()
     derived_with: tuple[str, ...] = ()
 
@@ -51,12 +54,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One published table. No two rows share the values of the `key` columns."""
+    """One published table. No two rows share the values of the `key` columns. `label` names a row to a reader."""
 
     name: str
     description: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
+    label: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -110,6 +114,8 @@ def load_column(entry: Mapping[str, Any]) -> Column:
     if "choices_of" in values:
         file, _, part = values.pop("choices_of").partition(".")
         choices = load_schema_file(f"vocabulary/{file}.toml")[part]
+    if "derived_from" in values or "derived_with" in values:
+        values.setdefault("change_level", "minor")  # a rule or a list of the vocabulary changes it, not a source
     values |= {name: tuple(values[name]) for name in ("derived_from", "derived_with") if name in values}
     return Column(kind=kind, choices=None if choices is None else tuple(choices), **values)
 
@@ -118,7 +124,7 @@ def load_table(name: str) -> Table:
     """Load `schema/tables/<name>.toml`."""
     entry = _load(SCHEMA / "tables" / f"{name}.toml")
     columns = tuple(_qualify_inputs(load_column(column), name) for column in entry["columns"])
-    return Table(name, entry["description"], columns, tuple(entry["key"]))
+    return Table(name, entry["description"], columns, tuple(entry["key"]), tuple(entry.get("label", ())))
 
 
 def _qualify_inputs(column: Column, table: str) -> Column:
