@@ -1,4 +1,4 @@
-// Builds three classic scripts: the page, and the charts and the SQL engine that it loads on demand.
+// Builds four classic scripts: the page, and the documentation, the charts and the SQL engine that it loads on demand.
 // Usage: node build.mjs [FOLDER], `dist` by default.
 import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { parse } from "smol-toml";
@@ -43,6 +43,7 @@ async function bundle(name, entry, first) {
 }
 
 await bundle("app", "src/main.tsx", true);
+await bundle("pages", "src/pages.ts", false);
 await bundle("vega", "src/vega.ts", false);
 await bundle("engine", "src/engine.ts", false);
 await mkdir(`${OUT}/vendor`, { recursive: true });

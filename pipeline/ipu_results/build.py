@@ -197,10 +197,11 @@ def check_documents(
     )
     frames["models"] = build_model_frame(frames["results"], vocabulary)
     frames["columns"] = build_dictionary_frame()
-    start_writing(frames)
     with pause_garbage_collection():
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(printed_tables), vocabulary))
         frames["results"] = derive_results(frames, vocabulary)
+    start_writing(frames)
+    with pause_garbage_collection():
         frames |= evaluate_claims(kept, sql_texts, frames)
     words = [word for document in kept for row in document.rejected for word in row.words]
     return CheckedTables(frames, counts, frames["results"]["document_id"].value_counts().to_dict(), words)

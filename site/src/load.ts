@@ -11,9 +11,33 @@ interface FlagColumns {
   columns: string[];
 }
 
+/** A horizontal bar chart of a few values, with a line to compare them with. */
+export interface Bars {
+  bars: { label: string; value: number }[];
+  unit: string;
+  rule: { label: string; value: number } | null;
+}
+
+export interface Finding extends Bars {
+  name: string;
+  title: string;
+  figure: string;
+  text: string;
+  link: string;
+  link_text: string;
+}
+
+export interface StartData {
+  build: { version: string | null; as_of: string; build_id: string; documents: number };
+  counts: { results: number; documents: number; claims: number; errors: number };
+  repository: string;
+  findings: Finding[];
+}
+
 export interface ResultsData {
-  build: { version: string | null; build_id: string; documents: number };
   results: Frame;
+  aliases: Record<string, Record<string, string>>; // other names by column and name
+  prices: Record<string, number>; // list prices in USD by platform
   flags: FlagColumns;
   sets: Record<string, number[]>;
   rules: Record<string, string>;
@@ -64,6 +88,8 @@ export interface Use {
 }
 
 export interface Data {
+  start: StartData;
+  pages: Record<string, string>; // pages of the documentation, by name
   results: ResultsData;
   provenance: Record<"cells" | "documents" | "flags" | "configurations" | "runs", Frame>;
   mlperf: Record<"entries" | "logs", Frame>;
@@ -104,8 +130,9 @@ export function loadScript(path: string): Promise<void> {
 }
 
 export async function load<Name extends keyof Data>(name: Name): Promise<Data[Name]> {
-  if (!window.__data?.[name]) await loadScript(`data/${name}.js`);
+  const path = name === "pages" ? "pages.js" : `data/${name}.js`; // the pages are built with the scripts
+  if (!window.__data?.[name]) await loadScript(path);
   const data = window.__data?.[name];
-  if (!data) throw new Error(`data/${name}.js holds no data`);
+  if (!data) throw new Error(`${path} holds no data`);
   return data as Data[Name];
 }

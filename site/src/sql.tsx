@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { WithData } from "./data";
 import type { Engine, QueryResult } from "./engine";
+import { saveFile } from "./download";
 import { formatCount, formatError } from "./format";
 import { type Data, loadScript } from "./load";
 import { PlainTable } from "./parts";
@@ -160,7 +161,7 @@ function Downloads({ result }: { result: QueryResult }) {
   const [problem, setProblem] = useState("");
   const download = (name: string, type: string, format: () => string | Uint8Array) => {
     try {
-      save(name, type, format());
+      saveFile(name, type, format());
       setProblem("");
     } catch (error) {
       setProblem(formatError(error)); // a row that is not shown holds a value without a text
@@ -177,13 +178,4 @@ function Downloads({ result }: { result: QueryResult }) {
       {problem && <span role="alert" class="problem">{problem}</span>}
     </>
   );
-}
-
-function save(name: string, type: string, content: string | Uint8Array): void {
-  const url = URL.createObjectURL(new Blob([content as BlobPart], { type }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
 }

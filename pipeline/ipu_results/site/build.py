@@ -17,12 +17,14 @@ from ipu_results.site.claims import build_claims
 from ipu_results.site.encode import format_script
 from ipu_results.site.predictions import build_predictions
 from ipu_results.site.provenance import build_mlperf, build_provenance
-from ipu_results.site.results import build_charts, build_results, read_version
+from ipu_results.site.results import build_charts, build_results
 from ipu_results.site.sql import build_sql
+from ipu_results.site.start import build_start
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import open_warehouse
 
 SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], Any]] = {
+    "results": build_results,
     "provenance": build_provenance,
     "mlperf": build_mlperf,
     "claims": build_claims,
@@ -40,7 +42,7 @@ def build_site(release: Path, out: Path) -> list[Path]:
     _verify(release)
     with open_warehouse(release) as connection:
         scripts = {name: format_script(name, build(connection)) for name, build in SCRIPTS.items()}
-        scripts["results"] = format_script("results", build_results(connection, read_version(release)))
+        scripts["start"] = format_script("start", build_start(connection, release))
     written = [_write(out / f"{name}.js", text.encode()) for name, text in sorted(scripts.items())]
     names = [get_parquet_name(table.name) for table in TABLES]
     return [*written, *(_write(out / "parquet" / name, (release / name).read_bytes()) for name in names)]
