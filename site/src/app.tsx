@@ -60,8 +60,7 @@ export function App({ start }: { start: StartData }) {
       </main>
       <footer class="bottom">
         {build.version ? `Release ${build.version}` : "Unreleased"}, as of <time dateTime={build.as_of}>{build.as_of}</time>, build <code>{build.build_id.slice(0, 12)}</code>, from{" "}
-        {build.documents} documents. Printed figures have every digit; computed ones, such as minutes, are rounded on screen, and emulated ones
-        have ≈. No figure is changed or filled in, and doubtful ones are flagged.
+        {build.documents} documents. Printed figures are exact; computed ones are rounded on screen, and ≈ is emulated.
       </footer>
       {show && <WithDataset>{(data) => <Provenance data={data} show={show} start={start} />}</WithDataset>}
     </>

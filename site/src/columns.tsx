@@ -27,8 +27,8 @@ function makeFigureColumn(name: string, title: string, width: number, withUnit =
 export const MEASURES: Record<string, { name: string; title: string; option: string }> = {
   "": { name: "throughput", title: "Throughput", option: "as printed" },
   chip: { name: "throughput_per_chip", title: "Per chip", option: "per chip" },
-  watt: { name: "efficiency", title: "Per watt", option: "per watt, as printed" },
-  dollar: { name: PER_PRICE, title: "Per $1,000", option: "per $1,000 of list price" },
+  watt: { name: "efficiency", title: "Per watt", option: "per watt" },
+  dollar: { name: PER_PRICE, title: "Per $1,000", option: "per $1,000" },
 };
 
 export function getMeasure(per: string) {
@@ -38,16 +38,16 @@ export function getMeasure(per: string) {
 function listColumns(per: string): Column[] {
   const rate = getMeasure(per);
   return [
-    { name: "model", title: "Result", width: 196, render: (data, row) => <Lines first={renderModel(data, row)} second={describeTest(data, row)} /> },
-    { name: "platform", title: "Machine", width: 156, render: (data, row) => <Lines first={data.getText(row, "platform")} second={describeMachine(data, row)} /> },
-    { name: "framework", title: "Software", width: 108, render: (data, row) => <Lines first={data.getText(row, "framework")} second={data.getText(row, "sdk_version")} /> },
+    { name: "model", title: "Result", width: 180, render: (data, row) => <Lines first={renderModel(data, row)} second={describeTest(data, row)} /> },
+    { name: "platform", title: "Machine", width: 144, render: (data, row) => <Lines first={data.getText(row, "platform")} second={describeMachine(data, row)} /> },
+    { name: "framework", title: "Software", width: 104, render: (data, row) => <Lines first={data.getText(row, "framework")} second={data.getText(row, "sdk_version")} /> },
     { name: "precision", title: "Precision", width: 80, render: (data, row) => data.getPrecision(row) },
     makeFigureColumn("batch_size", "Batch", 66),
-    makeFigureColumn(rate.name, rate.title, 108, true),
-    makeFigureColumn("latency_ms", "Latency, ms", 96),
-    makeFigureColumn("minutes", "Train, min", 88),
-    { name: "flags", title: "Flags", width: 76, render: renderFlags },
-    { name: "publisher", title: "Publisher", width: 92, render: (data, row) => <Lines first={data.getText(row, "publisher")} second={data.getText(row, "published_on")} /> },
+    makeFigureColumn(rate.name, rate.title, 100, true),
+    makeFigureColumn("latency_ms", "Latency, ms", 82),
+    makeFigureColumn("minutes", "Train, min", 72),
+    { name: "flags", title: "Flags", width: 108, render: (data, row) => renderFlags(data, row, "info") },
+    { name: "publisher", title: "Publisher", width: 110, render: (data, row) => <Lines first={data.getText(row, "publisher")} second={data.getText(row, "published_on")} /> },
   ];
 }
 
@@ -84,10 +84,10 @@ export const HIDEABLE: Record<string, string> = Object.fromEntries(
 );
 
 export const NARROW: Column[] = [
-  { name: "model", title: "Result", width: 190, render: renderCard },
+  { name: "model", title: "Result", width: 150, render: renderCard },
   {
     name: "figures",
-    width: 128,
+    width: 120,
     figures: [
       { name: "throughput", title: "items/s", withUnit: true },
       { name: "latency_ms", title: "ms", withUnit: true },
@@ -143,13 +143,22 @@ function renderCard(data: Dataset, row: number) {
     <span class="card">
       <span>{renderModel(data, row)}</span>
       <small>{details.filter(Boolean).join(" · ")}</small>
-      <small>{more.filter(Boolean).join(" · ")}</small>
+      <small>
+        {more.filter(Boolean).join(" · ")} {renderFlags(data, row, "warn")}
+      </small>
     </span>
   );
 }
 
-function renderFlags(data: Dataset, row: number) {
-  const flags = new Map(data.flags.get(row)?.map((flag) => [flag.rule, flag])); // one of each rule
+const MAX_FLAGS = 4; // in a cell, the most severe first
+const SEVERITIES = ["error", "warn", "info"];
+
+/** Marks of the flags of a row, at least of a severity. */
+function renderFlags(data: Dataset, row: number, least: string) {
+  const byRule = new Map(data.flags.get(row)?.map((flag) => [flag.rule, flag])); // one of each rule
+  const flags = [...byRule.values()].filter(({ severity }) => SEVERITIES.indexOf(severity) <= SEVERITIES.indexOf(least)).sort((left, right) => SEVERITIES.indexOf(left.severity) - SEVERITIES.indexOf(right.severity));
+  const shown = flags.length > MAX_FLAGS ? MAX_FLAGS - 1 : MAX_FLAGS;
+  const more = flags.slice(shown);
   const suspect = data.getText(row, "suspect");
   return (
     <span class="flag-marks">
@@ -158,9 +167,10 @@ function renderFlags(data: Dataset, row: number) {
           suspect
         </span>
       )}
-      {[...flags.values()].map((flag) => (
+      {flags.slice(0, shown).map((flag) => (
         <FlagMark key={flag.rule} flag={flag} title={data.data.rules[flag.rule] ?? ""} />
       ))}
+      {more.length > 0 && <small title={more.map(({ rule }) => rule).join(", ")}>+{more.length}</small>}
     </span>
   );
 }

@@ -1,7 +1,7 @@
 // Two machines, or two SDKs, side by side on the tests that they share.
 import { useMemo } from "preact/hooks";
 import type { Dataset } from "./dataset";
-import { formatUnit } from "./format";
+import { formatUnit, SOURCES } from "./format";
 import { DoubtSign, Origin } from "./marks";
 import { CONDITIONS, Index, MEASURES, type Pair, SIDES } from "./pairs";
 import { PlainTable } from "./parts";
@@ -20,7 +20,7 @@ export function Compare({ data, query }: { data: Dataset; query: URLSearchParams
   return (
     <div class="compare">
       <h2>
-        {left} against {right}
+        {[left, right].map((name) => (noun === "SDK" ? `SDK ${name}` : name)).join(" against ")}
       </h2>
       <div class="predict">
         <label>
@@ -116,17 +116,17 @@ function Pairs({ data, title, left, right, pairs, by }: PairsProps) {
         {ordered.map((pair) => (
           <tr key={`${pair.left} ${pair.right}`}>
             <td>{describeTest(data, pair, by)}</td>
-            <td class="right">
+            <td class="right" data-label={left}>
               <Figure data={data} row={pair.left} name={pair.measure.name} />
             </td>
-            <td class="right">
+            <td class="right" data-label={right}>
               <Figure data={data} row={pair.right} name={pair.measure.name} />
             </td>
-            <td class="right">
+            <td class="right" data-label="Times as fast">
               <strong>{formatRatio(pair.ratio)}</strong>
             </td>
-            {perChip && <td class="right">{differs(pair, "chips") && pair.perChip !== null ? formatRatio(pair.perChip) : ""}</td>}
-            <td>{describeDifferences(pair)}</td>
+            {perChip && <td class="right" data-label="Per chip">{differs(pair, "chips") && pair.perChip !== null ? formatRatio(pair.perChip) : ""}</td>}
+            <td data-label="What differs">{describeDifferences(pair)}</td>
           </tr>
         ))}
       </PlainTable>
@@ -135,7 +135,7 @@ function Pairs({ data, title, left, right, pairs, by }: PairsProps) {
 }
 
 const differs = (pair: Pair, name: string) => pair.differences.some((difference) => difference.name === name);
-const formatRatio = (ratio: number) => `${ratio.toLocaleString("en", { maximumSignificantDigits: 3 })}×`;
+const formatRatio = (ratio: number) => `${ratio < 100 ? ratio.toPrecision(3) : Math.round(ratio).toLocaleString("en")}×`;
 
 function describeTest(data: Dataset, { left, measure }: Pair, by: string) {
   const text = (name: string) => data.getText(left, name);
@@ -167,7 +167,8 @@ function describeDifferences({ differences }: Pair) {
 
 function Figure({ data, row, name }: { data: Dataset; row: number; name: string }) {
   const origin = data.getText(row, "origin");
-  const flags = (data.flags.get(row) ?? []).filter((flag) => flag.severity !== "info");
+  const column = SOURCES[name] ?? name;
+  const flags = (data.flags.get(row) ?? []).filter((flag) => flag.severity !== "info" && flag.column === column);
   return (
     <>
       <button type="button" class="figure" aria-haspopup="dialog" onClick={() => setParameter("show", `${data.getText(row, "result_id")}.${name}`)}>

@@ -1,5 +1,5 @@
 // Scripts next to the page, each loaded once. A page opened from disk can load scripts, but neither modules nor JSON.
-import type { Frame } from "./frame";
+import { expand, type Frame } from "./frame";
 
 export type Severity = "error" | "warn" | "info";
 
@@ -110,6 +110,7 @@ declare global {
   }
 }
 
+const COMPACT = new Set<keyof Data>(["provenance", "mlperf"]); // data of compact frames alone
 const scripts = new Map<string, Promise<void>>();
 
 export function loadScript(path: string): Promise<void> {
@@ -131,7 +132,11 @@ export function loadScript(path: string): Promise<void> {
 
 export async function load<Name extends keyof Data>(name: Name): Promise<Data[Name]> {
   const path = name === "pages" ? "pages.js" : `data/${name}.js`; // the pages are built with the scripts
-  if (!window.__data?.[name]) await loadScript(path);
+  if (!window.__data?.[name]) {
+    await loadScript(path);
+    const loaded = window.__data?.[name];
+    if (loaded && COMPACT.has(name)) Object.values(loaded as Record<string, Frame>).forEach(expand);
+  }
   const data = window.__data?.[name];
   if (!data) throw new Error(`${path} holds no data`);
   return data as Data[Name];

@@ -55,10 +55,13 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
           <input
             type="search"
             aria-label="Search the results"
-            placeholder="9,297 · bert pod16 · GPU · images/s …"
+            placeholder="9,297 · bow2000 · images/s"
             value={filters.search}
             onInput={(event) => setParameter("q", event.currentTarget.value || null, true)}
           />
+          <p role="status" class="count">
+            <strong>{formatCount(selection.rows.length, "result")}</strong> of {data.rows.toLocaleString("en")}
+          </p>
           <label class="small">
             Latency ≤{" "}
             <input
@@ -72,8 +75,8 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
             ms
           </label>
           <label class="small">
-            Throughput{" "}
-            <select value={per} onChange={(event) => changeMeasure(event.currentTarget.value, filters.sort)}>
+            <span class="wide-only">Throughput </span>
+            <select aria-label="Throughput" value={per} onChange={(event) => changeMeasure(event.currentTarget.value, filters.sort)}>
               {Object.entries(MEASURES).map(([key, { option }]) => (
                 <option key={key} value={key}>
                   {option}
@@ -82,12 +85,13 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
             </select>
           </label>
           {wide && <ColumnChooser hidden={hidden} added={added} />}
-          <button type="button" onClick={() => saveFile("ipu-results.csv", "text/csv", formatCsv(data, selection.rows))}>
-            Download CSV
+          <button
+            type="button"
+            aria-label="Download these results as CSV"
+            onClick={() => saveFile("ipu-results.csv", "text/csv", formatCsv(data, selection.rows))}
+          >
+            CSV ↓
           </button>
-          <p role="status" class="count">
-            <strong>{formatCount(selection.rows.length, "result")}</strong> of {data.rows.toLocaleString("en")}
-          </p>
         </div>
         <Chips data={data} filters={filters} />
         <FigureClaims search={filters.search} />

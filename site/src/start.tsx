@@ -11,7 +11,7 @@ const QUESTIONS: [string, string][] = [
 ];
 
 export function Start({ data }: { data: StartData }) {
-  const { counts } = data;
+  const { build, counts } = data;
   return (
     <div class="start">
       <section class="hero">
@@ -36,6 +36,25 @@ export function Start({ data }: { data: StartData }) {
             Find it
           </button>
         </form>
+        <ul class="offers">
+          <li>
+            As of <time dateTime={build.as_of}>{build.as_of}</time>, {build.version ? `release ${build.version}` : "unreleased"}
+          </li>
+          <li>
+            <a href="data/parquet/results.parquet" download>
+              Download
+            </a>
+          </li>
+          <li>
+            <a href={formatHash("about", "cite")}>Cite</a>
+          </li>
+          <li>
+            <a href={data.repository}>Source code and documents</a>
+          </li>
+          <li>
+            <a href={`${data.repository}/issues/new`}>Report a wrong figure</a>
+          </li>
+        </ul>
       </section>
       <section aria-labelledby="found">
         <h2 id="found">What it found</h2>
@@ -57,6 +76,9 @@ export function Start({ data }: { data: StartData }) {
             <li>
               <a href="#/claims">Which claims hold?</a>
             </li>
+            <li>
+              <a href="#/sql">Ask anything else in SQL</a>
+            </li>
           </ul>
         </section>
         <section>
@@ -70,30 +92,6 @@ export function Start({ data }: { data: StartData }) {
             </li>
             <li>
               <a href={formatHash("about", "findings")}>Findings, with query and caveats</a>
-            </li>
-          </ul>
-        </section>
-        <section>
-          <h3>Use</h3>
-          <ul>
-            <li>
-              <a href="data/parquet/results.parquet" download>
-                Download the results
-              </a>{" "}
-              (Parquet), or <a href="#/sql">all tables by SQL</a>
-            </li>
-            <li>
-              <a href={formatHash("about", "cite")}>Cite a figure</a>
-            </li>
-            <li>
-              <a href={data.repository} rel="noreferrer noopener">
-                Source code and raw documents
-              </a>
-            </li>
-            <li>
-              <a href={`${data.repository}/issues/new`} rel="noreferrer noopener">
-                Report a wrong figure
-              </a>
             </li>
           </ul>
         </section>

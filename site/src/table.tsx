@@ -8,7 +8,7 @@ import { setParameter } from "./route";
 import type { Group } from "./select";
 
 const OVERSCAN = 8; // rows rendered beyond the view
-const CELL_PADDING = 44; // pixels: the padding of a figure's cell and the sign of a doubt
+const CELL_PADDING = { wide: 32, narrow: 28 }; // pixels: the padding of a figure's cell and the sign of a doubt
 const UNIT_SCALE = 0.85; // of the small font of units
 
 /** Widths for all rows that were in view since these were selected, so that no column changes to and fro. */
@@ -25,7 +25,7 @@ function useWidths(data: Dataset, columns: Column[], rows: Int32Array, visible: 
         const figure = data.formatOnScreen(row, name).length;
         characters[index] = Math.max(characters[index]!, wide ? Math.max(figure, unit) : figure + 1 + unit);
       }
-    return `max(${column.width}px, ${characters[index]}ch + ${CELL_PADDING}px)`;
+    return `max(${column.width}px, ${characters[index]}ch + ${CELL_PADDING[wide ? "wide" : "narrow"]}px)`;
   });
 }
 
