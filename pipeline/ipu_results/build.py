@@ -25,6 +25,7 @@ from ipu_results.check.tables import (
 from ipu_results.errors import DamagedDocumentError, DocumentError
 from ipu_results.link import LINKING, Links, collect_links, link_document
 from ipu_results.link.configurations import build_configuration_frame
+from ipu_results.link.facts import build_fact_frame
 from ipu_results.link.mlperf import build_mlperf_frames
 from ipu_results.link.runs import build_run_frames
 from ipu_results.normalise import NormalisedDocument, normalise
@@ -184,6 +185,7 @@ def check_documents(
     frames |= build_mlperf_frames(kept, links.mlperf_ids, results_by_row)
     frames |= build_run_frames(kept, results_by_row, origins)
     frames["configurations"] = build_configuration_frame(links.configurations, results_by_row)
+    frames["facts"] = build_fact_frame(kept)
     frames |= build_vocabulary_frames(frames["results"], vocabulary)
     frames["columns"] = build_dictionary_frame()
     with pause_garbage_collection():
