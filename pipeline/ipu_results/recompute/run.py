@@ -32,6 +32,7 @@ import pyarrow as pa
 
 from ipu_results._util.sql import LOCKDOWN, fetch_rows
 from ipu_results.errors import DamagedDocumentError, QueryError
+from ipu_results.recompute.margin import measure_sdk_margin
 from ipu_results.recompute.verdict import HOLDS
 from ipu_results.schema import VIEWS, Table, View, quote, table
 from ipu_results.schema.frames import to_arrow
@@ -59,12 +60,6 @@ MACROS = (
     r"CREATE MACRO family(framework) AS regexp_replace(framework, '\d$', '')",
 )
 VIEW_NAME = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
-SDK_MARGIN = """
-    SELECT coalesce(max(1 - later.throughput / earlier.throughput), 0)
-    FROM sdk_effect AS earlier
-    JOIN sdk_effect AS later USING (oldest_result_id)
-    WHERE earlier.position < later.position
-"""
 
 
 class Recomputed(NamedTuple):
@@ -137,12 +132,6 @@ class Recomputer:
     def reads_claims(self, sql: str) -> bool:
         """Return whether a recomputation rests on other claims; its own claim is in another table."""
         return PRINTED in self._connection.get_table_names(sql)
-
-
-def measure_sdk_margin(connection: duckdb.DuckDBPyConnection) -> float:
-    """Return the largest slow-down in the view `sdk_effect`, never below 0."""
-    [(margin,)] = connection.execute(SDK_MARGIN).fetchall()
-    return max(0.0, float(margin))
 
 
 @contextmanager
