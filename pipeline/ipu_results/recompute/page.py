@@ -36,7 +36,7 @@ The rows that it used are in the table `recomputation_inputs`.
 
 * A value agrees within half a unit of the last printed digit. A multiple such as 17x also agrees if its digits were cut
   off (17.6). *Over*, *less than* and the like are bounds.
-* A unit of the last digit that is more than a twentieth of the figure is no detail of printing: 7 is not 6.
+* A unit of the last digit that is worth more than a twentieth of the figure is not passed over: 7 results are not 6.
 * A later SDK should be no slower. The largest slow-down between two SDKs in the view `sdk_effect` is {margin:.1f} %. A
   shortfall within it does not speak against a claim.
 

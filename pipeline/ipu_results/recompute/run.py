@@ -105,7 +105,7 @@ class Recomputer:
         except (QueryError, duckdb.Error) as error:
             raise DamagedDocumentError(str(error), document=document, place=f"{name}.sql") from error
         named = [dict(zip(columns, row, strict=True)) for row in rows]
-        valued = [row for row in named if row["value"] is not None]
+        valued = [row for row in named if row.get("value") is not None]
         if message := _find_fault(columns, valued) or self._find_unknown_input(valued):
             raise DamagedDocumentError(message, document=document, place=f"{name}.sql")
         return [Recomputed(**{**row, "inputs": _split_inputs(row["inputs"])}) for row in valued]

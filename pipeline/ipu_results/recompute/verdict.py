@@ -25,9 +25,7 @@ HOLDS: dict[str, Callable[[float, float, float], bool]] = {
 }
 BOUNDED = ("eq", "rounded-or-cut", "more-than")
 FIGURES = ("eq", "rounded-or-cut")  # claims of a figure; the others are bounds
-MAX_DIGIT_SHARE = (
-    0.05  # of the figure: a last digit that is worth more is no detail of printing, such as one of 6 results
-)
+MAX_DIGIT_SHARE = 0.05  # of the figure: a last digit that is worth more matters, such as one of 6 results
 MARGIN_OF_FLOATS = 1e-9  # of the unit of the last digit
 NONE_AGREES = {DIFFERS: "contradicted", FALLS_SHORT: "not-supported"}
 REACHED = frozenset({AGREES, LAST_DIGIT, EXCEEDS, WITHIN_SDK_SPREAD})

@@ -15,8 +15,10 @@ from ipu_results._util.sql import get_first_line
 from ipu_results.errors import ReleaseError
 from ipu_results.release import files
 from ipu_results.release.database import open_database, query_release_stats, read_definitions
+from ipu_results.release.diff import diff_releases
 from ipu_results.release.folder import replace_release
 from ipu_results.release.generated import describe_generator, format_files
+from ipu_results.release.record import describe_release, write_record
 from ipu_results.release.texts import write_csv
 from ipu_results.release.verify import list_build_differences, verify_release
 from ipu_results.release.version import ReleaseDecision, decide_release, parse_version
@@ -35,6 +37,7 @@ class ReleaseRequest:
 
     Without a `version` the lowest that the change allows is taken, without `previous` the release in `out` is the
     previous one. `corrections` is a TOML file; `wait_s` is how long to wait for another process that publishes there.
+    `record` is a folder for `<version>.json`, which says what changed; none is written if the tables did not change.
     """
 
     warehouse: Path
@@ -44,6 +47,7 @@ class ReleaseRequest:
     previous: Path | None = None
     corrections: Path | None = None
     wait_s: float = 60.0
+    record: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +97,22 @@ def publish(request: ReleaseRequest, progress: Progress = lambda *_: None) -> Pu
         progress("verify", "files")
         if problems := verify_release(new):
             raise ReleaseError(f"the new release fails verification: {problems[0].line}", place=str(request.out))
+        record = None if request.record is None else _describe_changes(request, new, release)
         sizes = [path.stat().st_size for path in new.iterdir()]
         checksum = files.hash_file(new / files.CHECKSUMS)
+    if request.record and record:
+        write_record(request.record, record)
     rows = sum(table["rows"] for table in counts.values())
     return PublishedRelease(decision, build_id, rows, len(sizes), sum(sizes), checksum)
+
+
+def _describe_changes(request: ReleaseRequest, new: Path, release: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what the new release changed since the previous one, None if it repeats that one."""
+    previous = request.previous or (request.out if (request.out / files.RELEASE).exists() else None)
+    if previous is None:
+        return describe_release(release, None)
+    diff = diff_releases(previous, new)
+    return None if diff.old.metadata.get("version") == release["version"] else describe_release(release, diff)
 
 
 def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:

@@ -66,6 +66,11 @@ class Snapshot:
     views: Mapping[str, str]
 
     @property
+    def name(self) -> str:
+        """The version, or the name of a folder without one; safe to print."""
+        return escape_unprintable(str(self.metadata.get("version") or self.path.resolve().name))
+
+    @property
     def title(self) -> str:
         """The path with the version, safe to print."""
         version = self.metadata.get("version")

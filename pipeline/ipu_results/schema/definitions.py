@@ -12,6 +12,7 @@ from typing import Any, Literal
 from ipu_results._util.resources import SCHEMA, load_schema_file
 
 Kind = Literal["text", "integer", "double", "date", "timestamp", "boolean"]
+Level = Literal["patch", "minor", "major"]
 
 LIMITS: Mapping[str, Mapping[str, float]] = {
     "integer": {"low": 0, "high": 2**53},  # every integer up to here is exact as a double, too
@@ -25,7 +26,8 @@ class Column:
 
     `low` and `high` are inclusive bounds of a number, `above` is an exclusive one. `choices` and `pattern` restrict a
     text. `references` is the `table.column` that must hold the value. `figure` marks a result's own figures: a row
-    needs at least one of them.
+    needs at least one of them. `change_level` is the part of the version that a release must raise if values of
+    existing rows changed in this column.
     """
 
     name: str
@@ -40,16 +42,18 @@ class Column:
     pattern: str | None = None
     references: str | None = None
     figure: bool = False
+    change_level: Level = "major"
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One published table. No two rows share the values of the `key` columns."""
+    """One published table. No two rows share the values of the `key` columns. `label` names a row to a reader."""
 
     name: str
     description: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
+    label: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -101,7 +105,7 @@ def load_table(name: str) -> Table:
     """Load `schema/tables/<name>.toml`."""
     entry = _load(SCHEMA / "tables" / f"{name}.toml")
     columns = tuple(load_column(column) for column in entry["columns"])
-    return Table(name, entry["description"], columns, tuple(entry["key"]))
+    return Table(name, entry["description"], columns, tuple(entry["key"]), tuple(entry.get("label", ())))
 
 
 def load_view(name: str, known: Mapping[str, Column]) -> View:
