@@ -9,3 +9,4 @@ FROM (
     FROM facts
     WHERE document_id = 'ogb-lsc-2022-results' AND property = 'rank'
 )
+HAVING count(*) > 0

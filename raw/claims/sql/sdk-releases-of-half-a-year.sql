@@ -6,3 +6,4 @@ SELECT
     list('facts:' || fact_id ORDER BY text_value) AS inputs
 FROM facts
 WHERE property = 'release tag' AND text_value::DATE BETWEEN DATE '2020-12-01' AND DATE '2021-06-30'
+HAVING count(*) > 0
