@@ -52,7 +52,8 @@ class Vocabulary:
     network and printed variant ("" for none). `peaks` names the column of `platforms` that bounds work at a precision.
     `precision_settings` maps what a configuration sets to the printed precisions that fit it, none if it leaves them
     open.
-    `latency_bases` maps a script's definition of latency to what it times, None if it times nothing.
+    `latency_bases` maps a script's definition of latency to what it times, None if it times nothing. `remarks` are the
+    rows of the table of this name.
     """
 
     table_headers: tuple[TableHeader, ...]
@@ -73,6 +74,7 @@ class Vocabulary:
     precision_settings: Mapping[str, Sequence[str]]
     latency_bases: Mapping[str, str | None]
     identities: tuple[NetworkIdentity, ...]
+    remarks: tuple[Entry, ...]
 
     def headers_of(self, reader: str) -> tuple[TableHeader, ...]:
         """Return the headers of a document kind."""
@@ -137,6 +139,7 @@ def load_vocabulary() -> Vocabulary:
         precision_settings=precisions["settings"],
         latency_bases={entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]},
         identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
+        remarks=tuple(_load("remarks")["remark"]),
     )
 
 
