@@ -24,7 +24,7 @@ TIGHT_MS = 5.0
 MIN_POINTS = 3  # in a panel
 SEVERAL = 1.5  # batches in flight
 GROUP = ["origin", "network", "work", "item", "platform"]
-DETAILS = ("latency", "throughput", "batch", "framework", "precision", "basis", "variant", "remark")
+DETAILS = ("latency", "throughput", "batch", "framework", "precision", "basis", "variant")
 X_TICKS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 1000)
 
 
@@ -167,6 +167,7 @@ def build_chart(alt: Any, frames: Frames) -> Any:
         "Crossed out: rows with error flags; plus: suspect rows, and latencies of an item; both are on no line. "
         "Squares and dashes: EMULATED, not measured",
         f"Networks with fewer than {MIN_POINTS} rows are only in the view. Batches and chips differ: see the rows",
+        *_describe_marked(points),
     )
     chart = (
         alt.layer(*_build_layers(alt, records), data=make_data(alt, records))
@@ -179,6 +180,16 @@ def build_chart(alt: Any, frames: Frames) -> Any:
         .properties(title=make_title(alt, "Inference throughput by latency", *subtitle))
     )
     return apply_theme(chart, legend_columns=4)
+
+
+def _describe_marked(points: pd.DataFrame) -> list[str]:
+    """Describe the machines on which every row of a network carries a remark, with what opens it."""
+    remarks = points.assign(opening=points["remark"].str.partition(":")[0])
+    machines: dict[tuple[str, str], list[str]] = {}
+    for (platform, network), rows in remarks.groupby(["platform", "network"]):
+        if rows["opening"].notna().all() and rows["opening"].nunique() == 1:
+            machines.setdefault((platform, rows["opening"].iloc[0]), []).append(network)
+    return [f"{platform}, {join_words(names)}: {opening}" for (platform, opening), names in machines.items()]
 
 
 def _make_record(row: dict[str, Any]) -> dict[str, Any]:
@@ -195,7 +206,6 @@ def _make_record(row: dict[str, Any]) -> dict[str, Any]:
         "precision": row["precision"] if pd.notna(row["precision"]) else row["compute_precision"],
         "basis": row["latency_basis"],
         "variant": row["variant"],
-        "remark": row["remark"],
         "state": row["left_out"] if pd.notna(row["left_out"]) else "front" if row["on_front"] else "behind",
     }
     return {name: value for name, value in figures.items() if not pd.isna(value)}
