@@ -3,7 +3,7 @@ SELECT
     r.sdk_version, r.framework, r.compiler, r.precision, r.compute_precision, r.batch_size, r.throughput, r.item,
     r.latency_ms, r.latency_basis, r.latency_kind, r.batches_in_flight, r.errors, r.warnings, r.suspect,
     CASE WHEN NOT regexp_matches(r.variant, '^(lowest latency|higher throughput) config$') THEN r.variant END AS work,
-    TRY_CAST(regexp_extract(r.variant, '\bSL ?(\d+)', 1) AS INTEGER) AS sequence_length,
+    TRY_CAST(regexp_extract(r.variant, '\bSL ?(\d+)', 1) AS BIGINT) AS sequence_length,
     CASE
         WHEN r.errors > 0 THEN 'error'
         WHEN r.suspect IS NOT NULL THEN 'suspect'

@@ -34,8 +34,8 @@ def summarise(frames: Frames) -> str:
 def _describe_finding(equal: list[Record]) -> str:
     ratios = [row["ratio"] for row in equal]
     return (
-        f"At equal micro-batch, a chip of the IPU-M2000 has {min(ratios):.2f} to {max(ratios):.2f} times the throughput "
-        f"of one of the C2 card on {equal[0]['network']}."
+        f"At equal micro-batch, a chip of the IPU-M2000 has {min(ratios):.2f} to {max(ratios):.2f} times the "
+        f"throughput of one of the C2 card on {equal[0]['network']}."
     )
 
 

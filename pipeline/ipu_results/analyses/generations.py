@@ -45,8 +45,8 @@ def _describe_means(pairs: pd.DataFrame) -> str:
     groups = pairs.groupby("chip_count")["throughput_ratio"]
     by_chips = [f"{compute_mean(ratios):.2f} on {chips} chips ({describe_range(ratios)})" for chips, ratios in groups]
     return (
-        f"By size, the mean is {join_words(by_chips)}. Each pair has the same test, framework, precision, batch size, number of "
-        "chips and item, and nearly the same SDK."
+        f"By size, the mean is {join_words(by_chips)}. Each pair has the same test, framework, precision, batch size, "
+        "number of chips and item, and nearly the same SDK."
     )
 
 

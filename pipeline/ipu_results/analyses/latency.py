@@ -55,9 +55,9 @@ def _describe_cost(published: pd.DataFrame) -> str:
     loose = rows.columns.max()
     shares = (rows[TIGHT_MS] / rows[loose]).dropna()
     return (
-        f"Within {TIGHT_MS:g} ms a machine keeps {format_percent(shares.median())} of the throughput that it has within "
-        f"{loose:g} ms, in the median of the {len(shares)} published pairs of workload and machine that have a row "
-        f"within {TIGHT_MS:g} ms (from {format_percent(shares.min())} to {format_percent(shares.max())})."
+        f"Within {TIGHT_MS:g} ms a machine keeps {format_percent(shares.median())} of the throughput that it has "
+        f"within {loose:g} ms, in the median of the {len(shares)} published pairs of workload and machine that have a "
+        f"row within {TIGHT_MS:g} ms (from {format_percent(shares.min())} to {format_percent(shares.max())})."
     )
 
 
@@ -66,7 +66,7 @@ def _describe_remarks(published: pd.DataFrame) -> str:
     marked = published[published["remark"].notna()]
     if marked.empty:
         return ""
-    rows = marked.sort_values("bound_ms").drop_duplicates(GROUP, keep="last")
+    rows = marked.sort_values(["bound_ms", "network", "platform"]).drop_duplicates(GROUP, keep="last")
     remarks = [f"{row.network} on {row.platform}: {row.remark}." for row in rows.itertuples()]
     return f"{len(marked)} of these lines carry a remark. {' '.join(remarks)}"
 

@@ -56,8 +56,7 @@ def _describe_finding(rows: list[Record]) -> str:
     for row in rows:
         best = machines.setdefault(row["network"] or "a network that no source states", {})
         if row["throughput_per_chip"] and (
-            row["platform"] not in best
-            or row["throughput_per_chip"] > best[row["platform"]]["throughput_per_chip"]
+            row["platform"] not in best or row["throughput_per_chip"] > best[row["platform"]]["throughput_per_chip"]
         ):
             best[row["platform"]] = row
     if not machines:
@@ -84,7 +83,8 @@ def _describe_published(rows: list[Record]) -> str:
     ]
     networks = Counter(row["network"] or "a network that no source states" for row in rows)
     counts = join_words([f"{count} rows of {name}" for name, count in networks.items()])
-    return f"By machine and network, the fastest published rows are {join_words(figures)}. Published are {counts}.{_describe_remarks(rows)}"
+    text = f"By machine and network, the fastest published rows are {join_words(figures)}. Published are {counts}."
+    return text + _describe_remarks(rows)
 
 
 def _describe_remarks(rows: list[Record]) -> str:

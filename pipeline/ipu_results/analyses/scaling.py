@@ -128,8 +128,8 @@ def _describe_minutes(pairs: list[tuple[Record, Record]]) -> list[str]:
         f"{first['chip_count'] / first['base_chip_count']:.0f} times the chips.",
         *(
             f"{row['model']} falls from {base['minutes']:.2f} to {row['minutes']:.2f} minutes, {row['speed_up']:.1f} "
-            f"times faster ({format_percent(row['efficiency'])} of linear) with {row['batch_ratio']:.2f} times the global "
-            "batch."
+            f"times faster ({format_percent(row['efficiency'])} of linear) with {row['batch_ratio']:.2f} times the "
+            "global batch."
             for row, base in pairs
         ),
     ]
