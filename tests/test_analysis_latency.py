@@ -128,7 +128,7 @@ def test_row_that_is_not_the_best_of_its_vendor_says_so(query: Query, frames: Fr
     assert f"{298647 / 8:,.0f} images/s per chip" in str(remark)
     assert str(remark) in latency.summarise(frames)
     used = "SELECT publisher, task, network, framework FROM latency_points WHERE remark IS NOT NULL"
-    assert query(f"SELECT publisher, task, network, framework FROM remarks EXCEPT ({used.replace('task', TASK)})") == []
+    assert query(f"SELECT publisher, task, network, framework FROM comparison_remarks EXCEPT ({used.replace('task', TASK)})") == []
     assert query("SELECT result_id FROM latency_points GROUP BY 1 HAVING count(*) > 1") == []
 
 
@@ -201,7 +201,7 @@ def test_remark_holds_for_its_publisher_and_framework_alone() -> None:
         for publisher in ("NVIDIA", "X")
         for framework in ("TF", "Y")
     ]
-    database = make_warehouse(rows, remarks=[remark])
+    database = make_warehouse(rows, comparison_remarks=[remark])
     assert database.query("SELECT publisher, framework, remark FROM latency_points WHERE remark IS NOT NULL") == [
         ("NVIDIA", "TF", "old")
     ]

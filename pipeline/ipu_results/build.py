@@ -1,4 +1,4 @@
-"""Build the warehouse: sources → read → normalise → link → check → claims → store."""
+"""Build the warehouse: sources → read → normalise → link → check → derive → claims → store."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from ipu_results.check.tables import (
     build_source_frames,
     build_vocabulary_frames,
 )
+from ipu_results.derive import derive_results
 from ipu_results.errors import DamagedDocumentError, DocumentError
 from ipu_results.link import LINKING, Links, collect_links, link_document
 from ipu_results.link.configurations import build_configuration_frame
@@ -158,7 +159,7 @@ def check_documents(
     Documents are loaded in batches, so that a million rows need not be in memory as Python objects at once. Raises
     GateError if a gate cannot be trusted, ConservationError if a source row was lost.
     """
-    check_gate(table("results"), GOOD, CHANGES)
+    check_gate(table("results").without_derived(), GOOD, CHANGES)
     linking = {doc.document_id: load(doc) for doc in documents if KINDS[doc.reader].table in LINKING}
     links = collect_links([loaded.normalised for loaded in linking.values()], vocabulary)
     batches: list[dict[str, pd.DataFrame]] = []
@@ -188,6 +189,7 @@ def check_documents(
     frames["columns"] = build_dictionary_frame()
     with pause_garbage_collection():
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(printed_tables), vocabulary))
+        frames["results"] = derive_results(frames, vocabulary)
         frames |= evaluate_claims(kept, sql_texts, frames)
     words = [word for document in kept for row in document.rejected for word in row.words]
     return CheckedTables(frames, counts, frames["results"]["document_id"].value_counts().to_dict(), words)

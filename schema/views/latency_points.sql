@@ -3,7 +3,7 @@ SELECT
     r.sdk_version, r.framework, r.compiler, r.precision, r.compute_precision, r.batch_size, r.throughput, r.item,
     r.latency_ms, r.latency_basis, r.latency_kind, r.batches_in_flight, r.errors, r.warnings, r.suspect,
     CASE WHEN NOT regexp_matches(r.variant, '^(lowest latency|higher throughput) config$') THEN r.variant END AS work,
-    TRY_CAST(regexp_extract(r.variant, '\bSL ?(\d+)', 1) AS BIGINT) AS sequence_length,
+    r.sequence_length,
     CASE
         WHEN r.errors > 0 THEN 'error'
         WHEN r.suspect IS NOT NULL THEN 'suspect'
@@ -19,8 +19,8 @@ SELECT
         ''
     ) AS remark,
     r.document_id, r.table_name, r.row_number
-FROM flagged r
-LEFT JOIN remarks m
+FROM results r
+LEFT JOIN comparison_remarks m
     ON r.origin = 'published' AND m.publisher = r.publisher AND m.task = r.task AND m.network = r.network
     AND m.framework = r.framework
 LEFT JOIN flags f ON f.result_id = r.result_id AND f.rule = 'R26'

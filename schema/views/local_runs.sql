@@ -8,7 +8,8 @@ SELECT
     CASE WHEN r.origin <> 'emulated' THEN r.power_w END AS power_w, r.power_scope,
     CASE WHEN r.origin <> 'emulated' THEN r.efficiency END AS efficiency, p.cosine, p.top1, r.suspect, r.calibration_id,
     CASE WHEN r.origin = 'emulated' THEN r.power_w END AS emulated_power_w,
-    CASE WHEN r.origin = 'emulated' THEN r.efficiency END AS emulated_efficiency
+    CASE WHEN r.origin = 'emulated' THEN r.efficiency END AS emulated_efficiency,
+    r.network, r.effective_precision, r.batches_in_flight, r.relationship, r.errors, r.warnings, r.remarks
 FROM run_points p
 JOIN runs u USING (run_id)
 JOIN results r USING (result_id)

@@ -76,8 +76,8 @@ def _add_cells(columns: Mapping[str, list[Any]], document_id: str, result: Resul
 
 
 def build_vocabulary_frames(results: pd.DataFrame, vocabulary: Vocabulary) -> dict[str, pd.DataFrame]:
-    """Build `remarks`, and `platforms` and `models`: the vocabulary, and each printed name that has no entry in it."""
-    frames = {"remarks": build_frame(table("remarks"), vocabulary.remarks)}
+    """Build `comparison_remarks`, `platforms` and `models`: the vocabulary, and each printed name that has no entry in it."""
+    frames = {"comparison_remarks": build_frame(table("comparison_remarks"), vocabulary.remarks)}
     for name, key in (("platforms", "platform"), ("models", "model")):
         entries = vocabulary.list_entries(key)
         unknown = sorted(set(results[key].dropna().unique()) - {entry[key] for entry in entries})

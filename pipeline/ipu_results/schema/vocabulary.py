@@ -53,7 +53,7 @@ class Vocabulary:
     `precision_settings` maps what a configuration sets to the printed precisions that fit it, none if it leaves them
     open.
     `latency_bases` maps a script's definition of latency to what it times, None if it times nothing. `remarks` are the
-    rows of the table of this name.
+    rows of the table `comparison_remarks`. `derived` holds the lists that derived columns rest on.
     """
 
     table_headers: tuple[TableHeader, ...]
@@ -75,6 +75,7 @@ class Vocabulary:
     latency_bases: Mapping[str, str | None]
     identities: tuple[NetworkIdentity, ...]
     remarks: tuple[Entry, ...]
+    derived: Mapping[str, Sequence[Entry]]
 
     def headers_of(self, reader: str) -> tuple[TableHeader, ...]:
         """Return the headers of a document kind."""
@@ -140,6 +141,7 @@ def load_vocabulary() -> Vocabulary:
         latency_bases={entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]},
         identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
         remarks=tuple(_load("remarks")["remark"]),
+        derived=_load("derived"),
     )
 
 
