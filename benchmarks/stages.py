@@ -55,10 +55,9 @@ def measure(count: int) -> Iterator[Step]:
     yield {**step, "seconds": step["seconds"] - seconds, **flagged}
     frames["documents"] = build_document_frame(documents)
     frames["capture_differences"] = build_frame(table("capture_differences"), [])
-    tables, step = _time_stage("arrow", lambda: build_arrow_tables(frames, ""))
-    yield step
+    yield _time_stage("arrow", lambda: build_arrow_tables(frames))[1]
     with tempfile.TemporaryDirectory() as folder:
-        yield _time_stage("write", lambda: write_warehouse(tables, Path(folder)))[1]
+        yield _time_stage("write", lambda: write_warehouse(frames, "", Path(folder)))[1]
 
 
 def _time_stage(stage: str, run_stage: Callable[[], Output]) -> tuple[Output, Step]:

@@ -39,7 +39,7 @@ from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_voca
 from ipu_results.sources.capture.compare import CaptureDifference, compare_captures
 from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue
 from ipu_results.sources.kinds import KINDS
-from ipu_results.store.tables import build_arrow_tables, write_warehouse
+from ipu_results.store.tables import write_warehouse
 from ipu_results.store.transaction import lock_folder
 
 Progress = Callable[[str, str], None]
@@ -143,9 +143,7 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
         frames["capture_differences"] = build_frame(table("capture_differences"), differences)
         check_tables(frames)
         progress("write", str(config.warehouse))
-        tables = build_arrow_tables(frames, digest_inputs(documents))
-        write_warehouse(tables, config.warehouse)
-    build_id = str(tables["build"]["build_id"][0])
+        build_id = write_warehouse(frames, digest_inputs(documents), config.warehouse)
     findings = _list_findings(config.raw, documents, frames, differences)
     words = describe_unknown_words(checked.words, vocabulary)
     return IngestSummary(_summarise(checked, seconds), findings, build_id, words)

@@ -22,7 +22,7 @@ PATTERN = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}")
 MAX_LISTED = 3
 RECORD_KEYS = {
     *("format", "name", "version", "published_on", "build_id", "generator", "previous", "least_version"),
-    *("changes", "corrections", "tables", "views"),
+    *("changes", "corrections", "tables", "views", "view_files"),
 }
 
 
@@ -93,7 +93,7 @@ def assert_allowed(version: Version, lowest: Version, previous: Version, changes
 
 def check_record(release: Mapping[str, Any]) -> Iterator[str]:
     """Yield what release.json states of itself that `publish` would not: keys, date, version and its lowest one."""
-    if unknown := sorted((release.keys() | {"generator"}) ^ RECORD_KEYS):  # releases before 1.1 have no generator
+    if unknown := sorted((release.keys() | {"generator", "view_files"}) ^ RECORD_KEYS):  # earlier releases lack these
         yield f"has other keys than publish writes: {', '.join(unknown)}"
     date.fromisoformat(release["published_on"])
     version, previous = parse_version(release["version"]), release["previous"]

@@ -81,12 +81,18 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One published view, or a table macro where it has `parameters`: their names with defaults in SQL."""
+    """One published view, or a table macro where it has `parameters`: their names with defaults in SQL.
+
+    Its rows are written to files sorted by the columns of `order`, of which no two rows share the values, else by all
+    columns. `no_files` is the reason why a view is not written to files.
+    """
 
     name: str
     description: str
     columns: tuple[Column, ...]
     parameters: tuple[tuple[str, str], ...] = ()
+    order: tuple[str, ...] = ()
+    no_files: str | None = None
 
     @property
     def sql(self) -> str:
@@ -97,6 +103,18 @@ class View:
     def source(self) -> str:
         """The view as a FROM clause names it."""
         return f"{self.name}()" if self.parameters else self.name
+
+    @property
+    def rows_sql(self) -> str:
+        """The SELECT statement for the rows of the view's files, in their order."""
+        columns = ", ".join(column.name for column in self.columns)
+        return f"SELECT {columns} FROM {self.source} ORDER BY {', '.join(self.order) or 'ALL'}"
+
+    @property
+    def file_table(self) -> Table:
+        """The view's files as a table: any column may be null, and none refers to another table."""
+        columns = tuple(replace(column, required=False, references=None) for column in self.columns)
+        return Table(self.name, self.description, columns, ())
 
 
 def load_column(entry: Mapping[str, Any]) -> Column:
@@ -140,7 +158,8 @@ def load_view(name: str, known: Mapping[str, Column]) -> View:
     """
     entry = _load(SCHEMA / "views" / f"{name}.toml")
     columns = tuple(column for named in entry["columns"] for column in _view_columns(named, known))
-    return View(name, entry["description"], columns, tuple(entry.get("parameters", {}).items()))
+    parameters, order = tuple(entry.get("parameters", {}).items()), tuple(entry.get("order", ()))
+    return View(name, entry["description"], columns, parameters, order, entry.get("no_files"))
 
 
 def _view_columns(entry: str | Mapping[str, Any], known: Mapping[str, Column]) -> list[Column]:
@@ -171,6 +190,7 @@ def _load_all() -> tuple[tuple[Table, ...], tuple[View, ...]]:
 
 
 TABLES, VIEWS = _load_all()
+FILE_VIEWS = tuple(view for view in VIEWS if view.no_files is None)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -68,3 +69,9 @@ def to_arrow(table: Table, frame: pd.DataFrame) -> pa.Table:
     except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, KeyError) as error:
         raise GateError(f"{table.name}: {error}") from error
     return arrow.replace_schema_metadata({**arrow.schema.metadata, **schema.metadata})
+
+
+@cache
+def file_schema(table: Table) -> pa.Schema:
+    """Return the schema of a table's Parquet file, with the metadata that tell pandas its dtypes."""
+    return to_arrow(table, build_frame(table, [])).schema
