@@ -58,11 +58,11 @@ def _describe_finding(minutes: list[list[Record]]) -> str:
     falls = [(curve[0]["best_minutes"] / curve[-1]["best_minutes"], curve[0]["comparable_model"]) for curve in minutes]
     if not falls:
         return ""
-    (least, slowest), *_, (most, fastest) = sorted(falls)
+    (min_factor, slowest), *_, (max_factor, fastest) = sorted(falls)
     return (
         f"On {SIZE} accelerators, the best time in the last comparable round of a benchmark is shorter than in its "
         f"first by a factor of {median(fall for fall, _ in falls):.1f} in the median of {len(falls)} benchmarks, from "
-        f"{least:.1f} ({slowest}) to {most:.1f} ({fastest})."
+        f"{min_factor:.1f} ({slowest}) to {max_factor:.1f} ({fastest})."
     )
 
 
