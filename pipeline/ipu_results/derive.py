@@ -46,7 +46,9 @@ def derive_results(
     ids = derived["result_id"]
     if len(derived) != len(results) or ids.duplicated().any():
         repeated = ids[ids.duplicated()]
-        what = f"{repeated.iloc[0]} has several rows" if len(repeated) else f"{len(results) - len(derived)} rows are lost"
+        what = (
+            f"{repeated.iloc[0]} has several rows" if len(repeated) else f"{len(results) - len(derived)} rows are lost"
+        )
         raise GateError(what, place=STATEMENT)
     complete = results.merge(derived, on="result_id", how="left", validate="1:1")[list(definition.names)]
     for column in definition.derived:
@@ -78,7 +80,7 @@ def _run(
 ) -> pa.Table:
     """Run the statement over the inputs alone: what is not declared as one cannot be read."""
     with duckdb.connect(config={**LOCKDOWN, "threads": 1}) as connection:
-        for name, rows in _list_known(vocabulary).items():
+        for name, rows in list_known(vocabulary).items():
             connection.register(name, rows)
         for name, columns in inputs.items():
             selected = _select(table(name), columns)
@@ -89,9 +91,11 @@ def _run(
             raise GateError(get_first_line(error), place=STATEMENT) from error
 
 
-def _list_known(vocabulary: Vocabulary) -> dict[str, pa.Table]:
-    """Return the lists of the vocabulary as tables of texts."""
-    known: dict[str, list[Mapping[str, Any]]] = {f"known_{name}": list(rows) for name, rows in vocabulary.derived.items()}
+def list_known(vocabulary: Vocabulary) -> dict[str, pa.Table]:
+    """Return the lists of the vocabulary as tables of texts, as the statement names them."""
+    known: dict[str, list[Mapping[str, Any]]] = {
+        f"known_{name}": list(rows) for name, rows in vocabulary.derived.items()
+    }
     known["known_network"] += [asdict(identity) for identity in vocabulary.identities]
     return {
         name: pa.table({column: pa.array([row.get(column) for row in known[name]], pa.string()) for column in columns})
