@@ -16,7 +16,7 @@ from conftest import PAGE, PAPER, RAW, ROOT, get_error, query_rows, read_files, 
 from ipu_results._util.sql import run_query
 from ipu_results.cli import main
 from ipu_results.errors import QueryError
-from ipu_results.schema import TABLES
+from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.store.query import open_warehouse
 
 COMMANDS = {
@@ -204,7 +204,7 @@ def test_query_refuses_to_write_and_to_leave_the_warehouse(request: pytest.Fixtu
 def test_query_reads_the_committed_parquet_files(warehouse: Path, parquet_only: Path) -> None:
     sql = "SELECT rule, count(*) AS n FROM flags JOIN inference USING (result_id) GROUP BY 1 ORDER BY 1"
     assert query_rows(parquet_only, sql) == query_rows(warehouse, sql) != []
-    assert len(read_files(parquet_only)) == len(TABLES)
+    assert len(read_files(parquet_only)) == len(TABLES) + 2 * len(FILE_VIEWS)
 
 
 def test_query_without_a_warehouse_names_the_command_that_builds_it(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_voca
 from ipu_results.sources.capture.compare import CaptureDifference, compare_captures
 from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue
 from ipu_results.sources.kinds import KINDS
-from ipu_results.store.tables import write_warehouse
+from ipu_results.store.tables import WarehouseWriter
 from ipu_results.store.transaction import lock_folder
 
 Progress = Callable[[str, str], None]
@@ -121,7 +121,7 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
 
     `progress` is called with a step and what it works on. Raises an IpuResultsError that names document and place.
     """
-    with lock_folder(config.warehouse, config.wait_s):
+    with lock_folder(config.warehouse, config.wait_s), WarehouseWriter(config.warehouse) as writer:
         documents = load_catalogue(config.raw)
         vocabulary = load_vocabulary()
         captures = [document for document in documents if document.is_capture]
@@ -136,23 +136,31 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
                 originals[document.document_id] = loaded.parsed
             return loaded
 
-        checked = check_documents([document for document in documents if not document.is_capture], load, vocabulary)
+        def start_writing(frames: Mapping[str, pd.DataFrame]) -> None:
+            writer.start({**frames, "documents": document_frame})
+
+        document_frame = build_document_frame(documents)
+        printed = [document for document in documents if not document.is_capture]
+        checked = check_documents(printed, load, vocabulary, start_writing)
         differences = compare_captures(captures, originals, vocabulary, config.max_bytes, config.max_pages)
         frames = checked.frames
-        frames["documents"] = build_document_frame(documents)
+        frames["documents"] = document_frame
         frames["capture_differences"] = build_frame(table("capture_differences"), differences)
         check_tables(frames)
         progress("write", str(config.warehouse))
-        build_id = write_warehouse(frames, digest_inputs(documents), config.warehouse)
+        build_id = writer.finish(frames, digest_inputs(documents))
     findings = _list_findings(config.raw, documents, frames, differences)
     words = describe_unknown_words(checked.words, vocabulary)
     return IngestSummary(_summarise(checked, seconds), findings, build_id, words)
 
 
 def check_documents(
-    documents: Sequence[Document], load: Callable[[Document], LoadedDocument], vocabulary: Vocabulary
+    documents: Sequence[Document],
+    load: Callable[[Document], LoadedDocument],
+    vocabulary: Vocabulary,
+    start_writing: Callable[[Mapping[str, pd.DataFrame]], None] = lambda _: None,
 ) -> CheckedTables:
-    """Load, link and check the documents.
+    """Load, link and check the documents. `start_writing` is called with the tables before flags and claims are found.
 
     Documents are loaded in batches, so that a million rows need not be in memory as Python objects at once. Raises
     GateError if a gate cannot be trusted, ConservationError if a source row was lost.
@@ -185,6 +193,7 @@ def check_documents(
     frames["configurations"] = build_configuration_frame(links.configurations, results_by_row)
     frames |= build_vocabulary_frames(frames["results"], vocabulary)
     frames["columns"] = build_dictionary_frame()
+    start_writing(frames)
     with pause_garbage_collection():
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(printed_tables), vocabulary))
         frames["results"] = derive_results(frames, vocabulary)

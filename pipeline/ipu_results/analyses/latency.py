@@ -86,7 +86,7 @@ def _describe_lowest(published: pd.DataFrame) -> str:
             "They cannot enter the lines above: throughput would follow from batch and latency only if one batch were "
             "in flight, which their source does not state.",
             "The view `latency_lowest` has them.",
-            *(_compare_lowest(*key, rows) for key, rows in compared.groupby(["network", "work"])),
+            *(_compare_lowest(*map(str, key), rows) for key, rows in compared.groupby(["network", "work"])),
             "The batches differ, and so do chips and precisions.",
         ]
     )
