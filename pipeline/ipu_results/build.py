@@ -160,7 +160,7 @@ def check_documents(
     vocabulary: Vocabulary,
     start_writing: Callable[[Mapping[str, pd.DataFrame]], None] = lambda _: None,
 ) -> CheckedTables:
-    """Load, link and check the documents. `start_writing` is called with the tables before flags and claims are found.
+    """Load, link and check the documents. `start_writing` is called with the tables before claims are evaluated.
 
     Documents are loaded in batches, so that a million rows need not be in memory as Python objects at once. Raises
     GateError if a gate cannot be trusted, ConservationError if a source row was lost.
@@ -193,10 +193,10 @@ def check_documents(
     frames["configurations"] = build_configuration_frame(links.configurations, results_by_row)
     frames |= build_vocabulary_frames(frames["results"], vocabulary)
     frames["columns"] = build_dictionary_frame()
-    start_writing(frames)
     with pause_garbage_collection():
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(printed_tables), vocabulary))
         frames["results"] = derive_results(frames, vocabulary)
+        start_writing(frames)
         frames |= evaluate_claims(kept, sql_texts, frames)
     words = [word for document in kept for row in document.rejected for word in row.words]
     return CheckedTables(frames, counts, frames["results"]["document_id"].value_counts().to_dict(), words)
