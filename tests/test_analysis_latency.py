@@ -116,7 +116,7 @@ def test_summary_counts_the_rows_that_cannot_enter(frames: Frames) -> None:
     assert "no throughput" not in latency.summarise(without)
 
 
-def test_row_that_is_not_the_best_of_its_vendor_says_so(query: Query, frames: Frames) -> None:
+def test_row_below_the_best_of_its_vendor_has_a_remark(query: Query, frames: Frames) -> None:
     """All 72 A100 rows of ResNet inference are of TensorFlow 1; NVIDIA's MLPerf entry reaches 298647 / 8 images/s."""
     marked = "SELECT count(*), count(remark) FROM latency_front WHERE publisher = 'NVIDIA'"
     assert query(marked) == [(72, 72)]
@@ -190,8 +190,8 @@ def test_lowest_latency_of_a_machine_and_precision() -> None:
         point(1, 0.1, suspect="drift"),
     ]
     database = make_warehouse(rows)
-    found = database.query("SELECT latency_ms, rows, rows_without_throughput FROM latency_lowest ORDER BY 1")
-    assert found == [(0.5, 2, 1), (0.7, 1, 0)]
+    rows_of_groups = database.query("SELECT latency_ms, rows, rows_without_throughput FROM latency_lowest ORDER BY 1")
+    assert rows_of_groups == [(0.5, 2, 1), (0.7, 1, 0)]
 
 
 def test_remark_holds_for_its_publisher_and_framework_alone() -> None:

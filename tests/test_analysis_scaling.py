@@ -149,8 +149,8 @@ def test_fixed_and_grown_batches_are_kept_apart(query: Query) -> None:
 def test_growth_of_an_unknown_batch_is_unknown(warehouse: Path) -> None:
     where = "model = 'ResNet-50 v1.5' AND platform = 'IPU-POD256' AND framework = 'TensorFlow1'"
     with changed(warehouse, f"UPDATE results SET batch_size = NULL WHERE {where}") as database:
-        found = database.query(f"SELECT DISTINCT batch_growth FROM scaling WHERE {where} AND measure = 'throughput'")
-        assert found == [(None,)]
+        growth = database.query(f"SELECT DISTINCT batch_growth FROM scaling WHERE {where} AND measure = 'throughput'")
+        assert growth == [(None,)]
         assert "(2 rows, all ResNet-50 v1.5)" in scaling.summarise({"scaling": database.frame("scaling")})
 
 

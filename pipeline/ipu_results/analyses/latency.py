@@ -86,19 +86,19 @@ def _describe_lowest(published: pd.DataFrame) -> str:
             "They cannot enter the lines above: throughput would follow from batch and latency only if one batch were "
             "in flight, which their source does not state.",
             "The view `latency_lowest` has them.",
-            *(_compare_lowest(*map(str, key), rows) for key, rows in compared.groupby(["network", "work"])),
+            *(_compare_lowest(rows) for _, rows in compared.groupby(["network", "work"])),
             "The batches differ, and so do chips and precisions.",
         ]
     )
 
 
-def _compare_lowest(network: str, work: str, rows: pd.DataFrame) -> str:
+def _compare_lowest(rows: pd.DataFrame) -> str:
     figures = [
         f"{row.latency_ms:g} ms on {row.platform} (batch {row.batch_size}{_append_chips(row.chip_count)}, "
         f"{row.compute_precision if pd.isna(row.precision) else row.precision})"
         for row in rows.sort_values(["latency_ms", "platform"]).itertuples()
     ]
-    return f"The lowest latencies of {network}, {work}, are {join_words(figures)}."
+    return f"The lowest latencies of {rows['network'].iloc[0]}, {rows['work'].iloc[0]}, are {join_words(figures)}."
 
 
 def _describe_coverage(published: pd.DataFrame, points: pd.DataFrame) -> str:
