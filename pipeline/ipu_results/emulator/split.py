@@ -88,7 +88,7 @@ def _iterate_candidates(shape: ConvolutionShape, target: Target, every: bool) ->
     if shape.kernel_rows == shape.kernel_columns == 1:
         yield _plan_amp_1x1(shape, target, every)
         return
-    has_slic = "slic.load" in target
+    has_slic = "slic.start" in target
     # Kernel rows taken as channels where a group has few; the Mk1 planner overrates their padding and takes one row.
     for height in (1, 2, 4) if has_slic else (1,):
         yield _plan_amp_nx1(shape, target, height, every)
@@ -162,7 +162,7 @@ def _plan_slic(shape: ConvolutionShape, target: Target, channels: int, at_once: 
     groups, across = ceil_div(shape.groups, at_once), ceil_div(shape.kernel_columns, SLIC_WIDTH)
     parts, shares = _build_grid(target, every, **_get_field(shape), ins=ins, outs=outs, groups=groups)
     r, c, b, i, o, g = shares.values()
-    compute = codelets.estimate_slic(target, r * b, c, g * i * o, shape.kernel_rows * across, shape.stride)
+    compute = codelets.estimate_slic(target, r * b, c, g * i * o, shape.kernel_rows * across, shape.stride, (channels, at_once))
     window = _count_window(shape, r, c, shape.kernel_rows, SLIC_WIDTH * across)
     inputs = b * window * i * channels * g * at_once * FP16_BYTES
     kernel = g * at_once * o * channels * i * channels * shape.kernel_rows * SLIC_WIDTH * across

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from types import MappingProxyType
+from typing import Any
 
 from ipu_results.emulator.data import read_toml
 from ipu_results.errors import UnrecognisedModelError
 
+SHARE = 0.5  # of a value that an assumed constant may be less or more, where no range is stated
 FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow"}
 TARGETS = tuple(FILES)
 DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {  # totals over all chips: the paper's on C2, the page's elsewhere
@@ -22,12 +25,16 @@ DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {  # totals over all chips: th
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number of a machine. `assumed`: no source states the value, the structure suggests it."""
+    """A number of a machine. `assumed`: no source states the value, the structure suggests it.
+
+    `range` is what the value may be instead, for the sensitivity.
+    """
 
     value: float
     unit: str
     source: str
     assumed: bool = False
+    range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,12 @@ class Target:
 
     def get(self, name: str, default: float) -> float:
         return self._values.get(name, default)
+
+    def get_range(self, name: str) -> tuple[float, float]:
+        """Return what an assumed constant may be: as stated, else half less and half more."""
+        constant = dict(self.constants)[name]
+        low, high = constant.range or (constant.value * (1 - SHARE), constant.value * (1 + SHARE))
+        return (math.floor(low), math.ceil(high)) if constant.unit == "superstep" else (low, high)
 
     @property
     def tiles(self) -> int:
@@ -88,13 +101,17 @@ def load_target(name: str) -> Target:
     data = read_toml(f"targets/{FILES[name]}.toml")
     # Overriding keeps the order of the base, which the digest depends on.
     entries = {**_load_base(data), **data["constants"]}
-    constants = tuple((key, Constant(**entry)) for key, entry in entries.items())
+    constants = tuple((key, _parse_constant(entry)) for key, entry in entries.items())
     return Target(data["name"], data["chip"], data["chips"], constants)
 
 
-def _load_base(data: Mapping[str, str]) -> dict[str, dict[str, str]]:
+def _parse_constant(entry: Mapping[str, Any]) -> Constant:
+    return Constant(**{**entry, "range": tuple(entry["range"]) if "range" in entry else None})
+
+
+def _load_base(data: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Read the constants of the chip that a file extends."""
     if "extends" not in data:
         return {}
-    constants: dict[str, dict[str, str]] = read_toml(f"targets/{data['extends']}.toml")["constants"]
+    constants: dict[str, dict[str, Any]] = read_toml(f"targets/{data['extends']}.toml")["constants"]
     return constants

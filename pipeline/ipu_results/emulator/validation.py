@@ -167,7 +167,7 @@ def _row_to_json(scored: ScoredRow) -> dict[str, Any]:
         "target": selector.target,
         "framework": selector.framework,
         "variant": row.variant or None,
-        "protocol": selector.protocol,
+        "protocol": row.protocol.name,
         "batch_size": row.batch_size,
         "published_ms": row.seconds * MS,
         "emulated_ms": scored.seconds * MS,
