@@ -11,7 +11,7 @@ from ipu_results.emulator.protocol import compute_timing
 from ipu_results.emulator.published import PublishedRow
 from ipu_results.emulator.schedule import schedule, to_convolution_shape
 from ipu_results.emulator.scoring import load_program
-from ipu_results.emulator.split import FP16_BYTES, ConvolutionShape
+from ipu_results.emulator.split import ConvolutionShape
 from ipu_results.emulator.target import Target, load_target
 
 Baseline = Callable[[PublishedRow], float]  # seconds of a batch
@@ -63,7 +63,7 @@ def _compare_lines(rows: Sequence[PublishedRow], lines: Sequence[tuple[float, fl
 def estimate_perfect(shape: ConvolutionShape, target: Target) -> float:
     """Return the cycles of a product that is spread evenly over all tiles at peak rate."""
     inputs = shape.batch * shape.groups * shape.ins * shape.in_rows * shape.in_columns
-    moved = (inputs + shape.macs / _count_field(shape)) * FP16_BYTES / target["exchange.bytes"]
+    moved = (inputs + shape.macs / _count_field(shape)) * target["element.bytes"] / target["exchange.bytes"]
     return (shape.macs / compute_mac_rate(target) + moved) / target.tiles
 
 
@@ -79,7 +79,7 @@ def estimate_grid(shape: ConvolutionShape, target: Target) -> float:
     n, o = math.ceil(field / down), math.ceil(outs / across)
     inputs = n * shape.stride**2 * shape.ins * math.ceil(o / shape.outs)
     weights = o * shape.ins * kernel
-    return n * weights / compute_mac_rate(target) + (inputs + weights) * FP16_BYTES / target["exchange.bytes"]
+    return n * weights / compute_mac_rate(target) + (inputs + weights) * target["element.bytes"] / target["exchange.bytes"]
 
 
 def _count_field(shape: ConvolutionShape) -> int:

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 
 from ipu_results.emulator.data import read_toml
-from ipu_results.emulator.target import Target
+from ipu_results.emulator.target import Target, get_range
 
 CALIBRATION_FILE = "calibration.toml"
 HEADER = "# Made by `python -m benchmarks.emulator freeze` from the six C2 rows; not to be edited."
@@ -67,7 +67,7 @@ def calibrate(observed: Sequence[Observation], target: Target) -> Calibration:
     """Fit all rows, again with each row excluded, and again with κ at both ends of its range."""
     kappa = target["superstep.cycles"]
     jackknife = tuple(fit_observations([*observed[:at], *observed[at + 1 :]], kappa) for at in range(len(observed)))
-    ends = tuple(fit_observations(observed, end) for end in target.get_range("superstep.cycles"))
+    ends = tuple(fit_observations(observed, end) for end in get_range(dict(target.constants)["superstep.cycles"]))
     return Calibration(fit_observations(observed, kappa), jackknife, target.digest, ends)
 
 

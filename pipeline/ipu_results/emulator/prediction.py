@@ -23,7 +23,7 @@ class Prediction:
     """One batch over the whole machine, always `emulated`, never measured.
 
     Times are in milliseconds, throughput in items per second, power in watts. `latency_ms_low` and `_high` are the band
-    of the fits without one row and of those at both ends of the range of κ. The shares are of the time on the chip. `timing` holds the same times in seconds.
+    of the fits without one row and of those at both ends of the range of κ. `settings` is what was changed on the machine. The shares are of the time on the chip. `timing` holds the same times in seconds.
     """
 
     target: str
@@ -44,6 +44,8 @@ class Prediction:
     calibration_id: str
     schedule: Schedule
     timing: Timing
+    clock: float
+    settings: str | None = None
 
     @property
     def origin(self) -> Literal["emulated"]:
@@ -114,6 +116,8 @@ def _predict(
         calibration_id=known.id,
         schedule=plan,
         timing=timing,
+        clock=target["clock"],
+        settings=target.settings or None,
     )
 
 

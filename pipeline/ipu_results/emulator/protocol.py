@@ -13,9 +13,8 @@ from ipu_results.emulator.calibration import Fit
 from ipu_results.emulator.data import read_toml
 from ipu_results.emulator.operators import Program
 from ipu_results.emulator.target import Target
-from ipu_results.errors import UnrecognisedModelError
+from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 
-OUTPUT_BYTES = 2  # outputs leave the chip as fp16
 BYTE_BITS = 8
 
 
@@ -72,33 +71,42 @@ def load_protocols() -> Mapping[str, Protocol]:
 def select_protocol(name: str | None, target: Target) -> Protocol:
     """Return the named protocol, or the target's default. Raises UnrecognisedModelError where the target lacks it."""
     known = load_protocols()
-    chosen = name or str(read_toml("protocols.toml")["defaults"][target.name])
+    chosen = name or str(read_toml("protocols.toml")["defaults"][target.base])
     if chosen not in known:
         raise UnrecognisedModelError(f"is not a protocol: choose one of {', '.join(known)}", document=chosen)
     protocol = known[chosen]
-    if (protocol.prefetch and "host.prefetch" not in target) or (protocol.per_image and target.name != "c2"):
+    if (protocol.prefetch and "host.prefetch" not in target) or (protocol.per_image and target.base != "c2"):
         raise UnrecognisedModelError(f"is not a protocol of {target.name}", document=chosen)
     return protocol
 
 
 def count_replicas(protocol: Protocol, target: Target) -> int:
-    """Count the chips that share a batch."""
-    return protocol.replicas or target.chips
+    """Count the chips that share a batch. Raises InconsistentModelError for settings that the machine cannot have."""
+    replicas = protocol.replicas or target.chips
+    if replicas > target.chips:
+        raise InconsistentModelError(f"{replicas} replicas are more than the {target.chips} chips of {target.name}")
+    if protocol.instances and replicas % protocol.instances:
+        raise InconsistentModelError(f"{protocol.instances} instances cannot share {replicas} replicas evenly")
+    if protocol.io_tiles >= target.tiles:
+        message = f"{protocol.io_tiles} I/O tiles leave none of the {target.tiles} tiles of {target.name} to compute"
+        raise InconsistentModelError(message)
+    return replicas
 
 
 def compute_timing(device: float, program: Program, target: Target, protocol: Protocol, fit: Fit) -> Timing:
     """Add to `device` seconds the transfers of one micro-batch and the fitted host times."""
     images = program.inputs[0].shape[0]
     received = sum(tensor.elements for tensor in program.inputs) * protocol.input_bits / BYTE_BITS
-    sent = sum(tensor.elements for tensor in program.outputs) * OUTPUT_BYTES
+    sent = sum(tensor.elements for tensor in program.outputs) * target["element.bytes"]
     waiting = 0.0
     if protocol.overlapped:
         period = max(device, _feed(received, target, protocol))
     elif protocol.prefetch:
-        staged = device + (received + sent) / target["host.prefetch"] + fit.per_batch
+        staged = device + (received + sent) / target["host.prefetch"] + max(0.0, fit.per_batch)
         period = max(staged, _feed(received, target, protocol))
     else:
-        host = fit.per_batch + (fit.per_image * images if protocol.per_image else 0.0)
+        # A fit without one row may have a negative time of a batch, which that of the images makes up for.
+        host = max(0.0, fit.per_batch + (fit.per_image * images if protocol.per_image else 0.0))
         transfer = (received + sent) / target["host.link"]
         period = device + transfer + host
         # A process times one call for all of its chips, whose transfers follow one another.
@@ -113,4 +121,5 @@ def _feed(received: float, target: Target, protocol: Protocol) -> float:
 
 def _count_fed(target: Target, protocol: Protocol) -> float:
     """Count the chips that one host process feeds."""
-    return count_replicas(protocol, target) / (protocol.instances or target["host.processes"])
+    replicas = count_replicas(protocol, target)
+    return replicas / min(protocol.instances or target["host.processes"], replicas)

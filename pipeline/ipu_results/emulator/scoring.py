@@ -26,10 +26,14 @@ TOLERANCE = 1e-6  # relative: sums differ this much between machines
 
 @dataclass(frozen=True, slots=True)
 class ScoredRow:
-    """A published row and its prediction. `error` is signed, on time per batch, as a share of the published time."""
+    """A published row and its prediction. Errors are signed shares: of the published time per batch, or latency.
+
+    `second` is the same row with the batch that its figures suggest, where a rule doubts the printed one.
+    """
 
     row: PublishedRow
     prediction: Prediction
+    second: ScoredRow | None = None
 
     @property
     def seconds(self) -> float:
@@ -38,6 +42,11 @@ class ScoredRow:
     @property
     def error(self) -> float:
         return self.seconds / self.row.seconds - 1
+
+    @property
+    def latency_error(self) -> float | None:
+        """Return None for a row without a latency."""
+        return None if self.row.latency is None else self.prediction.timing.latency / self.row.latency - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +74,17 @@ def predict_rows(
     planner: Planner = plan_split,
 ) -> list[ScoredRow]:
     """Predict each row by its selector. `targets` replaces machines by name."""
-    scored = []
-    for row in rows:
-        network, path = load_network(row.selector.network), row.protocol
-        target = targets.get(row.selector.target) or load_target(row.selector.target)
-        (prediction,) = predict(network, target, [row.batch_size], path, calibration, planner)
-        scored.append(ScoredRow(row, prediction))
-    return scored
+    return [_predict_row(row, calibration, targets, planner) for row in rows]
+
+
+def _predict_row(
+    row: PublishedRow, calibration: Calibration, targets: Mapping[str, Target], planner: Planner
+) -> ScoredRow:
+    target = targets.get(row.selector.target) or load_target(row.selector.target)
+    network = load_network(row.selector.network)
+    (prediction,) = predict(network, target, [row.batch_size], row.protocol, calibration, planner)
+    other = row.second_reading
+    return ScoredRow(row, prediction, None if other is None else _predict_row(other, calibration, targets, planner))
 
 
 def observe(row: PublishedRow, target: Target, planner: Planner = plan_split) -> Observation:
