@@ -77,9 +77,7 @@ def estimate_amp_nx1(
 def _estimate_worker(target: Target, rows: Array, columns: Array) -> Array:
     """Estimate the worker that holds most."""
     whole, broken = _deal_rows(target, rows, columns)
-    cycles: Array = (
-        target["ampn.worker"] + whole * _estimate_piece(target, columns) + _estimate_piece(target, broken)
-    )
+    cycles: Array = target["ampn.worker"] + whole * _estimate_piece(target, columns) + _estimate_piece(target, broken)
     return cycles
 
 
@@ -117,21 +115,20 @@ def estimate_slic(
     loop = target["slic.loop"]
     work = target["workers"] * strides * (first + (windows - 1) * later)
     block = target["slic.block"] + (target["slic.block_many"] if strides > 1 else 0) + loop + 1
-    cycles: Array = (
-        target["slic.start"] + blocks * (block + windows * body + loop * (windows - 1) + work) + 1 - loop
-    )
+    cycles: Array = target["slic.start"] + blocks * (block + windows * body + loop * (windows - 1) + work) + 1 - loop
     return cycles
 
 
-def _estimate_slic_worker(
-    target: Target, rows: Array, columns: Array, stride: int, many: bool, zero: bool
-) -> Array:
+def _estimate_slic_worker(target: Target, rows: Array, columns: Array, stride: int, many: bool, zero: bool) -> Array:
     """Estimate the worker that holds most in one window. The first window also zeroes the partials."""
     whole, broken = _deal_rows(target, rows, columns)
     piece = target["slic.piece"] + (1 if zero else 0)
-    cycles: Array = target["slic.worker"] + (target["slic.worker_many"] if many else 0)
-    for count, length in ((whole, columns), (np.sign(broken), broken)):
-        cycles = cycles + count * (piece + _estimate_slic_row(target, length, stride, zero))
+    start = target["slic.worker"] + (target["slic.worker_many"] if many else 0)
+    cycles: Array = (
+        start
+        + whole * (piece + _estimate_slic_row(target, columns, stride, zero))
+        + np.sign(broken) * (piece + _estimate_slic_row(target, broken, stride, zero))
+    )
     return cycles
 
 

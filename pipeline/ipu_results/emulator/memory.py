@@ -38,6 +38,7 @@ def _estimate_data_bytes(program: Program, plan: Schedule, target: Target) -> fl
     """
     live = count_live_elements(program)
     bytes_by_step = (
-        elements * target["element.bytes"] / target.tiles + step.temporary for elements, step in zip(live, plan.steps, strict=True)
+        elements * target["element.bytes"] / target.tiles + step.temporary
+        for elements, step in zip(live, plan.steps, strict=True)
     )
     return program.parameters * target["element.bytes"] / target.tiles + max(bytes_by_step, default=0.0)

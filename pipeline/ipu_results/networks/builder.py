@@ -121,6 +121,11 @@ class GraphBuilder:
         y = self._add_padded(name, x, shape, weights, None, stride, groups, biased=False)
         return self._add_norm(f"{name}.norm", y, shape[:1], norm, shift, mean)
 
+    def add_norm(self, name: str, x: str, channels: int, norm: BatchNorm) -> str:
+        """Add a batch-norm of its own, which is not folded."""
+        shift, mean = (self._draw((channels,), SPREAD) for _ in range(2))
+        return self._add_norm(name, x, (channels,), norm, shift, mean)
+
     def add_dense(self, name: str, x: str, channels: tuple[int, int], *, gain: float = LINEAR) -> str:
         """Add a Gemm with bias, its weights as (out, in)."""
         weights = self.add_drawn(f"{name}.weight", channels[::-1], math.sqrt(gain / channels[0]))
