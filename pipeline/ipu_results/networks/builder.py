@@ -78,7 +78,7 @@ class GraphBuilder:
     def add_split(self, name: str, x: str, parts: Sequence[str]) -> list[str]:
         """Split the last dimension into equal parts, named `<name>.<part>`."""
         names = [f"{name}.{part}" for part in parts]
-        self._nodes.append(helper.make_node("Split", [x], names, f"{name}.split", axis=-1))
+        self._nodes.append(helper.make_node("Split", [x], names, names[0], axis=-1))
         return names
 
     def add_integers(self, name: str, *values: int) -> str:
