@@ -1,4 +1,4 @@
-"""Predict rows whose published figures nobody here has read: convolution layers on a GC2, YOLOv4-P5 on a GC200.
+"""Predict rows before their published figures are read: convolution layers on a GC2, YOLOv4-P5 on a GC200.
 
 `python -m benchmarks.emulator.blind` repeats the predictions with the present model and compares them with the
 committed ones, which stay as they were written. The figures come in later and score the committed predictions.
@@ -99,11 +99,11 @@ def _predict_convolutions() -> Iterator[Row]:
                 yield {**labels, **_describe(prediction, model, machine, path, on_chip=True)}
 
 
-def choose_padding(kernel: int, size: int, stride: int, wanted: int | None) -> int:
+def choose_padding(kernel: int, size: int, stride: int, following: int | None) -> int:
     """Choose no padding where only that gives the next layer's input size, else half the kernel."""
     half = kernel // 2
     sizes = {padding: (size + 2 * padding - kernel) // stride + 1 for padding in (half, 0)}
-    return 0 if wanted is not None and sizes[half] != wanted and sizes[0] == wanted else half
+    return 0 if following is not None and sizes[half] != following and sizes[0] == following else half
 
 
 def build_layer(

@@ -133,13 +133,13 @@ def _estimate_slic_worker(target: Target, rows: Array, columns: Array, stride: i
 
 
 def _estimate_slic_row(target: Target, length: Array, stride: int, zero: bool) -> Array:
-    one = target["slic.row_one"]
+    single = target["slic.row_one"]
     if stride == 1:
-        short = one + length if zero else target["slic.row_short"] + length
+        short = single + length if zero else target["slic.row_short"] + length
         row = np.where(length < SLIC_PIPELINE, short, target["slic.row"] + length - SLIC_PIPELINE)
     else:
         row = target["slic.row2"] + target["slic.row2_more"] * np.maximum(length - SLIC_PIPELINE_2, 0)
-    cycles: Array = np.where(length <= 1, one, row)
+    cycles: Array = np.where(length <= 1, single, row)
     return cycles
 
 
