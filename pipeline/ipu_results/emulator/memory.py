@@ -21,7 +21,7 @@ def assess_memory(program: Program, plan: Schedule, target: Target) -> Verdict:
     On Mk2 the vendor's planner may compute a product in parts, one after another, which this search does not do: a
     program that fits only that way is UNCERTAIN, and would be slower. On C2 the paper's recipe fixes what it may use.
     """
-    code = target["memory.superstep"] * plan.supersteps  # every tile holds code and exchange state of every superstep
+    code = target["memory.superstep"] * plan.code_supersteps  # every tile holds code and exchange state of every superstep
     data = _estimate_data_bytes(program, plan, target)
     if data + code * (1 + CODE_BAND) <= target["sram"]:
         return "FITS"

@@ -46,6 +46,23 @@ def prepare_model(model: onnx.ModelProto) -> onnx.ModelProto:
     return onnx.inliner.inline_local_functions(model) if model.functions else model
 
 
+def expand_functions(model: onnx.ModelProto, supported: frozenset[str]) -> onnx.ModelProto:
+    """Replace operators that are not supported by their definition in the ONNX standard, where it has one."""
+    kinds = {node.op_type for node in model.graph.node if node.domain in ONNX_DOMAINS} - supported
+    names = sorted(kind for kind in kinds if _is_function(kind, read_opset(model)))
+    if not names:
+        return model
+    return onnx.inliner.inline_selected_functions(model, [("", name) for name in names], inline_schema_functions=True)
+
+
+def _is_function(kind: str, opset: int) -> bool:
+    try:
+        schema = onnx.defs.get_schema(kind, opset)
+    except onnx.defs.SchemaError:
+        return False
+    return schema.has_function or schema.has_context_dependent_function
+
+
 def _iterate_names(graph: onnx.GraphProto) -> Iterator[str | bytes]:
     """Yield all names that messages may show; protobuf returns bytes where they are not UTF-8."""
     for node in graph.node:
