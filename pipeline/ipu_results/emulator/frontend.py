@@ -43,7 +43,7 @@ def read_program(
 
 def _read_program(model: onnx.ModelProto, batch: int | None, dimensions: Mapping[str, int]) -> Program:
     nodes, opset = sort_nodes(model.graph), read_opset(model)
-    inputs = _select_data_inputs(model)
+    inputs = select_data_inputs(model)
     tensors = collect_initial_tensors(model.graph, _size_inputs(inputs, batch, dimensions))
     for node in nodes:
         if node.kind not in SUPPORTED and not is_constant(node, tensors):
@@ -52,7 +52,7 @@ def _read_program(model: onnx.ModelProto, batch: int | None, dimensions: Mapping
     return _Assembly(model.graph, nodes, tensors, inputs).assemble()
 
 
-def _select_data_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+def select_data_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     """Return the inputs of every run: not those filled by initializers or, in our own graphs, the parameters."""
     filled = {tensor.name for tensor in model.graph.initializer}
     named = {name for entry in model.metadata_props if entry.key == DATA_INPUTS for name in entry.value.split()}
