@@ -111,7 +111,7 @@ def _format_row(scored: ScoredRow) -> tuple[str, ...]:
 
 
 def _format_path(scored: ScoredRow) -> str:
-    path = scored.row.selector.host_path
+    path = scored.row.protocol
     return f"{path.name}, {path.io_tiles}" if path.io_tiles else path.name
 
 
@@ -121,7 +121,7 @@ def tabulate_groups(validation: Validation) -> ReportTable:
     for scored in validation.scored:
         if scored.row.set == BLIND:
             selector = scored.row.selector
-            groups.setdefault((selector.network, selector.target, selector.protocol), []).append(scored.error)
+            groups.setdefault((selector.network, selector.target, scored.row.protocol.name), []).append(scored.error)
     rows = [
         (*key, *_format_summary(summarise_errors(errors)), _format_signed(sum(errors) / len(errors)))
         for key, errors in groups.items()

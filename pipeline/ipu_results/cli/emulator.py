@@ -11,17 +11,39 @@ from ipu_results._util.text import escape_unprintable
 from ipu_results.cli.common import Command, batch_sizes_option, plot_option
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
 
+TARGET_SUFFIX = ".toml"
+
 if TYPE_CHECKING:
     from ipu_results.emulator.prediction import Prediction
 
 
+class TargetName(click.ParamType[str]):
+    """A machine by name, or the path of a TOML file."""
+
+    name = "TARGET"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in TARGETS and not value.endswith(TARGET_SUFFIX):
+            self.fail(f"{value!r} is not one of {', '.join(map(repr, TARGETS))} or a {TARGET_SUFFIX} file.", param, ctx)
+        return value
+
+
 @click.command(cls=Command)
-@click.option("--target", type=click.Choice(TARGETS), required=True, help="C2 card, IPU-M2000 or Bow-2000.")
+@click.option(
+    "--target", type=TargetName(), required=True, help="c2, m2000, bow-2000, or a TOML file that extends one of them."
+)
 @batch_sizes_option("Batch sizes over all chips.  [default: 2,4,6,8,10,12 on c2, else 4,8,16,32,64]")
 @click.option(
     "--model", default="resnext101-32x4d", show_default=True, metavar="FILE", help="ONNX file or built-in network."
 )
 @click.option("--protocol", metavar="NAME", help="Host path.  [default: paper on c2, else tensorflow]")
+@click.option(
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a constant of the machine or of the host path; repeat for more.",
+)
 @click.option("--layers", is_flag=True, help="One record per operator of the first batch size, with its split.")
 @plot_option("Draw the parts of the time as .svg or .png.")
 @click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
@@ -31,6 +53,7 @@ def predict(
     batch_sizes: tuple[int, ...] | None,
     model: str,
     protocol: str | None,
+    pairs: tuple[str, ...],
     layers: bool,
     plot: Path | None,
     output: str,
@@ -45,6 +68,9 @@ def predict(
     FILE may be the name of a built-in network. Protocols: paper, tensorflow, pytorch, lowest-latency, io-tiles. Split
     plans are kept in the user's cache folder, or in the folder that IPU_RESULTS_CACHE names.
 
+    Keys of --set: input_bits, instances, replicas, io_tiles, prefetch, threads, and every constant of the machine, such
+    as clock, tiles, sram or exchange.bytes. docs/reference/emulator-settings.md lists them, and the form of a TOML file.
+
     \b
     Extras:
       --plot: pip install 'ipu-results[plots]'
@@ -55,18 +81,26 @@ def predict(
       ipu-results predict --target m2000 --batch-sizes 4,16,64 --model resnet50 --format json
       ipu-results predict --target bow-2000 --batch-sizes 4 --model network.onnx --layers
       ipu-results predict --target c2 --plot breakdown.svg
+      ipu-results predict --target m2000 --set clock=1.85e9 --set io_tiles=64 --set instances=2
+      ipu-results predict --target my-machine.toml --batch-sizes 8
     """
     from ipu_results._util.files import write_atomically
     from ipu_results.emulator.cache import open_plan_cache
     from ipu_results.emulator.network import load_network
     from ipu_results.emulator.prediction import predict as predict_batches
+    from ipu_results.emulator.protocol import select_protocol
+    from ipu_results.emulator.settings import apply_settings, load_target_file, parse_pairs
     from ipu_results.emulator.target import load_target
 
-    sizes = batch_sizes or DEFAULT_BATCH_SIZES[target]
+    machine = load_target(target) if target in TARGETS else load_target_file(Path(target))
+    path = select_protocol(protocol, machine)
+    if pairs:
+        machine, path = apply_settings(machine, path, parse_pairs(pairs))
+    sizes = batch_sizes or DEFAULT_BATCH_SIZES[machine.base]
     needed = sizes[:1] if layers and plot is None else sizes
     network = load_network(model)
     with open_plan_cache() as planner:
-        predictions = predict_batches(network, load_target(target), needed, protocol, planner=planner)
+        predictions = predict_batches(network, machine, needed, path, planner=planner)
     if plot is not None:
         from ipu_results.emulator.plot import render_parts
 

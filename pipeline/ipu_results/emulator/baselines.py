@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-
-from ipu_results.emulator.calibration import Observation, fit_observations
+from ipu_results.emulator.calibration import NOTHING, Fit, Observation, solve_relative
 from ipu_results.emulator.operators import Convolution, Gemm, Program
 from ipu_results.emulator.protocol import compute_timing
 from ipu_results.emulator.published import PublishedRow
 from ipu_results.emulator.schedule import schedule, to_convolution_shape
 from ipu_results.emulator.scoring import load_program
-from ipu_results.emulator.split import FP16_BYTES, ConvolutionShape
+from ipu_results.emulator.split import ConvolutionShape
 from ipu_results.emulator.target import Target, load_target
 
 Baseline = Callable[[PublishedRow], float]  # seconds of a batch
@@ -65,7 +63,7 @@ def _compare_lines(rows: Sequence[PublishedRow], lines: Sequence[tuple[float, fl
 def estimate_perfect(shape: ConvolutionShape, target: Target) -> float:
     """Return the cycles of a product that is spread evenly over all tiles at peak rate."""
     inputs = shape.batch * shape.groups * shape.ins * shape.in_rows * shape.in_columns
-    moved = (inputs + shape.macs / _count_field(shape)) * FP16_BYTES / target["exchange.bytes"]
+    moved = (inputs + shape.macs / _count_field(shape)) * target["element.bytes"] / target["exchange.bytes"]
     return (shape.macs / compute_mac_rate(target) + moved) / target.tiles
 
 
@@ -81,7 +79,7 @@ def estimate_grid(shape: ConvolutionShape, target: Target) -> float:
     n, o = math.ceil(field / down), math.ceil(outs / across)
     inputs = n * shape.stride**2 * shape.ins * math.ceil(o / shape.outs)
     weights = o * shape.ins * kernel
-    return n * weights / compute_mac_rate(target) + (inputs + weights) * FP16_BYTES / target["exchange.bytes"]
+    return n * weights / compute_mac_rate(target) + (inputs + weights) * target["element.bytes"] / target["exchange.bytes"]
 
 
 def _count_field(shape: ConvolutionShape) -> int:
@@ -105,10 +103,9 @@ def _count_macs(row: PublishedRow) -> float:
 
 def _fit_line(rows: Sequence[PublishedRow]) -> tuple[float, float]:
     """Return start and slope over the images of one chip, by least squares of the relative errors."""
-    weight = 1 / np.array([row.seconds for row in rows])
-    unknown = np.array([[1.0, _count_images(row)] for row in rows])
-    solution, *_ = np.linalg.lstsq(unknown * weight[:, None], np.ones(len(rows)), rcond=None)
-    return float(solution[0]), float(solution[1])
+    seconds = [row.seconds for row in rows]
+    start, slope = solve_relative([[1.0, _count_images(row)] for row in rows], seconds, seconds)
+    return start, slope
 
 
 def _scale_by_peak(target: Target, old: Target) -> float:
@@ -149,23 +146,27 @@ def _use_peak(share: float) -> Baseline:
 
 
 def _fit_bsp(cycles: CycleModel, rows: Sequence[PublishedRow]) -> Baseline:
-    """Fit κ and h of a bulk-synchronous model whose products cost `cycles`."""
+    """Fit κ and h of a bulk-synchronous model whose products cost `cycles`; its host has no time of a batch."""
 
     def observe(row: PublishedRow) -> Observation:
         program, target, (work, steps) = plan(row)
-        fixed = compute_timing(work / target["clock"], program, target, row.selector.host_path, 0.0).period
+        fixed = compute_timing(work / target["clock"], program, target, row.protocol, NOTHING).period
         return Observation(fixed, steps / target["clock"], _count_images(row), row.seconds)
 
     def predict(row: PublishedRow) -> float:
         program, target, (work, steps) = plan(row)
         device = (work + steps * fit.superstep) / target["clock"]
-        return compute_timing(device, program, target, row.selector.host_path, fit.per_image).period
+        return compute_timing(device, program, target, row.protocol, fit).period
 
     def plan(row: PublishedRow) -> tuple[Program, Target, tuple[float, int]]:
         program, target = load_program(row.selector.network, _count_images(row)), load_target(row.selector.target)
         return program, target, _sum_work(program, target, cycles)
 
-    fit = fit_observations([observe(row) for row in rows])
+    observed = [observe(row) for row in rows]
+    unknown = [[each.supersteps, each.images] for each in observed]
+    rest = [each.seconds - each.fixed for each in observed]
+    superstep, per_image = solve_relative(unknown, rest, [each.seconds for each in observed])
+    fit = Fit(superstep, 0.0, per_image)
     return predict
 
 

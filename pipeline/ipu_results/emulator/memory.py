@@ -6,7 +6,6 @@ from typing import Literal
 
 from ipu_results.emulator.operators import Program, count_live_elements, count_peak_elements
 from ipu_results.emulator.schedule import Schedule
-from ipu_results.emulator.split import FP16_BYTES
 from ipu_results.emulator.target import Target
 
 Verdict = Literal["FITS", "UNCERTAIN", "DOES-NOT-FIT"]
@@ -26,7 +25,7 @@ def assess_memory(program: Program, plan: Schedule, target: Target) -> Verdict:
     if data + code * (1 + CODE_BAND) <= target["sram"]:
         return "FITS"
     if target["plan.memory"] >= DEFAULT_PROPORTION:
-        held = (program.parameters + count_peak_elements(program)) * FP16_BYTES / target.tiles
+        held = (program.parameters + count_peak_elements(program)) * target["element.bytes"] / target.tiles
         data = min(data, held + SERIAL_PROPORTION * target["sram"])
     return "UNCERTAIN" if data + code * (1 - CODE_BAND) <= target["sram"] else "DOES-NOT-FIT"
 
@@ -39,6 +38,6 @@ def _estimate_data_bytes(program: Program, plan: Schedule, target: Target) -> fl
     """
     live = count_live_elements(program)
     bytes_by_step = (
-        elements * FP16_BYTES / target.tiles + step.temporary for elements, step in zip(live, plan.steps, strict=True)
+        elements * target["element.bytes"] / target.tiles + step.temporary for elements, step in zip(live, plan.steps, strict=True)
     )
-    return program.parameters * FP16_BYTES / target.tiles + max(bytes_by_step, default=0.0)
+    return program.parameters * target["element.bytes"] / target.tiles + max(bytes_by_step, default=0.0)

@@ -8,12 +8,12 @@ from typing import Any
 from ipu_results.emulator.prediction import MS, Prediction
 from ipu_results.emulator.schedule import OperatorCost
 from ipu_results.emulator.split import DIMENSIONS, SplitPlan
-from ipu_results.emulator.target import load_target
 
 FIELDS = (
     *("batch_size", "micro_batch_size", "throughput", "latency_ms", "latency_ms_low", "latency_ms_high"),
     *("device_ms", "protocol_ms", "power_w", "memory_verdict"),
     *("target", "model", "protocol", "calibration_id", "origin", "compute_share", "exchange_share", "superstep_share"),
+    "settings",
 )
 LAYER_FIELDS = (
     *("operator", "kind", "vertex", "split", "compute_cycles", "reduce_cycles", "exchange_cycles", "supersteps", "us"),
@@ -41,9 +41,8 @@ def to_layer_records(prediction: Prediction, model: str, superstep: float) -> li
 
     `us` counts `superstep` cycles for each superstep.
     """
-    clock = load_target(prediction.target)["clock"]
     return [
-        _to_layer_record(step, prediction, model, (step.cycles + step.supersteps * superstep) / clock)
+        _to_layer_record(step, prediction, model, (step.cycles + step.supersteps * superstep) / prediction.clock)
         for step in prediction.schedule.steps
     ]
 
@@ -84,6 +83,8 @@ def format_footer(prediction: Prediction, model: str) -> str:
         f"emulated, not measured: {model} on {prediction.target}, protocol {prediction.protocol}, "
         f"calibration {prediction.calibration_id}"
     )
+    if prediction.settings is not None:
+        return f"{footer}; changed: {prediction.settings}"
     if prediction.target != "c2":
         return footer
     return f"{footer}; on c2 a straight line through the paper's rows does as well, and power is ± 10 %, not validated"

@@ -20,7 +20,7 @@ from ipu_results.emulator.operators import (
     Recurrence,
     Reduction,
 )
-from ipu_results.emulator.split import FP16_BYTES, ConvolutionShape, SplitPlan, plan_split
+from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
 from ipu_results.emulator.target import Target
 
 Planner = Callable[[ConvolutionShape, Target], SplitPlan]
@@ -104,7 +104,7 @@ def _cost(operator: Operator, share: float, target: Target, planner: Planner) ->
     if isinstance(operator, Recurrence):
         return _cost_recurrence(operator, target, planner)
     if isinstance(operator, Rearrangement):
-        moved = operator.elements / target.tiles * FP16_BYTES / target["exchange.bytes"]
+        moved = operator.elements / target.tiles * target["element.bytes"] / target["exchange.bytes"]
         return OperatorCost(operator.name, operator.kind, 0.0, 0.0, moved, int(target["rearrange.supersteps"]))
     # Vector code: the fullest tile deals its vectors of `vector` elements to the workers.
     kind, cycles, supersteps, elements = _describe_vector_work(operator, target)

@@ -75,6 +75,12 @@ class GraphBuilder:
         self._nodes.append(helper.make_node(kind, list(inputs), [name], name, **attributes))
         return name
 
+    def add_split(self, name: str, x: str, parts: Sequence[str]) -> list[str]:
+        """Split the last dimension into equal parts, named `<name>.<part>`."""
+        names = [f"{name}.{part}" for part in parts]
+        self._nodes.append(helper.make_node("Split", [x], names, f"{name}.split", axis=-1))
+        return names
+
     def add_integers(self, name: str, *values: int) -> str:
         self._tensors.append(numpy_helper.from_array(np.array(values, dtype=np.int64), name))
         return name
