@@ -46,11 +46,11 @@ UNSUPPORTED = [
         "ConvTranspose y: a convolution whose weights or bias are computed is not supported",
     ),
     (
-        image("y = Einsum<equation = \"aacd,aecd->ae\">(x, x)"),
+        image('y = Einsum<equation = "aacd,aecd->ae">(x, x)'),
         "Einsum y: the equation aacd,aecd->ae is not supported",
     ),
     (
-        image("y = Einsum<equation = \"abcd,ec->ae\">(x, w)", {"w": (8, 8)}),
+        image('y = Einsum<equation = "abcd,ec->ae">(x, w)', {"w": (8, 8)}),
         "Einsum y: the equation abcd,ec->ae, which sums over one operand, is not supported",
     ),
     (image("y = DeformConv(x, w, x)", {"w": (8, 4, 1, 1)}), "DeformConv y: DeformConv is not supported"),

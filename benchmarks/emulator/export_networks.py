@@ -9,6 +9,8 @@ file: name, exporter, path, and the error of an export that failed.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import logging
 import sys
@@ -85,10 +87,16 @@ def export(name: str, exporter: str, path: Path) -> None:
     network, inputs, example = build_network(name)
     module = FirstOutput(network, inputs).eval()
     free = {0: "batch", 1: "sequence"} if inputs[0] == TOKENS else {0: "batch"}
-    common: dict[str, Any] = {"input_names": list(inputs), "output_names": ["result"], "opset_version": OPSETS[exporter]}
+    common: dict[str, Any] = {
+        "input_names": list(inputs),
+        "output_names": ["result"],
+        "opset_version": OPSETS[exporter],
+    }
     with torch.no_grad():
         if exporter == "legacy":
-            torch.onnx.export(module, example, str(path), dynamo=False, dynamic_axes=dict.fromkeys(inputs, free), **common)
+            torch.onnx.export(
+                module, example, str(path), dynamo=False, dynamic_axes=dict.fromkeys(inputs, free), **common
+            )
             return
         axes = {axis: torch.export.Dim(label, min=1, max=4096) for axis, label in free.items()}
         shapes = {"arrays": tuple(axes for _ in inputs)}
@@ -103,20 +111,27 @@ def main(arguments: list[str]) -> int:
         print(f"{unknown[0]} is not a network: choose from {', '.join(NAMES)}", file=sys.stderr)
         return 2
     warnings.simplefilter("ignore")
+    torch.backends.mha.set_fastpath_enabled(False)  # the legacy exporter does not know the fused attention
     logging.disable(logging.WARNING)
     for name in names:
         for exporter in EXPORTERS:
             path = folder / f"{name}.{exporter}.onnx"
-            record = {"name": name, "exporter": exporter, "path": str(path), "error": _try(export, name, exporter, path)}
+            record = {
+                "name": name,
+                "exporter": exporter,
+                "path": str(path),
+                "error": _try(export, name, exporter, path),
+            }
             print(json.dumps(record), flush=True)
     return 0
 
 
 def _try(action: Callable[..., None], *arguments: Any) -> str | None:
-    """Return the first line of what went wrong: one network must not stop the others."""
+    """Return what went wrong in one line: one network must not stop the others. What exporters print is discarded."""
     try:
-        action(*arguments)
-    except Exception as error:  # noqa: BLE001 (exporters raise anything)
+        with contextlib.redirect_stdout(io.StringIO()):
+            action(*arguments)
+    except Exception as error:
         return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     return None
 

@@ -88,7 +88,6 @@ SPATIAL = (2, 3)  # height and width of NCHW
 TAPS = {"linear": 2, "bilinear": 2, "cubic": 4, "bicubic": 4}  # along each axis that is resized
 
 
-
 def lower_node(typed: TypedNode) -> list[Operator]:
     """Return the operators of a node in `SUPPORTED`: none where the result is the first input unchanged.
 

@@ -197,9 +197,7 @@ class Rearrangement:
     elements: int
 
 
-Operator = (
-    Convolution | Gemm | Recurrence | Elementwise | Pool | GlobalPool | Interpolation | Reduction | Rearrangement
-)
+Operator = Convolution | Gemm | Recurrence | Elementwise | Pool | GlobalPool | Interpolation | Reduction | Rearrangement
 PRODUCTS = (Convolution, Gemm, Recurrence)  # operators that have `macs` and `weights`
 
 

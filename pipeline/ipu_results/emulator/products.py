@@ -57,7 +57,8 @@ def lower_convolution(typed: TypedNode) -> list[Operator]:
 
 def _fold_depth(typed: TypedNode, groups: int) -> Convolution:
     """Lower a convolution over three dimensions: each depth of the result is an image, made of as many planes as the
-    kernel is deep, which count as channels."""
+    kernel is deep, which count as channels.
+    """
     source, weights = (tensor.shape for tensor in typed.inputs[:2])
     result = typed.outputs[0].shape
     strides = (typed.attributes.get("strides") or [1] * 3)[1:]
@@ -126,8 +127,7 @@ def lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
         raise InconsistentModelError(message, place=typed.node.place)
     field, strides = to_pair(source.shape[2:], 1), read_pair(typed, "strides", 1)
     rows, columns = (
-        _count_taps(length, stride)
-        for length, stride in zip(to_pair(weights.shape[2:], 1), strides, strict=True)
+        _count_taps(length, stride) for length, stride in zip(to_pair(weights.shape[2:], 1), strides, strict=True)
     )
     parts: list[Operator] = [
         Convolution(
@@ -225,13 +225,13 @@ def lower_recurrence(typed: TypedNode) -> list[Operator]:
     directions, width, size = weights.shape
     gates, state = GATES[typed.kind], recurrent.shape[2]
     if width != gates * state:
-        raise InconsistentModelError(f"weights of {width} rows are not {gates} gates of {state}", place=typed.node.place)
+        raise InconsistentModelError(
+            f"weights of {width} rows are not {gates} gates of {state}", place=typed.node.place
+        )
     held, name = directions * batch * state, typed.name
     kinds = CELLS[typed.kind]
     counts = (*GATED[typed.kind], *[1] * (len(kinds) - len(GATED[typed.kind])))
-    passes = tuple(
-        Elementwise(f"{name}/{kind}", kind, count * held) for kind, count in zip(kinds, counts, strict=True)
-    )
+    passes = tuple(Elementwise(f"{name}/{kind}", kind, count * held) for kind, count in zip(kinds, counts, strict=True))
     return [
         Gemm(f"{name}/inputs", 1, steps * batch, size, directions * width, bias=len(typed.inputs) > 3),
         Recurrence(

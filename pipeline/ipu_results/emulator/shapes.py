@@ -128,7 +128,11 @@ def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
     inputs = {name: tensors[name] for name in node.inputs}
     constant = is_constant(node, tensors)
     types = _infer_types(node, inputs, opset)
-    if constant and not all(map(_is_sized, types.values())) and (known := _compute_constant(node, inputs, types, opset)):
+    if (
+        constant
+        and not all(map(_is_sized, types.values()))
+        and (known := _compute_constant(node, inputs, types, opset))
+    ):
         tensors |= known  # a shape that follows from data, as that of NonZero
         return
     outputs = {name: _read_type(node, name, proto, constant) for name, proto in types.items() if name}
@@ -181,9 +185,7 @@ def _read_type(node: Node, name: str, proto: onnx.TypeProto, constant: bool) -> 
     return TensorInfo(shape, tensor.elem_type, constant)
 
 
-def _compute_constant(
-    node: Node, inputs: TensorInfos, types: Mapping[str, onnx.TypeProto], opset: int
-) -> TensorInfos:
+def _compute_constant(node: Node, inputs: TensorInfos, types: Mapping[str, onnx.TypeProto], opset: int) -> TensorInfos:
     """Compute outputs that follow from the shapes and data of the inputs.
 
     Returns nothing for an operator that cannot be computed. Its results then have a shape and no data, and a node that
@@ -230,7 +232,7 @@ def _run_reference(
         if node.kind == "GatherElements":  # the evaluator of onnx 1.23.2 fails on it
             return [_gather_elements(node, feeds[node.inputs[0]], feeds[node.inputs[1]])]
         return [np.asarray(array) for array in ReferenceEvaluator(model).run(list(node.outputs), feeds)]
-    except Exception:  # noqa: BLE001 (the evaluator raises anything, and cannot compute every operator)
+    except Exception:
         return []
 
 
