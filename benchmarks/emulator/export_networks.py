@@ -3,8 +3,8 @@
 usage: PYTHON export_networks.py FOLDER [NAME ...]
 
 Networks are built from their configurations with random weights, so nothing is downloaded. Each is written to FOLDER as
-`NAME.legacy.onnx` and `NAME.dynamo.onnx`, after the two exporters of torch, with a free batch. One JSON line is printed a
-file: name, exporter, path, and the error of an export that failed.
+`NAME.legacy.onnx` and `NAME.dynamo.onnx`, after the two exporters of torch, with a free batch. One JSON line is printed
+for each file: name, exporter, path, the inputs' shapes for `--shape`, and the error of an export that failed.
 """
 
 from __future__ import annotations
@@ -101,6 +101,12 @@ def export(name: str, exporter: str, path: Path) -> None:
         axes = {axis: torch.export.Dim(label, min=1, max=4096) for axis, label in free.items()}
         shapes = {"arrays": tuple(axes for _ in inputs)}
         torch.onnx.export(module, example, str(path), dynamo=True, dynamic_shapes=shapes, verbose=False, **common)
+
+
+def list_shapes(name: str) -> list[str]:
+    """Return what `predict --shape` needs for the free length of a text."""
+    inputs = TRANSFORMERS[name][1] if name in TRANSFORMERS else ()
+    return [f"{kind}=N,{SEQUENCE}" for kind in inputs if kind != "pixel_values"]
 
 
 def main(arguments: list[str]) -> int:

@@ -105,9 +105,9 @@ def predict(
     plans are kept in the user's cache folder, or in the folder that IPU_RESULTS_CACHE names.
 
     Keys of --set: input_bits, instances, replicas, io_tiles, prefetch, threads, and every constant of the machine, such
-    as clock, tiles, sram or exchange.bytes. docs/reference/emulator-settings.md lists them, and the form of a TOML file.
+    as clock, tiles, sram or exchange.bytes. docs/reference/emulator-settings.md lists them, and the form of a file.
 
-    The first free dimension of a model's inputs is the batch: --batch-sizes decides it, and --shape states 1 or N there.
+    The first dimension of a model's inputs is the batch: --batch-sizes decides it, and --shape has 1 or N there.
     An interrupted sweep continues where it stopped when it is started again. docs/how-to/predict-your-own-network.md
     shows all of this.
 

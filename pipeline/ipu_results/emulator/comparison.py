@@ -19,7 +19,7 @@ Key = tuple[Any, ...]
 
 
 def load_predictions(path: Path) -> list[dict[str, Any]]:
-    """Load the records of a file. Raises UnrecognisedModelError for a file that `predict --format json` did not make."""
+    """Load the records of a file. Raises UnrecognisedModelError where `predict --format json` did not make it."""
     try:
         records = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

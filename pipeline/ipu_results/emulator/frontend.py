@@ -9,7 +9,7 @@ import onnx
 
 from ipu_results.emulator.fusion import FusedActivation, find_activations
 from ipu_results.emulator.lowering import SEVERAL_OUTPUTS, SUPPORTED, lower_node
-from ipu_results.emulator.model import Node, expand_functions, prepare_model, read_opset, sort_nodes
+from ipu_results.emulator.model import Node, prepare_model, read_opset, sort_nodes
 from ipu_results.emulator.operators import Elementwise, Operator, Program, Tensor
 from ipu_results.emulator.shapes import (
     FLOATS,
@@ -35,7 +35,7 @@ def read_program(
     graph and the node.
     """
     try:
-        return _read_program(expand_functions(prepare_model(model), SUPPORTED), batch, dimensions)
+        return _read_program(prepare_model(model), batch, dimensions)
     except ModelError as error:
         document = error.document or " ".join(str(model.graph.name).split())
         raise type(error)(error.message, document=document, place=error.place) from error

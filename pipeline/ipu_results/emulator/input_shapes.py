@@ -25,13 +25,11 @@ def _parse_shape(pair: str) -> tuple[str, Shape]:
     return name, tuple(None if size in FREE else int(size) for size in texts)
 
 
-def fix_shapes(
-    model: onnx.ModelProto, inputs: Iterable[onnx.ValueInfoProto], shapes: Mapping[str, Shape]
-) -> int | None:
-    """Set the sizes in the model itself and return the batch that they name, None if they name none.
+def fix_shapes(inputs: Iterable[onnx.ValueInfoProto], shapes: Mapping[str, Shape]) -> int | None:
+    """Set the sizes in the inputs themselves and return the batch that they name, None if they name none.
 
-    The first free dimension of the inputs is the batch. It stays free, and a size of 1 there names no batch. Where inputs
-    begin with different dimensions, those with a size are no batch.
+    The first dimension of the inputs is the batch if it is free. It stays free, and 1 there names no batch. Where inputs
+    begin with different dimensions, those with a size are not the batch.
     """
     values = {value.name: value for value in inputs}
     firsts = {name: dims[0] for name, value in values.items() if (dims := _get_dims(value)) and _is_free(dims[0])}

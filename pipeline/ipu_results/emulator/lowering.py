@@ -46,10 +46,12 @@ ELEMENTWISE = {
     "InstanceNormalization": "instancenorm",
     "LayerNormalization": "layernorm",
     "Mean": "add",
+    "MeanVarianceNormalization": "instancenorm",
+    "RMSNormalization": "layernorm",
     "Sum": "add",
 }
 VARIADIC = frozenset({"Max", "Mean", "Min", "Sum"})  # accept any number of inputs; an operator combines two
-NORMS = frozenset({"BatchNormalization", "GroupNormalization", "InstanceNormalization", "LayerNormalization"})
+NORMS = frozenset(kind for kind in ELEMENTWISE if kind.endswith("Normalization"))
 
 REARRANGEMENTS = {
     "Concat": "concat",
@@ -130,11 +132,12 @@ def _lower_pool(typed: TypedNode) -> list[Operator]:
     batch, channels, *field = typed.outputs[0].shape
     kind, kernel, strides = WINDOWS[typed.kind], typed.attributes["kernel_shape"], typed.attributes.get("strides")
     if len(field) == 3:
-        sizes, strides = (kernel[0] * kernel[1], kernel[2]), (strides or [1] * 3)[1:]
-        return [Pool(typed.name, kind, batch * field[0], channels, *field[1:], *sizes, *strides)]
-    _check_pool(typed, typed.outputs[0].shape)
-    sizes = (*read_pair(typed, "kernel_shape", 1), *read_pair(typed, "strides", 1))
-    return [Pool(typed.name, kind, batch, channels, *to_pair(field, 1), *sizes)]
+        images, field = batch * field[0], field[1:]
+        window, steps = (kernel[0] * kernel[1], kernel[2]), to_pair((strides or [1] * 3)[1:], 1)
+    else:
+        _check_pool(typed, typed.outputs[0].shape)
+        images, window, steps = batch, read_pair(typed, "kernel_shape", 1), read_pair(typed, "strides", 1)
+    return [Pool(typed.name, kind, images, channels, *to_pair(field, 1), *window, *steps)]
 
 
 def _lower_global_pool(typed: TypedNode) -> list[Operator]:

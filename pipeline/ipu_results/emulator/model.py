@@ -13,6 +13,8 @@ import onnx.inliner
 from ipu_results.errors import InconsistentModelError, UnrecognisedModelError, UnsupportedOperatorError
 
 ONNX_DOMAINS = frozenset({"", "ai.onnx"})
+# Operators that are read as their definition in the standard, made of others.
+EXPANDED = frozenset({"AffineGrid", "Attention", "CenterCropPad", "RotaryEmbedding", "SwiGLU"})
 MAX_NAMES = 5  # in one message
 
 
@@ -43,24 +45,15 @@ def prepare_model(model: onnx.ModelProto) -> onnx.ModelProto:
         raise UnrecognisedModelError(f"opset {read_opset(model)} is newer than {known}, the last known")
     if not all(isinstance(name, str) and name.isprintable() for name in _iterate_names(model.graph)):
         raise UnrecognisedModelError("a name in it is not printable text")
+    return _inline_functions(model)
+
+
+def _inline_functions(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Replace local functions and operators in EXPANDED by their nodes."""
+    if any(node.op_type in EXPANDED and node.domain in ONNX_DOMAINS for node in model.graph.node):
+        names = [("", kind) for kind in sorted(EXPANDED)]
+        model = onnx.inliner.inline_selected_functions(model, names, inline_schema_functions=True)
     return onnx.inliner.inline_local_functions(model) if model.functions else model
-
-
-def expand_functions(model: onnx.ModelProto, supported: frozenset[str]) -> onnx.ModelProto:
-    """Replace operators that are not supported by their definition in the ONNX standard, where it has one."""
-    kinds = {node.op_type for node in model.graph.node if node.domain in ONNX_DOMAINS} - supported
-    names = sorted(kind for kind in kinds if _is_function(kind, read_opset(model)))
-    if not names:
-        return model
-    return onnx.inliner.inline_selected_functions(model, [("", name) for name in names], inline_schema_functions=True)
-
-
-def _is_function(kind: str, opset: int) -> bool:
-    try:
-        schema = onnx.defs.get_schema(kind, opset)
-    except onnx.defs.SchemaError:
-        return False
-    return schema.has_function or schema.has_context_dependent_function
 
 
 def _iterate_names(graph: onnx.GraphProto) -> Iterator[str | bytes]:

@@ -65,7 +65,7 @@ def load_shaped_network(source: Network | onnx.ModelProto | Path | str, shapes: 
     model = onnx.ModelProto()
     model.CopyFrom(network.model)
     try:
-        batch = fix_shapes(model, select_data_inputs(model), shapes)
+        batch = fix_shapes(select_data_inputs(model), shapes)
     except ModelError as error:
         raise type(error)(error.message, document=network.name, place=error.place) from error
     sizes = repr(sorted(shapes.items())).encode()

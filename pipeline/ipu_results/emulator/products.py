@@ -56,32 +56,32 @@ def lower_convolution(typed: TypedNode) -> list[Operator]:
 
 
 def _fold_depth(typed: TypedNode, groups: int) -> Convolution:
-    """Lower a convolution over three dimensions: each depth of the result is an image, made of as many planes as the
-    kernel is deep, which count as channels.
+    """Lower a convolution over three dimensions to one over two.
+
+    Each depth of the result is an image, made of as many planes as the kernel is deep, which count as channels.
     """
     source, weights = (tensor.shape for tensor in typed.inputs[:2])
     result = typed.outputs[0].shape
     strides = (typed.attributes.get("strides") or [1] * 3)[1:]
     dilations = (typed.attributes.get("dilations") or [1] * 3)[1:]
     # Pads follow from the sizes, whichever way the file states them.
-    totals = [
+    high, wide = (
         max(0, (size - 1) * stride + dilation * (length - 1) + 1 - field)
         for size, stride, dilation, length, field in zip(
             result[3:], strides, dilations, weights[3:], source[3:], strict=True
         )
-    ]
+    )
     return Convolution(
         typed.name,
         source[0] * result[2],
         groups,
         weights[1] * weights[2],
         weights[0] // groups,
-        *source[3:],
-        *weights[3:],
-        *strides,
-        *(total // 2 for total in totals),
-        *(total - total // 2 for total in totals),
-        *dilations,
+        *to_pair(source[3:], 1),
+        *to_pair(weights[3:], 1),
+        *to_pair(strides, 1),
+        *(high // 2, wide // 2, high - high // 2, wide - wide // 2),
+        *to_pair(dilations, 1),
         bias=len(typed.inputs) > 2,
     )
 
@@ -113,7 +113,7 @@ def _read_pads(
 def lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
     """Lower to convolutions of the input, one for each kernel size that a place of the result sees.
 
-    At stride s a result sees every s-th tap, so the s × s places of a block have kernels of ceil(k/s) or floor(k/s) taps.
+    At stride s a result sees every s-th tap: the s × s places of a block have kernels of ceil(k/s) or floor(k/s) taps.
     Places of one size share a convolution, as more output channels. Their results are interleaved.
     """
     source, weights = typed.inputs[:2]
@@ -136,7 +136,8 @@ def lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
             groups,
             inside // groups,
             outs * high * wide,
-            *field,
+            field[0],
+            field[1],
             height,
             width,
             pad_top=(height - 1) // 2,

@@ -117,8 +117,8 @@ def _cost(operator: Operator, share: float, target: Target, planner: Planner) ->
 
 def _cost_recurrence(operator: Recurrence, target: Target, planner: Planner) -> OperatorCost:
     """Cost one step, and repeat it: a step reads the state that the one before left."""
-    first, *passes = (_cost(part, 0.0, target, planner) for part in (operator.product, *operator.passes))
-    parts, steps = (first, *passes), operator.steps
+    first, steps = _cost(operator.product, 0.0, target, planner), operator.steps
+    parts = (first, *(_cost(part, 0.0, target, planner) for part in operator.passes))
     return OperatorCost(
         operator.name,
         operator.kind,

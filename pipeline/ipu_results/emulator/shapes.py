@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
 SHAPES = frozenset({"Shape", "Size"})  # need a tensor's shape alone
+TYPE_ONLY = "CastLike"  # needs the type of its second input alone
 PACKED_BITS = {
     getattr(TensorProto, name): bits
     for bits, names in ((4, ("INT4", "UINT4", "FLOAT4E2M1")), (2, ("INT2", "UINT2")))
@@ -118,7 +120,8 @@ def is_constant(node: Node, tensors: TensorInfos) -> bool:
     """Check whether the node's outputs are known before any input is: made of constants, or a shape."""
     if node.kind in RANDOM:
         return False
-    return node.kind in SHAPES or all(tensors[name].constant for name in node.inputs)
+    read = node.inputs[:1] if node.kind == TYPE_ONLY else node.inputs
+    return node.kind in SHAPES or all(tensors[name].constant for name in read)
 
 
 def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
@@ -193,6 +196,8 @@ def _compute_constant(node: Node, inputs: TensorInfos, types: Mapping[str, onnx.
     """
     if node.kind in SHAPES:
         arrays = [_evaluate_shape(node, inputs[node.inputs[0]])]
+    elif node.kind == TYPE_ONLY and (array := inputs[node.inputs[0]].array) is not None:
+        arrays = [array.astype(helper.tensor_dtype_to_np_dtype(types[node.outputs[0]].tensor_type.elem_type))]
     elif all(tensor.data is not None for tensor in inputs.values()):
         arrays = _run_reference(node, inputs, types, opset)
     else:
@@ -227,7 +232,7 @@ def _run_reference(
     results = [helper.make_value_info(name, types[name]) for name in node.outputs]
     graph = helper.make_graph([node.proto], "constants", sources, results)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    feeds = {name: tensor.array for name, tensor in inputs.items()}
+    feeds = {name: tensor.array for name, tensor in inputs.items() if tensor.array is not None}
     try:
         if node.kind == "GatherElements":  # the evaluator of onnx 1.23.2 fails on it
             return [_gather_elements(node, feeds[node.inputs[0]], feeds[node.inputs[1]])]
@@ -236,9 +241,7 @@ def _run_reference(
         return []
 
 
-def _gather_elements(
-    node: Node, data: npt.NDArray[np.generic], indices: npt.NDArray[np.integer]
-) -> npt.NDArray[np.generic]:
+def _gather_elements(node: Node, data: npt.NDArray[np.generic], indices: npt.NDArray[Any]) -> npt.NDArray[np.generic]:
     axis = next((attribute.i for attribute in node.proto.attribute if attribute.name == "axis"), 0) % data.ndim
     part = tuple(slice(None if at == axis else size) for at, size in enumerate(indices.shape))
     return np.take_along_axis(data[part], indices % data.shape[axis], axis)
