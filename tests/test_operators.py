@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,11 @@ Shape = Sequence[int]
 def read(
     kind: str,
     inputs: Mapping[str, Shape],
-    weights: Mapping[str, Shape | np.ndarray[Any, Any]] = {},  # noqa: B006 (never changed)
+    weights: Mapping[str, Shape | np.ndarray[Any, Any]] = {},
     *,
     order: Sequence[str] | None = None,
     outputs: Sequence[str] = ("y",),
-    types: Mapping[str, int] = {},  # noqa: B006
+    types: Mapping[str, int] = {},
     opset: int = 18,
     **attributes: Any,
 ) -> Program:
@@ -185,7 +185,7 @@ def test_outputs_of_a_recurrence_may_all_be_read() -> None:
 
 
 def test_operator_of_the_standard_without_a_cost_is_replaced_by_its_definition() -> None:
-    attention = read("Attention", {name: (2, 3, 16, 8) for name in "qkv"}, opset=23)
+    attention = read("Attention", dict.fromkeys("qkv", (2, 3, 16, 8)), opset=23)
     assert attention.macs == 2 * (2 * 3 * 16 * 16 * 8)
 
 
@@ -244,18 +244,18 @@ def test_coverage_is_frozen() -> None:
         assert onnx.defs.get_schema(kind).name == kind
 
 
+OFFSETS = {"x": (1, 4, 8, 8), "o": (1, 2, 8, 8)}
+BYTES = {"w": np.zeros((8, 4, 1, 1), np.uint8)}
+
+
 @pytest.mark.parametrize(
     "program",
     [
         lambda: read("NonMaxSuppression", {"b": (1, 9, 4), "s": (1, 2, 9)}, types={"y": INT}),
-        lambda: read(
-            "DeformConv", {"x": (1, 4, 8, 8), "o": (1, 2, 8, 8)}, {"w": (8, 4, 1, 1)}, order=["x", "w", "o"], opset=19
-        ),
-        lambda: read(
-            "ConvInteger", {"x": (1, 4, 8, 8)}, {"w": np.zeros((8, 4, 1, 1), np.uint8)}, types={"x": 2, "y": 6}
-        ),
+        lambda: read("DeformConv", OFFSETS, {"w": (8, 4, 1, 1)}, order=["x", "w", "o"], opset=19),
+        lambda: read("ConvInteger", {"x": (1, 4, 8, 8)}, BYTES, types={"x": TensorProto.UINT8, "y": TensorProto.INT32}),
     ],
 )
-def test_what_is_not_read_is_named_with_its_node(program: Any) -> None:
+def test_what_is_not_read_is_named_with_its_node(program: Callable[[], Program]) -> None:
     with pytest.raises(UnsupportedOperatorError, match=r"^one: (\w+) (?i:\1): \1 is not supported$"):
         program()
