@@ -228,13 +228,14 @@ def test_shape_from_the_places_of_a_constant_is_computed() -> None:
 READ = """
 Abs Acos Add And ArgMax ArgMin Asin Atan AveragePool BatchNormalization BitShift BitwiseAnd BitwiseNot BitwiseOr
 BitwiseXor Cast CastLike Ceil Celu Clip Concat Conv ConvTranspose Cos Cosh CumSum DepthToSpace Div Dropout Einsum Elu
-Equal Erf Exp Expand Flatten Floor GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool Greater
-GreaterOrEqual GridSample GroupNormalization HardSigmoid HardSwish Identity InstanceNormalization IsInf IsNaN LRN LSTM
-LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpPool MatMul Max MaxPool Mean MeanVarianceNormalization Min Mish Mod Mul Neg Not
-OneHot Or PRelu Pad Pow RMSNormalization RNN Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin
-ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize ReverseSequence Round ScatterElements ScatterND Selu Shrink
-Sigmoid Sign Sin Sinh Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh
-ThresholdedRelu Tile TopK Transpose Trilu Unsqueeze Upsample Where Xor
+Equal Erf Exp Expand Flatten Floor GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool
+Greater GreaterOrEqual GridSample GroupNormalization HardSigmoid HardSwish Identity InstanceNormalization IsInf IsNaN
+LRN LSTM LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpPool MatMul Max MaxPool Mean
+MeanVarianceNormalization Min Mish Mod Mul Neg Not OneHot Or PRelu Pad Pow RMSNormalization RNN Reciprocal ReduceL1
+ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape
+Resize ReverseSequence Round ScatterElements ScatterND Selu Shrink Sigmoid Sign Sin Sinh Slice Softmax Softplus
+Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile TopK Transpose Trilu Unsqueeze
+Upsample Where Xor
 """
 
 
@@ -242,6 +243,10 @@ def test_coverage_is_frozen() -> None:
     assert sorted(SUPPORTED) == READ.split()
     for kind in SUPPORTED:
         assert onnx.defs.get_schema(kind).name == kind
+
+
+OFFSETS = {"x": (1, 4, 8, 8), "o": (1, 2, 8, 8)}
+BYTES = {"w": np.zeros((8, 4, 1, 1), np.uint8)}
 
 
 OFFSETS = {"x": (1, 4, 8, 8), "o": (1, 2, 8, 8)}

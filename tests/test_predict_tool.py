@@ -16,11 +16,12 @@ import pytest
 from conftest import run_cli
 from ipu_results.emulator import cache, sweep
 from ipu_results.emulator.network import load_network
+from ipu_results.emulator.operators import Convolution, Gemm
 from ipu_results.emulator.protocol import select_protocol
 from ipu_results.emulator.schedule import to_convolution_shape
-from ipu_results.emulator.split import plan_split
+from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
 from ipu_results.emulator.sweep import SharedPlans, Sweep, parse_sweeps, run_sweep
-from ipu_results.emulator.target import load_target
+from ipu_results.emulator.target import Target, load_target
 from model_support import image, model
 
 TEXT = model("(int64[N,L] ids) => (float[N,L,8] y)", "e = Gather(w, ids) y = MatMul(e, v)", {"w": (9, 4), "v": (4, 8)})
@@ -182,21 +183,23 @@ def test_search_reads_no_constant_that_shared_plans_ignore() -> None:
     read: set[str] = set()
     program = load_network("efficientnet-b0")(1)
     for operator in program.operators:
-        if hasattr(operator, "macs"):
-            plan_split.__wrapped__(to_convolution_shape(operator), RecordingTarget(read))  # type: ignore[attr-defined]
+        if isinstance(operator, Convolution | Gemm):
+            plan_split.__wrapped__(to_convolution_shape(operator), RecordingTarget(read))
     assert len(read) > 20
     assert not [name for name in read if name.startswith(sweep.UNREAD_BY_SEARCH)]
 
 
 def test_designs_that_differ_in_the_clock_share_their_plans() -> None:
-    searched = []
-    planner = SharedPlans(
-        lambda shape, target: searched.append(target) or plan_split(shape, target), load_target("m2000")
-    )  # type: ignore[func-returns-value]
-    shapes = make_sweep("clock=1e9,2e9", "tiles=100,1472")
-    rows = [shapes.predict_design(number, planner) for number in range(4)]
-    assert rows == [shapes.predict_design(number) for number in range(4)]
-    assert len({target.digest for target in searched}) == 2
+    searched = set()
+
+    def search(shape: ConvolutionShape, target: Target) -> SplitPlan:
+        searched.add(target.digest)
+        return plan_split(shape, target)
+
+    planner, designs = SharedPlans(search, load_target("m2000")), make_sweep("clock=1e9,2e9", "tiles=100,1472")
+    rows = [designs.predict_design(number, planner) for number in range(4)]
+    assert rows == [designs.predict_design(number) for number in range(4)]
+    assert len(searched) == 2
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ usage: PYTHON export_networks.py FOLDER [NAME ...]
 
 Networks are built from their configurations with random weights, so nothing is downloaded. Each is written to FOLDER as
 `NAME.legacy.onnx` and `NAME.dynamo.onnx`, after the two exporters of torch, with a free batch. One JSON line is printed
-for each file: name, exporter, path, the inputs' shapes for `--shape`, and the error of an export that failed.
+for each file: name, exporter, path, the inputs' shapes for `--shape`, the multiply-accumulates that torch counts for two
+items, and the error of an export that failed.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ import torch
 import torchvision
 import transformers
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
 EXPORTERS = ("legacy", "dynamo")
 OPSETS = {"legacy": 17, "dynamo": 18}
@@ -109,6 +112,15 @@ def list_shapes(name: str) -> list[str]:
     return [f"{kind}=N,{SEQUENCE}" for kind in inputs if kind != "pixel_values"]
 
 
+def count_macs(name: str) -> int:
+    """Count the multiply-accumulates of the example as torch does, which knows nothing of ONNX."""
+    network, inputs, example = build_network(name)
+    counter = FlopCounterMode(display=False)
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
+        FirstOutput(network, inputs).eval()(*example)
+    return int(counter.get_total_flops() // 2)
+
+
 def main(arguments: list[str]) -> int:
     folder = Path(arguments[0])
     folder.mkdir(parents=True, exist_ok=True)
@@ -120,15 +132,12 @@ def main(arguments: list[str]) -> int:
     torch.backends.mha.set_fastpath_enabled(False)  # the legacy exporter does not know the fused attention
     logging.disable(logging.WARNING)
     for name in names:
+        macs = count_macs(name)
         for exporter in EXPORTERS:
             path = folder / f"{name}.{exporter}.onnx"
-            record = {
-                "name": name,
-                "exporter": exporter,
-                "path": str(path),
-                "error": _try(export, name, exporter, path),
-            }
-            print(json.dumps(record), flush=True)
+            error = _try(export, name, exporter, path)
+            record = {"name": name, "exporter": exporter, "path": str(path), "shapes": list_shapes(name)}
+            print(json.dumps({**record, "macs": macs, "error": error}), flush=True)
     return 0
 
 
