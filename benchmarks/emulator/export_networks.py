@@ -4,8 +4,8 @@ usage: PYTHON export_networks.py FOLDER [NAME ...]
 
 Networks are built from their configurations with random weights, so nothing is downloaded. Each is written to FOLDER as
 `NAME.legacy.onnx` and `NAME.dynamo.onnx`, after the two exporters of torch, with a free batch. One JSON line is printed
-for each file: name, exporter, path, the inputs' shapes for `--shape`, the multiply-accumulates that torch counts for two
-items, and the error of an export that failed.
+for each file: name, exporter, path, the inputs' shapes for `--shape`, the multiply-accumulates that torch counts for
+two items, and the error of an export that failed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Export networks that others built, and predict them: which graphs are read, and is their work counted right?
+"""Export networks that others built, predict them, and compare their work with what torch counts.
 
 The exports need torch, torchvision and transformers, which are installed into an environment of their own.
 """
@@ -52,9 +52,7 @@ def run(options: Options) -> Report:
             ReportTarget("exported graphs that are not read", len(exported) - len(read), 0),
             ReportTarget("largest difference from torch's count", max(counted, default=0.0), MAX_MACS_DIFFERENCE),
         ],
-        [
-            f"{len(read)} of {len(exported)} exported graphs are read; {len(records) - len(exported)} could not be exported"
-        ],
+        [f"{len(read)} of {len(exported)} exported graphs are read, {len(records) - len(exported)} exports failed"],
     )
 
 
