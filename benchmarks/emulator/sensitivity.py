@@ -63,7 +63,7 @@ def _list_values(rows: Sequence[PublishedRow], names: Sequence[str] | None) -> I
 
 
 def _measure_change(rows: Sequence[PublishedRow], name: str, usual: float, value: float) -> ConstantChange:
-    planner = plan_split if name.partition(".")[0] in SPLIT_PREFIXES else _plan_unchanged
+    planner = plan_split if name.partition(".")[0] in SPLIT_PREFIXES else plan_unchanged
     targets = {target: load_target(target).with_constants({name: value}) for target in TARGETS}
     calibration = recalibrate(rows, targets["c2"], planner)
     scored = predict_rows(rows, calibration, targets, planner)
@@ -71,7 +71,7 @@ def _measure_change(rows: Sequence[PublishedRow], name: str, usual: float, value
     return ConstantChange(name, usual, value, calibration.fit.superstep, tuple(means))
 
 
-def _plan_unchanged(shape: ConvolutionShape, target: Target) -> SplitPlan:
+def plan_unchanged(shape: ConvolutionShape, target: Target) -> SplitPlan:
     """Plan on the unchanged machine, for a constant that no split depends on: its plans are known already."""
     return plan_split(shape, _load_unchanged(target.name, target.tiles))
 

@@ -104,8 +104,9 @@ def predict(
     FILE may be the name of a built-in network. Protocols: paper, tensorflow, pytorch, lowest-latency, io-tiles. Split
     plans are kept in the user's cache folder, or in the folder that IPU_RESULTS_CACHE names.
 
-    Keys of --set: input_bits, instances, replicas, io_tiles, prefetch, threads, and every constant of the machine, such
-    as clock, tiles, sram or exchange.bytes. docs/reference/emulator-settings.md lists them, and the form of a file.
+    Keys of --set: input_bits, instances, replicas, io_tiles, prefetch, threads, and every constant of the machine, for
+    example clock, tiles, sram or exchange.bytes. docs/reference/emulator-settings.md lists them and describes the TOML
+    file.
 
     The first dimension of a model's inputs is the batch: --batch-sizes decides it, and --shape has 1 or N there.
     An interrupted sweep continues where it stopped when it is started again. docs/how-to/predict-your-own-network.md

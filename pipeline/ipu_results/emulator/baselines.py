@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from ipu_results.emulator.calibration import NOTHING, Fit, Observation, solve_relative
+from ipu_results.emulator.calibration import NOTHING, Fit, solve_relative
 from ipu_results.emulator.operators import Convolution, Gemm, Program
 from ipu_results.emulator.protocol import compute_timing
 from ipu_results.emulator.published import PublishedRow
@@ -79,14 +79,16 @@ def estimate_grid(shape: ConvolutionShape, target: Target) -> float:
     n, o = math.ceil(field / down), math.ceil(outs / across)
     inputs = n * shape.stride**2 * shape.ins * math.ceil(o / shape.outs)
     weights = o * shape.ins * kernel
-    return n * weights / compute_mac_rate(target) + (inputs + weights) * target["element.bytes"] / target["exchange.bytes"]
+    return (
+        n * weights / compute_mac_rate(target) + (inputs + weights) * target["element.bytes"] / target["exchange.bytes"]
+    )
 
 
 def _count_field(shape: ConvolutionShape) -> int:
     return shape.batch * shape.rows * shape.columns
 
 
-def _compute_peak(target: Target) -> float:
+def compute_peak(target: Target) -> float:
     """Return multiply-accumulates of one chip per second."""
     return compute_mac_rate(target) * target.tiles * target["clock"]
 
@@ -109,7 +111,7 @@ def _fit_line(rows: Sequence[PublishedRow]) -> tuple[float, float]:
 
 
 def _scale_by_peak(target: Target, old: Target) -> float:
-    return _compute_peak(old) / _compute_peak(target)
+    return compute_peak(old) / compute_peak(target)
 
 
 def _scale_by_clock(target: Target, old: Target) -> float:
@@ -140,37 +142,42 @@ def _fit_utilisation(rows: Sequence[PublishedRow]) -> float:
 
 def _use_peak(share: float) -> Baseline:
     def predict(row: PublishedRow) -> float:
-        return _count_macs(row) * _count_images(row) / (share * _compute_peak(load_target(row.selector.target)))
+        return _count_macs(row) * _count_images(row) / (share * compute_peak(load_target(row.selector.target)))
 
     return predict
 
 
 def _fit_bsp(cycles: CycleModel, rows: Sequence[PublishedRow]) -> Baseline:
-    """Fit κ and h of a bulk-synchronous model whose products cost `cycles`; its host has no time of a batch."""
-
-    def observe(row: PublishedRow) -> Observation:
-        program, target, (work, steps) = plan(row)
-        fixed = compute_timing(work / target["clock"], program, target, row.protocol, NOTHING).period
-        return Observation(fixed, steps / target["clock"], _count_images(row), row.seconds)
+    """Fit a bulk-synchronous model whose products cost `cycles`."""
+    fit = fit_bsp(cycles, rows)
 
     def predict(row: PublishedRow) -> float:
-        program, target, (work, steps) = plan(row)
+        program, target = _load(row)
+        work, steps = sum_work(program, target, cycles)
         device = (work + steps * fit.superstep) / target["clock"]
         return compute_timing(device, program, target, row.protocol, fit).period
 
-    def plan(row: PublishedRow) -> tuple[Program, Target, tuple[float, int]]:
-        program, target = load_program(row.selector.network, _count_images(row)), load_target(row.selector.target)
-        return program, target, _sum_work(program, target, cycles)
-
-    observed = [observe(row) for row in rows]
-    unknown = [[each.supersteps, each.images] for each in observed]
-    rest = [each.seconds - each.fixed for each in observed]
-    superstep, per_image = solve_relative(unknown, rest, [each.seconds for each in observed])
-    fit = Fit(superstep, 0.0, per_image)
     return predict
 
 
-def _sum_work(program: Program, target: Target, cycles: CycleModel) -> tuple[float, int]:
+def fit_bsp(cycles: CycleModel, rows: Sequence[PublishedRow]) -> Fit:
+    """Fit κ and h of a bulk-synchronous model on the C2 rows; its host has no time of a batch."""
+    unknown, rest = [], []
+    for row in rows:
+        program, target = _load(row)
+        work, steps = sum_work(program, target, cycles)
+        fixed = compute_timing(work / target["clock"], program, target, row.protocol, NOTHING).period
+        unknown.append([steps / target["clock"], _count_images(row)])
+        rest.append(row.seconds - fixed)
+    superstep, per_image = solve_relative(unknown, rest, [row.seconds for row in rows])
+    return Fit(superstep, 0.0, per_image)
+
+
+def _load(row: PublishedRow) -> tuple[Program, Target]:
+    return load_program(row.selector.network, _count_images(row)), load_target(row.selector.target)
+
+
+def sum_work(program: Program, target: Target, cycles: CycleModel) -> tuple[float, int]:
     """Sum cycles and supersteps: products by the simple model, all else as the emulator has it."""
     work, steps = 0.0, 0
     for operator, step in zip(program.operators, schedule(program, target).steps, strict=True):

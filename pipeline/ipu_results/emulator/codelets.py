@@ -77,9 +77,7 @@ def estimate_amp_nx1(
 def _estimate_worker(target: Target, rows: Array, columns: Array) -> Array:
     """Estimate the worker that holds most."""
     whole, broken = _deal_rows(target, rows, columns)
-    cycles: Array = (
-        target["ampn.worker"] + whole * _estimate_piece(target, columns) + _estimate_piece(target, broken)
-    )
+    cycles: Array = target["ampn.worker"] + whole * _estimate_piece(target, columns) + _estimate_piece(target, broken)
     return cycles
 
 
@@ -117,32 +115,31 @@ def estimate_slic(
     loop = target["slic.loop"]
     work = target["workers"] * strides * (first + (windows - 1) * later)
     block = target["slic.block"] + (target["slic.block_many"] if strides > 1 else 0) + loop + 1
+    cycles: Array = target["slic.start"] + blocks * (block + windows * body + loop * (windows - 1) + work) + 1 - loop
+    return cycles
+
+
+def _estimate_slic_worker(target: Target, rows: Array, columns: Array, stride: int, many: bool, zero: bool) -> Array:
+    """Estimate the worker that holds most in one window. The first window also zeroes the partials."""
+    whole, broken = _deal_rows(target, rows, columns)
+    piece = target["slic.piece"] + (1 if zero else 0)
+    start = target["slic.worker"] + (target["slic.worker_many"] if many else 0)
     cycles: Array = (
-        target["slic.start"] + blocks * (block + windows * body + loop * (windows - 1) + work) + 1 - loop
+        start
+        + whole * (piece + _estimate_slic_row(target, columns, stride, zero))
+        + np.sign(broken) * (piece + _estimate_slic_row(target, broken, stride, zero))
     )
     return cycles
 
 
-def _estimate_slic_worker(
-    target: Target, rows: Array, columns: Array, stride: int, many: bool, zero: bool
-) -> Array:
-    """Estimate the worker that holds most in one window. The first window also zeroes the partials."""
-    whole, broken = _deal_rows(target, rows, columns)
-    piece = target["slic.piece"] + (1 if zero else 0)
-    cycles: Array = target["slic.worker"] + (target["slic.worker_many"] if many else 0)
-    for count, length in ((whole, columns), (np.sign(broken), broken)):
-        cycles = cycles + count * (piece + _estimate_slic_row(target, length, stride, zero))
-    return cycles
-
-
 def _estimate_slic_row(target: Target, length: Array, stride: int, zero: bool) -> Array:
-    one = target["slic.row_one"]
+    single = target["slic.row_one"]
     if stride == 1:
-        short = one + length if zero else target["slic.row_short"] + length
+        short = single + length if zero else target["slic.row_short"] + length
         row = np.where(length < SLIC_PIPELINE, short, target["slic.row"] + length - SLIC_PIPELINE)
     else:
         row = target["slic.row2"] + target["slic.row2_more"] * np.maximum(length - SLIC_PIPELINE_2, 0)
-    cycles: Array = np.where(length <= 1, one, row)
+    cycles: Array = np.where(length <= 1, single, row)
     return cycles
 
 

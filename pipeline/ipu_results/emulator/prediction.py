@@ -23,7 +23,8 @@ class Prediction:
     """One batch over the whole machine, always `emulated`, never measured.
 
     Times are in milliseconds, throughput in items per second, power in watts. `latency_ms_low` and `_high` are the band
-    of the fits without one row and of those at both ends of the range of κ. `settings` is what was changed on the machine. The shares are of the time on the chip. `timing` holds the same times in seconds.
+    of the fits without one row and of those at both ends of the range of κ. The shares are of the time on the chip.
+    `timing` holds the same times in seconds. `settings` is what the user changed on the machine.
     """
 
     target: str

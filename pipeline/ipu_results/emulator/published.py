@@ -125,9 +125,7 @@ def _select(selector: RowSelector, records: Sequence[Mapping[str, Any]]) -> list
     return [_parse_row(selector, record, matches) for record in matches]
 
 
-def _parse_row(
-    selector: RowSelector, record: Mapping[str, Any], siblings: Sequence[Mapping[str, Any]]
-) -> PublishedRow:
+def _parse_row(selector: RowSelector, record: Mapping[str, Any], siblings: Sequence[Mapping[str, Any]]) -> PublishedRow:
     batch, figure = record["batch_size"], record["latency_ms" if selector.time == "latency" else "throughput"]
     if not batch or not figure:
         message = f"row {record['result_id']} lacks its batch size or its {selector.time}"

@@ -35,7 +35,7 @@ def apply_settings(target: Target, protocol: Protocol, settings: Mapping[str, Va
     paths: dict[str, Any] = {}
     for key, value in settings.items():
         if key in COUNTS:
-            paths[key] = int(_parse_number(key, value, whole=True, least=0 if key == "io_tiles" else 1))
+            paths[key] = int(_parse_number(key, value, whole=True, minimum=0 if key == "io_tiles" else 1))
         elif key == PREFETCH:
             paths[key] = _parse_switch(key, value)
         elif key in units:
@@ -114,13 +114,13 @@ def _parse_constant(key: str, value: Any, unit: str, document: str | None = None
     return number
 
 
-def _parse_number(key: str, value: Any, whole: bool, least: int, document: str | None = None) -> float:
+def _parse_number(key: str, value: Any, whole: bool, minimum: int, document: str | None = None) -> float:
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         number = math.nan
-    if not math.isfinite(number) or number < least or (whole and not number.is_integer()):
-        message = f"must be a {'whole ' if whole else ''}number of at least {least}, not {value}"
+    if not math.isfinite(number) or number < minimum or (whole and not number.is_integer()):
+        message = f"must be a {'whole ' if whole else ''}number of at least {minimum}, not {value}"
         raise UnrecognisedModelError(_place(document, key, message), document=document or key)
     return number
 

@@ -162,7 +162,9 @@ def _plan_slic(shape: ConvolutionShape, target: Target, channels: int, at_once: 
     groups, across = ceil_div(shape.groups, at_once), ceil_div(shape.kernel_columns, SLIC_WIDTH)
     parts, shares = _build_grid(target, every, **_get_field(shape), ins=ins, outs=outs, groups=groups)
     r, c, b, i, o, g = shares.values()
-    compute = codelets.estimate_slic(target, r * b, c, g * i * o, shape.kernel_rows * across, shape.stride, (channels, at_once))
+    compute = codelets.estimate_slic(
+        target, r * b, c, g * i * o, shape.kernel_rows * across, shape.stride, (channels, at_once)
+    )
     window = _count_window(shape, r, c, shape.kernel_rows, SLIC_WIDTH * across)
     inputs = b * window * i * channels * g * at_once * target["element.bytes"]
     kernel = g * at_once * o * channels * i * channels * shape.kernel_rows * SLIC_WIDTH * across
