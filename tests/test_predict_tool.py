@@ -269,6 +269,13 @@ def test_memory_of_an_operator_by_hand(small: Path) -> None:
     # 4·8·8 elements of input and 8·8·8 of output, 2 bytes each; the activation overwrites its source
     assert (conv["live_bytes"], relu["live_bytes"]) == (2 * (256 + 512), 2 * 512)
     assert relu["energy_j"] is None
+    args = ("--target", "m2000", "--model", small, "--batch-sizes", "4", "--layers", "--set", "io_tiles=1372")
+    few = predict_json(*args)[1]
+    # the same 8 × 8 × 8 results, weights and supersteps on 100 tiles: only code does not depend on the tiles
+    code = load_target("m2000")["memory.superstep"] * (conv["supersteps"] + relu["supersteps"])
+    assert relu["tile_bytes"] == pytest.approx(2 * (512 + 288) / 1472 + code)
+    code = load_target("m2000")["memory.superstep"] * sum(layer["supersteps"] for layer in predict_json(*args))
+    assert few["tile_bytes"] == pytest.approx(2 * (512 + 288) / 100 + code)
 
 
 # Comparisons

@@ -157,7 +157,7 @@ def predict(
     needed = sizes[:1] if layers and plot is None else sizes
     with open_plan_cache() as planner:
         predictions = predict_batches(network, machine, needed, path, planner=planner)
-    profiles = _profile(predictions[0], network, machine) if layers or trace is not None else []
+    profiles = _profile(predictions[0], network, machine, path) if layers or trace is not None else []
     if plot is not None:
         from ipu_results.emulator.plot import render_parts
 
@@ -188,12 +188,13 @@ def _select_batch_sizes(batch_sizes: tuple[int, ...] | None, shaped: int | None)
     return (shaped,)
 
 
-def _profile(prediction: Prediction, network: Network, machine: Target) -> list[OperatorProfile]:
+def _profile(prediction: Prediction, network: Network, machine: Target, path: Protocol) -> list[OperatorProfile]:
     from ipu_results.emulator.calibration import load_calibration
     from ipu_results.emulator.profile import profile_operators
 
     program = network(prediction.micro_batch_size)
-    return profile_operators(prediction, program, machine, load_calibration().fit.superstep)
+    io_tiles = path.io_tiles if path.overlapped else 0
+    return profile_operators(prediction, program, machine, load_calibration().fit.superstep, io_tiles)
 
 
 def _run_sweep(

@@ -28,7 +28,7 @@ def _parse_shape(pair: str) -> tuple[str, Shape]:
 def fix_shapes(inputs: Iterable[onnx.ValueInfoProto], shapes: Mapping[str, Shape]) -> int | None:
     """Set the sizes in the inputs themselves and return the batch that they name, None if they name none.
 
-    The first dimension of the inputs is the batch if it is free. It stays free, and 1 there names no batch. Where inputs
+    The first dimension of the inputs is the batch if it is free. It stays free, and 1 there names no batch. If inputs
     begin with different dimensions, those with a size are not the batch.
     """
     values = {value.name: value for value in inputs}

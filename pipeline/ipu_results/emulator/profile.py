@@ -37,17 +37,19 @@ class OperatorProfile:
 
 
 def profile_operators(
-    prediction: Prediction, program: Program, target: Target, superstep: float
+    prediction: Prediction, program: Program, target: Target, superstep: float, io_tiles: int = 0
 ) -> list[OperatorProfile]:
     """Profile the operators in the order in which they run. `superstep` is the cost of a superstep in cycles.
 
-    `target` is the machine with all its tiles: the share of peak is that of the whole chip.
+    `target` is the machine with all its tiles, `io_tiles` of which hold and compute nothing. The share of peak is that of
+    the whole chip.
     """
     clock, plan = target["clock"], prediction.schedule
     peak = compute_mac_rate(target) * target.tiles * clock
     chips = prediction.batch_size // prediction.micro_batch_size
     code = target["memory.superstep"] * plan.code_supersteps
-    live, data = count_live_elements(program), list_data_bytes(program, plan, target)
+    holding = target.with_constants(tiles=target.tiles - io_tiles) if io_tiles else target
+    live, data = count_live_elements(program), list_data_bytes(program, plan, holding)
     profiles: list[OperatorProfile] = []
     start = 0.0
     for step, elements, held in zip(plan.steps, live, data, strict=True):
