@@ -59,7 +59,7 @@ sweep: $(VENV)/.user ## Measure or emulate the ResNeXt101 sweep on this machine
 	$(RUN) sweep $(ARGS)
 
 publish: $(VENV)/.ingest ## Make a release of the warehouse in release/
-	$(RUN) publish $(ARGS)
+	$(RUN) publish --record docs/releases $(ARGS)
 
 verify: $(VENV)/.ingest ## Check the release in release/
 	$(RUN) verify release

@@ -18,7 +18,7 @@ from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document
-from ipu_results.store.tables import build_arrow_tables, write_warehouse
+from ipu_results.store.tables import WarehouseWriter, build_arrow_tables
 
 from benchmarks.generate import BOW, BOW_GAIN, COLUMNS, Cells, generate_rows
 from benchmarks.processes import Outcome, Step, read_peak_mb, run_in_child
@@ -55,10 +55,10 @@ def measure(count: int) -> Iterator[Step]:
     yield {**step, "seconds": step["seconds"] - seconds, **flagged}
     frames["documents"] = build_document_frame(documents)
     frames["capture_differences"] = build_frame(table("capture_differences"), [])
-    tables, step = _time_stage("arrow", lambda: build_arrow_tables(frames, ""))
-    yield step
-    with tempfile.TemporaryDirectory() as folder:
-        yield _time_stage("write", lambda: write_warehouse(tables, Path(folder)))[1]
+    yield _time_stage("arrow", lambda: build_arrow_tables(frames))[1]
+    with tempfile.TemporaryDirectory() as folder, WarehouseWriter(Path(folder)) as writer:
+        writer.start({})
+        yield _time_stage("write", lambda: writer.finish(frames, ""))[1]
 
 
 def _time_stage(stage: str, run_stage: Callable[[], Output]) -> tuple[Output, Step]:

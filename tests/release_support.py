@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -17,8 +16,9 @@ from ipu_results._util.text import format_json
 from ipu_results.release import PublishedRelease, ReleaseRequest, publish
 from ipu_results.release.files import CHECKSUMS, hash_file, write_checksums
 from ipu_results.schema import TABLES
-from ipu_results.store.digest import digest_rows
-from ipu_results.store.files import BUILD_ID, get_parquet_name
+from ipu_results.store.files import get_parquet_name
+from ipu_results.store.tables import describe_build, write_parquet
+from ipu_results.store.views import evaluate_views
 
 PUBLISHED_ON = date(2026, 11, 21)
 FEW = "(SELECT DISTINCT result_id FROM flags ORDER BY result_id LIMIT 12)"
@@ -60,17 +60,11 @@ def store_warehouse(tables: Mapping[str, pa.Table], target: Path) -> Path:
     """Write the tables as a build of its own, with a new table `build` and a new build id."""
     schema = tables["build"].schema
     tables = {name: rows for name, rows in tables.items() if name != "build"}
-    digests = {name: digest_rows(rows) for name, rows in tables.items()}
-    build_id = hashlib.sha256("".join(sorted(digests.values())).encode()).hexdigest()
-    build = [
-        {"table_name": name, "row_count": tables[name].num_rows, "rows_sha256": digests[name], "build_id": build_id}
-        for name in sorted(tables)
-    ]
-    tables["build"] = pa.Table.from_pylist(build, schema=schema)
+    views = dict(evaluate_views(tables))
+    build = describe_build(tables, views, "").cast(schema)
     target.mkdir(parents=True)
-    for name, rows in tables.items():
-        marked = rows.replace_schema_metadata({**(rows.schema.metadata or {}), BUILD_ID.encode(): build_id})
-        pq.write_table(marked, target / get_parquet_name(name), compression="zstd", write_page_checksum=True)
+    for name, rows in {**tables, "build": build, **views}.items():
+        write_parquet(rows, build["build_id"][0].as_py(), target / get_parquet_name(name))
     return target
 
 

@@ -13,8 +13,11 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from ipu_results.schema import sql_table, table
+from ipu_results.store.csv_file import write_csv
+from ipu_results.store.digest import digest_rows
 from ipu_results.store.files import DATABASE
 from release_support import read_record, replace_file, write_record
 
@@ -242,6 +245,56 @@ PARQUET_KINDS: list[Kind] = [
         lambda folder: replace_file(folder / "flags.parquet", (folder / "models.parquet").read_bytes()),
         "flags",
     ),
+]
+
+
+# files of views
+
+
+def forge_view(name: str, edit: Callable[[pa.Table], pa.Table]) -> Tamper:
+    """Change Parquet, CSV and the digest that release.json states of a view."""
+
+    def change(folder: Path) -> None:
+        edit_parquet(name, edit, compression="zstd", write_page_checksum=True)(folder)
+        rows = pq.read_table(folder / f"{name}.parquet")
+        (folder / f"{name}.csv").unlink()
+        write_csv(rows, folder / f"{name}.csv")
+        record = read_record(folder)
+        record["view_files"][name] = {"rows": rows.num_rows, "rows_sha256": digest_rows(rows)}
+        write_record(folder, "release.json", record)
+
+    return change
+
+
+def double_throughput(rows: pa.Table) -> pa.Table:
+    at = rows.schema.get_field_index("throughput")
+    return rows.set_column(at, rows.schema.field(at), pc.multiply(rows["throughput"], 2.0))
+
+
+def drop_view(folder: Path) -> None:
+    """Remove the files of a view and what states them."""
+    record = read_record(folder)
+    del record["view_files"]["latest"]
+    write_record(folder, "release.json", record)
+    for suffix in ("parquet", "csv"):
+        (folder / f"latest.{suffix}").unlink()
+
+
+OTHER_ROWS = "rows differ from those of the view"
+VIEW_KINDS: list[Kind] = [
+    ("figure", forge_view("inference", double_throughput), f"inference.parquet: {OTHER_ROWS}"),
+    ("row removed", forge_view("measurements", lambda rows: rows.slice(1)), f"measurements.parquet: {OTHER_ROWS}"),
+    (
+        "order of rows",
+        forge_view("measurements", lambda rows: rows.take(pa.array(range(rows.num_rows - 1, -1, -1)))),
+        f"measurements.parquet: {OTHER_ROWS}",
+    ),
+    ("Parquet alone", edit_parquet("provenance", lambda rows: rows.slice(1)), "provenance.csv: rows differ"),
+    ("CSV alone", lambda folder: replace_file(folder / "latest.csv", b"x\n1\n"), "latest.csv"),
+    ("emptied", forge_view("provenance", lambda rows: rows.slice(0, 0)), f"provenance.parquet: {OTHER_ROWS}"),
+    ("not stated", drop_view, "datapackage.json: describes latest.csv"),
+    ("build id", edit_metadata("latest", build_id="0" * 64), "latest.parquet: build id differs"),
+    ("unit", edit_field("latency_ms", lambda field: field.with_metadata(DESCRIBED), "latest"), "latest.parquet"),
 ]
 
 
@@ -477,6 +530,7 @@ def exchange(first: Path, second: Path) -> None:
 GROUPS = {
     "duckdb": DATABASE_KINDS,
     "parquet": PARQUET_KINDS,
+    "view": VIEW_KINDS,
     "csv": CSV_KINDS,
     "datapackage": PACKAGE_KINDS,
     "croissant": CROISSANT_KINDS,

@@ -67,6 +67,7 @@ def test_sidecar_becomes_a_document_with_its_bytes(put: Put) -> None:
     assert document.read_bytes() == DATA
     assert document.record() == {
         **{key: ENTRY[key] for key in ENTRY if key not in ("tables", "reader")},
+        "commit": None,
         "retrieved_on": None,
         "file": "deep/page.html",
     }

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +18,7 @@ from conftest import PAGE, PAPER, RAW, ROOT, get_error, query_rows, read_files, 
 from ipu_results._util.sql import run_query
 from ipu_results.cli import main
 from ipu_results.errors import QueryError
-from ipu_results.schema import TABLES
+from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.store.query import open_warehouse
 
 COMMANDS = {
@@ -36,11 +38,20 @@ def test_every_command_has_help_with_an_example_and_is_documented(command: str) 
     done = run_cli(command, "--help")
     assert done.returncode == 0
     assert f"  ipu-results {command} " in done.stdout
-    assert "Example:" in done.stdout
+    assert re.search("Examples?:", done.stdout)
     options = [param for param in main.commands[command].params if param.param_type_name == "option"]
     assert [option.opts for option in options if option.opts[0] not in done.stdout] == []
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     assert any(f"ipu-results {command}" in page.read_text(encoding="utf-8") for page in pages)
+
+
+def test_help_lists_the_commands_in_working_order_with_whole_sentences() -> None:
+    listed = run_cli("--help").stdout.split("Commands:\n")[1]
+    assert re.findall(r"^  (\S+)", listed, re.MULTILINE) == list(main.commands)
+    assert "…" not in listed
+    assert "..." not in listed
+    sentences = [line for line in re.split(r"^  \S+", listed, flags=re.MULTILINE) if line.strip()]
+    assert all(sentence.strip().endswith(".") for sentence in sentences)
 
 
 def test_help_imports_no_heavy_library() -> None:
@@ -92,8 +103,8 @@ def test_ingest_ends_with_a_table_of_documents(ingest_output: list[str]) -> None
     )
     page = next(line for line in ingest_output if line.split()[:1] == ["graphcore-performance-2023-07-04"])
     assert page.split()[1:6] == ["248", "248", "0", "0", "248"]
-    assert ingest_output[-2].split()[:6] == ["total", "24436", "24436", "0", "0", "2663"]
-    assert ingest_output[-1].startswith("2663 results in ")
+    assert ingest_output[-2].split()[:6] == ["total", "24563", "24563", "0", "0", "2693"]
+    assert ingest_output[-1].startswith("2693 results in ")
 
 
 # query
@@ -133,6 +144,32 @@ def test_json_keeps_types_and_writes_what_it_cannot_hold_as_null_or_text(warehou
     ]
 
 
+def test_query_prints_records(warehouse: Path) -> None:
+    sql = "SELECT model, variant, 'a\nb' AS note FROM results WHERE table_name = 'ogb_lsc' ORDER BY row_number"
+    done = run_cli("query", "--warehouse", warehouse, "--format", "record", sql)
+    assert done.stdout.split("\n\n") == [
+        "row 1 ---\nmodel    GPS++\nvariant  NULL\nnote     a\\nb",
+        "row 2 ---\nmodel    TransE (256)\nvariant  NULL\nnote     a\\nb\n",
+    ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are not on Windows")
+def test_terminal_gets_colours_and_records_where_a_table_is_too_wide(warehouse: Path) -> None:
+    def run_on_terminal(sql: str) -> str:
+        command = shlex.join([sys.executable, "-m", "ipu_results", "query", "--warehouse", str(warehouse), sql])
+        code = "import pty, sys; pty.spawn(['/bin/sh', '-c', sys.argv[1]])"
+        environment = os.environ | {"COLUMNS": "60"}
+        done = subprocess.run(
+            [sys.executable, "-c", code, command], capture_output=True, text=True, env=environment, check=True
+        )
+        return done.stdout.replace("\r", "")
+
+    assert run_on_terminal("SELECT 1 AS a, 2 AS b").startswith("  a    b\n")
+    assert run_on_terminal("FROM results LIMIT 1").startswith("row 1 --")
+    assert "\x1b[31merror:\x1b[0m " in run_on_terminal("SELECT nonsense")
+    assert run_process("query", "--warehouse", warehouse, "SELECT nonsense").stderr.startswith("error: ")
+
+
 def test_query_without_rows_prints_the_header(warehouse: Path) -> None:
     sql = "SELECT model FROM results WHERE false"
     assert run_cli("query", "--warehouse", warehouse, sql).stdout.strip().startswith("model")
@@ -149,6 +186,9 @@ def test_markup_in_data_is_printed_verbatim(warehouse: Path) -> None:
     [
         ("SELEC 1", "syntax error"),
         ("SELECT nonsense FROM results", "nonsense"),
+        ("SELECT modle FROM results", '! Candidate bindings: "model", '),
+        ("FROM reslts", 'Did you mean "results"? (SHOW TABLES lists all)'),
+        ("SELECT substr(1)", "Candidate functions: substr("),
         ("", "expected one statement, got 0"),
         ("SELECT 1 / 'a'", "Conversion Error"),
         ("SELECT 1 AS a, 2 AS a", "two columns are called a; rename one of them with AS"),
@@ -204,7 +244,7 @@ def test_query_refuses_to_write_and_to_leave_the_warehouse(request: pytest.Fixtu
 def test_query_reads_the_committed_parquet_files(warehouse: Path, parquet_only: Path) -> None:
     sql = "SELECT rule, count(*) AS n FROM flags JOIN inference USING (result_id) GROUP BY 1 ORDER BY 1"
     assert query_rows(parquet_only, sql) == query_rows(warehouse, sql) != []
-    assert len(read_files(parquet_only)) == len(TABLES)
+    assert len(read_files(parquet_only)) == len(TABLES) + 2 * len(FILE_VIEWS)
 
 
 def test_query_without_a_warehouse_names_the_command_that_builds_it(tmp_path: Path) -> None:
@@ -217,7 +257,7 @@ def test_query_without_a_warehouse_names_the_command_that_builds_it(tmp_path: Pa
 def test_query_falls_back_to_the_installed_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = run_cli("query", "SELECT count(*) AS n FROM results", "--format", "csv")
-    assert (done.returncode, done.stdout) == (0, "n\n2663\n")
+    assert (done.returncode, done.stdout) == (0, "n\n2693\n")
 
 
 @pytest.mark.slow

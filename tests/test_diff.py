@@ -181,6 +181,29 @@ def folders(small_release: Path, small: Path, tmp_path: Path) -> tuple[Path, Pat
     return small_release, alter_warehouse(small, tmp_path / "new", results=change, flags=replace)
 
 
+def test_report_leads_with_the_changed_figures_and_names_their_rows(small: Path, tmp_path: Path) -> None:
+    def change(rows: list[Row]) -> list[Row]:
+        return [{**rows[0], "throughput": 17.5}, *rows[1:]]
+
+    def reword(rows: list[Row]) -> list[Row]:
+        return [{**row, "note": f"{row['note']} Reworded."} for row in rows]
+
+    changes = {"results": change, "cells": lambda rows: [{**rows[0], "value": 17.5}, *rows[1:]], "documents": reword}
+    new = alter_warehouse(small, tmp_path / "new", **changes)
+    diff = diff_releases(small, new, limit=3)
+    row = pq.read_table(small / "results.parquet").to_pylist()[0]
+    _, _, count, figure, cell, *_ = format_diff_text(diff).splitlines()
+    assert count == "2 figures changed:"
+    label = f"{row['publisher']}, {row['model']}, "
+    assert figure.startswith(f"  {label}")
+    assert figure.endswith(f"(results): throughput {row['throughput']} -> 17.5 item/s")
+    assert cell.startswith(f"  {label}")
+    assert cell.endswith(" -> 17.5")
+    record = json.loads(format_diff_json(diff))
+    assert [table["table"] for table in record["tables_changed"]] == ["results", "cells", "documents"]
+    assert record["figures_changed"][0]["key"] == {"result_id": row["result_id"]}
+
+
 @pytest.mark.slow
 def test_text_lists_up_to_the_limit_and_counts_everything(folders: tuple[Path, Path]) -> None:
     result = run_cli("diff", *folders, "--limit", 3)
@@ -189,7 +212,9 @@ def test_text_lists_up_to_the_limit_and_counts_everything(folders: tuple[Path, P
     assert lines[0].startswith(f"old: {folders[0]} (1.0.0)")
     assert "flags: rows +1 -1 ~0; cells +0 -0 ~0; figures +0 -0 ~0" in lines
     assert any(line.startswith("results: rows +0 -0 ~12; ") for line in lines)
-    assert "  ~ and 21 more" in lines
+    assert "12 figures changed:" in lines
+    assert "  and 9 more" in lines
+    assert "  ~ and 12 more" in lines
     assert lines[-1].endswith("version change needed: major")
 
 
@@ -197,12 +222,13 @@ def test_json_lists_up_to_the_limit_and_counts_everything(folders: tuple[Path, P
     record = json.loads(run_cli("diff", *folders, "--format", "json", "--limit", 5).stdout)
     tables = {table["table"]: table for table in record["tables_changed"]}
     assert record.keys() == {
-        *("old", "new", "identical", "level", "limit", "definitions_changed"),
+        *("old", "new", "identical", "level", "limit", "figures_changed", "definitions_changed"),
         *("tables_added", "tables_removed", "tables_same", "tables_changed"),
     }
     assert (record["level"], record["identical"], record["limit"]) == ("major", False, 5)
     assert record["old"]["version"] == "1.0.0"
-    assert tables.keys() == {"results", "flags", "build"}
+    assert list(tables) == ["results", "flags"]
+    assert {change["column"] for change in record["figures_changed"]} == {"throughput"}
     assert tables["results"]["rows"] == {"added": 0, "removed": 0, "changed": 12, "old": 12, "new": 12}
     assert len(tables["results"]["changed_cells"]) == 5
     assert sum(sum(cells.values()) for cells in tables["results"]["cells_by_column"].values()) == 24
@@ -242,6 +268,8 @@ def test_html_is_one_file_and_escaped(folders: tuple[Path, Path]) -> None:
     }
     assert parser.tags <= known
     assert "&lt;script&gt;alert(&#x27;x&#x27;)" in page
+    assert "<title>1.0.0 → new</title>" in page
+    assert str(folders[1].parent) not in page
     assert page.endswith("</html>\n")
 
 

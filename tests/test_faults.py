@@ -16,7 +16,7 @@ from conftest import PAGE, ROOT, edit, query_rows, read_files, run_cli
 from ipu_results._util.sql import run_query
 from ipu_results.build import IngestConfig, ingest
 from ipu_results.errors import WarehouseError
-from ipu_results.schema import TABLES
+from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.store import query, tables
 from ipu_results.store.files import COMMIT, STAGING, is_pending
 from ipu_results.store.query import open_warehouse
@@ -40,7 +40,7 @@ def die(*args, **kwargs):
 setattr(module, function, die)
 ingest(IngestConfig(Path(raw), Path(warehouse)))
 """
-FILES = len(TABLES) + 1
+FILES = len(TABLES) + 2 * len(FILE_VIEWS) + 1
 RENAMES = 1 + FILES  # the commit file, then each file
 
 
@@ -91,9 +91,9 @@ def test_kill_between_two_renames_is_finished_or_rolled_back(changed: Path, buil
     ("function", "calls"),
     [
         ("ipu_results.build.read_document", 0),
-        ("ipu_results.build.build_arrow_tables", 0),
+        ("ipu_results.store.tables.build_arrow_tables", 0),
         ("pyarrow.parquet.write_table", 5),
-        ("ipu_results.store.tables.write_duckdb", 0),
+        ("ipu_results.store.tables.fill_database", 0),
     ],
 )
 def test_kill_before_the_commit_leaves_the_old_build(changed: Path, built: Path, function: str, calls: int) -> None:
@@ -107,7 +107,7 @@ def test_kill_before_the_commit_leaves_the_old_build(changed: Path, built: Path,
 
 def test_build_has_as_many_files_as_renames(warehouse: Path) -> None:
     suffixes = [path.suffix for path in warehouse.iterdir()]
-    assert suffixes.count(".parquet") + suffixes.count(".duckdb") == FILES
+    assert sum(map(suffixes.count, (".parquet", ".csv", ".duckdb"))) == FILES
     assert not list(warehouse.glob("*.wal"))
     assert not (warehouse / STAGING).exists()
 
@@ -118,7 +118,7 @@ def test_interrupt_leaves_the_old_build_and_one_line(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tables, "write_duckdb", interrupt)
+    monkeypatch.setattr(tables, "fill_database", interrupt)
     before = read_files(built)
     done = run_cli("ingest", "--raw", changed, "--warehouse", built)
     assert (done.returncode, done.stderr) == (1, "error: interrupted; the next command cleans up\n")

@@ -25,8 +25,8 @@ from ipu_results._util.text import mark_formula
 from ipu_results.errors import ReleaseError, UnreadableReleaseError
 from ipu_results.release import Problem, diff_releases, folder, publishing, verify_release
 from ipu_results.release.folder import get_work_folder, replace_release
-from ipu_results.release.texts import read_csv, write_csv
 from ipu_results.schema import TABLES
+from ipu_results.store.csv_file import read_csv, write_csv
 from ipu_results.store.files import DATABASE, get_parquet_name
 from release_support import PUBLISHED_ON, Row, alter_warehouse, publish_release, read_record
 

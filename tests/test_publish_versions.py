@@ -61,7 +61,19 @@ NEW_FLAG = add(rule="R99")
 ROW_CHANGES: dict[str, tuple[dict[str, Change], str]] = {
     "nothing": ({}, "1.2.4"),
     "description": ({"columns": change_dictionary("results", description="Other.")}, "1.2.4"),
+    "reworded note of a document": ({"documents": change_first(note="Other.", licence="CC0")}, "1.2.4"),
+    "reworded message of a flag": ({"flags": change_first(message="Other.")}, "1.2.4"),
+    "reworded interpretation of a claim": ({"claims": change_first(interpretation="Other.")}, "1.2.4"),
+    "moved locator": ({"cells": change_first(locator="line 99")}, "1.2.4"),
     "new row": ({"flags": NEW_FLAG}, "1.3.0"),
+    "new row of a known document": (
+        {"documents": change_first(sha256="0" * 64), "results": add(result_id="0" * 16)},
+        "1.3.0",
+    ),
+    "changed figure of a changed document": (
+        {"documents": change_first(sha256="0" * 64), "results": change_first(throughput=1.5)},
+        "2.0.0",
+    ),
     "new column of a view": ({"columns": add(table_name="inference", column_name="new")}, "1.3.0"),
     "changed figure": ({"results": change_first(throughput=1.5)}, "2.0.0"),
     "emptied figure": ({"results": change_first(throughput=None)}, "2.0.0"),
@@ -385,3 +397,24 @@ def test_date_before_the_previous_release_is_refused(previous: bool, small: Path
     )
     assert read_files(old) == before
     assert run_cli("publish", *options, "--date", "2026-11-21").returncode == 0
+
+
+# The record of what changed
+
+
+def test_record_of_a_release_says_what_changed(small: Path, tmp_path: Path) -> None:
+    out, records = tmp_path / "release", tmp_path / "releases"
+    publish_release(small, out, record=records)
+    first = read_record(records, "1.0.0.json")
+    assert (first["previous"], first["figures_changed"]) == (None, [])
+    assert first["summary"][0].startswith("First release: 12 results, ")
+    changes = {"results": change_first(throughput=1.5), "flags": NEW_FLAG}
+    publish_release(alter_warehouse(small, tmp_path / "new", **changes), out, record=records)
+    second = read_record(records, "2.0.0.json")
+    assert (second["previous"], second["level"]) == ("1.0.0", "major")
+    assert second["summary"] == ["1 figure changed.", "Rows of flags: 1 new."]
+    [figure] = second["figures_changed"]
+    assert (figure["column"], figure["new"], figure["table"]) == ("throughput", 1.5, "results")
+    publish_release(tmp_path / "new", out, record=records)
+    assert sorted(path.name for path in records.iterdir()) == ["1.0.0.json", "2.0.0.json"]
+    assert read_record(records, "2.0.0.json") == second

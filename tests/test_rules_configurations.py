@@ -106,6 +106,18 @@ def test_weak_match_flags_no_precision() -> None:
     assert find("R23", configure(data, "bow_training 34", match_confidence="weak")) == []
 
 
+def test_time_to_result_is_flagged_with_the_work_of_its_configuration() -> None:
+    place = "pod_time_to_result 1"
+    data = pick(place, configured=True)
+    [(severity, at, column, message, suggested)] = find("R28", data)
+    assert (severity, at, column, suggested) == ("info", place, "time_to_result_s", None)
+    assert message.startswith("the page does not say what was done in 49 s; MCMC TFP > 1 x IPU-M2000 of code_examples/")
+    assert "(exact match): 4 IPUs; the result is the script wall time of one sampling run" in message
+    assert find("R28", configure(data, place, match_confidence="weak")) == []
+    assert find("R28", configure(data, place, note=None)) == []
+    assert find("R28", pick("mlperf_v2_training 1-11", configured=True)) == []
+
+
 RESNET_POD = "pod_inference 19-26"
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ipu_results.check.canary import GOOD
 from ipu_results.check.gate import find_failures
 from ipu_results.errors import GateError
-from ipu_results.schema import TABLES, VIEWS, arrow_schema, dictionary_rows, frame_dtypes, table
+from ipu_results.schema import FILE_VIEWS, TABLES, VIEWS, arrow_schema, dictionary_rows, frame_dtypes, table
 from ipu_results.schema.frames import build_frame, build_frame_from_tuples, to_arrow
 from ipu_results.schema.pandera_schema import pandera_schema
 from ipu_results.store.digest import digest_rows
@@ -105,9 +105,10 @@ def database(warehouse: Path) -> Any:
 
 def test_parquet_duckdb_and_the_build_table_have_the_same_digests(warehouse: Path, database: Any) -> None:
     rows = pq.read_table(warehouse / "build.parquet").to_pylist()
-    assert {row["table_name"] for row in rows} == {*NAMES} - {"build"}
+    sources = {view.name: view.source for view in FILE_VIEWS}
+    assert {row["table_name"] for row in rows} == {*NAMES, *sources} - {"build"}
     for row in rows:
-        stored = database.sql(f"FROM {row['table_name']}").to_arrow_table()
+        stored = database.sql(f"FROM {sources.get(row['table_name'], row['table_name'])}").to_arrow_table()
         parquet = pq.read_table(warehouse / f"{row['table_name']}.parquet")
         assert digest_rows(stored) == digest_rows(parquet) == row["rows_sha256"], row["table_name"]
         assert stored.num_rows == row["row_count"]
@@ -117,7 +118,7 @@ def test_duckdb_has_keys_and_comments(database: Any) -> None:
     keys = database.sql("SELECT table_name, constraint_type FROM duckdb_constraints()").fetchall()
     assert {name for name, kind in keys if kind == "PRIMARY KEY"} == set(NAMES)
     foreign = {(name, column.name) for name in NAMES for column in table(name).columns if column.references}
-    assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 28
+    assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 30
     comments = database.sql("SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal")
     assert [row for row in comments.fetchall() if not row[2]] == []
     without = "SELECT count(*) FROM duckdb_views() WHERE NOT internal AND comment IS NULL"
@@ -164,6 +165,82 @@ def test_provenance_leads_from_every_figure_to_its_document(query: Query) -> Non
     assert query(f"SELECT header, raw_text, locator, file FROM provenance WHERE {row}") == [
         ("Throughput (items/sec)", "1,489,341", place, PAGE)
     ]
+
+
+PROVENANCE = "SELECT DISTINCT document_kind, locator_in, locator, source_url, source_locator FROM provenance"
+COMMIT = "https://github.com/mlcommons/training_results_v2.0/tree/8437fbb78349aa3c3054aeccb1d47d2a315a80e7"
+
+
+@pytest.mark.parametrize(
+    ("figure", "kinds", "locator", "url", "place"),
+    [
+        (
+            "model = 'FastPitch' AND column_name = 'throughput'",
+            ("transcription", "transcription"),
+            "table 2, row 35, column 9 (Throughput (items/sec))",
+            "https://www.graphcore.ai/performance-results",
+            "Bow Platform - Training, row 35, Throughput (items/sec)",
+        ),
+        (
+            "raw_text = '1474.16'",
+            ("transcription", "transcription"),
+            "page 1, box 445.8,275.0,478.3,285.0",
+            "https://arxiv.org/abs/2002.11670",
+            "Table 2, row 1, Throughput",
+        ),
+        (
+            "column_name = 'throughput' AND locator = 'line 2, column 11 (value)'",
+            ("transcription", "transcription"),
+            "line 2, column 11 (value)",
+            "https://github.com/NVIDIA/DeepLearningExamples/blob/b2e7f4a284/TensorFlow/Classification/ConvNets/resnext101-32x4d/README.md",
+            "TensorFlow/Classification/ConvNets/resnext101-32x4d/README.md",
+        ),
+        (
+            "column_name = 'time_to_train_s' AND document_id = 'mlperf-training-v2.0-entries' AND cell_number = 11 "
+            "AND platform = 'Bow Pod16' AND model = 'ResNet-50 v1.5'",
+            ("derived", "derivation"),
+            "line 110, column 11 (minutes)",
+            f"{COMMIT}/Graphcore/results/ipu-pod16-TF1-closed/resnet",
+            "Graphcore/results/ipu-pod16-TF1-closed/resnet",
+        ),
+        (
+            "document_kind = 'curated' AND locator = 'line 2, column 8 (micro_batch_size)'",
+            ("curated", "transcription"),
+            "line 2, column 8 (micro_batch_size)",
+            "https://github.com/graphcore/examples/blob/v3.1.0/nlp/bert/popart/benchmarks.yml",
+            "nlp/bert/popart/benchmarks.yml: popart_bert_large_packed_pretrain_real_pod16",
+        ),
+        (
+            "column_name = 'throughput' AND file LIKE '%97e7/points.csv' AND raw_text LIKE '10.8457%'",
+            ("run", "source"),
+            "line 2, column 4 (throughput)",
+            None,
+            "line 2, column 4 (throughput)",
+        ),
+    ],
+)
+def test_provenance_names_our_file_and_the_source(
+    query: Query, figure: str, kinds: tuple[str, str], locator: str, url: str | None, place: str
+) -> None:
+    assert query(f"{PROVENANCE} WHERE {figure}") == [(*kinds, locator, url, place)]
+
+
+def test_provenance_of_a_comparator_has_the_address_of_its_own_repository(query: Query) -> None:
+    rows = query(
+        "SELECT p.url, count(*) FROM provenance p JOIN cells c ON c.result_id = p.result_id AND c.column_name = 'repo' "
+        "AND split_part(c.locator, ',', 1) = split_part(p.locator, ',', 1) "
+        "WHERE p.url = 'https://github.com/' || c.raw_text AND starts_with(p.source_url, p.url || '/blob/') GROUP BY 1"
+    )
+    assert sorted(rows) == [
+        ("https://github.com/NVIDIA/DeepLearningExamples", 354),
+        ("https://github.com/NVIDIA/TensorRT", 160),
+    ]
+    assert query("SELECT count(*) FROM provenance WHERE document_id = 'nvidia-a100-comparators'") == [(354 + 160,)]
+
+
+def test_only_local_runs_have_no_source_address(query: Query) -> None:
+    assert query("SELECT DISTINCT document_kind FROM provenance WHERE source_url IS NULL") == [("run",)]
+    assert query("SELECT count(*) FROM provenance WHERE source_url SIMILAR TO '.*\\s.*'") == [(0,)]
 
 
 # gates

@@ -15,7 +15,7 @@ from conftest import run_cli
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results._util.text import escape_unprintable, format_csv, format_json, mark_formula, unmark_formula
-from ipu_results.release.texts import count_formulas, read_csv, write_csv
+from ipu_results.store.csv_file import count_formulas, read_csv, write_csv
 
 CLEAR, TITLE, CSI, OVERRIDE = "\x1b[2J", "\x1b]0;x\x07", "\x9b2J", "\u202e"
 UNSAFE = (CLEAR, TITLE, CSI, OVERRIDE, "\x00", "\x7f", "\r")

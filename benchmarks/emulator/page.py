@@ -63,7 +63,7 @@ def format_sensitivity(validation: Validation, changes: list[ConstantChange]) ->
     unread = _format_names(set(list_assumed()) - {change.constant for change in changes})
     return (
         f"{format_stamp(validation)}\n\n{_format_table(accuracy.tabulate_sensitivity(validation, changes))}\n"
-        f"Nothing moves with {still or 'none of the others'}. No network of these rows reads {unread}.\n"
+        f"{f'Nothing moves with {still}. ' if still else ''}No network of these rows reads {unread}.\n"
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_string_dtype
 
@@ -21,7 +22,8 @@ from ipu_results._util.version import read_version
 from ipu_results.errors import QueryError
 from ipu_results.schema import TABLES, VIEWS, quote
 from ipu_results.store.files import BUILD_ID, get_parquet_name
-from ipu_results.store.query import connect_warehouse, open_warehouse, read_build_id
+from ipu_results.store.query import check_build_id, connect_warehouse, open_warehouse, read_build_id, read_one_build
+from ipu_results.store.views import read_view
 
 MAX_NAMES = 50  # in an error message
 FILTER_TYPES: tuple[tuple[Callable[[Any], bool], Any], ...] = (
@@ -57,13 +59,9 @@ def load(
     selected = names[table] if columns is None else [columns] if isinstance(columns, str) else list(columns)
     if unknown := [name for name in (*selected, *filters) if name not in names[table]]:
         raise QueryError(f"{table} has no column {unknown[0]!r}{_suggest(unknown[0], names[table])}")
-    build_id = read_build_id(folder)
-    if any(published.name == table for published in TABLES):
-        frame = pq.read_table(folder / get_parquet_name(table), columns=[*{*selected, *filters}]).to_pandas()
-    else:
-        source = next(view.source for view in VIEWS if view.name == table)
-        with open_warehouse(folder) as connection:
-            frame = run_query(connection, f"FROM {source}").to_pandas()
+    needed = [*{*selected, *filters}]
+    rows, build_id = read_one_build(folder, lambda folder: _read_rows(folder, table, needed))
+    frame = rows.to_pandas()
     keep = np.ones(len(frame), dtype=bool)
     for name, value in filters.items():
         keep &= _match(frame[name], value)
@@ -71,6 +69,18 @@ def load(
     frame = frame[selected].reset_index(drop=True)
     frame.attrs = {"table": table, "dataset_version": read_version(), BUILD_ID: build_id}
     return frame
+
+
+def _read_rows(folder: Path, name: str, columns: list[str]) -> tuple[pa.Table, str]:
+    """Return columns of a table or view and the id of its build; from its Parquet file, else by evaluating the view."""
+    build_id = read_build_id(folder)
+    path = folder / get_parquet_name(name)
+    view = next((view for view in VIEWS if view.name == name), None)
+    if view is None or path.exists():
+        check_build_id(path, build_id)
+        return pq.read_table(path, columns=columns), build_id
+    with open_warehouse(folder) as connection:
+        return read_view(connection, view).select(columns), build_id
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
@@ -103,6 +113,9 @@ def connect(warehouse: str | Path | None = None) -> duckdb.DuckDBPyConnection:
 
 def provenance(result_id: str, *, warehouse: str | Path | None = None) -> pd.DataFrame:
     """Return where each figure of a result was printed: text, unit, factor, document and locator, a row per figure.
+
+    `locator_in` says whether `locator` is a place in our transcription, in a file that we derived, or in the source
+    itself. `source_url` and `source_locator` lead to the source.
 
     Raises `ipu_results.errors.QueryError` for an unknown result.
     """

@@ -1,4 +1,4 @@
-"""Build the warehouse: sources → read → normalise → link → check → claims → store."""
+"""Build the warehouse: sources → read → normalise → link → check → derive → claims → store."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from ipu_results.check.rules import build_dataset, find_flags, list_printed_tabl
 from ipu_results.check.tables import (
     build_dictionary_frame,
     build_document_frame,
+    build_model_frame,
     build_source_frames,
-    build_vocabulary_frames,
 )
+from ipu_results.derive import derive_results
 from ipu_results.errors import DamagedDocumentError, DocumentError
 from ipu_results.link import LINKING, Links, collect_links, link_document
 from ipu_results.link.configurations import build_configuration_frame
+from ipu_results.link.facts import build_fact_frame
 from ipu_results.link.mlperf import build_mlperf_frames
+from ipu_results.link.platforms import build_platform_frame
 from ipu_results.link.runs import build_run_frames
 from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.normalise.words import UnknownWord, describe_unknown_words
@@ -38,7 +41,7 @@ from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_voca
 from ipu_results.sources.capture.compare import CaptureDifference, compare_captures
 from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue
 from ipu_results.sources.kinds import KINDS
-from ipu_results.store.tables import build_arrow_tables, write_warehouse
+from ipu_results.store.tables import WarehouseWriter
 from ipu_results.store.transaction import lock_folder
 
 Progress = Callable[[str, str], None]
@@ -120,7 +123,7 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
 
     `progress` is called with a step and what it works on. Raises an IpuResultsError that names document and place.
     """
-    with lock_folder(config.warehouse, config.wait_s):
+    with lock_folder(config.warehouse, config.wait_s), WarehouseWriter(config.warehouse) as writer:
         documents = load_catalogue(config.raw)
         vocabulary = load_vocabulary()
         captures = [document for document in documents if document.is_capture]
@@ -135,30 +138,36 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
                 originals[document.document_id] = loaded.parsed
             return loaded
 
-        checked = check_documents([document for document in documents if not document.is_capture], load, vocabulary)
+        def start_writing(frames: Mapping[str, pd.DataFrame]) -> None:
+            writer.start({**frames, "documents": document_frame})
+
+        document_frame = build_document_frame(documents)
+        printed = [document for document in documents if not document.is_capture]
+        checked = check_documents(printed, load, vocabulary, start_writing)
         differences = compare_captures(captures, originals, vocabulary, config.max_bytes, config.max_pages)
         frames = checked.frames
-        frames["documents"] = build_document_frame(documents)
+        frames["documents"] = document_frame
         frames["capture_differences"] = build_frame(table("capture_differences"), differences)
         check_tables(frames)
         progress("write", str(config.warehouse))
-        tables = build_arrow_tables(frames, digest_inputs(documents))
-        write_warehouse(tables, config.warehouse)
-    build_id = str(tables["build"]["build_id"][0])
+        build_id = writer.finish(frames, digest_inputs(documents))
     findings = _list_findings(config.raw, documents, frames, differences)
     words = describe_unknown_words(checked.words, vocabulary)
     return IngestSummary(_summarise(checked, seconds), findings, build_id, words)
 
 
 def check_documents(
-    documents: Sequence[Document], load: Callable[[Document], LoadedDocument], vocabulary: Vocabulary
+    documents: Sequence[Document],
+    load: Callable[[Document], LoadedDocument],
+    vocabulary: Vocabulary,
+    start_writing: Callable[[Mapping[str, pd.DataFrame]], None] = lambda _: None,
 ) -> CheckedTables:
-    """Load, link and check the documents.
+    """Load, link and check the documents. `start_writing` is called with the tables before claims are evaluated.
 
     Documents are loaded in batches, so that a million rows need not be in memory as Python objects at once. Raises
     GateError if a gate cannot be trusted, ConservationError if a source row was lost.
     """
-    check_gate(table("results"), GOOD, CHANGES)
+    check_gate(table("results").without_derived(), GOOD, CHANGES)
     linking = {doc.document_id: load(doc) for doc in documents if KINDS[doc.reader].table in LINKING}
     links = collect_links([loaded.normalised for loaded in linking.values()], vocabulary)
     batches: list[dict[str, pd.DataFrame]] = []
@@ -184,10 +193,16 @@ def check_documents(
     frames |= build_mlperf_frames(kept, links.mlperf_ids, results_by_row)
     frames |= build_run_frames(kept, results_by_row, origins)
     frames["configurations"] = build_configuration_frame(links.configurations, results_by_row)
-    frames |= build_vocabulary_frames(frames["results"], vocabulary)
+    frames["platforms"] = build_platform_frame(
+        frames["results"], frames["mlperf_entries"], links.machines.values(), vocabulary
+    )
+    frames["models"] = build_model_frame(frames["results"], vocabulary)
+    frames["facts"] = build_fact_frame(kept)
     frames["columns"] = build_dictionary_frame()
     with pause_garbage_collection():
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(printed_tables), vocabulary))
+        frames["results"] = derive_results(frames, vocabulary)
+        start_writing(frames)
         frames |= evaluate_claims(kept, sql_texts, frames)
     words = [word for document in kept for row in document.rejected for word in row.words]
     return CheckedTables(frames, counts, frames["results"]["document_id"].value_counts().to_dict(), words)

@@ -12,6 +12,8 @@ IpuResultsError
         No reader knows its kind, or it is not of the requested kind.
     DamagedDocumentError
         It is empty, truncated or not of its type, or an expected table is missing.
+  VocabularyError
+      An entry of `schema/vocabulary` contradicts a source.
   ConservationError
       Source rows were lost or counted twice on the way: a defect of the pipeline itself.
   GateError
@@ -88,6 +90,10 @@ class UnrecognisedDocumentError(DocumentError):
 
 
 class DamagedDocumentError(DocumentError):
+    pass
+
+
+class VocabularyError(IpuResultsError):
     pass
 
 

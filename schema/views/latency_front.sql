@@ -3,7 +3,7 @@ WITH points AS (
         r.*,
         CASE WHEN NOT regexp_matches(r.variant, '^(lowest latency|higher throughput) config$') THEN r.variant END
             AS work
-    FROM flagged r
+    FROM results r
     WHERE
         r.task = 'inference' AND r.benchmark IS DISTINCT FROM 'mlperf-training'
         AND r.throughput IS NOT NULL AND r.latency_ms IS NOT NULL

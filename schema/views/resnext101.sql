@@ -8,5 +8,5 @@ SELECT
     batches_in_flight,
     efficiency, suspect, calibration_id, run_id, errors, warnings,
     document_id, table_name, row_number, published_on
-FROM flagged r
+FROM results r
 WHERE task = 'inference' AND model LIKE 'ResNeXt101%'

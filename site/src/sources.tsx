@@ -64,6 +64,12 @@ export function Sources({ data, row, id, name, tables }: Props) {
   );
 }
 
+const PLACES: Record<string, string> = {
+  transcription: "Place in our transcription",
+  derivation: "Place in our derived file",
+  source: "Place in the source",
+};
+
 function Cell({ cell, result, document }: { cell: Row; result: string; document: Row | undefined }) {
   return (
     <>
@@ -77,11 +83,12 @@ function Cell({ cell, result, document }: { cell: Row; result: string; document:
       </blockquote>
       <dl>
         <Field name="Column" value={getText(cell, "header")} />
-        <Field name="Place" value={getText(cell, "locator")} />
+        <Field name={PLACES[getText(cell, "locator_in")] ?? "Place"} value={getText(cell, "locator")} />
+        {getText(cell, "locator_in") !== "source" && <Field name="Place in the source" value={getText(cell, "source_locator")} />}
         <Field name="Unit as printed" value={getText(cell, "unit")} />
         <Field name="Conversion" value={describeConversion(cell, result)} />
       </dl>
-      <Document document={document} />
+      <Document document={document} address={getText(cell, "source_url")} />
     </>
   );
 }
@@ -91,8 +98,9 @@ function describeConversion({ factor, value }: Row, result: string): string {
   return factor === 1 ? "none (factor 1)" : `${value} × ${formatFigure(factor)} = ${result}`;
 }
 
-function Document({ document }: { document: Row | undefined }) {
+function Document({ document, address = "" }: { document: Row | undefined; address?: string }) {
   if (!document) return null;
+  const url = address || getText(document, "url");
   return (
     <dl>
       <dt>Document</dt>
@@ -101,11 +109,11 @@ function Document({ document }: { document: Row | undefined }) {
       </dd>
       <Field name="Publisher" value={getText(document, "publisher")} />
       <Field name="Published" value={getText(document, "published_on")} />
-      {getText(document, "url") && (
+      {url && (
         <>
           <dt>Address</dt>
           <dd class="address">
-            <WebLink to={getText(document, "url")} />
+            <WebLink to={url} />
           </dd>
         </>
       )}

@@ -14,6 +14,7 @@ import pyarrow as pa
 from ipu_results.errors import QueryError
 from ipu_results.schema import VIEWS
 
+HINT = re.compile(r"^\s*((?:Did you mean|Candidate)[^\n]*(?:\n\t[^\n]+)*)", re.MULTILINE)
 READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
 LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
@@ -60,14 +61,13 @@ def _read_only(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[duck
 
 
 def _explain(error: duckdb.Error) -> str:
-    """Return the first line of an error, with DuckDB's guess at the name that was meant, or how to call a macro."""
+    """Return the first line of an error with DuckDB's hints: the names that may be meant, or how to call a macro."""
     message = get_first_line(error)
-    if name := re.search(r"Table with name (\w+) does not exist", message):
-        if name[1] in {view.name for view in VIEWS if view.parameters}:
-            return f"{name[1]} has parameters: write FROM {name[1]}()"
-        guess = re.search(r"Did you mean .*", str(error))
-        return f"{message} {guess[0] if guess else ''} (SHOW TABLES lists all)"
-    return message
+    name = re.search(r"Table with name (\w+) does not exist", message)
+    if name and name[1] in {view.name for view in VIEWS if view.parameters}:
+        return f"{name[1]} has parameters: write FROM {name[1]}()"
+    hints = [" ".join(hint.split()) for hint in HINT.findall(str(error))]
+    return " ".join([message, *hints, *(["(SHOW TABLES lists all)"] if name else [])])
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Format rows and values: a table for the eye, CSV or JSON for a program."""
+"""Format rows and values: a table or records for the eye, CSV or JSON for a program."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud
 
 
 def format_records(output: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Format rows as `table`, `csv` or `json`; a null is `NULL`, empty and null respectively."""
+    """Format rows as `table`, `record`, `csv` or `json`; a null is `NULL`, `NULL`, empty and null respectively."""
     if output == "json":
         return format_json([dict(zip(columns, map(to_json_value, row), strict=True)) for row in rows])
     if output == "csv":
         return format_csv([columns, *([to_json_value(value) for value in row] for row in rows)])
-    return format_table(columns, rows)
+    return _format_record_layout(columns, rows) if output == "record" else format_table(columns, rows)
 
 
 def format_json(value: Any) -> str:
@@ -79,6 +79,17 @@ def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
             disable_numparse=True,
         )
     )
+
+
+def _format_record_layout(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Format each row as lines of a name and its value, under a line that counts the rows."""
+    names = [escape_unprintable(name) for name in columns]
+    width = max(map(len, names), default=0)
+    records = []
+    for number, row in enumerate(rows, start=1):
+        lines = [f"{name:{width}}  {_format_value(value)[0]}" for name, value in zip(names, row, strict=True)]
+        records.append("\n".join([f"row {number} ".ljust(width + 2, "-"), *lines]))
+    return "\n\n".join(records)
 
 
 def escape_unprintable(text: str, keep: str = "") -> str:

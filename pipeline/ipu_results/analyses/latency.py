@@ -103,6 +103,7 @@ def build_chart(alt: Any, frames: Frames) -> Any:
     """Draw throughput over latency, one panel per network."""
     points = frames["latency_front"].sort_values([*GROUP, "latency_ms", "throughput", "result_id"])
     panels = points["network"].str.replace(r"^(EfficientDet)-D\d$", r"\1-D0 to D4", regex=True)
+    panels = panels.str.replace(r"^(GPT2)-\w+$", r"\1", regex=True)
     points = points[panels.map(panels.value_counts()) >= MIN_POINTS].assign(panel=panels)
     records = [_make_record(row) for row in points.to_dict("records")]
     subtitle = (
@@ -130,7 +131,7 @@ def _make_record(row: dict[str, Any]) -> dict[str, Any]:
         "panel": row["panel"],
         "platform": row["platform"] + _append_chips(row["chip_count"]),
         "origin": row["origin"],
-        "work": f"{row['network']} {row['work']}",
+        "work": row["network"] if row["work"] == row["network"] else f"{row['network']} {row['work']}",
         "latency": float(f"{row['latency_ms']:.5g}"),
         "throughput": float(f"{row['throughput']:.6g}"),
         "item": row["item"],

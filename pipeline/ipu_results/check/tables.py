@@ -9,13 +9,13 @@ from typing import Any
 import pandas as pd
 
 from ipu_results.check.conservation import list_fates
+from ipu_results.link.platforms import NOT_IN_VOCABULARY
 from ipu_results.normalise import NormalisedDocument, Result
+from ipu_results.read.document import SourceRow, SourceTable
 from ipu_results.schema import TABLES, VIEWS, dictionary_rows, table
 from ipu_results.schema.frames import build_frame, build_frame_from_columns, build_frame_from_tuples
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
-
-NOT_IN_VOCABULARY = "printed name, not in the vocabulary"
 
 
 def build_source_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.DataFrame]:
@@ -45,15 +45,15 @@ def _build_cells(documents: Sequence[NormalisedDocument]) -> pd.DataFrame:
     columns: dict[str, list[Any]] = {name: [] for name in table("cells").names}
     for document in documents:
         for result in document.results:
-            count = _add_cells(columns, document.document.document_id, result)
+            count = _add_cells(columns, document.document, result)
             columns["result_id"] += [result.result_id] * count
             columns["cell_number"] += range(1, count + 1)
     return build_frame_from_columns(table("cells"), columns)
 
 
-def _add_cells(columns: Mapping[str, list[Any]], document_id: str, result: Result) -> int:
+def _add_cells(columns: Mapping[str, list[Any]], document: Document, result: Result) -> int:
     """Add the cells of one result and return their number."""
-    count = 0
+    count, document_id = 0, document.document_id
     for fragment in result.accepted:
         source, row = fragment.table, fragment.row
         size, footnotes = len(row.cells), dict(row.footnotes)
@@ -66,25 +66,31 @@ def _add_cells(columns: Mapping[str, list[Any]], document_id: str, result: Resul
         columns["factor"] += factors
         columns["marks"] += [footnotes.get(index) for index in range(size)] if footnotes else [None] * size
         columns["locator"] += [source.cell_locator(row, index) for index in range(size)]
+        columns["source_locator"] += _locate_in_source(document, source, row)
         columns["document_id"] += [document_id] * size
         count += size
     for where, cell in [*((document_id, cell) for cell in result.setup_cells), *result.cited]:
-        for name, value in {**cell._asdict(), "document_id": where}.items():
+        for name, value in {**cell._asdict(), "source_locator": None, "document_id": where}.items():
             columns[name].append(value)
         count += 1
     return count
 
 
-def build_vocabulary_frames(results: pd.DataFrame, vocabulary: Vocabulary) -> dict[str, pd.DataFrame]:
-    """Build `platforms` and `models`: the vocabulary, and each printed name that has no entry in it."""
-    frames = {}
-    for name, key in (("platforms", "platform"), ("models", "model")):
-        entries = vocabulary.list_entries(key)
-        unknown = sorted(set(results[key].dropna().unique()) - {entry[key] for entry in entries})
-        rows = [{column: entry.get(column) for column in table(name).names} for entry in entries]
-        rows += [{key: word, "source": NOT_IN_VOCABULARY} for word in unknown]
-        frames[name] = build_frame(table(name), sorted(rows, key=lambda row: str(row[key])))
-    return frames
+def _locate_in_source(document: Document, table_: SourceTable, row: SourceRow) -> list[str | None]:
+    """Return the place of each cell in the source, None where the sidecar does not name the table there."""
+    expected = document.tables.get(table_.name)
+    if expected is None or expected.place is None:
+        return [None] * len(row.cells)
+    return [f"{expected.place}, row {row.number}, {header}" for header in table_.columns]
+
+
+def build_model_frame(results: pd.DataFrame, vocabulary: Vocabulary) -> pd.DataFrame:
+    """Build `models`: the vocabulary, and each printed name that has no entry in it."""
+    entries = vocabulary.list_entries("model")
+    unknown = sorted(set(results["model"].dropna().unique()) - {entry["model"] for entry in entries})
+    rows = [{column: entry.get(column) for column in table("models").names} for entry in entries]
+    rows += [{"model": word, "source": NOT_IN_VOCABULARY} for word in unknown]
+    return build_frame(table("models"), sorted(rows, key=lambda row: str(row["model"])))
 
 
 def build_document_frame(documents: Iterable[Document]) -> pd.DataFrame:

@@ -29,8 +29,9 @@ def main() -> None:
 
 
 COMMANDS = (
-    *(ingest, add, fetch, extract, query, analyse, claims, mlperf, predict, validate_emulator, sweep),
-    *(publish, verify, diff),
+    *(query, analyse, claims, predict, sweep),  # use the dataset, and measure
+    *(add, fetch, extract, mlperf, ingest, validate_emulator),  # make it
+    *(publish, verify, diff),  # release it
 )
 for command in COMMANDS:
     main.add_command(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ MEGABYTE = 1_000_000
 MAX_LINE = 400
 IMAGES = (".svg", ".png")
 LARGEST_BATCH = 100_000
+LABEL_COLOURS = {"error": "red", "warning": "yellow", "finding": "yellow"}
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -30,13 +32,23 @@ def echo_text(text: str, err: bool = False) -> None:
     click.echo(escape_unprintable(text, keep="\n"), err=err)
 
 
+def echo_labelled(label: str, text: str) -> None:
+    """Print a line on stderr after its label, which has a colour on a terminal."""
+    click.echo(f"{click.style(f'{label}:', fg=LABEL_COLOURS[label])} {escape_unprintable(text)}", err=True)
+
+
+def is_wider_than_terminal(text: str) -> bool:
+    """Return whether stdout is a terminal that breaks lines of the text."""
+    return sys.stdout.isatty() and max(map(len, text.splitlines())) > shutil.get_terminal_size().columns
+
+
 class Failure(click.ClickException):
     """A data or environment error, reported in one line."""
 
     exit_code = 1
 
     def show(self, file: Any = None) -> None:  # noqa: ARG002
-        echo_text(f"error: {self.message}", err=True)
+        echo_labelled("error", self.message)
 
 
 class Command(click.Command):
@@ -86,7 +98,7 @@ def _print_warnings() -> Iterator[None]:
 
         def show_line(message: Warning | str, category: type[Warning], *args: Any, **kwargs: Any) -> None:
             if issubclass(category, DamagedCommitWarning):
-                echo_text(f"warning: {message}", err=True)
+                echo_labelled("warning", str(message))
             else:
                 show(message, category, *args, **kwargs)
 
@@ -107,7 +119,19 @@ def _format_error(error: Exception, extra: str | None) -> str:
 
 
 class Group(click.Group):
+    """A group that lists its commands in the order they were added, each with the whole first sentence of its help."""
+
     command_class = Command
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            rows = [(name, (command.help or "").split("\n\n")[0]) for name, command in self.commands.items()]
+            formatter.write_dl(
+                [(name, f"{' '.join(text.split()).split('. ')[0].removesuffix('.')}.") for name, text in rows]
+            )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         with _escape_usage_errors():
@@ -184,10 +208,9 @@ def report_findings(findings: Sequence[str], strict: bool, limit: int | None = 5
     Exits with status 1 if `strict` is set and there are findings.
     """
     for line in findings[:limit]:
-        text = escape_unprintable(line)
-        click.echo(f"finding: {text if len(text) <= MAX_LINE else f'{text[:MAX_LINE]}…'}", err=True)
+        echo_labelled("finding", line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…")
     if limit is not None and len(findings) > limit:
-        click.echo(f"finding: and {len(findings) - limit} more; see {where}", err=True)
+        echo_labelled("finding", f"and {len(findings) - limit} more; see {where}")
     if findings and strict:
         raise click.exceptions.Exit(1)
 

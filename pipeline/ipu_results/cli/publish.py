@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ipu_results.release import PublishedRelease
 
 MAX_CHANGES = 20
+RECORDS = "docs/releases"
 
 
 @click.command(cls=Command)
@@ -42,6 +43,11 @@ MAX_CHANGES = 20
     show_default=True,
     help="Seconds to wait while another process publishes there.",
 )
+@click.option(
+    "--record",
+    type=FOLDER,
+    help=f"Folder for VERSION.json, which says what changed. Default: {RECORDS} where there is such a folder.",
+)
 def publish(
     version: str | None,
     out: Path,
@@ -50,6 +56,7 @@ def publish(
     corrections: Path | None,
     day: datetime | None,
     wait: float,
+    record: Path | None,
 ) -> None:
     """Make OUT a release of the warehouse: tables in three formats, descriptors, dataset card and checksums.
 
@@ -66,7 +73,8 @@ def publish(
     from ipu_results import release
 
     published_on = (day or datetime.now(UTC)).date()
-    request = release.ReleaseRequest(warehouse, out, published_on, version, previous, corrections, wait)
+    record = record or (Path(RECORDS) if Path(RECORDS).is_dir() else None)
+    request = release.ReleaseRequest(warehouse, out, published_on, version, previous, corrections, wait, record)
     with show_step() as progress:
         published = release.publish(request, progress)
     echo_text(_format_summary(out, published))

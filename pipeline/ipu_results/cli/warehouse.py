@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ipu_results._util.garbage import exempt_from_collection, pause_garbage_collection
-from ipu_results._util.text import escape_unprintable
 from ipu_results.cli.common import (
     FOLDER,
     Command,
+    echo_labelled,
     echo_text,
+    is_wider_than_terminal,
     limit_options,
     report_findings,
     show_step,
@@ -128,7 +129,7 @@ def _fetch_document(document: Document, documents: Sequence[Document], options: 
 
             captured = capture(document, documents, progress=progress, **options)
     except IpuResultsError as error:
-        echo_text(f"error: {name}: {error}", err=True)
+        echo_labelled("error", f"{name}: {error}")
         return False
     status = "captured as" if captured.kept else "unchanged since"
     echo_text(f"{name}: {status} {captured.document_id} ({captured.path.name})")
@@ -159,7 +160,7 @@ def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages
     if reading.tables or output == "json":
         click.echo(format_tables(output, reading))
     for problem in reading.problems:
-        click.echo(f"error: {escape_unprintable(format_problem(file.name, problem))}", err=True)
+        echo_labelled("error", format_problem(file.name, problem))
     if reading.problems:
         raise click.exceptions.Exit(1)
 
@@ -167,15 +168,19 @@ def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages
 @click.command(cls=Command)
 @click.argument("sql")
 @warehouse_option
-@click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
+@click.option(
+    "--format", "output", type=click.Choice(("table", "record", "csv", "json")), default="table", show_default=True
+)
 def query(sql: str, warehouse: Path, output: str) -> None:
     """Run one read-only SQL statement over the warehouse.
 
     It reads the DuckDB file, or the committed Parquet files if none was built. The table `columns` describes every
-    table, view and column.
+    table, view and column. `--format record` prints one line per value; a table that is wider than the terminal is
+    printed in the same way.
 
     \b
-    Example:
+    Examples:
+      ipu-results query "FROM results WHERE model = 'ResNet-50' LIMIT 1" --format record
       ipu-results query "SELECT model, platform, batch_size, latency_ms FROM inference ORDER BY latency_ms LIMIT 3"
     """
     from ipu_results._util.sql import run_query
@@ -185,7 +190,10 @@ def query(sql: str, warehouse: Path, output: str) -> None:
     with open_warehouse(warehouse) as connection:
         result = run_query(connection, sql)
     columns = [column.to_pylist() for column in result.columns]
-    rows = zip(*columns, strict=True) if columns else iter(())
-    click.echo(format_records(output, result.column_names, rows))
+    rows = list(zip(*columns, strict=True))
+    text = format_records(output, result.column_names, rows)
+    if output == "table" and is_wider_than_terminal(text):
+        text = format_records("record", result.column_names, rows)
+    click.echo(text)
     if output == "table":
         click.echo(f"{result.num_rows} {'row' if result.num_rows == 1 else 'rows'}", err=True)

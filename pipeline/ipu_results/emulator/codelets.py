@@ -111,7 +111,14 @@ def estimate_slic(
     else:
         loads = strides * (load + target["slic.load_again"])
         body = loads + target["slic.loop"] * (strides - 1) + target["slic.body_many"]
-    first, later = (_estimate_slic_worker(target, rows, columns, stride, strides > 1, zero) for zero in (True, False))
+    whole, broken = _deal_rows(target, rows, columns)
+    started = target["slic.worker"] + (target["slic.worker_many"] if strides > 1 else 0)
+    first, later = (
+        started
+        + whole * _estimate_slic_piece(target, columns, stride, zero)
+        + np.sign(broken) * _estimate_slic_piece(target, broken, stride, zero)
+        for zero in (True, False)
+    )
     loop = target["slic.loop"]
     work = target["workers"] * strides * (first + (windows - 1) * later)
     block = target["slic.block"] + (target["slic.block_many"] if strides > 1 else 0) + loop + 1
@@ -119,27 +126,14 @@ def estimate_slic(
     return cycles
 
 
-def _estimate_slic_worker(target: Target, rows: Array, columns: Array, stride: int, many: bool, zero: bool) -> Array:
-    """Estimate the worker that holds most in one window. The first window also zeroes the partials."""
-    whole, broken = _deal_rows(target, rows, columns)
-    piece = target["slic.piece"] + (1 if zero else 0)
-    start = target["slic.worker"] + (target["slic.worker_many"] if many else 0)
-    cycles: Array = (
-        start
-        + whole * (piece + _estimate_slic_row(target, columns, stride, zero))
-        + np.sign(broken) * (piece + _estimate_slic_row(target, broken, stride, zero))
-    )
-    return cycles
-
-
-def _estimate_slic_row(target: Target, length: Array, stride: int, zero: bool) -> Array:
-    single = target["slic.row_one"]
+def _estimate_slic_piece(target: Target, length: Array, stride: int, zero: bool) -> Array:
+    """Estimate a whole or a broken row in one window. The first window also zeroes the partials."""
     if stride == 1:
-        short = single + length if zero else target["slic.row_short"] + length
+        short = (target["slic.row_one"] if zero else target["slic.row_short"]) + length
         row = np.where(length < SLIC_PIPELINE, short, target["slic.row"] + length - SLIC_PIPELINE)
     else:
         row = target["slic.row2"] + target["slic.row2_more"] * np.maximum(length - SLIC_PIPELINE_2, 0)
-    cycles: Array = np.where(length <= 1, single, row)
+    cycles: Array = target["slic.piece"] + (1 if zero else 0) + np.where(length <= 1, target["slic.row_one"], row)
     return cycles
 
 

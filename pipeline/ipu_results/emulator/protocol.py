@@ -46,10 +46,9 @@ class Protocol:
     @property
     def in_flight(self) -> float:
         """Return the batches that a published latency spans, which come from the depths of the published rows."""
-        depths = read_toml("protocols.toml")["in_flight"]
         if self.threads:
             return self.threads
-        return float(depths["io_tiles" if self.overlapped else "prefetch" if self.prefetch else "neither"])
+        return _load_depths()["io_tiles" if self.overlapped else "prefetch" if self.prefetch else "neither"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,12 @@ class Timing:
     protocol: float
     period: float
     latency: float
+
+
+@cache
+def _load_depths() -> Mapping[str, float]:
+    depths: dict[str, float] = read_toml("protocols.toml")["in_flight"]
+    return depths
 
 
 @cache

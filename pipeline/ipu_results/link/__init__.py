@@ -6,15 +6,16 @@ each document is linked on its own (`link_document`), so that not all of them ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ipu_results.link.configurations import Configurations, link_configuration
+from ipu_results.link.machines import LocalMachine, collect_machines, link_machine
 from ipu_results.link.mlperf import MlperfIds, link_mlperf_ids
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema.vocabulary import Vocabulary
 
-LINKING = ("configurations", "mlperf_ids")  # tables whose rows add to the results of other documents
+LINKING = ("configurations", "mlperf_ids", "runs")  # tables whose rows add to the results of other documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +24,20 @@ class Links:
 
     configurations: Configurations
     mlperf_ids: MlperfIds
+    machines: Mapping[str, LocalMachine]
+    """The virtual machines of local runs, by run id."""
 
 
 def collect_links(documents: Sequence[NormalisedDocument], vocabulary: Vocabulary) -> Links:
     """Collect the links of documents of LINKING kinds; other documents have none."""
-    return Links(Configurations.collect(documents, vocabulary), MlperfIds.collect(documents))
+    return Links(
+        Configurations.collect(documents, vocabulary), MlperfIds.collect(documents), collect_machines(documents)
+    )
 
 
 def link_document(document: NormalisedDocument, links: Links) -> NormalisedDocument:
-    """Give results their MLPerf ids, and micro-batch and latency basis from their public configurations."""
-    results = link_mlperf_ids(document, links.mlperf_ids)
+    """Give results their MLPerf ids, local machines, and micro-batch and latency basis from public configurations."""
+    results = link_machine(document, link_mlperf_ids(document, links.mlperf_ids), links.machines)
     document_id = document.document.document_id
     return replace(
         document, results=[link_configuration(result, document_id, links.configurations) for result in results]

@@ -50,7 +50,8 @@ class ScoreInterval:
 
     def half_width(self, coverage: float = COVERAGE) -> float:
         """Return the larger half-width of the two spreads."""
-        return max(spread.half_width(coverage) for spread in (self.own, self.group) if spread is not None)
+        own = self.own.half_width(coverage)
+        return own if self.group is None else max(own, self.group.half_width(coverage))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,10 @@ TEMPLATES = Path(__file__).with_name("templates")
 def format_card(release: Mapping[str, Any], stats: ReleaseStats, formulas: int) -> str:
     """Return README.md; `release` is the content of release.json, `formulas` how many texts CSV marks."""
     descriptions = {table: text for table, column, _, _, text in stats["columns"] if not column}
-    tables = [
-        (format_code(name), entry["rows"], descriptions.get(name, "")) for name, entry in release["tables"].items()
-    ]
+    tables, views = (
+        [(format_code(name), entry["rows"], descriptions.get(name, "")) for name, entry in release[key].items()]
+        for key in ("tables", "view_files")
+    )
     return (
         (TEMPLATES / "card.md")
         .read_text(encoding="utf-8")
@@ -31,6 +32,7 @@ def format_card(release: Mapping[str, Any], stats: ReleaseStats, formulas: int) 
             results=sum(count for *_, count in stats["origins"]),
             documents=stats["documents"][0][0],
             tables=format_markdown_table(("table", "rows", "one row is"), tables),
+            views=format_markdown_table(("view", "rows", "what it shows"), views),
             origins=format_markdown_table(("origin", "task", "results"), stats["origins"]),
             source_rows=format_markdown_table(("source rows", "count"), stats["source_rows"]),
             flags=_format_flags(stats),
@@ -87,10 +89,11 @@ def _format_licences(stats: ReleaseStats) -> str:
 
 def format_dictionary(release: Mapping[str, Any], stats: ReleaseStats) -> str:
     """Return DICTIONARY.md: every table, view and macro with every column and its unit."""
+    counts = {**release["tables"], **release["view_files"]}
     parts = [(TEMPLATES / "dictionary.md").read_text(encoding="utf-8").format(version=release["version"])]
     for name, rows in groupby(stats["columns"], key=lambda row: row[0]):
         first, *columns = rows
-        parts += _format_relation(release["tables"].get(name), first, columns)
+        parts += _format_relation(counts.get(name), first, columns)
     return "\n".join(parts)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ipu_results._util.text import format_json
 from ipu_results.release.datapackage import LICENCE, TITLE
 from ipu_results.release.files import Columns, Inventory, hash_file
-from ipu_results.schema import TABLES, Table
+from ipu_results.schema import FILE_VIEWS, TABLES, Table
 from ipu_results.schema.definitions import Column, Kind
 from ipu_results.schema.generate import SQL
 
@@ -40,13 +40,14 @@ HEAD: dict[str, Any] = {
 
 def format_croissant(release: Mapping[str, Any], folder: Path) -> str:
     """Return the description of the tables in a folder."""
+    tables = [*TABLES, *(view.file_table for view in FILE_VIEWS)]
     dataset = {
         **HEAD,
         "version": release["version"],
         "datePublished": release["published_on"],
         "citeAs": f"The ipu-results authors. ipu-results, version {release['version']}, {release['published_on']}.",
-        "distribution": [_describe_file(folder / f"{table.name}.{suffix}") for suffix in FORMATS for table in TABLES],
-        "recordSet": [_describe_table(table) for table in TABLES],
+        "distribution": [_describe_file(folder / f"{table.name}.{suffix}") for suffix in FORMATS for table in tables],
+        "recordSet": [_describe_table(table) for table in tables],
     }
     return format_json(dataset) + "\n"
 
@@ -66,7 +67,7 @@ def check_croissant(dataset: Mapping[str, Any], inventory: Inventory) -> Iterato
         fields = record_sets[name]["field"]
         if not _are_fields(name, fields, inventory.columns[name]):
             yield f"columns of {name} are wrong"
-        if record_sets[name].get("key") != _describe_key(name, inventory.keys.get(name, [])):
+        if record_sets[name].get("key", []) != _describe_key(name, inventory.keys.get(name, [])):
             yield f"key of {name} is wrong"
         targets = inventory.links.get(name, {})
         references = {field["name"]: field["references"] for field in fields if "references" in field}
@@ -99,7 +100,7 @@ def _describe_table(table: Table) -> dict[str, Any]:
         "@id": table.name,
         "name": table.name,
         "description": table.description,
-        "key": _describe_key(table.name, table.key),
+        **({"key": _describe_key(table.name, table.key)} if table.key else {}),
         "field": [_describe_field(table, column) for column in table.columns],
     }
 

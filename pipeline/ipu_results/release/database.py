@@ -72,9 +72,12 @@ QUOTED_OR_BLANK = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\s+""")
 
 
 def open_database(path: Path) -> duckdb.DuckDBPyConnection:
-    """Open a DuckDB file read-only, without access to anything else. Raises UnreadableReleaseError if it is damaged."""
+    """Open a DuckDB file read-only, without access to anything else. Raises UnreadableReleaseError if it is damaged.
+
+    It has one thread, so that views add up figures in one order.
+    """
     try:
-        return duckdb.connect(str(path), read_only=True, config=LOCKDOWN)
+        return duckdb.connect(str(path), read_only=True, config={**LOCKDOWN, "threads": 1})
     except duckdb.Error as error:
         raise UnreadableReleaseError(f"cannot be opened: {get_first_line(error)}", place=str(path)) from error
 

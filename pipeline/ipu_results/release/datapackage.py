@@ -9,7 +9,7 @@ from typing import Any
 from ipu_results._util.text import format_json
 from ipu_results.release.database import ReleaseStats
 from ipu_results.release.files import Columns, Inventory, hash_file
-from ipu_results.schema import TABLES, Table
+from ipu_results.schema import FILE_VIEWS, TABLES, Table
 from ipu_results.schema.definitions import Column, Kind
 from ipu_results.schema.generate import SQL
 
@@ -40,13 +40,14 @@ HEAD: dict[str, Any] = {
 
 def format_package(release: Mapping[str, Any], stats: ReleaseStats, folder: Path) -> str:
     """Return the descriptor of the tables in a folder; not of the DuckDB file, whose bytes differ in each build."""
+    tables = [*TABLES, *(view.file_table for view in FILE_VIEWS)]
     sources = [{"title": title, "path": url} for _, title, _, _, url in stats["licences"] if url]
     package = {
         **HEAD,
         "version": release["version"],
         "created": f"{release['published_on']}T00:00:00Z",
         "sources": sources,
-        "resources": [_describe_table(table, folder, suffix) for suffix in MEDIA_TYPES for table in TABLES],
+        "resources": [_describe_table(table, folder, suffix) for suffix in MEDIA_TYPES for table in tables],
     }
     return format_json(package) + "\n"
 
@@ -121,7 +122,8 @@ def _describe_schema(table: Table, suffix: str) -> dict[str, Any]:
     targets = {column.name: column.references.split(".") for column in table.columns if column.references}
     links = [_describe_link(*link, suffix) for link in targets.items()]
     schema = {"$schema": PROFILE.format("tableschema"), "fields": [_describe_field(column) for column in table.columns]}
-    return schema | {"primaryKey": list(table.key)} | ({"foreignKeys": links} if links else {})
+    keys: dict[str, Any] = {"primaryKey": list(table.key)} if table.key else {}
+    return schema | keys | ({"foreignKeys": links} if links else {})
 
 
 def _describe_field(column: Column) -> dict[str, Any]:

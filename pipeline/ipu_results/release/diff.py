@@ -158,7 +158,7 @@ def _diff_table(connection: duckdb.DuckDBPyConnection, old: SnapshotTable, new: 
             cells=cells,
             added_rows=query.list_rows("new", tuple(new.columns), limit) if rows.added else (),
             removed_rows=query.list_rows("old", tuple(old.columns), limit) if rows.removed else (),
-            changed_cells=query.list_cells(tuple(cells), limit) if cells else (),
+            changed_cells=query.list_changed_cells(tuple(cells), limit),
         )
     except (OSError, duckdb.Error) as error:
         raise UnreadableReleaseError(f"cannot be compared: {get_first_line(error)}", place=str(new.path)) from error
@@ -213,6 +213,14 @@ class TableDiffQuery:
         counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in conditions)
         (row,) = self.connection.execute(f"SELECT {counts} FROM {tables}").fetchall()
         return list(row)
+
+    def list_changed_cells(self, names: Sequence[str], limit: int) -> list[CellChange]:
+        """Return the first cells that differ in these columns, figures before texts."""
+        cells: list[CellChange] = []
+        for is_number in (True, False):
+            chosen = [name for name in names if self.new.columns[name].is_number == is_number]
+            cells += self.list_cells(chosen, limit - len(cells)) if chosen else []
+        return cells
 
     def list_cells(self, names: Sequence[str], limit: int) -> list[CellChange]:
         """Return the first cells that differ in these columns, in the order of the keys."""

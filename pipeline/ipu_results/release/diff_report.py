@@ -12,6 +12,13 @@ from typing import Any
 
 from ipu_results._util.text import escape_unprintable, format_json, to_json_value
 from ipu_results.release.diff import ChangeCounts, ReleaseDiff, Row, TableDiff
+from ipu_results.release.figure_changes import (
+    FigureChange,
+    count_figures,
+    is_figure,
+    list_figure_changes,
+    list_reported_tables,
+)
 from ipu_results.release.snapshot import Snapshot, SnapshotTable
 from ipu_results.release.version import get_level, list_changes
 
@@ -30,15 +37,38 @@ def _list_lines(diff: ReleaseDiff) -> Iterator[str]:
     if diff.is_empty:
         yield f"no difference in {diff.same_tables} tables"
         return
+    yield from _list_figure_lines(diff)
     yield from (f"- table {table.name}, {table.rows:,} rows" for table in diff.removed)
     yield from (f"+ table {table.name}, {table.rows:,} rows" for table in diff.added)
     yield from (f"~ the definition of {name}" for name in diff.views)
-    for table in diff.tables:
+    tables = list_reported_tables(diff)
+    for table in tables:
         yield ""
         yield from _list_table_lines(table)
     level = get_level(list_changes(diff))
     yield ""
-    yield f"{len(diff.tables)} tables differ, {diff.same_tables} do not; version change needed: {level}"
+    yield f"{len(tables)} tables differ, {diff.same_tables} do not; version change needed: {level}"
+
+
+def _list_figure_lines(diff: ReleaseDiff) -> Iterator[str]:
+    changes, count = list_figure_changes(diff), sum(map(count_figures, list_reported_tables(diff)))
+    yield f"{_count(count, 'figure')} changed{':' if changes else ''}"
+    yield from (f"  {_format_name(change)}: {_format_figure(change)}" for change in changes)
+    if count > len(changes) > 0:
+        yield f"  and {count - len(changes):,} more"
+
+
+def _format_name(change: FigureChange) -> str:
+    return f"{change.name} ({change.table})"
+
+
+def _format_figure(change: FigureChange) -> str:
+    unit = f" {change.unit}" if change.unit else ""
+    return f"{change.column} {_format_value(change.old)} -> {_format_value(change.new)}{unit}"
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _list_table_lines(table: TableDiff) -> Iterator[str]:
@@ -52,7 +82,7 @@ def _list_table_lines(table: TableDiff) -> Iterator[str]:
     for mark, lines, count in (
         ("-", [_format_row(row, table.old) for row in table.removed_rows], table.rows.removed),
         ("+", [_format_row(row, table.new) for row in table.added_rows], table.rows.added),
-        ("~", [f"{key}: {name} {old} -> {new}" for key, name, old, new in _format_cells(table)], sum(table.all_cells)),
+        ("~", [f"{key}: {name} {old} -> {new}" for key, name, old, new in _format_cells(table)], _count_others(table)),
     ):
         yield from (f"  {mark} {line}" for line in lines)
         if count > len(lines):
@@ -77,8 +107,13 @@ def _format_key(key: Row) -> str:
 
 
 def _format_cells(table: TableDiff) -> list[tuple[str, str, str, str]]:
-    cells = table.changed_cells
+    """Return the changed cells that are not listed among the figures."""
+    cells = [cell for cell in table.changed_cells if not is_figure(table, cell.column)]
     return [(_format_key(key), name, _format_value(old), _format_value(new)) for key, name, old, new in cells]
+
+
+def _count_others(table: TableDiff) -> int:
+    return sum(table.all_cells) - count_figures(table)
 
 
 def _format_value(value: Any) -> str:
@@ -100,8 +135,9 @@ def format_diff_json(diff: ReleaseDiff) -> str:
         "tables_added": [{"table": table.name, "rows": table.rows} for table in diff.added],
         "tables_removed": [{"table": table.name, "rows": table.rows} for table in diff.removed],
         "tables_same": diff.same_tables,
+        "figures_changed": [_to_json(change._asdict()) for change in list_figure_changes(diff)],
         "definitions_changed": list(diff.views),
-        "tables_changed": [_describe_table(table) for table in diff.tables],
+        "tables_changed": [_describe_table(table) for table in list_reported_tables(diff)],
     }
     return format_json(record)
 
@@ -140,17 +176,23 @@ def _to_json(value: Any) -> Any:
 
 def format_diff_html(diff: ReleaseDiff) -> str:
     """Return an HTML page; every text that comes from data is escaped."""
-    title = escape(f"{diff.old.title} → {diff.new.title}")
+    title = escape(f"{diff.old.name} → {diff.new.name}")
     parts = [f"<p>{title}. Version change needed: {get_level(list_changes(diff))}.</p>"]
     if diff.is_empty:
         parts.append(f"<p>No difference in {diff.same_tables} tables.</p>")
+    figures = [(_format_name(change), _format_figure(change)) for change in list_figure_changes(diff)]
+    count = sum(map(count_figures, list_reported_tables(diff)))
+    parts.append(f"<p>{_count(count, 'figure')} changed.</p>")
+    parts.append(_format_html_table(("row", "figure"), figures))
+    parts.append(_format_remainder(count - len(figures), "figures"))
     tables = [(table.name, "removed", f"{table.rows:,}") for table in diff.removed]
     tables += [(table.name, "added", f"{table.rows:,}") for table in diff.added]
     parts.append(_format_html_table(("table", "what", "rows"), tables))
     parts.append(_format_html_table(("definition changed",), ((name,) for name in diff.views)))
-    counts = ((table.name, *_format_table_counts(table)) for table in diff.tables)
+    reported = list_reported_tables(diff)
+    counts = ((table.name, *_format_table_counts(table)) for table in reported)
     parts.append(_format_html_table(("table", "rows", "cells", "figures"), counts))
-    parts += ["\n".join(_list_html_parts(table)) for table in diff.tables]
+    parts += ["\n".join(_list_html_parts(table)) for table in reported]
     template = Template(TEMPLATE.read_text(encoding="utf-8"))
     return template.substitute(title=title, body="\n".join(part for part in parts if part)).rstrip("\n")
 
@@ -169,7 +211,7 @@ def _list_html_parts(table: TableDiff) -> Iterator[str]:
     yield _format_remainder(table.rows.added + table.rows.removed - len(rows), "rows")
     cells = _format_cells(table)
     yield _format_html_table(("key", "column", "old", "new"), cells)
-    yield _format_remainder(sum(table.all_cells) - len(cells), "cells")
+    yield _format_remainder(_count_others(table) - len(cells), "other cells")
 
 
 def _format_html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

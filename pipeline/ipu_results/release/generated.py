@@ -20,7 +20,8 @@ from ipu_results.release.card import format_card, format_dictionary
 from ipu_results.release.croissant import format_croissant
 from ipu_results.release.database import ReleaseStats
 from ipu_results.release.datapackage import format_package
-from ipu_results.release.texts import REPOSITORY_FILES, count_formulas, format_environment, format_texts
+from ipu_results.release.texts import REPOSITORY_FILES, format_environment, format_texts
+from ipu_results.store.csv_file import count_formulas
 
 CODE = ("_util", "check/rules", "release", "schema", "store")
 SUFFIXES = frozenset({".py", ".md", ".json", ".html", ".toml", ".sql"})

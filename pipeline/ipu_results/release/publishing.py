@@ -15,16 +15,20 @@ from ipu_results._util.sql import get_first_line
 from ipu_results.errors import ReleaseError
 from ipu_results.release import files
 from ipu_results.release.database import open_database, query_release_stats, read_definitions
+from ipu_results.release.diff import diff_releases
 from ipu_results.release.folder import replace_release
 from ipu_results.release.generated import describe_generator, format_files
-from ipu_results.release.texts import write_csv
+from ipu_results.release.record import describe_release, write_record
 from ipu_results.release.verify import list_build_differences, verify_release
 from ipu_results.release.version import ReleaseDecision, decide_release, parse_version
 from ipu_results.schema import TABLES
+from ipu_results.store.csv_file import write_csv
 from ipu_results.store.digest import digest_rows
 from ipu_results.store.duckdb_file import write_duckdb
 from ipu_results.store.files import DATABASE, get_parquet_name
 from ipu_results.store.query import MixedBuildsError, read_build_id, read_one_build
+from ipu_results.store.tables import write_parquet
+from ipu_results.store.views import evaluate_views
 
 Progress = Callable[[str, str], None]
 
@@ -35,6 +39,7 @@ class ReleaseRequest:
 
     Without a `version` the lowest that the change allows is taken, without `previous` the release in `out` is the
     previous one. `corrections` is a TOML file; `wait_s` is how long to wait for another process that publishes there.
+    `record` is a folder for `<version>.json`, which says what changed; none is written if the tables did not change.
     """
 
     warehouse: Path
@@ -44,6 +49,7 @@ class ReleaseRequest:
     previous: Path | None = None
     corrections: Path | None = None
     wait_s: float = 60.0
+    record: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,8 @@ def publish(request: ReleaseRequest, progress: Progress = lambda *_: None) -> Pu
     with replace_release(request.out, request.wait_s) as new:
         progress("copy", "tables")
         tables, build_id = read_one_build(request.warehouse, lambda warehouse: _copy_tables(warehouse, new))
-        counts = _check_build(request.warehouse, tables, build_id)
+        views = dict(evaluate_views({name: rows for name, rows in tables.items() if name != files.BUILD_TABLE}))
+        counts = _check_build(request.warehouse, tables, views, build_id)
         write_duckdb(new / DATABASE, tables)
         progress("compare", str(request.previous or request.out))
         decision = decide_release(
@@ -86,17 +93,32 @@ def publish(request: ReleaseRequest, progress: Progress = lambda *_: None) -> Pu
             "least_version": decision.lowest,
             "changes": [change._asdict() for change in decision.changes],
             "corrections": decision.corrections,
-            "tables": counts,
+            "tables": {name: counts[name] for name in tables},
             "views": read_definitions(new / DATABASE),
+            "view_files": {name: counts[name] for name in views},
         }
-        _write_files(new, tables, release)
+        for name, rows in views.items():
+            write_parquet(rows, build_id, new / get_parquet_name(name))
+        _write_files(new, {**tables, **views}, release)
         progress("verify", "files")
         if problems := verify_release(new):
             raise ReleaseError(f"the new release fails verification: {problems[0].line}", place=str(request.out))
+        record = None if request.record is None else _describe_changes(request, new, release)
         sizes = [path.stat().st_size for path in new.iterdir()]
         checksum = files.hash_file(new / files.CHECKSUMS)
-    rows = sum(table["rows"] for table in counts.values())
+    if request.record and record:
+        write_record(request.record, record)
+    rows = sum(counts[name]["rows"] for name in tables)
     return PublishedRelease(decision, build_id, rows, len(sizes), sum(sizes), checksum)
+
+
+def _describe_changes(request: ReleaseRequest, new: Path, release: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what the new release changed since the previous one, None if it repeats that one."""
+    previous = request.previous or (request.out if (request.out / files.RELEASE).exists() else None)
+    if previous is None:
+        return describe_release(release, None)
+    diff = diff_releases(previous, new)
+    return None if diff.old.metadata.get("version") == release["version"] else describe_release(release, diff)
 
 
 def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
@@ -116,9 +138,12 @@ def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
         raise MixedBuildsError(error.message, place=str(warehouse)) from error
 
 
-def _check_build(warehouse: Path, tables: Mapping[str, pa.Table], build_id: str) -> dict[str, dict[str, Any]]:
-    """Return row count and digest by table. Raises ReleaseError if the table `build` states others."""
-    counts = {name: {"rows": rows.num_rows, "rows_sha256": digest_rows(rows)} for name, rows in tables.items()}
+def _check_build(
+    warehouse: Path, tables: Mapping[str, pa.Table], views: Mapping[str, pa.Table], build_id: str
+) -> dict[str, dict[str, Any]]:
+    """Return row count and digest by table and view. Raises ReleaseError if the table `build` states others."""
+    relations = {**tables, **views}
+    counts = {name: {"rows": rows.num_rows, "rows_sha256": digest_rows(rows)} for name, rows in relations.items()}
     if different := list_build_differences(tables[files.BUILD_TABLE].to_pylist(), counts, build_id):
         message = "rows differ from what its build recorded; build it again with: ipu-results ingest"
         raise ReleaseError(message, place=f"{warehouse}/{different[0]}")

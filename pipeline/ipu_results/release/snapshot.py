@@ -17,7 +17,7 @@ from ipu_results._util.text import escape_unprintable
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.release.database import read_definitions
 from ipu_results.release.files import PACKAGE, RELEASE
-from ipu_results.schema import TABLES
+from ipu_results.schema import TABLES, VIEWS
 from ipu_results.schema.generate import ARROW, SQL, quote
 from ipu_results.store.files import DATABASE
 
@@ -66,6 +66,11 @@ class Snapshot:
     views: Mapping[str, str]
 
     @property
+    def name(self) -> str:
+        """The version, or the name of a folder without one; safe to print."""
+        return escape_unprintable(str(self.metadata.get("version") or self.path.resolve().name))
+
+    @property
     def title(self) -> str:
         """The path with the version, safe to print."""
         version = self.metadata.get("version")
@@ -73,15 +78,20 @@ class Snapshot:
 
 
 def read_snapshot(folder: Path) -> Snapshot:
-    """Read a release or a warehouse. Raises UnreadableReleaseError if it holds no table or a damaged one."""
+    """Read a release or a warehouse, without the files of views, since they follow from the tables.
+
+    Raises UnreadableReleaseError if it holds no table or a damaged one.
+    """
     if not folder.is_dir():
         raise UnreadableReleaseError("no such folder", place=str(folder))
-    paths = sorted(folder.glob(f"*{SUFFIX}"))
+    metadata = read_json(folder / RELEASE)
+    views = {view.name for view in VIEWS} | set(metadata.get("view_files") or ())
+    paths = sorted(path for path in folder.glob(f"*{SUFFIX}") if path.stem not in views)
     if not paths:
         raise UnreadableReleaseError("is neither a release nor a warehouse: no Parquet file", place=str(folder))
     keys = _read_package_keys(folder)
     tables = {table.name: table for table in (_read_table(path, keys) for path in paths)}
-    return Snapshot(folder, tables, read_json(folder / RELEASE), read_definitions(folder / DATABASE))
+    return Snapshot(folder, tables, metadata, read_definitions(folder / DATABASE))
 
 
 def read_json(path: Path) -> dict[str, Any]:

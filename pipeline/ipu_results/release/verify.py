@@ -1,4 +1,4 @@
-"""Verify a release: every byte, the rows in three formats, schemas and descriptors, then what this code would write.
+"""Verify a release: every byte, rows in three formats, files of views, schemas, descriptors, and what this code writes.
 
 Files are opened only if all checksums are right, so that no reader meets a damaged file. What this code would write is
 compared only if it made the release and nothing else is wrong.
@@ -33,18 +33,21 @@ from ipu_results.release.files import (
 )
 from ipu_results.release.problems import REQUIRED, Problem, check_files, collect
 from ipu_results.release.snapshot import read_columns, read_json
-from ipu_results.release.texts import read_csv
 from ipu_results.release.verify_schema import check_catalog, check_schemas, read_dictionary
 from ipu_results.release.verify_texts import (
     check_definitions,
     check_environment,
     check_texts,
+    has_own_duckdb,
     is_own_code,
     list_unchecked,
 )
 from ipu_results.release.version import check_record
+from ipu_results.schema import FILE_VIEWS
+from ipu_results.store.csv_file import read_csv
 from ipu_results.store.digest import digest_rows
 from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name
+from ipu_results.store.views import read_view
 
 CITATION_LINE = re.compile(r"(?m)^(version|date-released): (.*)$")
 DATE_LENGTH = len("2026-01-31")
@@ -84,7 +87,8 @@ def _check_contents(folder: Path) -> Iterator[Problem]:
     release, package, croissant = (read_json(folder / name) for name in (RELEASE, PACKAGE, CROISSANT))
     if release["format"] != files.FORMAT:
         raise UnreadableReleaseError(f"has format {release['format']}, only {files.FORMAT} is supported")
-    expected = files.list_table_files(release["tables"])
+    counts = _get_counts(release)
+    expected = files.list_table_files(counts)
     present = {path.name for path in folder.iterdir() if path.suffix in files.SUFFIXES}
     problems = [*_check_versions(folder, release, package, croissant)]
     problems += [Problem(name, "is missing") for name in sorted(expected - present)]
@@ -93,13 +97,14 @@ def _check_contents(folder: Path) -> Iterator[Problem]:
     ]
     others = {path.name for path in folder.iterdir()} - present - REQUIRED - {CHECKSUMS, SIGNATURE}
     problems += [Problem(escape_unprintable(name), "does not belong to a release") for name in sorted(others)]
-    names = [name for name in release["tables"] if files.list_table_files([name]) <= present]
+    names = [name for name in counts if files.list_table_files([name]) <= present]
     tables = {name: pq.read_table(folder / get_parquet_name(name)) for name in names}
     problems += collect(RELEASE, (Problem(RELEASE, message) for message in check_record(release)))
     problems += collect(ENVIRONMENT, check_environment(folder))
     with database.open_database(folder / DATABASE) as connection:
         for name, rows in tables.items():
             problems += collect(name, _check_rows(folder, name, rows, release, connection))
+        problems += collect(RELEASE, _check_view_files(folder, tables, release, connection))
         problems += collect(BUILD_TABLE, _check_build(tables, release))
         problems += _check_descriptions(folder, tables, release, package, croissant, connection)
         if not problems and is_own_code(release):
@@ -156,17 +161,48 @@ def _check_rows(
     folder: Path, name: str, rows: pa.Table, release: Record, connection: duckdb.DuckDBPyConnection
 ) -> Iterator[Problem]:
     """Check the rows of a table in Parquet, CSV and DuckDB against their count and digest."""
-    parquet, csv, stated = get_parquet_name(name), f"{name}.csv", release["tables"][name]
+    parquet, csv, stated = get_parquet_name(name), f"{name}.csv", _get_counts(release)[name]
     if (rows.schema.metadata or {}).get(BUILD_ID.encode()) != release["build_id"].encode():
         yield Problem(parquet, f"build id differs from {RELEASE}")
     if (rows.num_rows, digest_rows(rows)) != (stated["rows"], stated["rows_sha256"]):
         yield Problem(parquet, f"rows differ from {RELEASE}")
     if not _have_same_rows(rows, read_csv(folder / csv, rows.schema)):
         yield Problem(csv, f"rows differ from {parquet}")
+    if name not in release["tables"]:
+        return
     names = ", ".join(map(database.quote_identifier, rows.column_names))
     copy = connection.sql(f"SELECT {names} FROM {database.quote_identifier(name)}").to_arrow_table()
     if not _have_same_rows(rows, copy):
         yield Problem(DATABASE, f"rows of {name} differ from {parquet}")
+
+
+def _get_counts(release: Record) -> Mapping[str, Record]:
+    """Return row count and digest by table and view file."""
+    return {**release["tables"], **release.get("view_files", {})}
+
+
+def _check_view_files(
+    folder: Path, tables: Tables, release: Record, connection: duckdb.DuckDBPyConnection
+) -> Iterator[Problem]:
+    """Evaluate each view of the DuckDB file and compare its Parquet file, with the order of rows if this code made it.
+
+    Another DuckDB may add up figures in another order, so then nothing is compared.
+    """
+    if not has_own_duckdb(folder):
+        return
+    own = {view.name: view for view in FILE_VIEWS} if is_own_code(release) else {}
+    macros = {row["table_name"] for row in tables[DICTIONARY_TABLE].to_pylist() if row["type"] == "macro"}
+    for name in sorted(release.get("view_files", {}).keys() & tables.keys()):
+        rows = tables[name]
+        if name in own:
+            is_same = _have_same_rows(rows, read_view(connection, own[name]))
+        else:
+            names = ", ".join(map(database.quote_identifier, rows.column_names))
+            source = database.quote_identifier(name) + ("()" if name in macros else "")
+            evaluated = connection.sql(f"SELECT {names} FROM {source}").to_arrow_table()
+            is_same = digest_rows(rows) == digest_rows(evaluated.cast(rows.schema))
+        if not is_same:
+            yield Problem(get_parquet_name(name), f"rows differ from those of the view in {DATABASE}")
 
 
 def _have_same_rows(table: pa.Table, other: pa.Table) -> bool:
@@ -182,7 +218,7 @@ def _check_build(tables: Tables, release: Record) -> Iterator[Problem]:
     """Check the table `build` against release.json."""
     path = get_parquet_name(BUILD_TABLE)
     rows = tables[BUILD_TABLE].to_pylist()
-    for name in list_build_differences(rows, release["tables"], release["build_id"]):
+    for name in list_build_differences(rows, _get_counts(release), release["build_id"]):
         yield Problem(path, f"row count, digest or build id of {name} differs from {RELEASE}")
 
 

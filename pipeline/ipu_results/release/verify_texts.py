@@ -23,8 +23,9 @@ from ipu_results.release.files import CITATION, RELEASE
 from ipu_results.release.generated import describe_generator, format_pages
 from ipu_results.release.problems import Problem
 from ipu_results.release.snapshot import read_json
-from ipu_results.release.texts import format_environment, format_texts, write_csv
+from ipu_results.release.texts import format_environment, format_texts
 from ipu_results.schema import TABLES, VIEWS, Table, View, arrow_schema, dictionary_rows
+from ipu_results.store.csv_file import write_csv
 from ipu_results.store.duckdb_file import STORAGE_VERSION, write_duckdb
 from ipu_results.store.files import DATABASE
 
@@ -47,9 +48,9 @@ def list_unchecked(folder: Path, release: Mapping[str, Any]) -> list[str]:
         )
     if is_own and not _has_own_texts(release):
         lines.append(f"not checked: {CITATION}, LICENSE and CHANGELOG.md are not those of this clone")
-    if is_own and not _has_own_duckdb(folder):
+    if is_own and not has_own_duckdb(folder):
         versions = f"DuckDB {_read_duckdb_version(folder)} wrote this release, {duckdb.__version__} is here"
-        lines.append(f"not checked: {versions}, so the SQL of views was compared with {RELEASE} alone")
+        lines.append(f"not checked: {versions}, so the SQL of views and their files were compared with {RELEASE} alone")
     if (folder / files.SIGNATURE).exists():
         lines.append(f"not checked: {files.SIGNATURE}; check it with: ssh-keygen -Y verify")
     else:
@@ -68,7 +69,7 @@ def _has_own_texts(release: Mapping[str, Any]) -> bool:
     return digest is not None and release["generator"].get("texts_sha256") == digest
 
 
-def _has_own_duckdb(folder: Path) -> bool:
+def has_own_duckdb(folder: Path) -> bool:
     """Return whether the DuckDB that is here wrote the release: another may store the SQL of a view differently."""
     return bool(_read_duckdb_version(folder) == duckdb.__version__)
 
@@ -113,7 +114,7 @@ def check_definitions(
     relations: list[Table | View] = [*TABLES, *VIEWS]
     if dictionary.to_pylist() != [row for relation in relations for row in dictionary_rows(relation)]:
         yield Problem(files.DICTIONARY_TABLE, "the data dictionary is not that of this code")
-    expected = _hash_own_definitions() if _has_own_duckdb(folder) else release["views"]
+    expected = _hash_own_definitions() if has_own_duckdb(folder) else release["views"]
     for name in sorted(expected.keys() | release["views"].keys()):
         if expected.get(name) != release["views"].get(name):
             yield Problem(RELEASE, f"definition of {name} is not that of this code")

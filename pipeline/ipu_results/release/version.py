@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from ipu_results.errors import CorrectionsError, ReleaseError
 from ipu_results.release.corrections import apply_corrections
 from ipu_results.release.diff import ReleaseDiff, TableDiff, diff_releases
-from ipu_results.release.files import BUILD_TABLE, DICTIONARY_TABLE, RELEASE
+from ipu_results.release.files import BUILD_TABLE, RELEASE
 from ipu_results.release.problems import check_files
+from ipu_results.release.snapshot import KNOWN_TABLES
 
 FIRST = "1.0.0"
 LEVELS = ("patch", "minor", "major")
@@ -22,7 +23,7 @@ PATTERN = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}")
 MAX_LISTED = 3
 RECORD_KEYS = {
     *("format", "name", "version", "published_on", "build_id", "generator", "previous", "least_version"),
-    *("changes", "corrections", "tables", "views"),
+    *("changes", "corrections", "tables", "views", "view_files"),
 }
 
 
@@ -93,7 +94,7 @@ def assert_allowed(version: Version, lowest: Version, previous: Version, changes
 
 def check_record(release: Mapping[str, Any]) -> Iterator[str]:
     """Yield what release.json states of itself that `publish` would not: keys, date, version and its lowest one."""
-    if unknown := sorted((release.keys() | {"generator"}) ^ RECORD_KEYS):  # releases before 1.1 have no generator
+    if unknown := sorted((release.keys() | {"generator", "view_files"}) ^ RECORD_KEYS):  # earlier releases lack these
         yield f"has other keys than publish writes: {', '.join(unknown)}"
     date.fromisoformat(release["published_on"])
     version, previous = parse_version(release["version"]), release["previous"]
@@ -138,8 +139,15 @@ def _list_row_changes(table: TableDiff) -> Iterator[VersionChange]:
     if table.rows.added:
         yield VersionChange("minor", f"{table.name}: {_count(table.rows.added, 'row')} new")
     for name, cells in table.cells.items():
-        level = "patch" if (table.name, name) == (DICTIONARY_TABLE, "description") else "major"
-        yield VersionChange(level, f"{table.name}.{name}: {_count(sum(cells), 'cell')} changed")
+        yield VersionChange(
+            get_change_level(table.name, name), f"{table.name}.{name}: {_count(sum(cells), 'cell')} changed"
+        )
+
+
+def get_change_level(table_name: str, column_name: str) -> str:
+    """Return the level that changed values of a column raise; major for a column that the schema does not have."""
+    columns = KNOWN_TABLES[table_name].columns if table_name in KNOWN_TABLES else ()
+    return next((column.change_level for column in columns if column.name == column_name), "major")
 
 
 def _count(count: int, what: str) -> str:

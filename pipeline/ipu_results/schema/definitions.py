@@ -12,6 +12,7 @@ from typing import Any, Literal
 from ipu_results._util.resources import SCHEMA, load_schema_file
 
 Kind = Literal["text", "integer", "double", "date", "timestamp", "boolean"]
+Level = Literal["patch", "minor", "major"]
 
 LIMITS: Mapping[str, Mapping[str, float]] = {
     "integer": {"low": 0, "high": 2**53},  # every integer up to here is exact as a double, too
@@ -25,7 +26,9 @@ class Column:
 
     `low` and `high` are inclusive bounds of a number, `above` is an exclusive one. `choices` and `pattern` restrict a
     text. `references` is the `table.column` that must hold the value. `figure` marks a result's own figures: a row
-    needs at least one of them.
+    needs at least one of them. `change_level` is the part of the version that a release must raise if values of
+    existing rows changed in this column. A derived column names its inputs, as `table.column` or a column of its own
+    table: it is null without each of `derived_from`, and uses those of `derived_with` where they are known.
     """
 
     name: str
@@ -40,23 +43,40 @@ class Column:
     pattern: str | None = None
     references: str | None = None
     figure: bool = False
+    change_level: Level = "major"
+    derived_from: tuple[str, ...] = ()
+    derived_with: tuple[str, ...] = ()
+
+    @property
+    def is_derived(self) -> bool:
+        return bool(self.derived_from or self.derived_with)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One published table. No two rows share the values of the `key` columns."""
+    """One published table. No two rows share the values of the `key` columns. `label` names a row to a reader."""
 
     name: str
     description: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
+    label: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
+    @property
+    def derived(self) -> tuple[Column, ...]:
+        """The columns that are computed from others."""
+        return tuple(column for column in self.columns if column.is_derived)
+
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
+
+    def without_derived(self) -> Table:
+        """Return the table as the sources fill it."""
+        return replace(self, columns=tuple(column for column in self.columns if not column.is_derived))
 
     def choices(self, name: str) -> tuple[str, ...]:
         """Return the values that a text column accepts."""
@@ -65,12 +85,18 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One published view, or a table macro where it has `parameters`: their names with defaults in SQL."""
+    """One published view, or a table macro where it has `parameters`: their names with defaults in SQL.
+
+    Its rows are written to files sorted by the columns of `order`, of which no two rows share the values, else by all
+    columns. `no_files` is the reason why a view is not written to files.
+    """
 
     name: str
     description: str
     columns: tuple[Column, ...]
     parameters: tuple[tuple[str, str], ...] = ()
+    order: tuple[str, ...] = ()
+    no_files: str | None = None
 
     @property
     def sql(self) -> str:
@@ -81,6 +107,18 @@ class View:
     def source(self) -> str:
         """The view as a FROM clause names it."""
         return f"{self.name}()" if self.parameters else self.name
+
+    @property
+    def rows_sql(self) -> str:
+        """The SELECT statement for the rows of the view's files, in their order."""
+        columns = ", ".join(column.name for column in self.columns)
+        return f"SELECT {columns} FROM {self.source} ORDER BY {', '.join(self.order) or 'ALL'}"
+
+    @property
+    def file_table(self) -> Table:
+        """The view's files as a table: any column may be null, and none refers to another table."""
+        columns = tuple(replace(column, required=False, references=None) for column in self.columns)
+        return Table(self.name, self.description, columns, ())
 
 
 def load_column(entry: Mapping[str, Any]) -> Column:
@@ -94,34 +132,51 @@ def load_column(entry: Mapping[str, Any]) -> Column:
     if "choices_of" in values:
         file, _, part = values.pop("choices_of").partition(".")
         choices = load_schema_file(f"vocabulary/{file}.toml")[part]
+    if "derived_from" in values or "derived_with" in values:
+        values.setdefault("change_level", "minor")  # a rule or a list of the vocabulary changes it, not a source
+    values |= {name: tuple(values[name]) for name in ("derived_from", "derived_with") if name in values}
     return Column(kind=kind, choices=None if choices is None else tuple(choices), **values)
 
 
 def load_table(name: str) -> Table:
     """Load `schema/tables/<name>.toml`."""
     entry = _load(SCHEMA / "tables" / f"{name}.toml")
-    columns = tuple(load_column(column) for column in entry["columns"])
-    return Table(name, entry["description"], columns, tuple(entry["key"]))
+    columns = tuple(_qualify_inputs(load_column(column), name) for column in entry["columns"])
+    return Table(name, entry["description"], columns, tuple(entry["key"]), tuple(entry.get("label", ())))
+
+
+def _qualify_inputs(column: Column, table: str) -> Column:
+    """Name the inputs of a derived column with their table, which is its own unless one is given."""
+    if not column.is_derived:
+        return column
+    inputs = [
+        tuple(name if "." in name else f"{table}.{name}" for name in names)
+        for names in (column.derived_from, column.derived_with)
+    ]
+    return replace(column, derived_from=inputs[0], derived_with=inputs[1])
 
 
 def load_view(name: str, known: Mapping[str, Column]) -> View:
     """Load `schema/views/<name>.toml`.
 
     A column is `table.column` of `known`, a copy of one under another name (`like`, with a `note` on the
-    description), or an entry of its own.
+    description), or an entry of its own; `table.*` stands for all columns of a table.
     """
     entry = _load(SCHEMA / "views" / f"{name}.toml")
-    columns = tuple(_view_column(column, known) for column in entry["columns"])
-    return View(name, entry["description"], columns, tuple(entry.get("parameters", {}).items()))
+    columns = tuple(column for named in entry["columns"] for column in _view_columns(named, known))
+    parameters, order = tuple(entry.get("parameters", {}).items()), tuple(entry.get("order", ()))
+    return View(name, entry["description"], columns, parameters, order, entry.get("no_files"))
 
 
-def _view_column(entry: str | Mapping[str, Any], known: Mapping[str, Column]) -> Column:
+def _view_columns(entry: str | Mapping[str, Any], known: Mapping[str, Column]) -> list[Column]:
     if isinstance(entry, str):
-        return known[entry]
+        every = entry.removesuffix("*")
+        return [known[entry]] if every == entry else [known[name] for name in known if name.startswith(every)]
     if "like" not in entry:
-        return load_column(entry)
+        return [load_column(entry)]
     column = known[entry["like"]]
-    return replace(column, name=entry["name"], description=f"{column.description} {entry['note']}", required=False)
+    note = f"{column.description} {entry['note']}"
+    return [replace(column, name=entry["name"], description=note, required=False)]
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -141,6 +196,7 @@ def _load_all() -> tuple[tuple[Table, ...], tuple[View, ...]]:
 
 
 TABLES, VIEWS = _load_all()
+FILE_VIEWS = tuple(view for view in VIEWS if view.no_files is None)
 
 
 @cache

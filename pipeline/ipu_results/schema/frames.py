@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import GateError
-from ipu_results.schema.definitions import Table
+from ipu_results.schema.definitions import Column, Table
 from ipu_results.schema.generate import ARROW, PANDAS, arrow_schema
 
+PANDAS_METADATA = b"pandas"
 DTYPES = {ARROW[kind]: PANDAS[kind] for kind in ARROW if kind != "double"}
 
 
@@ -68,3 +71,24 @@ def to_arrow(table: Table, frame: pd.DataFrame) -> pa.Table:
     except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, KeyError) as error:
         raise GateError(f"{table.name}: {error}") from error
     return arrow.replace_schema_metadata({**arrow.schema.metadata, **schema.metadata})
+
+
+@cache
+def file_schema(table: Table) -> pa.Schema:
+    """Return the schema of a table's Parquet file, with the metadata that tell pandas its dtypes.
+
+    They are copied from a column of the same kind: a frame of its own for each table takes many times as long.
+    """
+    pandas, kinds = _describe_kinds()
+    columns = [{**kinds[column.kind], "name": column.name, "field_name": column.name} for column in table.columns]
+    metadata = {PANDAS_METADATA: json.dumps({**pandas, "columns": columns}).encode()}
+    schema = arrow_schema(table)
+    return schema.with_metadata({**metadata, **schema.metadata})
+
+
+@cache
+def _describe_kinds() -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Return what Arrow writes to tell pandas of a frame, and of a column of each kind."""
+    sample = Table("", "", tuple(Column(kind, kind, "") for kind in ARROW), ())
+    described = json.loads(to_arrow(sample, build_frame(sample, [])).schema.metadata[PANDAS_METADATA])
+    return described, {column["name"]: column for column in described["columns"]}

@@ -52,7 +52,8 @@ class Vocabulary:
     network and printed variant ("" for none). `peaks` names the column of `platforms` that bounds work at a precision.
     `precision_settings` maps what a configuration sets to the printed precisions that fit it, none if it leaves them
     open.
-    `latency_bases` maps a script's definition of latency to what it times, None if it times nothing.
+    `latency_bases` maps a script's definition of latency to what it times, None if it times nothing. `vendors` maps the
+    vendor of a chip to what the names of its chips begin with. `derived` holds the lists that derived columns rest on.
     """
 
     table_headers: tuple[TableHeader, ...]
@@ -73,6 +74,8 @@ class Vocabulary:
     precision_settings: Mapping[str, Sequence[str]]
     latency_bases: Mapping[str, str | None]
     identities: tuple[NetworkIdentity, ...]
+    derived: Mapping[str, Sequence[Entry]]
+    vendors: Mapping[str, Sequence[str]]
 
     def headers_of(self, reader: str) -> tuple[TableHeader, ...]:
         """Return the headers of a document kind."""
@@ -137,6 +140,8 @@ def load_vocabulary() -> Vocabulary:
         precision_settings=precisions["settings"],
         latency_bases={entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]},
         identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
+        derived=_load("derived"),
+        vendors=platforms["vendors"],
     )
 
 

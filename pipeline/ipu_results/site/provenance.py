@@ -10,8 +10,11 @@ from ipu_results.site.encode import encode_query
 
 # Columns that the panel shows; the Parquet files hold the others.
 CELLS = """
-    SELECT result_id, column_name, header, raw_text, value, unit, factor, marks, document_id, locator
-    FROM cells WHERE raw_text <> '' ORDER BY result_id, cell_number
+    SELECT
+        c.result_id, c.column_name, c.header, c.raw_text, c.value, c.unit, c.factor, c.marks, c.document_id, c.locator,
+        p.locator_in, p.source_url, p.source_locator
+    FROM cells c LEFT JOIN provenance p ON p.result_id = c.result_id AND p.cell_number = c.cell_number
+    WHERE c.raw_text <> '' ORDER BY c.result_id, c.cell_number
 """
 CONFIGURATIONS = """
     FROM configurations WHERE repository IS NOT NULL ORDER BY result_document, result_table, result_row

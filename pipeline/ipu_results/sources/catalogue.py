@@ -21,7 +21,10 @@ from ipu_results.sources.sidecar import RUN, Sidecar, list_placeholders, parse_s
 UNFINISHED = ".unfinished"  # ends the folder name of a run in progress
 PDF = b"%PDF-"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
-RECORD = ("document_id", "title", "publisher", "url", "published_on", "kind", "sha256", "licence", "retrieved_on")
+RECORD = (
+    *("document_id", "title", "publisher", "url", "commit", "published_on", "kind", "sha256", "licence"),
+    "retrieved_on",
+)
 
 
 class Document(Sidecar, frozen=True, kw_only=True):

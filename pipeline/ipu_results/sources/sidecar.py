@@ -28,10 +28,14 @@ Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
 
 
 class ExpectedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a sidecar says of a table: its number of source rows, and the platform its section is about."""
+    """What a sidecar says of a table: its number of source rows, and the platform its section is about.
+
+    `place` is what the source calls the table, where our transcription has its rows in the order of the source.
+    """
 
     rows: int
     platform: str | None = None
+    place: str | None = None
 
 
 class FetchTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

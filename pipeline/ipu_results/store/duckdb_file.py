@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -15,25 +16,53 @@ BLOCK_SIZE = 16_384  # bytes, the minimum: the tables are small, and each column
 
 
 def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
-    """Write one database file that DuckDB 1.2.2 and later can read, without a write-ahead log next to it."""
+    """Write one database file with all published tables and views."""
+    with create_database(path) as connection:
+        begin_database(connection, {})
+        fill_database(connection, tables)
+
+
+@contextmanager
+def create_database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a connection to a new database file that DuckDB 1.2.2 and later can read.
+
+    At the end it is complete, without a write-ahead log next to it.
+    """
     with duckdb.connect(config={"threads": 1}) as connection:  # more threads make small tables slower
         options = f"STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_SIZE}"
         connection.execute(f"ATTACH {quote(str(path))} AS warehouse ({options})")
         connection.execute("USE warehouse")
-        fill_database(connection, tables)
+        yield connection
         connection.execute("CHECKPOINT warehouse")
         connection.execute("USE memory")
         connection.execute("DETACH warehouse")
 
 
-def fill_database(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
-    """Create the published tables and views in the current database, in one transaction."""
+def begin_database(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
+    """Create the published tables in the current database, with the rows of some, and leave the transaction open."""
     connection.begin()
     for table in TABLES:
         connection.execute(";\n".join(sql_table(table)))
-        connection.register("incoming", tables[table.name])
-        connection.execute(f"INSERT INTO {table.name} BY NAME SELECT * FROM incoming")
-        connection.unregister("incoming")
+    _insert_tables(connection, tables)
+
+
+def fill_database(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
+    """Insert the rows of other tables, create the views and commit."""
+    _insert_tables(connection, tables)
     for view in VIEWS:
         connection.execute(";\n".join(sql_view(view)))
     connection.commit()
+
+
+def _insert_tables(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
+    """Insert rows table by table, what others refer to first."""
+    for table in TABLES:
+        if table.name in tables:
+            insert_rows(connection, table.name, tables[table.name])
+
+
+def insert_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+    """Insert rows into a table of the current database."""
+    connection.register("incoming", rows)
+    connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM incoming")
+    connection.unregister("incoming")

@@ -17,8 +17,13 @@ class DamagedCommitWarning(UserWarning):
 
 
 def get_parquet_name(table: str) -> str:
-    """Return the file name of a table."""
+    """Return the name of the Parquet file of a table or view."""
     return f"{table}.parquet"
+
+
+def get_csv_name(view: str) -> str:
+    """Return the name of the CSV file of a view."""
+    return f"{view}.csv"
 
 
 def is_pending(target: Path) -> bool:

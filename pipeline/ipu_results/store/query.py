@@ -92,18 +92,25 @@ def read_build_id(warehouse: Path) -> str:
         raise WarehouseError("contains no dataset; build it with: ipu-results ingest", place=str(warehouse))
     if missing := [path.name for path in paths if not path.exists()]:
         raise WarehouseError(f"{missing[0]} is missing; build it with: ipu-results ingest", place=str(warehouse))
-    first_files: dict[str, str] = {}
-    for path in paths:
-        try:
-            metadata = pq.read_schema(path).metadata or {}
-        except (OSError, pa.ArrowException) as error:
-            raise WarehouseError(f"cannot be read: {get_first_line(error)}", place=path.name) from error
-        first_files.setdefault(metadata.get(BUILD_ID.encode(), b"").decode(), path.name)
-    if len(first_files) > 1:
-        names = " and ".join(first_files.values())
-        message = f"{names} are of two builds; build again with: ipu-results ingest"
-        raise MixedBuildsError(message, place=str(warehouse))
-    return next(iter(first_files))
+    build_id = _read_build_id_of(paths[0])
+    for path in paths[1:]:
+        check_build_id(path, build_id, paths[0].name)
+    return build_id
+
+
+def check_build_id(path: Path, build_id: str, other: str = "the tables") -> None:
+    """Raise MixedBuildsError if a Parquet file is of another build than `other`, WarehouseError if it is damaged."""
+    if _read_build_id_of(path) != build_id:
+        message = f"{other} and {path.name} are of two builds; build again with: ipu-results ingest"
+        raise MixedBuildsError(message, place=str(path.parent))
+
+
+def _read_build_id_of(path: Path) -> str:
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowException) as error:
+        raise WarehouseError(f"cannot be read: {get_first_line(error)}", place=path.name) from error
+    return str(metadata.get(BUILD_ID.encode(), b"").decode())
 
 
 def _open_database(database: Path) -> duckdb.DuckDBPyConnection:

@@ -1,10 +1,13 @@
-"""Write the checked frames as Parquet and DuckDB files, published together or not at all."""
+"""Write the checked frames and the views as Parquet, CSV and DuckDB files, published together or not at all."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pandas as pd
@@ -14,40 +17,96 @@ import pyarrow.parquet as pq
 from ipu_results.errors import WarehouseError
 from ipu_results.schema import TABLES, table
 from ipu_results.schema.frames import build_frame, to_arrow
+from ipu_results.store.csv_file import write_csv
 from ipu_results.store.digest import digest_rows
-from ipu_results.store.duckdb_file import write_duckdb
-from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name
+from ipu_results.store.duckdb_file import begin_database, create_database, fill_database, insert_rows
+from ipu_results.store.files import BUILD_ID, DATABASE, get_csv_name, get_parquet_name
 from ipu_results.store.transaction import stage_files
+from ipu_results.store.views import evaluate_views
+
+BUILD_TABLE = "build"
 
 
-def build_arrow_tables(frames: Mapping[str, pd.DataFrame], inputs_digest: str) -> dict[str, pa.Table]:
-    """Return the published tables as Arrow, `build` included, each with the build id in its metadata."""
-    tables = {name: to_arrow(table(name), frame) for name, frame in frames.items()}
-    digests = {name: digest_rows(arrow) for name, arrow in tables.items()}
-    contents = "\n".join([inputs_digest, *(f"{name} {digest}" for name, digest in sorted(digests.items()))])
-    build_id = hashlib.sha256(contents.encode()).hexdigest()
-    rows = [
-        {"table_name": name, "row_count": tables[name].num_rows, "rows_sha256": digests[name], "build_id": build_id}
-        for name in sorted(tables)
-    ]
-    tables["build"] = to_arrow(table("build"), build_frame(table("build"), rows))
-    return {
-        published.name: tables[published.name].replace_schema_metadata(
-            {**tables[published.name].schema.metadata, BUILD_ID: build_id}
-        )
-        for published in TABLES
-    }
+class WarehouseWriter:
+    """Replaces the files of a warehouse by those of one build, all or nothing. The caller holds the lock.
 
-
-def write_warehouse(tables: Mapping[str, pa.Table], warehouse: Path) -> None:
-    """Replace the files of the warehouse by those of this build. The caller holds the warehouse's lock.
-
-    Raises WarehouseError if the disk is full or the folder is not writable; the old build stays.
+    DuckDB fills its file in a thread of its own from `start` on: it needs no Python, and takes longest. A build that
+    ends before `finish` leaves the old one.
     """
-    try:
-        with stage_files(warehouse) as staging:
-            for name, arrow in tables.items():
-                pq.write_table(arrow, staging / get_parquet_name(name), compression="zstd", write_page_checksum=True)
-            write_duckdb(staging / DATABASE, tables)
-    except (OSError, pa.ArrowException, duckdb.Error) as error:
-        raise WarehouseError(f"could not be written, the old build stays: {error}", place=str(warehouse)) from error
+
+    def __init__(self, warehouse: Path) -> None:
+        self._warehouse = warehouse
+        self._stack = ExitStack()
+
+    def __enter__(self) -> WarehouseWriter:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+    def start(self, frames: Mapping[str, pd.DataFrame]) -> None:
+        """Begin with the tables that are complete. What is wrong with them is raised by `finish`."""
+        frames = dict(frames)
+        with self._name_errors():
+            self._staging = self._stack.enter_context(stage_files(self._warehouse))
+            self._connection = self._stack.enter_context(create_database(self._staging / DATABASE))
+            self._pool = self._stack.enter_context(ThreadPoolExecutor(max_workers=1))
+        self._early = self._pool.submit(lambda: build_arrow_tables(frames))
+        self._begun = self._pool.submit(lambda: begin_database(self._connection, self._early.result()))
+
+    def finish(self, frames: Mapping[str, pd.DataFrame], inputs_digest: str) -> str:
+        """Write everything, put it in place of the old build and return the id of this one.
+
+        Raises WarehouseError if the disk is full, the folder is not writable or a view cannot be evaluated.
+        """
+        with self._name_errors():
+            early = self._early.result()
+            late = build_arrow_tables({name: frame for name, frame in frames.items() if name not in early})
+            filled = self._pool.submit(self._fill, late)
+            tables = {entry.name: (early | late)[entry.name] for entry in TABLES if entry.name != BUILD_TABLE}
+            views = dict(evaluate_views(tables))
+            build = describe_build(tables, views, inputs_digest)
+            build_id = str(build["build_id"][0])
+            for name, rows in {**tables, BUILD_TABLE: build, **views}.items():
+                write_parquet(rows, build_id, self._staging / get_parquet_name(name))
+            for name, rows in views.items():
+                write_csv(rows, self._staging / get_csv_name(name))
+            filled.result()
+            insert_rows(self._connection, BUILD_TABLE, build)
+            self._stack.close()
+        return build_id
+
+    def _fill(self, tables: Mapping[str, pa.Table]) -> None:
+        self._begun.result()
+        fill_database(self._connection, tables)
+
+    @contextmanager
+    def _name_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, pa.ArrowException, duckdb.Error) as error:
+            message = f"could not be written, the old build stays: {error}"
+            raise WarehouseError(message, place=str(self._warehouse)) from error
+
+
+def build_arrow_tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, pa.Table]:
+    """Return tables as Arrow. Raises GateError if a value would have to change."""
+    return {name: to_arrow(table(name), frame) for name, frame in frames.items()}
+
+
+def describe_build(tables: Mapping[str, pa.Table], views: Mapping[str, pa.Table], inputs_digest: str) -> pa.Table:
+    """Return the table `build`. The build id follows from the inputs and the tables, so it covers the views too."""
+    digests = {name: digest_rows(rows) for name, rows in {**tables, **views}.items()}
+    contents = "\n".join([inputs_digest, *(f"{name} {digests[name]}" for name in sorted(tables))])
+    build_id = hashlib.sha256(contents.encode()).hexdigest()
+    records: list[dict[str, Any]] = [
+        {"table_name": name, "row_count": rows.num_rows, "rows_sha256": digests[name], "build_id": build_id}
+        for name, rows in sorted({**tables, **views}.items())
+    ]
+    return to_arrow(table(BUILD_TABLE), build_frame(table(BUILD_TABLE), records))
+
+
+def write_parquet(rows: pa.Table, build_id: str, path: Path) -> None:
+    """Write a table or view with the id of its build; the same bytes for the same rows within one environment."""
+    marked = rows.replace_schema_metadata({**rows.schema.metadata, BUILD_ID.encode(): build_id.encode()})
+    pq.write_table(marked, path, compression="zstd", write_page_checksum=True)

@@ -11,6 +11,7 @@ from ipu_results.check.rules.configurations import (
     flag_batch_against_configuration,
     flag_data_against_configuration,
     flag_precision_against_configuration,
+    flag_unnamed_work,
 )
 from ipu_results.check.rules.curves import flag_depth_jump, flag_falling_latency, flag_falling_throughput
 from ipu_results.check.rules.dataset import Dataset, build_dataset, list_printed_tables
@@ -66,6 +67,7 @@ RULES: tuple[Rule, ...] = (
     Rule("R25", "depth-against-basis", flag_depth_against_basis),
     Rule("R26", "framework-ratio", flag_framework_ratio),
     Rule("R27", "packed-batch", flag_packed_batch),
+    Rule("R28", "work-of-the-time", flag_unnamed_work),
 )
 
 

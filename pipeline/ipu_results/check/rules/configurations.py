@@ -41,6 +41,18 @@ def flag_batch_against_configuration(data: Dataset) -> pd.DataFrame:
     return build_flags("R13", _rate(rows), rows, "batch_size", message, suggested=suggested)
 
 
+def flag_unnamed_work(data: Dataset) -> pd.DataFrame:
+    """Flag a time to result with what the configuration times: no page says which work its result is.
+
+    A time to train ends at a quality that the benchmark sets. A time to result ends where the script does, so two
+    documents may print times of different work under one name. Only exact and likely matches count.
+    """
+    rows = join_configurations(data, "time_to_result_s")
+    rows = rows[rows["time_to_result_s"].notna() & rows["note"].notna()]
+    template = f"the page does not say what was done in {{time_to_result_s}} s; {COMMAND}: {{note}}"
+    return build_flags("R28", "info", rows, "time_to_result_s", fill_template(template, rows))
+
+
 def _rate(rows: pd.DataFrame) -> Any:
     """Rate a contradiction: a warning if the match is exact."""
     return np.where(rows["match_confidence"] == EXACT, "warn", "info")

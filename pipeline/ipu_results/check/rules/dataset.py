@@ -40,6 +40,7 @@ USED = (
     "latency_ms",
     "latency_basis",
     "efficiency",
+    "time_to_result_s",
 )
 CELL_COLUMNS = ("result_id", "column_name", "header", "raw_text", "value")
 LABELS = {"document_id": "str", "table_name": "str", "printed": bool, "section": "str"}
