@@ -10,10 +10,9 @@ two items, and the error of an export that failed.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -131,21 +130,23 @@ def main(arguments: list[str]) -> int:
     warnings.simplefilter("ignore")
     torch.backends.mha.set_fastpath_enabled(False)  # the legacy exporter does not know the fused attention
     logging.disable(logging.WARNING)
+    # Exporters print, some of them from C++: what they write to stdout is discarded.
+    records = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     for name in names:
         macs = count_macs(name)
         for exporter in EXPORTERS:
             path = folder / f"{name}.{exporter}.onnx"
             error = _try(export, name, exporter, path)
             record = {"name": name, "exporter": exporter, "path": str(path), "shapes": list_shapes(name)}
-            print(json.dumps({**record, "macs": macs, "error": error}), flush=True)
+            print(json.dumps({**record, "macs": macs, "error": error}), file=records, flush=True)
     return 0
 
 
 def _try(action: Callable[..., None], *arguments: Any) -> str | None:
-    """Return what went wrong in one line: one network must not stop the others. What exporters print is discarded."""
+    """Return what went wrong in one line: one network must not stop the others."""
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
-            action(*arguments)
+        action(*arguments)
     except Exception as error:
         return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     return None
