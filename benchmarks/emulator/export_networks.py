@@ -47,7 +47,7 @@ TRANSFORMERS = {
 NAMES = (*CLASSIFIERS, *SEGMENTERS, *TRANSFORMERS)
 
 
-class FirstOutput(nn.Module):
+class FirstOutput(nn.Module):  # type: ignore[misc]
     """Call a network by keyword and return its first tensor, since exporters know no dictionaries."""
 
     def __init__(self, network: nn.Module, inputs: tuple[str, ...]) -> None:

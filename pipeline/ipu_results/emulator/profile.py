@@ -41,8 +41,8 @@ def profile_operators(
 ) -> list[OperatorProfile]:
     """Profile the operators in the order in which they run. `superstep` is the cost of a superstep in cycles.
 
-    `target` is the machine with all its tiles, `io_tiles` of which hold and compute nothing. The share of peak is that of
-    the whole chip.
+    `target` is the machine with all its tiles, `io_tiles` of which hold and compute nothing. The share of peak is that
+    of the whole chip.
     """
     clock, plan = target["clock"], prediction.schedule
     peak = compute_mac_rate(target) * target.tiles * clock
