@@ -104,8 +104,8 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
                round(max(throughput * latency_ms / 1000 / batch_size), 2)
         FROM results JOIN flags USING (result_id) WHERE rule = 'R01' HAVING count(*) = 6""",
     "Of {} claims that Graphcore and others made, {} are confirmed ({} of them only by the same document or another "
-    "claim), {} are reached by a later SDK, {} differ in the last digit, {} depend on the baseline, {} are not supported, {} are contradicted, {} is a gain within the spread of "
-    "the runs, and {} cannot be recomputed": """
+    "claim), {} are reached by a later SDK, {} differ in the last digit, {} depend on the baseline, {} are not "
+    "supported, {} are contradicted, {} is a gain within the spread of the runs, and {} cannot be recomputed": """
         SELECT count(*), count(*) FILTER (verdict LIKE 'confirmed%'),
                count(*) FILTER (verdict = 'confirmed-internally'),
                count(*) FILTER (verdict = 'reached-by-later-sdk'), count(*) FILTER (verdict = 'last-digit-differs'),
