@@ -32,12 +32,14 @@ networks AS (  -- `model` is here the comparable model of an official entry
         AND coalesce(n.platform, v.platform) = v.platform
         AND (n.framework IS NULL OR n.framework = v.framework)
 ),
-quoted AS (  -- printed MLPerf times with the official entry that they quote
-    SELECT r.result_id, e.result_id AS same_as
+quoted AS (  -- printed MLPerf times with the one official entry that they quote
+    SELECT r.result_id, min(e.result_id) AS same_as
     FROM results r
     JOIN entries e ON e.mlperf_id = r.mlperf_id AND e.mlperf_id_confidence <> 'inferred'
     JOIN results o ON o.result_id = e.result_id AND o.model = r.model
     WHERE r.origin = 'published' AND abs(r.time_to_train_s / 60 / e.minutes - 1) <= 0.01
+    GROUP BY r.result_id
+    HAVING count(*) = 1
 ),
 repeated AS (  -- rows that a newer version of a page prints with the same SDK and figures
     SELECT

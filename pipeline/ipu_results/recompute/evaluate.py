@@ -37,6 +37,7 @@ COMPUTED = ("recomputation_sql", "recomputed", "verdict", "gap_percent", "gap_ki
 PLACEHOLDERS = {"recomputed": "[]", "verdict": NOT_RECOMPUTABLE}
 CONDITIONS = ("precision", "batch", "framework", "dataset")
 NONE_COUNTS = "No recomputed value counts: "
+NEEDED = ". Needed: a figure under the conditions of the claim"
 
 
 class JudgedValue(NamedTuple):
@@ -218,7 +219,7 @@ def _judge(recomputer: Recomputer, claim: Record, values: Sequence[JudgedValue],
     return {
         **complete,
         "verdict": verdict,
-        "not_recomputable": NONE_COUNTS + "; ".join(reasons) if verdict == NOT_RECOMPUTABLE else None,
+        "not_recomputable": NONE_COUNTS + "; ".join(reasons) + NEEDED if verdict == NOT_RECOMPUTABLE else None,
         "gap_percent": percent,
         "gap_kind": kind,
     }
