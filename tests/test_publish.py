@@ -104,21 +104,6 @@ def test_data_package_describes_each_column(release: Path) -> None:
     assert fields["origin"]["constraints"]["enum"][0] == "published"
 
 
-def test_mlcroissant_accepts_the_description_and_reads_records(release: Path) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["optional-dependencies"]["croissant"] == ["mlcroissant>=1.1"]
-    pytest.importorskip("mlcroissant", reason="the extra croissant is not installed")
-    code = (
-        "import mlcroissant, sys; d = mlcroissant.Dataset(sys.argv[1]); issues = d.metadata.ctx.issues; "
-        "print(len(issues.errors), len(issues.warnings), next(iter(d.records('models')))['models/model'].decode())"
-    )
-    command = [sys.executable, "-c", code, str(release / "croissant.json")]
-    reader = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert reader.returncode == 0, reader.stderr[-500:]
-    first = pq.read_table(release / "models.parquet").column("model")[0].as_py()
-    assert reader.stdout.strip() == f"0 0 {first}"
-
-
 @pytest.mark.slow
 def test_same_warehouse_makes_the_same_bytes(small: Path, small_release: Path, tmp_path: Path) -> None:
     publish_release(small, tmp_path / "again")
