@@ -22,8 +22,8 @@ CITATION = ROOT / "CITATION.cff"
 REPOSITORY = PROJECT["urls"]["Repository"]
 AUTHOR = PROJECT["authors"][0]["name"]
 DESCRIPTION = (
-    "Published, official, measured and emulated results of Graphcore IPUs and what they were compared with. Each figure "
-    "is exactly as printed, with the place where it stands; what looks wrong is flagged, not repaired."
+    "Published, official, measured and emulated results of Graphcore IPUs and what they were compared with. Each "
+    "figure is exactly as printed, with the place where it stands; what looks wrong is flagged, not repaired."
 )
 
 

@@ -212,8 +212,7 @@ def test_mlcroissant_accepts_the_description_and_reads_records(
     assert names == list(expected[0])
     for name, column in (item.split(".") for item in read):
         rows = pq.read_table(release / f"{name}.parquet").column(column).to_pylist()
-        stated = [None if value != value else value for value in records[name]]
-        assert stated == rows, name
+        assert [None if pd.isna(value) else value for value in records[name]] == rows, name
 
 
 def test_commands_of_the_card_load_the_release(

@@ -61,8 +61,8 @@ def publish(
     """Make OUT a release of the warehouse: tables in three formats, descriptors, dataset card and checksums.
 
     The version must fit the change since the previous release: major for changed or removed figures, rows or columns,
-    minor for new ones, patch for descriptions. It is that of pyproject.toml, so raise it there first. Removed rows need a
-    reason in the corrections file. A release in OUT is replaced as a whole or not at all.
+    minor for new ones, patch for descriptions. It is that of pyproject.toml, so raise it there first. Removed rows need
+    a reason in the corrections file. A release in OUT is replaced as a whole or not at all.
 
     \b
     Example:

@@ -84,6 +84,8 @@ def check_package(package: Mapping[str, Any], inventory: Inventory) -> Iterator[
         size, sha256 = inventory.files[path]
         if resource["name"] != (name if suffix == "csv" else path):
             yield f"name of {path} is wrong"
+        if (resource["type"] == "table") != ("schema" in resource):  # of earlier releases Parquet is a table, too
+            yield f"type of {path} is wrong"
         if (resource["bytes"], resource["hash"]) != (size, f"sha256:{sha256}"):
             yield f"size or hash of {path} is wrong"
         if suffix == "csv":
