@@ -13,7 +13,8 @@ import ipu_results
 import pytest
 import yaml
 from conftest import ROOT
-from docs_support import check_page
+from docs_support import REFERENCE, check_page, check_part
+from ipu_results._util.markdown import format_markdown_table
 from ipu_results._util.text import format_json
 from ipu_results.release.version import parse_version
 
@@ -82,6 +83,29 @@ def test_citation_deposit_and_code_description_state_the_version_of_the_project(
     assert "doi" not in citation  # none was given to the dataset
     check_page(ROOT / ".zenodo.json", format_json(describe_deposit(citation)) + "\n")
     check_page(ROOT / "codemeta.json", format_json(describe_software()) + "\n")
+
+
+READERS = (  # package, list of pins, what it reads
+    ("duckdb", "requirements.lock", "the DuckDB file and Parquet"),
+    ("duckdb", "tests/duckdb-1.2.2.txt", "the DuckDB file, with its views, and Parquet"),
+    ("pandas", "requirements.lock", "Parquet and CSV, with default options"),
+    ("pyarrow", "requirements.lock", "Parquet"),
+    ("polars", "requirements.lock", "Parquet; CSV with default options and with infer_schema_length=None"),
+    ("frictionless", "tests/readers.txt", "datapackage.json, with every CSV file, and bytes and hash of Parquet"),
+    ("datasets", "tests/readers.txt", "the folder, each configuration of the card"),
+    ("mlcroissant", "tests/readers.txt", "croissant.json, with records of tables and views"),
+)
+
+
+@pytest.mark.docs
+def test_docs_name_the_versions_of_the_readers_that_are_tested() -> None:
+    rows = []
+    for name, pins, what in READERS:
+        version = re.search(rf"(?m)^{name}==([^ ;]+)", (ROOT / pins).read_text(encoding="utf-8"))
+        assert version, name
+        rows.append((name, version[1], what))
+    table = format_markdown_table(("reader", "version", "what it reads"), rows)
+    check_part(REFERENCE / "release.md", "readers", table)
 
 
 def test_package_has_the_version_of_the_project() -> None:
