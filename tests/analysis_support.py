@@ -10,9 +10,12 @@ from typing import Any
 import duckdb
 import pandas as pd
 import pyarrow as pa
+from ipu_results._util.resources import SCHEMA
 from ipu_results.analyses import Analysis, Frames, load_frames
-from ipu_results.schema import TABLES, VIEWS, sql_view
+from ipu_results.derive import list_known
+from ipu_results.schema import TABLES, VIEWS, sql_view, table
 from ipu_results.schema.generate import ARROW
+from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import open_warehouse
 
@@ -69,20 +72,33 @@ def make_warehouse(results: Sequence[Row], flags: Sequence[Row] = (), **tables: 
     defaults = ({"result_id": str(at), "document_id": "page-2", "row_number": at + 1} for at in range(len(results)))
     numbered = [{**default, **row} for default, row in zip(defaults, results, strict=True)]
     rows = {"results": numbered, "flags": flags, "platforms": PLATFORMS, **tables}
-    for table in TABLES:
-        schema = pa.schema([(column.name, ARROW[column.kind]) for column in table.columns])
-        filled = [{name: row.get(name) for name in table.names} for row in rows.get(table.name, ())]
+    for published in TABLES:
+        schema = pa.schema([(column.name, ARROW[column.kind]) for column in published.columns])
+        filled = [{name: row.get(name) for name in published.names} for row in rows.get(published.name, ())]
         connection.register("rows", pa.Table.from_pylist(filled, schema=schema))
-        connection.sql(f"CREATE TABLE {table.name} AS FROM rows")
+        connection.sql(f"CREATE TABLE {published.name} AS FROM rows")
+    _derive(connection)
     return Database(connection)
+
+
+def _derive(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fill the derived columns of `results` where a row gives no value of its own."""
+    for name, rows in list_known(load_vocabulary()).items():
+        connection.register(name, rows)
+    statement = (SCHEMA / "derived" / "results.sql").read_text(encoding="utf-8")
+    filled = ", ".join(f"coalesce(r.{c.name}, d.{c.name}) AS {c.name}" for c in table("results").derived)
+    connection.execute(
+        f"CREATE OR REPLACE TABLE results AS SELECT r.* REPLACE ({filled}) "
+        f"FROM results r JOIN ({statement}) d USING (result_id) ORDER BY r.result_id"
+    )
 
 
 @contextmanager
 def changed(warehouse: Path, *statements: str) -> Iterator[Database]:
     """Load a built warehouse into memory and execute statements on its tables before the views are created."""
     with duckdb.connect() as connection:
-        for table in TABLES:
-            connection.execute(f"CREATE TABLE {table.name} AS FROM '{warehouse / get_parquet_name(table.name)}'")
+        for name in (published.name for published in TABLES):
+            connection.execute(f"CREATE TABLE {name} AS FROM '{warehouse / get_parquet_name(name)}'")
         for statement in statements:
             connection.execute(statement)
         yield Database(connection)
@@ -95,5 +111,8 @@ def copy_result(where: str, **values: str) -> str:
 
 
 def flag_result(where: str) -> str:
-    """Return SQL that flags results with an error."""
-    return f"INSERT INTO flags BY NAME SELECT 'R01' AS rule, 'error' AS severity, result_id FROM results WHERE {where}"
+    """Return SQL that flags results with an error, and counts it as the build does."""
+    return (
+        f"INSERT INTO flags BY NAME SELECT 'R01' AS rule, 'error' AS severity, result_id FROM results WHERE {where}; "
+        f"UPDATE results SET errors = errors + 1 WHERE {where}"
+    )

@@ -13,11 +13,12 @@ from conftest import RAW, normalise_documents
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.schema import TABLES
 
-COMPUTED = ("claims", "recomputations", "contradictions", "build")
+COMPUTED = ("claims", "claim_conditions", "recomputations", "contradictions", "recomputation_inputs", "build")
 BLOG = "graphcore-mk2-blog-2020-12-09.csv"
 CHARTS = "graphcore-mk2-charts-sdk-1.4.csv"
 PAGE = "graphcore-performance-2023-07-04.csv"
 CONTRADICTIONS = "contradictions.csv"
+CONDITIONS = "conditions.csv"
 update_checksums = runpy.run_path(str(RAW / "claims" / "update_checksums.py"))["update_checksums"]
 
 Row = dict[str, str]

@@ -284,11 +284,11 @@ def drop_view(folder: Path) -> None:
 OTHER_ROWS = "rows differ from those of the view"
 VIEW_KINDS: list[Kind] = [
     ("figure", forge_view("inference", double_throughput), f"inference.parquet: {OTHER_ROWS}"),
-    ("row removed", forge_view("flagged", lambda rows: rows.slice(1)), f"flagged.parquet: {OTHER_ROWS}"),
+    ("row removed", forge_view("measurements", lambda rows: rows.slice(1)), f"measurements.parquet: {OTHER_ROWS}"),
     (
         "order of rows",
-        forge_view("flagged", lambda rows: rows.take(pa.array(range(rows.num_rows - 1, -1, -1)))),
-        f"flagged.parquet: {OTHER_ROWS}",
+        forge_view("measurements", lambda rows: rows.take(pa.array(range(rows.num_rows - 1, -1, -1)))),
+        f"measurements.parquet: {OTHER_ROWS}",
     ),
     ("Parquet alone", edit_parquet("provenance", lambda rows: rows.slice(1)), "provenance.csv: rows differ"),
     ("CSV alone", lambda folder: replace_file(folder / "latest.csv", b"x\n1\n"), "latest.csv"),

@@ -51,16 +51,15 @@ def test_only_published_rows_of_one_network(query: Query) -> None:
     ) == [("published", "Graphcore", "TensorFlow1", "inference"), ("published", "Qwant", "PopART", "inference")]
 
 
-def test_network_comes_from_the_flag_not_from_the_framework(warehouse: Path) -> None:
+def test_network_is_that_of_the_result_not_of_the_framework(warehouse: Path) -> None:
     swap = (
-        "UPDATE flags SET suggested = CASE suggested WHEN 'ResNeXt101-32x4d' THEN 'ResNeXt101-32x8d' "
-        "ELSE 'ResNeXt101-32x4d' END WHERE rule = 'R20' AND result_id IN "
-        "(SELECT result_id FROM results WHERE platform = 'IPU-M2000')"
+        "UPDATE results SET network = CASE network WHEN 'ResNeXt101-32x4d' THEN 'ResNeXt101-32x8d' "
+        "ELSE 'ResNeXt101-32x4d' END WHERE model = 'ResNeXt101' AND platform = 'IPU-M2000'"
     )
     sql = f"SELECT m2000_framework, ratio FROM c2_to_m2000 WHERE {EQUAL} AND c2_micro_batch_size = 1"
     with changed(warehouse, swap) as database:
         assert database.query(sql) == [("PyTorch", pytest.approx((3395 / 4) / (1474.16 / 2)))]
-    with changed(warehouse, "DELETE FROM flags WHERE rule = 'R20'") as database:
+    with changed(warehouse, "UPDATE results SET network = model") as database:
         assert database.query("SELECT count(*) FROM c2_to_m2000") == [(0,)]
 
 

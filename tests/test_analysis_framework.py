@@ -97,8 +97,8 @@ def test_flagged_row_is_marked_and_not_summarised() -> None:
 
 
 def test_mean_excludes_another_network() -> None:
-    flag = {"result_id": "3", "rule": "R20", "severity": "warn", "column_name": "model", "suggested": "Net-32x8d"}
-    summary = summarise(make_warehouse(FASTER, [flag]))
+    other = {**FASTER[3], "network": "Net-32x8d"}
+    summary = summarise(make_warehouse([*FASTER[:3], other]))
     assert "0.90 (one pair) for PyTorch over PopART in training" in summary
     assert "Excluded is Net at 5.00" in summary
 

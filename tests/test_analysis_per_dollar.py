@@ -115,7 +115,7 @@ def test_modified_network_is_not_paired(query: Query) -> None:
 
 
 def test_32x8d_is_not_paired_with_32x4d(warehouse: Path) -> None:
-    with changed(warehouse, "UPDATE flags SET suggested = 'ResNeXt101-32x8d' WHERE rule = 'R20'") as database:
+    with changed(warehouse, "UPDATE results SET network = 'ResNeXt101-32x8d' WHERE model = 'ResNeXt101'") as database:
         networks = database.query(f"SELECT DISTINCT network FROM per_dollar() WHERE {RATE}")
     assert networks == [("ResNet-50 v1.5",)]
 

@@ -57,7 +57,7 @@ def test_local_rows_have_a_run_and_emulated_ones_a_calibration(query: Query) -> 
 
 
 def test_network_without_a_source_is_null(warehouse: Path) -> None:
-    with changed(warehouse, "DELETE FROM flags WHERE rule = 'R20'") as database:
+    with changed(warehouse, "UPDATE results SET network = model") as database:
         rows = database.query("SELECT DISTINCT network, network_source FROM resnext101 WHERE publisher = 'Graphcore'")
         frame = database.frame("resnext101")
     assert rows == [(None, None)]

@@ -27,7 +27,17 @@ from conftest import RAW, Query, copy_documents, edit, query_rows, run_ingest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError
-from ipu_results.recompute.verdict import BOUNDED, HOLDS, NONE_AGREES, WITHIN_SPREAD, judge_claim, judge_value
+from ipu_results.recompute.verdict import (
+    BOUNDED,
+    GAP_KINDS,
+    HOLDS,
+    NONE_AGREES,
+    OUTCOMES,
+    WITHIN_SPREAD,
+    judge_claim,
+    judge_value,
+    measure_gap,
+)
 from ipu_results.schema import table
 
 FIGURES = st.floats(0.01, 1e6)
@@ -41,9 +51,12 @@ MCMC = 48 * 3600 / (200 * 49)
 
 def test_words_of_the_schema_are_those_of_the_rules() -> None:
     assert set(HOLDS) == set(table("claims").choices("relation"))
-    assert {"agrees", "exceeds", WITHIN_SPREAD, *NONE_AGREES} == set(table("recomputations").choices("outcome"))
-    outcomes = (
+    assert set(OUTCOMES) == set(table("recomputations").choices("outcome"))
+    assert {table(name).choices("gap_kind") for name in ("claims", "recomputations")} == {GAP_KINDS}
+    outcomes: tuple[list[str], ...] = (
+        [],
         ["agrees"],
+        ["last-digit"],
         ["exceeds"],
         [WITHIN_SPREAD],
         ["agrees", "differs"],
@@ -56,7 +69,7 @@ def test_words_of_the_schema_are_those_of_the_rules() -> None:
 @pytest.mark.parametrize(
     ("relation", "claimed", "tolerance", "inside", "outside"),
     [
-        ("eq", 3.7, 0.05, (3.66, 3.74), (3.64, 3.76)),
+        ("eq", 3.7, 0.05, (3.66, 3.74), (3.59, 3.81)),
         ("rounded-or-cut", 17, 0.5, (16.5, 17.99), (16.49, 18.0)),
         ("more-than", 5, 0, (5.01, 500), (5, 4.9)),
         ("less-than", 3, 0, (2.99, 0), (3, 3.1)),
@@ -80,19 +93,68 @@ def test_relation_holds_within_its_bounds(
         ("more-than", {16.9: "falls-short", 17.0: "falls-short", 17.1: "exceeds"}),
     ],
 )
-def test_later_sdk_bounds_from_above(relation: str, values: dict[float, str]) -> None:
+def test_later_sdk_bounds_from_above_without_a_margin(relation: str, values: dict[float, str]) -> None:
     assert {value: judge_value("later-sdk", relation, value, 17.0, 0.5) for value in values} == values
 
 
-@given(st.sampled_from(BOUNDED), FIGURES, FIGURES, st.sampled_from([0.5, 0.05, 0.005]))
+@given(st.sampled_from(BOUNDED), FIGURES, FIGURES, st.sampled_from([0.5, 0.05, 0.005]), st.sampled_from([0.0, 0.06]))
 def test_outcome_of_a_later_sdk_never_falls_as_the_value_grows(
-    relation: str, first: float, second: float, tolerance: float
+    relation: str, first: float, second: float, tolerance: float, margin: float
 ) -> None:
-    order = ["falls-short", "agrees", "exceeds"]
+    order = ["falls-short", "within-sdk-spread", "last-digit", "agrees", "exceeds"]
     ranks = [
-        order.index(judge_value("later-sdk", relation, value, 100.0, tolerance)) for value in sorted((first, second))
+        order.index(judge_value("later-sdk", relation, value, 100.0, tolerance, sdk_margin=margin))
+        for value in sorted((first, second))
     ]
     assert ranks == sorted(ranks)
+
+
+@pytest.mark.parametrize(("value", "outcome"), [(93.9, "falls-short"), (94.1, "within-sdk-spread"), (100.1, "exceeds")])
+@pytest.mark.parametrize("relation", ["more-than", "eq", "rounded-or-cut"])
+def test_shortfall_within_the_measured_slow_down_does_not_count_against(
+    relation: str, value: float, outcome: str
+) -> None:
+    assert judge_value("later-sdk", relation, value, 100.0, 0.0005, sdk_margin=0.06) == outcome
+    assert judge_value("own", relation, 94.1, 100.0, 0.0005, sdk_margin=0.06) == "differs"
+
+
+@pytest.mark.parametrize(
+    ("relation", "claimed", "tolerance", "value", "outcome"),
+    [
+        ("eq", 20.66, 0.005, 20.6539, "last-digit"),
+        ("eq", 20.66, 0.005, 20.6499, "differs"),
+        ("rounded-or-cut", 3.4, 0.05, 3.3, "last-digit"),
+        ("rounded-or-cut", 3.4, 0.05, 3.29, "differs"),
+        ("eq", 6, 0.5, 7, "differs"),
+        ("eq", 24, 0.5, 25, "last-digit"),
+        ("more-than", 20.66, 0.005, 20.6539, "differs"),
+    ],
+)
+def test_last_digit_is_one_unit_that_is_small_for_the_figure(
+    relation: str, claimed: float, tolerance: float, value: float, outcome: str
+) -> None:
+    assert judge_value("own", relation, value, claimed, tolerance) == outcome
+
+
+@pytest.mark.parametrize(
+    ("relation", "value", "spread", "kind"),
+    [
+        ("eq", 5.78, None, "none"),
+        ("more-than", 6.0, None, "none"),
+        ("eq", 5.784, None, "last-digit"),
+        ("eq", 5.7899, None, "last-digit"),
+        ("eq", 5.88, (5.26, 6.5), "within-run-to-run-spread"),
+        ("eq", 5.88, (5.8, 6.0), "beyond"),
+        ("eq", 5.88, None, "beyond"),
+        ("more-than", 5.7, None, "beyond"),
+    ],
+)
+def test_gap_has_a_size_and_a_kind(relation: str, value: float, spread: tuple[float, float] | None, kind: str) -> None:
+    gap = measure_gap(relation, value, 5.78, 0.005, spread, within=False)
+    assert gap.kind == kind
+    assert gap.percent == pytest.approx(100 * (value - 5.78) / 5.78)
+    assert measure_gap("eq", 2.0, 0.0, 0.5, None, within=False) == (None, "beyond")
+    assert measure_gap("eq", 0.0, 0.0, 0.5, None, within=False) == (0.0, "none")
 
 
 @pytest.mark.parametrize(
@@ -104,8 +166,14 @@ def test_outcome_of_a_later_sdk_never_falls_as_the_value_grows(
         (True, ["differs", "agrees"], "depends-on-baseline"),
         (False, ["differs"], "contradicted"),
         (True, ["differs", "differs"], "contradicted"),
-        (False, ["exceeds"], "not-recomputable"),
-        (True, ["agrees", "exceeds"], "not-recomputable"),
+        (False, [], "not-recomputable"),
+        (False, ["exceeds"], "reached-by-later-sdk"),
+        (True, ["agrees", "exceeds"], "reached-by-later-sdk"),
+        (False, ["within-sdk-spread"], "reached-by-later-sdk"),
+        (False, ["last-digit", "agrees"], "last-digit-differs"),
+        (False, ["last-digit", "exceeds"], "reached-by-later-sdk"),
+        (False, ["last-digit", "differs"], "depends-on-baseline"),
+        (False, ["within-sdk-spread", "falls-short"], "depends-on-baseline"),
         (False, ["falls-short", "falls-short"], "not-supported"),
         (False, ["falls-short", "exceeds"], "depends-on-baseline"),
         (True, ["agrees", "falls-short"], "depends-on-baseline"),
@@ -138,16 +206,38 @@ BY_HAND: dict[str, tuple[str, list[float]]] = {
     "sdk14-mcmc-speedup-17": ("confirmed-internally", [MCMC]),
     "sdk14-mcmc-speedup-27": ("not-supported", [MCMC]),
     "blog2020-resnext101-inference-throughput": (
-        "depends-on-baseline",
+        "reached-by-later-sdk",
         [ipu / a100 for ipu in (4483, 3395) for a100 in (86.02, 107.46, 111.07, 127.96)],
     ),
-    "sdk14-resnext101-training-throughput": ("not-supported", [2514 / 908.4]),
-    "blog2020-resnet50-inference-peak": ("not-supported", [50883, 40085]),
+    "sdk14-resnext101-training-throughput": ("not-supported", [2514 / a100 for a100 in (908.4, 300.42, 1132, 371)]),
+    "blog2020-resnet50-inference-peak": ("not-recomputable", [50883, 40085]),
+    "blog2020-m2000-over-dgx-a100": (
+        "reached-by-later-sdk",
+        [
+            ipu / a100
+            for ipu, a100 in zip(
+                (2514, 2514, 7864, 7864) * 2, (8500, 6887.59, 17400, 9604.92, 1132, 908.4, 2375, 1240.81), strict=True
+            )
+        ],
+    ),
+    "sdk14-bert-large-inference-throughput": (
+        "last-digit-differs",
+        [2071 / (1000 / latency) for latency in (1.6, 1.87)],
+    ),
+    "mlperf2021-sdk-efficientnet": ("confirmed-internally", [ipu / (18 * 58) for ipu in (1618, 1400)]),
+    "blog2020-efficientnet-b0-inference-throughput": (
+        "confirmed-internally",
+        [16 * 4 * depth for depth in (8686 * 0.44 / 4000, 1, 8289 * 1.43 / 4000)],
+    ),
+    "qwant2020-power": (
+        "depends-on-baseline",
+        [1474.16 / 6.51, 2063.03 / 7.8, 2131.01 / 7.87, 2409.79 / 9.07, 2421.82 / 9.68, 2526.35 / 9.49, 2131.01 / 7.87],
+    ),
     "sdk14-efficientnet-b4-training-standard": ("confirmed-internally", [581 / 58, 595 / 58]),
     "mlperf2021-bert-pod64-minutes": ("depends-on-baseline", [11.07585, 9.392079166666667]),
     "mlperf2021-resnet50-pod64-minutes": ("confirmed", [14.48462777777778]),
     "sdk14-bert-large-training-time": (
-        "depends-on-baseline",
+        "reached-by-later-sdk",
         [
             14189 / 2871.89,
             4003 / 572.112,
@@ -214,6 +304,7 @@ def test_json_of_claims_and_table_of_recomputations_hold_the_same(query: Query) 
         "(verdict = 'not-recomputable') <> (not_recomputable IS NOT NULL)",
         "(recomputation IS NOT NULL) <> (claim_id IN (SELECT claim_id FROM recomputations))",
         "(recomputation IS NULL) <> (recomputation_sql IS NULL)",
+        "(recomputation IS NULL) <> (gap_kind IS NULL)",
         "recomputation IS NOT NULL AND recomputed = '[]'",
         "len(claim) >= 160",  # our own words, not the document's prose
         "verdict = 'confirmed' AND regexp_matches(recomputation_sql, '(FROM|JOIN) printed\\b')",
@@ -236,6 +327,77 @@ def test_tolerance_is_half_a_unit_of_the_last_printed_digit(query: Query) -> Non
             assert tolerance == pytest.approx(0.5 * 10**-decimals), claim_id
             checked += 1
     assert checked > 40
+
+
+def test_claims_of_one_figure_and_evidence_have_one_verdict(query: Query) -> None:
+    """The values that count are the evidence. A sentence and its chart have both in common."""
+    grouped = """
+        SELECT count(*), max(len(claims)), max(len(verdicts)) FROM (
+            SELECT value, unit, counted, list(DISTINCT verdict) AS verdicts, list(claim_id) AS claims
+            FROM (
+                SELECT c.claim_id, c.value, c.unit, c.verdict,
+                    list(r.value ORDER BY r.value) FILTER (r.not_counted IS NULL) AS counted
+                FROM claims AS c JOIN recomputations AS r USING (claim_id)
+                GROUP BY ALL
+            )
+            GROUP BY value, unit, counted
+        )
+    """
+    [(groups, most_claims, most_verdicts)] = query(grouped)
+    assert groups > 50
+    assert (most_claims > 1, most_verdicts) == (True, 1)
+    pairs = """
+        SELECT a.claim_id, a.verdict AS verdict, b.verdict AS verdict_of_chart
+        FROM claim_conditions AS i JOIN claims AS a USING (claim_id) JOIN claims AS b ON b.claim_id = i.taken_from
+        WHERE a.value = b.value AND a.unit = b.unit
+    """
+    twins = query(pairs)
+    assert len(twins) > 10
+    assert [twin for twin in twins if twin[1] != twin[2]] == []
+
+
+def test_margin_between_sdks_is_the_largest_measured_slow_down(query: Query) -> None:
+    [(least,)] = query("""
+        SELECT min(later.throughput / earlier.throughput) FROM sdk_effect AS earlier JOIN sdk_effect AS later
+        ON later.oldest_result_id = earlier.oldest_result_id AND later.position > earlier.position
+    """)
+    assert 0.9 < least < 1
+    outcomes = query("""
+        SELECT r.outcome, r.value / c.value, c.digits_tolerance / c.value FROM recomputations AS r
+        JOIN claims AS c USING (claim_id)
+        WHERE c.basis = 'later-sdk' AND r.outcome IN ('within-sdk-spread', 'falls-short') AND c.relation = 'more-than'
+    """)
+    assert {(outcome, ratio >= least) for outcome, ratio, _ in outcomes} == (
+        {("within-sdk-spread", True), ("falls-short", False)}
+    )
+
+
+def test_inputs_of_every_recomputation_are_rows_of_the_build(query: Query) -> None:
+    named = {name for (name,) in query("SELECT DISTINCT recomputation FROM recomputation_inputs")}
+    assert named == {path.stem for path in (RAW / "claims" / "sql").glob("*.sql")}
+    values = "SELECT claim_id, position FROM recomputations"
+    inputs = "SELECT DISTINCT claim_id, position FROM recomputation_inputs WHERE contradiction_id = ''"
+    assert query(f"({values}) EXCEPT ({inputs})") == query(f"({inputs}) EXCEPT ({values})") == []
+    for name in ("results", "platforms", "models", "claims"):
+        [key] = table(name).key
+        unknown = f"SELECT key FROM recomputation_inputs WHERE table_name = '{name}'"
+        assert query(f"({unknown}) EXCEPT (SELECT {key} FROM {name})") == []
+    entries = "SELECT key FROM recomputation_inputs WHERE table_name = 'mlperf_entries'"
+    assert query(f"({entries}) EXCEPT (SELECT round || '/' || path FROM mlperf_entries)") == []
+
+
+def test_figures_of_the_arithmetic_are_those_of_the_inputs(query: Query) -> None:
+    """Every recomputed quotient of two results has the figures of the results that it names."""
+    rows = query("""
+        SELECT r.claim_id, r.arithmetic, list(coalesce(s.throughput, -1) ORDER BY s.throughput DESC)
+        FROM recomputations AS r JOIN recomputation_inputs AS i USING (claim_id, position)
+        JOIN results AS s ON i.table_name = 'results' AND s.result_id = i.key
+        WHERE regexp_full_match(r.arithmetic, '[\\d.]+ / [\\d.]+ = [\\d.]+') AND r.claim_id LIKE '%-training-%'
+        GROUP BY ALL
+    """)
+    assert len(rows) > 30
+    for claim_id, arithmetic, figures in rows:
+        assert {float(text) for text in arithmetic.partition(" = ")[0].split(" / ")} >= set(figures), claim_id
 
 
 def test_contradictions_name_known_claims(query: Query) -> None:
@@ -286,20 +448,21 @@ def test_another_figure_in_the_tables_changes_the_verdict(tmp_path: Path, frames
     for figure in (2514.0, 3361.1, 5000.0):
         changed = {**frames, "results": results.assign(throughput=results["throughput"].mask(row, figure))}
         verdicts[figure] = get_verdicts(raw, changed)["sdk14-resnext101-training-throughput"]
-    assert verdicts == {2514.0: "not-supported", 3361.1: "confirmed", 5000.0: "not-recomputable"}
+    assert verdicts == {2514.0: "not-supported", 3361.1: "confirmed", 5000.0: "reached-by-later-sdk"}
 
 
 def test_another_claimed_figure_or_recomputation_changes_the_verdict(tmp_path: Path, frames: Frames) -> None:
     raw = copy_claims(tmp_path, BLOG, CHARTS)
-    change_row(raw, CHARTS, "sdk14-mcmc-speedup-17", value="19")
+    change_row(raw, CHARTS, "sdk14-mcmc-speedup-17", value="24")
     change_row(raw, CHARTS, "sdk14-resnext101-training-throughput", value="2.5")
     verdicts = get_verdicts(raw, frames)
     assert verdicts["sdk14-mcmc-speedup-17"] == "not-supported"
-    assert verdicts["sdk14-resnext101-training-throughput"] == "not-recomputable"
-    write_sql(raw, "mcmc-speedup", "SELECT 27.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic")
+    assert verdicts["sdk14-resnext101-training-throughput"] == "reached-by-later-sdk"
+    sql = "SELECT 27.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic, ['platforms:C2'] AS inputs"
+    write_sql(raw, "mcmc-speedup", sql)
     verdicts = get_verdicts(raw, frames)
     assert verdicts["sdk14-mcmc-speedup-27"] == "confirmed"
-    assert verdicts["sdk14-mcmc-speedup-17"] == verdicts["blog2020-mcmc-speedup"] == "not-recomputable"
+    assert verdicts["sdk14-mcmc-speedup-17"] == verdicts["blog2020-mcmc-speedup"] == "reached-by-later-sdk"
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import pytest
 from claims_support import (
     BLOG,
     CHARTS,
+    CONDITIONS,
     CONTRADICTIONS,
     Frames,
     change_row,
@@ -29,7 +30,8 @@ from ipu_results.errors import CatalogueError, DamagedDocumentError
 from ipu_results.recompute.run import Recomputer, open_recomputer
 
 NAME = "sdk14-mcmc-speedup-27"
-VALUE = "SELECT 1.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic"
+INPUTS = "['platforms:C2']"
+VALUE = f"SELECT 1.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic, {INPUTS} AS inputs"
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +85,16 @@ def test_invalid_claim_is_named(values: dict[str, str], message: str, tmp_path: 
         (f"{VALUE} FROM read_text('/etc/hostname')", "disabled"),
         (f"{VALUE} FROM nowhere", "nowhere does not exist"),
         (b"SELECT '\xff'", "is not UTF-8 text"),
+        (VALUE.replace(INPUTS, "NULL::VARCHAR[]"), "returns a value without inputs"),
+        (VALUE.replace(INPUTS, "[]::VARCHAR[]"), "returns a value without inputs"),
+        (VALUE.replace(INPUTS, "['platforms:C2', NULL]"), "returns a value without inputs, or with one that is null"),
+        (VALUE.replace(INPUTS, "'platforms:C2'"), "inputs VARCHAR, not value DOUBLE"),
+        (VALUE.replace(INPUTS, "['C2']"), "input C2: names no table of the build; write 'table:key'"),
+        (VALUE.replace(INPUTS, "['printed:C2']"), "input printed:C2 names no table of the build"),
+        (VALUE.replace(INPUTS, "['platforms:C3']"), "input platforms:C3 is not a row of platforms (key: platform)"),
+        (VALUE.replace(INPUTS, "['claims:none']"), "input claims:none is not a row of claims (key: claim_id)"),
+        (VALUE.replace(INPUTS, "['mlperf_entries:1.0']"), "is not a row of mlperf_entries (key: round/path)"),
+        (f"{VALUE}, 'about' AS relation", "returns the unknown relation 'about'; choose from: eq, rounded-or-cut"),
     ],
 )
 def test_invalid_recomputation_is_named(sql: str | bytes, message: str, tmp_path: Path, frames: Frames) -> None:
@@ -141,6 +153,24 @@ def test_contradiction_of_unknown_claims_is_named(claim_ids: str, message: str, 
         evaluate(raw, frames)
 
 
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"claim_id": "none"}, "line 2: there is no claim none"),
+        ({"taken_from": "none"}, "line 2: there is no claim none"),
+        ({"contradiction_id": "none"}, "line 2: there is no contradiction none"),
+        ({"reason": ""}, "line 2: reason is blank or missing"),
+    ],
+)
+def test_condition_of_an_unknown_claim_is_named(
+    values: dict[str, str], message: str, tmp_path: Path, frames: Frames
+) -> None:
+    raw = copy_claims(tmp_path)
+    change_row(raw, CONDITIONS, "blog2020-bert-large-training-time", **values)
+    with pytest.raises(DamagedDocumentError, match=f"^claims-conditions: {message}"):
+        evaluate(raw, frames)
+
+
 def test_fault_leaves_the_old_build(tmp_path: Path, built: Path) -> None:
     raw = copy_documents(copy_claims(tmp_path / "raw", BLOG), PAGE)
     before = read_files(built)
@@ -176,7 +206,8 @@ def test_claim_that_needs_a_quarantined_row_is_a_finding(tmp_path: Path) -> None
 
 @pytest.fixture(scope="module")
 def recomputer() -> Iterator[Recomputer]:
-    with open_recomputer({}, pd.DataFrame({"claim_id": ["one"]})) as opened:
+    claims = pd.DataFrame({"claim_id": ["one"]})
+    with open_recomputer({}, claims, claims) as opened:
         yield opened
 
 

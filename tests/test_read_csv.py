@@ -52,7 +52,7 @@ def test_committed_page_histories(name: str, count: int) -> None:
 
 def test_committed_comparators() -> None:
     document = read_csv((ROOT / "raw/nvidia/a100-comparators.csv").read_bytes(), COMPARATORS)
-    assert {name: len(rows) for name, rows in grids(document).items()} == {"nvidia_a100": 284}
+    assert {name: len(rows) for name, rows in grids(document).items()} == {"nvidia_a100": 330}
     assert grids(document)["nvidia_a100"][0][3:] == [
         "2020-11-03",
         "1x A100-SXM4-40GB (DGX A100)",

@@ -65,7 +65,7 @@ AUDITED = {
         "SELECT count(*) FROM (SELECT message FROM flags WHERE rule = 'R16' GROUP BY ALL HAVING count(*) > 1)"
     ),
     "one batch timed with more in flight, without a flag": (
-        "SELECT count(*) FROM flagged r WHERE latency_basis = 'per-batch' AND batches_in_flight >= 1.4 "
+        "SELECT count(*) FROM results r WHERE latency_basis = 'per-batch' AND batches_in_flight >= 1.4 "
         "AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R25')"
     ),
     "a packed batch without a flag": (

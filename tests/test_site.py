@@ -138,19 +138,16 @@ def test_every_log_file_has_an_entry(connection: duckdb.DuckDBPyConnection) -> N
     assert set(decode(tables["logs"], "counted")) <= {"true", "false"}
 
 
-@pytest.mark.slow
-def test_claim_uses_the_results_it_names_and_figures_of_its_own_model(connection: duckdb.DuckDBPyConnection) -> None:
+def test_claim_uses_the_results_and_entries_of_its_recomputation(connection: duckdb.DuckDBPyConnection) -> None:
     uses = build_claims(connection)["uses"]
-    named = run_query(connection, "SELECT result_id FROM results WHERE mlperf_id = '2.0-2052'").to_pylist()
-    by_id = {use["result_id"] for use in uses if use["claim_id"] == "page2023-mlperf-2.0-2052" and use["how"] == "id"}
-    assert by_id == {result["result_id"] for result in named}
-    claim = "sdk14-resnext101-inference-throughput"
+    entry = run_query(connection, "SELECT result_id FROM mlperf_entries WHERE mlperf_id = '2.0-2052'").to_pylist()
+    assert [{"result_id": use["result_id"]} for use in uses if use["claim_id"] == "page2023-mlperf-2.0-2052"] == entry
+    used = {use["result_id"] for use in uses if use["claim_id"] == "sdk14-resnext101-inference-throughput"}
     rows = run_query(connection, "SELECT result_id, model, throughput FROM results").to_pylist()
-    by_figure = {use["result_id"] for use in uses if use["claim_id"] == claim}
-    used = [row for row in rows if row["result_id"] in by_figure]
-    assert {row["throughput"] for row in used} == {4483, 3395, 86.02, 127.96}
-    assert all(row["model"].startswith("ResNeXt101") for row in used)
-    assert "blog2020-mcmc-speedup" not in {use["claim_id"] for use in uses}  # two digits are equal by chance
+    named = [row for row in rows if row["result_id"] in used]
+    assert {row["throughput"] for row in named} == {4483, 3395, 86.02, 107.46, 111.07, 127.96}
+    assert all(row["model"].startswith("ResNeXt101") for row in named)
+    assert "mlperf2021-price-half" not in {use["claim_id"] for use in uses}  # it uses prices alone
 
 
 def test_example_queries_return_rows(connection: duckdb.DuckDBPyConnection) -> None:

@@ -26,7 +26,6 @@ SETTINGS = (  # numbers that say what was run or compared; every other number is
     *("bound_ms", "chip_count", "chips", "batch_size", "micro_batch_size", "accelerators", "sequence_length"),
     *("activation_bits", "weight_bits", "sessions", "threads", "position"),
 )
-DERIVED_ELSEWHERE = ("inference", "latest")  # without compiler and other columns, A100 rows look alike
 
 
 def separates_rows(column: Column) -> bool:
@@ -37,9 +36,7 @@ def separates_rows(column: Column) -> bool:
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
-def test_no_two_rows_are_equal_in_all_but_figures(view: View, query: Query, request: pytest.FixtureRequest) -> None:
-    if view.name in DERIVED_ELSEWHERE:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="needs more columns"))
+def test_no_two_rows_are_equal_in_all_but_figures(view: View, query: Query) -> None:
     columns = ", ".join(column.name for column in view.columns if separates_rows(column))
     assert query(f"SELECT count(*), {columns} FROM {view.source} GROUP BY ALL HAVING count(*) > 1") == []
 
@@ -102,5 +99,5 @@ def test_views_of_empty_tables_are_empty_and_of_the_same_types(warehouse: Path) 
 def test_view_that_cannot_be_evaluated_is_named(warehouse: Path) -> None:
     tables = read_tables(warehouse)
     tables["results"] = to_arrow(table("results"), build_frame(table("results"), [])).drop_columns("throughput")
-    with pytest.raises(WarehouseError, match=r"^flagged: cannot be evaluated: "):
+    with pytest.raises(WarehouseError, match=r"^measurements: cannot be evaluated: "):
         list(evaluate_views(tables))

@@ -1,4 +1,4 @@
-"""Build the warehouse: sources → read → normalise → link → check → claims → store."""
+"""Build the warehouse: sources → read → normalise → link → check → derive → claims → store."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ from ipu_results.check.tables import (
     build_model_frame,
     build_source_frames,
 )
+from ipu_results.derive import derive_results
 from ipu_results.errors import DamagedDocumentError, DocumentError
 from ipu_results.link import LINKING, Links, collect_links, link_document
 from ipu_results.link.configurations import build_configuration_frame
+from ipu_results.link.facts import build_fact_frame
 from ipu_results.link.mlperf import build_mlperf_frames
 from ipu_results.link.platforms import build_platform_frame
 from ipu_results.link.runs import build_run_frames
@@ -160,12 +162,12 @@ def check_documents(
     vocabulary: Vocabulary,
     start_writing: Callable[[Mapping[str, pd.DataFrame]], None] = lambda _: None,
 ) -> CheckedTables:
-    """Load, link and check the documents. `start_writing` is called with the tables before flags and claims are found.
+    """Load, link and check the documents. `start_writing` is called with the tables before claims are evaluated.
 
     Documents are loaded in batches, so that a million rows need not be in memory as Python objects at once. Raises
     GateError if a gate cannot be trusted, ConservationError if a source row was lost.
     """
-    check_gate(table("results"), GOOD, CHANGES)
+    check_gate(table("results").without_derived(), GOOD, CHANGES)
     linking = {doc.document_id: load(doc) for doc in documents if KINDS[doc.reader].table in LINKING}
     links = collect_links([loaded.normalised for loaded in linking.values()], vocabulary)
     batches: list[dict[str, pd.DataFrame]] = []
@@ -195,10 +197,13 @@ def check_documents(
         frames["results"], frames["mlperf_entries"], links.machines.values(), vocabulary
     )
     frames["models"] = build_model_frame(frames["results"], vocabulary)
+    frames["facts"] = build_fact_frame(kept)
+    frames["comparison_remarks"] = build_frame(table("comparison_remarks"), vocabulary.remarks)
     frames["columns"] = build_dictionary_frame()
-    start_writing(frames)
     with pause_garbage_collection():
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(printed_tables), vocabulary))
+        frames["results"] = derive_results(frames, vocabulary)
+        start_writing(frames)
         frames |= evaluate_claims(kept, sql_texts, frames)
     words = [word for document in kept for row in document.rejected for word in row.words]
     return CheckedTables(frames, counts, frames["results"]["document_id"].value_counts().to_dict(), words)

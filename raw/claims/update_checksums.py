@@ -12,6 +12,7 @@ import re
 import sys
 from pathlib import Path
 
+TABLE = re.compile(r"^(claims|contradictions|claim_conditions) = \{.*\}$", re.MULTILINE)
 HERE = Path(__file__).resolve().parent
 
 
@@ -24,10 +25,12 @@ def update_sidecar(sidecar: str, file: Path) -> str:
     """Return the text of a sidecar with what it says of the file's bytes, rows and SQL files brought up to date."""
     with file.open(newline="", encoding="utf-8") as source:
         rows = list(csv.DictReader(source))
-    names = sorted({f"sql/{row['recomputation']}.sql" for row in rows if row["recomputation"]})
+    names = sorted({f"sql/{row['recomputation']}.sql" for row in rows if row.get("recomputation")})
     attached = "".join(f'"{name}" = "{digest(file.parent / name)}"\n' for name in names)
     sidecar = re.sub(r'(?m)^sha256 = ".*"$', f'sha256 = "{digest(file)}"', sidecar, count=1)
-    sidecar = re.sub(r"(?m)^(claims|contradictions) = \{.*\}$", rf"\1 = {{ rows = {len(rows)} }}", sidecar, count=1)
+    sidecar = re.sub(
+        r"(?m)^(claims|contradictions|claim_conditions) = \{.*\}$", rf"\1 = {{ rows = {len(rows)} }}", sidecar, count=1
+    )
     return sidecar.partition("[attachments]")[0] + "[attachments]\n" + attached
 
 

@@ -3,6 +3,9 @@ SELECT
     precision, compute_precision, batch_size, throughput, item, latency_ms, latency_basis,
     latency_kind, efficiency, run_id, suspect,
     errors, warnings,
-    document_id, table_name, row_number, published_on
-FROM flagged
+    document_id, table_name, row_number, published_on,
+    compiler, dataset, network, sequence_length, packed, dataset_canonical, effective_precision, micro_batch_size,
+    chips, throughput_per_chip, throughput_implied, batches_in_flight, power_w, power_scope, relationship, remarks,
+    same_as
+FROM results
 WHERE task = 'inference'

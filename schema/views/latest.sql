@@ -1,6 +1,9 @@
 SELECT
     result_id, publisher, task, model, variant, dataset, platform, chip_count, sdk_version, framework, precision,
-    compute_precision, batch_size, throughput, item, latency_ms, time_to_train_s, document_id, published_on
+    compute_precision, batch_size, throughput, item, latency_ms, time_to_train_s, document_id, published_on,
+    chip, compiler, latency_basis, micro_batch_size, network, phase, sequence_length, packed, dataset_canonical,
+    effective_precision, chips, throughput_per_chip, throughput_implied, batches_in_flight, relationship, errors,
+    warnings, remarks
 FROM results
 WHERE origin = 'published' AND benchmark IS DISTINCT FROM 'mlperf-training'
 QUALIFY row_number() OVER (

@@ -3,6 +3,8 @@ SELECT
     framework, precision, compute_precision, batch_size, throughput, item, time_to_train_s,
     quality_metric, quality_value,
     errors, warnings,
-    document_id, table_name, row_number, published_on
-FROM flagged
+    document_id, table_name, row_number, published_on,
+    compiler, benchmark, time_to_result_s, network, phase, sequence_length, packed, dataset_canonical,
+    effective_precision, micro_batch_size, chips, throughput_per_chip, minutes, relationship, remarks, same_as
+FROM results
 WHERE task = 'training' AND benchmark IS DISTINCT FROM 'mlperf-training'

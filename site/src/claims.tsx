@@ -42,6 +42,7 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
       words.every((word) => content.includes(word))
     );
   });
+  if (query.get("order") === "gap") claims.sort((left, right) => rankGap(right) - rankGap(left));
   const isLinked = (claim: Row) => claim["claim_id"] === name;
   const shown = claims.filter((claim) => matches.includes(claim) || isLinked(claim)); // the linked one in its place
   const verdicts = [...groupBy(claims, "verdict")].sort(([, left], [, right]) => right.length - left.length);
@@ -67,6 +68,10 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
               {id} ({rows.length})
             </option>
           ))}
+        </select>
+        <select aria-label="Order" value={query.get("order") ?? ""} onChange={(event) => setParameter("order", event.currentTarget.value || null)}>
+          <option value="">In the order of the documents</option>
+          <option value="gap">Widest gap first</option>
         </select>
         <p role="status" class="count">
           <strong>{formatCount(matches.length, "claim")}</strong> of {claims.length}
@@ -117,10 +122,28 @@ function jumpToContradictions(event: Event): void {
 // By the words of the column `outcome`.
 const OUTCOMES: Record<string, { sign: string; holds: boolean }> = {
   agrees: { sign: "✓", holds: true },
+  "last-digit": { sign: "~", holds: true },
+  "within-spread": { sign: "≈", holds: true },
+  "within-sdk-spread": { sign: "≳", holds: true },
   exceeds: { sign: "≥", holds: true },
   differs: { sign: "✗", holds: false },
   "falls-short": { sign: "✗", holds: false },
 };
+
+// By the words of the column `gap_kind`, the mildest first.
+const GAPS = ["none", "last-digit", "within-run-to-run-spread", "beyond"];
+
+function rankGap(claim: Row): number {
+  const percent = claim["gap_percent"];
+  const size = typeof percent === "number" ? Math.abs(percent) : 0;
+  return GAPS.indexOf(getText(claim, "gap_kind")) + size / (1 + size); // within a kind by size
+}
+
+function formatGap(claim: Row): string {
+  const percent = claim["gap_percent"];
+  const size = typeof percent === "number" ? `${percent > 0 ? "+" : ""}${Number(percent.toPrecision(2))} %, ` : "";
+  return getText(claim, "gap_kind") && `${size}${getText(claim, "gap_kind").replaceAll("-", " ")}`;
+}
 
 function Claim({ claim, values, uses, open }: { claim: Row; values: Row[]; uses: Use[]; open: boolean }) {
   const id = getText(claim, "claim_id");
@@ -130,6 +153,7 @@ function Claim({ claim, values, uses, open }: { claim: Row; values: Row[]; uses:
     <li id={`claim-${id}`} tabIndex={-1} class={open ? "open" : ""}>
       <p class="head">
         <strong class="claimed">{getText(claim, "figure")}</strong> <Verdict verdict={getText(claim, "verdict")} />
+        {formatGap(claim) && <small> gap {formatGap(claim)}</small>}
         <a class="self" href={formatHash("claims", id)} aria-label={`Link to ${id}`}>
           {id}
         </a>
@@ -146,6 +170,7 @@ function Claim({ claim, values, uses, open }: { claim: Row; values: Row[]; uses:
                   <span class="unseen">{outcome}</span>
                 </span>{" "}
                 <code>{getText(value, "arithmetic")}</code> <small>{getText(value, "baseline")}</small>
+                {getText(value, "not_counted") && <small> · does not count: {getText(value, "not_counted")}</small>}
               </li>
             );
           })}

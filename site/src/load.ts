@@ -61,7 +61,6 @@ export interface Point {
 export interface Use {
   claim_id: string;
   result_id: string;
-  how: "id" | "figure";
 }
 
 export interface Data {

@@ -46,6 +46,9 @@ export function FlagMark({ flag, title }: { flag: Pick<Flag, "rule" | "severity"
 const VERDICTS: Record<string, string> = {
   confirmed: "✓",
   "confirmed-internally": "✓",
+  "last-digit-differs": "~",
+  "reached-by-later-sdk": "≥",
+  "within-run-to-run-spread": "≈",
   "depends-on-baseline": "≷",
   "not-supported": "✗",
   contradicted: "✗",

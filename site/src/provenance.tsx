@@ -111,26 +111,24 @@ function Content(figure: Figure) {
   );
 }
 
-const HOW: Record<string, string> = { id: "names this entry", figure: "its arithmetic has the figure of this row" };
-
 function Claims({ id, model }: { id: string; model: string }) {
   return (
     <WithData name="claims" loading="Loading the claims">
       {(data) => {
-        const uses = new Map(data.uses.filter((use) => use.result_id === id).map((use) => [use.claim_id, HOW[use.how] ?? ""]));
+        const uses = new Set(data.uses.filter((use) => use.result_id === id).map((use) => use.claim_id));
         const claims = getRows(data.claims);
         const using = claims.filter((claim) => uses.has(getText(claim, "claim_id")));
         const related = claims.filter((claim) => getText(claim, "model") === model && !using.includes(claim));
         return (
           <Section title="Claims that use it">
-            {using.length === 0 && <p>No claim is known to use this row.</p>}
-            <ClaimLinks claims={using} uses={uses} />
+            {using.length === 0 && <p>No recomputation of a claim uses this row.</p>}
+            <ClaimLinks claims={using} />
             {related.length > 0 && (
               <details>
                 <summary>
-                  {related.length} more about {model}, not known to use this row
+                  {related.length} more about {model} that do not use this row
                 </summary>
-                <ClaimLinks claims={related} uses={uses} />
+                <ClaimLinks claims={related} />
               </details>
             )}
           </Section>
@@ -140,7 +138,7 @@ function Claims({ id, model }: { id: string; model: string }) {
   );
 }
 
-function ClaimLinks({ claims, uses }: { claims: Row[]; uses: Map<string, string> }) {
+function ClaimLinks({ claims }: { claims: Row[] }) {
   return (
     <ul class="claim-links">
       {claims.map((claim) => {
@@ -148,7 +146,6 @@ function ClaimLinks({ claims, uses }: { claims: Row[]; uses: Map<string, string>
         return (
           <li key={id}>
             <Verdict verdict={getText(claim, "verdict")} /> <a href={formatHash("claims", id)}>{getText(claim, "claim")}</a>
-            {uses.get(id) && <small> ({uses.get(id)})</small>}
           </li>
         );
       })}

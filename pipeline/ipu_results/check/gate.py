@@ -38,19 +38,20 @@ class Failure(NamedTuple):
 
 
 def gate_results(documents: Sequence[NormalisedDocument]) -> tuple[pd.DataFrame, list[NormalisedDocument]]:
-    """Return the frame of `results`, and the documents with each refused result among their rejected rows.
+    """Return the frame of `results` as far as sources fill it, and the documents with each refused result rejected.
 
     Call `check_gate` first: a gate that was not seen to refuse is not trusted.
     """
     results = [result for document in documents for result in document.results]
-    frame = build_frame(table("results"), [result.values for result in results])
+    gathered = table("results").without_derived()
+    frame = build_frame(gathered, [result.values for result in results])
     refused: dict[str, Failure] = {}
-    for failure in find_failures(table("results"), frame):
+    for failure in find_failures(gathered, frame):
         refused.setdefault(results[failure.row].result_id, failure)
     if not refused:
         return frame, list(documents)
     kept = frame[~frame["result_id"].isin(list(refused))].reset_index(drop=True)
-    if find_failures(table("results"), kept):
+    if find_failures(gathered, kept):
         raise GateError("rows that passed the gate of results fail it without the refused rows")
     return kept, [_move_refused(document, refused) for document in documents]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -28,7 +29,8 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
     """Print what the documents claim and what the dataset gives for it.
 
     With CLAIM_ID the claim is printed in full, with its arithmetic. Contradictions between documents are in the table
-    `contradictions`, all recomputed values in the table `recomputations`.
+    `contradictions`, all recomputed values in the table `recomputations`, the rows that they used in
+    `recomputation_inputs`. The gap is that of the nearest value that counts, in percent of the claimed figure.
 
     \b
     Example:
@@ -36,7 +38,7 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
       ipu-results claims blog2020-resnext101-inference-throughput
     """
     from ipu_results._util.text import format_json, format_records
-    from ipu_results.recompute.claims import format_range, format_record, load_claims
+    from ipu_results.recompute.claims import RECORD_COLUMNS, format_gap, format_range, format_record, load_claims
     from ipu_results.recompute.page import format_claim
     from ipu_results.store.query import open_warehouse
 
@@ -59,11 +61,16 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
     if output == "json":
         click.echo(format_json([format_record(claim) for claim in selected]))
     elif output == "csv":
-        columns = ("claim_id", "document_id", "figure", "verdict", "recomputed")
-        click.echo(format_records(output, columns, [[claim[name] for name in columns] for claim in selected]))
+        records = [format_record(claim) for claim in selected]
+        texts = [[json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for v in r.values()] for r in records]
+        click.echo(format_records(output, RECORD_COLUMNS, texts))
     elif claim_id:
         echo_text("\n\n".join("\n".join(format_claim(claim)) for claim in selected))
     else:
-        brief = [(claim["claim_id"], claim["figure"], claim["verdict"], format_range(claim)) for claim in selected]
-        click.echo(format_records(output, ("claim_id", "figure", "verdict", "recomputed"), brief))
+        header = ("claim_id", "figure", "verdict", "recomputed", "gap")
+        brief = [
+            (claim["claim_id"], claim["figure"], claim["verdict"], format_range(claim), format_gap(claim))
+            for claim in selected
+        ]
+        click.echo(format_records(output, header, brief))
         click.echo(f"{len(brief)} claims", err=True)

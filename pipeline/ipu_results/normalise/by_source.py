@@ -29,6 +29,9 @@ POINT_UNITS = {
     "power_w": "W",
     "efficiency": "items/s/W",
 }
+WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:\.\d+)*")
+SDK_NAME = re.compile(r"\bPoplar SDK\b")
+LONGEST_NAME = 3  # words of a framework's name
 BRACKETS = re.compile(r"\([^()]*\)")
 
 
@@ -103,20 +106,38 @@ def _mlperf_entry(
     converter = RowConverter(table, header, vocabulary, marks, {"time_to_train_s": "min"})
     column = {header.field_of(name): i for i, name in enumerate(table.columns)}
     constants = {**get_constants(document, header), "origin": "official"}
+    known: dict[str, dict[str, str | None]] = {}  # few lines repeat in many entries
     for row in table.rows:
         if not row.cells[column["time_to_train_s"]]:
             continue
         folder, software = row.cells[column["folder"]], row.cells[column["software"]]
         model = vocabulary.benchmarks.get(folder, folder)
-        yield converter.convert_row(row, {**constants, "model": model, **_parse_software(software, vocabulary)})
+        if software not in known:
+            known[software] = _parse_software(software, vocabulary)
+        yield converter.convert_row(row, {**constants, "model": model, **known[software]})
 
 
 def _parse_software(text: str, vocabulary: Vocabulary) -> dict[str, str | None]:
-    """Parse framework and SDK of a line such as `PopART Poplar SDK 2.5.1`; several frameworks stay as printed."""
-    words = BRACKETS.sub("", text).split()
-    known = vocabulary.frameworks.get(normalise_name(words[0])) if words and "," not in "".join(words) else None
+    """Parse frameworks and SDK of a line such as `PopART Poplar SDK 2.5.1`; without a known one the line stays."""
     sdk = SDK.search(text)
-    return {"framework": known or text or None, "sdk_version": sdk.group(1) if sdk else None}
+    known = _list_frameworks(text, vocabulary)
+    return {"framework": ", ".join(known) or text or None, "sdk_version": sdk.group(1) if sdk else None}
+
+
+def _list_frameworks(text: str, vocabulary: Vocabulary) -> list[str]:
+    """List the frameworks that a software line names, sorted; what stands in brackets counts if nothing else does.
+
+    The name of an SDK is none, and TensorFlow next to TensorFlow1 says no more than that.
+    """
+    found: set[str] = set()
+    for part in (BRACKETS.sub(" ", text), text):
+        words = WORD.findall(SDK_NAME.sub(" ", part))
+        for size in range(1, LONGEST_NAME + 1):
+            names = (normalise_name("".join(words[at : at + size])) for at in range(len(words) - size + 1))
+            found |= {vocabulary.frameworks[name] for name in names if name in vocabulary.frameworks}
+        if found:
+            break
+    return sorted(name for name in found if not any(other != name and other.startswith(name) for other in found))
 
 
 def _run_point(

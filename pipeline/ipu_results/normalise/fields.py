@@ -83,9 +83,10 @@ def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
 
 def check_field(field: str, table_name: str) -> None:
     """Refuse a field of `table_headers.toml` that no column has: its figures would be lost. Raises CatalogueError."""
-    if field in CONVERTERS or field in table("results").names:
+    columns = table("results").without_derived().names
+    if field in CONVERTERS or field in columns:
         return
-    known = {name: name for name in (*CONVERTERS, *table("results").names)}
+    known = {name: name for name in (*CONVERTERS, *columns)}
     message = f"{table_name}: {field!r} is not a field; nearest: {find_nearest(field, known) or 'none'}"
     raise CatalogueError(message, place="schema/vocabulary/table_headers.toml")
 

@@ -34,7 +34,7 @@ def format_header_entries(rows: Iterable[FirstRow], kind: str, document_id: str,
         entry = {"reader": kind, "table": name, "task": f"{PLACEHOLDER}: training or inference", "fields": fields}
         entries.append(f"# {place}\n{tomli_w.dumps({'table_header': [entry]})}")
     if entries:
-        fields_known = {*known.values(), *(CONVERTERS.keys() & table("results").names)}
+        fields_known = {*known.values(), *(CONVERTERS.keys() & table("results").without_derived().names)}
         entries.append(f"# The fields are {', '.join(sorted(fields_known))}.")
     return "\n".join(entries)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -13,59 +13,90 @@ from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise import NormalisedDocument, PassthroughRow
 from ipu_results.recompute.run import Recomputed, Recomputer, open_recomputer
 from ipu_results.recompute.verdict import (
+    AGREES,
     BASES,
     BOUNDED,
+    EXCEEDS,
     HOLDS,
     INTERNAL,
-    LATER,
     LATER_SDK,
     NO_ROW,
+    NOT_RECOMPUTABLE,
+    Gap,
     judge_claim,
     judge_value,
+    measure_gap,
 )
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
 
 Record = Mapping[str, Any]
 SqlTexts = Mapping[str, Mapping[str, str]]
-COMPUTED = ("recomputation_sql", "recomputed", "verdict")
-PLACEHOLDERS = {"recomputed": "[]", "verdict": "not-recomputable"}
-NOT_RECOMPUTABLE = "not-recomputable"
+TABLES = ("claims", "claim_conditions", "recomputations", "contradictions", "recomputation_inputs")
+COMPUTED = ("recomputation_sql", "recomputed", "verdict", "gap_percent", "gap_kind")
+PLACEHOLDERS = {"recomputed": "[]", "verdict": NOT_RECOMPUTABLE}
+CONDITIONS = ("precision", "batch", "framework", "dataset")
+NONE_COUNTS = "No recomputed value counts: "
+NEEDED = ". Needed: a figure under the conditions of the claim"
+
+
+class JudgedValue(NamedTuple):
+    """A recomputed value with its outcome and gap; `not_counted` says why it does not count for the verdict."""
+
+    recomputed: Recomputed
+    outcome: str
+    gap: Gap
+    not_counted: str | None
 
 
 def evaluate_claims(
     documents: Sequence[NormalisedDocument], sql_texts: SqlTexts, frames: Mapping[str, pd.DataFrame]
 ) -> dict[str, pd.DataFrame]:
-    """Build the tables `claims`, `recomputations` and `contradictions`.
+    """Build the tables of TABLES.
 
     `sql_texts` are the recomputations by document and name, `frames` the tables that they read. Raises
     DamagedDocumentError for a claim with neither a recomputation nor a reason for having none, or with both; for a
-    recomputation that fails or that no row names; and for a contradiction of unknown claims.
+    recomputation that fails or that no row names; and for a contradiction or condition of unknown claims.
     """
     claims = [_complete_claim(doc, row) for doc in documents for row in _list_rows(doc, "claims")]
-    contradictions = [
-        {**row.values, "locator": row.locator} for doc in documents for row in _list_rows(doc, "contradictions")
-    ]
+    contradictions, conditions = (
+        [{**row.values, "locator": row.locator} for doc in documents for row in _list_rows(doc, name)]
+        for name in ("contradictions", "claim_conditions")
+    )
     if not claims and not contradictions:
-        return {name: build_frame(table(name), []) for name in ("claims", "recomputations", "contradictions")}
+        return {name: build_frame(table(name), []) for name in TABLES}
     claims.sort(key=lambda claim: (claim["document_id"], claim["ledger_id"], claim["row_number"]))
     _check_rows("claims", claims)
     _check_claims(claims)
     _check_rows("contradictions", contradictions)
-    _check_claim_ids(contradictions, {claim["claim_id"] for claim in claims})
+    _check_rows("claim_conditions", conditions)
+    known = {claim["claim_id"]: claim for claim in claims}
+    _check_names("claim", [(row, row["claim_ids"].split()) for row in contradictions], known)
+    _check_names("claim", [(row, [row["claim_id"], row["taken_from"]]) for row in conditions], known)
+    settled = {row["contradiction_id"] for row in contradictions}
+    _check_names("contradiction", [(row, [row["contradiction_id"]]) for row in conditions], settled)
     _check_sql_files([*claims, *contradictions], sql_texts)
-    columns = [name for name in table("claims").names if name not in COMPUTED]
-    with open_recomputer(frames, build_frame(table("claims"), claims)[columns]) as recomputer:
-        values = {claim["claim_id"]: _recompute(recomputer, claim, sql_texts, claim["claim_id"]) for claim in claims}
+    printed = build_frame(table("claims"), claims)[[name for name in table("claims").names if name not in COMPUTED]]
+    with open_recomputer(frames, printed, _apply_conditions(printed, conditions, known)) as recomputer:
+        margin = recomputer.measure_sdk_margin()
+        values = {
+            claim["claim_id"]: [_judge_value(claim, item, margin) for item in _recompute(recomputer, claim, sql_texts)]
+            for claim in claims
+        }
         judged = [_judge(recomputer, claim, values[claim["claim_id"]], sql_texts) for claim in claims]
-        resolved = [
-            {**row, **_format_values(_recompute(recomputer, row, sql_texts, None), row, sql_texts)}
-            for row in contradictions
-        ]
+        resolved = [(row, _recompute(recomputer, row, sql_texts)) for row in contradictions]
+    used = [(claim, [item.recomputed for item in values[claim["claim_id"]]]) for claim in claims] + resolved
     return {
         "claims": build_frame(table("claims"), judged),
+        "claim_conditions": build_frame(table("claim_conditions"), conditions),
         "recomputations": build_frame(table("recomputations"), list(_list_recomputations(claims, values))),
-        "contradictions": build_frame(table("contradictions"), resolved),
+        "contradictions": build_frame(
+            table("contradictions"),
+            [{**row, **_format_values(items, row, sql_texts)} for row, items in resolved],
+        ),
+        "recomputation_inputs": build_frame(
+            table("recomputation_inputs"), [entry for row, items in used for entry in _list_inputs(row, items)]
+        ),
     }
 
 
@@ -119,11 +150,27 @@ def _find_repetition(claim: Record, first: dict[str, Record]) -> str | None:
     return None if other is claim else f"is also the id of a claim in {_get_file_id(other)}, {other['locator']}"
 
 
-def _check_claim_ids(contradictions: Sequence[Record], known: set[str]) -> None:
-    for row in contradictions:
-        if unknown := [name for name in row["claim_ids"].split() if name not in known]:
-            message = f"there is no claim {unknown[0]}"
+def _check_names(kind: str, rows: Iterable[tuple[Record, Sequence[str | None]]], known: Container[str]) -> None:
+    """Require the claims or contradictions that a row names to be there."""
+    for row, names in rows:
+        if unknown := [name for name in names if name is not None and name not in known]:
+            message = f"there is no {kind} {unknown[0]}"
             raise DamagedDocumentError(message, document=row["document_id"], place=row["locator"])
+
+
+def _apply_conditions(
+    printed: pd.DataFrame, conditions: Sequence[Record], claims: Mapping[str, Record]
+) -> pd.DataFrame:
+    """Return the claims under the conditions that they are judged by, with a column `meant_baseline`."""
+    current = printed.assign(meant_baseline=printed["baseline"]).set_index("claim_id", drop=False)
+    for row in conditions:
+        claim_id, source = row["claim_id"], claims.get(row["taken_from"], {})
+        for name in CONDITIONS:
+            if source.get(name) is not None:
+                current.loc[claim_id, name] = source[name]
+        if baseline := row["meant_baseline"] or source.get("baseline"):
+            current.loc[claim_id, "meant_baseline"] = baseline
+    return current.reset_index(drop=True)
 
 
 def _check_sql_files(rows: Sequence[Record], sql_texts: SqlTexts) -> None:
@@ -137,9 +184,10 @@ def _check_sql_files(rows: Sequence[Record], sql_texts: SqlTexts) -> None:
         raise DamagedDocumentError("no row names this recomputation", document=document, place=f"{name}.sql")
 
 
-def _recompute(recomputer: Recomputer, row: Record, sql_texts: SqlTexts, claim_id: str | None) -> list[Recomputed]:
+def _recompute(recomputer: Recomputer, row: Record, sql_texts: SqlTexts) -> list[Recomputed]:
+    """Return the values of the recomputation of a claim or contradiction, none if it has none."""
     name, document = row["recomputation"], _get_file_id(row)
-    return [] if name is None else recomputer.run(sql_texts[document][name], claim_id, document, name)
+    return [] if name is None else recomputer.run(sql_texts[document][name], row.get("claim_id"), document, name)
 
 
 def _format_values(values: Sequence[Recomputed], row: Record, sql_texts: SqlTexts) -> dict[str, Any]:
@@ -149,25 +197,52 @@ def _format_values(values: Sequence[Recomputed], row: Record, sql_texts: SqlText
     return {"recomputed": recomputed, "recomputation_sql": sql}
 
 
-def _judge_values(claim: Record, values: Sequence[Recomputed]) -> list[str]:
+def _judge_value(claim: Record, item: Recomputed, sdk_margin: float) -> JudgedValue:
     claimed, tolerance = float(claim["value"]), float(claim["digits_tolerance"])
-    basis, relation = claim["basis"], claim["relation"]
-    return [judge_value(basis, relation, item.value, claimed, tolerance, item.within_spread) for item in values]
+    relation = item.relation or claim["relation"]
+    outcome = judge_value(claim["basis"], relation, item.value, claimed, tolerance, item.within_spread, sdk_margin)
+    gap = measure_gap(relation, item.value, claimed, tolerance, item.spread, bool(item.within_spread))
+    not_counted = item.shown_only or (None if outcome in (AGREES, EXCEEDS) else item.lower_bound)
+    return JudgedValue(item, outcome, gap, not_counted)
 
 
-def _judge(recomputer: Recomputer, claim: Record, values: Sequence[Recomputed], sql_texts: SqlTexts) -> Record:
-    complete = {**claim, **_format_values(values, claim, sql_texts)}
+def _judge(recomputer: Recomputer, claim: Record, values: Sequence[JudgedValue], sql_texts: SqlTexts) -> dict[str, Any]:
+    complete = {**claim, **_format_values([item.recomputed for item in values], claim, sql_texts)}
     if not values:
         reason = claim["not_recomputable"] or NO_ROW
         return {**complete, "verdict": NOT_RECOMPUTABLE, "not_recomputable": reason}
+    counted = [item for item in values if item.not_counted is None]
     internal = claim["basis"] == INTERNAL or recomputer.reads_claims(complete["recomputation_sql"])
-    verdict = judge_claim(_judge_values(claim, values), internal)
-    return {**complete, "verdict": verdict, "not_recomputable": LATER if verdict == NOT_RECOMPUTABLE else None}
+    verdict = judge_claim([item.outcome for item in counted], internal)
+    reasons = dict.fromkeys(item.not_counted for item in values if item.not_counted)
+    percent, kind = min((item.gap for item in counted or values), key=Gap.rank)
+    return {
+        **complete,
+        "verdict": verdict,
+        "not_recomputable": NONE_COUNTS + "; ".join(reasons) + NEEDED if verdict == NOT_RECOMPUTABLE else None,
+        "gap_percent": percent,
+        "gap_kind": kind,
+    }
 
 
-def _list_recomputations(claims: Sequence[Record], values: Mapping[str, Sequence[Recomputed]]) -> Iterator[Record]:
+def _list_recomputations(claims: Sequence[Record], values: Mapping[str, Sequence[JudgedValue]]) -> Iterator[Record]:
     for claim in claims:
-        items = values[claim["claim_id"]]
-        outcomes = _judge_values(claim, items) if items else []
-        for position, (item, outcome) in enumerate(zip(items, outcomes, strict=True), start=1):
-            yield {"claim_id": claim["claim_id"], "position": position, **item.to_record(), "outcome": outcome}
+        for position, item in enumerate(values[claim["claim_id"]], start=1):
+            yield {
+                "claim_id": claim["claim_id"],
+                "position": position,
+                **item.recomputed.to_record(),
+                "outcome": item.outcome,
+                "gap_percent": item.gap.percent,
+                "gap_kind": item.gap.kind,
+                "not_counted": item.not_counted,
+            }
+
+
+def _list_inputs(row: Record, values: Sequence[Recomputed]) -> Iterator[Record]:
+    """Yield the rows that the recomputation of a claim or contradiction used, value by value."""
+    owner = {"claim_id": row.get("claim_id", ""), "contradiction_id": row.get("contradiction_id", "")}
+    for position, item in enumerate(values, start=1):
+        for table_name, key in item.inputs:
+            place = {"position": position, "table_name": table_name, "key": key}
+            yield {"recomputation": row["recomputation"], **owner, **place}

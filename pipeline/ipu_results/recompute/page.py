@@ -8,36 +8,83 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from ipu_results._util.markdown import format_code, format_markdown_table
-from ipu_results.recompute.claims import Claims, Record, format_value
+from ipu_results.recompute.claims import Claims, Record, format_gap, format_range
+from ipu_results.recompute.verdict import Gap
 from ipu_results.schema import table
 
 VERDICTS = table("claims").choices("verdict")
 INTRODUCTION = """# Claims, recomputed
 
-This page lists every quantitative claim of the seven documents, in our words with the printed figure. Next to each
-claim is what this dataset gives for it. A rule gives the verdict; no hand types one. The SQL of each recomputation is
-in `raw/claims/sql` and in the column `recomputation_sql` of the table `claims`. It ran when the dataset was built.
+This page lists every quantitative claim of the {documents} documents, in our words with the printed figure. Next to
+each claim is what this dataset gives for it. A rule gives the verdict; no hand types one. The SQL of each recomputation
+is in `raw/claims/sql` and in the column `recomputation_sql` of the table `claims`. It ran when the dataset was built.
+The rows that it used are in the table `recomputation_inputs`.
 
 | verdict | when |
 |---|---|
-| confirmed | every recomputed value agrees |
-| confirmed-internally | every value agrees, but they rest, at least in part, on the same document or another claim |
-| depends-on-baseline | some values agree or exceed and some do not: it depends on the baseline, phase or network |
+| confirmed | every value that counts agrees |
+| confirmed-internally | the same, but they rest, at least in part, on the same document or another claim |
+| last-digit-differs | every value agrees or differs by at most one unit of the last printed digit |
+| reached-by-later-sdk | the figures are of a later SDK and reach the claim: an upper bound and no confirmation |
+| depends-on-baseline | some values reach the claim and some do not: it depends on the baseline, network or reading |
 | not-supported | every value falls short, although the figures are of a later SDK, which should be faster |
 | contradicted | no value agrees |
 | within-run-to-run-spread | a difference between MLPerf scores that their runs cannot separate, in every reading |
-| not-recomputable | no table of this dataset has the figures, or only a later SDK reaches the claim |
+| not-recomputable | no table of this dataset has the figures, or none in the set-up of the claim |
 
-A value agrees within half a unit of the last printed digit. A multiple such as 17x also agrees if its digits were cut
-off (17.6). *Over*, *less than* and the like are bounds. ✓ marks a value that agrees and ✗ one that does not. ≥ marks a
-value of a later SDK that exceeds the claim: it is an upper bound and no confirmation. ≈ marks a difference between
-two MLPerf scores that is within the spread of their runs, [at 95 %](../explanation/mlperf.md#error-bars).
+## Which values agree
+
+* A value agrees within half a unit of the last printed digit. A multiple such as 17x also agrees if its digits were cut
+  off (17.6). *Over*, *less than* and the like are bounds.
+* A unit of the last digit that is worth more than a twentieth of the figure is not passed over: 7 results are not 6.
+* A later SDK should be no slower. The largest slow-down between two SDKs in the view `sdk_effect` is {margin:.1f} %. A
+  shortfall within it does not speak against a claim.
+
+## Which values count
+
+Every value is shown. These do not count for the verdict:
+
+* one part of a whole, such as a phase of a claim on the whole training
+* rows of another framework, precision, card or baseline than the claim names
+* a shortfall in a set-up that costs speed: data from the host against synthetic data on the device
+
+A sentence that leaves its conditions out is judged by those of its chart. A baseline that a contradiction settles is
+the one that counts. Both are in the table `claim_conditions`. Two claims of one figure thus get one verdict.
+
+## How large the gap is
+
+The gap is that of the nearest value that counts, in percent of the claimed figure.
+
+| gap | when |
+|---|---|
+| none | the value is exactly the claimed figure, or a bound holds |
+| last-digit | it rounds or is cut to the printed figure, or differs by at most one unit of the last digit |
+| within-run-to-run-spread | the claimed figure is within the 95 % interval of an MLPerf score or of a difference |
+| beyond | all else, also a figure of a later SDK that exceeds the claim |
+
+## Marks
+
+✓ marks a value that agrees, ✗ one that does not. ~ marks one that differs in the last digit. ≥ marks a value of a later
+SDK that exceeds the claim, ≳ one that reaches it within the slow-down between SDKs. ≈ marks a difference between two
+MLPerf scores that is within the spread of their runs, [at 95 %](../explanation/mlperf.md#error-bars). Round brackets
+hold a value that does not count.
 
 Figures of MLPerf Training are those of the official logs, [as described here](../explanation/mlperf.md). Ratios per
-dollar are not an MLPerf metric.
+dollar are not an MLPerf metric. [How to recompute a claim](../how-to/recompute-a-claim.md) describes the SQL.
+
+## Verdicts by document
 """
-MARKS = {"agrees": "✓", "within-spread": "≈", "exceeds": "≥", "differs": "✗", "falls-short": "✗"}
-FIRST = ("contradicted", "not-supported", "within-run-to-run-spread", "depends-on-baseline")
+MARKS = {
+    "agrees": "✓",
+    "last-digit": "~",
+    "within-spread": "≈",
+    "within-sdk-spread": "≳",
+    "exceeds": "≥",
+    "differs": "✗",
+    "falls-short": "✗",
+}
+CONFIRMED = ("confirmed", "confirmed-internally", "not-recomputable")
+SHOWN_INPUTS = 6
 CONDITIONS = {
     "model": "",
     "task": "",
@@ -51,7 +98,9 @@ CONDITIONS = {
 
 def format_page(claims: Claims) -> str:
     """Return the whole page, in the order of the documents."""
-    parts = [INTRODUCTION, _format_counts(claims), _format_first(claims), _format_contradictions(claims.contradictions)]
+    documents = len({claim["document_id"] for claim in claims.claims})
+    introduction = INTRODUCTION.format(documents=documents, margin=100 * claims.sdk_margin)
+    parts = [introduction, _format_counts(claims), _format_first(claims), _format_contradictions(claims.contradictions)]
     for document_id, group in groupby(claims.claims, key=lambda claim: claim["document_id"]):
         parts.append(f"## {claims.titles[document_id]}\n")
         parts += ["\n".join(format_claim(claim)) + "\n" for claim in group]
@@ -59,7 +108,7 @@ def format_page(claims: Claims) -> str:
 
 
 def format_claim(claim: Record) -> Iterator[str]:
-    """Yield the lines of one claim: figure, verdict, conditions, interpretation, arithmetic."""
+    """Yield the lines of one claim: figure, verdict, conditions, interpretation, gap, arithmetic, inputs."""
     yield f"### `{claim['claim_id']}`: {claim['figure']}: **{claim['verdict']}**"
     yield ""
     yield f"{claim['claim']} ({claim['place']})."
@@ -69,10 +118,33 @@ def format_claim(claim: Record) -> Iterator[str]:
         yield f"Interpretation: {claim['interpretation']}."
     if claim["not_recomputable"]:
         yield f"Reason: {claim['not_recomputable'].removesuffix('.')}."
-    if claim["values"]:
-        yield ""
+    if not claim["values"]:
+        return
+    yield f"Gap: {format_gap(claim)}."
+    yield ""
     for row in claim["values"]:
-        yield f"- {MARKS[row['outcome']]} {row['arithmetic']} · {row['baseline']}"
+        yield f"- {_format_mark(row)} {row['arithmetic']} · {row['baseline']}{_format_reason(row)}"
+    yield ""
+    yield f"Inputs: {_format_inputs(claim['inputs'])}."
+
+
+def _format_mark(row: Record) -> str:
+    mark = MARKS[row["outcome"]]
+    return f"({mark})" if row["not_counted"] else mark
+
+
+def _format_reason(row: Record) -> str:
+    return f" · does not count: {row['not_counted']}" if row["not_counted"] else ""
+
+
+def _format_inputs(inputs: Sequence[tuple[str, str]]) -> str:
+    """List the first keys of each table, and how many more there are."""
+    parts = []
+    for table_name, group in groupby(inputs, key=lambda item: item[0]):
+        keys = [key for _, key in group]
+        more = f" and {len(keys) - SHOWN_INPUTS} more" if len(keys) > SHOWN_INPUTS else ""
+        parts.append(f"{table_name} {', '.join(map(format_code, keys[:SHOWN_INPUTS]))}{more}")
+    return "; ".join(parts)
 
 
 def _format_counts(claims: Claims) -> str:
@@ -86,18 +158,14 @@ def _format_counts(claims: Claims) -> str:
 
 
 def _format_first(claims: Claims) -> str:
+    """Return a table of the claims that were not confirmed, the widest gap first."""
+    listed = [claim for claim in claims.claims if claim["verdict"] not in CONFIRMED]
+    listed.sort(key=lambda claim: Gap(claim["gap_percent"], claim["gap_kind"]).rank(), reverse=True)
     rows = [
-        [
-            format_code(claim["claim_id"]),
-            claim["figure"],
-            verdict,
-            "; ".join(format_value(row["value"], claim) for row in claim["values"]),
-        ]
-        for verdict in FIRST
-        for claim in claims.claims
-        if claim["verdict"] == verdict
+        [format_code(claim["claim_id"]), claim["figure"], format_range(claim), format_gap(claim), claim["verdict"]]
+        for claim in listed
     ]
-    header = ["claim", "printed", "verdict", "recomputed"]
+    header = ["claim", "printed", "recomputed", "gap", "verdict"]
     return "## Claims that were not confirmed\n\n" + format_markdown_table(header, rows)
 
 

@@ -1,8 +1,27 @@
-"""Recompute claims: run the SQL that is kept with each claim over the tables of this build."""
+"""Recompute claims: run the SQL that is kept with each claim over the tables of this build.
+
+A recomputation returns one row per recomputed value, with these columns:
+
+* `value` DOUBLE, unrounded, in the unit of the claim
+* `baseline` VARCHAR: what was compared, and with what
+* `arithmetic` VARCHAR: the computation with its figures
+* `inputs` VARCHAR[]: the rows that it used, each as 'table:key'. The key is the value of the table's key columns,
+  joined by '/' if there are several: 'results:' || result_id, 'mlperf_entries:' || round || '/' || path. A row of
+  `printed` (what the documents claim) is 'claims:' || claim_id.
+
+Further columns are optional:
+
+* `within_spread` BOOLEAN: of a difference between two MLPerf scores, whether their runs fail to separate them
+* `low`, `high` DOUBLE: the 95 % interval of the value
+* `relation` VARCHAR: that of this value, where it reads the claim in another way
+* `shown_only` VARCHAR: why the value is shown and does not count for the verdict; null if it counts
+* `lower_bound` VARCHAR: why the value can only be too low, so that it counts if it reaches the claim and not otherwise
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -13,42 +32,72 @@ import pyarrow as pa
 
 from ipu_results._util.sql import LOCKDOWN, fetch_rows
 from ipu_results.errors import DamagedDocumentError, QueryError
-from ipu_results.schema import quote, table
+from ipu_results.recompute.margin import measure_sdk_margin
+from ipu_results.recompute.verdict import HOLDS
+from ipu_results.schema import VIEWS, Table, View, quote, table
 from ipu_results.schema.frames import to_arrow
 
-COLUMNS = {"value": "DOUBLE", "baseline": "VARCHAR", "arithmetic": "VARCHAR"}
-SPREAD_COLUMN = {"within_spread": "BOOLEAN"}  # of a difference between two MLPerf scores
-PRINTED, CURRENT = "printed", "current_claim"
+PUBLISHED = ("value", "baseline", "arithmetic")
+COLUMNS = {"value": "DOUBLE", "baseline": "VARCHAR", "arithmetic": "VARCHAR", "inputs": "VARCHAR[]"}
+OPTIONAL_COLUMNS = {
+    "within_spread": "BOOLEAN",
+    "low": "DOUBLE",
+    "high": "DOUBLE",
+    "relation": "VARCHAR",
+    "shown_only": "VARCHAR",
+    "lower_bound": "VARCHAR",
+}
+CLAIMS, PRINTED, CURRENT = "claims", "printed", "current_claim"
 CLAIM_VIEW = f"CREATE VIEW claim AS SELECT * FROM {CURRENT} WHERE claim_id = getvariable('claim_id')"
+# Conditions are parted by semicolons; those of the machine compared with bear its name: 16.16; mixed (A100).
+MACROS = (
+    """CREATE MACRO list_conditions(printed, side) AS [
+        part FOR part IN string_split(printed, '; ')
+        IF CASE side WHEN '' THEN NOT contains(part, '(') ELSE contains(part, '(' || side || ')') END
+    ]""",
+    """CREATE MACRO meets_condition(printed, side, word) AS coalesce(len(list_conditions(printed, side)), 0) = 0
+        OR list_bool_or([starts_with(part, word) FOR part IN list_conditions(printed, side)])""",
+    r"CREATE MACRO family(framework) AS regexp_replace(framework, '\d$', '')",
+)
+VIEW_NAME = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 
 
 class Recomputed(NamedTuple):
-    """One recomputed value, unrounded, in the unit of its claim.
-
-    `within_spread` says of a difference between two MLPerf scores whether their runs fail to separate them.
-    """
+    """One recomputed value, as the module describes its columns; `inputs` are pairs of table and key."""
 
     value: float
     baseline: str
     arithmetic: str
+    inputs: tuple[tuple[str, str], ...]
     within_spread: bool | None = None
+    low: float | None = None
+    high: float | None = None
+    relation: str | None = None
+    shown_only: str | None = None
+    lower_bound: str | None = None
+
+    @property
+    def spread(self) -> tuple[float, float] | None:
+        return None if self.low is None or self.high is None else (self.low, self.high)
 
     def to_record(self) -> dict[str, Any]:
         """Return value, baseline and arithmetic, as they are published."""
-        return {name: getattr(self, name) for name in COLUMNS}
+        return {name: getattr(self, name) for name in PUBLISHED}
 
 
 class Recomputer:
     """Runs recomputations. They see the tables of the build, all claims as `printed`, and their own as `claim`."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pd.DataFrame]) -> None:
         self._connection = connection
+        self._frames = frames
+        self._keys: dict[str, frozenset[str]] = {}
 
     def run(self, sql: str, claim_id: str | None, document: str, name: str) -> list[Recomputed]:
         """Return the values of one recomputation, none if the rows that it needs are not in the build.
 
-        Raises DamagedDocumentError, naming the file, if it fails or returns other columns than COLUMNS; SPREAD_COLUMN
-        may follow them.
+        Raises DamagedDocumentError, naming the file, if it fails, returns other columns than COLUMNS and
+        OPTIONAL_COLUMNS, or names no inputs or one that is not in the build.
         """
         try:
             self._connection.execute(f"SET VARIABLE claim_id = {'NULL' if claim_id is None else quote(claim_id)}")
@@ -56,9 +105,29 @@ class Recomputer:
         except (QueryError, duckdb.Error) as error:
             raise DamagedDocumentError(str(error), document=document, place=f"{name}.sql") from error
         named = [dict(zip(columns, row, strict=True)) for row in rows]
-        if message := _find_fault(columns, named):
+        valued = [row for row in named if row.get("value") is not None]
+        if message := _find_fault(columns, valued) or self._find_unknown_input(valued):
             raise DamagedDocumentError(message, document=document, place=f"{name}.sql")
-        return [Recomputed(**row) for row in named if row["value"] is not None]
+        return [Recomputed(**{**row, "inputs": _split_inputs(row["inputs"])}) for row in valued]
+
+    def _find_unknown_input(self, rows: Sequence[Mapping[str, Any]]) -> str | None:
+        for table_name, key in (pair for row in rows for pair in _split_inputs(row["inputs"])):
+            if table_name not in self._frames:
+                return f"input {table_name}:{key} names no table of the build; write 'table:key'"
+            if key not in self._get_keys(table_name):
+                return f"input {table_name}:{key} is not a row of {table_name} (key: {'/'.join(table(table_name).key)})"
+        return None
+
+    def _get_keys(self, table_name: str) -> frozenset[str]:
+        if table_name not in self._keys:
+            self._keys[table_name] = frozenset(_list_keys(table(table_name), self._frames[table_name]))
+        return self._keys[table_name]
+
+    def measure_sdk_margin(self) -> float:
+        """Return the largest measured slow-down from one SDK to a later one, as a share of the earlier throughput."""
+        views = {view.name: view for view in VIEWS}
+        _create_view(self._connection, "sdk_effect", views)
+        return measure_sdk_margin(self._connection)
 
     def reads_claims(self, sql: str) -> bool:
         """Return whether a recomputation rests on other claims; its own claim is in another table."""
@@ -66,26 +135,55 @@ class Recomputer:
 
 
 @contextmanager
-def open_recomputer(frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame) -> Iterator[Recomputer]:
-    """Open a recomputer over tables of the build by name; `printed` holds what was printed of each claim."""
+def open_recomputer(
+    frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame, current: pd.DataFrame
+) -> Iterator[Recomputer]:
+    """Open a recomputer over tables of the build by name.
+
+    `printed` holds what was printed of each claim; `current` is the same under the conditions that each is judged by.
+    """
     with duckdb.connect(config={**LOCKDOWN, "threads": 1}) as connection:
         tables = {name: to_arrow(table(name), frame) for name, frame in frames.items()}
-        tables[PRINTED] = tables[CURRENT] = pa.Table.from_pandas(printed, preserve_index=False)  # see reads_claims
+        tables[PRINTED] = pa.Table.from_pandas(printed, preserve_index=False)
+        tables[CURRENT] = pa.Table.from_pandas(current, preserve_index=False)  # a table of its own: see reads_claims
         for name, rows in tables.items():
             connection.register("incoming", rows)
             connection.execute(f"CREATE TABLE {name} AS FROM incoming")
             connection.unregister("incoming")
-        connection.execute(CLAIM_VIEW)
-        yield Recomputer(connection)
+        for statement in (CLAIM_VIEW, *MACROS):
+            connection.execute(statement)
+        yield Recomputer(connection, {**frames, CLAIMS: printed})
 
 
 def _find_fault(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str | None:
-    if columns not in (COLUMNS, COLUMNS | SPREAD_COLUMN):
+    if columns != {**COLUMNS, **{name: kind for name, kind in OPTIONAL_COLUMNS.items() if name in columns}}:
         actual, expected = (", ".join(f"{name} {kind}" for name, kind in types.items()) for types in (columns, COLUMNS))
         return f"returns {actual}, not {expected}"
-    valued = [row for row in rows if row["value"] is not None]
-    if any(row[name] is None for row in valued for name in COLUMNS):
+    if any(row[name] is None for row in rows for name in PUBLISHED):
         return "returns a value without its baseline or arithmetic"
-    if not all(math.isfinite(row["value"]) for row in valued):
+    if not all(math.isfinite(row["value"]) for row in rows):
         return "returns a value that is not finite"
+    if unknown := [row["relation"] for row in rows if row.get("relation") not in (None, *HOLDS)]:
+        return f"returns the unknown relation {unknown[0]!r}; choose from: {', '.join(HOLDS)}"
+    if not all(row["inputs"] and None not in row["inputs"] for row in rows):
+        return "returns a value without inputs, or with one that is null: list the rows that it used as 'table:key'"
     return None
+
+
+def _split_inputs(inputs: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Split each 'table:key', once if it is named twice."""
+    return tuple((name, key) for name, _, key in (text.partition(":") for text in dict.fromkeys(inputs)))
+
+
+def _list_keys(definition: Table, frame: pd.DataFrame) -> Iterator[str]:
+    """Return the key of each row as `inputs` names it."""
+    columns = (frame[name].astype(str) for name in definition.key)
+    return ("/".join(values) for values in zip(*columns, strict=True))
+
+
+def _create_view(connection: duckdb.DuckDBPyConnection, name: str, views: Mapping[str, View]) -> None:
+    """Create a view, and before it those that it reads."""
+    for needed in VIEW_NAME.findall(views[name].sql):
+        if needed in views:
+            _create_view(connection, needed, views)
+    connection.execute(f"CREATE OR REPLACE VIEW {name} AS {views[name].sql}")

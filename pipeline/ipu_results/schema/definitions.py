@@ -27,7 +27,8 @@ class Column:
     `low` and `high` are inclusive bounds of a number, `above` is an exclusive one. `choices` and `pattern` restrict a
     text. `references` is the `table.column` that must hold the value. `figure` marks a result's own figures: a row
     needs at least one of them. `change_level` is the part of the version that a release must raise if values of
-    existing rows changed in this column.
+    existing rows changed in this column. A derived column names its inputs, as `table.column` or a column of its own
+    table: it is null without each of `derived_from`, and uses those of `derived_with` where they are known.
     """
 
     name: str
@@ -43,6 +44,12 @@ class Column:
     references: str | None = None
     figure: bool = False
     change_level: Level = "major"
+    derived_from: tuple[str, ...] = ()
+    derived_with: tuple[str, ...] = ()
+
+    @property
+    def is_derived(self) -> bool:
+        return bool(self.derived_from or self.derived_with)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +66,17 @@ class Table:
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
+    @property
+    def derived(self) -> tuple[Column, ...]:
+        """The columns that are computed from others."""
+        return tuple(column for column in self.columns if column.is_derived)
+
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
+
+    def without_derived(self) -> Table:
+        """Return the table as the sources fill it."""
+        return replace(self, columns=tuple(column for column in self.columns if not column.is_derived))
 
     def choices(self, name: str) -> tuple[str, ...]:
         """Return the values that a text column accepts."""
@@ -116,35 +132,51 @@ def load_column(entry: Mapping[str, Any]) -> Column:
     if "choices_of" in values:
         file, _, part = values.pop("choices_of").partition(".")
         choices = load_schema_file(f"vocabulary/{file}.toml")[part]
+    if "derived_from" in values or "derived_with" in values:
+        values.setdefault("change_level", "minor")  # a rule or a list of the vocabulary changes it, not a source
+    values |= {name: tuple(values[name]) for name in ("derived_from", "derived_with") if name in values}
     return Column(kind=kind, choices=None if choices is None else tuple(choices), **values)
 
 
 def load_table(name: str) -> Table:
     """Load `schema/tables/<name>.toml`."""
     entry = _load(SCHEMA / "tables" / f"{name}.toml")
-    columns = tuple(load_column(column) for column in entry["columns"])
+    columns = tuple(_qualify_inputs(load_column(column), name) for column in entry["columns"])
     return Table(name, entry["description"], columns, tuple(entry["key"]), tuple(entry.get("label", ())))
+
+
+def _qualify_inputs(column: Column, table: str) -> Column:
+    """Name the inputs of a derived column with their table, which is its own unless one is given."""
+    if not column.is_derived:
+        return column
+    inputs = [
+        tuple(name if "." in name else f"{table}.{name}" for name in names)
+        for names in (column.derived_from, column.derived_with)
+    ]
+    return replace(column, derived_from=inputs[0], derived_with=inputs[1])
 
 
 def load_view(name: str, known: Mapping[str, Column]) -> View:
     """Load `schema/views/<name>.toml`.
 
     A column is `table.column` of `known`, a copy of one under another name (`like`, with a `note` on the
-    description), or an entry of its own.
+    description), or an entry of its own; `table.*` stands for all columns of a table.
     """
     entry = _load(SCHEMA / "views" / f"{name}.toml")
-    columns = tuple(_view_column(column, known) for column in entry["columns"])
+    columns = tuple(column for named in entry["columns"] for column in _view_columns(named, known))
     parameters, order = tuple(entry.get("parameters", {}).items()), tuple(entry.get("order", ()))
     return View(name, entry["description"], columns, parameters, order, entry.get("no_files"))
 
 
-def _view_column(entry: str | Mapping[str, Any], known: Mapping[str, Column]) -> Column:
+def _view_columns(entry: str | Mapping[str, Any], known: Mapping[str, Column]) -> list[Column]:
     if isinstance(entry, str):
-        return known[entry]
+        every = entry.removesuffix("*")
+        return [known[entry]] if every == entry else [known[name] for name in known if name.startswith(every)]
     if "like" not in entry:
-        return load_column(entry)
+        return [load_column(entry)]
     column = known[entry["like"]]
-    return replace(column, name=entry["name"], description=f"{column.description} {entry['note']}", required=False)
+    note = f"{column.description} {entry['note']}"
+    return [replace(column, name=entry["name"], description=note, required=False)]
 
 
 def _load(path: Path) -> dict[str, Any]:

@@ -7,5 +7,5 @@ from ipu_results.schema import table
 KEPT_FIGURES = ("images", "chips", "n_runs", "n_success", "nodes")
 """Figures that fill no column of `results`."""
 NUMERIC_FIELDS = frozenset(("value", *KEPT_FIGURES)) | {
-    column.name for column in table("results").columns if column.kind in ("integer", "double")
+    column.name for column in table("results").without_derived().columns if column.kind in ("integer", "double")
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -108,15 +108,25 @@ def dictionary_rows(relation: Table | View) -> list[dict[str, str | None]]:
     """Return the relation's rows of the table `columns`: one for itself, then one for each of its columns."""
     kind = "table" if isinstance(relation, Table) else "macro" if relation.parameters else "view"
     return [
-        _dictionary_row(relation.name, "", kind, None, relation.description),
+        _dictionary_row(relation.name, "", kind, None, relation.description, ()),
         *_column_rows(relation.name, relation.columns),
     ]
 
 
 def _column_rows(relation: str, columns: Iterable[Column]) -> Iterable[dict[str, str | None]]:
     for column in columns:
-        yield _dictionary_row(relation, column.name, SQL[column.kind], column.unit, column.description)
+        inputs = (*column.derived_from, *column.derived_with)
+        yield _dictionary_row(relation, column.name, SQL[column.kind], column.unit, column.description, inputs)
 
 
-def _dictionary_row(relation: str, column: str, kind: str, unit: str | None, text: str) -> dict[str, str | None]:
-    return {"table_name": relation, "column_name": column, "type": kind, "unit": unit, "description": text}
+def _dictionary_row(
+    relation: str, column: str, kind: str, unit: str | None, text: str, inputs: Sequence[str]
+) -> dict[str, str | None]:
+    return {
+        "table_name": relation,
+        "column_name": column,
+        "type": kind,
+        "unit": unit,
+        "description": text,
+        "derived_from": ", ".join(inputs) or None,
+    }

@@ -20,7 +20,7 @@ EXAMPLES: tuple[tuple[str, str], ...] = (
     (
         "Batches in flight on the paper's card (Little's law)",
         "SELECT batch_size, latency_ms, throughput, round(batches_in_flight, 2) AS batches_in_flight\n"
-        "FROM flagged WHERE table_name = 'qwant_c2' ORDER BY batch_size",
+        "FROM results WHERE table_name = 'qwant_c2' ORDER BY batch_size",
     ),
     (
         "Results by origin and publisher",

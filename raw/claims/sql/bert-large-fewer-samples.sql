@@ -5,6 +5,7 @@
 WITH phases AS (
     SELECT
         CASE WHEN a.variant LIKE '%SL128' THEN 1 ELSE 2 END AS phase,
+        ['results:' || i.result_id, 'results:' || a.result_id] AS inputs,
         i.throughput AS ipu, a.throughput AS gpu, i.variant AS ipu_variant, a.variant AS gpu_variant, a.platform,
         a.batch_size * CASE WHEN a.variant LIKE '%SL128' THEN 7038 ELSE 1564 END AS sequences
     FROM results AS i
@@ -15,16 +16,19 @@ WITH phases AS (
         AND a.model = 'BERT-Large' AND a.platform = '8x A100-40GB (DGX A100)' AND a.compute_precision = 'mixed'
 ),
 claimed AS (
-    SELECT old.value AS speedup, gain.value AS gain
+    SELECT
+        old.value AS speedup, gain.value AS gain, ['claims:' || old.claim_id, 'claims:' || gain.claim_id] AS inputs
     FROM printed AS old
     CROSS JOIN printed AS gain
     WHERE old.claim_id = 'sdk14-bert-large-training-time' AND gain.claim_id = 'mlperf2021-sdk-bert'
 ),
 reached AS (
-    SELECT phase, ipu / gpu AS speedup, 'phase ' || phase || ', ' || gpu_variant || ' and ' || ipu_variant AS name
+    SELECT phase, ipu / gpu AS speedup, 'phase ' || phase || ', ' || gpu_variant || ' and ' || ipu_variant AS name,
+        inputs
     FROM phases
     UNION ALL
-    SELECT 3, sum(sequences / gpu) / sum(sequences / ipu), 'both phases of NVIDIA''s scheme, 7,038 and 1,564 steps'
+    SELECT 3, sum(sequences / gpu) / sum(sequences / ipu), 'both phases of NVIDIA''s scheme, 7,038 and 1,564 steps',
+        flatten(list(inputs ORDER BY phase))
     FROM phases
 )
 SELECT
@@ -33,7 +37,8 @@ SELECT
     printf(
         '1 - %.2f / (%g × %g) = 1 - %.2f / %.2f = %.2f', r.speedup, c.speedup, c.gain, r.speedup, c.speedup * c.gain,
         1 - r.speedup / (c.speedup * c.gain)
-    ) AS arithmetic
+    ) AS arithmetic,
+    r.inputs || c.inputs AS inputs
 FROM reached AS r
 CROSS JOIN claimed AS c
 ORDER BY r.phase

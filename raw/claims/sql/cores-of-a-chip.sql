@@ -2,7 +2,8 @@
 SELECT
     p.tiles_per_chip::DOUBLE AS value,
     p.platform AS baseline,
-    printf('%d tiles', p.tiles_per_chip) AS arithmetic
+    printf('%d tiles', p.tiles_per_chip) AS arithmetic,
+    ['platforms:' || p.platform] AS inputs
 FROM claim AS c
 JOIN platforms AS p ON p.platform = c.subject
 ORDER BY p.platform

@@ -2,7 +2,8 @@
 SELECT
     i.value / a.throughput AS value,
     a.platform || ', ' || a.framework || ', ' || a.compute_precision || ', of ' || a.published_on AS baseline,
-    printf('%g / %g = %.2f', i.value, a.throughput, i.value / a.throughput) AS arithmetic
+    printf('%g / %g = %.2f', i.value, a.throughput, i.value / a.throughput) AS arithmetic,
+    ['claims:' || i.claim_id, 'results:' || a.result_id] AS inputs
 FROM printed AS i
 CROSS JOIN results AS a
 WHERE i.claim_id IN ('sdk14-efficientnet-b4-training-m2000-a', 'sdk14-efficientnet-b4-training-m2000-b')

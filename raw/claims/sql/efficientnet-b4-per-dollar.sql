@@ -7,7 +7,10 @@ SELECT
     printf(
         '(%g / %.0f USD) / (%g / %.0f USD) = %.2f', i.throughput, pod.list_price_usd, a.throughput, dgx.list_price_usd,
         i.throughput * dgx.list_price_usd / (a.throughput * pod.list_price_usd)
-    ) AS arithmetic
+    ) AS arithmetic,
+    [
+        'results:' || i.result_id, 'results:' || a.result_id, 'platforms:' || pod.platform, 'platforms:' || dgx.platform
+    ] AS inputs
 FROM results AS i
 JOIN platforms AS pod ON pod.platform = i.platform
 CROSS JOIN results AS a

@@ -4,7 +4,8 @@ SELECT
     part.platform AS baseline,
     printf(
         '%d / %d = %g', whole.chip_count, part.chip_count, (whole.chip_count / part.chip_count)::DOUBLE
-    ) AS arithmetic
+    ) AS arithmetic,
+    ['platforms:' || whole.platform, 'platforms:' || part.platform] AS inputs
 FROM claim AS c
 JOIN platforms AS whole ON whole.platform = c.subject
 JOIN platforms AS part ON part.platform = c.baseline

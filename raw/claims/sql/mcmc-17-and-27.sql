@@ -2,12 +2,13 @@
 -- per window that each of the chart's two multiples needs.
 WITH facts AS (
     SELECT
-        gpu.value AS hours, regexp_extract(chart.dataset, '(\d+) calculations in a sliding window', 1)::DOUBLE AS windows
+        gpu.value AS hours, gpu.claim_id AS gpu_claim, chart.claim_id AS chart_claim,
+        regexp_extract(chart.dataset, '(\d+) calculations in a sliding window', 1)::DOUBLE AS windows
     FROM printed AS gpu
     CROSS JOIN printed AS chart
     WHERE gpu.claim_id = 'blog2020-mcmc-gpu-time' AND chart.claim_id = 'sdk14-mcmc-speedup-17'
 )
-SELECT value, baseline, arithmetic
+SELECT value, baseline, arithmetic, inputs
 FROM (
     SELECT
         1 AS place, f.hours * 3600 / (f.windows * r.time_to_result_s) AS value,
@@ -15,7 +16,8 @@ FROM (
         printf(
             '%g h × 3600 / (%g × %g s) = %.2f', f.hours, f.windows, r.time_to_result_s,
             f.hours * 3600 / (f.windows * r.time_to_result_s)
-        ) AS arithmetic
+        ) AS arithmetic,
+        ['results:' || r.result_id, 'claims:' || f.gpu_claim, 'claims:' || f.chart_claim] AS inputs
     FROM results AS r
     CROSS JOIN facts AS f
     WHERE r.document_id = 'graphcore-performance-2023-07-04' AND r.table_name = 'pod_time_to_result'
@@ -25,7 +27,8 @@ FROM (
         2, f.hours * 3600 / (f.windows * p.value), 'seconds per window that ' || p.figure || ' needs',
         printf(
             '%g h × 3600 / (%g × %g) = %.1f s', f.hours, f.windows, p.value, f.hours * 3600 / (f.windows * p.value)
-        )
+        ),
+        ['claims:' || p.claim_id, 'claims:' || f.gpu_claim, 'claims:' || f.chart_claim]
     FROM printed AS p
     CROSS JOIN facts AS f
     WHERE p.claim_id IN ('sdk14-mcmc-speedup-17', 'sdk14-mcmc-speedup-27')

@@ -6,11 +6,12 @@ SELECT
     printf(
         '%g h × 3600 / (%g × %g s) = %.2f', gpu.value, w.windows, r.time_to_result_s,
         gpu.value * 3600 / (w.windows * r.time_to_result_s)
-    ) AS arithmetic
+    ) AS arithmetic,
+    ['results:' || r.result_id, 'claims:' || gpu.claim_id, 'claims:' || w.claim_id] AS inputs
 FROM results AS r
 CROSS JOIN printed AS gpu
 CROSS JOIN (
-    SELECT regexp_extract(dataset, '(\d+) calculations in a sliding window', 1)::DOUBLE AS windows
+    SELECT claim_id, regexp_extract(dataset, '(\d+) calculations in a sliding window', 1)::DOUBLE AS windows
     FROM printed
     WHERE claim_id = 'sdk14-mcmc-speedup-17'
 ) AS w

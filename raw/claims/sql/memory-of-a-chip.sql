@@ -2,7 +2,8 @@
 SELECT
     p.tiles_per_chip * m.value / 1024 AS value,
     p.platform AS baseline,
-    printf('%d × %g KiB / 1024 = %g MiB', p.tiles_per_chip, m.value, p.tiles_per_chip * m.value / 1024) AS arithmetic
+    printf('%d × %g KiB / 1024 = %g MiB', p.tiles_per_chip, m.value, p.tiles_per_chip * m.value / 1024) AS arithmetic,
+    ['platforms:' || p.platform, 'claims:' || m.claim_id] AS inputs
 FROM claim AS c
 JOIN platforms AS p ON p.platform = c.subject
 CROSS JOIN printed AS m

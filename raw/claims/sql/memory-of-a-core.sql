@@ -5,7 +5,8 @@ SELECT
     printf(
         '%g MiB × 1024 / %d = %g KiB', p.sram_per_chip_mib, p.tiles_per_chip,
         p.sram_per_chip_mib * 1024 / p.tiles_per_chip
-    ) AS arithmetic
+    ) AS arithmetic,
+    ['platforms:' || p.platform] AS inputs
 FROM claim AS c
 JOIN platforms AS p ON p.platform = c.subject
 ORDER BY p.platform

@@ -10,7 +10,10 @@ SELECT
                 <= sqrt((b.minutes_high - b.minutes) ** 2 + (g.minutes_high - g.minutes) ** 2) THEN 'cannot separate'
             ELSE 'separate'
         END
-    ) AS arithmetic
+    ) AS arithmetic,
+    [
+        'mlperf_entries:' || b.round || '/' || b.path, 'mlperf_entries:' || g.round || '/' || g.path
+    ] AS inputs
 FROM claim AS c
 JOIN mlperf_entries AS b ON b.submitter = 'Baidu' AND b.accelerator ILIKE '%IPU%' AND b.division = 'closed'
 JOIN mlperf_entries AS g

@@ -9,6 +9,7 @@ WITH entries AS (
 pairs AS (
     SELECT
         b.minutes AS before, n.minutes AS now,
+        ['mlperf_entries:' || b.round || '/' || b.path, 'mlperf_entries:' || n.round || '/' || n.path] AS inputs,
         n.system || ' in ' || n.round || ' against ' || b.system || ' in ' || b.round || ', ' || n.division
             || ' division' AS compared,
         abs(b.minutes - n.minutes) <= sqrt((b.minutes_high - b.minutes) ** 2 + (n.minutes_high - n.minutes) ** 2) AS tied
@@ -22,10 +23,10 @@ pairs AS (
 )
 SELECT 100 * (1 - now / before) AS value, compared || ', less time' AS baseline,
     printf('1 - %.4f min / %.4f min = %.2f %%', now, before, 100 * (1 - now / before)) AS arithmetic,
-    tied AS within_spread
+    inputs, tied AS within_spread
 FROM pairs
 UNION ALL
 SELECT 100 * (before / now - 1), compared || ', higher speed',
-    printf('%.4f min / %.4f min - 1 = %.2f %%', before, now, 100 * (before / now - 1)), tied
+    printf('%.4f min / %.4f min - 1 = %.2f %%', before, now, 100 * (before / now - 1)), inputs, tied
 FROM pairs
 ORDER BY baseline

@@ -3,7 +3,9 @@ SELECT
     e.minutes AS value,
     e.division || ' division, ' || e.system || ', MLPerf Training ' || e.round AS baseline,
     printf('score of %d runs: %.4f min, from %.2f to %.2f at 95 %%', e.n_runs, e.minutes, e.minutes_low, e.minutes_high)
-        AS arithmetic
+        AS arithmetic,
+    ['mlperf_entries:' || e.round || '/' || e.path] AS inputs,
+    e.minutes_low AS low, e.minutes_high AS high
 FROM claim AS c
 JOIN mlperf_entries AS e ON e.submitter = 'Graphcore' AND e.system = c.subject
 JOIN results AS r ON r.result_id = e.result_id AND r.model = c.model

@@ -2,6 +2,7 @@
 -- claim in x, and in both readings of a percentage for one in %. within_spread: the runs cannot separate the two.
 WITH pairs AS (
     SELECT
+        ['mlperf_entries:' || i.round || '/' || i.path, 'mlperf_entries:' || g.round || '/' || g.path] AS inputs,
         c.unit, g.minutes / i.minutes AS ratio, i.minutes AS ipu, g.minutes AS gpu,
         i.system || ' against ' || g.system || ', closed division, MLPerf Training ' || i.round AS compared,
         abs(g.minutes - i.minutes) <= sqrt((i.minutes_high - i.minutes) ** 2 + (g.minutes_high - g.minutes) ** 2) AS tied
@@ -14,14 +15,14 @@ WITH pairs AS (
     WHERE i.round = regexp_extract(c.document_id, 'v(\d+\.\d+)', 1)
 )
 SELECT ratio AS value, compared AS baseline, printf('%.4f min / %.4f min = %.4f', gpu, ipu, ratio) AS arithmetic,
-    tied AS within_spread
+    inputs, tied AS within_spread
 FROM pairs WHERE unit = 'x'
 UNION ALL
 SELECT 100 * (1 - 1 / ratio), compared || ', less time',
-    printf('1 - %.4f min / %.4f min = %.2f %%', ipu, gpu, 100 * (1 - 1 / ratio)), tied
+    printf('1 - %.4f min / %.4f min = %.2f %%', ipu, gpu, 100 * (1 - 1 / ratio)), inputs, tied
 FROM pairs WHERE unit = '%'
 UNION ALL
 SELECT 100 * (ratio - 1), compared || ', higher speed',
-    printf('%.4f min / %.4f min - 1 = %.2f %%', gpu, ipu, 100 * (ratio - 1)), tied
+    printf('%.4f min / %.4f min - 1 = %.2f %%', gpu, ipu, 100 * (ratio - 1)), inputs, tied
 FROM pairs WHERE unit = '%'
 ORDER BY baseline

@@ -2,9 +2,12 @@
 SELECT
     count(*)::DOUBLE AS value,
     'MLPerf Training 1.0' AS baseline,
-    string_agg(system || ' ' || classes, ', ' ORDER BY system) AS arithmetic
+    string_agg(system || ' ' || classes, ', ' ORDER BY system) AS arithmetic,
+    flatten(list(entries ORDER BY system)) AS inputs
 FROM (
-    SELECT system, string_agg(DISTINCT availability, ' and ' ORDER BY availability) AS classes
+    SELECT
+        system, string_agg(DISTINCT availability, ' and ' ORDER BY availability) AS classes,
+        list('mlperf_entries:' || round || '/' || path ORDER BY path) AS entries
     FROM mlperf_entries
     WHERE round = '1.0' AND submitter = 'Graphcore'
     GROUP BY system

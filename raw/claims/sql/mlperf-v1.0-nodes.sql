@@ -2,7 +2,8 @@
 SELECT
     nodes::DOUBLE AS value,
     system || ', ' || benchmark || ', ' || division AS baseline,
-    printf('%d node', nodes) AS arithmetic
+    printf('%d node', nodes) AS arithmetic,
+    ['mlperf_entries:' || round || '/' || path] AS inputs
 FROM mlperf_entries
 WHERE round = '1.0' AND submitter = 'Graphcore' AND system = 'IPU-POD64'
 ORDER BY benchmark, division, path

@@ -7,7 +7,11 @@ SELECT
     printf(
         '(%.4f min × %.0f USD) / (%.4f min × %.0f USD) = %.4f', gpu.minutes, dgx.list_price_usd, ipu.minutes,
         pod.list_price_usd, gpu.minutes * dgx.list_price_usd / (ipu.minutes * pod.list_price_usd)
-    ) AS arithmetic
+    ) AS arithmetic,
+    [
+        'mlperf_entries:' || gpu.round || '/' || gpu.path, 'mlperf_entries:' || ipu.round || '/' || ipu.path,
+        'platforms:' || dgx.platform, 'platforms:' || pod.platform
+    ] AS inputs
 FROM claim AS c
 CROSS JOIN mlperf_entries AS ipu
 JOIN mlperf_entries AS gpu USING (round, division, benchmark)

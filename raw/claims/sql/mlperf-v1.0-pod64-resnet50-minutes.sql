@@ -2,7 +2,9 @@
 SELECT
     minutes AS value,
     division || ' division, ' || system || ', MLPerf Training ' || round AS baseline,
-    printf('score of %d runs: %.4f min', n_runs, minutes) AS arithmetic
+    printf('score of %d runs: %.4f min', n_runs, minutes) AS arithmetic,
+    ['mlperf_entries:' || round || '/' || path] AS inputs,
+    minutes_low AS low, minutes_high AS high
 FROM mlperf_entries
 WHERE round = '1.0' AND submitter = 'Graphcore' AND benchmark = 'resnet' AND system = 'IPU-POD64'
     AND minutes IS NOT NULL

@@ -2,7 +2,8 @@
 SELECT
     count(DISTINCT system)::DOUBLE AS value,
     'MLPerf Training 1.0' AS baseline,
-    string_agg(DISTINCT system, ', ' ORDER BY system) AS arithmetic
+    string_agg(DISTINCT system, ', ' ORDER BY system) AS arithmetic,
+    list('mlperf_entries:' || round || '/' || path ORDER BY path) AS inputs
 FROM mlperf_entries
 WHERE round = '1.0' AND submitter = 'Graphcore'
 HAVING count(*) > 0

@@ -4,7 +4,8 @@ SELECT
     p.platform || ', fp16' AS baseline,
     printf(
         '%d × %g TFLOP/s / 1000 = %.3f', p.chip_count, p.peak_fp16_tflops, p.chip_count * p.peak_fp16_tflops / 1000
-    ) AS arithmetic
+    ) AS arithmetic,
+    ['platforms:' || p.platform] AS inputs
 FROM claim AS c
 JOIN platforms AS p ON p.platform = c.subject
 ORDER BY p.platform

@@ -8,7 +8,10 @@ SELECT
         '(%.0f × %d / %d) / (%.0f × %d / %d) = %.4f', pod.list_price_usd, s.chip_count, pod.chip_count,
         dgx.list_price_usd, b.chip_count, dgx.chip_count,
         (pod.list_price_usd * s.chip_count / pod.chip_count) / (dgx.list_price_usd * b.chip_count / dgx.chip_count)
-    ) AS arithmetic
+    ) AS arithmetic,
+    [
+        'platforms:' || s.platform, 'platforms:' || b.platform, 'platforms:' || pod.platform, 'platforms:' || dgx.platform
+    ] AS inputs
 FROM claim AS c
 JOIN platforms AS s ON s.platform = c.subject
 JOIN platforms AS b ON b.platform = c.baseline

@@ -6,7 +6,8 @@ SELECT
     printf(
         '%d / %d × %g + 1 = %g', whole.chip_count, part.chip_count, unit.value,
         whole.chip_count / part.chip_count * unit.value + 1
-    ) AS arithmetic
+    ) AS arithmetic,
+    ['platforms:' || whole.platform, 'platforms:' || part.platform, 'claims:' || unit.claim_id] AS inputs
 FROM claim AS c
 JOIN platforms AS whole ON whole.platform = c.subject
 CROSS JOIN platforms AS part

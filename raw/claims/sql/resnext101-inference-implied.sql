@@ -3,6 +3,7 @@
 WITH claimed AS (
     SELECT
         throughput.value AS faster, latency.value AS sooner,
+        ['claims:' || throughput.claim_id, 'claims:' || latency.claim_id] AS inputs,
         regexp_extract(latency.batch, '^(\d+) to', 1)::DOUBLE AS ipu_batch,
         regexp_extract(latency.batch, '; (\d+) to', 1)::DOUBLE AS gpu_batch
     FROM printed AS throughput
@@ -20,26 +21,28 @@ gpus AS (
         AND batch_size = 1 AND compute_precision = 'mixed'
 ),
 slowest AS (SELECT * FROM gpus ORDER BY throughput, result_id LIMIT 1)
-SELECT value, baseline, arithmetic
+SELECT value, baseline, arithmetic, inputs
 FROM (
     SELECT
         1 AS place, '' AS result_id, sooner * ipu_batch / gpu_batch AS value,
         'throughput implied by the latency claim, one batch in flight' AS baseline,
-        printf('%g × %g / %g = %g', sooner, ipu_batch, gpu_batch, sooner * ipu_batch / gpu_batch) AS arithmetic
+        printf('%g × %g / %g = %g', sooner, ipu_batch, gpu_batch, sooner * ipu_batch / gpu_batch) AS arithmetic, inputs
     FROM claimed
     UNION ALL
     SELECT
         2, g.result_id, c.faster * s.throughput / g.throughput, 'throughput over ' || g.name,
         printf(
             '%g × %g / %g = %.1f', c.faster, s.throughput, g.throughput, c.faster * s.throughput / g.throughput
-        )
+        ),
+        c.inputs || ['results:' || s.result_id, 'results:' || g.result_id]
     FROM claimed AS c
     CROSS JOIN slowest AS s
     CROSS JOIN gpus AS g
     UNION ALL
     SELECT
         3, g.result_id, c.sooner * g.latency_ms / s.latency_ms, 'latency against ' || g.name,
-        printf('%g × %g / %g = %.1f', c.sooner, g.latency_ms, s.latency_ms, c.sooner * g.latency_ms / s.latency_ms)
+        printf('%g × %g / %g = %.1f', c.sooner, g.latency_ms, s.latency_ms, c.sooner * g.latency_ms / s.latency_ms),
+        c.inputs || ['results:' || s.result_id, 'results:' || g.result_id]
     FROM claimed AS c
     CROSS JOIN slowest AS s
     CROSS JOIN gpus AS g

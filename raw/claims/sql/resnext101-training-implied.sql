@@ -1,12 +1,13 @@
 -- Images per second that the chart's multiple makes of the A100 row its notes describe (40 GB, PyTorch, mixed), and
 -- the row of SDK 2.4.0 at the same batch as a share of that.
-SELECT value, baseline, arithmetic
+SELECT value, baseline, arithmetic, inputs
 FROM (
     SELECT
         1 AS place, p.value * a.throughput AS value,
         'IPU-M2000 of SDK 1.4 in images/s, by ' || a.platform || ', ' || a.framework || ', '
             || a.compute_precision AS baseline,
-        printf('%g × %g = %.0f', p.value, a.throughput, p.value * a.throughput) AS arithmetic
+        printf('%g × %g = %.0f', p.value, a.throughput, p.value * a.throughput) AS arithmetic,
+        ['claims:' || p.claim_id, 'results:' || a.result_id] AS inputs
     FROM printed AS p
     CROSS JOIN results AS a
     WHERE p.claim_id = 'sdk14-resnext101-training-throughput'
@@ -18,7 +19,8 @@ FROM (
         'share of it under SDK ' || i.sdk_version || ', batch ' || i.batch_size,
         printf(
             '%g / (%g × %g) = %.2f', i.throughput, p.value, a.throughput, i.throughput / (p.value * a.throughput)
-        )
+        ),
+        ['claims:' || p.claim_id, 'results:' || a.result_id, 'results:' || i.result_id]
     FROM printed AS p
     CROSS JOIN results AS a
     CROSS JOIN results AS i

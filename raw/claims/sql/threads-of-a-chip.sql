@@ -2,7 +2,8 @@
 SELECT
     p.tiles_per_chip * t.value AS value,
     p.platform AS baseline,
-    printf('%d × %g = %g', p.tiles_per_chip, t.value, p.tiles_per_chip * t.value) AS arithmetic
+    printf('%d × %g = %g', p.tiles_per_chip, t.value, p.tiles_per_chip * t.value) AS arithmetic,
+    ['platforms:' || p.platform, 'claims:' || t.claim_id] AS inputs
 FROM claim AS c
 JOIN platforms AS p ON p.platform = c.subject
 CROSS JOIN printed AS t

@@ -1,16 +1,20 @@
--- Best IPU-M2000 training row of a model over each mixed-precision row of a whole DGX A100 published by the day of
--- the blog, 2020-12-09.
+-- Best IPU-M2000 training row of a model over each mixed-precision row, published by the day of the blog, 2020-12-09, of a
+-- whole DGX A100 and of one A100. Of the two, the baseline that must be meant counts.
 SELECT
     i.throughput / a.throughput AS value,
     a.platform || ', ' || a.model || ', ' || a.framework || ', ' || a.compute_precision
         || coalesce(' + ' || a.compiler, '') || '; IPU-M2000 with ' || i.framework || ', SDK '
         || i.sdk_version AS baseline,
-    printf('%g / %g = %.2f', i.throughput, a.throughput, i.throughput / a.throughput) AS arithmetic
+    printf('%g / %g = %.2f', i.throughput, a.throughput, i.throughput / a.throughput) AS arithmetic,
+    ['results:' || i.result_id, 'results:' || a.result_id] AS inputs,
+    CASE WHEN NOT contains(a.platform, c.meant_baseline) THEN 'not the baseline that must be meant' END AS shown_only
 FROM results AS i
 JOIN results AS a ON i.model = CASE a.model WHEN 'ResNeXt101-32x4d' THEN 'ResNeXt101' ELSE a.model END
+LEFT JOIN claim AS c ON true
 WHERE i.document_id = 'graphcore-performance-2023-07-04' AND i.table_name = 'pod_training'
     AND i.platform = 'IPU-M2000'
     AND a.document_id = 'nvidia-a100-comparators' AND a.task = 'training'
-    AND a.platform = '8x A100-40GB (DGX A100)' AND a.compute_precision = 'mixed' AND a.published_on <= DATE '2020-12-09'
+    AND a.platform IN ('8x A100-40GB (DGX A100)', '1x A100-40GB (DGX A100)') AND a.compute_precision = 'mixed'
+    AND a.published_on <= DATE '2020-12-09'
 QUALIFY row_number() OVER (PARTITION BY a.result_id ORDER BY i.throughput DESC, i.result_id) = 1
-ORDER BY a.model, a.framework DESC, a.result_id
+ORDER BY a.chip_count DESC, a.model, a.framework DESC, a.result_id

@@ -1,24 +1,31 @@
--- One-GPU A100 training rows: every one published by the day of the blog, 2020-12-09, if the claim names no precision;
--- else those of its precision that agree in framework and card, or in one of the two if none agrees in both.
+-- IPU-M2000 over one A100 in training: every row published by the day of the blog, 2020-12-09, and the nearest later one.
+-- Of the rows with the precision that the claim names, those that agree with it in framework and card count, or in one of
+-- the two if none agrees in both. The others are shown, as is another framework of the IPU-M2000 than the claim names.
 WITH gpus AS (
     SELECT
         a.*,
-        (c.framework LIKE '%' || regexp_replace(a.framework, '\d$', '') || ' (A100)%')::INTEGER
-            + (c.baseline LIKE '%' || a.chip || '%')::INTEGER AS agrees
+        meets_condition(c.precision, 'A100', a.compute_precision) AS same_precision,
+        CASE
+            WHEN same_precision
+                THEN meets_condition(c.framework, 'A100', family(a.framework))::INTEGER
+                    + contains(c.meant_baseline, a.chip)::INTEGER
+        END AS agrees
     FROM claim AS c
     JOIN results AS a ON a.model = CASE WHEN c.model = 'ResNeXt101' THEN 'ResNeXt101-32x4d' ELSE c.model END
     WHERE a.document_id = 'nvidia-a100-comparators' AND a.task = 'training' AND a.chip_count = 1
-        AND CASE
-            WHEN c.precision LIKE '%(A100)%' THEN c.precision LIKE '%' || a.compute_precision || ' (A100)%'
-            ELSE a.published_on <= DATE '2020-12-09'
-        END
-    QUALIFY coalesce(c.precision, '') NOT LIKE '%(A100)%' OR (agrees > 0 AND agrees = max(agrees) OVER ())
+    QUALIFY a.published_on <= DATE '2020-12-09' OR agrees = max(agrees) OVER ()
 )
 SELECT
     i.throughput / a.throughput AS value,
     a.platform || ', ' || a.framework || ', ' || a.compute_precision || coalesce(' + ' || a.compiler, '') || ', of '
         || a.published_on || '; IPU-M2000 with ' || i.framework || ', SDK ' || i.sdk_version AS baseline,
-    printf('%g / %g = %.2f', i.throughput, a.throughput, i.throughput / a.throughput) AS arithmetic
+    printf('%g / %g = %.2f', i.throughput, a.throughput, i.throughput / a.throughput) AS arithmetic,
+    ['results:' || i.result_id, 'results:' || a.result_id] AS inputs,
+    CASE
+        WHEN NOT meets_condition(c.framework, '', family(i.framework)) THEN 'another framework than the claim names'
+        WHEN NOT a.same_precision THEN 'another precision of the A100 than the claim names'
+        WHEN a.agrees < max(a.agrees) OVER () THEN 'another card or framework of the A100 than the claim names'
+    END AS shown_only
 FROM claim AS c
 CROSS JOIN results AS i
 CROSS JOIN gpus AS a

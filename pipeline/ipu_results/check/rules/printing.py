@@ -14,7 +14,9 @@ from ipu_results.schema import table
 MAY_BE_BLANK = ("variant",)
 COMPARED_COLUMNS = ("throughput", "latency_ms", "time_to_train_s", "time_to_result_s")
 MIN_DIGITS = 3
-NUMBER_COLUMNS = tuple(column.name for column in table("results").columns if column.kind in ("integer", "double"))
+NUMBER_COLUMNS = tuple(
+    column.name for column in table("results").without_derived().columns if column.kind in ("integer", "double")
+)
 PLAIN_NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 
 

@@ -1,0 +1,26 @@
+-- Throughput of IPU-M2000 at its lowest latency over the highest of one A100 at any batch, by framework of the IPU and
+-- precision of the GPU. The chart's GPU ran Google's code in FP32; NVIDIA's rows are used in its place.
+WITH ipus AS (
+    SELECT i.*
+    FROM claim AS c
+    JOIN results AS i ON i.model = c.model AND i.platform = c.subject
+    WHERE i.document_id = 'graphcore-performance-2023-07-04' AND i.table_name = 'pod_inference'
+    QUALIFY i.latency_ms = min(i.latency_ms) OVER (PARTITION BY i.framework)
+),
+gpus AS (
+    SELECT a.*
+    FROM claim AS c
+    JOIN results AS a ON a.model = c.model
+    WHERE a.document_id = 'nvidia-a100-comparators' AND a.task = 'inference'
+    QUALIFY a.throughput = max(a.throughput) OVER (PARTITION BY a.compute_precision)
+)
+SELECT
+    i.throughput / a.throughput AS value,
+    a.platform || ', ' || a.framework || ', ' || a.compute_precision || ', batch ' || a.batch_size || ', of '
+        || a.published_on || '; IPU-M2000 with ' || i.framework || ', batch ' || i.batch_size || ', SDK ' || i.sdk_version
+        AS baseline,
+    printf('%g / %g = %.2f', i.throughput, a.throughput, i.throughput / a.throughput) AS arithmetic,
+    ['results:' || i.result_id, 'results:' || a.result_id] AS inputs
+FROM ipus AS i
+CROSS JOIN gpus AS a
+ORDER BY a.compute_precision DESC, i.framework, a.result_id, i.result_id
