@@ -1,4 +1,4 @@
-"""Build BERT encoders with the question-answering head of SQuAD, after Devlin et al. 2018."""
+"""Build BERT encoders, after Devlin et al. 2018, with the head of SQuAD or that of pre-training."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ EPSILON = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Bert:
+    """`masked` is the share of a sequence that pre-training predicts; 0 builds the question-answering head."""
+
     layers: int
     hidden: int
+    masked: float = 0.0
 
     def build(self, graph: GraphBuilder, name: str, sequence: int) -> onnx.ModelProto:
         x = self._add_embedding(graph, sequence)
@@ -32,6 +35,8 @@ class Bert:
             graph.add_scalar(f"gelu.{name_}", value)
         for layer in range(self.layers):
             x = self._add_layer(graph, f"layer{layer}", x, mask)
+        if self.masked:
+            return self._add_pretraining(graph, name, x, round(self.masked * sequence))
         return graph.build_model(name, add_linear(graph, "span", x, (self.hidden, SPAN)), (sequence, SPAN), OPSET, IR)
 
     def _add_embedding(self, graph: GraphBuilder, sequence: int) -> str:
@@ -46,6 +51,17 @@ class Bert:
         positions = graph.add_node("Slice", "embedding.positions", tables["positions"], *bounds)
         x = graph.add_node("Add", "embedding.add", graph.add_node("Add", "embedding.typed", words, kinds), positions)
         return self._add_norm(graph, "embedding.norm", x)
+
+    def _add_pretraining(self, graph: GraphBuilder, name: str, x: str, masked: int) -> onnx.ModelProto:
+        """Predict the masked tokens, which the public implementations put first, by the table of words."""
+        bounds = [graph.add_integers(f"head.masked.{end}", at) for end, at in (("start", 0), ("end", masked), ("axis", 1))]
+        x = graph.add_node("Slice", "head.masked", x, *bounds)
+        x = add_gelu(graph, "head.gelu", add_linear(graph, "head.dense", x, (self.hidden, self.hidden)))
+        x = self._add_norm(graph, "head.norm", x)
+        table = graph.add_node("Transpose", "head.table", "embedding.words.table", perm=[1, 0])
+        words = graph.add_node("MatMul", "head.words", x, table)
+        words = graph.add_node("Softmax", "head.softmax", words, axis=-1)
+        return graph.build_model(name, words, (masked, VOCABULARY), OPSET, IR)
 
     def _add_layer(self, graph: GraphBuilder, name: str, x: str, mask: str) -> str:
         y = add_linear(graph, f"{name}.output", self._add_attention(graph, name, x, mask), (self.hidden, self.hidden))
@@ -91,4 +107,10 @@ def add_gelu(graph: GraphBuilder, name: str, x: str) -> str:
     return graph.add_node("Mul", name, y, "gelu.half")
 
 
-NETWORKS = {"bert-base": Bert(12, 768), "bert-large": Bert(24, 1024)}
+MASKED = 20 / 128  # 20 of 128 tokens, and 56 to 58 of 384 or 76 of 512, in the public configurations
+NETWORKS = {
+    "bert-base": Bert(12, 768),
+    "bert-large": Bert(24, 1024),
+    "bert-base-pretraining": Bert(12, 768, MASKED),
+    "bert-large-pretraining": Bert(24, 1024, MASKED),
+}
