@@ -32,13 +32,15 @@ JOINS = frozenset({"split", "slice"})  # parts of one tensor, whose gradients ar
 class GradientProduct:
     """The gradient of a convolution or matrix product with respect to its data or its weights.
 
-    `shapes` are ways to compute it; the cheapest is taken.
+    `shapes` are ways to compute it; the cheapest is taken. `turned` elements are rearranged before: the weights, whose
+    channels are swapped for the data, or the data, which are summed over for the weights.
     """
 
     name: str
     role: Role
     macs: int
     shapes: tuple[ConvolutionShape, ...]
+    turned: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,8 @@ def _derive(operator: Operator, *, needs_data: bool, unary: bool) -> list[Gradie
         case Gemm(groups=groups, m=m, k=k, n=n):
             role: Role = "weights" if operator.constant else "data"
             left, right = _multiply(groups, m, n, k), _multiply(groups, k, m, n)
-            data = [GradientProduct(name, "data", operator.macs, left)] if needs_data else []
-            return [*data, GradientProduct(name, role, operator.macs, right), *_reduce_bias(operator)]
+            data = [GradientProduct(name, "data", operator.macs, left, groups * k * n)] if needs_data else []
+            return [*data, GradientProduct(name, role, operator.macs, right, groups * m * k), *_reduce_bias(operator)]
         case Elementwise(kind=kind) if kind in ADDITIONS:
             # With one source the other term is a bias or a constant: the bias needs the sum over all rows.
             return [GradientPass(name, "bias", elements)] if unary else []
@@ -130,7 +132,7 @@ def _transpose_convolution(operator: Convolution) -> GradientProduct:
         in_rows=forward.rows,
         in_columns=forward.columns,
     )
-    return GradientProduct(operator.name, "data", operator.macs, (shape,))
+    return GradientProduct(operator.name, "data", operator.macs, (shape,), operator.weights)
 
 
 def _weigh_convolution(operator: Convolution) -> GradientProduct:
@@ -154,7 +156,9 @@ def _weigh_convolution(operator: Convolution) -> GradientProduct:
             in_columns=forward.in_columns,
         )
         shapes = (*shapes, swapped)
-    return GradientProduct(operator.name, "weights", operator.macs, shapes)
+    channels = operator.groups * operator.in_channels_per_group
+    inputs = operator.batch * channels * operator.in_height * operator.in_width
+    return GradientProduct(operator.name, "weights", operator.macs, shapes, inputs)
 
 
 def cost_gradient(step: GradientStep, target: Target, planner: Planner) -> OperatorCost:
@@ -162,14 +166,19 @@ def cost_gradient(step: GradientStep, target: Target, planner: Planner) -> Opera
     if isinstance(step, GradientProduct):
         plans = [planner(shape, target) for shape in step.shapes]
         plan = min(plans, key=lambda each: each.cycles + each.supersteps * target["plan.superstep"])
-        costs = (plan.compute, plan.reduce, plan.exchange, plan.supersteps)
+        exchange = plan.exchange + _exchange_evenly(step.turned, target)
+        costs = (plan.compute, plan.reduce, exchange, plan.supersteps + int(target["gradient.turn.supersteps"]))
         return OperatorCost(step.name, f"{step.role} gradient", *costs, step.macs, plan)
     supersteps = int(target.get(f"gradient.{step.kind}.supersteps", 1))
     share = ceil(step.elements / target.tiles)
     if step.kind == "move":
-        exchange = share * target["element.bytes"] / target["exchange.bytes"]
-        return OperatorCost(step.name, "gradient move", 0.0, 0.0, exchange, supersteps)
+        return OperatorCost(step.name, "gradient move", 0.0, 0.0, _exchange_evenly(step.elements, target), supersteps)
     cycles = target.get(f"gradient.{step.kind}", target["gradient.other"])
     vectors = ceil_div(share, target["vector"])
     compute = target["workers"] * ceil_div(vectors, target["workers"]) * cycles
     return OperatorCost(step.name, f"gradient {step.kind}", compute, 0.0, 0.0, supersteps)
+
+
+def _exchange_evenly(elements: int, target: Target) -> float:
+    """Return the cycles in which every tile receives its share."""
+    return ceil(elements / target.tiles) * target["element.bytes"] / target["exchange.bytes"]

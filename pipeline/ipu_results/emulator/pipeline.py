@@ -43,6 +43,19 @@ def cut_at_layers(program: Program, layers: Sequence[int], head: Head) -> tuple[
     return (*stages[:-1], Stage(last.start, after, last.chip), Stage(after, last.stop, 0))
 
 
+def list_layer_starts(program: Program, stage: Stage) -> list[int]:
+    """List where a layer begins within a stage, and the stage's own start first."""
+    numbers = [_read_layer(operator) for operator in program.operators[stage.start : stage.stop]]
+    changes = (at for at in range(1, len(numbers)) if numbers[at] is not None and numbers[at] != numbers[at - 1])
+    return [stage.start, *(stage.start + at for at in changes)]
+
+
+def list_inputs(program: Program, stage: Stage) -> set[int]:
+    """List the operators of earlier stages, or earlier parts, whose results a stage reads."""
+    inside = range(stage.start, stage.stop)
+    return {source for at in inside for source in program.sources[at] if 0 <= source < stage.start}
+
+
 def _read_layer(operator: Operator) -> int | None:
     match = LAYER.match(operator.name)
     return int(match[1]) if match else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
 from typing import Literal
 
 from ipu_results.emulator.calibration import Calibration, load_calibration
@@ -14,8 +13,9 @@ from ipu_results.emulator.collective import estimate_all_reduce
 from ipu_results.emulator.data import read_toml
 from ipu_results.emulator.gradient import Gradients, cost_gradient, derive_gradients
 from ipu_results.emulator.memory import CODE_BAND, Verdict
-from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, Operator, Program, Rearrangement
-from ipu_results.emulator.pipeline import Stage, count_chips, count_rounds, cut_evenly
+from ipu_results.emulator.operators import Convolution, Gemm, Operator, Program, Rearrangement
+from ipu_results.emulator.pipeline import Stage, count_chips, count_rounds, cut_evenly, list_inputs
+from ipu_results.emulator.stash import Recompute, count_activations
 from ipu_results.emulator.schedule import OperatorCost, Planner, schedule
 from ipu_results.emulator.split import plan_split
 from ipu_results.emulator.target import Constant, Target, load_target
@@ -33,20 +33,22 @@ class TrainingSetup:
     """How a training step is run.
 
     `accumulation` micro-batches of each replica make a step. `recompute` computes activations again in the backward
-    pass, but for the last stage. `proportions` are availableMemoryProportion, one for all chips or one each, none for
+    pass from the inputs of each layer or stage, but for the last stage. `proportions` are availableMemoryProportion, one for all chips or one each, none for
     the machine's default. `offchip` keeps the optimiser's state outside the chip. `items` are in one sample, more than
-    one where sequences are packed. `input_bits` is the size of an input element.
+    one where sequences are packed. `input_bits` is the size of an input element. `io_tiles` move data while the others
+    compute.
     """
 
     micro_batch: int
     replicas: int = 1
     accumulation: int = 1
-    recompute: bool = False
+    recompute: Recompute | None = None
     proportions: tuple[float, ...] = ()
     offchip: bool = False
     instances: int | None = None
     items: float = 1.0
     input_bits: int = 16
+    io_tiles: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +202,12 @@ class _Costs:
         self.parameters = count_operator_parameters(program)
         self._forward: dict[Target, Sequence[OperatorCost]] = {}
 
-    def adapt(self, proportion: float | None) -> Target:
+    def adapt(self, proportion: float | None, io_tiles: int = 0) -> Target:
         """Return the target while training: batch-norms compute statistics, products have their share of memory."""
         new = {f"{NORM}.{part}": self.target[f"training.{name}"] for part, name in _NORM_PARTS}
         if proportion is not None:
             new["plan.memory"] = proportion
+        new["tiles"] = self.target.tiles - io_tiles
         return self.target.with_constants(new)
 
     def get_forward(self, stage: Stage, target: Target) -> Sequence[OperatorCost]:
@@ -247,7 +250,7 @@ def _count_parameters(operator: Operator) -> int:
 def _load_chip(chip: int, stages: Sequence[Stage], setup: TrainingSetup, cost: _Costs) -> ChipLoad:
     """Sum what the stages of one chip do."""
     proportion = setup.proportions[chip if len(setup.proportions) > 1 else 0] if setup.proportions else None
-    target, mine = cost.adapt(proportion), [stage for stage in stages if stage.chip == chip]
+    target, mine = cost.adapt(proportion, setup.io_tiles), [stage for stage in stages if stage.chip == chip]
     forward = [cost.get_forward(stage, target) for stage in mine]
     backward = [cost.get_backward(stage, target) for stage in mine]
     # The backward pass of the last stage follows its forward pass at once.
@@ -256,8 +259,8 @@ def _load_chip(chip: int, stages: Sequence[Stage], setup: TrainingSetup, cost: _
     tensors = sum(1 for stage in mine for count in cost.parameters[stage.start : stage.stop] if count)
     vectors = ceil_div(ceil_div(parameters, target.tiles), target["vector"])
     adding = (vectors * target["accumulate.cycles"] + tensors * cost.superstep) / target["clock"]
-    received = _count_input_bytes(cost.program, setup) if mine and mine[0].start == 0 else 0.0
-    crossing = sum(_count_crossing(cost.program, stage) for stage in mine) * target["element.bytes"]
+    received = _count_input_bytes(cost.program, setup) if mine and mine[0].start == 0 and not setup.io_tiles else 0.0
+    crossing = sum(_count_crossing(cost.program, stage, stages) for stage in mine) * target["element.bytes"]
     transfer = received / target["host.prefetch"] + 2 * crossing / target["link.chip"]
     supersteps = sum(step.supersteps for steps in (*forward, *backward) for step in steps)
     low, high = _estimate_memory(mine, stages, parameters, supersteps, setup, cost, target)
@@ -273,14 +276,11 @@ def _load_chip(chip: int, stages: Sequence[Stage], setup: TrainingSetup, cost: _
     )
 
 
-def _count_crossing(program: Program, stage: Stage) -> int:
-    """Count the elements that a stage reads from operators of earlier stages."""
-    return sum(program.operators[at].elements for at in _list_inputs(program, stage))
-
-
-def _list_inputs(program: Program, stage: Stage) -> set[int]:
-    inside = range(stage.start, stage.stop)
-    return {source for at in inside for source in program.sources[at] if 0 <= source < stage.start}
+def _count_crossing(program: Program, stage: Stage, stages: Sequence[Stage]) -> int:
+    """Count the elements that a stage reads from other chips."""
+    near = [other for other in stages if other.chip == stage.chip]
+    far = (at for at in list_inputs(program, stage) if not any(each.start <= at < each.stop for each in near))
+    return sum(program.operators[at].elements for at in far)
 
 
 def _estimate_update(
@@ -308,7 +308,7 @@ def _estimate_memory(
     """Estimate the bytes of a tile: low with the code of a superstep a tenth less, high with a tenth more."""
     held = parameters * target["element.bytes"] * (1 + (setup.accumulation > 1))
     held += 0.0 if setup.offchip else parameters * MOMENT_BYTES / max(1, setup.replicas)
-    activations = sum(count_stashed(cost.program, stage, stages, recompute=setup.recompute) for stage in mine)
+    activations = count_activations(cost.program, mine, stages, setup.recompute)
     even = (held + activations * target["element.bytes"]) / target.tiles
     code = target["memory.superstep"] * supersteps
     temporary = max(_iterate_temporaries(mine, cost, target), default=0.0)
@@ -317,42 +317,7 @@ def _estimate_memory(
 
 def _iterate_temporaries(mine: Sequence[Stage], cost: _Costs, target: Target) -> Iterator[float]:
     for stage in mine:
-        yield from (step.temporary for step in cost.get_forward(stage, target))
-
-
-def count_stashed(program: Program, stage: Stage, stages: Sequence[Stage], *, recompute: bool) -> int:
-    """Count the activations that a stage keeps for its backward pass, of all micro-batches under way.
-
-    With recomputation it keeps its inputs alone, and the activations of one layer or block at a time exist while it
-    goes back; here of the operators between two consecutive ones with a single input, at most. Without, it keeps
-    every result, but those of elementwise operators that write over their source.
-    """
-    under_way = 2 * (len(stages) - 1 - stages.index(stage)) + 1 if count_chips(stages) > 1 else 1
-    kept = sum(_count_kept(operator) for operator in program.operators[stage.start : stage.stop])
-    if not recompute or stage is stages[-1]:
-        return kept * under_way
-    entering = sum(program.operators[at].elements for at in _list_inputs(program, stage))
-    entering += sum(tensor.elements for tensor in program.inputs) if stage.start == 0 else 0
-    return entering * under_way + _count_largest_segment(program, stage)
-
-
-def _count_kept(operator: Operator) -> int:
-    return 0 if isinstance(operator, Elementwise) and operator.kind in {"add", "relu"} else operator.elements
-
-
-def _count_largest_segment(program: Program, stage: Stage) -> int:
-    """Count checkpoints, and the results of the largest part between two of them.
-
-    A checkpoint is a sum of two tensors, which ends a residual block or half a layer.
-    """
-    places = [
-        at
-        for at in range(stage.start, stage.stop)
-        if isinstance(program.operators[at], Elementwise) and len(program.sources[at]) > 1
-    ]
-    ends = [stage.start, *places, stage.stop]
-    parts = [sum(_count_kept(each) for each in program.operators[a:b]) for a, b in pairwise(ends)]
-    return sum(program.operators[at].elements for at in places) + max(parts, default=0)
+        yield from (step.temporary for step in (*cost.get_forward(stage, target), *cost.get_backward(stage, target)))
 
 
 def _judge(loads: Sequence[ChipLoad], target: Target) -> Verdict:

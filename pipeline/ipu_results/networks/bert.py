@@ -19,11 +19,15 @@ EPSILON = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Bert:
-    """`masked` is the share of a sequence that pre-training predicts; 0 builds the question-answering head."""
+    """`masked` is the share of a sequence that pre-training predicts; 0 builds the question-answering head.
+
+    `separate` computes Q, K and V in three products.
+    """
 
     layers: int
     hidden: int
     masked: float = 0.0
+    separate: bool = False
 
     def build(self, graph: GraphBuilder, name: str, sequence: int) -> onnx.ModelProto:
         x = self._add_embedding(graph, sequence)
@@ -71,9 +75,7 @@ class Bert:
         return self._add_norm(graph, f"{name}.feed.norm", graph.add_node("Add", f"{name}.feed.add", y, x))
 
     def _add_attention(self, graph: GraphBuilder, name: str, x: str, mask: str) -> str:
-        # One product for all three, as in the public implementation (`split_qkv` False in its bert_model.py).
-        joined = add_linear(graph, f"{name}.qkv", x, (self.hidden, 3 * self.hidden))
-        parts = graph.add_split(f"{name}.qkv", joined, ("query", "key", "value"))
+        parts = add_attention_inputs(graph, name, x, self.hidden, separate=self.separate)
         query, key, value = (self._add_heads(graph, part) for part in parts)
         turned = graph.add_node("Transpose", f"{name}.key.turned", key, perm=[0, 1, 3, 2])
         scores = graph.add_node("MatMul", f"{name}.scores", query, turned)
@@ -95,6 +97,18 @@ class Bert:
         return graph.add_node("LayerNormalization", name, x, scale, shift, axis=-1, epsilon=EPSILON)
 
 
+def add_attention_inputs(graph: GraphBuilder, name: str, x: str, hidden: int, *, separate: bool) -> list[str]:
+    """Add the products for query, key and value.
+
+    One for all three is the default of the public BERT (`split_qkv` False in its bert_model.py); its pre-training
+    configurations for PopART set it, and Hugging Face's ViT has three.
+    """
+    roles = ("query", "key", "value")
+    if separate:
+        return [add_linear(graph, f"{name}.{role}", x, (hidden, hidden)) for role in roles]
+    return graph.add_split(f"{name}.qkv", add_linear(graph, f"{name}.qkv", x, (hidden, 3 * hidden)), roles)
+
+
 def add_linear(graph: GraphBuilder, name: str, x: str, channels: tuple[int, int]) -> str:
     weights = graph.add_drawn(f"{name}.weight", channels, SIGMA)
     product = graph.add_node("MatMul", f"{name}.product", x, weights)
@@ -113,4 +127,6 @@ NETWORKS = {
     "bert-large": Bert(24, 1024),
     "bert-base-pretraining": Bert(12, 768, MASKED),
     "bert-large-pretraining": Bert(24, 1024, MASKED),
+    "bert-base-pretraining-split": Bert(12, 768, MASKED, separate=True),
+    "bert-large-pretraining-split": Bert(24, 1024, MASKED, separate=True),
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import onnx
 from onnx import TensorProto
 
-from ipu_results.networks.bert import HEAD, IR, OPSET, SIGMA, add_gelu, add_linear
+from ipu_results.networks.bert import HEAD, IR, OPSET, SIGMA, add_attention_inputs, add_gelu, add_linear
 from ipu_results.networks.builder import GraphBuilder
 
 EPSILON = 1e-6
@@ -51,11 +51,12 @@ class Gpt2:
         tokens = graph.add_input("tokens", (sequence,), TensorProto.INT64)
         table = graph.add_drawn("embedding.words.table", (VOCABULARY, self.hidden), SIGMA)
         positions = graph.add_drawn("embedding.positions.table", (sequence, self.hidden), SIGMA)
-        x = graph.add_node("Add", "embedding.add", graph.add_node("Gather", "embedding.words", table, tokens), positions)
+        words = graph.add_node("Gather", "embedding.words", table, tokens)
+        x = graph.add_node("Add", "embedding.add", words, positions)
         mask = graph.add_drawn("mask", (sequence, sequence), SIGMA)  # additive; its values do not matter here
         x = add_layers(graph, x, self.layers, self.hidden, mask)
         x = add_norm(graph, "head.norm", x, self.hidden)
-        words = graph.add_node("MatMul", "head.words", x, graph.add_node("Transpose", "head.table", table, perm=[1, 0]))
+        words = graph.add_node("MatMul", "head.logits", x, graph.add_node("Transpose", "head.table", table, perm=[1, 0]))
         words = graph.add_node("Softmax", "head.softmax", words, axis=-1)
         return graph.build_model(name, words, (sequence, VOCABULARY), OPSET, IR)
 
@@ -78,11 +79,9 @@ def add_layers(graph: GraphBuilder, x: str, layers: int, hidden: int, mask: str 
 
 
 def _add_attention(graph: GraphBuilder, name: str, x: str, hidden: int, mask: str | None) -> str:
-    joined = add_linear(graph, f"{name}.qkv", x, (hidden, 3 * hidden))
-    query, key, value = (
-        graph.add_node("Transpose", f"{part}.transposed", graph.add_node("Reshape", f"{part}.heads", part, "heads"), perm=[0, 2, 1, 3])
-        for part in graph.add_split(f"{name}.qkv", joined, ("query", "key", "value"))
-    )
+    parts = add_attention_inputs(graph, name, x, hidden, separate=mask is None)
+    heads = (graph.add_node("Reshape", f"{part}.heads", part, "heads") for part in parts)
+    query, key, value = (graph.add_node("Transpose", f"{each}.transposed", each, perm=[0, 2, 1, 3]) for each in heads)
     turned = graph.add_node("Transpose", f"{name}.key.turned", key, perm=[0, 1, 3, 2])
     scores = graph.add_node("MatMul", f"{name}.scores", query, turned)
     scores = graph.add_node("Mul", f"{name}.scaled", scores, "attention.scale")

@@ -11,6 +11,7 @@ from ipu_results.networks.builder import RELU, GraphBuilder
 OPSET, IR = 13, 7
 RESOLUTION = 572
 FILTERS = (64, 128, 256, 512, 1024)
+CROPS = (392, 200, 104, 56)  # what the decoder takes of each level's field
 CLASSES = 2
 
 
@@ -18,12 +19,12 @@ CLASSES = 2
 class UNet:
     def build(self, graph: GraphBuilder, name: str) -> onnx.ModelProto:
         x, size, channels = graph.add_input("image", (1, RESOLUTION, RESOLUTION)), RESOLUTION, 1
-        kept: list[tuple[str, int]] = []
+        kept: list[str] = []
         for level, filters in enumerate(FILTERS):
             x, size = _add_pair(graph, f"encoder{level}", x, (channels, filters)), size - 4
             channels = filters
             if level < len(FILTERS) - 1:
-                kept.append((x, size))
+                kept.append(_add_crop(graph, f"encoder{level}.crop", x, size, CROPS[level]))
                 x = graph.add_node("MaxPool", f"encoder{level}.pool", x, kernel_shape=[2, 2], strides=[2, 2])
                 size //= 2
         for level, filters in enumerate(FILTERS[-2::-1]):
@@ -31,8 +32,7 @@ class UNet:
             y = _add_convolution(graph, f"decoder{level}.up", x, (channels, 4 * filters), 1)
             y = graph.add_node("DepthToSpace", f"decoder{level}.spread", y, blocksize=2)
             y, size = graph.add_node("Relu", f"decoder{level}.up.relu", y), 2 * size
-            skipped = _add_crop(graph, f"decoder{level}.crop", *kept.pop(), size)
-            y = graph.add_node("Concat", f"decoder{level}.concat", y, skipped, axis=1)
+            y = graph.add_node("Concat", f"decoder{level}.concat", y, kept.pop(), axis=1)
             x, size, channels = _add_pair(graph, f"decoder{level}", y, (2 * filters, filters)), size - 4, filters
         x = _add_convolution(graph, "classes", x, (channels, CLASSES), 1)
         return graph.build_model(name, x, (CLASSES, size, size), OPSET, IR)
