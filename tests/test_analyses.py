@@ -61,6 +61,14 @@ def test_committed_chart_is_current(analysis: Analysis, frames: dict[str, Frames
 
 
 @EACH
+def test_summary_opens_with_one_sentence_and_its_figure(analysis: Analysis, frames: dict[str, Frames]) -> None:
+    finding = analysis.summarise(frames[analysis.name]).split("\n\n")[0]
+    assert re.findall(r"[.!?](?= [A-Z0-9]|$)", finding) == ["."]
+    assert re.search(r"\d", finding)
+    assert len(finding.split()) <= 60
+
+
+@EACH
 def test_chart_and_axes_have_titles(analysis: Analysis, charts: Charts) -> None:
     assert charts[analysis.name]["title"]
     titles = _list_axis_titles(charts[analysis.name])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from analysis_support import PUBLISHED, make_warehouse
+from analysis_support import PUBLISHED, load, make_warehouse
 from conftest import Query
+from ipu_results.analyses import Frames, latency
 
 POINT = {**PUBLISHED, "task": "inference", "platform": "IPU-M2000", "chip_count": 4, "batch_size": 8}
 BEST = "SELECT bound_ms, throughput FROM latency_bounded ORDER BY ALL"
@@ -15,6 +17,11 @@ FRONT = "SELECT throughput FROM latency_front WHERE on_front ORDER BY 1"
 
 def point(throughput: float, latency: float, **other: Any) -> dict[str, Any]:
     return {**POINT, "throughput": throughput, "latency_ms": latency, **other}
+
+
+@pytest.fixture(scope="module")
+def frames(warehouse: Path) -> Frames:
+    return load(warehouse, latency.ANALYSIS)
 
 
 # the committed rows
@@ -87,6 +94,55 @@ def test_no_row_is_better_than_one_of_the_front(query: Query) -> None:
     assert query(better) == [(0,)]
 
 
+def test_rows_without_a_throughput_compete_for_the_lowest_latency(query: Query) -> None:
+    """BERT-Large SL128: 1.60 ms in INT8 and 1.87 in FP16 on the A100, 1.92 on IPU-M2000, 1.36 on Bow-2000."""
+    row = "network = 'BERT-Large' AND sequence_length = 128 ORDER BY latency_ms"
+    columns = "platform, coalesce(precision, compute_precision), batch_size, latency_ms, rows, rows_without_throughput"
+    assert query(f"SELECT {columns} FROM latency_lowest WHERE {row}") == [
+        ("Bow-2000", "16.16", 4, 1.36, 4, 0),
+        ("1x A100-40GB", "INT8", 1, 1.6, 10, 10),
+        ("1x A100-40GB", "FP16", 1, 1.87, 10, 10),
+        ("IPU-M2000", "16.16", 4, 1.92, 3, 0),
+    ]
+    assert query("SELECT sum(rows_without_throughput) FROM latency_lowest") == [(80,)]
+    assert query("SELECT count(*) FROM latency_front WHERE throughput IS NULL") == [(0,)]
+
+
+def test_summary_counts_the_rows_that_cannot_enter(frames: Frames) -> None:
+    summary = latency.summarise(frames)
+    assert "80 rows print a latency and no throughput (BERT-Base and BERT-Large on 1x A100-40GB)" in summary
+    assert "1.36 ms on Bow-2000 (batch 4, 4 chips, 16.16), 1.6 ms on 1x A100-40GB (batch 1, 1 chip, INT8)" in summary
+    without = {**frames, "latency_lowest": frames["latency_lowest"].assign(rows_without_throughput=0)}
+    assert "no throughput" not in latency.summarise(without)
+
+
+def test_row_below_the_best_of_its_vendor_has_a_remark(query: Query, frames: Frames) -> None:
+    """All 72 A100 rows of ResNet inference are of TensorFlow 1; NVIDIA's MLPerf entry reaches 298647 / 8 images/s."""
+    marked = "SELECT count(*), count(remark) FROM latency_front WHERE publisher = 'NVIDIA'"
+    assert query(marked) == [(72, 72)]
+    [(remark,)] = query(
+        "SELECT DISTINCT remark FROM latency_front WHERE chip LIKE 'A100%' AND network LIKE 'ResNet-50%'"
+    )
+    assert "not NVIDIA's best" in str(remark)
+    assert f"{298647 / 8:,.0f} images/s per chip" in str(remark)
+    assert str(remark) in latency.summarise(frames)
+    joined = "comparison_remarks c JOIN latency_points p USING (publisher, network, framework)"
+    assert query("SELECT count(*) FROM comparison_remarks") == [(2,)]
+    assert query(f"SELECT count(DISTINCT c.remark) FROM {joined} WHERE starts_with(p.remark, c.remark)") == [(2,)]
+    assert query("SELECT result_id FROM latency_points GROUP BY 1 HAVING count(*) > 1") == []
+
+
+def test_headline_rows_carry_the_remark_of_the_framework_rule(query: Query, frames: Frames) -> None:
+    """EfficientNet-B0 on IPU-M2000: 71,839 and 86,986 in PyTorch are 1.66 and 1.63 times the TensorFlow rows."""
+    best = "network = 'EfficientNet-B0' AND platform = 'IPU-M2000' AND bound_ms >= 5 ORDER BY bound_ms"
+    remarks = [str(remark) for (remark,) in query(f"SELECT remark FROM latency_bounded WHERE {best}")]
+    assert [remark.split(" of ")[0] for remark in remarks] == [
+        "1.66 times the throughput",
+        *["1.63 times the throughput"] * 2,
+    ]
+    assert remarks[-1] in latency.summarise(frames)
+
+
 # made-up rows
 
 
@@ -124,3 +180,28 @@ def test_rows_of_separate_groups(other: dict[str, str]) -> None:
 @pytest.mark.parametrize("other", [{"variant": "lowest latency config"}, {"framework": "PyTorch"}, {"batch_size": 16}])
 def test_rows_of_one_group(other: dict[str, Any]) -> None:
     assert make_warehouse([point(100, 0.9), point(900, 0.5, **other)]).query(FRONT) == [(900.0,)]
+
+
+def test_lowest_latency_of_a_machine_and_precision() -> None:
+    rows = [
+        point(100, 0.9),
+        {**point(900, 0.5), "throughput": None},
+        point(1, 0.7, precision="16.16"),
+        point(1, 0.1, suspect="drift"),
+    ]
+    database = make_warehouse(rows)
+    rows_of_groups = database.query("SELECT latency_ms, rows, rows_without_throughput FROM latency_lowest ORDER BY 1")
+    assert rows_of_groups == [(0.5, 2, 1), (0.7, 1, 0)]
+
+
+def test_remark_holds_for_its_publisher_and_framework_alone() -> None:
+    remark = {"publisher": "NVIDIA", "task": "inference", "network": "Net", "framework": "TF", "remark": "old"}
+    rows = [
+        point(1, 1, publisher=publisher, framework=framework)
+        for publisher in ("NVIDIA", "X")
+        for framework in ("TF", "Y")
+    ]
+    database = make_warehouse(rows, comparison_remarks=[remark])
+    assert database.query("SELECT publisher, framework, remark FROM latency_points WHERE remark IS NOT NULL") == [
+        ("NVIDIA", "TF", "old")
+    ]

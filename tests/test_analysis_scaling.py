@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import altair
 import pytest
@@ -117,8 +118,8 @@ def test_flagged_base_is_excluded(warehouse: Path, frames: Frames) -> None:
     with changed(warehouse, flag_result(where)) as database:
         assert database.query(sql) == [(1,)]
         flagged = {"scaling": database.frame("scaling")}
-    assert "75 % on 256 (from 63 % to 86 %, 8 rows)" in scaling.summarise(frames)
-    assert ", 7 rows)" in scaling.summarise(flagged)
+    assert "65 % on 256 (from 63 % to 74 %, 3 rows)" in scaling.summarise(frames)
+    assert "on 256 (from 63 % to 65 %, 2 rows)" in scaling.summarise(flagged)
 
 
 def test_summary(frames: Frames) -> None:
@@ -129,9 +130,41 @@ def test_summary(frames: Frames) -> None:
     assert "ids 1.0-1025, 1.0-1026, 1.0-1027, 1.0-1028, inferred" in summary
 
 
-def test_each_measure_has_its_own_panel(frames: Frames) -> None:
-    left, right = scaling.build_chart(altair, frames).to_dict()["hconcat"]
-    assert "MLPerf" not in str(left)
-    assert "MLPerf" in right["title"]
-    shown = {point["name"] for layer in right["layer"] for point in layer["data"]["values"] if "name" in point}
-    assert {name.rpartition(" ")[2] for name in shown} == {"v1.0", "v1.1", "v2.0"}
+def test_fixed_and_grown_batches_are_kept_apart(query: Query) -> None:
+    """Printed batches: ResNet-50 1920 to 10240, BERT-Large 65536 on all sizes, Mini DALL-E 6144 to 24576."""
+    columns = "SELECT DISTINCT batch_growth, batch_ratio FROM scaling WHERE measure = 'throughput' AND"
+    assert query(f"{columns} {RESNET} AND sdk_version = '2.4.0' ORDER BY 2 NULLS FIRST") == [
+        ("smallest", 1.0),
+        ("grown", pytest.approx(2560 / 1920)),
+        ("grown", pytest.approx(5120 / 1920)),
+        ("grown", pytest.approx(10240 / 1920)),
+    ]
+    assert query(f"{columns} batch_size = 65536 AND chip_count > base_chip_count") == [("fixed", 1.0)]
+    assert query(f"{columns} model = 'Mini DALL-E' AND chip_count = 64") == [("grown-with-chips", 4.0)]
+    assert query(f"SELECT count(*) FROM scaling WHERE {MLPERF} AND batch_growth = 'fixed'") == [(2,)]
+    unsaid = "batch_size IS NOT NULL AND base_batch_size IS NOT NULL AND batch_growth IS NULL"
+    assert query(f"SELECT count(*) FROM scaling WHERE {unsaid}") == [(0,)]
+
+
+def test_growth_of_an_unknown_batch_is_unknown(warehouse: Path) -> None:
+    where = "model = 'ResNet-50 v1.5' AND platform = 'IPU-POD256' AND framework = 'TensorFlow1'"
+    with changed(warehouse, f"UPDATE results SET batch_size = NULL WHERE {where}") as database:
+        growth = database.query(f"SELECT DISTINCT batch_growth FROM scaling WHERE {where} AND measure = 'throughput'")
+        assert growth == [(None,)]
+        assert "(2 rows, all ResNet-50 v1.5)" in scaling.summarise({"scaling": database.frame("scaling")})
+
+
+def test_each_measure_and_kind_of_batch_has_its_own_panel(frames: Frames) -> None:
+    fixed, grown, minutes = scaling.build_chart(altair, frames).to_dict()["hconcat"]
+    assert "MLPerf" not in f"{fixed}{grown}"
+    assert "MLPerf" in minutes["title"]
+    shown = {name for name, _ in _list_points(minutes)}
+    assert {name.split(", ")[2] for name in shown} == {"v1.0", "v1.1", "v2.0"}
+    assert "BERT, PopART, v1.1, ×1 ×2" in shown
+    assert all(abs(ratio - 1) <= 0.02 for _, ratio in _list_points(fixed))
+    assert {name for name, ratio in _list_points(grown) if ratio > 1} == {"ResNet-50 v1.5", "Mini DALL-E"}
+
+
+def _list_points(panel: dict[str, Any]) -> set[tuple[str, float]]:
+    values = [point for layer in panel["layer"] for point in layer["data"]["values"] if "name" in point]
+    return {(point["name"], point["batch"]) for point in values}

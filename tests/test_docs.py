@@ -84,9 +84,10 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
         SELECT round(geomean(CASE chip_count WHEN 16 THEN throughput_ratio END), 2),
                round(geomean(CASE chip_count WHEN 256 THEN throughput_ratio END), 2), round(any_value(clock_ratio), 2)
         FROM generations HAVING count(*) FILTER (chip_count = 256) = 2""",
-    "{:.0f} % per chip in the median of {} tests": """
-        SELECT 100 * median(efficiency), count(*) FROM scaling
-        WHERE measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16 AND same_sdk""",
+    "{:.0f} % per chip with a fixed global batch (median of {} tests), {:.0f} % with a grown one ({})": """
+        SELECT 100 * median(efficiency) FILTER (batch_growth = 'fixed'), count(*) FILTER (batch_growth = 'fixed'),
+               100 * median(efficiency) FILTER (batch_growth = 'grown'), count(*) FILTER (batch_growth = 'grown')
+        FROM scaling WHERE measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16 AND same_sdk""",
     "{} for {:.4f} minutes, {} for {:.4f}": """
         WITH wrong AS (SELECT p.time_to_train_s / 60 AS printed, e.minutes FROM results p JOIN flags f USING (result_id)
                        JOIN mlperf_entries e USING (mlperf_id) WHERE f.rule = 'R12')

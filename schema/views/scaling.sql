@@ -49,37 +49,52 @@ entries AS (
         ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
     )
     QUALIFY last_value(r.chip_count) OVER curve > base_chip_count
+),
+curves AS (
+    SELECT
+        'throughput' AS measure, origin, publisher, family, model, variant, dataset, framework, precision,
+        platform, chip_count, sdk_version, batch_size, throughput, item,
+        CAST(NULL AS DOUBLE) AS minutes, CAST(NULL AS DOUBLE) AS samples_to_converge,
+        base_platform, base_chip_count, base_sdk_version, base_batch_size,
+        sdk_version IS NOT DISTINCT FROM base_sdk_version AS same_sdk,
+        speed_up, speed_up * base_chip_count / chip_count AS efficiency,
+        CAST(NULL AS DOUBLE) AS samples_efficiency, CAST(NULL AS DOUBLE) AS rate_efficiency,
+        errors, base_errors, warnings, result_id, base_result_id, document_id, table_name, row_number,
+        CAST(NULL AS VARCHAR) AS benchmark, CAST(NULL AS VARCHAR) AS submitter, CAST(NULL AS VARCHAR) AS round,
+        CAST(NULL AS VARCHAR) AS division, CAST(NULL AS VARCHAR) AS comparable_rounds, CAST(NULL AS VARCHAR) AS mlperf_id,
+        CAST(NULL AS VARCHAR) AS mlperf_id_confidence, CAST(NULL AS VARCHAR) AS attribution,
+        batch_size / base_batch_size AS batch_ratio
+    FROM throughputs
+    QUALIFY row_number() OVER (
+        PARTITION BY
+            publisher, family, model, variant, dataset, framework, precision, compute_precision, platform, sdk_version,
+            batch_size, throughput, base_platform, base_sdk_version, base_batch_size, base_throughput
+        ORDER BY published_on DESC NULLS LAST, document_id DESC
+    ) = 1
+    UNION ALL
+    SELECT
+        'mlperf time to train', origin, publisher, family, model, variant, dataset, framework, precision,
+        platform, chip_count, sdk_version, global_batch_size, NULL, NULL,
+        minutes, samples_to_converge,
+        base_platform, base_chip_count, base_sdk_version, base_batch_size,
+        sdk_version IS NOT DISTINCT FROM base_sdk_version,
+        speed_up, speed_up * base_chip_count / chip_count,
+        samples_efficiency, speed_up * base_chip_count / chip_count / samples_efficiency,
+        errors, base_errors, warnings, result_id, base_result_id, document_id, table_name, row_number,
+        mlperf_benchmark, submitter, round, division, comparable_rounds, entry_id, mlperf_id_confidence,
+        attribution || CASE WHEN result_id = base_result_id THEN '' ELSE '; against ' || base_attribution END
+            || '; speed-up and efficiency are not MLPerf metrics',
+        global_batch_size / base_batch_size
+    FROM entries
 )
 SELECT
-    'throughput' AS measure, origin, publisher, family, model, variant, dataset, framework, precision,
-    platform, chip_count, sdk_version, batch_size, throughput, item,
-    CAST(NULL AS DOUBLE) AS minutes, CAST(NULL AS DOUBLE) AS samples_to_converge,
-    base_platform, base_chip_count, base_sdk_version, base_batch_size,
-    sdk_version IS NOT DISTINCT FROM base_sdk_version AS same_sdk,
-    speed_up, speed_up * base_chip_count / chip_count AS efficiency,
-    CAST(NULL AS DOUBLE) AS samples_efficiency, CAST(NULL AS DOUBLE) AS rate_efficiency,
-    errors, base_errors, warnings, result_id, base_result_id, document_id, table_name, row_number,
-    CAST(NULL AS VARCHAR) AS benchmark, CAST(NULL AS VARCHAR) AS submitter, CAST(NULL AS VARCHAR) AS round,
-    CAST(NULL AS VARCHAR) AS division, CAST(NULL AS VARCHAR) AS comparable_rounds, CAST(NULL AS VARCHAR) AS mlperf_id,
-    CAST(NULL AS VARCHAR) AS mlperf_id_confidence, CAST(NULL AS VARCHAR) AS attribution
-FROM throughputs
-QUALIFY row_number() OVER (
-    PARTITION BY
-        publisher, family, model, variant, dataset, framework, precision, compute_precision, platform, sdk_version,
-        batch_size, throughput, base_platform, base_sdk_version, base_batch_size, base_throughput
-    ORDER BY published_on DESC NULLS LAST, document_id DESC
-) = 1
-UNION ALL
-SELECT
-    'mlperf time to train', origin, publisher, family, model, variant, dataset, framework, precision,
-    platform, chip_count, sdk_version, global_batch_size, NULL, NULL,
-    minutes, samples_to_converge,
-    base_platform, base_chip_count, base_sdk_version, base_batch_size,
-    sdk_version IS NOT DISTINCT FROM base_sdk_version,
-    speed_up, speed_up * base_chip_count / chip_count,
-    samples_efficiency, speed_up * base_chip_count / chip_count / samples_efficiency,
-    errors, base_errors, warnings, result_id, base_result_id, document_id, table_name, row_number,
-    mlperf_benchmark, submitter, round, division, comparable_rounds, entry_id, mlperf_id_confidence,
-    attribution || CASE WHEN result_id = base_result_id THEN '' ELSE '; against ' || base_attribution END
-        || '; speed-up and efficiency are not MLPerf metrics'
-FROM entries
+    *,
+    CASE
+        WHEN chip_count = base_chip_count THEN 'smallest'
+        WHEN batch_ratio BETWEEN 1 / 1.02 AND 1.02 THEN 'fixed'
+        WHEN batch_ratio BETWEEN chip_count / base_chip_count / 1.02 AND chip_count / base_chip_count * 1.02
+            THEN 'grown-with-chips'
+        WHEN batch_ratio > 1 THEN 'grown'
+        WHEN batch_ratio < 1 THEN 'reduced'
+    END AS batch_growth
+FROM curves

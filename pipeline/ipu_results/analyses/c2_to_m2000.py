@@ -25,8 +25,17 @@ def summarise(frames: Frames) -> str:
     equal, best, rows = _select(frames, pairing=EQUAL), _select(frames, pairing=BEST), _select(frames)
     max_micro_batch = max(row["c2_micro_batch_size"] for row in rows if row["c2_micro_batch_size"] is not None)
     return join_paragraphs(
+        [_describe_finding(equal)],
         [_describe_equal(equal), *(_describe_best(row, max_micro_batch) for row in best)],
         [_describe_latency(equal[0]), _describe_differences(equal[0])],
+    )
+
+
+def _describe_finding(equal: list[Record]) -> str:
+    ratios = [row["ratio"] for row in equal]
+    return (
+        f"At equal micro-batch, a chip of the IPU-M2000 has {min(ratios):.2f} to {max(ratios):.2f} times the "
+        f"throughput of one of the C2 card on {equal[0]['network']}."
     )
 
 
@@ -38,8 +47,8 @@ def _describe_equal(equal: list[Record]) -> str:
     ]
     first = equal[0]
     return (
-        "At equal micro-batch, the throughput per chip of the IPU-M2000 over the C2 card is "
-        f"{join_words(ratios)}. Both ran {first['network']}. The chips' 16-bit peaks differ {first['peak_ratio']:.2f} "
+        "By images per batch and chip, the ratio is "
+        f"{join_words(ratios)}. The chips' 16-bit peaks differ {first['peak_ratio']:.2f} "
         f"times, and tiles times clock {first['tile_cycles_ratio']:.2f} times."
     )
 

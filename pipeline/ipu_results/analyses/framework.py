@@ -32,6 +32,8 @@ def summarise(frames: Frames) -> str:
     return join_paragraphs(
         [
             f"The mean throughput ratio is {join_words(means)}.",
+        ],
+        [
             f"These are geometric means over {len(same)} pairs of rows that differ in the framework, with test, "
             "machine, SDK, precision and batch size equal.",
             *_compare_depths(same),

@@ -26,8 +26,18 @@ def summarise(frames: Frames) -> str:
     """Describe the means of the matched pairs and of the naive join, and what is excluded."""
     pairs, naive = frames["generations"], select_clean(frames["generations_naive"])
     return join_paragraphs(
+        [_describe_finding(pairs)],
         [_describe_means(pairs), _describe_trend(pairs), _describe_releases(pairs)],
         [_describe_naive(naive), _describe_unknown_items(pairs, naive), _describe_inference(naive)],
+    )
+
+
+def _describe_finding(pairs: pd.DataFrame) -> str:
+    ratios = pairs["throughput_ratio"]
+    return (
+        f"Bow has {compute_mean(ratios):.2f} times the throughput of the Classic machines, as a geometric mean over "
+        f"{len(ratios)} matched pairs ({ratios.min():.2f} to {ratios.max():.2f}), and its clock is "
+        f"{pairs['clock_ratio'].max():.2f} times as fast."
     )
 
 
@@ -35,9 +45,8 @@ def _describe_means(pairs: pd.DataFrame) -> str:
     groups = pairs.groupby("chip_count")["throughput_ratio"]
     by_chips = [f"{compute_mean(ratios):.2f} on {chips} chips ({describe_range(ratios)})" for chips, ratios in groups]
     return (
-        f"The throughput of Bow over Classic is {join_words(by_chips)}, as geometric means. The ratio of the clocks is "
-        f"{pairs['clock_ratio'].max():.2f}. Each pair has the same test, framework, precision, batch size, number of "
-        "chips and item, and nearly the same SDK."
+        f"By size, the mean is {join_words(by_chips)}. Each pair has the same test, framework, precision, batch size, "
+        "number of chips and item, and nearly the same SDK."
     )
 
 

@@ -1,4 +1,4 @@
-"""Throughput within a bound on latency, and the front of each machine."""
+"""Throughput within a bound on latency, the front of each machine, and the lowest latency."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from ipu_results._util.charts import (
 )
 from ipu_results.analyses.analysis import Analysis, Frames
 from ipu_results.analyses.drawing import make_log_axis, make_scale
-from ipu_results.analyses.text import format_chips, join_paragraphs, join_words
+from ipu_results.analyses.text import format_chips, format_percent, join_paragraphs, join_words
 
+TIGHT_MS = 5.0
 MIN_POINTS = 3  # in a panel
 SEVERAL = 1.5  # batches in flight
 GROUP = ["origin", "network", "work", "item", "platform"]
@@ -28,12 +29,15 @@ X_TICKS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 1000)
 
 
 def summarise(frames: Frames) -> str:
-    """Describe what a looser bound gains, what the latencies mean, and which rows are excluded."""
-    bounded, points = frames["latency_bounded"], frames["latency_front"]
+    """Describe what a bound costs, what a looser one gains, remarks, lowest latencies, and which rows are excluded."""
+    bounded, points, lowest = frames["latency_bounded"], frames["latency_front"], frames["latency_lowest"]
     published = bounded[bounded["origin"] == "published"]
     coverage = _describe_coverage(published, points[points["origin"] == "published"])
     return join_paragraphs(
+        [_describe_cost(published)],
         [_describe_gain(published), _compare_machines(published), coverage],
+        [_describe_remarks(published)],
+        [_describe_lowest(lowest[lowest["origin"] == "published"])],
         [
             _describe_basis(published),
             _describe_excluded(points),
@@ -43,6 +47,58 @@ def summarise(frames: Frames) -> str:
             "Machines have different numbers of chips, and the best row may use any framework and precision.",
         ],
     )
+
+
+def _describe_cost(published: pd.DataFrame) -> str:
+    """Describe which share of the throughput within the loosest bound is left within TIGHT_MS."""
+    rows = published.fillna({"work": ""}).pivot(index=GROUP, columns="bound_ms", values="throughput")
+    loose = rows.columns.max()
+    shares = (rows[TIGHT_MS] / rows[loose]).dropna()
+    return (
+        f"Within {TIGHT_MS:g} ms a machine keeps {format_percent(shares.median())} of the throughput that it has "
+        f"within {loose:g} ms, in the median of the {len(shares)} published pairs of workload and machine that have a "
+        f"row within {TIGHT_MS:g} ms (from {format_percent(shares.min())} to {format_percent(shares.max())})."
+    )
+
+
+def _describe_remarks(published: pd.DataFrame) -> str:
+    """Describe which of the best rows carry a remark, and the remarks on the rows of the loosest bound."""
+    marked = published[published["remark"].notna()]
+    if marked.empty:
+        return ""
+    rows = marked.sort_values(["bound_ms", "network", "platform"]).drop_duplicates(GROUP, keep="last")
+    remarks = [f"{row.network} on {row.platform}: {row.remark}." for row in rows.itertuples()]
+    return f"{len(marked)} of these lines carry a remark. {' '.join(remarks)}"
+
+
+def _describe_lowest(published: pd.DataFrame) -> str:
+    """Describe the rows that have a latency alone, and the lowest latency of each network that has such rows."""
+    alone = published[published["rows_without_throughput"] > 0]
+    if alone.empty:
+        return ""
+    count = alone["rows_without_throughput"].sum()
+    names = join_words(alone["network"].sort_values())
+    machines = join_words(alone["platform"].sort_values())
+    compared = published[published["network"].isin(alone["network"])].fillna({"work": "no variant"})
+    return " ".join(
+        [
+            f"{count} rows print a latency and no throughput ({names} on {machines}).",
+            "They cannot enter the lines above: throughput would follow from batch and latency only if one batch were "
+            "in flight, which their source does not state.",
+            "The view `latency_lowest` has them.",
+            *(_compare_lowest(rows) for _, rows in compared.groupby(["network", "work"])),
+            "The batches differ, and so do chips and precisions.",
+        ]
+    )
+
+
+def _compare_lowest(rows: pd.DataFrame) -> str:
+    figures = [
+        f"{row.latency_ms:g} ms on {row.platform} (batch {row.batch_size}{_append_chips(row.chip_count)}, "
+        f"{row.compute_precision if pd.isna(row.precision) else row.precision})"
+        for row in rows.sort_values(["latency_ms", "platform"]).itertuples()
+    ]
+    return f"The lowest latencies of {rows['network'].iloc[0]}, {rows['work'].iloc[0]}, are {join_words(figures)}."
 
 
 def _describe_coverage(published: pd.DataFrame, points: pd.DataFrame) -> str:
@@ -112,6 +168,7 @@ def build_chart(alt: Any, frames: Frames) -> Any:
         "Crossed out: rows with error flags; plus: suspect rows, and latencies of an item; both are on no line. "
         "Squares and dashes: EMULATED, not measured",
         f"Networks with fewer than {MIN_POINTS} rows are only in the view. Batches and chips differ: see the rows",
+        *_describe_marked(points),
     )
     chart = (
         alt.layer(*_build_layers(alt, records), data=make_data(alt, records))
@@ -124,6 +181,16 @@ def build_chart(alt: Any, frames: Frames) -> Any:
         .properties(title=make_title(alt, "Inference throughput by latency", *subtitle))
     )
     return apply_theme(chart, legend_columns=4)
+
+
+def _describe_marked(points: pd.DataFrame) -> list[str]:
+    """Describe the machines on which every row of a network carries a remark, with what opens it."""
+    remarks = points.assign(opening=points["remark"].str.partition(":")[0])
+    machines: dict[tuple[str, str], list[str]] = {}
+    for (platform, network), rows in remarks.groupby(["platform", "network"]):
+        if rows["opening"].notna().all() and rows["opening"].nunique() == 1:
+            machines.setdefault((platform, rows["opening"].iloc[0]), []).append(network)
+    return [f"{platform}, {join_words(names)}: {opening}" for (platform, opening), names in machines.items()]
 
 
 def _make_record(row: dict[str, Any]) -> dict[str, Any]:
@@ -184,7 +251,7 @@ def _mark_over(base: Any, condition: str, shape: str, size: int) -> Any:
 ANALYSIS = Analysis(
     "latency_bounded",
     "How much throughput does a bound on latency leave?",
-    ("latency_bounded", "latency_front"),
+    ("latency_bounded", "latency_front", "latency_lowest"),
     summarise,
     build_chart,
 )

@@ -38,6 +38,7 @@ def summarise(frames: Frames) -> str:
     own = frames["mlperf_ipu"].drop_duplicates(["round", "ipu_path"])
     alone = int(own["outcome"].isna().sum())
     return join_paragraphs(
+        [_describe_finding(rows)],
         [
             f"{len(own)} entries ran on IPUs, {join_words(_count_submitters(own))}. Comparisons are within a round, "
             "benchmark and division.",
@@ -53,6 +54,16 @@ def summarise(frames: Frames) -> str:
         ],
         ["A gap that the runs cannot separate says nothing, whichever side is ahead."],
         [UNVERIFIED],
+    )
+
+
+def _describe_finding(rows: Iterable[Record]) -> str:
+    """Count the outcomes of the comparisons with machines of as many accelerators."""
+    same = [row["outcome"] for row in rows if row["accelerators"] == row["ipu_accelerators"]]
+    counts = Counter(WORDS.get(outcome, outcome) for outcome in same)
+    return (
+        f"In {len(same)} comparisons with machines of as many accelerators ({DIVISION} division), IPUs were "
+        f"{join_words(f'{word} in {count}' for word, count in sorted(counts.items()))}."
     )
 
 

@@ -36,9 +36,11 @@ def summarise(frames: Frames) -> str:
     rows = _select(frames, "all-sizes")
     total = rows[COUNTS].sum()
     corrected = 1 - total["separable_pairs_corrected"] / total["tested_pairs"]
+    finding, *others = (_describe_scope(_select(frames, scope), words) for scope, words in SCOPES.items())
     return join_paragraphs(
+        [finding],
         [
-            *(_describe_scope(_select(frames, scope), words) for scope, words in SCOPES.items()),
+            *others,
             f"With the correction for many pairs the first share is {format_percent(corrected)}.",
             f"{total['shared_log_pairs']:.0f} more pairs have a log in common, byte for byte.",
         ],

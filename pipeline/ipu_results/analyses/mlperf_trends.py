@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from statistics import median
 from typing import Any
 
 from ipu_results._util.charts import PALETTE, make_data
@@ -35,6 +36,7 @@ def summarise(frames: Frames) -> str:
     """Describe first and last round of each block: minutes on eight accelerators, then samples per accelerator."""
     minutes, rates = _list_curves(frames, "same-size", MINUTES), _list_curves(frames, "all-sizes", RATE)
     return join_paragraphs(
+        [_describe_finding(minutes)],
         [
             f"Minutes on {SIZE} accelerators, closed division, best and median of a round:" if minutes else "",
             *(_describe_minutes(curve[0], curve[-1]) for curve in minutes),
@@ -48,6 +50,19 @@ def summarise(frames: Frames) -> str:
             "Samples per accelerator and minute is not an MLPerf metric.",
             UNVERIFIED,
         ],
+    )
+
+
+def _describe_finding(minutes: list[list[Record]]) -> str:
+    """Describe the smallest, the median and the largest fall of the best time of a block."""
+    falls = [(curve[0]["best_minutes"] / curve[-1]["best_minutes"], curve[0]["comparable_model"]) for curve in minutes]
+    if not falls:
+        return ""
+    (min_factor, slowest), *_, (max_factor, fastest) = sorted(falls)
+    return (
+        f"On {SIZE} accelerators, the best time in the last comparable round of a benchmark is shorter than in its "
+        f"first by a factor of {median(fall for fall, _ in falls):.1f} in the median of {len(falls)} benchmarks, from "
+        f"{min_factor:.1f} ({slowest}) to {max_factor:.1f} ({fastest})."
     )
 
 

@@ -25,10 +25,27 @@ def summarise(frames: Frames) -> str:
     """Describe the priced pairs, the ties, other entries and rows, whose the prices are, and the cited entries."""
     entries, rates = _select(frames, MLPERF), _select(frames, THROUGHPUT)
     return join_paragraphs(
+        [_describe_finding(entries)],
         [*_describe_priced(entries), _describe_unpriced(entries)],
         [_describe_faster(entries), _describe_rates(rates)],
         [_describe_prices([*entries, *rates])],
         [_cite(entries), UNVERIFIED, "Performance per dollar is not an MLPerf metric."],
+    )
+
+
+def _describe_finding(entries: list[Record]) -> str:
+    """Describe the range of the priced pairs, or of the prices of a tie where no IPU machine has a price."""
+    priced = [row for row in entries if row["per_dollar_ratio"] is not None]
+    if not priced:
+        ties = [_format_usd(row["break_even_ipu_price_usd"]) for row in entries]
+        return f"16 IPUs tie with 8 A100 in MLPerf training per dollar at {join_words(ties)}."
+    ratios = [row["per_dollar_ratio"] for row in priced]
+    listed = all(row["ipu_price_listed"] and row["gpu_price_listed"] for row in priced)
+    slower = sum(row["performance_ratio"] < 1 for row in priced)
+    return (
+        f"At {'list prices of June 2021' if listed else 'these prices'}, a dollar buys {min(ratios):.2f} to "
+        f"{max(ratios):.2f} times the MLPerf training performance on 16 IPUs that it buys on 8 A100 ({len(priced)} "
+        f"pairs, {slower} of them slower on the IPUs)."
     )
 
 

@@ -38,6 +38,7 @@ def summarise(frames: Frames) -> str:
     """Describe the fastest published rows, the measured and the emulated points, and what differs between rows."""
     published, measured, emulated = (_select(frames, origin) for origin in ORIGIN_SHAPES)
     return join_paragraphs(
+        [_describe_finding(published)],
         [_describe_published(published)],
         [_describe_measured(measured)],
         [_describe_emulated(emulated, published)],
@@ -47,6 +48,23 @@ def summarise(frames: Frames) -> str:
             "The view lists them.",
         ],
     )
+
+
+def _describe_finding(rows: list[Record]) -> str:
+    """Describe the highest throughput per chip of each machine, of the network that the most machines ran."""
+    machines: dict[str, dict[str, Record]] = {}
+    for row in rows:
+        best = machines.setdefault(row["network"] or "a network that no source states", {})
+        if row["throughput_per_chip"] and (
+            row["platform"] not in best or row["throughput_per_chip"] > best[row["platform"]]["throughput_per_chip"]
+        ):
+            best[row["platform"]] = row
+    if not machines:
+        return ""
+    network, best = max(machines.items(), key=lambda item: len(item[1]))
+    ordered = sorted(best.values(), key=lambda row: -row["throughput_per_chip"])
+    figures = [f"{row['throughput_per_chip']:,.0f} on {row['platform']} (batch {row['batch_size']})" for row in ordered]
+    return f"The highest published images/s per chip of {network} are {join_words(figures)}."
 
 
 def _describe_published(rows: list[Record]) -> str:
@@ -65,7 +83,16 @@ def _describe_published(rows: list[Record]) -> str:
     ]
     networks = Counter(row["network"] or "a network that no source states" for row in rows)
     counts = join_words([f"{count} rows of {name}" for name, count in networks.items()])
-    return f"By machine and network, the fastest published rows are {join_words(figures)}. Published are {counts}."
+    text = f"By machine and network, the fastest published rows are {join_words(figures)}. Published are {counts}."
+    return text + _describe_remarks(rows)
+
+
+def _describe_remarks(rows: list[Record]) -> str:
+    """Describe the remarks that every row of a machine carries."""
+    machines: dict[str, set[str | None]] = {}
+    for row in rows:
+        machines.setdefault(row["platform"], set()).add(row["remark"])
+    return "".join(f" {name}: {remarks.pop()}." for name, remarks in machines.items() if len(remarks - {None}) == 1)
 
 
 def _describe_chips(row: Record) -> str:

@@ -24,12 +24,21 @@ CURVE = ["family", "model", "variant", "dataset", "framework", "sdk_version", "b
 ORDER = ["round", *CURVE, "chip_count", "result_id"]
 SUPERLINEAR = 1.05  # rule R08 flags efficiencies above it
 CHIPS = (16, 64, 128, 256)
+SMALL_PANEL = {"width": 330, "height": PANEL["height"]}
+FIXED, GROWN = "fixed global batch", "grown global batch"
 
 
 def _select(frames: Frames, measure: str) -> list[Record]:
     """Select the rows of one measure without error flags, the smallest machines included."""
     rows = select_clean(frames["scaling"], measure=measure)
     return make_records(rows[rows["base_errors"] == 0], ORDER)
+
+
+def _select_compared(rows: list[Record]) -> pd.DataFrame:
+    """Select the larger machines whose batch is stated, by whether the global batch is fixed or grown."""
+    names = {"fixed": FIXED, "grown": GROWN, "grown-with-chips": GROWN}
+    frame = pd.DataFrame(rows)
+    return frame.assign(batch=frame["batch_growth"].map(names)).dropna(subset="batch")
 
 
 def summarise(frames: Frames) -> str:
@@ -40,7 +49,8 @@ def summarise(frames: Frames) -> str:
     bases = {row["result_id"]: row for row in entries}
     pairs = [(row, bases[row["base_result_id"]]) for row in largest]
     return join_paragraphs(
-        [_describe_throughput(_select(frames, THROUGHPUT)), *_describe_minutes(pairs)],
+        [_describe_finding(_select(frames, THROUGHPUT))],
+        [*_describe_throughput(_select(frames, THROUGHPUT)), *_describe_minutes(pairs)],
         [
             "Larger batches need more samples.",
             *(_describe_samples(row, base) for row, base in pairs),
@@ -51,23 +61,64 @@ def summarise(frames: Frames) -> str:
     )
 
 
-def _describe_throughput(rows: list[Record]) -> str:
-    larger = pd.DataFrame([row for row in rows if row["chip_count"] > row["base_chip_count"]])
-    same = larger[larger["same_sdk"] & (larger["efficiency"] <= SUPERLINEAR)]
-    sizes = [
-        f"{format_percent(shares.median())} on {chips} (from {format_percent(shares.min())} to "
-        f"{format_percent(shares.max())}, {len(shares)} rows)"
-        for chips, shares in same.groupby("chip_count")["efficiency"]
+def _select_comparable(rows: list[Record]) -> pd.DataFrame:
+    """Select the rows whose smallest machine has the same SDK and that are not above linear."""
+    compared = _select_compared(rows)
+    return compared[compared["same_sdk"] & (compared["efficiency"] <= SUPERLINEAR)]
+
+
+def _describe_finding(rows: list[Record]) -> str:
+    same = _select_comparable(rows)
+    max_chips = same["chip_count"].max()
+    parts = [
+        f"{format_percent(largest['efficiency'].median())} with a {batch} ({_describe_tests(largest)})"
+        for batch, largest in same[same["chip_count"] == max_chips].groupby("batch")
     ]
     smallest = join_words(str(chips) for chips in sorted(set(same["base_chip_count"])))
-    text = (
-        f"Compared with {smallest} chips, the median training throughput per chip is {join_words(sizes)}. Both rows of "
-        "each comparison have one SDK, and each size has other models."
+    return (
+        f"Each of {max_chips} chips keeps a median of {join_words(parts)} of the training throughput that it has among "
+        f"{smallest}."
     )
+
+
+def _describe_tests(rows: pd.DataFrame) -> str:
+    names = rows["model"].unique()
+    return f"{len(rows)} rows{f', all {names[0]}' if len(names) == 1 else ''}"
+
+
+def _describe_throughput(rows: list[Record]) -> list[str]:
+    same = _select_comparable(rows)
+    larger = pd.DataFrame([row for row in rows if row["chip_count"] > row["base_chip_count"]])
     above = larger[larger["efficiency"] > SUPERLINEAR]
-    if above.empty:
-        return text
-    return f"{text} {join_words(above['model'])} ({len(above)} rows) is above linear, flagged by R08 and excluded."
+    grown = same.loc[same["batch"] == GROWN, "batch_ratio"]
+    excluded = (
+        f"{join_words(above['model'])} ({len(above)} rows) is above linear, flagged by R08 and excluded."
+        if len(above)
+        else ""
+    )
+    return [
+        *(_describe_sizes(batch, group) for batch, group in same.groupby("batch")),
+        "A fixed global batch leaves each chip less work as the machine grows (strong scaling). The grown ones are "
+        f"{grown.min():.2f} to {grown.max():.2f} times the smallest machine's (weak scaling where as many times as the "
+        "chips).",
+        "Both rows of each comparison have one SDK. Each size has other models, and so has each kind of batch, so the "
+        "difference between the two kinds is not that of the batch alone.",
+        excluded,
+    ]
+
+
+def _describe_sizes(batch: str, rows: pd.DataFrame) -> str:
+    sizes = [
+        f"{format_percent(shares.median())} on {chips} ({_describe_shares(shares)})"
+        for chips, shares in rows.groupby("chip_count")["efficiency"]
+    ]
+    return f"With a {batch}, the median throughput per chip is {join_words(sizes)}."
+
+
+def _describe_shares(shares: pd.Series) -> str:
+    if len(shares) == 1:
+        return "one row"
+    return f"from {format_percent(shares.min())} to {format_percent(shares.max())}, {len(shares)} rows"
 
 
 def _describe_minutes(pairs: list[tuple[Record, Record]]) -> list[str]:
@@ -77,7 +128,8 @@ def _describe_minutes(pairs: list[tuple[Record, Record]]) -> list[str]:
         f"{first['chip_count'] / first['base_chip_count']:.0f} times the chips.",
         *(
             f"{row['model']} falls from {base['minutes']:.2f} to {row['minutes']:.2f} minutes, {row['speed_up']:.1f} "
-            f"times faster ({format_percent(row['efficiency'])} of linear)."
+            f"times faster ({format_percent(row['efficiency'])} of linear) with {row['batch_ratio']:.2f} times the "
+            "global batch."
             for row, base in pairs
         ),
     ]
@@ -99,18 +151,33 @@ def _cite(entries: list[Record]) -> str:
         ids = sorted({row["mlperf_id"] for row in rows if row["mlperf_id"]})
         inferred = ", inferred" if any(row["mlperf_id_confidence"] == "inferred" for row in rows) else ""
         benchmarks = join_words(sorted({row["benchmark"] for row in rows}))
-        rounds.append(f"v{name} {rows[0]['division']} {benchmarks} (ids {', '.join(ids)}{inferred})")
-    return f"MLPerf Training entries of {entries[0]['submitter']}: {', and '.join(rounds)}."
+        cited = f"ids {', '.join(ids)}{inferred}" if ids else "ids unknown"
+        rounds.append(f"v{name} {rows[0]['division']} {benchmarks} ({cited})")
+    return f"MLPerf Training entries of {entries[0]['submitter']}: {join_words(rounds)}."
 
 
 def build_chart(alt: Any, frames: Frames) -> Any:
-    """Draw efficiency over chips, one panel per measure."""
-    panels = [_draw_throughput(alt, _select(frames, THROUGHPUT)), _draw_minutes(alt, _select(frames, MLPERF))]
+    """Draw efficiency over chips: throughput at a fixed and at a grown global batch, and MLPerf minutes."""
+    rows = _select(frames, THROUGHPUT)
+    names = sorted({row["model"] for row in rows})
+    panels = [
+        *(_draw_throughput(alt, _select_panel(rows, batch), names, batch) for batch in (FIXED, GROWN)),
+        _draw_minutes(alt, _select(frames, MLPERF)),
+    ]
     title = (
         "Scaling from 16 chips: what each chip keeps",
-        "100 % is linear. Two measures, each over the smallest machine of its own curve; hollow: SDKs differ",
+        "100 % is linear. Two measures, each over the smallest machine of its own curve; hollow: SDKs differ. "
+        "×: global batch of the larger machines over that of the smallest",
     )
-    return join_panels(alt, panels, title, legend_columns=2)
+    return join_panels(alt, panels, title, legend_columns=1)
+
+
+def _select_panel(rows: list[Record], batch: str) -> list[Record]:
+    """Select the larger machines with this kind of batch, and the smallest machines of their curves."""
+    larger = _select_compared(rows)
+    larger = larger[larger["batch"] == batch]
+    chosen = {*larger["result_id"], *larger["base_result_id"]}
+    return [row for row in rows if row["result_id"] in chosen]
 
 
 def _make_axes(alt: Any, y_title: str) -> dict[str, Any]:
@@ -120,24 +187,27 @@ def _make_axes(alt: Any, y_title: str) -> dict[str, Any]:
     }
 
 
-def _draw_throughput(alt: Any, rows: list[Record]) -> Any:
+def _draw_throughput(alt: Any, rows: list[Record], names: list[str], batch: str) -> Any:
     points = [_make_point(row, row["model"]) for row in rows]
     axes = _make_axes(alt, "Throughput per chip, % of the smallest machine's")
-    color = _make_color(alt, "Model", sorted({point["name"] for point in points}))
+    color = _make_color(alt, "Model", names)
     base = alt.Chart(make_data(alt, points)).encode(**axes, color=color)
     lines = base.mark_line(strokeWidth=1.2, opacity=0.6).encode(detail="curve:N")
     fills = make_scale(alt, ["the same", "another"], [PALETTE.ink["frame"], "transparent"])
     marks = base.mark_point(size=55, strokeWidth=1.5, opacity=0.9).encode(
         shape=alt.Shape("machine:N", title="Machine", scale=alt.Scale(range=["diamond", "circle"])),
         fill=alt.Fill("sdk:N", scale=fills, legend=None),
-        tooltip=["name:N", "curve:N", "chips:Q", alt.Tooltip("efficiency:Q", format=".1f"), "sdk:N"],
+        tooltip=[
+            *("name:N", "curve:N", "chips:Q", alt.Tooltip("efficiency:Q", format=".1f")),
+            *("sdk:N", alt.Tooltip("batch:Q", title="times the batch", format=".2f")),
+        ],
     )
     layers = alt.layer(_draw_linear(alt, axes["y"]), lines, marks)
-    return layers.properties(**PANEL, title="Training throughput, performance page")
+    return layers.properties(**SMALL_PANEL, title=f"Training throughput, {batch}")
 
 
 def _draw_minutes(alt: Any, rows: list[Record]) -> Any:
-    total = [_make_point(row, f"{row['model']}, {row['framework']}, v{row['round']}") for row in rows]
+    total = [_make_point(row, name) for row, name in zip(rows, _name_entries(rows), strict=True)]
     samples = [{**point, "efficiency": 100 * row["samples_efficiency"]} for point, row in zip(total, rows, strict=True)]
     names = sorted({point["name"] for point in total})
     parts = [
@@ -158,6 +228,16 @@ def _draw_minutes(alt: Any, rows: list[Record]) -> Any:
     return layers.properties(**PANEL, title="MLPerf Training time to train, official entries, unverified")
 
 
+def _name_entries(rows: list[Record]) -> list[str]:
+    """Name the curve of each entry, with how its global batch grows."""
+    curves = [f"{row['model']}, {row['framework']}, v{row['round']}" for row in rows]
+    growth: dict[str, list[str]] = {}
+    for curve, row in zip(curves, rows, strict=True):
+        if row["chip_count"] > row["base_chip_count"]:
+            growth.setdefault(curve, []).append(f"×{row['batch_ratio']:.3g}")
+    return [f"{curve}, {' '.join(growth[curve])}" for curve in curves]
+
+
 def _make_point(row: Record, name: str) -> Record:
     machine = "Bow Pod" if row["family"] == "Bow" else "IPU-POD"
     curve = [row["model"], row["variant"], row["framework"], machine, f"SDK {row['base_sdk_version']} on the smallest"]
@@ -168,6 +248,7 @@ def _make_point(row: Record, name: str) -> Record:
         "chips": row["chip_count"],
         "efficiency": 100 * row["efficiency"],
         "sdk": "the same" if row["same_sdk"] else "another",
+        "batch": row["batch_ratio"],
     }
 
 

@@ -26,6 +26,8 @@ def summarise(frames: Frames) -> str:
         [
             f"The newest SDK release has {compute_mean(ratios):.3f} times the throughput of the oldest, as a geometric "
             f"mean over {len(newest)} tests that are printed with several releases and nothing else changed.",
+        ],
+        [
             f"Of these tests, {close} stay within {CLOSE:.0%}, {(ratios > 1 + CLOSE).sum()} gain more than {CLOSE:.0%} "
             f"and {(ratios < 1 - CLOSE).sum()} lose more than that.",
             f"The largest gain is {_describe_test(best)}. The largest loss is {_describe_test(worst)}.",

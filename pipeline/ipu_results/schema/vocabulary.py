@@ -53,7 +53,8 @@ class Vocabulary:
     `precision_settings` maps what a configuration sets to the printed precisions that fit it, none if it leaves them
     open.
     `latency_bases` maps a script's definition of latency to what it times, None if it times nothing. `vendors` maps the
-    vendor of a chip to what the names of its chips begin with. `derived` holds the lists that derived columns rest on.
+    vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`, `derived`
+    holds the lists that derived columns rest on.
     """
 
     table_headers: tuple[TableHeader, ...]
@@ -74,6 +75,7 @@ class Vocabulary:
     precision_settings: Mapping[str, Sequence[str]]
     latency_bases: Mapping[str, str | None]
     identities: tuple[NetworkIdentity, ...]
+    remarks: tuple[Entry, ...]
     derived: Mapping[str, Sequence[Entry]]
     vendors: Mapping[str, Sequence[str]]
 
@@ -140,6 +142,7 @@ def load_vocabulary() -> Vocabulary:
         precision_settings=precisions["settings"],
         latency_bases={entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]},
         identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
+        remarks=tuple(_load("remarks")["remark"]),
         derived=_load("derived"),
         vendors=platforms["vendors"],
     )
