@@ -13,15 +13,18 @@ from ipu_results.emulator.operators import (
     Elementwise,
     Gemm,
     GlobalPool,
+    Interpolation,
     Operator,
     Pool,
     Program,
     Rearrangement,
+    Recurrence,
     Reduction,
 )
 from ipu_results.emulator.schedule import OperatorCost, Planner, to_convolution_shape
 from ipu_results.emulator.split import ConvolutionShape
 from ipu_results.emulator.target import Target
+from ipu_results.errors import UnsupportedOperatorError
 
 Role = Literal["data", "weights"]
 ADDITIONS = frozenset({"add", "sub"})  # the gradient of a sum is that of its result: nothing is computed
@@ -89,6 +92,10 @@ def _derive(operator: Operator, *, needs_data: bool, unary: bool) -> list[Gradie
             return [GradientPass(name, "bias", elements)] if unary else []
         case Elementwise(kind=kind):
             return [GradientPass(name, kind, elements)]
+        case Recurrence():
+            raise UnsupportedOperatorError("the gradient of a recurrent operator is not supported", place=name)
+        case Interpolation():
+            return [GradientPass(name, "pool", elements * operator.window)]
         case Pool():
             return [GradientPass(name, "pool", elements * operator.window)]
         case GlobalPool():
@@ -136,26 +143,14 @@ def _transpose_convolution(operator: Convolution) -> GradientProduct:
 
 
 def _weigh_convolution(operator: Convolution) -> GradientProduct:
-    """Sum over batch and field: a matrix product of the windows with the gradients, or a convolution by them."""
+    """Sum over batch and field: a matrix product of the windows with the gradients of the output.
+
+    The convolution with channels in place of the batch was never cheaper on the networks of the validation.
+    """
     forward = to_convolution_shape(operator)
     taps = forward.kernel_rows * forward.kernel_columns
     summed = forward.batch * forward.rows * forward.columns
     shapes = _multiply(forward.groups, forward.ins * taps, summed, forward.outs)
-    if taps > 1:
-        # The window is read once, not once a tap: input channels take the place of the batch.
-        swapped = ConvolutionShape(
-            forward.ins,
-            forward.groups,
-            forward.batch,
-            forward.outs,
-            forward.kernel_rows,
-            forward.kernel_columns,
-            forward.rows,
-            forward.columns,
-            in_rows=forward.in_rows,
-            in_columns=forward.in_columns,
-        )
-        shapes = (*shapes, swapped)
     channels = operator.groups * operator.in_channels_per_group
     inputs = operator.batch * channels * operator.in_height * operator.in_width
     return GradientProduct(operator.name, "weights", operator.macs, shapes, inputs)

@@ -77,6 +77,7 @@ class TrainingRow:
 
     result_id: str
     set: str
+    name: str
     network: Network
     target: str
     framework: str
@@ -149,6 +150,7 @@ def _parse_row(selector: TrainingSelector, record: Mapping[str, Any]) -> Trainin
     return TrainingRow(
         record["result_id"],
         LARGE if chips * setup.replicas > MAX_CHIPS else selector.set,
+        name,
         load_sized_network(name, sequence),
         "bow-2000" if record["platform"].startswith(BOW) else "m2000",
         record["framework"],
