@@ -13,6 +13,7 @@ from ipu_results.errors import InconsistentModelError
 
 Head = Literal["first", "last"]  # the chip of what follows the last layer: a stage of its own on the first, or the last
 LAYER = re.compile(r"layer(\d+)\b")  # in the names of the operators of the built-in transformers
+PART = re.compile(r"layer\d+\b|stage\d+\.\d+\b")  # a layer of these, or a block of the built-in convolutional networks
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,9 @@ class Stage:
 def cut_at_layers(program: Program, layers: Sequence[int], head: Head) -> tuple[Stage, ...]:
     """Give each chip as many layers as `layers` says. What precedes the first layer is on the first chip."""
     numbers = [_read_layer(operator) for operator in program.operators]
-    found = max(filter(None.__ne__, numbers), default=-1)
-    if sum(layers) != (found or 0) + 1:
-        message = f"{sum(layers)} layers on chips, but the network has {(found or 0) + 1}"
+    count = max((number + 1 for number in numbers if number is not None), default=0)
+    if sum(layers) != count:
+        message = f"{sum(layers)} layers on chips, but the network has {count}"
         raise InconsistentModelError(message, document=program.name)
     firsts = [0] * len(layers)
     for chip, first in enumerate((0, *accumulate(layers))[:-1]):
@@ -44,9 +45,10 @@ def cut_at_layers(program: Program, layers: Sequence[int], head: Head) -> tuple[
 
 
 def list_layer_starts(program: Program, stage: Stage) -> list[int]:
-    """List where a layer begins within a stage, and the stage's own start first."""
-    numbers = [_read_layer(operator) for operator in program.operators[stage.start : stage.stop]]
-    changes = (at for at in range(1, len(numbers)) if numbers[at] is not None and numbers[at] != numbers[at - 1])
+    """List where a layer or block begins within a stage, and the stage's own start first."""
+    matches = [PART.match(operator.name) for operator in program.operators[stage.start : stage.stop]]
+    names = [match and match[0] for match in matches]
+    changes = (at for at in range(1, len(names)) if names[at] is not None and names[at] != names[at - 1])
     return [stage.start, *(stage.start + at for at in changes)]
 
 
@@ -62,7 +64,7 @@ def _read_layer(operator: Operator) -> int | None:
 
 
 def cut_at_operators(program: Program, names: Sequence[str], *, one_chip: bool = False) -> tuple[Stage, ...]:
-    """Begin a stage after each named operator, on the next chip or on the same: then only recomputation sees the stages.
+    """Begin a stage after each named operator, on the next chip or on the same, where only recomputation sees it.
 
     Raises InconsistentModelError for an unknown name.
     """
@@ -85,6 +87,15 @@ def cut_evenly(program: Program, chips: int) -> tuple[Stage, ...]:
     for chip in range(1, chips):
         cuts.append(max(cuts[-1] + 1, next(at for at, sum_ in enumerate(done) if sum_ >= total * chip / chips)))
     return tuple(Stage(start, stop, chip) for chip, (start, stop) in enumerate(pairwise([*cuts, len(macs)])))
+
+
+def is_computed_again(stage: Stage, stages: Sequence[Stage]) -> bool:
+    """Check whether recomputation concerns a stage. The backward pass of a pipeline's last follows at once.
+
+    Source: graphcore/tensorflow, pipeline_recomputation.cc and, for grouped schedules,
+    pipeline_recomputation_stage_inserter.cc.
+    """
+    return len(stages) == 1 or stage is not stages[-1]
 
 
 def count_chips(stages: Sequence[Stage]) -> int:

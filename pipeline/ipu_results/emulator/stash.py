@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Literal
 
 from ipu_results.emulator.operators import Elementwise, Operator, Program, Rearrangement
-from ipu_results.emulator.pipeline import Stage, count_chips, list_inputs, list_layer_starts
+from ipu_results.emulator.pipeline import Stage, count_chips, is_computed_again, list_inputs, list_layer_starts
 
 Recompute = Literal["layer", "stage"]  # what is computed again starts from the inputs of each layer, or of each stage
 IN_PLACE = frozenset({"add", "relu", "sub"})  # the gradient needs no more than the result that follows
@@ -25,7 +25,7 @@ def count_activations(
     kept, again = 0, [0]
     for stage in mine:
         under_way = count_under_way(stage, stages)
-        if recompute is None or stage is stages[-1]:
+        if recompute is None or not is_computed_again(stage, stages):
             kept += under_way * _count_results(program, stage)
             continue
         starts = list_layer_starts(program, stage) if recompute == "layer" else [stage.start]

@@ -12,16 +12,24 @@ from ipu_results.emulator.codelets import ceil_div
 from ipu_results.emulator.collective import estimate_all_reduce
 from ipu_results.emulator.data import read_toml
 from ipu_results.emulator.gradient import Gradients, cost_gradient, derive_gradients
-from ipu_results.emulator.memory import CODE_BAND, Verdict
+from ipu_results.emulator.memory import CODE_BAND, SERIAL_PROPORTION, Verdict
 from ipu_results.emulator.operators import Convolution, Gemm, Operator, Program, Rearrangement
-from ipu_results.emulator.pipeline import Stage, count_chips, count_rounds, cut_evenly, list_inputs
-from ipu_results.emulator.stash import Recompute, count_activations
+from ipu_results.emulator.pipeline import (
+    Stage,
+    count_chips,
+    count_rounds,
+    cut_evenly,
+    is_computed_again,
+    list_inputs,
+)
 from ipu_results.emulator.schedule import OperatorCost, Planner, schedule
 from ipu_results.emulator.split import plan_split
+from ipu_results.emulator.stash import Recompute, count_activations
 from ipu_results.emulator.target import Constant, Target, load_target
-from ipu_results.errors import InconsistentModelError
+from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 
 TRAINING_FILE = "training.toml"
+TRAINED = ("m2000", "bow-2000")  # machines with links to others and a memory of their own
 NORM = "batchnorm"
 BYTE_BITS = 8
 MOMENT_BYTES = 8  # of a parameter: two moments in fp32
@@ -33,10 +41,10 @@ class TrainingSetup:
     """How a training step is run.
 
     `accumulation` micro-batches of each replica make a step. `recompute` computes activations again in the backward
-    pass from the inputs of each layer or stage, but for the last stage. `proportions` are availableMemoryProportion, one for all chips or one each, none for
-    the machine's default. `offchip` keeps the optimiser's state outside the chip. `items` are in one sample, more than
-    one where sequences are packed. `input_bits` is the size of an input element. `io_tiles` move data while the others
-    compute.
+    pass, from the inputs of each layer or stage, but for the last stage. `proportions` are availableMemoryProportion,
+    one for all chips or one each, none for the machine's default. `offchip` keeps the optimizer's state outside the
+    chip. `items` are in one sample, more than one where sequences are packed. `input_bits` is the size of an input
+    element. `io_tiles` move data while the others compute.
     """
 
     micro_batch: int
@@ -94,6 +102,7 @@ class TrainingPrediction:
     memory_share: float
     calibration_id: str
     loads: tuple[ChipLoad, ...]
+    settings: str | None = None
 
     @property
     def origin(self) -> Literal["emulated"]:
@@ -110,13 +119,19 @@ def load_training_constants() -> tuple[tuple[str, Constant], ...]:
 
 
 def extend_target(target: Target) -> Target:
-    """Add the constants of training to a machine; those it has already are kept."""
+    """Add the constants of training to a machine; those it has already are kept.
+
+    Raises UnrecognisedModelError for a machine without links to others.
+    """
+    if target.base not in TRAINED:
+        message = f"training is predicted for {' and '.join(TRAINED)}, not for {target.name}"
+        raise UnrecognisedModelError(message, document=target.name)
     new = tuple((name, constant) for name, constant in load_training_constants() if name not in target)
     return replace(target, constants=(*target.constants, *new))
 
 
 def load_training_target(name: str) -> Target:
-    """Load a machine with the constants of training. Raises UnrecognisedModelError for one without pod links."""
+    """Load a machine with the constants of training."""
     return extend_target(load_target(name))
 
 
@@ -145,12 +160,12 @@ def predict_training(
     loads = tuple(_load_chip(chip, stages, setup, cost) for chip in range(chips))
     rounds = count_rounds(stages, setup.accumulation)
     slowest, fed = max(load.seconds for load in loads), _feed(program, setup, machine)
-    most = max(load.parameters for load in loads)
-    gradients = most * machine["element.bytes"]
+    parameters = max(load.parameters for load in loads)
+    gradients = parameters * machine["element.bytes"]
     reduced = estimate_all_reduce(gradients, setup.replicas, chips, machine)
-    update = _estimate_update(program, stages, most, machine, cost.superstep)
+    update = _estimate_update(program, stages, parameters, machine, cost.superstep)
     # Each replica keeps its share of the optimiser's state, which is read and written once.
-    moved = 2 * most * MOMENT_BYTES / setup.replicas / machine["host.prefetch"] if setup.offchip else 0.0
+    moved = 2 * parameters * MOMENT_BYTES / setup.replicas / machine["host.prefetch"] if setup.offchip else 0.0
     computed = rounds * slowest
     step = max(computed, setup.accumulation * fed) + reduced + update + moved
     batch = setup.micro_batch * setup.replicas * setup.accumulation
@@ -173,6 +188,7 @@ def predict_training(
         memory_share=share,
         calibration_id=known.id,
         loads=loads,
+        settings=target.settings or None,
     )
 
 
@@ -193,7 +209,7 @@ def _count_input_bytes(program: Program, setup: TrainingSetup) -> float:
 
 
 class _Costs:
-    """The costs of every operator's passes, at each proportion of memory that is asked for once."""
+    """The costs of every operator's passes, computed once for each proportion of memory."""
 
     def __init__(self, program: Program, target: Target, planner: Planner, superstep: float) -> None:
         self.program, self.target, self.superstep = program, target, superstep
@@ -253,8 +269,11 @@ def _load_chip(chip: int, stages: Sequence[Stage], setup: TrainingSetup, cost: _
     target, mine = cost.adapt(proportion, setup.io_tiles), [stage for stage in stages if stage.chip == chip]
     forward = [cost.get_forward(stage, target) for stage in mine]
     backward = [cost.get_backward(stage, target) for stage in mine]
-    # The backward pass of the last stage follows its forward pass at once.
-    again = [steps for stage, steps in zip(mine, forward, strict=True) if setup.recompute and stage is not stages[-1]]
+    again = [
+        steps
+        for stage, steps in zip(mine, forward, strict=True)
+        if setup.recompute and is_computed_again(stage, stages)
+    ]
     parameters = sum(sum(cost.parameters[stage.start : stage.stop]) for stage in mine)
     tensors = sum(1 for stage in mine for count in cost.parameters[stage.start : stage.stop] if count)
     vectors = ceil_div(ceil_div(parameters, target.tiles), target["vector"])
@@ -292,8 +311,8 @@ def _estimate_update(
         sum(1 for stage in stages if stage.chip == chip for count in counts[stage.start : stage.stop] if count)
         for chip in range(count_chips(stages))
     )
-    cycles = vectors * target["update.cycles"] + tensors * target["update.supersteps"] * superstep
-    return cycles / target["clock"]
+    cycles: float = vectors * target["update.cycles"] + tensors * target["update.supersteps"] * superstep
+    return float(cycles / target["clock"])
 
 
 def _estimate_memory(
@@ -305,14 +324,15 @@ def _estimate_memory(
     cost: _Costs,
     target: Target,
 ) -> tuple[float, float]:
-    """Estimate the bytes of a tile: low with the code of a superstep a tenth less, high with a tenth more."""
+    """Estimate the bytes of a tile: low with less code and products in parts, high with more code and without."""
     held = parameters * target["element.bytes"] * (1 + (setup.accumulation > 1))
     held += 0.0 if setup.offchip else parameters * MOMENT_BYTES / max(1, setup.replicas)
     activations = count_activations(cost.program, mine, stages, setup.recompute)
     even = (held + activations * target["element.bytes"]) / target.tiles
     code = target["memory.superstep"] * supersteps
     temporary = max(_iterate_temporaries(mine, cost, target), default=0.0)
-    return even + temporary + code * (1 - CODE_BAND), even + temporary + code * (1 + CODE_BAND)
+    in_parts = min(temporary, SERIAL_PROPORTION * target["sram"])  # where products are computed in parts
+    return even + in_parts + code * (1 - CODE_BAND), even + temporary + code * (1 + CODE_BAND)
 
 
 def _iterate_temporaries(mine: Sequence[Stage], cost: _Costs, target: Target) -> Iterator[float]:
@@ -321,7 +341,7 @@ def _iterate_temporaries(mine: Sequence[Stage], cost: _Costs, target: Target) ->
 
 
 def _judge(loads: Sequence[ChipLoad], target: Target) -> Verdict:
-    """Return UNCERTAIN where the verdict depends on the size of the code, or products may be computed in parts."""
+    """Return UNCERTAIN where the verdict depends on the size of the code, or on products being computed in parts."""
     if all(load.memory_high <= target["sram"] for load in loads):
         return "FITS"
     return "UNCERTAIN" if all(load.memory <= target["sram"] for load in loads) else "DOES-NOT-FIT"

@@ -33,7 +33,14 @@ BY_VARIANT: Mapping[str, tuple[str, int]] = {
     "GPT2-Large (SL1024)": ("gpt2-large", 1024),
     "GPT2-Large (SL512)": ("gpt2-large", 512),
 }
-RECOMPUTE: Mapping[str | None, Recompute | None] = {None: None, "layer": "layer", "stage": "stage", "checkpoint": "stage"}
+RECOMPUTE: Mapping[str | None, Recompute | None] = {
+    None: None,
+    "layer": "layer",
+    "stage": "stage",
+    "checkpoint": "stage",  # `cut_after` begins a stage at each
+}
+
+LISTS = ("frameworks", "variants", "platforms", "cut_after")
 SQL = """
     SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.platform, r.framework,
         r.batch_size, r.throughput, c.micro_batch_size, c.replicas, c.gradient_accumulation, c.instances,
@@ -105,11 +112,12 @@ class TrainingRow:
 
 @cache
 def load_training_selectors() -> tuple[TrainingSelector, ...]:
-    lists = ("frameworks", "variants", "platforms", "cut_after")
-    return tuple(
-        TrainingSelector(**{key: tuple(value) if key in lists else value for key, value in entry.items()})
-        for entry in read_toml(ROWS_FILE)["rows"]
-    )
+    return tuple(_parse_selector(entry) for entry in read_toml(ROWS_FILE)["rows"])
+
+
+def _parse_selector(entry: Mapping[str, Any]) -> TrainingSelector:
+    values: dict[str, Any] = {key: tuple(value) if key in LISTS else value for key, value in entry.items()}
+    return TrainingSelector(**values)
 
 
 def load_training_rows(connection: duckdb.DuckDBPyConnection) -> list[TrainingRow]:

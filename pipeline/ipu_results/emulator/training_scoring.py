@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from ipu_results.emulator.baselines import ROOFLINE, GRID, compute_peak, estimate_grid, fit_bsp
+from ipu_results.emulator.baselines import GRID, ROOFLINE, compute_peak, estimate_grid, fit_bsp
 from ipu_results.emulator.cache import open_plan_cache
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.published import PublishedRow
@@ -50,7 +50,7 @@ class TrainingSummary:
 
 
 def score_training(rows: Sequence[TrainingRow], fitted: Sequence[PublishedRow] = ()) -> list[TrainingScore]:
-    """Predict each row. `fitted` are the six C2 rows, which the broadcast-grid model is fitted on; none leaves it out."""
+    """Predict each row. `fitted` are the C2 rows that the broadcast-grid model is fitted on; none leaves it out."""
     grid = fit_bsp(estimate_grid, fitted) if fitted else None
     with open_plan_cache() as planner:
         return [_score(row, planner, None if grid is None else grid.superstep) for row in rows]
@@ -70,9 +70,9 @@ def _score(row: TrainingRow, planner: Planner, superstep: float | None) -> Train
 
 def plan_on_grid(shape: ConvolutionShape, target: Target) -> SplitPlan:
     """Return the broadcast-grid model's cycles as a plan: one superstep, nothing searched, no temporary memory."""
-    ones = (1,) * len(DIMENSIONS)
+    undivided = (1,) * len(DIMENSIONS)
     share = shape.batch * shape.groups * shape.outs * shape.rows * shape.columns / target.tiles
-    return SplitPlan("grid", ones, estimate_grid(shape, target), 0.0, 0.0, 1, 0.0, share)
+    return SplitPlan("grid", undivided, estimate_grid(shape, target), 0.0, 0.0, 1, 0.0, share)
 
 
 def summarise_training(errors: Sequence[float]) -> TrainingSummary:

@@ -58,7 +58,9 @@ class Bert:
 
     def _add_pretraining(self, graph: GraphBuilder, name: str, x: str, masked: int) -> onnx.ModelProto:
         """Predict the masked tokens, which the public implementations put first, by the table of words."""
-        bounds = [graph.add_integers(f"head.masked.{end}", at) for end, at in (("start", 0), ("end", masked), ("axis", 1))]
+        bounds = [
+            graph.add_integers(f"head.masked.{end}", at) for end, at in (("start", 0), ("end", masked), ("axis", 1))
+        ]
         x = graph.add_node("Slice", "head.masked", x, *bounds)
         x = add_gelu(graph, "head.gelu", add_linear(graph, "head.dense", x, (self.hidden, self.hidden)))
         x = self._add_norm(graph, "head.norm", x)

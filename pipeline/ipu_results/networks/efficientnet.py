@@ -73,13 +73,23 @@ class EfficientNet:
     def _add_block(
         self, graph: GraphBuilder, name: str, x: str, stage: StageSpec, channels: tuple[int, int], stride: int
     ) -> str:
-        norm, inside = BatchNorm(self.epsilon), channels[0] * (stage.expand if stage.expand == 1 else self.expand or stage.expand)
+        norm, inside = (
+            BatchNorm(self.epsilon),
+            channels[0] * (stage.expand if stage.expand == 1 else self.expand or stage.expand),
+        )
         y, gain = x, LINEAR
         if stage.expand != 1:
             y = graph.add_convolution(f"{name}.expand", x, (channels[0], inside), gain=LINEAR, norm=norm)
             y, gain = add_swish(graph, f"{name}.expand.swish", y), SWISH
         y = graph.add_convolution(
-            f"{name}.depthwise", y, (inside, inside), stage.kernel, stride=stride, groups=inside // self.group, gain=gain, norm=norm
+            f"{name}.depthwise",
+            y,
+            (inside, inside),
+            stage.kernel,
+            stride=stride,
+            groups=inside // self.group,
+            gain=gain,
+            norm=norm,
         )
         y = add_swish(graph, f"{name}.depthwise.swish", y)
         y = add_squeeze_excite(graph, f"{name}.gate", y, inside, max(1, channels[0] // SQUEEZE))

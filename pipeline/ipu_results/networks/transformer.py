@@ -56,7 +56,9 @@ class Gpt2:
         mask = graph.add_drawn("mask", (sequence, sequence), SIGMA)  # additive; its values do not matter here
         x = add_layers(graph, x, self.layers, self.hidden, mask)
         x = add_norm(graph, "head.norm", x, self.hidden)
-        words = graph.add_node("MatMul", "head.logits", x, graph.add_node("Transpose", "head.table", table, perm=[1, 0]))
+        words = graph.add_node(
+            "MatMul", "head.logits", x, graph.add_node("Transpose", "head.table", table, perm=[1, 0])
+        )
         words = graph.add_node("Softmax", "head.softmax", words, axis=-1)
         return graph.build_model(name, words, (sequence, VOCABULARY), OPSET, IR)
 

@@ -51,11 +51,11 @@ def _add_convolution(graph: GraphBuilder, name: str, x: str, channels: tuple[int
     return graph.add_node("Conv", name, x, weights, graph.add_filled(f"{name}.bias", shape[:1], 0.0))
 
 
-def _add_crop(graph: GraphBuilder, name: str, x: str, size: int, wanted: int) -> str:
-    start = (size - wanted) // 2
+def _add_crop(graph: GraphBuilder, name: str, x: str, size: int, target: int) -> str:
+    start = (size - target) // 2
     bounds = [
         graph.add_integers(f"{name}.start", start, start),
-        graph.add_integers(f"{name}.end", start + wanted, start + wanted),
+        graph.add_integers(f"{name}.end", start + target, start + target),
         graph.add_integers(f"{name}.axes", 2, 3),
     ]
     return graph.add_node("Slice", name, x, *bounds)
