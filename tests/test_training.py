@@ -19,6 +19,8 @@ from ipu_results.emulator.training_scoring import AIMED, add_training_json, scor
 from ipu_results.errors import InconsistentModelError
 from ipu_results.store.query import open_warehouse
 
+from benchmarks.emulator import training
+
 GRADIENTS = 64e6  # bytes of a chip
 LINK, GATEWAY, START = 64e9, 25e9, 2e-6  # bytes per second, seconds
 M2000 = load_training_target("m2000")
@@ -182,6 +184,14 @@ def test_training_rows_are_scored(warehouse: Path) -> None:
     row = record["rows"][0]
     assert row["error"] == pytest.approx(row["emulated_ms"] / row["published_ms"] - 1)
     assert row["error"] == pytest.approx(row["published_throughput"] / row["emulated_throughput"] - 1)
+
+
+@pytest.mark.slow
+def test_page_has_the_scores() -> None:
+    """`python -m benchmarks.emulator training` writes them, from the committed warehouse."""
+    parts = training.read_parts()
+    del parts[training.SENSITIVITY]
+    assert parts == training.generate_parts(training.load_scores())
 
 
 # The command

@@ -144,7 +144,7 @@ def predict_training(
     planner: Planner = plan_split,
     superstep: float | None = None,
 ) -> TrainingPrediction:
-    """Predict a step. `cut` returns the stages, by default one chip. `superstep` replaces the calibrated cycles.
+    """Predict a step. `cut` returns the stages, by default one chip. `superstep` replaces the cycles of one.
 
     Raises InconsistentModelError for a setup that does not fit the network.
     """
@@ -156,7 +156,7 @@ def predict_training(
     if len(setup.proportions) not in (0, 1, chips):
         message = f"{len(setup.proportions)} proportions of memory do not suit {chips} chips"
         raise InconsistentModelError(message, document=program.name)
-    cost = _Costs(program, machine, planner, known.fit.superstep if superstep is None else superstep)
+    cost = _Costs(program, machine, planner, machine["superstep.cycles"] if superstep is None else superstep)
     loads = tuple(_load_chip(chip, stages, setup, cost) for chip in range(chips))
     rounds = count_rounds(stages, setup.accumulation)
     slowest, fed = max(load.seconds for load in loads), _feed(program, setup, machine)
