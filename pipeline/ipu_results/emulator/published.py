@@ -143,15 +143,14 @@ def _parse_row(selector: RowSelector, record: Mapping[str, Any], siblings: Seque
     )
     if not record["doubtful"] or latency is None:
         return row
-    other = _suggest_batch(row, latency, [each for each in siblings if not each["doubtful"]])
+    other = _suggest_batch(row, latency, siblings)
     return row if other is None else replace(row, second_reading=replace(row, batch_size=other, seconds=other / figure))
 
 
 def _suggest_batch(row: PublishedRow, latency: float, siblings: Sequence[Mapping[str, Any]]) -> int | None:
-    """Return the batch with as many in flight as the other rows have, a multiple of the chips, or None without one."""
-    depths = [
-        each["throughput"] * each["latency_ms"] / MS / each["batch_size"] for each in siblings if each["latency_ms"]
-    ]
+    """Return the batch with as many in flight as the median of the rows has, a multiple of the chips, or None."""
+    complete = [each for each in siblings if each["latency_ms"] and each["throughput"] and each["batch_size"]]
+    depths = [each["throughput"] * each["latency_ms"] / MS / each["batch_size"] for each in complete]
     chips = count_replicas(row.protocol, load_target(row.selector.target))
     items = row.batch_size / row.seconds * latency
     return round(items / median(depths) / chips) * chips or None if depths else None
