@@ -50,7 +50,7 @@ export function App({ data }: { data: Dataset }) {
         </Boundary>
       </main>
       <footer class="bottom">
-        {build.version ? `Release ${build.version}, ` : ""}build <code>{build.build_id.slice(0, 12)}</code>, from{" "}
+        {build.version ? `Release ${build.version}` : "Unreleased"}, build <code>{build.build_id.slice(0, 12)}</code>, from{" "}
         {build.documents} documents. Figures are shown with every digit, except for those that the emulator calculated (≈). No
         figure is changed or filled in, and doubtful ones are flagged.
       </footer>
