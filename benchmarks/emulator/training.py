@@ -123,8 +123,11 @@ def _tabulate_rows(scores: Sequence[TrainingScore]) -> ReportTable:
 
 
 def format_sensitivity(scores: Sequence[TrainingScore]) -> str:
-    """Set each assumed constant to both ends of its range, and score the rows of one machine and pods again."""
-    rows = [each.row for each in scores if each.row.set == AIMED]
+    """Set each assumed constant to both ends of its range, and score one row of each network and setup again."""
+    chosen = {
+        _describe_setup(each.row): each for each in scores if each.row.set == AIMED and each.row.target == "m2000"
+    }
+    rows = [each.row for each in chosen.values()]
     constants = dict(load_target("m2000").constants) | dict(load_training_constants())
     changes = [
         (name, each.value, value)
@@ -134,7 +137,7 @@ def format_sensitivity(scores: Sequence[TrainingScore]) -> str:
     ]
     with ProcessPoolExecutor(2) as pool:
         medians = list(pool.map(_measure, [rows] * len(changes), changes))
-    usual = summarise_training([each.error for each in scores if each.row.set == AIMED]).median
+    usual = summarise_training([each.error for each in chosen.values()]).median
     table = [
         (name, f"{old:g}", f"{new:g}", f"{PERCENT * (value - usual):+.2f}")
         for (name, old, new), value in zip(changes, medians, strict=True)
@@ -142,7 +145,12 @@ def format_sensitivity(scores: Sequence[TrainingScore]) -> str:
     moving = [row for row in table if float(row[-1])]
     still = sorted({row[0] for row in table} - {row[0] for row in moving})
     text = format_table(ReportTable("", ("constant", "value", "changed to", "median, points"), moving))
-    return f"{text}\nNothing moves with {', '.join(f'`{name}`' for name in still)}.\n"
+    text += f"\nOn {len(rows)} rows of the IPU-M2000, one of each network and micro-batch. "
+    return f"{text}Nothing moves with {', '.join(f'`{name}`' for name in still)}.\n"
+
+
+def _describe_setup(row: TrainingRow) -> tuple[str, int]:
+    return row.name, row.setup.micro_batch
 
 
 def _measure(rows: Sequence[TrainingRow], change: tuple[str, float, float]) -> float:
@@ -164,9 +172,12 @@ def _plan_on(usual: Target, plans: Planner) -> Planner:
     """Return a planner of the unchanged machine: no constant here changes a split, and its plans are known."""
     norm = {f"batchnorm.{part}": usual[f"training.batchnorm{end}"] for part, end in _NORM}
 
+    @cache
+    def restore(tiles: float, memory: float) -> Target:
+        return usual.with_constants({**norm, "tiles": tiles, "plan.memory": memory})
+
     def plan(shape: ConvolutionShape, target: Target) -> SplitPlan:
-        kept = {name: target[name] for name in ("tiles", "plan.memory")}
-        return plans(shape, usual.with_constants({**norm, **kept}))
+        return plans(shape, restore(target["tiles"], target["plan.memory"]))
 
     return plan
 
