@@ -108,7 +108,7 @@ def test_filling_and_draining_cost_a_round_a_stage() -> None:
     assert prediction.throughput == pytest.approx(4 / prediction.step_s)
 
 
-def test_layers_and_head_go_where_the_configuration_says() -> None:
+def test_layers_and_head_follow_the_configuration() -> None:
     program = load_network("bert-base-pretraining")(1)
     stages = cut_at_layers(program, (0, 4, 4, 4), "first")
     assert [stage.chip for stage in stages] == [0, 1, 2, 3, 0]
