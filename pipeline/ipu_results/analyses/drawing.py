@@ -12,6 +12,7 @@ PANEL = {"width": 400, "height": 330}
 
 # Titles with units by field. A page shows the numbers of a chart under these, and links `result_id` to its source.
 TOOLTIPS = {
+    "basis": "Latency counts",
     "base": "Throughput of the other (items/s)",
     "base_network": "Network of the other",
     "batch": "Batch size (items)",
@@ -23,6 +24,7 @@ TOOLTIPS = {
     "in_flight": "Batches in flight",
     "interval_method": "Interval by",
     "kind": "Figure",
+    "label": "Test",
     "latency": "Latency (ms)",
     "micro_batch": "Images per batch and chip",
     "minutes": "Time to train (min)",
@@ -37,6 +39,8 @@ TOOLTIPS = {
     "tested_pairs": "Pairs tested",
     "throughput": "Throughput (items/s)",
     "tied_ranks": "Tied with ranks",
+    "set": "Rows",
+    "what": "Time of",
     "work": "Workload",
 }
 

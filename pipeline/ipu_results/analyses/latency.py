@@ -25,7 +25,7 @@ MIN_POINTS = 3  # in a panel
 SEVERAL = 1.5  # batches in flight
 GROUP = ["origin", "network", "work", "item", "platform"]
 DETAILS = ("latency", "throughput", "batch", "framework", "precision", "basis", "variant")
-X_TICKS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 1000)
+X_TICKS = (0.5, 1, 2, 5, 10, 20, 50, 100, 300, 1000)
 
 
 def summarise(frames: Frames) -> str:
@@ -201,8 +201,8 @@ def _make_record(row: dict[str, Any]) -> dict[str, Any]:
         "platform": row["platform"] + _append_chips(row["chip_count"]),
         "origin": row["origin"],
         "work": row["network"] if row["work"] == row["network"] else f"{row['network']} {row['work']}",
-        "latency": float(f"{row['latency_ms']:.5g}"),
-        "throughput": float(f"{row['throughput']:.6g}"),
+        "latency": row["latency_ms"],
+        "throughput": row["throughput"],
         "item": row["item"],
         "batch": row["batch_size"],
         "framework": row["framework"],

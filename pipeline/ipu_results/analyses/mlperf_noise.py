@@ -122,8 +122,8 @@ def _draw_ranking(alt: Any, ranking: pd.DataFrame) -> Any:
     bars = base.mark_rule(strokeWidth=2).encode(
         x=alt.X("minutes_low:Q", title="Minutes", scale=alt.Scale(zero=False)), x2="minutes_high:Q", color=color
     )
-    names = ("name", "minutes", "minutes_low", "minutes_high", "tied_ranks", "interval_method")
-    tooltip = make_tooltips(alt, *names)
+    fields = ("name", "minutes", "minutes_low", "minutes_high", "tied_ranks", "interval_method")
+    tooltip = make_tooltips(alt, *fields)
     marks = base.mark_point(filled=True, size=45, opacity=1).encode(x=x, color=color, tooltip=tooltip)
     title = f"{records[0]['ranking']}, first {len(records)} of {records[0]['entries']}" if records else ""
     return alt.layer(bars, marks).properties(width=330, height=alt.Step(17), title=title)

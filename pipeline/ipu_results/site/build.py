@@ -13,11 +13,12 @@ from ipu_results.errors import WarehouseError
 from ipu_results.release import verify_release
 from ipu_results.release.files import RELEASE
 from ipu_results.schema import TABLES
+from ipu_results.site.charts import build_charts
 from ipu_results.site.claims import build_claims
 from ipu_results.site.encode import format_script
 from ipu_results.site.predictions import build_predictions
 from ipu_results.site.provenance import build_mlperf, build_provenance
-from ipu_results.site.results import build_charts, build_results, read_version
+from ipu_results.site.results import build_results, read_version
 from ipu_results.site.sql import build_sql
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import open_warehouse

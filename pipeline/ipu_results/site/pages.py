@@ -1,0 +1,131 @@
+"""Write the static pages of the site: text that needs no script, previews, and what machines read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ipu_results._util.charts import render_specification
+from ipu_results._util.files import write_atomically
+from ipu_results.errors import WarehouseError
+from ipu_results.release.files import RELEASE
+from ipu_results.release.snapshot import read_json
+from ipu_results.schema import TABLES
+from ipu_results.site.changed import RECORDS, build_changed_page, read_records
+from ipu_results.site.chart_pages import build_chart_pages, format_csv
+from ipu_results.site.charts import build_charts
+from ipu_results.site.claim_pages import build_claim_pages
+from ipu_results.site.compare_pages import build_compare_pages
+from ipu_results.site.feed import format_feed, format_guide, format_sitemap
+from ipu_results.site.html import format_page, format_table, join, link, list_items, tag
+from ipu_results.site.page import Page
+from ipu_results.site.preview import draw_card, draw_chart
+from ipu_results.site.result_files import build_result_files, format_schema
+from ipu_results.store.files import get_parquet_name
+from ipu_results.store.query import open_warehouse
+
+PREVIEWS = "preview"
+LISTS = ("charts.html", "claims.html", "compare.html", "downloads.html", "changed.html")
+HOME = (
+    "The open, verified record of how fast Graphcore's IPU, an AI processor, was: every figure that was printed, with "
+    "the place it was printed at, claims recomputed, and doubtful figures flagged."
+)
+
+
+def build_pages(release: Path, out: Path, base_url: str = "", records: Path = RECORDS) -> list[Path]:
+    """Write the static pages of a release to the folder of the site; return the files written.
+
+    Absolute addresses, and with them `sitemap.xml`, `feed.xml` and the preview images, need a `base_url`. Raises
+    WarehouseError for a base_url that is not an address, or for a broken record of a release.
+    """
+    base_url = _check_base_url(base_url)
+    version = read_json(release / RELEASE).get("version") if (release / RELEASE).exists() else None
+    with open_warehouse(release) as connection:
+        charts = build_charts(connection)
+        pages = [*build_chart_pages(charts), *build_claim_pages(connection), *build_compare_pages(connection)]
+        results = dict(build_result_files(connection, version))
+    history = read_records(records)
+    names = [get_parquet_name(table.name) for table in TABLES]
+    pages += [_build_downloads(names), build_changed_page(history, version)]
+    lists = sorted((page for page in pages if page.path in LISTS), key=lambda page: LISTS.index(page.path))
+    files: dict[str, str | bytes] = {f"r/{key}.json": text for key, text in results.items()}
+    files["r/schema.json"] = format_schema()
+    for chart in charts:
+        files[f"chart/{chart['name']}.csv"] = format_csv(chart)
+        files[f"chart/{chart['name']}.svg"] = render_specification(chart["specification"], ".svg")
+    if base_url:
+        files |= _draw_previews(pages, charts)
+        files["sitemap.xml"] = format_sitemap(["", *(page.path for page in pages)], base_url)
+        files["feed.xml"] = format_feed(history, base_url)
+    files["llms.txt"] = format_guide(lists, names, base_url)
+    files["data/noscript.html"] = _format_home(charts, lists)
+    files |= {page.path: _format(page, base_url) for page in pages}
+    return list(_write(out, files))
+
+
+def _check_base_url(base_url: str) -> str:
+    if base_url and not base_url.startswith(("https://", "http://")):
+        raise WarehouseError(f"base URL {base_url!r} is not an http address; write https://example.org/ipu-results/")
+    return f"{base_url.rstrip('/')}/" if base_url else ""
+
+
+def _name_preview(page: Page) -> str:
+    return page.image or (f"{PREVIEWS}/{page.path.removesuffix('.html')}.jpg" if page.card else "")
+
+
+def _draw_previews(pages: Iterable[Page], charts: Iterable[dict[str, Any]]) -> dict[str, bytes]:
+    cards = {_name_preview(page): draw_card(page.title, page.card) for page in pages if page.card}
+    return cards | {f"chart/{chart['name']}.png": draw_chart(chart["specification"]) for chart in charts}
+
+
+def _format(page: Page, base_url: str) -> str:
+    image = _name_preview(page)
+    return format_page(
+        page.path, page.title, page.description, page.content, live=page.live, base_url=base_url, image=image
+    )
+
+
+def _build_downloads(names: Iterable[str]) -> Page:
+    tables = {table.name: table for table in TABLES}
+    rows = [[link(f"data/parquet/{name}", name), tables[name.removesuffix(".parquet")].description] for name in names]
+    content = join(
+        tag(
+            "p", "Every table is a Parquet file, which pandas, Polars, R, DuckDB and spreadsheets with an add-on read."
+        ),
+        format_table(["File", "What it holds"], rows),
+        tag(
+            "p",
+            "Each result is a JSON file as well, r/ and its id, described by ",
+            link("r/schema.json", "a schema"),
+            ".",
+        ),
+    )
+    return Page(
+        "downloads.html", "Downloads", f"The {len(rows)} tables of the dataset as Parquet files.", content, "#/"
+    )
+
+
+def _format_home(charts: Iterable[dict[str, Any]], lists: Iterable[Page]) -> str:
+    """Format what a browser without scripts shows instead of the interactive page."""
+    findings = [
+        join(chart["finding"], " ", link(f"chart/{chart['name']}.html", "Chart and numbers")) for chart in charts
+    ]
+    return tag(
+        "main",
+        tag("h1", "ipu-results"),
+        tag("p", HOME),
+        tag("h2", "What was found"),
+        list_items(*findings),
+        tag("h2", "Pages that need no scripts"),
+        list_items(*(join(link(page.path, page.title), f": {page.description}") for page in lists)),
+        class_="noscript",
+    )
+
+
+def _write(out: Path, files: dict[str, str | bytes]) -> Iterator[Path]:
+    for name, content in files.items():
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content.encode() if isinstance(content, str) else content)
+        yield path
