@@ -8,7 +8,6 @@ import click
 
 from ipu_results.errors import IpuResultsError
 from ipu_results.site import build_site
-from ipu_results.site.pages import build_pages
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -28,14 +27,11 @@ def main(release: Path, out: Path, pages: Path | None, base_url: str) -> None:
       python -m ipu_results.site warehouse site/dist/data --pages site/dist
     """
     try:
-        written = build_site(release, out)
-        static = build_pages(release, pages, base_url) if pages else []
+        written = build_site(release, out, pages, base_url)
     except IpuResultsError as error:
         raise click.ClickException(str(error)) from error
-    for folder, files in ((out, written), (pages, static)):
-        if files:
-            size = sum(path.stat().st_size for path in files)
-            click.echo(f"{folder}: {len(files)} files, {size / 1e6:.1f} MB")
+    size = sum(path.stat().st_size for path in written)
+    click.echo(f"{out}: {size / 1e6:.1f} MB in {len(written):,} files")
 
 
 if __name__ == "__main__":

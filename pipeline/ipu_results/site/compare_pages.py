@@ -48,6 +48,7 @@ MEASURES = (
         ("task", "network", "phase", "benchmark", "division", "dataset_canonical"),
     ),
 )
+Pair = tuple[Measure, dict[str, Any]]
 CONDITIONS = {
     "effective_precision": "precision",
     "framework": "framework",
@@ -72,15 +73,29 @@ RULES = (
 
 def build_compare_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
     """Yield a page for each two machines with MIN_TESTS shared tests or more, then the list of all."""
-    pairs: defaultdict[tuple[str, str], list[tuple[Measure, dict[str, Any]]]] = defaultdict(list)
+    pairs: defaultdict[tuple[str, str], list[Pair]] = defaultdict(list)
     for measure in MEASURES:
         for row in run_query(connection, _format_query(measure)).to_pylist():
             pairs[row["left_platform"], row["right_platform"]].append((measure, row))
-    pages = [_build_page(left, right, rows) for (left, right), rows in sorted(pairs.items()) if len(rows) >= MIN_TESTS]
+    ordered = (_order(left, right, rows) for (left, right), rows in sorted(pairs.items()) if len(rows) >= MIN_TESTS)
+    pages = [_build_page(left, right, rows) for left, right, rows in ordered]
     yield from pages
     items = [join(link(page.path, page.title), f" {page.description}") for page in pages]
     description = f"{len(pages)} pairs of machines side by side on the tests that they share."
     yield Page("compare.html", "Machines compared", description, list_items(*items), "#/compare")
+
+
+def _order(left: str, right: str, rows: list[Pair]) -> tuple[str, str, list[Pair]]:
+    """Put the machine with the better figures on the left, by the first measure that both have."""
+    first = rows[0][0]
+    if median(_compute_ratio(measure, row) for measure, row in rows if measure is first) >= 1:
+        return left, right, rows
+    names = {"left": "right", "right": "left"}
+    swapped = [
+        (measure, {f"{names[side]}_{column}": row[f"{side}_{column}"] for side in names for column in _list_columns()})
+        for measure, row in rows
+    ]
+    return right, left, swapped
 
 
 def _format_query(measure: Measure) -> str:
@@ -122,7 +137,7 @@ def _compute_ratio(measure: Measure, row: Mapping[str, Any]) -> float:
     return float(left / right if measure.higher_is_better else right / left)
 
 
-def _build_page(left: str, right: str, rows: list[tuple[Measure, dict[str, Any]]]) -> Page:
+def _build_page(left: str, right: str, rows: list[Pair]) -> Page:
     tables = []
     for measure in MEASURES:
         shown = [row for each, row in rows if each is measure]
@@ -137,16 +152,14 @@ def _build_page(left: str, right: str, rows: list[tuple[Measure, dict[str, Any]]
     return Page(path, title, description, join(tag("p", description), content), query, card=(description,))
 
 
-def _describe(left: str, right: str, rows: list[tuple[Measure, dict[str, Any]]]) -> str:
+def _describe(left: str, right: str, rows: list[Pair]) -> str:
     parts = []
     for measure in MEASURES:
         ratios = sorted(_compute_ratio(measure, row) for each, row in rows if each is measure)
         if ratios:
             ends = f" ({_format_ratio(ratios[0])} to {_format_ratio(ratios[-1])})" if len(ratios) > 1 else ""
             tests = f"{len(ratios)} test{'s' * (len(ratios) != 1)}"
-            parts.append(
-                f"{measure.title.lower()} {_format_ratio(median(ratios))} times as good in the median of {tests}{ends}"
-            )
+            parts.append(f"{measure.title.lower()} {_format_ratio(median(ratios))}× as good, median of {tests}{ends}")
     same = all(row["left_chips"] == row["right_chips"] for _, row in rows)
     note = "" if same else " The machines have different numbers of chips."
     return f"{left} over {right}: {'; '.join(parts)}.{note}"

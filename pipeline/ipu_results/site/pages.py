@@ -1,20 +1,18 @@
-"""Write the static pages of the site: text that needs no script, previews, and what machines read."""
+"""Build the static pages of the site: text that needs no script, previews, and what machines read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from ipu_results._util.charts import render_specification
-from ipu_results._util.files import write_atomically
 from ipu_results.errors import WarehouseError
-from ipu_results.release.files import RELEASE
-from ipu_results.release.snapshot import read_json
 from ipu_results.schema import TABLES
 from ipu_results.site.changed import RECORDS, build_changed_page, read_records
 from ipu_results.site.chart_pages import build_chart_pages, format_csv
-from ipu_results.site.charts import build_charts
 from ipu_results.site.claim_pages import build_claim_pages
 from ipu_results.site.compare_pages import build_compare_pages
 from ipu_results.site.feed import format_feed, format_guide, format_sitemap
@@ -23,7 +21,6 @@ from ipu_results.site.page import Page
 from ipu_results.site.preview import draw_card, draw_chart
 from ipu_results.site.result_files import build_result_files, format_schema
 from ipu_results.store.files import get_parquet_name
-from ipu_results.store.query import open_warehouse
 
 PREVIEWS = "preview"
 LISTS = ("charts.html", "claims.html", "compare.html", "downloads.html", "changed.html")
@@ -33,23 +30,26 @@ HOME = (
 )
 
 
-def build_pages(release: Path, out: Path, base_url: str = "", records: Path = RECORDS) -> list[Path]:
-    """Write the static pages of a release to the folder of the site; return the files written.
+def build_pages(
+    connection: duckdb.DuckDBPyConnection,
+    charts: Sequence[dict[str, Any]],
+    version: str | None,
+    base_url: str = "",
+    records: Path = RECORDS,
+) -> dict[str, str | bytes]:
+    """Build the static files of the site by their place in it.
 
     Absolute addresses, and with them `sitemap.xml`, `feed.xml` and the preview images, need a `base_url`. Raises
-    WarehouseError for a base_url that is not an address, or for a broken record of a release.
+    WarehouseError for a base_url that is not an address, and for a broken record of a release.
     """
     base_url = _check_base_url(base_url)
-    version = read_json(release / RELEASE).get("version") if (release / RELEASE).exists() else None
-    with open_warehouse(release) as connection:
-        charts = build_charts(connection)
-        pages = [*build_chart_pages(charts), *build_claim_pages(connection), *build_compare_pages(connection)]
-        results = dict(build_result_files(connection, version))
     history = read_records(records)
     names = [get_parquet_name(table.name) for table in TABLES]
+    pages = [*build_chart_pages(charts), *build_claim_pages(connection), *build_compare_pages(connection)]
     pages += [_build_downloads(names), build_changed_page(history, version)]
     lists = sorted((page for page in pages if page.path in LISTS), key=lambda page: LISTS.index(page.path))
-    files: dict[str, str | bytes] = {f"r/{key}.json": text for key, text in results.items()}
+    results = build_result_files(connection, version)
+    files: dict[str, str | bytes] = {f"r/{key}.json": text for key, text in results}
     files["r/schema.json"] = format_schema()
     for chart in charts:
         files[f"chart/{chart['name']}.csv"] = format_csv(chart)
@@ -60,8 +60,7 @@ def build_pages(release: Path, out: Path, base_url: str = "", records: Path = RE
         files["feed.xml"] = format_feed(history, base_url)
     files["llms.txt"] = format_guide(lists, names, base_url)
     files["data/noscript.html"] = _format_home(charts, lists)
-    files |= {page.path: _format(page, base_url) for page in pages}
-    return list(_write(out, files))
+    return files | {page.path: _format(page, base_url) for page in pages}
 
 
 def _check_base_url(base_url: str) -> str:
@@ -121,11 +120,3 @@ def _format_home(charts: Iterable[dict[str, Any]], lists: Iterable[Page]) -> str
         list_items(*(join(link(page.path, page.title), f": {page.description}") for page in lists)),
         class_="noscript",
     )
-
-
-def _write(out: Path, files: dict[str, str | bytes]) -> Iterator[Path]:
-    for name, content in files.items():
-        path = out / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content.encode() if isinstance(content, str) else content)
-        yield path

@@ -26,10 +26,11 @@ UNITS = {
     "minutes": "min",
     "quality_value": "{quality_metric}",
 }
-CELLS = """
+PRINTED = (*UNITS, "batch_size", "micro_batch_size", "chip_count")
+CELLS = f"""
     SELECT result_id, column_name AS column, header, raw_text, value, unit, factor, document_id, locator, source_url,
         source_locator
-    FROM provenance WHERE raw_text <> '' AND value IS NOT NULL ORDER BY result_id, cell_number
+    FROM provenance WHERE raw_text <> '' AND column_name IN {PRINTED} ORDER BY result_id, cell_number
 """
 FLAGS = """
     SELECT result_id, rule, severity, column_name AS column, message, suggested FROM flags
@@ -43,7 +44,7 @@ DESCRIPTIONS = {
     "conditions": "The other columns of the table results that have a value.",
     "relationship": "vendor, independent, official or own: who published the result, towards the machine's maker.",
     "flags": "Doubts: rule, severity, column, message, and a suggestion, which is never applied.",
-    "provenance": "The printed cells of figures: header, text as printed, value, unit, factor, and place in the document.",
+    "provenance": "The printed cells of figures: header, text, value, unit, factor, and place in the document.",
     "documents": "The documents of these cells, with title, publisher, address and licence.",
     "claims": "Ids of the claims whose recomputation used the result.",
     "citation": "How to cite the figure: its source, and this dataset.",
