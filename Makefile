@@ -64,11 +64,12 @@ publish: $(VENV)/.ingest ## Make a release of the warehouse in release/
 verify: $(VENV)/.ingest ## Check the release in release/
 	$(RUN) verify release
 
-# From a release folder: make site RELEASE=dist/release. The old site stays until the new one is complete.
+# From a release folder: make site RELEASE=dist/release. The old site stays until the new one is complete. Previews of
+# links, the sitemap and the feed need the address of the site: make site BASE_URL=https://example.org/ipu-results/
 site: $(VENV)/.user ## Build the web page of a release or of the warehouse in site/dist/ (needs Node.js)
 	@command -v npm >/dev/null || { echo "error: Node.js 20.19 or newer with npm is needed" >&2; exit 1; }
 	rm -rf site/build
-	$(BIN)/python -m ipu_results.site "$(RELEASE)" site/build/new/data
+	$(BIN)/python -m ipu_results.site "$(RELEASE)" site/build/new/data --pages site/build/new --base-url "$(BASE_URL)"
 	cd site && npm ci --no-audit --no-fund && npm run build -- build/new
 	if [ -e site/dist ]; then mv site/dist site/build/old; fi
 	mv site/build/new site/dist

@@ -19,16 +19,20 @@ from ipu_results.site.encode import format_script
 from ipu_results.site.pages import build_pages
 from ipu_results.site.predictions import build_predictions
 from ipu_results.site.provenance import build_mlperf, build_provenance
-from ipu_results.site.results import build_results, read_version
+from ipu_results.site.rankings import build_rankings
+from ipu_results.site.results import build_results
 from ipu_results.site.sql import build_sql
+from ipu_results.site.start import build_start, read_release
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import open_warehouse
 
 SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], Any]] = {
+    "results": build_results,
     "provenance": build_provenance,
     "mlperf": build_mlperf,
     "claims": build_claims,
     "charts": build_charts,
+    "rankings": build_rankings,
     "emulator": build_predictions,
     "sql": build_sql,
 }
@@ -41,11 +45,11 @@ def build_site(release: Path, out: Path, pages: Path | None = None, base_url: st
     WarehouseError for a folder without a whole release, and for a release that its own checksums contradict.
     """
     _verify(release)
-    version = read_version(release)
+    version = read_release(release).get("version")
     with open_warehouse(release) as connection:
         data = {name: build(connection) for name, build in SCRIPTS.items()}
-        data["results"] = build_results(connection, version)
-        texts = build_pages(connection, data["charts"], version, base_url) if pages else {}
+        data["start"] = build_start(connection, release)
+        texts = build_pages(connection, data["charts"], data["start"], base_url) if pages else {}
     files = {out / f"{name}.js": format_script(name, data[name]).encode() for name in sorted(data)}
     for name in (get_parquet_name(table.name) for table in TABLES):
         files[out / "parquet" / name] = (release / name).read_bytes()

@@ -47,7 +47,7 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
 
 def _load_claims(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     """Load the claims, headline ones first: those of a factor, the largest first."""
-    rows = run_query(connection, f"FROM ({CLAIMS}) AS c JOIN (SELECT claim_id, value FROM claims) USING (claim_id)")
+    rows = run_query(connection, CLAIMS)
     return sorted(rows.to_pylist(), key=lambda row: (row["unit"] != "x", -row["value"] if row["unit"] == "x" else 0))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +33,16 @@ HOME = (
 def build_pages(
     connection: duckdb.DuckDBPyConnection,
     charts: Sequence[dict[str, Any]],
-    version: str | None,
+    start: Mapping[str, Any],
     base_url: str = "",
     records: Path = RECORDS,
 ) -> dict[str, str | bytes]:
-    """Build the static files of the site by their place in it.
+    """Build the static files of the site by their place in it; `start` is what the start page shows.
 
     Absolute addresses, and with them `sitemap.xml`, `feed.xml` and the preview images, need a `base_url`. Raises
     WarehouseError for a base_url that is not an address, and for a broken record of a release.
     """
-    base_url = _check_base_url(base_url)
+    base_url, version = _check_base_url(base_url), start["build"]["version"]
     history = read_records(records)
     names = [get_parquet_name(table.name) for table in TABLES]
     pages = [*build_chart_pages(charts), *build_claim_pages(connection), *build_compare_pages(connection)]
@@ -59,7 +59,7 @@ def build_pages(
         files["sitemap.xml"] = format_sitemap(["", *(page.path for page in pages)], base_url)
         files["feed.xml"] = format_feed(history, base_url)
     files["llms.txt"] = format_guide(lists, names, base_url)
-    files["data/noscript.html"] = _format_home(charts, lists)
+    files["data/noscript.html"] = _format_home(start, lists)
     return files | {page.path: _format(page, base_url) for page in pages}
 
 
@@ -105,18 +105,29 @@ def _build_downloads(names: Iterable[str]) -> Page:
     )
 
 
-def _format_home(charts: Iterable[dict[str, Any]], lists: Iterable[Page]) -> str:
-    """Format what a browser without scripts shows instead of the interactive page."""
+def _format_home(start: Mapping[str, Any], lists: Iterable[Page]) -> str:
+    """Format what a browser without scripts shows instead of the interactive page: the same findings."""
+    build = start["build"]
+    state = f"release {build['version']}" if build["version"] else "unreleased"
     findings = [
-        join(chart["finding"], " ", link(f"chart/{chart['name']}.html", "Chart and numbers")) for chart in charts
+        join(tag("strong", f"{finding['title']} {finding['figure']}. "), f"{finding['text']} ", _link_static(finding))
+        for finding in start["findings"]
     ]
     return tag(
         "main",
         tag("h1", "ipu-results"),
         tag("p", HOME),
+        tag("p", f"As of {build['as_of']}, {state}. ", link(start["repository"], "Source code and documents"), "."),
         tag("h2", "What was found"),
         list_items(*findings),
         tag("h2", "Pages that need no scripts"),
         list_items(*(join(link(page.path, page.title), f": {page.description}") for page in lists)),
         class_="noscript",
     )
+
+
+def _link_static(finding: Mapping[str, Any]) -> str:
+    """Link the static page of the view that a finding links, where there is one."""
+    view, _, name = finding["link"].removeprefix("#/").partition("/")
+    folders = {"charts": "chart", "claims": "claim"}
+    return link(f"{folders[view]}/{name}.html", finding["link_text"]) if name and view in folders else ""

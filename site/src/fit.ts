@@ -1,0 +1,61 @@
+// A chart fitted to the width that it has: panels below one another, and as wide as the labels leave room.
+export type Part = { [name: string]: any };
+
+const PANEL = 330; // pixels that a panel needs with its labels
+const MIN_PANEL = 130;
+const WIDEST = 1.5; // times the width that the pipeline draws a panel with
+const NARROW = 600;
+const TO_BAR = { direction: "vertical", anchor: "start", margin: 4 };
+
+/** Arranges the panels of a specification for a width; the page shows its title itself. */
+export function arrange(specification: Part, width: number): Part {
+  const part = structuredClone(specification);
+  delete part.title;
+  arrangePart(part, width);
+  const legend = part.config?.legend ?? {};
+  const columns = Math.max(1, Math.min(legend.columns ?? 4, Math.floor(width / 190)));
+  const limit = Math.max(120, Math.floor(width / columns) - 60);
+  const compact = { orient: "bottom", columns, labelLimit: width < NARROW ? limit : 0, layout: width < NARROW ? { bottom: TO_BAR } : undefined };
+  const axis = { ...part.config?.axis, labelLimit: width < NARROW ? Math.floor(width * 0.42) : 420 };
+  part.config = { ...part.config, legend: { ...legend, ...compact }, axis };
+  return part;
+}
+
+function arrangePart(part: Part, width: number): void {
+  if (part.hconcat) {
+    part.columns = Math.max(1, Math.min(part.hconcat.length, Math.floor(width / PANEL)));
+    part.concat = part.hconcat;
+    delete part.hconcat;
+  }
+  if (part.facet && part.columns) part.columns = Math.max(1, Math.min(part.columns, Math.floor(width / PANEL)));
+  for (const inner of listInner(part)) arrangePart(inner, width);
+  if (width < NARROW && part.encoding?.y?.axis?.labelLimit) part.encoding.y.axis.labelLimit = Math.floor(width * 0.42);
+  for (const layer of part.layer ?? []) if (width < NARROW && layer.encoding?.y?.axis?.labelLimit) layer.encoding.y.axis.labelLimit = Math.floor(width * 0.42);
+  if (width < NARROW && typeof part.title === "string") part.title = { text: wrap(part.title, Math.floor(width / 8)), anchor: "start" };
+}
+
+const listInner = (part: Part): Part[] => [...(part.concat ?? []), ...(part.vconcat ?? []), ...(part.hconcat ?? []), ...(part.spec ? [part.spec] : [])];
+
+function wrap(text: string, characters: number): string[] {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const longer = `${lines.at(-1)} ${word}`.trim();
+    if (longer.length > characters && lines.at(-1)) lines.push(word);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines;
+}
+
+/** Widens or narrows all panels by what a first drawing left over or lacked. */
+export function adjust(part: Part, drawn: number, width: number): Part {
+  const fitted = structuredClone(part);
+  resize(fitted, width - drawn, 1);
+  return fitted;
+}
+
+function resize(part: Part, spare: number, side: number): void {
+  const beside = part.concat ? (part.columns ?? part.concat.length) : part.facet ? (part.columns ?? 1) : 1;
+  for (const inner of listInner(part)) resize(inner, spare, side * beside);
+  if (typeof part.width === "number") part.width = Math.round(Math.max(MIN_PANEL, Math.min(part.width * WIDEST, part.width + spare / side)));
+  else if (part.width?.step && spare < 0) part.width.step = Math.max(14, part.width.step + spare / side / 12);
+}
