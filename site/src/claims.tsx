@@ -148,9 +148,9 @@ function rankGap(claim: Row): number {
   return GAPS.indexOf(getText(claim, "gap_kind")) + size / (1 + size); // within a kind by size
 }
 
-/** A rank of how loudly a claim was made: claims of a factor first, the largest first. */
+/** A rank of how loudly a claim was made: recomputed claims of a factor first, the largest first. */
 function rankHeadline(claim: Row): number {
-  return claim["unit"] === "x" ? Number(claim["value"]) : 0;
+  return claim["unit"] === "x" && claim["verdict"] !== "not-recomputable" ? Number(claim["value"]) : 0;
 }
 
 function formatGap(claim: Row): string {

@@ -5,7 +5,11 @@ const PANEL = 330; // pixels that a panel needs with its labels
 const MIN_PANEL = 130;
 const WIDEST = 1.5; // times the width that the pipeline draws a panel with
 const NARROW = 600;
-const TO_BAR = { direction: "vertical", anchor: "start", margin: 4 };
+const LABEL_SHARE = 0.42; // of the width, for the labels of rows
+const TITLE_CHARACTERS = 26; // of a line, of the title of an axis
+const MARGIN = 110; // of a narrow legend, which begins below the panel
+const STACKED = { direction: "vertical", anchor: "start", margin: 4 };
+const [CHARACTER, SYMBOL] = [6.2, 40]; // pixels of a legend
 
 /** Arranges the panels of a specification for a width; the page shows its title itself. */
 export function arrange(specification: Part, width: number): Part {
@@ -13,11 +17,11 @@ export function arrange(specification: Part, width: number): Part {
   delete part.title;
   arrangePart(part, width);
   const legend = part.config?.legend ?? {};
-  const columns = Math.max(1, Math.min(legend.columns ?? 4, Math.floor(width / 190)));
-  const limit = Math.max(120, Math.floor(width / columns) - 60);
-  const compact = { orient: "bottom", columns, labelLimit: width < NARROW ? limit : 0, layout: width < NARROW ? { bottom: TO_BAR } : undefined };
-  const axis = { ...part.config?.axis, labelLimit: width < NARROW ? Math.floor(width * 0.42) : 420 };
-  part.config = { ...part.config, legend: { ...legend, ...compact }, axis };
+  const longest = Math.max(8, ...listWords(part).map((word) => word.length)) * CHARACTER + SYMBOL;
+  const columns = Math.max(1, Math.min(legend.columns ?? 4, Math.floor(width / longest)));
+  const below = { orient: "bottom", columns, labelLimit: width < NARROW ? width - MARGIN : width - SYMBOL, ...(width < NARROW ? { labelFontSize: 10 } : {}), layout: { bottom: STACKED } };
+  const axis = { ...part.config?.axis, labelLimit: width < NARROW ? Math.floor(width * LABEL_SHARE) : 420 };
+  part.config = { ...part.config, legend: { ...legend, ...below }, axis };
   return part;
 }
 
@@ -29,9 +33,24 @@ function arrangePart(part: Part, width: number): void {
   }
   if (part.facet && part.columns) part.columns = Math.max(1, Math.min(part.columns, Math.floor(width / PANEL)));
   for (const inner of listInner(part)) arrangePart(inner, width);
-  if (width < NARROW && part.encoding?.y?.axis?.labelLimit) part.encoding.y.axis.labelLimit = Math.floor(width * 0.42);
-  for (const layer of part.layer ?? []) if (width < NARROW && layer.encoding?.y?.axis?.labelLimit) layer.encoding.y.axis.labelLimit = Math.floor(width * 0.42);
-  if (width < NARROW && typeof part.title === "string") part.title = { text: wrap(part.title, Math.floor(width / 8)), anchor: "start" };
+  if (width >= NARROW) return;
+  for (const each of [part, ...(part.layer ?? [])]) shorten(each.encoding ?? {}, width);
+  if (typeof part.title === "string") part.title = { text: wrap(part.title, Math.floor(width / 9)), anchor: "start" };
+}
+
+/** The words of all scales, which the legends show. */
+function listWords(part: unknown): string[] {
+  if (Array.isArray(part)) return part.flatMap(listWords);
+  if (typeof part !== "object" || part === null) return [];
+  const { domain, values, ...others } = part as Part;
+  const own = Array.isArray(domain) ? domain.filter((word) => typeof word === "string") : [];
+  return [...own, ...listWords(Object.values(others))];
+}
+
+/** Wraps the titles of axes and cuts their labels, which else leave no room for the panel. */
+function shorten(encoding: Part, width: number): void {
+  for (const name of ["x", "y"]) if (typeof encoding[name]?.title === "string") encoding[name].title = wrap(encoding[name].title, TITLE_CHARACTERS);
+  if (encoding.y?.axis?.labelLimit) encoding.y.axis.labelLimit = Math.floor(width * LABEL_SHARE);
 }
 
 const listInner = (part: Part): Part[] => [...(part.concat ?? []), ...(part.vconcat ?? []), ...(part.hconcat ?? []), ...(part.spec ? [part.spec] : [])];

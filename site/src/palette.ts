@@ -34,5 +34,6 @@ function lighten(color: string): string {
   const parts = [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16));
   const light = 0.3 * parts[0]! + 0.59 * parts[1]! + 0.11 * parts[2]!;
   if (light >= DARK_LIMIT) return color;
-  return `#${parts.map((part) => Math.round(part + (255 - part) * 0.45).toString(16).padStart(2, "0")).join("")}`;
+  const share = 0.3 + 0.6 * (1 - light / DARK_LIMIT);
+  return `#${parts.map((part) => Math.round(part + (255 - part) * share).toString(16).padStart(2, "0")).join("")}`;
 }

@@ -16,6 +16,7 @@ export const RANKING_QUESTION = "Who leads an MLPerf benchmark, and who is tied?
 // Whether the runs show that an entry is slower than the one above, by the column `outcome`.
 const OUTCOMES: Record<string, string> = { separable: "yes", tied: "no, tied", "shared-logs": "no, the same logs", untested: "not tested" };
 const FIRST = "first";
+const WIDE_RANGE = 10; // of times that only a logarithmic axis shows
 const ATTRIBUTION = "Minutes and intervals are computed from the logs by ipu-results, and not verified by MLCommons Association.";
 
 export function Ranking({ data, query }: { data: Dataset; query: URLSearchParams }) {
@@ -86,7 +87,7 @@ function makeChart(entries: Row[], round: string, benchmark: string) {
     name: `${getText(row, "rank")} ${getText(row, "submitter")}, ${getText(row, "system")}`,
     slower: OUTCOMES[getText(row, "outcome")] ?? FIRST,
   }));
-  const tied = records.filter((record) => record.slower.startsWith("no")).length;
+  const tied = records.filter((record) => record.slower.startsWith("no,")).length;
   const finding = `MLPerf v${round}, ${benchmark}: the runs cannot separate ${tied} of the ${Math.max(0, entries.length - 1)} closed entries from the one above.`;
   const table: NumberTable = {
     headings: HEADINGS,
@@ -100,9 +101,12 @@ function makeChart(entries: Row[], round: string, benchmark: string) {
   return { name: RANKING, finding, numbers: [table], specification: makeSpecification(records, finding) };
 }
 
-function makeSpecification(records: { name: string; slower: string }[], finding: string): Record<string, unknown> {
+function makeSpecification(records: Record<string, any>[], finding: string): Record<string, unknown> {
   const names = [...Object.values(OUTCOMES), FIRST];
-  const x = { field: "minutes", type: "quantitative", title: "Time to train (min)", scale: { zero: false } };
+  const ends = records.flatMap((row) => [row.minutes_low, row.minutes, row.minutes_high]).filter((value) => typeof value === "number");
+  const log = Math.min(...ends) > 0 && Math.max(...ends) > WIDE_RANGE * Math.min(...ends);
+  const title = `Time to train (min${log ? ", log scale" : ""})`;
+  const x = { field: "minutes", type: "quantitative", title, scale: log ? { type: "log", nice: false, padding: 6 } : { zero: false } };
   const y = { field: "name", type: "nominal", title: null, sort: null, axis: { labelLimit: 320, grid: true } };
   const color = { field: "slower", type: "nominal", title: "Surely slower than the one above", scale: { domain: names, range: OUTCOME_COLORS } };
   const shape = { ...color, scale: { domain: names, range: ["circle", "diamond", "square", "triangle-up", "circle"] } };

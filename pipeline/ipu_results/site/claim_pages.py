@@ -46,9 +46,12 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
 
 
 def _load_claims(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Load the claims, headline ones first: those of a factor, the largest first."""
-    rows = run_query(connection, CLAIMS)
-    return sorted(rows.to_pylist(), key=lambda row: (row["unit"] != "x", -row["value"] if row["unit"] == "x" else 0))
+    """Load the claims, headline ones first: recomputed ones of a factor, the largest first."""
+    return sorted(run_query(connection, CLAIMS).to_pylist(), key=_rank_headline)
+
+
+def _rank_headline(claim: Row) -> float:
+    return -claim["value"] if claim["unit"] == "x" and claim["verdict"] != "not-recomputable" else 0.0
 
 
 def _group(connection: duckdb.DuckDBPyConnection, sql: str) -> defaultdict[str, list[dict[str, Any]]]:
