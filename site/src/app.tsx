@@ -60,7 +60,8 @@ export function App({ start }: { start: StartData }) {
       </main>
       <footer class="bottom">
         {build.version ? `Release ${build.version}` : "Unreleased"}, as of <time dateTime={build.as_of}>{build.as_of}</time>, build <code>{build.build_id.slice(0, 12)}</code>, from{" "}
-        {build.documents} documents. Printed figures are exact; computed ones are rounded on screen, and ≈ is emulated. <a href="changed.html">What changed</a> · <a href="downloads.html">Downloads</a>
+        {build.documents} documents. Printed figures are exact; measured and computed ones are rounded in tables, and ≈ is emulated.{" "}
+        <a href="changed.html">What changed</a> · <a href="downloads.html">Downloads</a>
       </footer>
       {show && <WithDataset>{(data) => <Provenance data={data} show={show} start={start} />}</WithDataset>}
     </>

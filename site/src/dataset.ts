@@ -82,9 +82,10 @@ export class Dataset {
     return formatFigure(this.getValue(row, name), this.isEmulated(row, name) ? digits : undefined);
   }
 
-  /** Formats a figure for the table: figures that are computed, such as minutes, are rounded, printed ones never. */
+  /** Formats a figure for the table: what is computed or measured to many digits is rounded, printed figures and counts never. */
   formatOnScreen(row: number, name: string): string {
-    return ROUNDED.has(name) ? formatFigure(this.getValue(row, name), ROUNDED_DIGITS) : this.formatFigure(row, name, ROUNDED_DIGITS);
+    const exact = COUNTS.has(name) || (this.getText(row, "origin") === "published" && !ROUNDED.has(name));
+    return formatFigure(this.getValue(row, name), exact ? undefined : ROUNDED_DIGITS);
   }
 
   isEmulated(row: number, name: string): boolean {
