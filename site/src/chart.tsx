@@ -16,7 +16,7 @@ interface Props extends PointActions {
 function useWidth(element: { current: HTMLElement | null }): number {
   const [width, setWidth] = useState(0);
   useEffect(() => {
-    const measure = () => setWidth(Math.floor((element.current!.clientWidth - PADDING) / STEP) * STEP);
+    const measure = () => element.current && setWidth(Math.floor((element.current.clientWidth - PADDING) / STEP) * STEP);
     const observer = new ResizeObserver(measure);
     observer.observe(element.current!);
     measure();

@@ -17,7 +17,7 @@ from ipu_results.site.html import format_table, join, link, list_items, tag
 from ipu_results.site.page import Page
 
 MIN_TESTS = 3  # shared by two machines that have a page
-MAX_DIGITS = 3  # of a ratio
+DIGITS, MAX_DIGITS_BELOW = 3, 100  # of a ratio, which is whole from there on
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def _describe(left: str, right: str, rows: list[Pair]) -> str:
 
 
 def _format_ratio(ratio: float) -> str:
-    return f"{float(f'{ratio:.{MAX_DIGITS}g}'):,}".removesuffix(".0")
+    return f"{ratio:#.{DIGITS}g}" if ratio < MAX_DIGITS_BELOW else f"{ratio:,.0f}"
 
 
 def _format_row(measure: Measure, row: Mapping[str, Any]) -> list[str]:
