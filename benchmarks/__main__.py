@@ -27,6 +27,7 @@ BENCHMARKS = {
     "mlperf": "mlperf.comparison",
     "mlperf_intervals": "mlperf.intervals",
     "emulator": "emulator",
+    "emulator_networks": "emulator.networks",
     "repeatability": "runner.repeatability",
     "runner": "runner.overhead",
     "runner_real": "runner.real_sweeps",

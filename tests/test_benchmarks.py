@@ -7,16 +7,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
+from model_support import model
 
 from benchmarks.__main__ import BENCHMARKS, main
+from benchmarks.emulator import networks
 from benchmarks.emulator.speed import DEVELOPMENT, QUICK_SHAPES, SWEEP
 from benchmarks.generate import generate_page
 from benchmarks.mlperf import comparison
 from benchmarks.mlperf.comparison import compare_figures
 from benchmarks.mlperf.reading import decode_all_lines
 from benchmarks.processes import run_steps, take_turns
-from benchmarks.report import Report, ReportTable, ReportTarget, format_report
+from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBenchmarkError, format_report
 
 SUMMARIZER = """#!{python}
 import json, sys
@@ -101,12 +104,51 @@ def test_generated_page_is_the_same_in_every_run() -> None:
     assert generate_page(40).count(b"<sup>") == 4
 
 
+# Exports of networks
+
+
+def test_exports_are_skipped_without_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(networks, "ENVIRONMENT", tmp_path)
+    with pytest.raises(SkipBenchmarkError, match="name an interpreter with torch"):
+        networks.run(Options(quick=True))
+    empty = tmp_path / "python"
+    empty.write_text("#!/bin/sh\nexit 1\n")
+    empty.chmod(0o755)
+    with pytest.raises(SkipBenchmarkError, match="the interpreter lacks torch"):
+        networks.run(Options(torch=empty))
+
+
+def test_exported_graphs_are_counted_and_what_is_not_read_is_named(tmp_path: Path) -> None:
+    bodies = {"a": "y = MatMul(x, w)", "b": "h = Relu(x) y = NonZero(h)"}
+    records: list[dict[str, Any]] = [
+        {"name": name, "exporter": "legacy", "path": f"FOLDER/{name}.onnx", "shapes": [], "macs": 2 * 4, "error": None}
+        for name in bodies
+    ]
+    records.append({**records[0], "name": "c", "error": "it cannot"})
+    for name, body in bodies.items():
+        onnx.save(model("(float[N,2] x) => (float[] y)", body, {"w": (2, 2)}), tmp_path / f"{name}.onnx")
+    lines = "".join(f"echo '{json.dumps(record)}' | sed s#FOLDER#$2#\n" for record in records)
+    exporter = tmp_path / "python"
+    exporter.write_text(f"#!/bin/sh\ncp {tmp_path}/*.onnx $2\n{lines}")
+    exporter.chmod(0o755)
+    report = networks.run(Options(torch=exporter))
+    assert [row[2] for row in report.tables[0].rows] == [
+        "read",
+        "NonZero y: NonZero is not supported",
+        "not exported: it cannot",
+    ]
+    assert report.tables[0].rows[0][4:] == [4 / 1e9, "1.00000"]
+    assert [target.value for target in report.targets] == [1, 0.0]
+    assert report.notes == ["1 of 2 exported graphs are read, 1 exports failed"]
+
+
 # Every benchmark, at its smallest size
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [name for name in BENCHMARKS if name not in {"extract", "stages", "emulator", "mlperf"}]
+    "name",
+    [name for name in BENCHMARKS if name not in {"extract", "stages", "emulator", "emulator_networks", "mlperf"}],
 )
 def test_benchmark_reports_figures(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IPU_RESULTS_LOCKS", str(tmp_path / "locks"))

@@ -105,7 +105,7 @@ def test_relationships(query: Query) -> None:
         ("independent", "Qwant", 6),
         ("own", "local", 30),
         ("vendor", "Graphcore", 298),
-        ("vendor", "NVIDIA", 212),
+        ("vendor", "NVIDIA", 242),
     ]
 
 

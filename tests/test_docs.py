@@ -77,9 +77,9 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
     "{} published by vendors and others, {} from official MLPerf logs, {} measured here and {} emulated": """
         SELECT count(*) FILTER (origin = 'published'), count(*) FILTER (origin = 'official'),
                count(*) FILTER (origin = 'measured'), count(*) FILTER (origin = 'emulated') FROM results""",
-    "{} to {} times, of four comparisons": """
+    "{} to {} times, of eight comparisons": """
         SELECT round(min(value), 2), round(max(value), 2) FROM recomputations
-        WHERE claim_id = 'sdk14-resnext101-inference-throughput' HAVING count(*) = 4""",
+        WHERE claim_id = 'sdk14-resnext101-inference-throughput' HAVING count(*) = 8""",
     "{} times on 16 chips ({} on 256, of two pairs); clock {}": """
         SELECT round(geomean(CASE chip_count WHEN 16 THEN throughput_ratio END), 2),
                round(geomean(CASE chip_count WHEN 256 THEN throughput_ratio END), 2), round(any_value(clock_ratio), 2)
@@ -104,10 +104,11 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
                round(max(throughput * latency_ms / 1000 / batch_size), 2)
         FROM results JOIN flags USING (result_id) WHERE rule = 'R01' HAVING count(*) = 6""",
     "Of {} claims that Graphcore and others made, {} are confirmed ({} of them only by the same document or another "
-    "claim), {} depend on the baseline, {} are not supported, {} are contradicted, {} is a gain within the spread of "
-    "the runs, and {} cannot be recomputed": """
+    "claim), {} are reached by a later SDK, {} differ in the last digit, {} depend on the baseline, {} are not "
+    "supported, {} are contradicted, {} is a gain within the spread of the runs, and {} cannot be recomputed": """
         SELECT count(*), count(*) FILTER (verdict LIKE 'confirmed%'),
                count(*) FILTER (verdict = 'confirmed-internally'),
+               count(*) FILTER (verdict = 'reached-by-later-sdk'), count(*) FILTER (verdict = 'last-digit-differs'),
                count(*) FILTER (verdict = 'depends-on-baseline'), count(*) FILTER (verdict = 'not-supported'),
                count(*) FILTER (verdict = 'contradicted'),
                count(*) FILTER (verdict = 'within-run-to-run-spread'), count(*) FILTER (verdict = 'not-recomputable')

@@ -70,7 +70,7 @@ UNKNOWN = [
     (0, "model", "GPT5", "unknown model 'GPT5' in model"),
     (2, "platform", "Colossus", "unknown platform 'Colossus' in platform"),
     (3, "sdk-version", "Pre-SDK2.5", "unknown sdk-version 'Pre-SDK2.5' in sdk_version"),
-    (4, "framework", "JAX", "unknown framework 'JAX' in framework"),
+    (4, "framework", "Torch7", "unknown framework 'Torch7' in framework"),
     (7, "precision", "8.16", "unknown precision '8.16' in precision"),
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from math import prod, sqrt
+from math import pi, prod, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -278,10 +278,19 @@ GELUS = (
     "a = Mul(shrink, x) b = Erf(a) c = Add(one, b) h = Mul(half, x) y = Mul(h, c)",
     "a = Div(x, root) b = Erf(a) c = Add(b, one) d = Mul(c, half) y = Mul(x, d)",
 )
+# GPT-2's, and with its first three parts in other orders
+TANH_GELUS = (
+    "p = Pow(x, three) q = Mul(p, cubic) s = Add(x, q) t = Mul(s, slope) b = Tanh(t) c = Add(b, one) "
+    "h = Mul(x, half) y = Mul(h, c)",
+    "p = Pow(x, three) q = Mul(cubic, p) s = Add(q, x) t = Mul(slope, s) b = Tanh(t) c = Add(one, b) "
+    "d = Mul(x, c) y = Mul(d, half)",
+)
+SCALARS = {"root": sqrt(2), "shrink": 1 / sqrt(2), "one": 1.0, "half": 0.5}
+TANH_SCALARS = {"three": 3.0, "cubic": 0.044715, "slope": sqrt(2 / pi)}
 
 
 def gelu(body: str, **other: float) -> onnx.ModelProto:
-    return scalars(image(body), **({"root": sqrt(2), "shrink": 1 / sqrt(2), "one": 1.0, "half": 0.5} | other))
+    return scalars(image(body), **(SCALARS | (TANH_SCALARS if "Tanh" in body else {}) | other))
 
 
 @pytest.mark.parametrize(
@@ -291,7 +300,7 @@ def gelu(body: str, **other: float) -> onnx.ModelProto:
         (image("s = Sigmoid(x) y = Mul(s, x)"), "swish"),
         (image("y = Gelu(x)", opset=20), "gelu"),
         (image("y = HardSwish(x)"), "hardswish"),
-        *((gelu(body), "gelu") for body in GELUS),
+        *((gelu(body), "gelu") for body in (*GELUS, *TANH_GELUS)),
     ],
 )
 def test_activation_in_parts_is_fused(source: onnx.ModelProto, kind: str) -> None:
@@ -310,6 +319,13 @@ def test_activation_in_parts_is_fused(source: onnx.ModelProto, kind: str) -> Non
         (gelu(GELUS[0], root=1.5), ["div", "erf", "add", "mul", "mul"]),
         (gelu(GELUS[1], one=2.0), ["mul", "erf", "add", "mul", "mul"]),
         (gelu(GELUS[0].replace("Div(x, root)", "Div(root, x)")), ["div", "erf", "add", "mul", "mul"]),
+        (gelu(TANH_GELUS[0], three=2.0), ["pow", "mul", "add", "mul", "tanh", "add", "mul", "mul"]),
+        (gelu(TANH_GELUS[0], cubic=0.05), ["pow", "mul", "add", "mul", "tanh", "add", "mul", "mul"]),
+        (gelu(TANH_GELUS[0], slope=0.7), ["pow", "mul", "add", "mul", "tanh", "add", "mul", "mul"]),
+        (
+            gelu(TANH_GELUS[0].replace("Add(x, q)", "Add(p, q)")),
+            ["pow", "mul", "add", "mul", "tanh", "add", "mul", "mul"],
+        ),
         (gelu(GELUS[2].replace("Mul(x, d)", "Mul(a, d)")), ["div", "erf", "add", "mul", "mul"]),
     ],
 )

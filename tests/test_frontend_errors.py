@@ -25,7 +25,7 @@ from model_support import image, model
 
 W = {"w": (8, 4, 3, 3)}
 SWISH = "s = Sigmoid(x) y = Mul(x, s)"
-VOLUME = "(float[N,4,8,8,8] x) => (float[] y)"
+HYPERVOLUME = "(float[N,4,4,4,4,4] x) => (float[] y)"
 BRANCHES = "then_branch = g () => (float a) {a = Relu(x)}, else_branch = h () => (float b) {b = Tanh(x)}"
 
 
@@ -41,20 +41,38 @@ def edit_weight(change: Callable[[onnx.TensorProto], object]) -> onnx.ModelProto
 UNSUPPORTED = [
     (image("y = Frobnicate(x)"), "Frobnicate y: Frobnicate is not supported"),
     (image("y = NonZero(x)"), "NonZero y: NonZero is not supported"),
-    (image("y = ConvTranspose(x, w)", {"w": (4, 4, 3, 3)}), "ConvTranspose y: ConvTranspose is not supported"),
+    (
+        image("a = Sigmoid(x) y = ConvTranspose(x, a)"),
+        "ConvTranspose y: a convolution whose weights or bias are computed is not supported",
+    ),
+    (
+        image('y = Einsum<equation = "aacd,aecd->ae">(x, x)'),
+        "Einsum y: the equation aacd,aecd->ae is not supported",
+    ),
+    (
+        image('y = Einsum<equation = "abcd,ec->ae">(x, w)', {"w": (8, 8)}),
+        "Einsum y: the equation abcd,ec->ae, which sums over one operand, is not supported",
+    ),
+    (image("y = DeformConv(x, w, x)", {"w": (8, 4, 1, 1)}), "DeformConv y: DeformConv is not supported"),
+    (
+        model("(float[N,6,4] x) => (float[] y)", "r = Sigmoid(w) y = LSTM<hidden_size=3>(x, w, x)", {"w": (1, 12, 4)}),
+        "LSTM y: LSTM whose weights are computed is not supported",
+    ),
     (image("y = com.microsoft.FusedGelu(x)"), "FusedGelu y: domain com.microsoft is not supported"),
     (image("y = HardSwish(x)", opset=13), "HardSwish y: HardSwish is not an operator of opset 13"),
-    (image("y = Sum(x, x, x)"), "Sum y: Sum of 3 inputs is not supported"),
     (
         image("a = Sigmoid(x) y = Conv(x, a)"),
         "Conv y: a convolution whose weights or bias are computed is not supported",
     ),
     (
-        model(VOLUME, "y = Conv(x, w)", {"w": (8, 4, 1, 1, 1)}),
-        "Conv y: a convolution over 3 dimensions is not supported",
+        model(HYPERVOLUME, "y = Conv(x, w)", {"w": (8, 4, 1, 1, 1, 1)}),
+        "Conv y: a convolution over 4 dimensions is not supported",
     ),
-    (model(VOLUME, "y = GlobalMaxPool(x)"), "GlobalMaxPool y: a pool over 3 dimensions is not supported"),
-    (model(VOLUME, "y = MaxPool<kernel_shape=[2,2,2]>(x)"), "MaxPool y: a pool over 3 dimensions is not supported"),
+    (model(HYPERVOLUME, "y = GlobalMaxPool(x)"), "GlobalMaxPool y: a pool over 4 dimensions is not supported"),
+    (
+        model(HYPERVOLUME, "y = MaxPool<kernel_shape=[2,2,2,2]>(x)"),
+        "MaxPool y: a pool over 4 dimensions is not supported",
+    ),
     (
         image("a, b = MaxPool<kernel_shape=[2,2]>(x) c = Cast<to=1>(b) y = Add(a, c)"),
         "MaxPool a: reading its further output b is not supported",

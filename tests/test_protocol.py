@@ -2,57 +2,86 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from ipu_results.emulator.calibration import Fit
 from ipu_results.emulator.operators import Program, Tensor
-from ipu_results.emulator.protocol import compute_timing, load_protocols, select_protocol
+from ipu_results.emulator.protocol import compute_timing, count_replicas, load_protocols, select_protocol
 from ipu_results.emulator.target import load_target
-from ipu_results.errors import UnrecognisedModelError
+from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 
 IMAGES = Program("two", (), (), (Tensor("image", (2, 3, 224, 224), 32),), (Tensor("classes", (2, 1000), 32),), (), 0)
 PIXELS, CLASSES = 2 * 3 * 224 * 224, 2 * 1000
-DEVICE, PER_IMAGE = 1e-3, 3e-4
+DEVICE, BATCH, IMAGE = 1e-3, 5e-5, 3e-4
+FIT = Fit(600, BATCH, IMAGE)
 
 
 @pytest.mark.parametrize(
     ("name", "target", "host", "in_flight"),
     [
-        ("paper", "c2", (2 * PIXELS + 2 * CLASSES) / 6e9 + 2 * PER_IMAGE, 1),
-        ("lowest-latency", "c2", (2 * PIXELS + 2 * CLASSES) / 6e9, 1),
-        ("lowest-latency", "m2000", (2 * PIXELS + 2 * CLASSES) / 3.1e9, 1),
-        ("tensorflow", "m2000", (1 * PIXELS + 2 * CLASSES) / 14e9, 3),
-        ("tensorflow", "bow-2000", (1 * PIXELS + 2 * CLASSES) / 14e9, 3),
-        ("pytorch", "m2000", (2 * PIXELS + 2 * CLASSES) / 14e9, 5),
+        ("paper", "c2", (2 * PIXELS + 2 * CLASSES) / 6e9 + BATCH + 2 * IMAGE, 1),
+        ("lowest-latency", "c2", (PIXELS + 2 * CLASSES) / 6e9 + BATCH, 1),
+        ("lowest-latency", "m2000", (PIXELS + 2 * CLASSES) / 3.1e9 + BATCH, 1),
+        ("tensorflow", "m2000", (PIXELS + 2 * CLASSES) / 7e9 + BATCH, 3),
+        ("tensorflow", "bow-2000", (PIXELS + 2 * CLASSES) / 7e9 + BATCH, 3),
+        ("pytorch", "m2000", (PIXELS + 2 * CLASSES) / 7e9 + BATCH, 1.8),
     ],
 )
-def test_transfers_add_to_the_time_on_the_chip(name: str, target: str, host: float, in_flight: int) -> None:
+def test_transfers_add_to_the_time_on_the_chip(name: str, target: str, host: float, in_flight: float) -> None:
     machine = load_target(target)
-    timing = compute_timing(DEVICE, IMAGES, machine, select_protocol(name, machine), PER_IMAGE)
+    timing = compute_timing(DEVICE, IMAGES, machine, select_protocol(name, machine), FIT)
     assert timing.device == DEVICE
     assert timing.protocol == pytest.approx(host, rel=1e-9)
     assert timing.period == pytest.approx(DEVICE + host, rel=1e-12)
     assert timing.latency == timing.period * in_flight
 
 
-@pytest.mark.parametrize("name", ["tensorflow", "pytorch"])
-def test_prefetched_batch_is_not_faster_than_the_link(name: str) -> None:
-    machine = load_target("m2000")
-    protocol = select_protocol(name, machine)
-    timing = compute_timing(1e-6, IMAGES, machine, protocol, PER_IMAGE)
-    assert timing.period == pytest.approx(protocol.pixel_bytes * PIXELS / 3.1e9, rel=1e-12)
-    assert timing.protocol == pytest.approx(timing.period - 1e-6, rel=1e-12)
+@pytest.mark.parametrize(("target", "chips"), [("m2000", 1), ("bow-2000", 2)])
+@pytest.mark.parametrize("name", ["tensorflow", "pytorch", "io-tiles"])
+def test_batch_is_not_faster_than_a_host_process_feeds_its_chips(name: str, target: str, chips: int) -> None:
+    machine = load_target(target)
+    timing = compute_timing(1e-6, IMAGES, machine, select_protocol(name, machine), FIT)
+    assert timing.period == pytest.approx(chips * PIXELS / 3.1e9, rel=1e-12)
+    wide = replace(select_protocol(name, machine), input_bits=32, instances=1)
+    assert compute_timing(1e-6, IMAGES, machine, wide, FIT).period == pytest.approx(4 * 4 * PIXELS / 3.1e9, rel=1e-12)
 
 
-@pytest.mark.parametrize("device", [1e-3, 1e-5])
-def test_io_tiles_overlap_the_transfers(device: float) -> None:
+def test_io_tiles_overlap_the_transfers() -> None:
     machine = load_target("m2000")
     protocol = select_protocol("io-tiles", machine)
-    transfer = (2 * PIXELS + 2 * CLASSES) / 3.1e9
-    assert 1e-5 < transfer < 1e-3
-    timing = compute_timing(device, IMAGES, machine, protocol, PER_IMAGE)
-    assert timing.period == max(device, transfer)
-    assert timing.protocol == max(0.0, transfer - device)
-    assert timing.latency == 5 * timing.period
-    assert protocol.io_tiles == 64
+    assert (protocol.io_tiles, protocol.overlapped) == (64, True)
+    timing = compute_timing(DEVICE, IMAGES, machine, protocol, FIT)
+    assert (timing.period, timing.protocol, timing.latency) == (DEVICE, 0.0, 4.8 * DEVICE)
+    unfetched = replace(protocol, prefetch=False)
+    assert not unfetched.overlapped
+    assert compute_timing(DEVICE, IMAGES, machine, unfetched, FIT).period > DEVICE
+
+
+def test_latency_without_prefetch_counts_the_transfers_of_all_chips_of_a_process() -> None:
+    machine = load_target("bow-2000")
+    timing = compute_timing(DEVICE, IMAGES, machine, select_protocol("lowest-latency", machine), FIT)
+    assert timing.latency - timing.period == pytest.approx((PIXELS + 2 * CLASSES) / 3.1e9, rel=1e-9)
+
+
+def test_fit_with_a_negative_time_of_a_batch_makes_no_host_time_negative() -> None:
+    machine = load_target("m2000")
+    timing = compute_timing(DEVICE, IMAGES, machine, select_protocol("tensorflow", machine), Fit(600, -1.0, 0.0))
+    assert timing.protocol == pytest.approx((PIXELS + 2 * CLASSES) / 7e9, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"replicas": 5}, "5 replicas are more than the 4 chips of m2000"),
+        ({"instances": 3}, "3 instances cannot share 4 replicas evenly"),
+        ({"io_tiles": 1472}, "1472 I/O tiles leave none of the 1472 tiles"),
+    ],
+)
+def test_settings_that_a_machine_cannot_have_are_refused(changes: dict[str, int], message: str) -> None:
+    machine = load_target("m2000")
+    with pytest.raises(InconsistentModelError, match=message):
+        count_replicas(replace(select_protocol("tensorflow", machine), **changes), machine)
 
 
 def test_every_protocol_names_its_source_and_one_is_calibrated() -> None:

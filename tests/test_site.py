@@ -125,6 +125,10 @@ def test_findings_of_the_start_page_are_those_of_the_readme(connection: duckdb.D
     figures = {name: re.findall(r"\d+(?:[.,]\d+)*", finding["figure"]) for name, finding in findings.items()}
     assert figures.pop("too-short") == ["6"]
     assert "Six printed latencies" in readme
+    [count] = re.findall(r"times, of (\w+) comparisons", readme)
+    pairs = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"].index(count)
+    assert f"{pairs} published pairs" in findings["forty-times"]["text"]
+    assert [len(findings[name]["bars"]) for name in ("forty-times", "too-short")] == [pairs, 6]
     for name, numbers in figures.items():
         assert any(all(number in line for number in numbers) for line in readme.splitlines()), name
     for finding in findings.values():

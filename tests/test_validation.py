@@ -7,6 +7,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, run_cli
 from ipu_results.emulator.baselines import GRID, PERFECT, SCALED, compute_mac_rate, estimate_grid, estimate_perfect
-from ipu_results.emulator.calibration import Calibration, Fit, load_calibration
+from ipu_results.emulator.calibration import Fit, load_calibration
 from ipu_results.emulator.published import BLIND, DEVELOPMENT, SETS, load_published_rows, load_selectors
 from ipu_results.emulator.scoring import (
     calibrations_differ,
@@ -27,7 +28,17 @@ from ipu_results.emulator.scoring import (
 )
 from ipu_results.emulator.split import ConvolutionShape
 from ipu_results.emulator.target import load_target
-from ipu_results.emulator.validation import EXCLUDED, FIT, LIMITS, Validation, to_json, validate
+from ipu_results.emulator.validation import (
+    EXCLUDED,
+    FIT,
+    LATENCY,
+    LATENCY_SECOND,
+    LIMITS,
+    SECOND,
+    Validation,
+    to_json,
+    validate,
+)
 from ipu_results.errors import WarehouseError
 
 from benchmarks.emulator import freezing
@@ -46,7 +57,9 @@ def edited() -> Iterator[Edit]:
     connection = duckdb.connect()
 
     def edit(statement: str) -> duckdb.DuckDBPyConnection:
-        connection.execute("CREATE TABLE results AS SELECT * FROM read_parquet(?)", [str(RESULTS)])
+        for table in ("results", "configurations", "flags"):
+            path = str(RESULTS.with_stem(table))
+            connection.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet(?)", [path])
         connection.execute(statement)
         return connection
 
@@ -72,13 +85,6 @@ def test_rows_of_each_set() -> None:
     prefetched = [("efficientnet-b4", "m2000", batch) for batch in (16, 24, 32, 40)]
     lowest_latency = [[(network, target, 4) for network in networks] for target in ("m2000", "bow-2000")]
     assert ten == [*lowest_latency[0], *prefetched, *lowest_latency[1]]
-    io_tiles = {
-        row.selector.host_path.io_tiles
-        for row in rows
-        if (row.selector.target, row.selector.network, row.selector.protocol)
-        == ("bow-2000", "efficientnet-b4", "io-tiles")
-    }
-    assert io_tiles == {32}
     assert all(selector.source for selector in load_selectors())
 
 
@@ -91,6 +97,49 @@ def test_every_covered_row_of_the_page_is_in_a_set() -> None:
             [str(RESULTS), [*COVERED]],
         ).fetchall()
     assert ids == {result_id for (result_id,) in covered}
+
+
+def test_host_path_of_a_row_is_its_public_configuration() -> None:
+    """Bits, host processes, replicas, I/O tiles and prefetch, as the configurations of the page state them."""
+    paths = {
+        (row.selector.network, row.selector.target, row.batch_size, row.variant): row.protocol for row in load_rows()
+    }
+    expected = {
+        ("resnext101-32x4d", "c2", 2, ""): (16, None, None, 0, False),
+        ("resnext101-32x8d", "m2000", 64, ""): (8, 4, 4, 32, True),
+        ("resnet50", "m2000", 4, "lowest latency config"): (8, 4, 4, 64, False),
+        ("efficientnet-b4", "bow-2000", 48, ""): (8, 2, 4, 32, True),
+        ("efficientnet-b4", "bow-2000", 4, "lowest latency config"): (8, 2, 4, 0, False),
+        ("bert-base", "m2000", 4, "SL128"): (32, 4, 4, 0, False),
+    }
+    names = ("input_bits", "instances", "replicas", "io_tiles", "prefetch")
+    assert {key: tuple(getattr(paths[key], name) for name in names) for key in expected} == expected
+
+
+def test_changed_configuration_changes_the_host_path(edited: Edit) -> None:
+    row = next(row for row in load_rows() if row.selector.target == "bow-2000" and row.protocol.overlapped)
+    changes = "instances = 1, precision_flags = '16.16', note = '16 I/O tiles'"
+    statement = f"UPDATE configurations SET {changes} WHERE result_id = '{row.result_id}'"
+    (changed,) = [each for each in load_published_rows(edited(statement)) if each.result_id == row.result_id]
+    assert (changed.protocol.instances, changed.protocol.input_bits, changed.protocol.io_tiles) == (1, 16, 16)
+
+
+def test_row_without_a_configuration_is_an_error(edited: Edit) -> None:
+    name = load_rows()[6].result_id
+    with pytest.raises(WarehouseError, match=f"row {name} has no public configuration"):
+        load_published_rows(edited(f"DELETE FROM configurations WHERE result_id = '{name}'"))
+
+
+def test_doubtful_batches_have_a_second_reading(edited: Edit) -> None:
+    """Rule R24 finds half as many batches in flight as in the other rows of ResNet-50."""
+    second = {row.batch_size: row.second_reading for row in load_rows() if row.second_reading}
+    assert {batch: other and other.batch_size for batch, other in second.items()} == {16: 8, 32: 16}
+    for row in load_rows():
+        if row.second_reading:
+            assert row.second_reading.seconds == pytest.approx(row.seconds / 2)
+            assert (row.second_reading.latency, row.second_reading.protocol) == (row.latency, row.protocol)
+    without = load_published_rows(edited("DELETE FROM flags WHERE rule = 'R24'"))
+    assert [row for row in without if row.second_reading] == []
 
 
 def test_missing_row_is_an_error(edited: Edit) -> None:
@@ -115,19 +164,19 @@ def test_emulated_results_are_not_published_ones(edited: Edit) -> None:
 def test_calibration_is_recomputed_from_the_six_rows(edited: Edit) -> None:
     recomputed = recalibrate(load_rows())
     assert not calibrations_differ(recomputed, load_calibration())
-    assert recomputed.fit.superstep == pytest.approx(682.2537131512616, rel=1e-6)
-    assert recomputed.fit.per_image == pytest.approx(0.0003215275474944617, rel=1e-6)
+    assert recomputed.fit.superstep == 600
+    assert recomputed.fit.per_batch == pytest.approx(4.548553334977002e-05, rel=1e-6)
+    assert recomputed.fit.per_image == pytest.approx(0.00032172660481863174, rel=1e-6)
     changed = edited(f"UPDATE results SET latency_ms = 1.5 WHERE result_id = '{load_rows()[0].result_id}'")
     assert calibrations_differ(recalibrate(load_published_rows(changed)), load_calibration())
 
 
 def test_other_calibrations_differ() -> None:
     known = load_calibration()
-    moved = Fit(known.fit.superstep * 1.001, known.fit.per_image)
+    moved = Fit(known.fit.superstep, known.fit.per_batch * 1.001, known.fit.per_image)
     assert not calibrations_differ(known, known)
-    assert calibrations_differ(Calibration(moved, known.jackknife, known.constants), known)
-    assert calibrations_differ(Calibration(known.fit, known.jackknife[1:], known.constants), known)
-    assert calibrations_differ(Calibration(known.fit, known.jackknife, "other"), known)
+    for change in ({"fit": moved}, {"jackknife": known.jackknife[1:]}, {"ends": ()}, {"constants": "other"}):
+        assert calibrations_differ(replace(known, **change), known)
 
 
 def test_quickest_predictions_are_the_committed_ones() -> None:
@@ -167,8 +216,11 @@ def test_targets_are_met_or_missed_as_documented(validation: Validation) -> None
         FIT: (True, True),
         EXCLUDED: (True, True),
         "resnext": (True, True),
-        "ten": (False, True),
+        "ten": (True, True),
         "honest": (False, False),
+        SECOND: (True, True),
+        LATENCY: (True, False),
+        LATENCY_SECOND: (True, True),
     }
 
 
@@ -217,13 +269,16 @@ def test_command_prints_scores_and_json(validation: Validation) -> None:
     done = run_cli("validate-emulator", "--warehouse", ROOT / "warehouse")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert [line.split()[-1] for line in lines[2:7]] == ["met", "met", "met", "missed", "missed"]
+    assert [line.split()[-1] for line in lines[2:10]] == ["met"] * 4 + ["missed", "met"] * 2
     assert lines[-1] == f"emulated, not measured; calibration {load_calibration().id}"
     done = run_cli("validate-emulator", "--warehouse", ROOT / "warehouse", "--format", "json")
     assert json.loads(done.stdout) == json.loads(json.dumps(to_json(validation)))
     assert set(json.loads(done.stdout)["rows"][0]) >= {
-        *("set", "network", "target", "batch_size", "published_ms", "emulated_ms", "error"),
+        *("set", "network", "target", "batch_size", "published_ms", "emulated_ms", "error", "second_reading"),
+        *("published_latency_ms", "emulated_latency_ms", "latency_error"),
     }
+    doubtful = [row for row in json.loads(done.stdout)["rows"] if row["second_reading"]]
+    assert [abs(row["error"]) > 0.2 > abs(row["second_reading"]["error"]) for row in doubtful] == [True, True]
 
 
 @pytest.mark.slow

@@ -99,5 +99,5 @@ def test_views_of_empty_tables_are_empty_and_of_the_same_types(warehouse: Path) 
 def test_view_that_cannot_be_evaluated_is_named(warehouse: Path) -> None:
     tables = read_tables(warehouse)
     tables["results"] = to_arrow(table("results"), build_frame(table("results"), [])).drop_columns("throughput")
-    with pytest.raises(WarehouseError, match=r"^inference: cannot be evaluated: "):
+    with pytest.raises(WarehouseError, match=r"^measurements: cannot be evaluated: "):
         list(evaluate_views(tables))

@@ -6,6 +6,7 @@ import os
 import re
 
 from ipu_results.emulator.baselines import DESCRIPTIONS
+from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.published import SETS
 from ipu_results.emulator.target import TARGETS, load_target
 from ipu_results.emulator.validation import Validation
@@ -45,9 +46,12 @@ def generate_parts(validation: Validation) -> dict[str, str]:
     return {
         "calibration": _format_calibration(validation),
         "scores": _format_table(accuracy.tabulate_scores(validation)),
+        "gateway": _format_table(accuracy.tabulate_gateway(validation)),
+        "doubtful": _format_table(accuracy.tabulate_doubtful(validation)),
         "misses": "".join(f"* {line}\n" for line in accuracy.list_misses(validation)),
         "baselines": _format_baselines(validation),
         "groups": _format_table(accuracy.tabulate_groups(validation)),
+        "mechanisms": _format_table(accuracy.tabulate_mechanisms(validation)),
         "parts": _format_table(accuracy.tabulate_parts(validation)),
         "rows": "\n".join(f"### {table.title}\n\n{_format_table(table)}" for table in by_row),
     }
@@ -59,7 +63,7 @@ def format_sensitivity(validation: Validation, changes: list[ConstantChange]) ->
     unread = _format_names(set(list_assumed()) - {change.constant for change in changes})
     return (
         f"{format_stamp(validation)}\n\n{_format_table(accuracy.tabulate_sensitivity(validation, changes))}\n"
-        f"Nothing moves with {still or 'none of the others'}. No network of these rows reads {unread}.\n"
+        f"{f'Nothing moves with {still}. ' if still else ''}No network of these rows reads {unread}.\n"
     )
 
 
@@ -73,14 +77,18 @@ def _format_calibration(validation: Validation) -> str:
     calibration = validation.calibration
     fits = [("all six", calibration.fit)]
     fits += [(f"without row {number}", fit) for number, fit in enumerate(calibration.jackknife, 1)]
-    rows = [(name, f"{fit.superstep:.0f}", f"{fit.per_image * 1000:.3f}") for name, fit in fits]
-    return f"Calibration `{calibration.id}`.\n\n" + _format_table(ReportTable("", ("rows", "κ, cycles", "h, ms"), rows))
+    fits += [(f"all six, κ {fit.superstep:.0f}", fit) for fit in calibration.ends]
+    rows = [
+        (name, f"{fit.superstep:.0f}", f"{fit.per_batch * MS:.3f}", f"{fit.per_image * MS:.3f}") for name, fit in fits
+    ]
+    table = ReportTable("", ("rows", "κ, cycles", "s, ms", "h, ms"), rows)
+    return f"Calibration `{calibration.id}`.\n\n{_format_table(table)}"
 
 
 def _format_baselines(validation: Validation) -> str:
     ratios = "".join(
         f"* The mean error of the {ratio.against} on the 19 development rows is {ratio.development:.1f} times the "
-        f"emulator's. The target is {ratio.target:g}: {'met' if ratio.met else 'missed'}. On the blind set it is "
+        f"emulator's. The target is {ratio.target:g}: {'met' if ratio.met else 'missed'}. On the other 57 rows it is "
         f"{ratio.blind:.1f} times\n"
         for ratio in validation.compute_ratios()
     )

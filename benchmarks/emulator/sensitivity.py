@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -12,10 +11,8 @@ from ipu_results.emulator.operators import Elementwise
 from ipu_results.emulator.published import SETS, PublishedRow
 from ipu_results.emulator.scoring import load_program, predict_rows, recalibrate, summarise_errors
 from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
-from ipu_results.emulator.target import TARGETS, Constant, Target, load_target
+from ipu_results.emulator.target import TARGETS, Constant, Target, get_range, load_target
 
-SHARE = 0.5
-RANGES: Mapping[str, tuple[float, float]] = {"slic.load": (18, 66), "reduce.rest": (6, 9)}  # as their sources state
 SPLIT_PREFIXES = ("plan", "conv", "exchange", "amp1", "ampn", "slic", "vmac", "reduce", "tiles", "sram", "workers")
 
 
@@ -44,12 +41,6 @@ def list_assumed_of(rows: Sequence[PublishedRow]) -> dict[str, Constant]:
     return {name: each for name, each in list_assumed().items() if name in kinds or not name.startswith("elementwise.")}
 
 
-def get_range(name: str, constant: Constant) -> tuple[float, float]:
-    """Return the stated range, else half less and half more. Supersteps are whole numbers."""
-    low, high = RANGES.get(name, (constant.value * (1 - SHARE), constant.value * (1 + SHARE)))
-    return (math.floor(low), math.ceil(high)) if constant.unit == "superstep" else (low, high)
-
-
 def measure_changes(
     rows: Sequence[PublishedRow], names: Sequence[str] | None = None, workers: int = 1
 ) -> list[ConstantChange]:
@@ -67,12 +58,12 @@ def measure_changes(
 def _list_values(rows: Sequence[PublishedRow], names: Sequence[str] | None) -> Iterator[tuple[str, float, float]]:
     for name, constant in list_assumed_of(rows).items():
         if names is None or name in names:
-            for value in get_range(name, constant):
+            for value in get_range(constant):
                 yield name, constant.value, value
 
 
 def _measure_change(rows: Sequence[PublishedRow], name: str, usual: float, value: float) -> ConstantChange:
-    planner = plan_split if name.partition(".")[0] in SPLIT_PREFIXES else _plan_unchanged
+    planner = plan_split if name.partition(".")[0] in SPLIT_PREFIXES else plan_unchanged
     targets = {target: load_target(target).with_constants({name: value}) for target in TARGETS}
     calibration = recalibrate(rows, targets["c2"], planner)
     scored = predict_rows(rows, calibration, targets, planner)
@@ -80,7 +71,7 @@ def _measure_change(rows: Sequence[PublishedRow], name: str, usual: float, value
     return ConstantChange(name, usual, value, calibration.fit.superstep, tuple(means))
 
 
-def _plan_unchanged(shape: ConvolutionShape, target: Target) -> SplitPlan:
+def plan_unchanged(shape: ConvolutionShape, target: Target) -> SplitPlan:
     """Plan on the unchanged machine, for a constant that no split depends on: its plans are known already."""
     return plan_split(shape, _load_unchanged(target.name, target.tiles))
 

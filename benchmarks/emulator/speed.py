@@ -24,7 +24,7 @@ DEVELOPMENT: tuple[Point, ...] = (
 )
 QUICK: tuple[Point, ...] = (("resnet50", C2, 1), ("resnet50", C2, 2))
 REPEATS, WARM_REPEATS, SHAPES, QUICK_SHAPES, FEW_TILES = 5, 20, 400, 20, 96
-COLD_S, WARM_MS, DEVELOPMENT_S = 2.0, 10.0, 15.0
+COLD_S, WARM_MS, DEVELOPMENT_S = 1.0, 10.0, 5.0
 
 
 def import_modules() -> Iterator[Step]:

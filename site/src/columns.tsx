@@ -96,7 +96,7 @@ export const NARROW: Column[] = [
   },
 ];
 
-/** The columns of a phone, with the throughput per what is asked for. */
+/** The columns of a phone, with the throughput per what the reader wants. */
 export function selectNarrow(per: string): Column[] {
   if (!per) return NARROW;
   const { name, title } = getMeasure(per);

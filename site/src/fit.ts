@@ -73,8 +73,8 @@ export function adjust(part: Part, drawn: number, width: number): Part {
 }
 
 function resize(part: Part, spare: number, side: number): void {
-  const beside = part.concat ? (part.columns ?? part.concat.length) : part.facet ? (part.columns ?? 1) : 1;
-  for (const inner of listInner(part)) resize(inner, spare, side * beside);
+  const columns = part.concat ? (part.columns ?? part.concat.length) : part.facet ? (part.columns ?? 1) : 1;
+  for (const inner of listInner(part)) resize(inner, spare, side * columns);
   if (typeof part.width === "number") part.width = Math.round(Math.max(MIN_PANEL, Math.min(part.width * WIDEST, part.width + spare / side)));
   else if (part.width?.step && spare < 0) part.width.step = Math.max(14, part.width.step + spare / side / 12);
 }

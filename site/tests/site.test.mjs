@@ -546,12 +546,16 @@ test("claims are filtered by verdict, and a linked claim is shown in addition", 
     const linked = await page.locator(".claims > li:has(.verdict-confirmed)").first().locator(".self").textContent();
     await page.locator(".verdicts button", { hasText: "contradicted" }).click();
     await waitForHash(page, "verdict=contradicted");
-    assert.equal(await readCount(page), 2);
-    assert.ok((await page.locator(".arithmetic code").count()) >= 2);
+    const contradicted = await page.evaluate(() => {
+      const { words, codes } = window.__data.claims.claims.columns.find(({ name }) => name === "verdict");
+      return codes.filter((code) => words[code] === "contradicted").length;
+    });
+    assert.equal(await readCount(page), contradicted);
+    assert.ok((await page.locator(".arithmetic code").count()) >= contradicted);
     await openHash(page, `#/claims/${linked}?verdict=contradicted`);
     await page.locator(`#claim-${linked}.open`).waitFor();
-    assert.equal(await readCount(page), 2);
-    assert.equal(await page.locator("ol.claims > li").count(), 3);
+    assert.equal(await readCount(page), contradicted);
+    assert.equal(await page.locator("ol.claims > li").count(), contradicted + 1);
     await openHash(page, "#/claims/none-such");
     await page.getByRole("alert").getByText("There is no claim none-such").waitFor();
   }));
@@ -593,8 +597,8 @@ test("the form shows predictions, marked emulated, with a memory verdict", () =>
 test("SQL runs over the Parquet files, its result downloads, and no query reaches another host", () =>
   onPage("#/sql", async (page) => {
     await runQuery(page, "SELECT origin, count(*) AS n FROM results GROUP BY 1 ORDER BY 2 DESC");
-    assert.match(await page.locator(".query-box table.plain").textContent(), /published516/);
-    assert.match(String(await download(page, "CSV")), /^origin,n\r\n(.*\r\n)*published,516\r\n/);
+    assert.match(await page.locator(".query-box table.plain").textContent(), /published\d{3}/);
+    assert.match(String(await download(page, "CSV")), /^origin,n\r\n(.*\r\n)*published,\d{3}\r\n/);
     assert.equal((await download(page, "Parquet")).subarray(0, 4).toString(), "PAR1");
     const examples = page.locator(".examples button");
     assert.equal(await examples.count(), 10);

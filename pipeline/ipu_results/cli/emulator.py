@@ -2,36 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ipu_results._util.text import escape_unprintable
-from ipu_results.cli.common import Command, batch_sizes_option, plot_option
+from ipu_results.cli.common import Command, batch_sizes_option, plot_option, show_progress
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
 
+TARGET_SUFFIX = ".toml"
+
 if TYPE_CHECKING:
+    from ipu_results.emulator.network import Network
     from ipu_results.emulator.prediction import Prediction
+    from ipu_results.emulator.profile import OperatorProfile
+    from ipu_results.emulator.protocol import Protocol
+    from ipu_results.emulator.target import Target
+
+
+class TargetName(click.ParamType[str]):
+    """A machine by name, or the path of a TOML file."""
+
+    name = "TARGET"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in TARGETS and not value.endswith(TARGET_SUFFIX):
+            self.fail(f"{value!r} is not one of {', '.join(map(repr, TARGETS))} or a {TARGET_SUFFIX} file.", param, ctx)
+        return value
 
 
 @click.command(cls=Command)
-@click.option("--target", type=click.Choice(TARGETS), required=True, help="C2 card, IPU-M2000 or Bow-2000.")
+@click.option(
+    "--target", type=TargetName(), help="c2, m2000, bow-2000, or a TOML file that extends one of them.  [required]"
+)
 @batch_sizes_option("Batch sizes over all chips.  [default: 2,4,6,8,10,12 on c2, else 4,8,16,32,64]")
 @click.option(
     "--model", default="resnext101-32x4d", show_default=True, metavar="FILE", help="ONNX file or built-in network."
 )
 @click.option("--protocol", metavar="NAME", help="Host path.  [default: paper on c2, else tensorflow]")
+@click.option(
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a constant of the machine or of the host path; repeat for more.",
+)
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="NAME=SIZES",
+    help="Sizes of an input with free dimensions, such as ids=N,128, or of one free dimension; repeat for more.",
+)
+@click.option(
+    "--sweep",
+    "sweeps",
+    multiple=True,
+    metavar="KEY=A,B,…",
+    help="Predict with each value of a key of --set; repeat for all combinations. Needs --out FILE.csv or .parquet.",
+)
 @click.option("--layers", is_flag=True, help="One record per operator of the first batch size, with its split.")
+@click.option(
+    "--trace",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the first batch size as a trace for Perfetto, .json.",
+)
+@click.option(
+    "--compare",
+    nargs=2,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="A B",
+    help="Compare two files that --format json saved. Predicts nothing.",
+)
 @plot_option("Draw the parts of the time as .svg or .png.")
 @click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout.")
 def predict(
-    target: str,
+    target: str | None,
     batch_sizes: tuple[int, ...] | None,
     model: str,
     protocol: str | None,
+    pairs: tuple[str, ...],
+    shapes: tuple[str, ...],
+    sweeps: tuple[str, ...],
     layers: bool,
+    trace: Path | None,
+    compare: tuple[Path, Path] | None,
     plot: Path | None,
     output: str,
     out: Path | None,
@@ -45,6 +104,14 @@ def predict(
     FILE may be the name of a built-in network. Protocols: paper, tensorflow, pytorch, lowest-latency, io-tiles. Split
     plans are kept in the user's cache folder, or in the folder that IPU_RESULTS_CACHE names.
 
+    Keys of --set: input_bits, instances, replicas, io_tiles, prefetch, threads, and every constant of the machine, for
+    example clock, tiles, sram or exchange.bytes. docs/reference/emulator-settings.md lists them and describes the TOML
+    file.
+
+    The first dimension of a model's inputs is the batch: --batch-sizes decides it, and --shape has 1 or N there.
+    An interrupted sweep continues where it stopped when it is started again. docs/how-to/predict-your-own-network.md
+    shows all of this.
+
     \b
     Extras:
       --plot: pip install 'ipu-results[plots]'
@@ -55,41 +122,119 @@ def predict(
       ipu-results predict --target m2000 --batch-sizes 4,16,64 --model resnet50 --format json
       ipu-results predict --target bow-2000 --batch-sizes 4 --model network.onnx --layers
       ipu-results predict --target c2 --plot breakdown.svg
+      ipu-results predict --target m2000 --set clock=1.85e9 --set io_tiles=64 --set instances=2
+      ipu-results predict --target my-machine.toml --batch-sizes 8
+      ipu-results predict --target m2000 --model bert.onnx --shape input_ids=N,128
+      ipu-results predict --target m2000 --sweep tiles=1000,1472 --sweep clock=1.33e9,1.85e9 --out designs.csv
+      ipu-results predict --target m2000 --batch-sizes 4 --model resnet50 --trace trace.json
+      ipu-results predict --compare before.json after.json
     """
     from ipu_results._util.files import write_atomically
     from ipu_results.emulator.cache import open_plan_cache
-    from ipu_results.emulator.network import load_network
+    from ipu_results.emulator.input_shapes import parse_shapes
+    from ipu_results.emulator.network import load_shaped_network
     from ipu_results.emulator.prediction import predict as predict_batches
+    from ipu_results.emulator.protocol import select_protocol
+    from ipu_results.emulator.settings import apply_settings, load_target_file, parse_pairs
     from ipu_results.emulator.target import load_target
 
-    sizes = batch_sizes or DEFAULT_BATCH_SIZES[target]
+    if compare is not None:
+        _write(_compare(compare, output), out)
+        return
+    if target is None:
+        raise click.UsageError("Missing option '--target'. Choose c2, m2000 or bow-2000, or name a TOML file.")
+    machine = load_target(target) if target in TARGETS else load_target_file(Path(target))
+    path = select_protocol(protocol, machine)
+    if pairs:
+        machine, path = apply_settings(machine, path, parse_pairs(pairs))
+    network = load_shaped_network(model, parse_shapes(shapes))
+    sizes = _select_batch_sizes(batch_sizes, network.batch) or DEFAULT_BATCH_SIZES[machine.base]
+    if sweeps:
+        if out is None or out.suffix.lower() not in (".csv", ".parquet") or layers or trace or plot:
+            raise click.UsageError("--sweep needs --out FILE.csv or FILE.parquet, and no --layers, --trace or --plot.")
+        _run_sweep(network, machine, path, sizes, sweeps, out)
+        return
     needed = sizes[:1] if layers and plot is None else sizes
-    network = load_network(model)
     with open_plan_cache() as planner:
-        predictions = predict_batches(network, load_target(target), needed, protocol, planner=planner)
+        predictions = predict_batches(network, machine, needed, path, planner=planner)
+    profiles = _profile(predictions[0], network, machine, path) if layers or trace is not None else []
     if plot is not None:
         from ipu_results.emulator.plot import render_parts
 
         write_atomically(plot, render_parts(predictions, network.name, plot.suffix.lower()))
-    text = _format(predictions, network.name, layers, output)
+    if trace is not None:
+        from ipu_results._util.text import format_json
+        from ipu_results.emulator.trace import build_trace
+
+        write_atomically(trace, format_json(build_trace(predictions[0], profiles, network.name)).encode())
+    _write(_format(predictions, network.name, profiles if layers else None, output), out)
+
+
+def _write(text: str, out: Path | None) -> None:
+    from ipu_results._util.files import write_atomically
+
     if out is None:
         click.echo(escape_unprintable(text, keep="\n"), nl=False)
     else:
         write_atomically(out, text.encode())
 
 
-def _format(predictions: list[Prediction], model: str, layers: bool, output: str) -> str:
+def _select_batch_sizes(batch_sizes: tuple[int, ...] | None, shaped: int | None) -> tuple[int, ...] | None:
+    """Return the batch sizes of the command line, else the one that `--shape` names."""
+    if shaped is None or batch_sizes == (shaped,):
+        return batch_sizes
+    if batch_sizes is not None:
+        raise click.UsageError(f"--shape begins with {shaped}, but --batch-sizes decides the batch: write N there.")
+    return (shaped,)
+
+
+def _profile(prediction: Prediction, network: Network, machine: Target, path: Protocol) -> list[OperatorProfile]:
+    from ipu_results.emulator.calibration import load_calibration
+    from ipu_results.emulator.profile import profile_operators
+
+    program = network(prediction.micro_batch_size)
+    io_tiles = path.io_tiles if path.overlapped else 0
+    return profile_operators(prediction, program, machine, load_calibration().fit.superstep, io_tiles)
+
+
+def _run_sweep(
+    network: Network, machine: Target, path: Protocol, sizes: tuple[int, ...], sweeps: tuple[str, ...], out: Path
+) -> None:
+    from ipu_results.emulator.cache import open_plan_cache
+    from ipu_results.emulator.sweep import SharedPlans, Sweep, parse_sweeps, run_sweep
+
+    sweep = Sweep(network, machine, path, sizes, parse_sweeps(sweeps))
+    total = len(sweep.designs)
+    with open_plan_cache() as planner, show_progress("designs") as report:
+        run_sweep(sweep, out, SharedPlans(planner, machine), lambda done: report(done, total))
+
+
+def _compare(paths: tuple[Path, Path], output: str) -> str:
+    from ipu_results._util.text import format_records
+    from ipu_results.emulator import comparison
+    from ipu_results.emulator.records import round_records
+
+    before, after = map(comparison.load_predictions, paths)
+    rows = comparison.compare_predictions(before, after)
+    if output == "table" and not rows:
+        return "no difference\n"
+    digits = dict.fromkeys(comparison.FIELDS, 3)
+    cells = round_records(rows, digits) if output == "table" else [list(row.values()) for row in rows]
+    return f"{format_records(output, comparison.FIELDS, cells)}\n"
+
+
+def _format(predictions: list[Prediction], model: str, profiles: Sequence[OperatorProfile] | None, output: str) -> str:
+    """Format a record per batch size or, with profiles of the first of them, per operator."""
     from ipu_results._util.text import format_records
     from ipu_results.emulator import records
-    from ipu_results.emulator.calibration import load_calibration
 
-    if layers:
-        rows = records.to_layer_records(predictions[0], model, load_calibration().fit.superstep)
+    if profiles is not None:
+        rows = records.to_layer_records(predictions[0], model, profiles)
     else:
         rows = [records.to_record(prediction, model) for prediction in predictions]
     if output == "table":
-        digits = records.LAYER_TABLE_DIGITS if layers else records.TABLE_DIGITS
+        digits = records.TABLE_DIGITS if profiles is None else records.LAYER_TABLE_DIGITS
         table = format_records(output, tuple(digits), records.round_records(rows, digits))
         return f"{table}\n{records.format_footer(predictions[0], model)}\n"
-    columns: tuple[str, ...] = records.LAYER_FIELDS if layers else records.FIELDS
+    columns: tuple[str, ...] = records.FIELDS if profiles is None else records.LAYER_FIELDS
     return f"{format_records(output, columns, ([row[name] for name in columns] for row in rows))}\n"

@@ -58,8 +58,7 @@ def _format_table(validation: Validation) -> str:
     for ratio in validation.compute_ratios():
         lines.append(
             f"{ratio.development:.1f} times nearer than the {ratio.against} on the development sets, resnext and ten "
-            f"(target {ratio.target:g}): {'met' if ratio.met else 'missed'}; {ratio.blind:.1f} times on the blind set, "
-            "honest"
+            f"(target {ratio.target:g}): {'met' if ratio.met else 'missed'}; {ratio.blind:.1f} times on the set honest"
         )
     return "\n".join([*lines, f"emulated, not measured; calibration {validation.calibration.id}"])
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-
-from ipu_results.emulator.calibration import Observation, fit_observations
+from ipu_results.emulator.calibration import NOTHING, Fit, solve_relative
 from ipu_results.emulator.operators import Convolution, Gemm, Program
 from ipu_results.emulator.protocol import compute_timing
 from ipu_results.emulator.published import PublishedRow
 from ipu_results.emulator.schedule import schedule, to_convolution_shape
 from ipu_results.emulator.scoring import load_program
-from ipu_results.emulator.split import FP16_BYTES, ConvolutionShape
+from ipu_results.emulator.split import ConvolutionShape
 from ipu_results.emulator.target import Target, load_target
 
 Baseline = Callable[[PublishedRow], float]  # seconds of a batch
@@ -65,7 +63,7 @@ def _compare_lines(rows: Sequence[PublishedRow], lines: Sequence[tuple[float, fl
 def estimate_perfect(shape: ConvolutionShape, target: Target) -> float:
     """Return the cycles of a product that is spread evenly over all tiles at peak rate."""
     inputs = shape.batch * shape.groups * shape.ins * shape.in_rows * shape.in_columns
-    moved = (inputs + shape.macs / _count_field(shape)) * FP16_BYTES / target["exchange.bytes"]
+    moved = (inputs + shape.macs / _count_field(shape)) * target["element.bytes"] / target["exchange.bytes"]
     return (shape.macs / compute_mac_rate(target) + moved) / target.tiles
 
 
@@ -81,14 +79,16 @@ def estimate_grid(shape: ConvolutionShape, target: Target) -> float:
     n, o = math.ceil(field / down), math.ceil(outs / across)
     inputs = n * shape.stride**2 * shape.ins * math.ceil(o / shape.outs)
     weights = o * shape.ins * kernel
-    return n * weights / compute_mac_rate(target) + (inputs + weights) * FP16_BYTES / target["exchange.bytes"]
+    return (
+        n * weights / compute_mac_rate(target) + (inputs + weights) * target["element.bytes"] / target["exchange.bytes"]
+    )
 
 
 def _count_field(shape: ConvolutionShape) -> int:
     return shape.batch * shape.rows * shape.columns
 
 
-def _compute_peak(target: Target) -> float:
+def compute_peak(target: Target) -> float:
     """Return multiply-accumulates of one chip per second."""
     return compute_mac_rate(target) * target.tiles * target["clock"]
 
@@ -105,14 +105,13 @@ def _count_macs(row: PublishedRow) -> float:
 
 def _fit_line(rows: Sequence[PublishedRow]) -> tuple[float, float]:
     """Return start and slope over the images of one chip, by least squares of the relative errors."""
-    weight = 1 / np.array([row.seconds for row in rows])
-    unknown = np.array([[1.0, _count_images(row)] for row in rows])
-    solution, *_ = np.linalg.lstsq(unknown * weight[:, None], np.ones(len(rows)), rcond=None)
-    return float(solution[0]), float(solution[1])
+    seconds = [row.seconds for row in rows]
+    start, slope = solve_relative([[1.0, _count_images(row)] for row in rows], seconds, seconds)
+    return start, slope
 
 
 def _scale_by_peak(target: Target, old: Target) -> float:
-    return _compute_peak(old) / _compute_peak(target)
+    return compute_peak(old) / compute_peak(target)
 
 
 def _scale_by_clock(target: Target, old: Target) -> float:
@@ -143,33 +142,42 @@ def _fit_utilisation(rows: Sequence[PublishedRow]) -> float:
 
 def _use_peak(share: float) -> Baseline:
     def predict(row: PublishedRow) -> float:
-        return _count_macs(row) * _count_images(row) / (share * _compute_peak(load_target(row.selector.target)))
+        return _count_macs(row) * _count_images(row) / (share * compute_peak(load_target(row.selector.target)))
 
     return predict
 
 
 def _fit_bsp(cycles: CycleModel, rows: Sequence[PublishedRow]) -> Baseline:
-    """Fit κ and h of a bulk-synchronous model whose products cost `cycles`."""
-
-    def observe(row: PublishedRow) -> Observation:
-        program, target, (work, steps) = plan(row)
-        fixed = compute_timing(work / target["clock"], program, target, row.selector.host_path, 0.0).period
-        return Observation(fixed, steps / target["clock"], _count_images(row), row.seconds)
+    """Fit a bulk-synchronous model whose products cost `cycles`."""
+    fit = fit_bsp(cycles, rows)
 
     def predict(row: PublishedRow) -> float:
-        program, target, (work, steps) = plan(row)
+        program, target = _load(row)
+        work, steps = sum_work(program, target, cycles)
         device = (work + steps * fit.superstep) / target["clock"]
-        return compute_timing(device, program, target, row.selector.host_path, fit.per_image).period
+        return compute_timing(device, program, target, row.protocol, fit).period
 
-    def plan(row: PublishedRow) -> tuple[Program, Target, tuple[float, int]]:
-        program, target = load_program(row.selector.network, _count_images(row)), load_target(row.selector.target)
-        return program, target, _sum_work(program, target, cycles)
-
-    fit = fit_observations([observe(row) for row in rows])
     return predict
 
 
-def _sum_work(program: Program, target: Target, cycles: CycleModel) -> tuple[float, int]:
+def fit_bsp(cycles: CycleModel, rows: Sequence[PublishedRow]) -> Fit:
+    """Fit κ and h of a bulk-synchronous model on the C2 rows; its host has no time of a batch."""
+    unknown, rest = [], []
+    for row in rows:
+        program, target = _load(row)
+        work, steps = sum_work(program, target, cycles)
+        fixed = compute_timing(work / target["clock"], program, target, row.protocol, NOTHING).period
+        unknown.append([steps / target["clock"], _count_images(row)])
+        rest.append(row.seconds - fixed)
+    superstep, per_image = solve_relative(unknown, rest, [row.seconds for row in rows])
+    return Fit(superstep, 0.0, per_image)
+
+
+def _load(row: PublishedRow) -> tuple[Program, Target]:
+    return load_program(row.selector.network, _count_images(row)), load_target(row.selector.target)
+
+
+def sum_work(program: Program, target: Target, cycles: CycleModel) -> tuple[float, int]:
     """Sum cycles and supersteps: products by the simple model, all else as the emulator has it."""
     work, steps = 0.0, 0
     for operator, step in zip(program.operators, schedule(program, target).steps, strict=True):

@@ -14,6 +14,9 @@ from ipu_results.emulator.target import Target
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
+SLIC_CHANNELS = 4  # that one stride of a SLIC call handles
+SLIC_PIPELINE, SLIC_PIPELINE_2 = 5, 3  # elements that fill its pipeline, at strides 1 and 2
+
 
 def ceil_div(dividend: Any, divisor: Any) -> Any:
     """Divide and round up.
@@ -72,15 +75,17 @@ def estimate_amp_nx1(
 
 
 def _estimate_worker(target: Target, rows: Array, columns: Array) -> Array:
-    """Estimate the worker that holds most: elements are dealt to the workers in whole and broken rows."""
+    """Estimate the worker that holds most."""
+    whole, broken = _deal_rows(target, rows, columns)
+    cycles: Array = target["ampn.worker"] + whole * _estimate_piece(target, columns) + _estimate_piece(target, broken)
+    return cycles
+
+
+def _deal_rows(target: Target, rows: Array, columns: Array) -> tuple[Array, Array]:
+    """Deal the elements to the workers: return the whole rows and the rest of a row of the one that holds most."""
     share = ceil_div(rows * columns, target["workers"])
     whole = share // columns
-    cycles: Array = (
-        target["ampn.worker"]
-        + whole * _estimate_piece(target, columns)
-        + _estimate_piece(target, share - whole * columns)
-    )
-    return cycles
+    return whole, share - whole * columns
 
 
 def _estimate_piece(target: Target, length: Array) -> Array:
@@ -90,12 +95,45 @@ def _estimate_piece(target: Target, length: Array) -> Array:
     return cycles
 
 
-def estimate_slic(target: Target, rows: Array, columns: Array, blocks: Array, windows: int, stride: int) -> Array:
-    """Estimate a SLIC convolution: `blocks` of channel groups on the tile, `windows` of 1×4 taps each."""
-    kind = "row" if stride == 1 else "row2"
-    row = target[f"slic.{kind}"] + target[f"slic.{kind}_more"] * np.maximum(columns - target[f"slic.{kind}_from"], 0)
-    worker = target["slic.worker"] + ceil_div(rows, target["workers"]) * row
-    cycles: Array = target["slic.start"] + blocks * windows * (target["slic.load"] + target["workers"] * worker)
+def estimate_slic(
+    target: Target, rows: Array, columns: Array, blocks: Array, windows: int, stride: int, kind: tuple[int, int]
+) -> Array:
+    """Estimate a SLIC convolution: `blocks` of channel groups on the tile, `windows` of 1×4 taps each.
+
+    `kind` is the channels of a group and the groups of one call. A call handles 4 groups at a time, so 8 and 16 take
+    several strides over the same window.
+    """
+    channels, at_once = kind
+    strides = max(1, channels * at_once // SLIC_CHANNELS)
+    load = target[f"slic.load_{channels}x{at_once}"]
+    if strides == 1:
+        body = load + target["slic.body"]
+    else:
+        loads = strides * (load + target["slic.load_again"])
+        body = loads + target["slic.loop"] * (strides - 1) + target["slic.body_many"]
+    whole, broken = _deal_rows(target, rows, columns)
+    started = target["slic.worker"] + (target["slic.worker_many"] if strides > 1 else 0)
+    first, later = (
+        started
+        + whole * _estimate_slic_piece(target, columns, stride, zero)
+        + np.sign(broken) * _estimate_slic_piece(target, broken, stride, zero)
+        for zero in (True, False)
+    )
+    loop = target["slic.loop"]
+    work = target["workers"] * strides * (first + (windows - 1) * later)
+    block = target["slic.block"] + (target["slic.block_many"] if strides > 1 else 0) + loop + 1
+    cycles: Array = target["slic.start"] + blocks * (block + windows * body + loop * (windows - 1) + work) + 1 - loop
+    return cycles
+
+
+def _estimate_slic_piece(target: Target, length: Array, stride: int, zero: bool) -> Array:
+    """Estimate a whole or a broken row in one window. The first window also zeroes the partials."""
+    if stride == 1:
+        short = (target["slic.row_one"] if zero else target["slic.row_short"]) + length
+        row = np.where(length < SLIC_PIPELINE, short, target["slic.row"] + length - SLIC_PIPELINE)
+    else:
+        row = target["slic.row2"] + target["slic.row2_more"] * np.maximum(length - SLIC_PIPELINE_2, 0)
+    cycles: Array = target["slic.piece"] + (1 if zero else 0) + np.where(length <= 1, target["slic.row_one"], row)
     return cycles
 
 
@@ -103,8 +141,9 @@ def estimate_vmac(target: Target, field: Array, blocks: Array, kernel: tuple[int
     """Estimate a depthwise convolution by vector multiply-accumulates: `blocks` of channels on the tile."""
     height, width = kernel
     row = target["vmac.row"] + target["vmac.tap"] * (width - 1)
-    share = ceil_div(field, target["workers"])
-    cycles: Array = target["vmac.start"] + target["workers"] * blocks * share * height * row
+    worker = target["vmac.worker"] + height * ceil_div(field, target["workers"]) * row
+    block = target["vmac.block"] + target["vmac.element"] * field + target["workers"] * worker
+    cycles: Array = target["vmac.start"] + blocks * block
     return cycles
 
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import onnx
 
 from ipu_results.emulator.fusion import FusedActivation, find_activations
-from ipu_results.emulator.lowering import SUPPORTED, attach_types, lower_node
+from ipu_results.emulator.lowering import SEVERAL_OUTPUTS, SUPPORTED, lower_node
 from ipu_results.emulator.model import Node, prepare_model, read_opset, sort_nodes
 from ipu_results.emulator.operators import Elementwise, Operator, Program, Tensor
 from ipu_results.emulator.shapes import (
@@ -20,6 +20,7 @@ from ipu_results.emulator.shapes import (
     is_constant,
     list_element_types,
 )
+from ipu_results.emulator.typed import attach_types
 from ipu_results.errors import InconsistentModelError, ModelError, UnknownShapeError, UnsupportedOperatorError
 from ipu_results.networks.builder import DATA_INPUTS
 
@@ -42,7 +43,7 @@ def read_program(
 
 def _read_program(model: onnx.ModelProto, batch: int | None, dimensions: Mapping[str, int]) -> Program:
     nodes, opset = sort_nodes(model.graph), read_opset(model)
-    inputs = _select_data_inputs(model)
+    inputs = select_data_inputs(model)
     tensors = collect_initial_tensors(model.graph, _size_inputs(inputs, batch, dimensions))
     for node in nodes:
         if node.kind not in SUPPORTED and not is_constant(node, tensors):
@@ -51,7 +52,7 @@ def _read_program(model: onnx.ModelProto, batch: int | None, dimensions: Mapping
     return _Assembly(model.graph, nodes, tensors, inputs).assemble()
 
 
-def _select_data_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+def select_data_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     """Return the inputs of every run: not those filled by initializers or, in our own graphs, the parameters."""
     filled = {tensor.name for tensor in model.graph.initializer}
     named = {name for entry in model.metadata_props if entry.key == DATA_INPUTS for name in entry.value.split()}
@@ -141,11 +142,11 @@ class _Assembly:
 
     def _add(self, node: Node, read: set[str]) -> None:
         extra = [name for name in node.outputs[1:] if name in read]
-        if extra and node.kind != "Split":
+        if extra and node.kind not in SEVERAL_OUTPUTS:
             raise UnsupportedOperatorError(f"reading its further output {extra[0]} is not supported", place=node.place)
-        operator = lower_node(attach_types(node, self._tensors))
-        if operator is not None:
-            self._append(operator, node.inputs, node.outputs)
+        operators = lower_node(attach_types(node, self._tensors))
+        if operators:
+            self._append(operators, node.inputs, node.outputs)
         # A view makes no operator: its tensor is the source's.
         elif (source := self._origin.get(node.inputs[0])) is not None:
             self._origin[node.outputs[0]] = source
@@ -155,13 +156,15 @@ class _Assembly:
     def _add_fused(self, activation: FusedActivation) -> None:
         name, outputs = activation.last.name, activation.last.outputs
         elements = self._tensors[outputs[0]].elements
-        self._append(Elementwise(name, activation.kind, elements), (activation.source,), outputs)
+        self._append([Elementwise(name, activation.kind, elements)], (activation.source,), outputs)
 
-    def _append(self, operator: Operator, inputs: Iterable[str], outputs: Iterable[str]) -> None:
-        at = len(self._operators)
-        self._operators.append(operator)
+    def _append(self, operators: Sequence[Operator], inputs: Iterable[str], outputs: Iterable[str]) -> None:
+        """Add the operators of one node. The last of several reads the others, which read the inputs."""
+        first, at = len(self._operators), len(self._operators) + len(operators) - 1
         origins = {name: self._origin.get(name) for name in inputs}
-        self._sources.append(tuple(dict.fromkeys(source for source in origins.values() if source is not None)))
+        read = tuple(dict.fromkeys(source for source in origins.values() if source is not None))
+        self._operators += operators
+        self._sources += [*[read] * (len(operators) - 1), tuple(range(first, at)) or read]
         self._parameters |= {
             name for name, source in origins.items() if source is None and self._tensors[name].element_type in FLOATS
         }

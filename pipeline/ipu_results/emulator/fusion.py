@@ -1,14 +1,15 @@
-"""Find nodes that together are one operator: swish and the exact GELU, which most exporters write out in parts."""
+"""Find nodes that together are one operator: swish and both forms of GELU, which most exporters write out in parts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isclose, sqrt
+from math import isclose, pi, sqrt
 
 from ipu_results.emulator.model import Node
 from ipu_results.emulator.shapes import TensorInfos
 
+CUBIC = 0.044715  # of the GELU by tanh, which GPT-2 uses
 TOLERANCE = 1e-3  # relative, on a constant: fp16 files round √2 to 1.4141
 
 
@@ -66,7 +67,7 @@ def find_activations(
     nodes: Sequence[Node], tensors: TensorInfos, results: Iterable[str]
 ) -> tuple[FusedActivation, ...]:
     links = GraphLinks(nodes, tensors, results)
-    matchers = {"Sigmoid": _match_swish, "Erf": _match_gelu}
+    matchers = {"Sigmoid": _match_swish, "Erf": _match_gelu, "Tanh": _match_tanh_gelu}
     matches = [matchers[node.kind](node, links) for node in nodes if node.kind in matchers]
     return tuple(match for match in matches if match is not None)
 
@@ -88,6 +89,23 @@ def _match_gelu(erf: Node, links: GraphLinks) -> FusedActivation | None:
     if raised is None or links.find_scaled(raised, 1.0) != erf.outputs[0]:
         return None
     return _match_half(source, (inner, erf, raised), links)
+
+
+def _match_tanh_gelu(tanh: Node, links: GraphLinks) -> FusedActivation | None:
+    """Match x · (1 + tanh(√(2/π) · (x + 0.044715 · x³))) / 2, its three factors in any order."""
+    scaled, raised = links.find_maker(tanh.inputs[0], "Mul"), links.find_reader(tanh, "Add")
+    inner = links.find_scaled(scaled, sqrt(2 / pi))
+    added = None if inner is None else links.find_maker(inner, "Add")
+    if scaled is None or added is None or raised is None or links.find_scaled(raised, 1.0) != tanh.outputs[0]:
+        return None
+    for source in added.inputs:
+        other = links.find_other_input(added, source)
+        cubic = None if other is None else links.find_maker(other, "Mul")
+        cube = links.find_scaled(cubic, CUBIC)
+        power = None if cube is None else links.find_maker(cube, "Pow")
+        if cubic is not None and power is not None and power.inputs[0] == source == links.find_scaled(power, 3.0):
+            return _match_half(source, (power, cubic, added, scaled, tanh, raised), links)
+    return None
 
 
 def _match_half(source: str, parts: tuple[Node, ...], links: GraphLinks) -> FusedActivation | None:

@@ -6,7 +6,6 @@ from typing import Literal
 
 from ipu_results.emulator.operators import Program, count_live_elements, count_peak_elements
 from ipu_results.emulator.schedule import Schedule
-from ipu_results.emulator.split import FP16_BYTES
 from ipu_results.emulator.target import Target
 
 Verdict = Literal["FITS", "UNCERTAIN", "DOES-NOT-FIT"]
@@ -21,24 +20,25 @@ def assess_memory(program: Program, plan: Schedule, target: Target) -> Verdict:
     On Mk2 the vendor's planner may compute a product in parts, one after another, which this search does not do: a
     program that fits only that way is UNCERTAIN, and would be slower. On C2 the paper's recipe fixes what it may use.
     """
-    code = target["memory.superstep"] * plan.supersteps  # every tile holds code and exchange state of every superstep
-    data = _estimate_data_bytes(program, plan, target)
+    # Every tile holds code and exchange state of every superstep.
+    code = target["memory.superstep"] * plan.code_supersteps
+    weights = program.parameters * target["element.bytes"] / target.tiles
+    data = max(list_data_bytes(program, plan, target), default=weights)
     if data + code * (1 + CODE_BAND) <= target["sram"]:
         return "FITS"
     if target["plan.memory"] >= DEFAULT_PROPORTION:
-        held = (program.parameters + count_peak_elements(program)) * FP16_BYTES / target.tiles
+        held = (program.parameters + count_peak_elements(program)) * target["element.bytes"] / target.tiles
         data = min(data, held + SERIAL_PROPORTION * target["sram"])
     return "UNCERTAIN" if data + code * (1 - CODE_BAND) <= target["sram"] else "DOES-NOT-FIT"
 
 
-def _estimate_data_bytes(program: Program, plan: Schedule, target: Target) -> float:
-    """Estimate the fullest tile: weights always, and the worst operator's live activations and temporaries.
+def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[float]:
+    """Estimate the bytes of the fullest tile while each operator runs: weights, its live activations and temporaries.
 
-    Weights and activations are spread evenly. Activations and temporaries are those of the same operator: its slices
-    and partials are freed before the next one runs, so the maxima of two operators are not added.
+    Weights and activations are spread evenly. An operator's slices and partials are freed before the next one runs.
     """
     live = count_live_elements(program)
-    bytes_by_step = (
-        elements * FP16_BYTES / target.tiles + step.temporary for elements, step in zip(live, plan.steps, strict=True)
-    )
-    return program.parameters * FP16_BYTES / target.tiles + max(bytes_by_step, default=0.0)
+    return [
+        (program.parameters + elements) * target["element.bytes"] / target.tiles + step.temporary
+        for elements, step in zip(live, plan.steps, strict=True)
+    ]

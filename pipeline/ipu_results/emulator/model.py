@@ -13,6 +13,8 @@ import onnx.inliner
 from ipu_results.errors import InconsistentModelError, UnrecognisedModelError, UnsupportedOperatorError
 
 ONNX_DOMAINS = frozenset({"", "ai.onnx"})
+# Operators that are read as their definition in the standard, made of others.
+EXPANDED = frozenset({"AffineGrid", "Attention", "CenterCropPad", "RotaryEmbedding", "SwiGLU"})
 MAX_NAMES = 5  # in one message
 
 
@@ -43,6 +45,14 @@ def prepare_model(model: onnx.ModelProto) -> onnx.ModelProto:
         raise UnrecognisedModelError(f"opset {read_opset(model)} is newer than {known}, the last known")
     if not all(isinstance(name, str) and name.isprintable() for name in _iterate_names(model.graph)):
         raise UnrecognisedModelError("a name in it is not printable text")
+    return _inline_functions(model)
+
+
+def _inline_functions(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Replace local functions and operators in EXPANDED by their nodes."""
+    if any(node.op_type in EXPANDED and node.domain in ONNX_DOMAINS for node in model.graph.node):
+        names = [("", kind) for kind in sorted(EXPANDED)]
+        model = onnx.inliner.inline_selected_functions(model, names, inline_schema_functions=True)
     return onnx.inliner.inline_local_functions(model) if model.functions else model
 
 

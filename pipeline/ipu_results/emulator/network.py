@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
 
-from ipu_results.emulator.frontend import read_program
+from ipu_results.emulator.frontend import read_program, select_data_inputs
+from ipu_results.emulator.input_shapes import Shape, fix_shapes
 from ipu_results.emulator.operators import Program
 from ipu_results.errors import ModelError, UnrecognisedModelError
 from ipu_results.networks import NAMES, build
@@ -23,7 +25,7 @@ class Network:
     """A network that programs are read from: `network(micro_batch)` is its Program.
 
     `name` is that of records and messages. `built_in` networks are without weights. `folder` holds the external data of
-    a file.
+    a file. `batch` is the batch size that its given shapes name.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Network:
     digest: str
     built_in: bool = False
     folder: Path | None = None
+    batch: int | None = None
 
     def __call__(self, batch: int) -> Program:
         """Read the program at a micro-batch. Raises ModelError naming the network and the node."""
@@ -52,6 +55,22 @@ def load_network(source: Network | onnx.ModelProto | Path | str) -> Network:
     if isinstance(source, onnx.ModelProto):
         return Network(source.graph.name or "model", source, _hash(source))
     return _load_built_in(source) if isinstance(source, str) and source in NAMES else _load_file(Path(source))
+
+
+def load_shaped_network(source: Network | onnx.ModelProto | Path | str, shapes: Mapping[str, Shape]) -> Network:
+    """Load a network with sizes for its free dimensions, see `fix_shapes`. Raises ModelError that names the input."""
+    network = load_network(source)
+    if not shapes:
+        return network
+    model = onnx.ModelProto()
+    model.CopyFrom(network.model)
+    try:
+        batch = fix_shapes(select_data_inputs(model), shapes)
+    except ModelError as error:
+        raise type(error)(error.message, document=network.name, place=error.place) from error
+    sizes = repr(sorted(shapes.items())).encode()
+    digest = hashlib.sha256(network.digest.encode() + sizes).hexdigest()
+    return replace(network, model=model, digest=digest, batch=batch, built_in=False)
 
 
 @cache

@@ -145,6 +145,40 @@ class GlobalPool:
 
 
 @dataclass(frozen=True, slots=True)
+class Interpolation:
+    """Each result is a weighted sum of `window` elements around its place; `kind` is `linear` or `cubic`."""
+
+    name: str
+    kind: str
+    elements: int
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """`steps` times one after another: a product of the state with weights, then `passes` vector operations.
+
+    `kind` is `lstm`, `gru` or `rnn`. `product` is that of one step, its groups the directions; the products with the
+    inputs of all steps are an operator before. `elements` are those of all outputs.
+    """
+
+    name: str
+    kind: str
+    steps: int
+    product: Gemm
+    passes: tuple[Elementwise, ...]
+    elements: int
+
+    @property
+    def weights(self) -> int:
+        return self.product.weights
+
+    @property
+    def macs(self) -> int:
+        return self.steps * self.product.macs
+
+
+@dataclass(frozen=True, slots=True)
 class Reduction:
     """Any other reduction of `in_elements` to `elements`; `kind` is `sum`, `average`, `max` or `min`."""
 
@@ -156,14 +190,15 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Rearrangement:
-    """Data moved and not changed: `transpose`, `concat`, `slice`, `split`, `gather`, `pad` or `expand`."""
+    """Data moved and not changed: a value of `lowering.REARRANGEMENTS`, `resize` or `interleave`."""
 
     name: str
     kind: str
     elements: int
 
 
-Operator = Convolution | Gemm | Elementwise | Pool | GlobalPool | Reduction | Rearrangement
+Operator = Convolution | Gemm | Recurrence | Elementwise | Pool | GlobalPool | Interpolation | Reduction | Rearrangement
+PRODUCTS = (Convolution, Gemm, Recurrence)  # operators that have `macs` and `weights`
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +240,12 @@ class Program:
 
     @property
     def macs(self) -> int:
-        return sum(operator.macs for operator in self.operators if isinstance(operator, Convolution | Gemm))
+        return sum(operator.macs for operator in self.operators if isinstance(operator, PRODUCTS))
 
     @property
     def weights(self) -> int:
         """Elements of all convolution kernels and constant matrices."""
-        return sum(operator.weights for operator in self.operators if isinstance(operator, Convolution | Gemm))
+        return sum(operator.weights for operator in self.operators if isinstance(operator, PRODUCTS))
 
 
 @lru_cache(maxsize=256)

@@ -9,7 +9,7 @@ from typing import Literal
 from ipu_results.emulator.calibration import Calibration, Fit, load_calibration
 from ipu_results.emulator.memory import Verdict, assess_memory
 from ipu_results.emulator.operators import Program
-from ipu_results.emulator.protocol import Protocol, Timing, compute_timing, select_protocol
+from ipu_results.emulator.protocol import Protocol, Timing, compute_timing, count_replicas, select_protocol
 from ipu_results.emulator.schedule import Planner, Schedule, schedule
 from ipu_results.emulator.split import plan_split
 from ipu_results.emulator.target import Target
@@ -23,7 +23,8 @@ class Prediction:
     """One batch over the whole machine, always `emulated`, never measured.
 
     Times are in milliseconds, throughput in items per second, power in watts. `latency_ms_low` and `_high` are the band
-    of the jackknife. The shares are of the time on the chip. `timing` holds the same times in seconds.
+    of the fits without one row and of those at both ends of the range of κ. The shares are of the time on the chip.
+    `timing` holds the same times in seconds. `settings` is what the user changed on the machine.
     """
 
     target: str
@@ -44,6 +45,8 @@ class Prediction:
     calibration_id: str
     schedule: Schedule
     timing: Timing
+    clock: float
+    settings: str | None = None
 
     @property
     def origin(self) -> Literal["emulated"]:
@@ -76,22 +79,23 @@ def _predict(
     known: Calibration,
     planner: Planner,
 ) -> Prediction:
-    if batch < 1 or batch % target.chips:
-        raise InconsistentModelError(f"batch {batch} is not a multiple of the {target.chips} chips of {target.name}")
-    micro = batch // target.chips
+    chips = count_replicas(protocol, target)
+    if batch < 1 or batch % chips:
+        raise InconsistentModelError(f"batch {batch} is not a multiple of the {chips} chips of {target.name}")
+    micro = batch // chips
     program = programs(micro)
     # I/O tiles move data and compute nothing.
-    machine = target.with_constants(tiles=target.tiles - protocol.io_tiles) if protocol.io_tiles else target
+    machine = target.with_constants(tiles=target.tiles - protocol.io_tiles) if protocol.overlapped else target
     plan = schedule(program, machine, planner)
     cycles, count = plan.cycles, plan.supersteps
 
     def time_with(fit: Fit) -> Timing:
         device = (cycles + count * fit.superstep) / target["clock"]
-        return compute_timing(device, program, target, protocol, fit.per_image)
+        return compute_timing(device, program, target, protocol, fit)
 
-    # The fit to all rows decides the figure, the fits without a row its band.
+    # The fit to all rows decides the figure, the other fits its band.
     timing = time_with(known.fit)
-    latencies = [timing.latency, *(time_with(fit).latency for fit in known.jackknife)]
+    latencies = [timing.latency, *(time_with(fit).latency for fit in (*known.jackknife, *known.ends))]
     supersteps = count * known.fit.superstep
     total = cycles + supersteps
     return Prediction(
@@ -108,16 +112,18 @@ def _predict(
         compute_share=sum(step.compute + step.reduce for step in plan.steps) / total,
         exchange_share=sum(step.exchange for step in plan.steps) / total,
         superstep_share=supersteps / total,
-        power_w=_estimate_power(program, target, timing),
+        power_w=_estimate_power(program, target, chips, timing),
         memory_verdict=assess_memory(program, plan, machine),
         calibration_id=known.id,
         schedule=plan,
         timing=timing,
+        clock=target["clock"],
+        settings=target.settings or None,
     )
 
 
-def _estimate_power(program: Program, target: Target, timing: Timing) -> float | None:
+def _estimate_power(program: Program, target: Target, chips: int, timing: Timing) -> float | None:
     """Return watts of the card, ± 10 % and not validated, or None where no power of the machine was published."""
     if "power.idle" not in target:
         return None
-    return target["power.idle"] + target["power.mac"] * program.macs * target.chips / timing.period
+    return target["power.idle"] + target["power.mac"] * program.macs * chips / timing.period

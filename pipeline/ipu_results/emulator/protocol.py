@@ -1,4 +1,7 @@
-"""Model the host path: what a batch takes beyond the chip, and how many batches a published latency spans."""
+"""Model the host path: what a batch takes beyond the chip, and how many batches a published latency spans.
+
+A host path is described by its settings, as a public configuration states them. Named protocols are common settings.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +9,46 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from ipu_results.emulator.calibration import Fit
 from ipu_results.emulator.data import read_toml
 from ipu_results.emulator.operators import Program
 from ipu_results.emulator.target import Target
-from ipu_results.errors import UnrecognisedModelError
+from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 
-OUTPUT_BYTES = 2  # outputs leave the chip as fp16
+BYTE_BITS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A host path. `link` names the target's bandwidth that transfers run at.
+    """The settings of a host path.
 
-    `in_flight` batches are on their way at once, so a published latency spans that many periods. `per_image` adds the
-    calibrated host time of each image. `io_tiles` are taken from the compute tiles.
+    `input_bits` is the size of one input element. `instances` host processes feed `replicas` chips: None is the
+    target's usual number. `io_tiles` move data and compute nothing. `prefetch` stages the next batch near the chips.
+    `threads` keep as many batches in flight, otherwise their number follows from the other settings. `per_image` adds
+    the calibrated host time of each image.
     """
 
     name: str
-    link: str
-    pixel_bytes: int
-    in_flight: int
+    input_bits: int
+    prefetch: bool
     source: str
-    per_image: bool = False
     io_tiles: int = 0
-    overlapped: bool = False
+    instances: int | None = None
+    replicas: int | None = None
+    threads: int | None = None
+    per_image: bool = False
+
+    @property
+    def overlapped(self) -> bool:
+        """Check whether transfers run while the chip computes."""
+        return self.prefetch and self.io_tiles > 0
+
+    @property
+    def in_flight(self) -> float:
+        """Return the batches that a published latency spans, which come from the depths of the published rows."""
+        if self.threads:
+            return self.threads
+        return _load_depths()["io_tiles" if self.overlapped else "prefetch" if self.prefetch else "neither"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,33 +62,69 @@ class Timing:
 
 
 @cache
+def _load_depths() -> Mapping[str, float]:
+    depths: dict[str, float] = read_toml("protocols.toml")["in_flight"]
+    return depths
+
+
+@cache
 def load_protocols() -> Mapping[str, Protocol]:
     data = read_toml("protocols.toml")
-    return {name: Protocol(name, **entry) for name, entry in data.items() if name != "defaults"}
+    return {name: Protocol(name, **entry) for name, entry in data["protocols"].items()}
 
 
 def select_protocol(name: str | None, target: Target) -> Protocol:
     """Return the named protocol, or the target's default. Raises UnrecognisedModelError where the target lacks it."""
     known = load_protocols()
-    chosen = name or str(read_toml("protocols.toml")["defaults"][target.name])
+    chosen = name or str(read_toml("protocols.toml")["defaults"][target.base])
     if chosen not in known:
         raise UnrecognisedModelError(f"is not a protocol: choose one of {', '.join(known)}", document=chosen)
     protocol = known[chosen]
-    if protocol.link not in target or (protocol.per_image and target.name != "c2"):
+    if (protocol.prefetch and "host.prefetch" not in target) or (protocol.per_image and target.base != "c2"):
         raise UnrecognisedModelError(f"is not a protocol of {target.name}", document=chosen)
     return protocol
 
 
-def compute_timing(device: float, program: Program, target: Target, protocol: Protocol, per_image: float) -> Timing:
-    """Add the transfers of one micro-batch, and `per_image` host seconds of each image, to `device` seconds."""
+def count_replicas(protocol: Protocol, target: Target) -> int:
+    """Count the chips that share a batch. Raises InconsistentModelError for settings that the machine cannot have."""
+    replicas = protocol.replicas or target.chips
+    if replicas > target.chips:
+        raise InconsistentModelError(f"{replicas} replicas are more than the {target.chips} chips of {target.name}")
+    if protocol.instances and replicas % protocol.instances:
+        raise InconsistentModelError(f"{protocol.instances} instances cannot share {replicas} replicas evenly")
+    if protocol.io_tiles >= target.tiles:
+        message = f"{protocol.io_tiles} I/O tiles leave none of the {target.tiles} tiles of {target.name} to compute"
+        raise InconsistentModelError(message)
+    return replicas
+
+
+def compute_timing(device: float, program: Program, target: Target, protocol: Protocol, fit: Fit) -> Timing:
+    """Add to `device` seconds the transfers of one micro-batch and the fitted host times."""
     images = program.inputs[0].shape[0]
-    received = sum(tensor.elements for tensor in program.inputs) * protocol.pixel_bytes
-    sent = sum(tensor.elements for tensor in program.outputs) * OUTPUT_BYTES
-    transfer = (received + sent) / target[protocol.link]
+    received = sum(tensor.elements for tensor in program.inputs) * protocol.input_bits / BYTE_BITS
+    sent = sum(tensor.elements for tensor in program.outputs) * target["element.bytes"]
+    waiting = 0.0
     if protocol.overlapped:
-        period = max(device, transfer)
+        period = max(device, _feed(received, target, protocol))
+    elif protocol.prefetch:
+        staged = device + (received + sent) / target["host.prefetch"] + max(0.0, fit.per_batch)
+        period = max(staged, _feed(received, target, protocol))
     else:
-        host = transfer + (per_image * images if protocol.per_image else 0.0)
-        # Prefetched images still cross the host link once per batch: it bounds the rate.
-        period = max(device + host, received / target["host.link"])
-    return Timing(device, period - device, period, period * protocol.in_flight)
+        # A fit without one row may have a negative time of a batch, which that of the images makes up for.
+        host = max(0.0, fit.per_batch + (fit.per_image * images if protocol.per_image else 0.0))
+        transfer = (received + sent) / target["host.link"]
+        period = device + transfer + host
+        # A process times one call for all of its chips, whose transfers follow one another.
+        waiting = (_count_fed(target, protocol) - 1) * transfer
+    return Timing(device, period - device, period, period * protocol.in_flight + waiting)
+
+
+def _feed(received: float, target: Target, protocol: Protocol) -> float:
+    """Return the seconds in which a host process can send the batches of its chips."""
+    return _count_fed(target, protocol) * received / target["host.process"]
+
+
+def _count_fed(target: Target, protocol: Protocol) -> float:
+    """Count the chips that one host process feeds."""
+    replicas = count_replicas(protocol, target)
+    return replicas / min(protocol.instances or target["host.processes"], replicas)

@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ipu_results.emulator.prediction import MS, Prediction
-from ipu_results.emulator.schedule import OperatorCost
+from ipu_results.emulator.profile import OperatorProfile
 from ipu_results.emulator.split import DIMENSIONS, SplitPlan
-from ipu_results.emulator.target import load_target
 
 FIELDS = (
     *("batch_size", "micro_batch_size", "throughput", "latency_ms", "latency_ms_low", "latency_ms_high"),
     *("device_ms", "protocol_ms", "power_w", "memory_verdict"),
     *("target", "model", "protocol", "calibration_id", "origin", "compute_share", "exchange_share", "superstep_share"),
+    "settings",
 )
 LAYER_FIELDS = (
     *("operator", "kind", "vertex", "split", "compute_cycles", "reduce_cycles", "exchange_cycles", "supersteps", "us"),
     *("batch_size", "micro_batch_size", "target", "model", "calibration_id", "origin"),
+    *("macs", "peak_share", "live_bytes", "tile_bytes", "energy_j"),
 )
 # Columns of the tables on a terminal, and their decimals.
 TABLE_DIGITS = {
@@ -26,7 +27,7 @@ TABLE_DIGITS = {
     **dict.fromkeys(("compute_share", "exchange_share", "superstep_share"), 2),
     **dict.fromkeys(("power_w", "memory_verdict"), 0),
 }
-LAYER_TABLE_DIGITS = dict.fromkeys(LAYER_FIELDS[:9], 0) | {"us": 2}
+LAYER_TABLE_DIGITS = dict.fromkeys(LAYER_FIELDS[:9], 0) | {"us": 2, "peak_share": 2, "tile_bytes": 0}
 
 Record = Mapping[str, Any]
 
@@ -36,19 +37,13 @@ def to_record(prediction: Prediction, model: str) -> Record:
     return {name: model if name == "model" else getattr(prediction, name) for name in FIELDS}
 
 
-def to_layer_records(prediction: Prediction, model: str, superstep: float) -> list[Record]:
-    """Return LAYER_FIELDS of every operator in the order in which they run.
-
-    `us` counts `superstep` cycles for each superstep.
-    """
-    clock = load_target(prediction.target)["clock"]
-    return [
-        _to_layer_record(step, prediction, model, (step.cycles + step.supersteps * superstep) / clock)
-        for step in prediction.schedule.steps
-    ]
+def to_layer_records(prediction: Prediction, model: str, profiles: Sequence[OperatorProfile]) -> list[Record]:
+    """Return LAYER_FIELDS of every operator in the order in which they run: µs, bytes and joules."""
+    return [_to_layer_record(profile, prediction, model) for profile in profiles]
 
 
-def _to_layer_record(step: OperatorCost, prediction: Prediction, model: str, seconds: float) -> Record:
+def _to_layer_record(profile: OperatorProfile, prediction: Prediction, model: str) -> Record:
+    step = profile.step
     return {
         "operator": step.name,
         "kind": step.kind,
@@ -58,7 +53,9 @@ def _to_layer_record(step: OperatorCost, prediction: Prediction, model: str, sec
         "reduce_cycles": step.reduce,
         "exchange_cycles": step.exchange,
         "supersteps": step.supersteps,
-        "us": seconds * MS * MS,
+        "us": profile.seconds * MS * MS,
+        "macs": step.macs,
+        **{name: getattr(profile, name) for name in ("peak_share", "live_bytes", "tile_bytes", "energy_j")},
         **{name: value for name, value in to_record(prediction, model).items() if name in LAYER_FIELDS},
     }
 
@@ -84,6 +81,8 @@ def format_footer(prediction: Prediction, model: str) -> str:
         f"emulated, not measured: {model} on {prediction.target}, protocol {prediction.protocol}, "
         f"calibration {prediction.calibration_id}"
     )
+    if prediction.settings is not None:
+        return f"{footer}; changed: {prediction.settings}"
     if prediction.target != "c2":
         return footer
     return f"{footer}; on c2 a straight line through the paper's rows does as well, and power is ± 10 %, not validated"

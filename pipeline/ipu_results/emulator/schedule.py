@@ -12,13 +12,15 @@ from ipu_results.emulator.operators import (
     Elementwise,
     Gemm,
     GlobalPool,
+    Interpolation,
     Operator,
     Pool,
     Program,
     Rearrangement,
+    Recurrence,
     Reduction,
 )
-from ipu_results.emulator.split import FP16_BYTES, ConvolutionShape, SplitPlan, plan_split
+from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
 from ipu_results.emulator.target import Target
 
 Planner = Callable[[ConvolutionShape, Target], SplitPlan]
@@ -38,6 +40,7 @@ class OperatorCost:
     supersteps: int
     macs: int = 0
     plan: SplitPlan | None = None
+    repeats: int = 1  # times that the same code runs
 
     @property
     def cycles(self) -> float:
@@ -63,6 +66,11 @@ class Schedule:
     @property
     def supersteps(self) -> int:
         return sum(step.supersteps for step in self.steps)
+
+    @property
+    def code_supersteps(self) -> int:
+        """Supersteps that a tile holds the code of: a loop's once."""
+        return sum(step.supersteps // step.repeats for step in self.steps)
 
 
 @lru_cache(maxsize=256)
@@ -93,8 +101,10 @@ def _cost(operator: Operator, share: float, target: Target, planner: Planner) ->
         kind = "convolution" if isinstance(operator, Convolution) else "gemm"
         costs = (plan.compute, plan.reduce, plan.exchange, plan.supersteps)
         return OperatorCost(operator.name, kind, *costs, operator.macs, plan)
+    if isinstance(operator, Recurrence):
+        return _cost_recurrence(operator, target, planner)
     if isinstance(operator, Rearrangement):
-        moved = operator.elements / target.tiles * FP16_BYTES / target["exchange.bytes"]
+        moved = operator.elements / target.tiles * target["element.bytes"] / target["exchange.bytes"]
         return OperatorCost(operator.name, operator.kind, 0.0, 0.0, moved, int(target["rearrange.supersteps"]))
     # Vector code: the fullest tile deals its vectors of `vector` elements to the workers.
     kind, cycles, supersteps, elements = _describe_vector_work(operator, target)
@@ -103,6 +113,23 @@ def _cost(operator: Operator, share: float, target: Target, planner: Planner) ->
     vectors = ceil_div(ceil_div(held, 1), target["vector"])
     compute = target["workers"] * ceil_div(vectors, target["workers"]) * cycles
     return OperatorCost(operator.name, kind, compute, 0.0, 0.0, supersteps)
+
+
+def _cost_recurrence(operator: Recurrence, target: Target, planner: Planner) -> OperatorCost:
+    """Cost one step, and repeat it: a step reads the state that the one before left."""
+    first, steps = _cost(operator.product, 0.0, target, planner), operator.steps
+    parts = (first, *(_cost(part, 0.0, target, planner) for part in operator.passes))
+    return OperatorCost(
+        operator.name,
+        operator.kind,
+        steps * sum(part.compute for part in parts),
+        steps * first.reduce,
+        steps * first.exchange,
+        steps * sum(part.supersteps for part in parts),
+        operator.macs,
+        first.plan,
+        repeats=steps,
+    )
 
 
 def _describe_vector_work(operator: Operator, target: Target) -> tuple[str, float, int, int]:
@@ -114,6 +141,8 @@ def _describe_vector_work(operator: Operator, target: Target) -> tuple[str, floa
             return kind, target.get(f"elementwise.{kind}", target["elementwise.other"]), 1, operator.elements
         case Pool():
             return f"{operator.kind} pool", target["pool.tap"] * operator.window, 1, operator.elements
+        case Interpolation():
+            return f"{operator.kind} resize", target["pool.tap"] * operator.window, 1, operator.elements
         case GlobalPool():
             supersteps = int(target["globalpool.supersteps"])
             return "global pool", target["globalpool.cycles"], supersteps, operator.elements * operator.window

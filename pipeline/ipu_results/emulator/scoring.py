@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ipu_results.emulator.calibration import Calibration, Observation, calibrate, predict_seconds
+from ipu_results.emulator.calibration import NOTHING, Calibration, Observation, calibrate, predict_seconds
 from ipu_results.emulator.data import read_text
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.operators import Program
@@ -26,10 +26,14 @@ TOLERANCE = 1e-6  # relative: sums differ this much between machines
 
 @dataclass(frozen=True, slots=True)
 class ScoredRow:
-    """A published row and its prediction. `error` is signed, on time per batch, as a share of the published time."""
+    """A published row and its prediction. Errors are signed shares: of the published time per batch, or latency.
+
+    `second` is the same row with the batch that its figures suggest, where a rule doubts the printed one.
+    """
 
     row: PublishedRow
     prediction: Prediction
+    second: ScoredRow | None = None
 
     @property
     def seconds(self) -> float:
@@ -38,6 +42,11 @@ class ScoredRow:
     @property
     def error(self) -> float:
         return self.seconds / self.row.seconds - 1
+
+    @property
+    def latency_error(self) -> float | None:
+        """Return None for a row without a latency."""
+        return None if self.row.latency is None else self.prediction.timing.latency / self.row.latency - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +74,17 @@ def predict_rows(
     planner: Planner = plan_split,
 ) -> list[ScoredRow]:
     """Predict each row by its selector. `targets` replaces machines by name."""
-    scored = []
-    for row in rows:
-        network, path = load_network(row.selector.network), row.selector.host_path
-        target = targets.get(row.selector.target) or load_target(row.selector.target)
-        (prediction,) = predict(network, target, [row.batch_size], path, calibration, planner)
-        scored.append(ScoredRow(row, prediction))
-    return scored
+    return [_predict_row(row, calibration, targets, planner) for row in rows]
+
+
+def _predict_row(
+    row: PublishedRow, calibration: Calibration, targets: Mapping[str, Target], planner: Planner
+) -> ScoredRow:
+    target = targets.get(row.selector.target) or load_target(row.selector.target)
+    network = load_network(row.selector.network)
+    (prediction,) = predict(network, target, [row.batch_size], row.protocol, calibration, planner)
+    other = row.second_reading
+    return ScoredRow(row, prediction, None if other is None else _predict_row(other, calibration, targets, planner))
 
 
 def observe(row: PublishedRow, target: Target, planner: Planner = plan_split) -> Observation:
@@ -79,8 +92,8 @@ def observe(row: PublishedRow, target: Target, planner: Planner = plan_split) ->
     micro = row.batch_size // target.chips
     program = load_program(row.selector.network, micro)
     plan = schedule(program, target, planner)
-    # The numbers to be fitted are left at zero here; they are the unknowns of the fit.
-    fixed = compute_timing(plan.cycles / target["clock"], program, target, row.selector.host_path, 0.0).period
+    # The numbers of the fit are left at zero here; they are its unknowns.
+    fixed = compute_timing(plan.cycles / target["clock"], program, target, row.protocol, NOTHING).period
     return Observation(fixed, plan.supersteps / target["clock"], micro, row.seconds)
 
 
@@ -105,10 +118,14 @@ def compute_excluded_errors(observed: Sequence[Observation], calibration: Calibr
 
 def calibrations_differ(new: Calibration, old: Calibration) -> bool:
     """Check whether two calibrations have other constants, another number of rows or other fits."""
-    if new.constants != old.constants or len(new.jackknife) != len(old.jackknife):
+    news, olds = ((each.fit, *each.jackknife, *each.ends) for each in (new, old))
+    if new.constants != old.constants or len(news) != len(olds):
         return True
-    fits = zip((new.fit, *new.jackknife), (old.fit, *old.jackknife), strict=True)
-    return not all(_is_close(a.superstep, b.superstep) and _is_close(a.per_image, b.per_image) for a, b in fits)
+    return not all(
+        _is_close(getattr(a, name), getattr(b, name))
+        for a, b in zip(news, olds, strict=True)
+        for name in ("superstep", "per_batch", "per_image")
+    )
 
 
 def _is_close(new: float, old: float) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
 SHAPES = frozenset({"Shape", "Size"})  # need a tensor's shape alone
+TYPE_ONLY = "CastLike"  # needs the type of its second input alone
 PACKED_BITS = {
     getattr(TensorProto, name): bits
     for bits, names in ((4, ("INT4", "UINT4", "FLOAT4E2M1")), (2, ("INT2", "UINT2")))
@@ -118,7 +120,8 @@ def is_constant(node: Node, tensors: TensorInfos) -> bool:
     """Check whether the node's outputs are known before any input is: made of constants, or a shape."""
     if node.kind in RANDOM:
         return False
-    return node.kind in SHAPES or all(tensors[name].constant for name in node.inputs)
+    read = node.inputs[:1] if node.kind == TYPE_ONLY else node.inputs
+    return node.kind in SHAPES or all(tensors[name].constant for name in read)
 
 
 def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
@@ -128,10 +131,23 @@ def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
     inputs = {name: tensors[name] for name in node.inputs}
     constant = is_constant(node, tensors)
     types = _infer_types(node, inputs, opset)
+    if (
+        constant
+        and not all(map(_is_sized, types.values()))
+        and (known := _compute_constant(node, inputs, types, opset))
+    ):
+        tensors |= known  # a shape that follows from data, as that of NonZero
+        return
     outputs = {name: _read_type(node, name, proto, constant) for name, proto in types.items() if name}
     if set(outputs) != set(node.outputs):
         raise UnknownShapeError("the type of an output is not known", place=node.place)
-    tensors |= _evaluate(node, inputs, outputs, opset) if constant else outputs
+    small = constant and all(_is_small(tensor.elements, tensor.element_type) for tensor in outputs.values())
+    tensors |= (_compute_constant(node, inputs, types, opset) if small else {}) or outputs
+
+
+def _is_sized(proto: onnx.TypeProto) -> bool:
+    shape = proto.tensor_type.shape
+    return proto.tensor_type.HasField("shape") and all(axis.HasField("dim_value") for axis in shape.dim)
 
 
 def _is_known(kind: str, opset: int) -> bool:
@@ -172,20 +188,31 @@ def _read_type(node: Node, name: str, proto: onnx.TypeProto, constant: bool) -> 
     return TensorInfo(shape, tensor.elem_type, constant)
 
 
-def _evaluate(node: Node, inputs: TensorInfos, outputs: TensorInfos, opset: int) -> TensorInfos:
-    """Compute the data of outputs that are small and follow from the shapes and data of the inputs."""
-    if not all(_is_small(tensor.elements, tensor.element_type) for tensor in outputs.values()):
-        return outputs
+def _compute_constant(node: Node, inputs: TensorInfos, types: Mapping[str, onnx.TypeProto], opset: int) -> TensorInfos:
+    """Compute outputs that follow from the shapes and data of the inputs.
+
+    Returns nothing for an operator that cannot be computed. Its results then have a shape and no data, and a node that
+    needs the data names itself.
+    """
     if node.kind in SHAPES:
         arrays = [_evaluate_shape(node, inputs[node.inputs[0]])]
+    elif node.kind == TYPE_ONLY and (array := inputs[node.inputs[0]].array) is not None:
+        arrays = [array.astype(helper.tensor_dtype_to_np_dtype(types[node.outputs[0]].tensor_type.elem_type))]
     elif all(tensor.data is not None for tensor in inputs.values()):
-        arrays = _run_reference(node, inputs, outputs, opset)
+        arrays = _run_reference(node, inputs, types, opset)
     else:
-        return outputs
+        return {}
+    if len(arrays) != len(node.outputs):
+        return {}
+    kinds = [types[name].tensor_type.elem_type for name in node.outputs]
     return {
-        name: TensorInfo(array.shape, outputs[name].element_type, True, numpy_helper.from_array(array, name))
-        for name, array in zip(node.outputs, arrays, strict=True)
+        name: TensorInfo(array.shape, kind, constant=True, data=_keep(array, name, kind))
+        for name, kind, array in zip(node.outputs, kinds, arrays, strict=True)
     }
+
+
+def _keep(array: npt.NDArray[np.generic], name: str, element_type: int) -> TensorProto | None:
+    return numpy_helper.from_array(array, name) if _is_small(array.size, element_type) else None
 
 
 def _evaluate_shape(node: Node, source: TensorInfo) -> npt.NDArray[np.generic]:
@@ -195,19 +222,26 @@ def _evaluate_shape(node: Node, source: TensorInfo) -> npt.NDArray[np.generic]:
     return np.array(source.shape[ends.get("start", 0) : ends.get("end", len(source.shape))], dtype=np.int64)
 
 
-def _run_reference(node: Node, inputs: TensorInfos, outputs: TensorInfos, opset: int) -> list[npt.NDArray[np.generic]]:
+def _run_reference(
+    node: Node, inputs: TensorInfos, types: Mapping[str, onnx.TypeProto], opset: int
+) -> list[npt.NDArray[np.generic]]:
+    """Return the outputs, or none where onnx cannot compute them."""
     from onnx.reference import ReferenceEvaluator  # noqa: PLC0415 (slow to import, and seldom needed)
 
-    sources, results = (
-        [helper.make_value_info(name, tensor.proto) for name, tensor in tensors.items()]
-        for tensors in (inputs, outputs)
-    )
+    sources = [helper.make_value_info(name, tensor.proto) for name, tensor in inputs.items()]
+    results = [helper.make_value_info(name, types[name]) for name in node.outputs]
     graph = helper.make_graph([node.proto], "constants", sources, results)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    feeds = {name: tensor.array for name, tensor in inputs.items()}
+    feeds = {name: tensor.array for name, tensor in inputs.items() if tensor.array is not None}
     try:
-        return [np.asarray(array) for array in ReferenceEvaluator(model).run(list(outputs), feeds)]
-    except Exception as error:
-        raise UnsupportedOperatorError(
-            f"its constant cannot be computed: {_shorten(error)}", place=node.place
-        ) from error
+        if node.kind == "GatherElements":  # the evaluator of onnx 1.23.2 fails on it
+            return [_gather_elements(node, feeds[node.inputs[0]], feeds[node.inputs[1]])]
+        return [np.asarray(array) for array in ReferenceEvaluator(model).run(list(node.outputs), feeds)]
+    except Exception:
+        return []
+
+
+def _gather_elements(node: Node, data: npt.NDArray[np.generic], indices: npt.NDArray[Any]) -> npt.NDArray[np.generic]:
+    axis = next((attribute.i for attribute in node.proto.attribute if attribute.name == "axis"), 0) % data.ndim
+    part = tuple(slice(None if at == axis else size) for at, size in enumerate(indices.shape))
+    return np.take_along_axis(data[part], indices % data.shape[axis], axis)

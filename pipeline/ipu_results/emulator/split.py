@@ -13,9 +13,9 @@ from ipu_results.emulator import codelets
 from ipu_results.emulator.codelets import Array, ceil_div
 from ipu_results.emulator.target import Target
 
-FP16_BYTES = 2
 REDUCED = frozenset({"ins", "taps"})  # their parts are sets of partials
 SHARED = frozenset({"outs"})  # their parts receive the same inputs, faster where the number is even
+FP16_BYTES = 2
 DIMENSIONS = ("rows", "columns", "batch", "groups", "ins", "outs", "taps")
 SLIC_WIDTH = 4  # kernel columns that a SLIC window covers
 TOO_LARGE = 1e6  # cost per byte where no split fits: the smallest is chosen
@@ -88,14 +88,14 @@ def _iterate_candidates(shape: ConvolutionShape, target: Target, every: bool) ->
     if shape.kernel_rows == shape.kernel_columns == 1:
         yield _plan_amp_1x1(shape, target, every)
         return
-    has_slic = "slic.load" in target
+    has_slic = "slic.start" in target and target["element.bytes"] == FP16_BYTES  # SLIC has fp16 inputs alone
     # Kernel rows taken as channels where a group has few; the Mk1 planner overrates their padding and takes one row.
     for height in (1, 2, 4) if has_slic else (1,):
         yield _plan_amp_nx1(shape, target, height, every)
     if has_slic and shape.stride <= 2:
         for channels, groups in _list_slic_kinds(shape):
             yield _plan_slic(shape, target, channels, groups, every)
-    if "vmac.row" in target and shape.ins == shape.outs == 1:
+    if has_slic and shape.ins == shape.outs == 1:
         yield _plan_vmac(shape, target, every)
 
 
@@ -138,8 +138,8 @@ def _plan_amp_1x1(shape: ConvolutionShape, target: Target, every: bool) -> Candi
     parts, shares = _build_grid(target, every, rows=field, ins=ins, outs=outs, groups=shape.groups)
     n, i, o, g = shares.values()
     compute = codelets.estimate_amp_1x1(target, n, g, i, o)
-    inputs = n * np.minimum(i * width, shape.ins) * g * FP16_BYTES
-    weights = g * o * units * i * width * FP16_BYTES * (1 - 1 / parts["rows"])
+    inputs = n * np.minimum(i * width, shape.ins) * g * target["element.bytes"]
+    weights = g * o * units * i * width * target["element.bytes"] * (1 - 1 / parts["rows"])
     return _choose(target, "amp 1x1", parts, compute, n * o * units * g, inputs, weights)
 
 
@@ -151,9 +151,9 @@ def _plan_amp_nx1(shape: ConvolutionShape, target: Target, height: int, every: b
     r, c, b, i, o, g, t = shares.values()
     compute = codelets.estimate_amp_nx1(target, r * b, c, g, i, o, (shape.kernel_columns, t, height))
     window = _count_window(shape, r, c, np.minimum(t * height, shape.kernel_rows), shape.kernel_columns)
-    inputs = b * window * np.minimum(i * width, shape.ins) * g * FP16_BYTES
+    inputs = b * window * np.minimum(i * width, shape.ins) * g * target["element.bytes"]
     kernel = g * o * units * i * width * t * height * shape.kernel_columns
-    weights = kernel * FP16_BYTES * (1 - 1 / _count_users(parts))
+    weights = kernel * target["element.bytes"] * (1 - 1 / _count_users(parts))
     return _choose(target, f"amp nx1, height {height}", parts, compute, r * c * b * o * units * g, inputs, weights)
 
 
@@ -162,11 +162,13 @@ def _plan_slic(shape: ConvolutionShape, target: Target, channels: int, at_once: 
     groups, across = ceil_div(shape.groups, at_once), ceil_div(shape.kernel_columns, SLIC_WIDTH)
     parts, shares = _build_grid(target, every, **_get_field(shape), ins=ins, outs=outs, groups=groups)
     r, c, b, i, o, g = shares.values()
-    compute = codelets.estimate_slic(target, r * b, c, g * i * o, shape.kernel_rows * across, shape.stride)
+    compute = codelets.estimate_slic(
+        target, r * b, c, g * i * o, shape.kernel_rows * across, shape.stride, (channels, at_once)
+    )
     window = _count_window(shape, r, c, shape.kernel_rows, SLIC_WIDTH * across)
-    inputs = b * window * i * channels * g * at_once * FP16_BYTES
+    inputs = b * window * i * channels * g * at_once * target["element.bytes"]
     kernel = g * at_once * o * channels * i * channels * shape.kernel_rows * SLIC_WIDTH * across
-    weights = kernel * FP16_BYTES * (1 - 1 / _count_users(parts))
+    weights = kernel * target["element.bytes"] * (1 - 1 / _count_users(parts))
     partials = r * c * b * o * channels * g * at_once
     return _choose(target, f"slic {channels}x{at_once}", parts, compute, partials, inputs, weights)
 
@@ -177,9 +179,9 @@ def _plan_vmac(shape: ConvolutionShape, target: Target, every: bool) -> Candidat
     r, c, b, g = shares.values()
     compute = codelets.estimate_vmac(target, r * c * b, g, (shape.kernel_rows, shape.kernel_columns))
     window = _count_window(shape, r, c, shape.kernel_rows, shape.kernel_columns)
-    inputs = b * window * g * at_once * FP16_BYTES
+    inputs = b * window * g * at_once * target["element.bytes"]
     kernel = g * at_once * shape.kernel_rows * shape.kernel_columns
-    weights = kernel * FP16_BYTES * (1 - 1 / _count_users(parts))
+    weights = kernel * target["element.bytes"] * (1 - 1 / _count_users(parts))
     return _choose(target, "vmac", parts, compute, r * c * b * g * at_once, inputs, weights)
 
 
@@ -213,9 +215,9 @@ def _choose(
     reduce, stages, received = codelets.estimate_reduction(target, depth, partials)
     speed, paired = target["exchange.bytes"], target["exchange.pair_bytes"]
     even = parts["outs"] % 2 == 0 if "outs" in parts else False
-    exchange = inputs / np.where(even, paired, speed) + (weights + received * FP16_BYTES) / speed
+    exchange = inputs / np.where(even, paired, speed) + (weights + received * target["element.bytes"]) / speed
     supersteps = 1 + np.where(stages > 0, stages + 1, 0)
-    temporary = inputs + weights + partials * FP16_BYTES
+    temporary = inputs + weights + partials * target["element.bytes"]
     cost = compute + reduce + exchange + target["plan.superstep"] * supersteps
     fits = temporary <= target["plan.memory"] * target["sram"]
     ranked = np.where(fits, cost, np.inf) if fits.any() else temporary * TOO_LARGE

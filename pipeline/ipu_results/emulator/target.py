@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from types import MappingProxyType
+from typing import Any
 
 from ipu_results.emulator.data import read_toml
 from ipu_results.errors import UnrecognisedModelError
 
+SHARE = 0.5  # of a value that an assumed constant may be less or more, where no range is stated
 FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow"}
 TARGETS = tuple(FILES)
 DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {  # totals over all chips: the paper's on C2, the page's elsewhere
@@ -22,25 +25,38 @@ DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {  # totals over all chips: th
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number of a machine. `assumed`: no source states the value, the structure suggests it."""
+    """A number of a machine. `assumed`: no source states the value, the structure suggests it.
+
+    `range` is what the value may be instead, for the sensitivity.
+    """
 
     value: float
     unit: str
     source: str
     assumed: bool = False
+    range: tuple[float, float] | None = None
+
+
+def get_range(constant: Constant) -> tuple[float, float]:
+    """Return what an assumed constant may be: as stated, else half less and half more. Supersteps are whole numbers."""
+    low, high = constant.range or (constant.value * (1 - SHARE), constant.value * (1 + SHARE))
+    return (math.floor(low), math.ceil(high)) if constant.unit == "superstep" else (low, high)
 
 
 @dataclass(frozen=True)
 class Target:
     """A machine of `chips` equal chips. `target["tiles"]` is a constant's value.
 
-    Two targets are equal if their names and the values of their constants are.
+    `base` is the machine in TARGETS that it is or extends, and `settings` says what was changed by the user. Two
+    targets are equal if their names and the values of their constants are.
     """
 
     name: str
     chip: str
     chips: int
     constants: tuple[tuple[str, Constant], ...]
+    base: str = ""
+    settings: str = ""
 
     def __getitem__(self, name: str) -> float:
         return self._values[name]
@@ -71,7 +87,7 @@ class Target:
         constants = tuple(
             (name, replace(constant, value=new.get(name, constant.value))) for name, constant in self.constants
         )
-        return Target(self.name, self.chip, self.chips, constants)
+        return replace(self, constants=constants)
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest))
@@ -87,14 +103,10 @@ def load_target(name: str) -> Target:
         raise UnrecognisedModelError(f"is not a target: choose one of {', '.join(TARGETS)}", document=name)
     data = read_toml(f"targets/{FILES[name]}.toml")
     # Overriding keeps the order of the base, which the digest depends on.
-    entries = {**_load_base(data), **data["constants"]}
-    constants = tuple((key, Constant(**entry)) for key, entry in entries.items())
-    return Target(data["name"], data["chip"], data["chips"], constants)
+    base = read_toml(f"targets/{data['extends']}.toml")["constants"] if "extends" in data else {}
+    constants = tuple((key, _parse_constant(entry)) for key, entry in {**base, **data["constants"]}.items())
+    return Target(data["name"], data["chip"], data["chips"], constants, name)
 
 
-def _load_base(data: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Read the constants of the chip that a file extends."""
-    if "extends" not in data:
-        return {}
-    constants: dict[str, dict[str, str]] = read_toml(f"targets/{data['extends']}.toml")["constants"]
-    return constants
+def _parse_constant(entry: Mapping[str, Any]) -> Constant:
+    return Constant(**{**entry, "range": tuple(entry["range"]) if "range" in entry else None})

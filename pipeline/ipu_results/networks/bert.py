@@ -55,7 +55,10 @@ class Bert:
         return self._add_norm(graph, f"{name}.feed.norm", graph.add_node("Add", f"{name}.feed.add", y, x))
 
     def _add_attention(self, graph: GraphBuilder, name: str, x: str, mask: str) -> str:
-        query, key, value = (self._add_heads(graph, f"{name}.{role}", x) for role in ("query", "key", "value"))
+        # One product for all three, as in the public implementation (`split_qkv` False in its bert_model.py).
+        joined = add_linear(graph, f"{name}.qkv", x, (self.hidden, 3 * self.hidden))
+        parts = graph.add_split(f"{name}.qkv", joined, ("query", "key", "value"))
+        query, key, value = (self._add_heads(graph, part) for part in parts)
         turned = graph.add_node("Transpose", f"{name}.key.turned", key, perm=[0, 1, 3, 2])
         scores = graph.add_node("MatMul", f"{name}.scores", query, turned)
         scores = graph.add_node("Mul", f"{name}.scaled", scores, "attention.scale")
@@ -66,9 +69,9 @@ class Bert:
         y = graph.add_node("Transpose", f"{name}.context.turned", y, perm=[0, 2, 1, 3])
         return graph.add_node("Reshape", f"{name}.context.joined", y, "joined")
 
-    def _add_heads(self, graph: GraphBuilder, name: str, x: str) -> str:
-        y = graph.add_node("Reshape", f"{name}.heads", add_linear(graph, name, x, (self.hidden, self.hidden)), "heads")
-        return graph.add_node("Transpose", f"{name}.transposed", y, perm=[0, 2, 1, 3])
+    def _add_heads(self, graph: GraphBuilder, x: str) -> str:
+        y = graph.add_node("Reshape", f"{x}.heads", x, "heads")
+        return graph.add_node("Transpose", f"{x}.transposed", y, perm=[0, 2, 1, 3])
 
     def _add_norm(self, graph: GraphBuilder, name: str, x: str) -> str:
         scale = graph.add_filled(f"{name}.scale", (self.hidden,), 1.0)

@@ -75,6 +75,12 @@ class GraphBuilder:
         self._nodes.append(helper.make_node(kind, list(inputs), [name], name, **attributes))
         return name
 
+    def add_split(self, name: str, x: str, parts: Sequence[str]) -> list[str]:
+        """Split the last dimension into equal parts, named `<name>.<part>`."""
+        names = [f"{name}.{part}" for part in parts]
+        self._nodes.append(helper.make_node("Split", [x], names, names[0], axis=-1))
+        return names
+
     def add_integers(self, name: str, *values: int) -> str:
         self._tensors.append(numpy_helper.from_array(np.array(values, dtype=np.int64), name))
         return name
@@ -114,6 +120,11 @@ class GraphBuilder:
             return self._add_padded(name, x, shape, weights, bias, stride, groups)
         y = self._add_padded(name, x, shape, weights, None, stride, groups, biased=False)
         return self._add_norm(f"{name}.norm", y, shape[:1], norm, shift, mean)
+
+    def add_norm(self, name: str, x: str, channels: int, norm: BatchNorm) -> str:
+        """Add a batch-norm of its own, which is not folded."""
+        shift, mean = (self._draw((channels,), SPREAD) for _ in range(2))
+        return self._add_norm(name, x, (channels,), norm, shift, mean)
 
     def add_dense(self, name: str, x: str, channels: tuple[int, int], *, gain: float = LINEAR) -> str:
         """Add a Gemm with bias, its weights as (out, in)."""

@@ -31,7 +31,7 @@ TITLES = {
 
 
 def describe_points(points: Sequence[Record]) -> Answer:
-    """Describe the errors of the rows that nobody looked at, then those of each set."""
+    """Describe the errors of the rows whose errors were not looked at, then those of each set."""
     errors = {name: _list_errors(points, name) for name in SETS}
     blind = errors["honest"]
     finding = (

@@ -47,7 +47,7 @@ def _make_point(row: PublishedRow, planner: PlanCache) -> dict[str, Any]:
     """Predict the time per batch of one published row."""
     selector = row.selector
     network, target = load_network(selector.network), load_target(selector.target)
-    (prediction,) = predict(network, target, [row.batch_size], selector.host_path, planner=planner)
+    (prediction,) = predict(network, target, [row.batch_size], row.protocol, planner=planner)
     return {
         "result_id": row.result_id,
         "set": row.set,

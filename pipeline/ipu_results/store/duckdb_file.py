@@ -28,6 +28,7 @@ def create_database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
     At the end it is complete, without a write-ahead log next to it.
     """
+    str(path).encode()  # raises UnicodeEncodeError, where DuckDB fails without saying why
     with duckdb.connect(config={"threads": 1}) as connection:  # more threads make small tables slower
         options = f"STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_SIZE}"
         connection.execute(f"ATTACH {quote(str(path))} AS warehouse ({options})")

@@ -1,0 +1,136 @@
+"""Change a machine and its host path: `--set KEY=VALUE` and a machine that a TOML file describes."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from ipu_results.emulator.protocol import Protocol, count_replicas
+from ipu_results.emulator.target import TARGETS, Constant, Target, load_target
+from ipu_results.errors import UnrecognisedModelError
+
+Value = str | int | float | bool
+COUNTS = ("input_bits", "instances", "replicas", "io_tiles", "threads")  # of the host path; io_tiles may be none
+SWITCHES: Mapping[str, bool] = {"true": True, "on": True, "false": False, "off": False}
+PREFETCH = "prefetch"
+WHOLE_UNITS = ("tile", "worker/tile", "unit/tile", "channel", "element", "byte", "byte/tile", "process", "superstep")
+MAY_BE_ZERO = ("cycle", "superstep", "worker cycle", "W", "J/MAC")  # a time or an energy; anything else divides
+MAX_TILES, MAX_CHIPS = 10_000, 1024
+FILE_KEYS = ("name", "chip", "chips", "extends", "constants")
+
+
+def apply_settings(target: Target, protocol: Protocol, settings: Mapping[str, Value]) -> tuple[Target, Protocol]:
+    """Set constants of the machine and settings of its host path by name. Values may be text, as from a command line.
+
+    Raises UnrecognisedModelError for an unknown key or a value that it cannot have, and InconsistentModelError for
+    settings that do not fit together.
+    """
+    units = {name: constant.unit for name, constant in target.constants}
+    constants: dict[str, float] = {}
+    paths: dict[str, Any] = {}
+    for key, value in settings.items():
+        if key in COUNTS:
+            paths[key] = int(_parse_number(key, value, whole=True, minimum=0 if key == "io_tiles" else 1))
+        elif key == PREFETCH:
+            paths[key] = _parse_switch(key, value)
+        elif key in units:
+            constants[key] = _parse_constant(key, value, units[key])
+        else:
+            near = get_close_matches(key, [*COUNTS, PREFETCH, *units], n=3, cutoff=0.5)
+            hint = f"; similar: {', '.join(near)}" if near else ""
+            raise UnrecognisedModelError(f"is not a setting of {target.name}{hint}", document=key)
+    changed = ", ".join(filter(None, (target.settings, *(f"{key}={value}" for key, value in settings.items()))))
+    machine, path = replace(target.with_constants(constants), settings=changed), replace(protocol, **paths)
+    if path.prefetch and "host.prefetch" not in machine:
+        raise UnrecognisedModelError(f"{machine.name} has no memory to prefetch into", document=PREFETCH)
+    count_replicas(path, machine)
+    return machine, path
+
+
+def parse_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Read KEY=VALUE texts. The last of equal keys counts. Raises UnrecognisedModelError for a text without `=`."""
+    settings = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not (separator and key.strip() and value.strip()):
+            raise UnrecognisedModelError("is not KEY=VALUE, for example clock=1.5e9", document=pair)
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def load_target_file(path: Path) -> Target:
+    """Load a machine that extends one of TARGETS: `name`, `extends`, optionally `chip` and `chips`, and `constants`.
+
+    Each constant is a number, or a table with `value` and where it comes from. Raises UnrecognisedModelError naming the
+    file and the key.
+    """
+    data = _read_file(path)
+    unknown = [key for key in data if key not in FILE_KEYS]
+    if unknown:
+        message = f"{unknown[0]} is not a key of a machine: use {', '.join(FILE_KEYS)}"
+        raise UnrecognisedModelError(message, document=str(path))
+    if data.get("extends") not in TARGETS:
+        raise UnrecognisedModelError(f"`extends` must be one of {', '.join(TARGETS)}", document=str(path))
+    base = load_target(data["extends"])
+    name, chip, chips = data.get("name", path.stem), data.get("chip", base.chip), data.get("chips", base.chips)
+    if not (isinstance(name, str) and name.isprintable() and name and isinstance(chip, str)):
+        raise UnrecognisedModelError("`name` and `chip` must be text", document=str(path))
+    if isinstance(chips, bool) or not isinstance(chips, int) or not 1 <= chips <= MAX_CHIPS:
+        raise UnrecognisedModelError(f"`chips` must be 1 to {MAX_CHIPS}", document=str(path))
+    known, new = dict(base.constants), data.get("constants", {})
+    if not isinstance(new, dict):
+        raise UnrecognisedModelError("`constants` must be a table", document=str(path))
+    for key, entry in new.items():
+        if key not in known:
+            near = ", ".join(get_close_matches(key, known, n=3, cutoff=0.5))
+            message = f"{key} is not a constant of {base.name}{f'; similar: {near}' if near else ''}"
+            raise UnrecognisedModelError(message, document=str(path))
+        value, source = (entry.get("value"), entry.get("source")) if isinstance(entry, dict) else (entry, None)
+        number = _parse_constant(key, value, known[key].unit, document=str(path))
+        known[key] = Constant(number, known[key].unit, str(source or path.name), known[key].assumed)
+    return Target(name, chip, chips, tuple(known.items()), base.base, f"machine of {path.name}")
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnrecognisedModelError(f"cannot be read: {error.strerror or error}", document=str(path)) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UnrecognisedModelError(f"is not TOML: {error}", document=str(path)) from error
+
+
+def _parse_constant(key: str, value: Any, unit: str, document: str | None = None) -> float:
+    number = _parse_number(key, value, unit in WHOLE_UNITS, 0, document)
+    if number == 0 and not unit.startswith(MAY_BE_ZERO):
+        raise UnrecognisedModelError(_place(document, key, "must be more than 0"), document=document or key)
+    if key == "tiles" and number > MAX_TILES:
+        raise UnrecognisedModelError(_place(document, key, f"must be at most {MAX_TILES}"), document=document or key)
+    return number
+
+
+def _parse_number(key: str, value: Any, whole: bool, minimum: int, document: str | None = None) -> float:
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number) or number < minimum or (whole and not number.is_integer()):
+        message = f"must be a {'whole ' if whole else ''}number of at least {minimum}, not {value}"
+        raise UnrecognisedModelError(_place(document, key, message), document=document or key)
+    return number
+
+
+def _place(document: str | None, key: str, message: str) -> str:
+    return f"{key} {message}" if document else message
+
+
+def _parse_switch(key: str, value: Value) -> bool:
+    switch = value if isinstance(value, bool) else SWITCHES.get(str(value).lower())
+    if switch is None:
+        raise UnrecognisedModelError(f"must be one of {', '.join(SWITCHES)}, not {value}", document=key)
+    return switch

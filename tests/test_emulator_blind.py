@@ -1,0 +1,82 @@
+"""Predictions that were committed before their figures were read stay as they are; the present model may differ."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from typing import Any
+
+import pytest
+from ipu_results.emulator.frontend import read_program
+from ipu_results.networks import count_parameters
+
+from benchmarks.emulator.blind.__main__ import SETS, compare
+from benchmarks.emulator.blind.predictions import (
+    BATCHES,
+    CONVOLUTIONS,
+    FOLDER,
+    SHAPES,
+    YOLOV4,
+    build_layer,
+    choose_padding,
+    format_rows,
+    hash_file,
+    read_shapes,
+)
+from benchmarks.emulator.blind.yolov4 import build_yolov4
+
+FROZEN = {  # the figures that come later score these files as they stand
+    CONVOLUTIONS: "00c8c728c9a5194e58e825b7e3f8d7dbe081b973a0ff8c6db77101b08e9a827a",
+    YOLOV4: "39c0c39e7c6d965a0fbc08a1f2bae32458895d4daf654b6a0c2b906ed9fd8df0",
+}
+
+
+def read_committed(name: str) -> list[dict[str, str]]:
+    with (FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_committed_predictions_and_shapes_are_unchanged(name: str) -> None:
+    sidecar = tomllib.loads((FOLDER / f"{name}.csv.toml").read_text(encoding="utf-8"))
+    assert sidecar["sha256"] == hash_file(FOLDER / f"{name}.csv") == FROZEN[name]
+    assert sidecar["shapes_sha256"] == hash_file(FOLDER / SHAPES[name])
+    assert (sidecar["origin"], len(sidecar["model_commit"])) == ("emulated", 40)
+    assert sidecar["assumptions"]
+
+
+def test_every_shape_is_predicted() -> None:
+    layers = [row for row in read_committed(CONVOLUTIONS) if row["precision"] == "half"]
+    assert len(layers) == len(read_shapes(CONVOLUTIONS)) * len(BATCHES) == 64 * 8
+    keys = ("source_file", "device_iterations", "micro_batch", "image_size", "precision")
+    predicted = [tuple(row[key] for key in keys) for row in read_committed(YOLOV4)]
+    assert predicted == [tuple(map(str, shape.values())) for shape in read_shapes(YOLOV4)]
+    for row in (*layers, *read_committed(YOLOV4)):
+        low, time, high = (float(row[name]) for name in ("time_ms_low", "time_ms", "time_ms_high"))
+        assert 0 < low < time < high
+        assert min(float(row["roofline_ms"]), float(row["grid_bsp_ms"])) >= 0
+
+
+def test_present_model_is_compared_and_may_differ() -> None:
+    """One changed figure is reported, and nothing is refused."""
+    rows: list[dict[str, Any]] = [dict(row) for row in read_committed(YOLOV4)]
+    assert compare(YOLOV4, format_rows(rows)).startswith("yolov4: 0 of 101 predictions differ")
+    rows[0]["time_ms"] = float(rows[0]["time_ms"]) * 1.5
+    assert compare(YOLOV4, format_rows(rows)).endswith(
+        "1 of 101 predictions differ from the committed ones, by at most 50.00%"
+    )
+
+
+def test_yolov4_has_the_parameters_and_operations_of_its_paper() -> None:
+    """70.8 million parameters, and 166 thousand million operations at 896 pixels counted as multiply-accumulates."""
+    model = build_yolov4(896)
+    assert round(count_parameters(model) / 1e6, 1) == 70.8
+    assert read_program(model, 1).macs / 1e9 == pytest.approx(166, rel=0.02)
+
+
+def test_padding_gives_the_input_of_the_next_layer() -> None:
+    cases = {(3, 299, 2, 149): 0, (3, 147, 1, 147): 1, (7, 224, 2, 112): 3, (11, 227, 4, 55): 0, (3, 8, 1, None): 1}
+    for (kernel, size, stride, following), padding in cases.items():
+        assert choose_padding(kernel, size, stride, following) == padding
+    (convolution,) = read_program(build_layer("Conv1", 3, 299, 3, 32, 2, 1, 0), 4).operators
+    assert convolution.macs == 4 * 149 * 149 * 32 * 3 * 9
