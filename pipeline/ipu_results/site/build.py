@@ -22,7 +22,7 @@ from ipu_results.site.provenance import build_mlperf, build_provenance
 from ipu_results.site.rankings import build_rankings
 from ipu_results.site.results import build_results
 from ipu_results.site.sql import build_sql
-from ipu_results.site.start import build_start, read_release
+from ipu_results.site.start import build_start
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import open_warehouse
 
@@ -45,7 +45,6 @@ def build_site(release: Path, out: Path, pages: Path | None = None, base_url: st
     WarehouseError for a folder without a whole release, and for a release that its own checksums contradict.
     """
     _verify(release)
-    version = read_release(release).get("version")
     with open_warehouse(release) as connection:
         data = {name: build(connection) for name, build in SCRIPTS.items()}
         data["start"] = build_start(connection, release)
