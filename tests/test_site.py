@@ -25,11 +25,12 @@ from ipu_results.errors import IpuResultsError
 from ipu_results.release import ReleaseRequest, publish
 from ipu_results.schema import TABLES
 from ipu_results.site import __main__ as command
-from ipu_results.site import build_site, predictions, results
+from ipu_results.site import build_site, charts, predictions
+from ipu_results.site.charts import build_charts
 from ipu_results.site.claims import build_claims
 from ipu_results.site.encode import encode_query, format_script
 from ipu_results.site.provenance import build_mlperf, build_provenance
-from ipu_results.site.results import build_charts, build_results
+from ipu_results.site.results import build_results
 from ipu_results.site.sql import EXAMPLES, build_sql
 from ipu_results.site.start import build_start, read_release
 from ipu_results.store.files import DATABASE
@@ -215,11 +216,15 @@ def test_charts_have_question_summary_and_committed_specification(
     connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = ANALYSES[3:5]
-    monkeypatch.setattr(results, "ANALYSES", shown)
-    for analysis, chart in zip(shown, build_charts(connection), strict=True):
+    monkeypatch.setattr(charts, "ANALYSES", shown)
+    *built, predicted = build_charts(connection)
+    assert predicted["name"] == "predicted"
+    page = " ".join((ROOT / "docs" / "reference" / "analyses.md").read_text(encoding="utf-8").split())
+    for analysis, chart in zip(shown, built, strict=True):
         assert (chart["name"], chart["question"]) == (analysis.name, analysis.question)
         assert chart["views"] == list(analysis.views)
-        assert chart["summary"] in (ROOT / "docs" / "reference" / "analyses.md").read_text(encoding="utf-8")
+        for sentence in (chart["finding"], *chart["figures"], *chart["caveats"]):
+            assert sentence in page
         committed = ROOT / "docs" / "reference" / "analyses" / f"{analysis.name}.vl.json"
         assert chart["specification"] == json.loads(committed.read_text(encoding="utf-8"))
 

@@ -60,7 +60,8 @@ export function App({ start }: { start: StartData }) {
       </main>
       <footer class="bottom">
         {build.version ? `Release ${build.version}` : "Unreleased"}, as of <time dateTime={build.as_of}>{build.as_of}</time>, build <code>{build.build_id.slice(0, 12)}</code>, from{" "}
-        {build.documents} documents. Printed figures are exact; measured and computed ones are rounded in tables, and ≈ is emulated.
+        {build.documents} documents. Printed figures are exact; measured and computed ones are rounded in tables, and ≈ is emulated.{" "}
+        <a href="changed.html">What changed</a> · <a href="downloads.html">Downloads</a>
       </footer>
       {show && <WithDataset>{(data) => <Provenance data={data} show={show} start={start} />}</WithDataset>}
     </>
@@ -75,7 +76,7 @@ function View({ view, route, start }: { view: string; route: Route; start: Start
   return (
     <WithDataset>
       {(data) => {
-        if (view === "charts") return <Charts data={data} name={route.detail} />;
+        if (view === "charts") return <Charts data={data} name={route.detail} query={route.query} />;
         if (view === "emulator") return <Emulator query={route.query} data={data} />;
         if (view === "compare") return <Compare data={data} query={route.query} />;
         return <Results data={data} query={route.query} />;

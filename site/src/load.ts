@@ -47,9 +47,20 @@ export interface ResultsData {
 export interface ChartData {
   name: string;
   question: string;
+  finding: string;
+  shows: string[]; // what the chart draws, and how to read it
+  figures: string[]; // paragraphs
+  caveats: string[]; // sentences
   views: string[];
-  summary: string;
+  numbers: NumberTable[];
   specification: Record<string, unknown>;
+}
+
+/** What a chart draws, as a table; `ids` are those of the results, where a row is one. */
+export interface NumberTable {
+  headings: string[];
+  rows: (string | number | null)[][];
+  ids: (string | null)[];
 }
 
 export interface Prediction {
@@ -95,6 +106,7 @@ export interface Data {
   mlperf: Record<"entries" | "logs", Frame>;
   claims: Record<"claims" | "recomputations" | "contradictions", Frame> & { uses: Use[] };
   charts: ChartData[];
+  rankings: Frame;
   emulator: { predictions: Prediction[]; points: Point[] };
   sql: {
     files: Record<string, string>;

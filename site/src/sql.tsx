@@ -7,6 +7,10 @@ import { type Data, loadScript } from "./load";
 import { PlainTable } from "./parts";
 import { setParameter } from "./route";
 
+declare const ENGINE_MB: number; // both are set by build.mjs
+declare const ENGINE_PACKED_MB: number;
+const ENGINE_SIZE = `${ENGINE_MB} MB (${ENGINE_PACKED_MB} MB packed)`;
+
 const FROM_DISK = location.protocol === "file:";
 
 export function Sql({ query }: { query: URLSearchParams }) {
@@ -40,7 +44,7 @@ function QueryBox({ data, requested }: { data: Data["sql"]; requested: string })
     setParameter("q", text);
     setLast(null);
     try {
-      setBusy(engine ? "Running …" : "Starting DuckDB, about 9 MB packed, once …");
+      setBusy(engine ? "Running …" : `Loading DuckDB, ${ENGINE_SIZE}, once …`);
       const started = await startEngine(data);
       setBusy("Running …");
       setLast({ sql: text, result: await started.query(text) });
@@ -66,6 +70,7 @@ function QueryBox({ data, requested }: { data: Data["sql"]; requested: string })
         <h2>Query in SQL</h2>
         <p class="intro">
           DuckDB runs in this page over the Parquet files of the release. No query leaves the browser, and none can change the data.
+          The first query loads the engine: <strong>{ENGINE_SIZE}</strong>. Nothing is loaded before you press Run.
         </p>
         {FROM_DISK && (
           <p class="warning" role="note">

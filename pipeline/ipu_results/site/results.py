@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 
 from ipu_results._util.sql import run_query
-from ipu_results.analyses import ANALYSES, Analysis, build_specification, load_frames
+from ipu_results.analyses import ANALYSES, Analysis, load_frames
 from ipu_results.check.rules import RULES
 from ipu_results.site.aliases import build_aliases
 from ipu_results.site.encode import encode_query
@@ -60,19 +60,3 @@ def _list_rows(connection: duckdb.DuckDBPyConnection, analysis: Analysis, positi
             if str(column).endswith("result_id"):
                 ids.update(frame[column].dropna().map(str))
     return sorted(position[result_id] for result_id in ids if result_id in position)
-
-
-def build_charts(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Collect the analyses: question, summary and Vega-Lite chart."""
-    return [_build_chart(connection, analysis) for analysis in ANALYSES]
-
-
-def _build_chart(connection: duckdb.DuckDBPyConnection, analysis: Analysis) -> dict[str, Any]:
-    frames = load_frames(connection, analysis)
-    return {
-        "name": analysis.name,
-        "question": analysis.question,
-        "views": list(analysis.views),
-        "summary": analysis.summarise(frames),
-        "specification": build_specification(analysis, frames),
-    }
