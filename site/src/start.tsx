@@ -19,7 +19,7 @@ export function Start({ data }: { data: StartData }) {
         <p class="lead">
           An <abbr title="Intelligence Processing Unit">IPU</abbr> is a chip made by Graphcore to run neural networks, as GPUs do. This
           is the open record of how fast IPUs run them: {counts.results.toLocaleString("en")} results, each with the place where it was
-          printed, and {counts.claims} claims, each recomputed.
+          printed, and {counts.claims} claims, checked against them.
         </p>
         <form
           class="check"

@@ -89,15 +89,20 @@ FINDINGS = (
         "scaling",
         "Do 16 times the chips give 16 times the speed?",
         "{kept:.0f} %",
-        "Going from 16 to 256 chips, each chip keeps {kept:.0f} % of its training throughput in the median of {tests} "
-        "tests.",
+        "Going from 16 to 256 chips, each chip keeps {kept:.0f} % of its training throughput with a fixed batch (median "
+        "of {tests} tests), and {grown:.0f} % where the batch grew with the machine ({grown_tests}).",
         """
-        SELECT 100 * median(efficiency) AS kept, count(*) AS tests FROM scaling
+        SELECT 100 * median(efficiency) FILTER (batch_growth = 'fixed') AS kept,
+            count(*) FILTER (batch_growth = 'fixed') AS tests,
+            100 * median(efficiency) FILTER (batch_growth = 'grown') AS grown,
+            count(*) FILTER (batch_growth = 'grown') AS grown_tests
+        FROM scaling
         WHERE measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16 AND same_sdk
         """,
         """
         SELECT chip_count || ' chips' AS label, 100 * median(efficiency) AS value FROM scaling
-        WHERE measure = 'throughput' AND base_chip_count = 16 AND same_sdk GROUP BY chip_count ORDER BY chip_count
+        WHERE measure = 'throughput' AND base_chip_count = 16 AND same_sdk AND batch_growth = 'fixed'
+        GROUP BY chip_count ORDER BY chip_count
         """,
         " %",
         "#/charts/scaling",
