@@ -81,7 +81,7 @@ DATABASE_KINDS: list[Kind] = [
     ("unique", recreate("PRIMARY KEY", "UNIQUE (rule, result_id, column_name, message), PRIMARY KEY"), "keys or req"),
     ("check", recreate("PRIMARY KEY", "CHECK (rule != 'R99'), PRIMARY KEY"), "keys or required"),
     ("default", run_sql("ALTER TABLE flags ALTER suggested SET DEFAULT 'x'"), "default or generated column"),
-    ("type", recreate("suggested VARCHAR", "suggested BLOB"), "cannot be checked"),
+    ("type", recreate("suggested VARCHAR", "suggested BLOB"), "columns of flags differ from the data dictionary"),
     ("case of a column", recreate("message VARCHAR", '"Message" VARCHAR'), "columns of flags differ"),
     ("column added", run_sql("ALTER TABLE build ADD COLUMN more INTEGER"), "columns of build differ"),
     ("column dropped", run_sql("ALTER TABLE capture_differences DROP captured"), "columns of capture_differences"),
