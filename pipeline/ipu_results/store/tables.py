@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
@@ -31,8 +32,8 @@ FILE_THREADS = 2  # pyarrow digests and writes files without Python's lock
 class WarehouseWriter:
     """Replaces the files of a warehouse by those of one build, all or nothing. The caller holds the lock.
 
-    DuckDB fills its file in a thread of its own from `start` on: it needs no Python, and takes longest. A build that
-    ends before `finish` leaves the old one.
+    From `start` on, threads fill the DuckDB file, evaluate the views and digest rows: they need little Python. A build
+    that ends before `finish` leaves the old one. No view reads a table that is given to `finish` alone.
     """
 
     def __init__(self, warehouse: Path) -> None:
@@ -52,8 +53,13 @@ class WarehouseWriter:
             self._staging = self._stack.enter_context(stage_files(self._warehouse))
             self._connection = self._stack.enter_context(create_database(self._staging / DATABASE))
             self._pool = self._stack.enter_context(ThreadPoolExecutor(max_workers=1))
+            self._workers = self._stack.enter_context(ThreadPoolExecutor(max_workers=FILE_THREADS))
         self._early = self._pool.submit(lambda: build_arrow_tables(frames))
         self._begun = self._pool.submit(lambda: begin_database(self._connection, self._early.result()))
+        self._views = self._workers.submit(lambda: dict(evaluate_views(self._early.result())))
+        self._digests = self._workers.submit(
+            lambda: {name: digest_rows(rows) for name, rows in (self._early.result() | self._views.result()).items()}
+        )
 
     def finish(self, frames: Mapping[str, pd.DataFrame], inputs_digest: str) -> str:
         """Write everything, put it in place of the old build and return the id of this one.
@@ -65,19 +71,19 @@ class WarehouseWriter:
             late = build_arrow_tables({name: frame for name, frame in frames.items() if name not in early})
             filled = self._pool.submit(self._fill, late)
             tables = {entry.name: (early | late)[entry.name] for entry in TABLES if entry.name != BUILD_TABLE}
-            views = dict(evaluate_views(tables))
-            build = describe_build(tables, views, inputs_digest)
+            views = self._views.result()
+            build = describe_build(tables, views, inputs_digest, self._digests.result())
             build_id = str(build["build_id"][0])
-            with ThreadPoolExecutor(max_workers=FILE_THREADS) as pool:
-                written = [
-                    pool.submit(write_parquet, rows, build_id, self._staging / get_parquet_name(name))
-                    for name, rows in {**tables, BUILD_TABLE: build, **views}.items()
-                ]
-                written += [
-                    pool.submit(write_csv, rows, self._staging / get_csv_name(name)) for name, rows in views.items()
-                ]
-                for future in [*written, filled]:
-                    future.result()
+            written = [
+                self._workers.submit(write_parquet, rows, build_id, self._staging / get_parquet_name(name))
+                for name, rows in {**tables, BUILD_TABLE: build, **views}.items()
+            ]
+            written += [
+                self._workers.submit(write_csv, rows, self._staging / get_csv_name(name))
+                for name, rows in views.items()
+            ]
+            for future in [*written, filled]:
+                future.result()
             insert_rows(self._connection, BUILD_TABLE, build)
             self._stack.close()
         return build_id
@@ -100,10 +106,17 @@ def build_arrow_tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, pa.Table
     return {name: to_arrow(table(name), frame) for name, frame in frames.items()}
 
 
-def describe_build(tables: Mapping[str, pa.Table], views: Mapping[str, pa.Table], inputs_digest: str) -> pa.Table:
-    """Return the table `build`. The build id follows from the inputs and the tables, so it covers the views too."""
-    with ThreadPoolExecutor(max_workers=FILE_THREADS) as pool:
-        digests = dict(zip([*tables, *views], pool.map(digest_rows, [*tables.values(), *views.values()]), strict=True))
+def describe_build(
+    tables: Mapping[str, pa.Table],
+    views: Mapping[str, pa.Table],
+    inputs_digest: str,
+    known: Mapping[str, str] = MappingProxyType({}),
+) -> pa.Table:
+    """Return the table `build`; `known` are digests that need not be computed again.
+
+    The build id follows from the inputs and the tables, so it covers the views too.
+    """
+    digests = {name: known.get(name) or digest_rows(rows) for name, rows in {**tables, **views}.items()}
     contents = "\n".join([inputs_digest, *(f"{name} {digests[name]}" for name in sorted(tables))])
     build_id = hashlib.sha256(contents.encode()).hexdigest()
     records: list[dict[str, Any]] = [
