@@ -357,17 +357,17 @@ def test_claims_of_one_figure_and_evidence_have_one_verdict(query: Query) -> Non
 
 
 def test_margin_between_sdks_is_the_largest_measured_slow_down(query: Query) -> None:
-    [(least,)] = query("""
+    [(lowest,)] = query("""
         SELECT min(later.throughput / earlier.throughput) FROM sdk_effect AS earlier JOIN sdk_effect AS later
         ON later.oldest_result_id = earlier.oldest_result_id AND later.position > earlier.position
     """)
-    assert 0.9 < least < 1
+    assert 0.9 < lowest < 1
     outcomes = query("""
         SELECT r.outcome, r.value / c.value, c.digits_tolerance / c.value FROM recomputations AS r
         JOIN claims AS c USING (claim_id)
         WHERE c.basis = 'later-sdk' AND r.outcome IN ('within-sdk-spread', 'falls-short') AND c.relation = 'more-than'
     """)
-    assert {(outcome, ratio >= least) for outcome, ratio, _ in outcomes} == (
+    assert {(outcome, ratio >= lowest) for outcome, ratio, _ in outcomes} == (
         {("within-sdk-spread", True), ("falls-short", False)}
     )
 

@@ -98,7 +98,7 @@ def test_mlperf_bert_is_a_small_share_of_a_whole_pre_training(query: Query) -> N
     assert [outcome for _, outcome in others] == ["differs", "differs"]
 
 
-def test_few_claims_are_not_recomputable_and_each_says_what_it_needs(query: Query) -> None:
+def test_few_claims_are_not_recomputable_and_each_names_what_is_needed(query: Query) -> None:
     claims = f"SELECT not_recomputable FROM claims WHERE document_id NOT IN {BLOGS_OF_LATER_ROUNDS}"
     assert query(f"SELECT count(*) FROM ({claims})") == [(116,)]
     reasons = query(f"{claims} AND verdict = 'not-recomputable'")

@@ -415,7 +415,7 @@ def test_date_before_the_previous_release_is_refused(previous: bool, small: Path
 # The record of what changed
 
 
-def test_record_of_a_release_says_what_changed(small: Path, tmp_path: Path) -> None:
+def test_record_of_a_release_describes_the_changes(small: Path, tmp_path: Path) -> None:
     out, records = tmp_path / "release", tmp_path / "releases"
     publish_release(small, out, record=records)
     first = read_record(records, "1.0.0.json")

@@ -237,10 +237,10 @@ def test_latency_of_a_point_is_at_its_place_on_the_axis(connection: duckdb.DuckD
                     if text.text and re.fullmatch(r"[\d.]+", text.text):
                         ticks[float(text.text)] = _find_x(text)
         for path in panel.iter(f"{SVG}path"):
-            found = re.search(r"Latency \(ms\): ([\d.]+)", path.get("aria-label", ""))
-            if found and path.get("transform") and len(ticks) > 1:
+            label = re.search(r"Latency \(ms\): ([\d.]+)", path.get("aria-label", ""))
+            if label and path.get("transform") and len(ticks) > 1:
                 (low, x_low), (high, x_high) = min(ticks.items()), max(ticks.items())
-                share = (log(float(found[1])) - log(low)) / (log(high) - log(low))
+                share = (log(float(label[1])) - log(low)) / (log(high) - log(low))
                 assert _find_x(path) == pytest.approx(x_low + share * (x_high - x_low), abs=1.5)
                 checked += 1
     assert checked > 100

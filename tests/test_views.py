@@ -53,7 +53,7 @@ def test_files_hold_the_rows_in_the_order_of_the_view(view: View, warehouse: Pat
         assert query(f"SELECT {keys} FROM {view.source} GROUP BY ALL HAVING count(*) > 1") == []
 
 
-def test_view_without_files_says_why() -> None:
+def test_view_without_files_gives_a_reason() -> None:
     assert [view.name for view in VIEWS if view not in FILE_VIEWS] == ["mlperf_pairs"]
     assert all(view.no_files for view in VIEWS if view not in FILE_VIEWS)
 

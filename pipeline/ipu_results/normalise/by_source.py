@@ -125,19 +125,23 @@ def _parse_software(text: str, vocabulary: Vocabulary) -> dict[str, str | None]:
 
 
 def _list_frameworks(text: str, vocabulary: Vocabulary) -> list[str]:
-    """List the frameworks that a software line names, sorted; what stands in brackets counts if nothing else does.
+    """List the frameworks that a software line names, sorted; what is in brackets counts if nothing else does.
 
     The name of an SDK is none, and TensorFlow next to TensorFlow1 says no more than that.
     """
-    found: set[str] = set()
+    frameworks_named: set[str] = set()
     for part in (BRACKETS.sub(" ", text), text):
         words = WORD.findall(SDK_NAME.sub(" ", part))
         for size in range(1, LONGEST_NAME + 1):
             names = (normalise_name("".join(words[at : at + size])) for at in range(len(words) - size + 1))
-            found |= {vocabulary.frameworks[name] for name in names if name in vocabulary.frameworks}
-        if found:
+            frameworks_named |= {vocabulary.frameworks[name] for name in names if name in vocabulary.frameworks}
+        if frameworks_named:
             break
-    return sorted(name for name in found if not any(other != name and other.startswith(name) for other in found))
+    return sorted(
+        name
+        for name in frameworks_named
+        if not any(other != name and other.startswith(name) for other in frameworks_named)
+    )
 
 
 def _run_point(
