@@ -57,8 +57,12 @@ def measure(count: int) -> Iterator[Step]:
     frames["capture_differences"] = build_frame(table("capture_differences"), [])
     yield _time_stage("arrow", lambda: build_arrow_tables(frames))[1]
     with tempfile.TemporaryDirectory() as folder, WarehouseWriter(Path(folder)) as writer:
-        writer.start({})
-        yield _time_stage("write", lambda: writer.finish(frames, ""))[1]
+
+        def write() -> None:
+            writer.start(frames)
+            writer.finish(frames, "")
+
+        yield _time_stage("write", write)[1]
 
 
 def _time_stage(stage: str, run_stage: Callable[[], Output]) -> tuple[Output, Step]:

@@ -12,7 +12,7 @@ from ipu_results.emulator.operators import Program
 from ipu_results.emulator.protocol import Protocol, Timing, compute_timing, count_replicas, select_protocol
 from ipu_results.emulator.schedule import Planner, Schedule, schedule
 from ipu_results.emulator.split import plan_split
-from ipu_results.emulator.target import Target
+from ipu_results.emulator.target import Target, load_target
 from ipu_results.errors import InconsistentModelError
 
 MS = 1000.0
@@ -88,7 +88,8 @@ def _predict(
     machine = target.with_constants(tiles=target.tiles - protocol.io_tiles) if protocol.overlapped else target
     plan = schedule(program, machine, planner)
     cycles, count = plan.cycles, plan.supersteps
-    change = target["superstep.cycles"] - known.fit.superstep  # 0 unless the user set another value
+    # A machine that the user changed is not calibrated again, so its superstep differs from the fit's by as much.
+    change = target["superstep.cycles"] - load_target(target.base)["superstep.cycles"] if target.settings else 0.0
 
     def time_with(fit: Fit) -> Timing:
         device = (cycles + count * (fit.superstep + change)) / target["clock"]
@@ -97,7 +98,7 @@ def _predict(
     # The fit to all rows decides the figure, the other fits its band.
     timing = time_with(known.fit)
     latencies = [timing.latency, *(time_with(fit).latency for fit in (*known.jackknife, *known.ends))]
-    supersteps = count * target["superstep.cycles"]
+    supersteps = count * (known.fit.superstep + change)
     total = cycles + supersteps
     return Prediction(
         target=target.name,
