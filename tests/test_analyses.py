@@ -13,7 +13,7 @@ import pytest
 from analysis_support import load
 from conftest import Query, run_cli
 from docs_support import REFERENCE, UPDATE, check_page
-from ipu_results._util.charts import PALETTE
+from ipu_results._util.charts import PALETTE, SHADES, mix_color
 from ipu_results.analyses import ANALYSES, Analysis, Frames, build_specification, draw_chart
 from ipu_results.analyses.page import format_page
 from ipu_results.schema import VIEWS
@@ -57,7 +57,8 @@ def test_committed_chart_is_current(analysis: Analysis, frames: dict[str, Frames
         path.with_name(f"{analysis.name}.svg").write_bytes(draw_chart(analysis, frames[analysis.name], ".svg"))
     assert path.read_text(encoding="utf-8") == fresh
     assert path.with_name(f"{analysis.name}.svg").read_text(encoding="utf-8").startswith("<svg")
-    assert set(COLOR.findall(fresh)) <= PALETTE.list_colors()
+    shades = {mix_color(color, share) for color in PALETTE.machines.values() for share in SHADES}
+    assert set(COLOR.findall(fresh)) <= {*PALETTE.series, *PALETTE.ink.values(), *shades}
 
 
 @EACH

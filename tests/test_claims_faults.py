@@ -142,7 +142,7 @@ def test_changed_recomputation_needs_a_new_checksum(tmp_path: Path, frames: Fram
 @pytest.mark.parametrize(
     ("claim_ids", "message"),
     [
-        ("sdk14-mcmc-speedup-17 unknown-claim", "line 2: there is no claim unknown-claim"),
+        ("sdk14-mcmc-speedup-17 unknown-claim", "line 2: unknown claim 'unknown-claim'"),
         ("", "line 2: claim_ids is blank or missing"),
     ],
 )
@@ -156,9 +156,9 @@ def test_contradiction_of_unknown_claims_is_named(claim_ids: str, message: str, 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"claim_id": "none"}, "line 2: there is no claim none"),
-        ({"taken_from": "none"}, "line 2: there is no claim none"),
-        ({"contradiction_id": "none"}, "line 2: there is no contradiction none"),
+        ({"claim_id": "none"}, "line 2: unknown claim 'none'"),
+        ({"taken_from": "none"}, "line 2: unknown claim 'none'"),
+        ({"contradiction_id": "none"}, "line 2: unknown contradiction 'none'"),
         ({"reason": ""}, "line 2: reason is blank or missing"),
     ],
 )

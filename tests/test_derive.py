@@ -220,7 +220,7 @@ def test_value_without_its_input() -> None:
     ("old", "new", "message"),
     [
         ("r.throughput / chips", "'fast'", "no throughput_per_chip of type double"),
-        ("e.submitter,", "e.submitter, 1 AS rank,", "returns rank, which no derived column is"),
+        ("e.submitter,", "e.submitter, 1 AS rank,", "returns rank, which is not a derived column"),
         ("FROM results r\nLEFT", "FROM (FROM results LIMIT 0) r\nLEFT", "1 rows are lost"),
         ("LEFT JOIN repeated v", "CROSS JOIN range(2) LEFT JOIN repeated v", "has several rows"),
         ("r.throughput / chips", "-r.throughput", "throughput_per_chip is"),

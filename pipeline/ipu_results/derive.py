@@ -119,7 +119,7 @@ def _to_frame(rows: pa.Table, definition: Table) -> pd.DataFrame:
         if actual.pop(field.name, None) != field.type:
             raise GateError(f"returns no {field.name} of type {field.type}", place=STATEMENT)
     if actual:
-        raise GateError(f"returns {', '.join(actual)}, which no derived column is", place=STATEMENT)
+        raise GateError(f"returns {', '.join(actual)}, which is not a derived column", place=STATEMENT)
     frame = rows.select(expected.names).to_pandas(types_mapper=pd.ArrowDtype)
     return frame.astype(frame_dtypes(selected))
 

@@ -15,7 +15,7 @@ export function About({ name, repository }: { name: string; repository: string }
     <WithData name="pages" loading="Loading the page">
       {(pages) => {
         const text = Object.hasOwn(pages, page) ? pages[page]! : null;
-        if (text === null) return <p role="alert">There is no page {page || "without a name"}.</p>;
+        if (text === null) return <p role="alert">Page not found: {page || "(no name)"}.</p>;
         const link = (target: string) => {
           if (/^https?:/.test(target)) return target;
           const { pathname, hash } = new URL(target, `https://docs/docs/${page === "cite" ? "how-to" : "explanation"}/${page}.md`);

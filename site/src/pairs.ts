@@ -1,4 +1,5 @@
 // Pairs of results that may be compared: what two machines, or two SDKs, share.
+import comparison from "../../schema/comparison.toml";
 import type { Dataset } from "./dataset";
 
 /** What is compared, and what must be the same besides the test. */
@@ -15,26 +16,15 @@ interface Measure {
 }
 
 // A time to train is never compared with a throughput, nor a latency with that of another batch or of another basis.
-export const MEASURES: Measure[] = [
-  { name: "throughput", title: "Throughput", higherIsBetter: true, test: ["task", "network", "phase", "sequence_length", "item"] },
-  { name: "latency_ms", title: "Latency", higherIsBetter: false, test: ["task", "network", "sequence_length", "batch_size", "latency_basis", "latency_kind"] },
-  { name: "minutes", title: "Time to train", higherIsBetter: false, test: ["task", "network", "phase", "benchmark", "division", "dataset_canonical"] },
-];
+export const MEASURES: Measure[] = comparison.measures.map(({ column, title, higher_is_better, test }) => ({
+  name: column,
+  title,
+  higherIsBetter: higher_is_better,
+  test,
+}));
 
 /** Conditions of a result that may differ in a pair, with the words for them. */
-export const CONDITIONS: Record<string, string> = {
-  effective_precision: "precision",
-  framework: "framework",
-  sdk_version: "SDK",
-  batch_size: "batch",
-  chips: "chips",
-  variant: "variant",
-  dataset_canonical: "dataset",
-  compiler: "compiler",
-  mlperf_round: "MLPerf round",
-  publisher: "publisher",
-  origin: "origin",
-};
+export const CONDITIONS = comparison.conditions;
 
 export interface Pair {
   measure: Measure;

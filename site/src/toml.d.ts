@@ -3,3 +3,11 @@ declare module "*/palette.toml" {
   const palette: Record<"validation_sets" | "ink" | "dark" | "dark_theme", Record<string, string>> & { series: string[] };
   export default palette;
 }
+
+declare module "*/comparison.toml" {
+  const comparison: {
+    measures: { column: string; title: string; unit: string; higher_is_better: boolean; test: string[] }[];
+    conditions: Record<string, string>;
+  };
+  export default comparison;
+}

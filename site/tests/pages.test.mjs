@@ -2,32 +2,13 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join, normalize } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { launch, open } from "./browser.mjs";
-import { DIST, serve } from "./server.mjs";
+import { DIST } from "./server.mjs";
+import { onPage, openPage } from "./session.mjs";
 
 const NARROW = { viewport: { width: 362, height: 800 } };
 const STATIC = ["claims.html", "charts.html", "compare.html", "downloads.html", "changed.html"];
-
-let browser;
-let site;
-
-before(async () => {
-  [browser, site] = await Promise.all([launch(), serve()]);
-});
-after(async () => {
-  await browser?.close();
-  await site?.close();
-});
-
-async function onPage(path, run, { address = site.address, ...options } = {}) {
-  const opened = await open(browser, `${address}${path}`, options);
-  await run(opened.page, opened);
-  assert.deepEqual(opened.problems, []);
-  assert.deepEqual(opened.external, []);
-  await opened.context.close();
-}
 
 async function waitForChart(page) {
   await page.locator(".chart canvas").waitFor();
@@ -165,7 +146,7 @@ for (const colorScheme of ["light", "dark"])
   test(`axe reports no violation on the static pages, ${colorScheme}`, async () => {
     const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
     for (const path of [...STATIC, "claim/sdk14-resnext101-inference-throughput.html", "chart/mlperf_noise.html", "compare/bow-2000-vs-ipu-m2000.html"]) {
-      const opened = await open(browser, `${site.address}${path}`, { colorScheme, bypassCSP: true, ...NARROW });
+      const opened = await openPage(path, { colorScheme, bypassCSP: true, ...NARROW });
       await opened.page.evaluate(axe);
       const { violations } = await opened.page.evaluate(() => window.axe.run());
       assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 160)}`), [], path);

@@ -2,33 +2,13 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { launch, open } from "./browser.mjs";
 import { DIST, serve } from "./server.mjs";
+import { onPage } from "./session.mjs";
 
 const MIN_RESULTS = 816;
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
-
-let browser;
-let site;
-
-before(async () => {
-  [browser, site] = await Promise.all([launch(), serve()]);
-});
-after(async () => {
-  await browser?.close();
-  await site?.close();
-});
-
-/** Runs steps on a page, and asserts that it reported no problem and made no request to another host. */
-async function onPage(hash, run, { address = site.address, ...options } = {}) {
-  const opened = await open(browser, `${address}${hash}`, options);
-  await run(opened.page, opened);
-  assert.deepEqual(opened.problems, []);
-  assert.deepEqual(opened.external, []);
-  await opened.context.close();
-}
 
 /** Runs steps on a site of which some files are replaced. */
 async function onBrokenSite(replaced, hash, run) {

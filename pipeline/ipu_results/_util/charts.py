@@ -57,11 +57,6 @@ class Palette:
             colors[position] = free[number % len(free)]
         return [color for color in colors if color]
 
-    def list_colors(self) -> set[str]:
-        """List every colour that a chart may have."""
-        shades = {mix_color(color, share) for color in self.machines.values() for share in SHADES}
-        return {*self.series, *self.ink.values(), *shades}
-
     def _find_machine(self, name: str) -> str | None:
         matches = (color for word, color in self.machines.items() if re.search(rf"\b{word}", name, re.IGNORECASE))
         return next(matches, None)

@@ -30,13 +30,6 @@ class TypedNode:
     def kind(self) -> str:
         return self.node.kind
 
-    def find_input(self, number: int) -> TensorInfo | None:
-        """Return the input at a position of the operator's definition, None where it is left out."""
-        names = self.node.proto.input
-        if number >= len(names) or not names[number]:
-            return None
-        return self.inputs[sum(map(bool, names[:number]))]
-
     def unsupported(self, what: str) -> UnsupportedOperatorError:
         return UnsupportedOperatorError(f"{what} is not supported", place=self.node.place)
 

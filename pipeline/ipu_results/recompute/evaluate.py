@@ -155,7 +155,7 @@ def _check_names(kind: str, rows: Iterable[tuple[Record, Sequence[str | None]]],
     """Require the claims or contradictions that a row names to be there."""
     for row, names in rows:
         if unknown := [name for name in names if name is not None and name not in known]:
-            message = f"there is no {kind} {unknown[0]}"
+            message = f"unknown {kind} {unknown[0]!r}"
             raise DamagedDocumentError(message, document=row["document_id"], place=row["locator"])
 
 

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import duckdb
 
+from ipu_results._util.resources import load_schema_file
 from ipu_results._util.sql import run_query
 from ipu_results.site.html import format_table, join, link, list_items, tag
 from ipu_results.site.page import Page
@@ -22,7 +23,7 @@ DIGITS, MAX_DIGITS_BELOW = 3, 100  # of a ratio, which is whole from there on
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A figure that is compared, and the columns in which two rows must agree: those of `site/src/pairs.ts`."""
+    """A figure that is compared, and the columns in which two rows must agree: `test`."""
 
     column: str
     title: str
@@ -31,37 +32,10 @@ class Measure:
     test: tuple[str, ...]
 
 
-MEASURES = (
-    Measure("throughput", "Throughput", "items/s", True, ("task", "network", "phase", "sequence_length", "item")),
-    Measure(
-        "latency_ms",
-        "Latency",
-        "ms",
-        False,
-        ("task", "network", "sequence_length", "batch_size", "latency_basis", "latency_kind"),
-    ),
-    Measure(
-        "minutes",
-        "Time to train",
-        "min",
-        False,
-        ("task", "network", "phase", "benchmark", "division", "dataset_canonical"),
-    ),
-)
+COMPARISON = load_schema_file("comparison.toml")
+MEASURES = tuple(Measure(**{**entry, "test": tuple(entry["test"])}) for entry in COMPARISON["measures"])
 Pair = tuple[Measure, dict[str, Any]]
-CONDITIONS = {
-    "effective_precision": "precision",
-    "framework": "framework",
-    "sdk_version": "SDK",
-    "batch_size": "batch",
-    "chips": "chips",
-    "variant": "variant",
-    "dataset_canonical": "dataset",
-    "compiler": "compiler",
-    "mlperf_round": "MLPerf round",
-    "publisher": "publisher",
-    "origin": "origin",
-}
+CONDITIONS: Mapping[str, str] = COMPARISON["conditions"]
 RULES = (
     "Two figures are compared if network, task, training phase, sequence length and unit are the same.",
     "Latencies need the same batch size and basis as well.",
