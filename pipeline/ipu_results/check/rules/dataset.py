@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.read import ParsedDocument
+from ipu_results.schema import table
+from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import NetworkIdentity, Vocabulary
 from ipu_results.sources.catalogue import Document
 
@@ -69,6 +71,7 @@ class Dataset:
     gmacs: Mapping[tuple[str, str], float]
     peaks: Mapping[str, str]
     precision_settings: Mapping[str, Sequence[str]]
+    microbenchmarks: pd.DataFrame = field(default_factory=lambda: build_frame(table("microbenchmarks"), []))
 
     @cached_property
     def published(self) -> pd.DataFrame:
@@ -187,4 +190,5 @@ def build_dataset(
         gmacs=vocabulary.gmacs,
         peaks=vocabulary.peaks,
         precision_settings=vocabulary.precision_settings,
+        microbenchmarks=frames["microbenchmarks"],
     )
