@@ -22,7 +22,7 @@ from ipu_results.check.rules.generations import flag_generation_ratio, flag_slow
 from ipu_results.check.rules.identity import flag_name_variants, flag_network_identity, flag_packed_batch, flag_unit
 from ipu_results.check.rules.little import flag_batch_against_siblings, flag_latency_below_period
 from ipu_results.check.rules.official import flag_official_record
-from ipu_results.check.rules.plausibility import flag_flops_above_peak, flag_power_above_rating
+from ipu_results.check.rules.plausibility import flag_flops_above_peak, flag_power_above_rating, flag_power_above_scope
 from ipu_results.check.rules.printing import flag_blank_cell, flag_number_format, flag_repeated_figure
 from ipu_results.check.rules.scaling import flag_superlinear_scaling
 from ipu_results.check.rules.surroundings import flag_mixed_precision, flag_older_sdk, flag_section
@@ -68,6 +68,7 @@ RULES: tuple[Rule, ...] = (
     Rule("R26", "framework-ratio", flag_framework_ratio),
     Rule("R27", "packed-batch", flag_packed_batch),
     Rule("R28", "work-of-the-time", flag_unnamed_work),
+    Rule("R29", "power-above-scope", flag_power_above_scope),
 )
 
 

@@ -40,6 +40,9 @@ USED = (
     "latency_ms",
     "latency_basis",
     "efficiency",
+    "energy_per_item_j",
+    "power_w",
+    "power_scope",
     "time_to_result_s",
 )
 CELL_COLUMNS = ("result_id", "column_name", "header", "raw_text", "value")
@@ -51,8 +54,8 @@ class Dataset:
     """The tables of one build, with the dtypes of `frame_dtypes`, and what is known of the printed tables.
 
     `sections` gives the platform that the text around a table is about. `printed_tables` are the tables with a printed
-    header. Both name a table as (document_id, table_name). `official` is `mlperf_entries`. `gmacs`, `peaks`
-    and `precision_settings` are those of the vocabulary.
+    header. Both name a table as (document_id, table_name). `official` is `mlperf_entries`. `gmacs`, `peaks`,
+    `chip_ratings` and `precision_settings` are those of the vocabulary.
     """
 
     results: pd.DataFrame
@@ -66,6 +69,7 @@ class Dataset:
     identities: Sequence[NetworkIdentity]
     gmacs: Mapping[tuple[str, str], float]
     peaks: Mapping[str, str]
+    chip_ratings: Mapping[str, float]
     precision_settings: Mapping[str, Sequence[str]]
 
     @cached_property
@@ -184,5 +188,6 @@ def build_dataset(
         identities=vocabulary.identities,
         gmacs=vocabulary.gmacs,
         peaks=vocabulary.peaks,
+        chip_ratings=vocabulary.chip_ratings,
         precision_settings=vocabulary.precision_settings,
     )
