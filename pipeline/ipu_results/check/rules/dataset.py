@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.read import ParsedDocument
+from ipu_results.schema import table
+from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import NetworkIdentity, Vocabulary
 from ipu_results.sources.catalogue import Document
 
@@ -71,6 +73,7 @@ class Dataset:
     peaks: Mapping[str, str]
     chip_ratings: Mapping[str, float]
     precision_settings: Mapping[str, Sequence[str]]
+    microbenchmarks: pd.DataFrame = field(default_factory=lambda: build_frame(table("microbenchmarks"), []))
 
     @cached_property
     def published(self) -> pd.DataFrame:
@@ -190,4 +193,5 @@ def build_dataset(
         peaks=vocabulary.peaks,
         chip_ratings=vocabulary.chip_ratings,
         precision_settings=vocabulary.precision_settings,
+        microbenchmarks=frames["microbenchmarks"],
     )
