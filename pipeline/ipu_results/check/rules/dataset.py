@@ -41,6 +41,8 @@ USED = (
     "item",
     "latency_ms",
     "latency_basis",
+    "latency_std_ms",
+    "conditions",
     "efficiency",
     "energy_per_item_j",
     "power_w",
