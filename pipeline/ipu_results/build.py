@@ -203,7 +203,7 @@ def check_documents(
     frames["columns"] = build_dictionary_frame()
     with pause_garbage_collection():
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(printed_tables), vocabulary))
-        frames["results"] = derive_results(frames, vocabulary)
+        frames["results"] = derive_results({**frames, "documents": build_document_frame(documents)}, vocabulary)
         start_writing(frames)
         frames |= evaluate_claims(kept, sql_texts, frames)
     words = [word for document in kept for row in document.rejected for word in row.words]

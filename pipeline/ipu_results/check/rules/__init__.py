@@ -29,7 +29,7 @@ from ipu_results.check.rules.microbenchmarks import (
     flag_two_figures_of_one_work,
 )
 from ipu_results.check.rules.official import flag_official_record
-from ipu_results.check.rules.plausibility import flag_flops_above_peak, flag_power_above_rating
+from ipu_results.check.rules.plausibility import flag_flops_above_peak, flag_power_above_rating, flag_power_above_scope
 from ipu_results.check.rules.printing import flag_blank_cell, flag_number_format, flag_repeated_figure
 from ipu_results.check.rules.scaling import flag_superlinear_scaling
 from ipu_results.check.rules.surroundings import flag_mixed_precision, flag_older_sdk, flag_section
@@ -75,6 +75,7 @@ RULES: tuple[Rule, ...] = (
     Rule("R26", "framework-ratio", flag_framework_ratio),
     Rule("R27", "packed-batch", flag_packed_batch),
     Rule("R28", "work-of-the-time", flag_unnamed_work),
+    Rule("R29", "power-above-scope", flag_power_above_scope),
     Rule("R30", "microbenchmark-above-peak", flag_microbenchmark_above_peak),
     Rule("R31", "thousandfold", flag_thousandfold),
     Rule("R32", "two-figures-of-one-work", flag_two_figures_of_one_work),
