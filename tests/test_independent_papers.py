@@ -1,4 +1,4 @@
-"""Figures of papers by others than the maker: each agrees with the other figures of its row, or a contradiction says so."""
+"""Figures of papers by others than the maker: they agree with the rest of their row, or a contradiction says so."""
 
 from __future__ import annotations
 

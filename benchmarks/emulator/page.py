@@ -55,9 +55,9 @@ def generate_parts(validation: Validation) -> dict[str, str]:
         "groups": format_table(accuracy.tabulate_groups(validation)),
         "mechanisms": format_table(accuracy.tabulate_mechanisms(validation)),
         "blind_convolutions": format_scores(score_convolutions()),
+        "blind_yolov4": format_yolov4(score_yolov4()),
         "parts": format_table(accuracy.tabulate_parts(validation)),
         "rows": "\n".join(f"### {table.title}\n\n{format_table(table)}" for table in by_row),
-        "blind_yolov4": format_yolov4(score_yolov4()),
     }
 
 
