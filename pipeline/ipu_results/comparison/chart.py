@@ -12,11 +12,15 @@ from ipu_results._util.charts import ORIGIN_SHAPES, PALETTE, apply_theme, make_d
 from ipu_results.comparison.compare import get_interval
 from ipu_results.comparison.comparison import GROUP_NAMES, Comparison, Match, Ratio, get_unit
 from ipu_results.errors import ComparisonError
+from ipu_results.runner.reference_rows import EMULATED
 
 WIDTH, ROW_HEIGHT = 420, 34
 MAX_PANELS = 40
 OURS = "your run"
 LABEL_WIDTH = 420
+MAX_TITLE = 150  # characters
+LOG_FROM = 8.0  # ratio between the largest figure and the smallest from which the axis is logarithmic
+LABELS = {"latency_ms": "latency", "power_w": "power"}
 
 
 def draw_comparisons(comparisons: Sequence[Comparison], suffix: str) -> bytes:
@@ -44,7 +48,8 @@ def build_rows(comparison: Comparison, figure: str) -> list[dict[str, Any]]:
     pairs = [(match, ratio) for match in comparison.matches for ratio in match.ratios if ratio.figure == figure]
     interval = get_interval(figure, {name: getattr(ours, name, None) for name in ours.__dataclass_fields__})
     first = pairs[0][1]
-    own = _build_row(f"{OURS}: {ours.platform or 'machine not stated'}", ours.origin, first.ours, interval)
+    how = f" ({EMULATED})" if ours.origin == "emulated" else ""
+    own = _build_row(f"{OURS}: {ours.platform or 'machine not stated'}{how}", ours.origin, first.ours, interval)
     return [own, *(_build_match_row(match, ratio) for match, ratio in pairs)]
 
 
@@ -68,12 +73,14 @@ def _build_panel(alt: Any, rows: Sequence[dict[str, Any]], comparison: Compariso
     color, shape = PALETTE.ink["mark"], ORIGIN_SHAPES["published"]
     base = alt.Chart(data)
     bars = base.mark_rule(color=color).encode(y=y, x=alt.X("low:Q"), x2="high:Q")
-    axis = alt.X("value:Q", title=f"{figure} ({unit})", scale=alt.Scale(zero=True))
+    ends = [end for row in rows for end in (row["low"], row["high"])]
+    scale = alt.Scale(type="log") if max(ends) > LOG_FROM * min(ends) else alt.Scale(zero=True)
+    axis = alt.X("value:Q", title=f"{LABELS.get(figure, figure)} ({unit})", scale=scale)
     points = [
         base.transform_filter(alt.datum.emulated == emulated)
         .mark_point(shape=shape, size=90, color=color, opacity=1, filled=not emulated)
         .encode(y=y, x=axis)
         for emulated in (False, True)
     ]
-    title = make_title(alt, f"{ours.label}: {ours.network} {ours.task}", comparison.verdict[:150])
+    title = make_title(alt, f"{ours.label}: {ours.network} {ours.task}", comparison.verdict[:MAX_TITLE])
     return alt.layer(bars, *points).properties(width=WIDTH, height=ROW_HEIGHT * len(rows), title=title)

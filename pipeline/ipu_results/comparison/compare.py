@@ -72,15 +72,17 @@ def _compare(ours: Measurement, rows: Sequence[Row], words: KnownWords) -> Compa
             refused.setdefault(reason, []).append(row["result_id"])
     ordered = sort_by_distance(ours, comparable, machine.get("family"))
     matches = tuple(_build_match(ours, distance, row) for distance, row in _select_nearest(ordered))
-    refusals = tuple(Refusal(why, len(ids), tuple(ids[:MAX_EXAMPLES])) for why, ids in _sort_by_size(refused))
+    refusals = tuple(Refusal(why, len(ids), tuple(ids[:MAX_EXAMPLES])) for why, ids in _sort_by_size(refused, ours))
     checks = tuple(check_plausibility(ours, machine))
     peers = _describe_peers(ours, comparable)
     status, verdict = judge(ours, matches, refusals, checks)
     return Comparison(ours, status, verdict, matches, refusals, checks, peers)
 
 
-def _sort_by_size(refused: Mapping[str, list[str]]) -> list[tuple[str, list[str]]]:
-    return sorted(refused.items(), key=lambda item: (-len(item[1]), item[0]))
+def _sort_by_size(refused: Mapping[str, list[str]], ours: Measurement) -> list[tuple[str, list[str]]]:
+    """Return the largest groups first; rows of another task, which nothing could make comparable, last."""
+    other_task = f"may not be compared with {ours.task}"
+    return sorted(refused.items(), key=lambda item: (item[0].endswith(other_task), -len(item[1]), item[0]))
 
 
 def _select_nearest(ordered: Sequence[tuple[float, Row]]) -> list[tuple[float, Row]]:

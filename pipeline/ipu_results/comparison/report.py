@@ -115,7 +115,7 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
     if comparison.peers.get("rows"):
         count, low, high = (comparison.peers[name] for name in ("rows", "throughput_low", "throughput_high"))
         yield (
-            f"{count} rows of this machine, batch size and precision: throughput {low:g} to {high:g}",
+            f"rows of this machine, batch size and precision: {count}, throughput {low:g} to {high:g}",
             [],
         )
     yield "plausibility", [f"{check.name}: {check.outcome}: {check.message}" for check in comparison.checks]

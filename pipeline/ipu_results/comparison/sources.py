@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import json
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -12,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ipu_results._util.files import open_regular_file
+from ipu_results._util.virtual_machine import LocalMachine, parse_machine
 from ipu_results.comparison.measurement import ALIASES, FIELDS, Measurement, build_measurement
 from ipu_results.comparison.words import KnownWords
 from ipu_results.errors import ComparisonError, DamagedRunError
 from ipu_results.schema.vocabulary import load_vocabulary
 
-POINTS, SIDECAR = "points.csv", "points.csv.toml"
+POINTS, SIDECAR, RECORD = "points.csv", "points.csv.toml", "record.json"
 READER, TABLE = "sweep-points", "sweep_points"  # of a run folder, in schema/vocabulary/table_headers.toml
 MAX_BYTES = 10_000_000
 MAX_ROWS = 1000
@@ -47,15 +49,30 @@ def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
         if digest != hashlib.sha256(data).hexdigest():
             raise DamagedRunError(f"is not the file that {SIDECAR} describes", place=str(folder / POINTS))
     known = {*FIELDS, *load_vocabulary().header_of(READER, TABLE).names}
+    run_id = folder.resolve().name
+    machine = _read_machine(folder / RECORD, run_id)
     measurements = []
     for label, values in _read_rows(folder / POINTS, data, known):
         setup = {name: values[name] for name in SETUP if values.get(name)}
         # A simulated device counts as emulated in every comparison.
         origin = {"simulated": "emulated"}.get(values.get("origin") or "", values.get("origin"))
         own = {name: value for name, value in values.items() if ALIASES.get(name, name) in FIELDS}
-        own["run_id"] = folder.resolve().name
+        own["run_id"] = run_id
+        if machine is not None and own.get("platform") == machine.processor:
+            own["platform"] = machine.name
         measurements.append(build_measurement({**own, "origin": origin}, words, label=label, local=True, setup=setup))
     return measurements
+
+
+def _read_machine(path: Path, run_id: str) -> LocalMachine | None:
+    """Return the virtual machine of a run, under the name that `ingest` gives it."""
+    if not path.exists():
+        return None
+    try:
+        environment = json.loads(_read(path))["environment"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedRunError("is not the record of a run", place=str(path)) from error
+    return parse_machine(run_id, environment) if isinstance(environment, dict) else None
 
 
 def _read(path: Path) -> bytes:
