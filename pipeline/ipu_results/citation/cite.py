@@ -7,10 +7,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from ipu_results._util.markdown import escape_markdown
 from ipu_results._util.resources import DATASET
 from ipu_results._util.text import format_json
-from ipu_results.citation.escape import escape_latex, escape_url, make_key
+from ipu_results.citation.escape import escape_latex, escape_markdown_line, escape_url, make_key
 from ipu_results.citation.facts import (
     AUTHOR,
     LEGEND,
@@ -112,13 +111,10 @@ def _format_markdown(results: Sequence[CitedResult], version: DatasetVersion) ->
     lines, notes = [], []
     for number, of_source in enumerate(group_by_source(results).values(), 1):
         for result in of_source:
-            figures = "; ".join(
-                f"{figure.label} {format_figure(figure, result.status)}" for figure in find_figures(result)
-            )
-            lines.append(
-                f"* {escape_markdown(mark_name(describe_row(result.row)))}: {escape_markdown(figures)}[^{number}]"
-            )
-        notes.append(f"[^{number}]: {escape_markdown(format_footnote(of_source, version))}")
+            figures = (f"{figure.label} {format_figure(figure, result.status)}" for figure in find_figures(result))
+            what = mark_name(describe_row(result.row))
+            lines.append(f"* {escape_markdown_line(what)}: {escape_markdown_line('; '.join(figures))}[^{number}]")
+        notes.append(f"[^{number}]: {escape_markdown_line(format_footnote(of_source, version))}")
     return "\n".join([*lines, "", *notes])
 
 
@@ -155,7 +151,7 @@ def _build_dataset_fields(version: DatasetVersion) -> dict[str, str]:
         "year": (version.published_on or "")[:4],
         "date": version.published_on or "",
         "version": escape_latex(version.version or "unreleased"),
-        "note": escape_latex(f"Dataset, CC-BY-4.0. {str(version).capitalize()}"),
+        "note": escape_latex(f"Dataset, CC-BY-4.0, {version}"),
     }
 
 

@@ -1,4 +1,4 @@
-"""Escape text for LaTeX, BibTeX and HTML: no cell can end a row, open a command or a tag."""
+"""Escape text for LaTeX, BibTeX, Markdown and HTML: no cell can end a row, open a command or a tag."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import html
 import re
 from urllib.parse import quote
 
+from ipu_results._util.markdown import escape_markdown
 from ipu_results._util.text import escape_unprintable
 
 LATEX = {
@@ -52,6 +53,11 @@ def escape_latex(text: str) -> str:
 def escape_url(url: str) -> str:
     """Return an http or https address without characters that a format acts on; "" for any other text."""
     return quote(url, safe=SAFE_IN_URL) if re.match(r"https?://", url) else ""
+
+
+def escape_markdown_line(text: str) -> str:
+    """Return text on one line that Markdown shows unchanged."""
+    return escape_markdown(escape_unprintable(" ".join(text.split())))
 
 
 def escape_html(text: str) -> str:

@@ -10,11 +10,10 @@ from itertools import count, product
 from pathlib import Path
 from typing import Any
 
-from ipu_results._util.markdown import escape_markdown
 from ipu_results._util.resources import DATASET
 from ipu_results._util.sql import run_query
 from ipu_results.citation.cite import format_footnote, group_by_source
-from ipu_results.citation.escape import escape_html, escape_latex
+from ipu_results.citation.escape import escape_html, escape_latex, escape_markdown_line
 from ipu_results.citation.facts import (
     LABELS,
     MLPERF,
@@ -171,11 +170,11 @@ def _format_latex_mark(mark: str) -> str:
 
 
 def _format_markdown(built: CitedTable) -> str:
-    lines = [_join_cells(built.header, escape_markdown), _join_cells(["---"] * len(built.header), str)]
+    lines = [_join_cells(built.header, escape_markdown_line), _join_cells(["---"] * len(built.header), str)]
     for row, mark in zip(built.rows, built.marks, strict=True):
-        first, *rest = map(escape_markdown, row)
+        first, *rest = map(escape_markdown_line, row)
         lines.append(_join_cells([f"{first}<sup>{mark}</sup>", *rest], str))
-    notes = [f"{f'<sup>{mark}</sup> ' if mark else ''}{escape_markdown(text)}" for mark, text in built.footnotes]
+    notes = [f"{f'<sup>{mark}</sup> ' if mark else ''}{escape_markdown_line(text)}" for mark, text in built.footnotes]
     return "\n".join([*lines, "", "\n\n".join(notes)])
 
 
