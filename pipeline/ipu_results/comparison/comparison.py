@@ -12,13 +12,15 @@ from ipu_results.comparison.differences import Difference
 from ipu_results.comparison.measurement import Measurement
 from ipu_results.comparison.plausibility import Check
 
-GROUPS = ("vendor", "independent", "official", "submitted", "own", "emulated")
+UNKNOWN = "unknown"  # published, by whom seen from the maker of the chip is not known
+GROUPS = ("vendor", "independent", "official", "submitted", "own", UNKNOWN, "emulated")
 GROUP_NAMES = {
     "vendor": "published by the chip's maker",
     "independent": "published by another party",
     "official": "official MLPerf",
     "submitted": "submitted",
     "own": "measured by this project",
+    UNKNOWN: "published, maker of the chip unknown",
     "emulated": "emulated, not measured",
 }
 ROW_COLUMNS = (
@@ -94,7 +96,7 @@ class Comparison:
 
 def get_group(row: Row) -> str:
     """Return the group of a row: who measured, or that it is emulated."""
-    return "emulated" if row["origin"] == "emulated" else row["relationship"] or "independent"
+    return "emulated" if row["origin"] == "emulated" else row["relationship"] or UNKNOWN
 
 
 def get_unit(figure: str, row: Row) -> str:

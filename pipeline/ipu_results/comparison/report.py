@@ -58,7 +58,7 @@ def _list_lines(comparison: Comparison) -> Iterator[str]:
         yield format_table(shown, table)
     for title, lines in _list_sections(comparison):
         yield ""
-        yield title
+        yield escape_unprintable(title)
         yield from (f"  {escape_unprintable(line)}" for line in lines)
 
 
