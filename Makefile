@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/ipu-results
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input install
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
-RELEASE ?= warehouse
+RELEASE ?= $(if $(wildcard release/release.json),release,warehouse)
 
 # Compile modules once: `make test` starts many processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -18,6 +18,7 @@ help: ## List the targets
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: Python 3.11 or newer is needed; name it with: make PYTHON=python3.12" >&2; exit 1; }
+	@echo "Creating $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 
 # $(call install,LOCK FILE,WHAT FOR,HOW LONG)
@@ -64,11 +65,14 @@ publish: $(VENV)/.ingest ## Make a release of the warehouse in release/
 verify: $(VENV)/.ingest ## Check the release in release/
 	$(RUN) verify release
 
-# From a release folder: make site RELEASE=dist/release. The old site stays until the new one is complete.
-site: $(VENV)/.user ## Build the web page of a release or of the warehouse in site/dist/ (needs Node.js)
+# From release/ if there is one, else from warehouse/, or: make site RELEASE=FOLDER.
+# The old site stays until the new one is complete. Previews of links, the sitemap and the feed need the address of the
+# site: make site BASE_URL=https://example.org/ipu-results/
+site: $(VENV)/.user ## Build the web page of the release, else of the warehouse, in site/dist/ (needs Node.js)
 	@command -v npm >/dev/null || { echo "error: Node.js 20.19 or newer with npm is needed" >&2; exit 1; }
+	@echo "Building the page of $(RELEASE)/: about half a minute ..."
 	rm -rf site/build
-	$(BIN)/python -m ipu_results.site "$(RELEASE)" site/build/new/data
+	$(BIN)/python -m ipu_results.site "$(RELEASE)" site/build/new/data --pages site/build/new --base-url "$(BASE_URL)"
 	cd site && npm ci --no-audit --no-fund && npm run build -- build/new
 	if [ -e site/dist ]; then mv site/dist site/build/old; fi
 	mv site/build/new site/dist
@@ -101,10 +105,12 @@ wheel: $(VENV)/.dev ## Build the wheel with the dataset inside in dist/
 
 # uv writes pins and hashes, and no index address
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --quiet --extra build
+READERS := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --quiet --upgrade
 lock: ## Pin the newest versions of all packages again (needs uv)
 	$(LOCK) --upgrade --extra dev --output-file requirements.lock
 	$(LOCK) --constraint requirements.lock --extra user --output-file requirements-user.lock
 	$(LOCK) --constraint requirements.lock --extra ingest --output-file requirements-ingest.lock
+	$(READERS) --constraint requirements.lock $$(sed -nE 's/^([A-Za-z0-9_.-]+).*==.*/--no-emit-package \1/p' requirements.lock) --output-file tests/readers.txt tests/readers.in
 
 clean: ## Remove what was built, but not the environment
 	rm -rf build dist release .release.publishing site/build site/dist site/node_modules .hypothesis .mypy_cache .ruff_cache

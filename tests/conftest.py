@@ -199,17 +199,36 @@ def built(tmp_path: Path, warehouse: Path) -> Path:
     return target
 
 
+def install_aside(name: str) -> Path:
+    """Install the packages of a list of pins, next to those of the environment, in a folder of its own.
+
+    Skips the test where no package index has them; fails instead with REQUIRE_READERS=1, as `.ci/run` sets it.
+    """
+    pins = ROOT / "tests" / f"{name}.txt"
+    target = Path(sys.prefix) / f"{name}-{hashlib.sha256(pins.read_bytes()).hexdigest()[:12]}"
+    with FileLock(f"{target}.lock"):
+        if not target.exists():
+            unfinished = Path(f"{target}.part")
+            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+            options = ["--no-build-isolation", "--require-hashes", "-r", str(pins), "--target", str(unfinished)]
+            done = subprocess.run([*pip, *options], capture_output=True, text=True, check=False)
+            if done.returncode:
+                missing = pytest.fail if os.environ.get("REQUIRE_READERS") == "1" else pytest.skip
+                missing(f"{pins.name} cannot be installed here: {done.stderr.strip()[-300:]}")
+            unfinished.rename(target)
+    return target
+
+
 @pytest.fixture(scope="session")
 def old_duckdb() -> Path:
-    """Install DuckDB 1.2.2 in a folder of its own, pinned by hash; skip where no package index has it."""
-    target = Path(sys.prefix) / "duckdb-1.2.2"
-    if not target.exists():
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        pins = ["--only-binary", ":all:", "--require-hashes", "-r", str(ROOT / "tests" / "duckdb-1.2.2.txt")]
-        done = subprocess.run([*pip, *pins, "--target", str(target)], capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip("DuckDB 1.2.2 cannot be installed here")
-    return target
+    """Install DuckDB 1.2.2."""
+    return install_aside("duckdb-1.2.2")
+
+
+@pytest.fixture(scope="session")
+def other_readers() -> Path:
+    """Install the readers of a release that no other test uses: datasets, frictionless and mlcroissant."""
+    return install_aside("readers")
 
 
 @pytest.fixture(scope="session")

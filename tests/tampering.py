@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -334,6 +335,12 @@ CSV_KINDS: list[Kind] = [
     ("column added", edit_csv(lambda rows: [[*row, "x"] for row in rows]), "models"),
     ("wider row", edit_csv(lambda rows: [*rows[:-1], [*rows[-1], "x"]]), "models"),
     ("null as empty text", replace_bytes("flags.csv", b",\n", b',""\n'), "flags.csv"),
+    (
+        "decimal as a whole number",
+        edit_bytes("results.csv", lambda data: re.sub(rb",(\d+)\.0,", rb",\1,", data, count=1)),
+        "results.csv: is not as publish writes it",
+    ),
+    ("text without quotes", replace_bytes("flags.csv", b'"warn"', b"warn"), "flags.csv: is not as publish writes it"),
     ("figure rounded", replace_bytes("results.csv", b".", b".0"), "results.csv"),
     ("formula unmarked", replace_bytes("claims.csv", b"\"'--", b'"--'), "claims.csv"),
     ("lines of Windows", edit_bytes("models.csv", lambda data: data.replace(b"\n", b"\r\n")), "models.csv"),
@@ -384,6 +391,10 @@ def find(entries: list[Record], name: str) -> Record:
     return next(entry for entry in entries if entry["name"] == name)
 
 
+def forge_hash(resource: Record) -> None:
+    resource["hash"] = "sha256:" + "0" * 64
+
+
 OTHER = {"name": "x", "path": "https://example.org/x", "title": "x"}
 PACKAGE = "datapackage.json"
 PACKAGE_KINDS: list[Kind] = [
@@ -401,7 +412,7 @@ PACKAGE_KINDS: list[Kind] = [
     ("address of a source", edit_package(lambda it: it["sources"][0].update(path="https://example.org")), PACKAGE),
     ("profile", edit_package(lambda it: it.update({"$schema": "x"})), PACKAGE),
     ("order of resources", edit_package(lambda it: it["resources"].reverse()), PACKAGE),
-    ("resource removed", edit_package(lambda it: it["resources"].pop()), "does not describe"),
+    ("resource removed", edit_package(lambda it: it["resources"].pop(0)), "does not describe"),
     ("description of a table", edit_resource(lambda it: it.update(description="x")), PACKAGE),
     ("dialect", edit_resource(lambda it: it.update(dialect={"delimiter": ";"})), PACKAGE),
     ("encoding", edit_resource(lambda it: it.update(encoding="latin-1")), PACKAGE),
@@ -420,6 +431,14 @@ PACKAGE_KINDS: list[Kind] = [
     ("choices", edit_package_field("origin", lambda it: it["constraints"]["enum"].append("x")), PACKAGE),
     ("required", edit_package_field("model", lambda it: it["constraints"].pop("required")), "required columns"),
     ("missing values", edit_package_field("model", lambda it: it.update(missingValues=["x"])), PACKAGE),
+    ("Parquet's hash", edit_resource(forge_hash, "latest.parquet"), "size or hash of latest.parquet"),
+    ("Parquet's size", edit_resource(lambda it: it.update(bytes=1), "flags.parquet"), "size or hash of flags.parquet"),
+    ("Parquet as a table", edit_resource(lambda it: it.update(type="table"), "flags.parquet"), "type of flags.parquet"),
+    ("CSV as a file", edit_resource(lambda it: it.update(type="file")), "type of results.csv"),
+    ("no schema", edit_resource(lambda it: it.pop("schema")), "type of results.csv"),
+    ("DuckDB's description", edit_resource(lambda it: it.update(description="x"), DATABASE), PACKAGE),
+    ("DuckDB's address", edit_resource(lambda it: it.update(path="x.duckdb"), DATABASE), "describes x.duckdb"),
+    ("DuckDB removed", edit_package(lambda it: it["resources"].pop()), PACKAGE),
     ("not JSON", edit_bytes(PACKAGE, lambda _: b"{"), "is not a JSON object"),
     ("deep JSON", edit_bytes(PACKAGE, lambda _: b'{"a":' * 10_000), "is not a JSON object"),
 ]
@@ -490,6 +509,9 @@ TEXT_KINDS: list[Kind] = [
     ("figure in README", edit_bytes("README.md", lambda data: data.replace(b" results", b"0 results", 1)), "README.md"),
     ("line in README", edit_bytes("README.md", lambda data: data + b"\nVisit example.org\n"), "README.md"),
     ("unit in DICTIONARY", replace_bytes("DICTIONARY.md", b"| ms |", b"| s |"), "DICTIONARY.md"),
+    ("table of a configuration", replace_bytes("README.md", b"data_files: flags", b"data_files: cells"), "README.md"),
+    ("configuration removed", replace_bytes("README.md", b"- config_name: flags\n", b""), "README.md"),
+    ("address of the dataset", replace_bytes("CITATION.cff", b'url: "https://', b'url: "http://'), "CITATION.cff"),
     ("LICENSE", edit_bytes("LICENSE", lambda _: b"All rights reserved.\n"), "LICENSE"),
     ("CHANGELOG", edit_bytes("CHANGELOG.md", lambda data: data + b"x"), "CHANGELOG.md"),
     ("author", replace_bytes("CITATION.cff", b"The ipu-results authors", b"Somebody"), "CITATION.cff"),

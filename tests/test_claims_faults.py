@@ -207,7 +207,7 @@ def test_claim_that_needs_a_quarantined_row_is_a_finding(tmp_path: Path) -> None
 @pytest.fixture(scope="module")
 def recomputer() -> Iterator[Recomputer]:
     claims = pd.DataFrame({"claim_id": ["one"]})
-    with open_recomputer({}, claims, claims) as opened:
+    with open_recomputer({}, claims, claims, []) as opened:
         yield opened
 
 

@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from ipu_results._util.text import mark_formula
 from ipu_results.errors import ReleaseError, UnreadableReleaseError
 from ipu_results.release import Problem, diff_releases, folder, publishing, verify_release
 from ipu_results.release.folder import get_work_folder, replace_release
-from ipu_results.schema import TABLES
+from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.store.csv_file import read_csv, write_csv
 from ipu_results.store.files import DATABASE, get_parquet_name
 from release_support import PUBLISHED_ON, Row, alter_warehouse, publish_release, read_record
@@ -42,7 +41,8 @@ TEXTS = (
 
 
 def test_release_holds_each_table_of_the_warehouse_and_the_texts(release: Path, warehouse: Path) -> None:
-    tables = [f"{name}{suffix}" for name in NAMES for suffix in (".parquet", ".csv")]
+    names = [*NAMES, *(view.name for view in FILE_VIEWS)]
+    tables = [f"{name}{suffix}" for name in names for suffix in (".parquet", ".csv")]
     assert sorted(path.name for path in release.iterdir()) == sorted([*tables, *TEXTS, DATABASE])
     record = read_record(release)
     expected = ("1.0.0", PUBLISHED_ON.isoformat(), None)
@@ -91,7 +91,9 @@ def test_citation_and_environment(release: Path) -> None:
 
 def test_data_package_describes_each_column(release: Path) -> None:
     resources = {resource["name"]: resource for resource in read_record(release, "datapackage.json")["resources"]}
-    assert resources.keys() == {*NAMES, *(f"{name}.parquet" for name in NAMES)}
+    views = [view.name for view in FILE_VIEWS]
+    assert resources.keys() == {*NAMES, *views, *(f"{name}.parquet" for name in (*NAMES, *views)), DATABASE}
+    assert [name for name, resource in resources.items() if not {"bytes", "hash"} <= resource.keys()] == [DATABASE]
     for table in TABLES:
         schema = resources[table.name]["schema"]
         assert [field["name"] for field in schema["fields"]] == list(table.names)
@@ -102,21 +104,6 @@ def test_data_package_describes_each_column(release: Path) -> None:
     assert fields["latency_ms"]["unit"] == "ms"
     assert fields["latency_ms"]["constraints"] == {"minimum": 0, "exclusiveMinimum": 0, "maximum": 1e15}
     assert fields["origin"]["constraints"]["enum"][0] == "published"
-
-
-def test_mlcroissant_accepts_the_description_and_reads_records(release: Path) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["optional-dependencies"]["croissant"] == ["mlcroissant>=1.1"]
-    pytest.importorskip("mlcroissant", reason="the extra croissant is not installed")
-    code = (
-        "import mlcroissant, sys; d = mlcroissant.Dataset(sys.argv[1]); issues = d.metadata.ctx.issues; "
-        "print(len(issues.errors), len(issues.warnings), next(iter(d.records('models')))['models/model'].decode())"
-    )
-    command = [sys.executable, "-c", code, str(release / "croissant.json")]
-    reader = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert reader.returncode == 0, reader.stderr[-500:]
-    first = pq.read_table(release / "models.parquet").column("model")[0].as_py()
-    assert reader.stdout.strip() == f"0 0 {first}"
 
 
 @pytest.mark.slow

@@ -159,22 +159,33 @@ def decide(
     )
 
 
-def test_lowest_version_is_default_and_a_lower_one_is_refused(small: Path, small_release: Path, tmp_path: Path) -> None:
+def test_version_of_the_repository_is_default_and_a_lower_one_is_refused(
+    small: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     new = alter_warehouse(small, tmp_path / "new", results=change_first(throughput=1.5), flags=NEW_FLAG)
     options = ("publish", "--warehouse", new, "--previous", small_release, "--out", tmp_path / "out")
     low = run_cli(*options, "--version", "1.9.0")
     assert low.returncode == 1
-    assert low.stderr == (
-        "error: version 1.9.0 is too low after 1.0.0, it must be at least 2.0.0: results.throughput: 1 cell changed; "
-        "flags: 1 row new\n"
+    too_low = (
+        "version 1.9.0 is too low after 1.0.0, it must be at least 2.0.0: results.throughput: 1 cell changed; "
+        "flags: 1 row new"
     )
+    assert low.stderr == f"error: {too_low}\n"
+    monkeypatch.setattr("ipu_results._util.version.read_version", lambda: "1.9.0")
+    low = run_cli(*options)
+    assert low.returncode == 1
+    assert low.stderr == f"error: pyproject.toml: {too_low}. Raise it there and run: make docs\n"
     assert not (tmp_path / "out").exists()
+    monkeypatch.setattr("ipu_results._util.version.read_version", lambda: "2.1.0")
     result = run_cli(*options)
     assert result.returncode == 0, result.stderr
-    assert ": version 2.0.0, " in result.stdout
+    assert ": version 2.1.0, " in result.stdout
     record = read_record(tmp_path / "out")
     versions = (record["version"], record["least_version"], record["previous"]["version"])
-    assert versions == ("2.0.0", "2.0.0", "1.0.0")
+    assert versions == ("2.1.0", "2.0.0", "1.0.0")
+    again = run_cli("publish", "--warehouse", new, "--out", tmp_path / "out")
+    assert again.returncode == 0, again.stderr
+    assert read_record(tmp_path / "out") == record, "the same tables again"
     assert {"level": "major", "what": "results.throughput: 1 cell changed"} in record["changes"]
 
 
@@ -300,7 +311,8 @@ def test_removed_row_needs_a_reason_that_is_published(
         decide(fewer, out, small_release)
     unused = '[[correction]]\ntable = "flags"\nkey = { rule = "R99" }\nreason = "r"\n'
     file = write_corrections(tmp_path, ONE_FLAG.format(**flag) + unused)
-    result = run_cli("publish", "--warehouse", fewer, "--previous", small_release, "--out", out, "--corrections", file)
+    options = ("--previous", small_release, "--out", out, "--corrections", file, "--version", "2.0.0")
+    result = run_cli("publish", "--warehouse", fewer, *options)
     assert result.returncode == 0, result.stderr
     assert "correction 2 names no removed row of flags" in result.stderr
     assert verify_release(out) == []
@@ -396,7 +408,8 @@ def test_date_before_the_previous_release_is_refused(previous: bool, small: Path
         "give that date or a later one with --date\n"
     )
     assert read_files(old) == before
-    assert run_cli("publish", *options, "--date", "2026-11-21").returncode == 0
+    version = ["--version", "1.0.1"] if previous else []
+    assert run_cli("publish", *options, "--date", "2026-11-21", *version).returncode == 0
 
 
 # The record of what changed

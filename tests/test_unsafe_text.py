@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -95,6 +96,19 @@ def test_released_csv_gives_every_text_back(texts: list[str | None]) -> None:
         path.write_bytes(buffer.getvalue())
         assert read_csv(path, rows.schema).equals(rows)
     assert count_formulas(rows) == sum(text is not None and mark_formula(text) != text for text in texts)
+
+
+@given(st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-9999, 9999), min_size=1))
+def test_released_csv_shows_decimals_and_loses_no_bit(numbers: list[float | None]) -> None:
+    rows = pa.table({"figure": pa.array(numbers, pa.float64()), "key": pa.array(range(len(numbers)), pa.int64())})
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.csv"
+        write_csv(rows, path)
+        assert read_csv(path, rows.schema).equals(rows)
+        lines = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))[1:]
+    assert [None if text == "" else float(text) for text, _ in lines] == numbers
+    assert all(text == "" or re.search(r"[.e]", text) for text, _ in lines)
+    assert not any("." in key for _, key in lines)
 
 
 def test_json_is_unchanged_but_for_escapes() -> None:

@@ -19,7 +19,7 @@ RECORDS = "docs/releases"
 
 
 @click.command(cls=Command)
-@click.option("--version", help="MAJOR.MINOR.PATCH. Default: the lowest that the change allows.")
+@click.option("--version", help="MAJOR.MINOR.PATCH. Default: that of the repository.")
 @click.option("--out", type=FOLDER, default="release", show_default=True, help="Folder that becomes the release.")
 @click.option("--previous", type=FOLDER, help="Previous release. Default: the one in OUT.")
 @click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
@@ -61,8 +61,8 @@ def publish(
     """Make OUT a release of the warehouse: tables in three formats, descriptors, dataset card and checksums.
 
     The version must fit the change since the previous release: major for changed or removed figures, rows or columns,
-    minor for new ones, patch for descriptions. Removed rows need a reason in the corrections file. A release in OUT is
-    replaced as a whole or not at all. If its tables did not change, it keeps its version.
+    minor for new ones, patch for descriptions. It is that of pyproject.toml, so raise it there first. Removed rows need
+    a reason in the corrections file. A release in OUT is replaced as a whole or not at all.
 
     \b
     Example:
@@ -71,10 +71,13 @@ def publish(
       ipu-results publish --out release-2.0.0 --previous release-1.0.0
     """
     from ipu_results import release
+    from ipu_results._util.version import read_version
 
     published_on = (day or datetime.now(UTC)).date()
     record = record or (Path(RECORDS) if Path(RECORDS).is_dir() else None)
-    request = release.ReleaseRequest(warehouse, out, published_on, version, previous, corrections, wait, record)
+    request = release.ReleaseRequest(
+        *(warehouse, out, published_on, version, previous, corrections, wait, record), default_version=read_version()
+    )
     with show_step() as progress:
         published = release.publish(request, progress)
     echo_text(_format_summary(out, published))

@@ -77,7 +77,8 @@ def evaluate_claims(
     _check_names("contradiction", [(row, [row["contradiction_id"]]) for row in conditions], settled)
     _check_sql_files([*claims, *contradictions], sql_texts)
     printed = build_frame(table("claims"), claims)[[name for name in table("claims").names if name not in COMPUTED]]
-    with open_recomputer(frames, printed, _apply_conditions(printed, conditions, known)) as recomputer:
+    texts = [sql for attached in sql_texts.values() for sql in attached.values()]
+    with open_recomputer(frames, printed, _apply_conditions(printed, conditions, known), texts) as recomputer:
         margin = recomputer.measure_sdk_margin()
         values = {
             claim["claim_id"]: [_judge_value(claim, item, margin) for item in _recompute(recomputer, claim, sql_texts)]

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -59,6 +59,7 @@ MACROS = (
         OR list_bool_or([starts_with(part, word) FOR part IN list_conditions(printed, side)])""",
     r"CREATE MACRO family(framework) AS regexp_replace(framework, '\d$', '')",
 )
+WORD = re.compile(r"\w+")
 VIEW_NAME = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 
 
@@ -131,19 +132,20 @@ class Recomputer:
 
     def reads_claims(self, sql: str) -> bool:
         """Return whether a recomputation rests on other claims; its own claim is in another table."""
-        return PRINTED in self._connection.get_table_names(sql)
+        return PRINTED in WORD.findall(sql) and PRINTED in self._connection.get_table_names(sql)
 
 
 @contextmanager
 def open_recomputer(
-    frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame, current: pd.DataFrame
+    frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame, current: pd.DataFrame, sql_texts: Iterable[str]
 ) -> Iterator[Recomputer]:
-    """Open a recomputer over tables of the build by name.
+    """Open a recomputer over the tables of the build that `sql_texts` and the margin need.
 
     `printed` holds what was printed of each claim; `current` is the same under the conditions that each is judged by.
     """
+    words = {"results", *(word for sql in sql_texts for word in WORD.findall(sql))}
     with duckdb.connect(config={**LOCKDOWN, "threads": 1}) as connection:
-        tables = {name: to_arrow(table(name), frame) for name, frame in frames.items()}
+        tables = {name: to_arrow(table(name), frame) for name, frame in frames.items() if name in words}
         tables[PRINTED] = pa.Table.from_pandas(printed, preserve_index=False)
         tables[CURRENT] = pa.Table.from_pandas(current, preserve_index=False)  # a table of its own: see reads_claims
         for name, rows in tables.items():

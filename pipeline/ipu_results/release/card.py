@@ -11,7 +11,9 @@ from ipu_results._util.markdown import escape_markdown, format_code, format_mark
 from ipu_results.check.rules import RULES
 from ipu_results.release.database import ReleaseStats
 from ipu_results.release.snapshot import KNOWN_TABLES
+from ipu_results.store.files import get_parquet_name
 
+DEFAULT_CONFIGURATION = "results"
 TEMPLATES = Path(__file__).with_name("templates")
 
 
@@ -26,6 +28,8 @@ def format_card(release: Mapping[str, Any], stats: ReleaseStats, formulas: int) 
         (TEMPLATES / "card.md")
         .read_text(encoding="utf-8")
         .format(
+            configurations=_format_configurations(release),
+            empty=_format_empty(release),
             version=release["version"],
             published_on=release["published_on"],
             build_id=release["build_id"][:12],
@@ -43,6 +47,26 @@ def format_card(release: Mapping[str, Any], stats: ReleaseStats, formulas: int) 
             licences=_format_licences(stats),
         )
     )
+
+
+def _format_configurations(release: Mapping[str, Any]) -> str:
+    """Return a configuration of `datasets.load_dataset` per table and view, without those that have no row."""
+    names = [name for name, entry in _list_relations(release) if entry["rows"]]
+    default = {DEFAULT_CONFIGURATION: "  default: true\n"}
+    return "".join(
+        f"- config_name: {name}\n{default.get(name, '')}  data_files: {get_parquet_name(name)}\n" for name in names
+    )
+
+
+def _format_empty(release: Mapping[str, Any]) -> str:
+    """Return a sentence on the tables that `datasets` cannot load."""
+    if names := [format_code(name) for name, entry in _list_relations(release) if not entry["rows"]]:
+        return f"`datasets` loads no table without rows, so it has no configuration of {', '.join(names)}.\n"
+    return ""
+
+
+def _list_relations(release: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    return [*release["tables"].items(), *release["view_files"].items()]
 
 
 def _format_flags(stats: ReleaseStats) -> str:

@@ -20,7 +20,7 @@ from ipu_results.release.folder import replace_release
 from ipu_results.release.generated import describe_generator, format_files
 from ipu_results.release.record import describe_release, write_record
 from ipu_results.release.verify import list_build_differences, verify_release
-from ipu_results.release.version import ReleaseDecision, decide_release, parse_version
+from ipu_results.release.version import REPOSITORY_VERSION, ReleaseDecision, decide_release, parse_version
 from ipu_results.schema import TABLES
 from ipu_results.store.csv_file import write_csv
 from ipu_results.store.digest import digest_rows
@@ -37,8 +37,9 @@ Progress = Callable[[str, str], None]
 class ReleaseRequest:
     """What to publish, and where to.
 
-    Without a `version` the lowest that the change allows is taken, without `previous` the release in `out` is the
-    previous one. `corrections` is a TOML file; `wait_s` is how long to wait for another process that publishes there.
+    Without a `version` it is `default_version`, and without both the lowest that the change allows. Without `previous`
+    the release in `out` is the previous one. `corrections` is a TOML file; `wait_s` is how long to wait for another
+    process that publishes there.
     `record` is a folder for `<version>.json`, which says what changed; none is written if the tables did not change.
     """
 
@@ -50,6 +51,7 @@ class ReleaseRequest:
     corrections: Path | None = None
     wait_s: float = 60.0
     record: Path | None = None
+    default_version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,9 @@ def publish(request: ReleaseRequest, progress: Progress = lambda *_: None) -> Pu
     WarehouseError if the warehouse is incomplete or mixes two builds.
     """
     version = None if request.version is None else parse_version(request.version, "--version")
+    default = None
+    if request.default_version is not None:
+        default = parse_version(request.default_version, REPOSITORY_VERSION)
     with replace_release(request.out, request.wait_s) as new:
         progress("copy", "tables")
         tables, build_id = read_one_build(request.warehouse, lambda warehouse: _copy_tables(warehouse, new))
@@ -79,7 +84,7 @@ def publish(request: ReleaseRequest, progress: Progress = lambda *_: None) -> Pu
         write_duckdb(new / DATABASE, tables)
         progress("compare", str(request.previous or request.out))
         decision = decide_release(
-            new, request.out, request.previous, version, request.corrections, request.published_on
+            new, request.out, request.previous, version, request.corrections, request.published_on, default
         )
         progress("write", "files")
         release = {

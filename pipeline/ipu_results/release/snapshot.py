@@ -132,7 +132,9 @@ def _read_package_keys(folder: Path) -> dict[str, tuple[str, ...]]:
     try:
         resources = read_json(folder / PACKAGE)["resources"]
         return {
-            Path(resource["path"]).stem: tuple(map(str, resource["schema"]["primaryKey"])) for resource in resources
+            Path(resource["path"]).stem: tuple(map(str, resource["schema"]["primaryKey"]))
+            for resource in resources
+            if "primaryKey" in resource.get("schema", {})
         }
-    except (LookupError, TypeError):
+    except (LookupError, TypeError, AttributeError):
         return {}

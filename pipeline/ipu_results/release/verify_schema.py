@@ -61,10 +61,7 @@ def check_schemas(
 ) -> Iterator[Problem]:
     """Yield what the Parquet files state wrongly about their tables and columns."""
     for name, schema in schemas.items():
-        required = read_required(package, get_parquet_name(name))
-        if required != read_required(package, f"{name}.csv"):
-            yield Problem(PACKAGE, f"required columns of {name}.csv and {get_parquet_name(name)} differ")
-        for message in _check_schema(schema, dictionary[name], required):
+        for message in _check_schema(schema, dictionary[name], read_required(package, f"{name}.csv")):
             yield Problem(get_parquet_name(name), message)
 
 

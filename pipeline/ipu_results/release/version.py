@@ -17,6 +17,7 @@ from ipu_results.release.problems import check_files
 from ipu_results.release.snapshot import KNOWN_TABLES
 
 FIRST = "1.0.0"
+REPOSITORY_VERSION = "pyproject.toml"
 LEVELS = ("patch", "minor", "major")
 NUMBER = r"(0|[1-9][0-9]{0,8})"
 PATTERN = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}")
@@ -81,7 +82,14 @@ def get_lowest_version(previous: Version, changes: Iterable[VersionChange]) -> V
     }[get_level(changes)]
 
 
-def assert_allowed(version: Version, lowest: Version, previous: Version, changes: Iterable[VersionChange]) -> None:
+def assert_allowed(
+    version: Version,
+    lowest: Version,
+    previous: Version,
+    changes: Iterable[VersionChange],
+    *,
+    is_of_repository: bool = False,
+) -> None:
     """Raise ReleaseError that names the changes if the version is too low for them."""
     if version >= lowest:
         return
@@ -89,6 +97,8 @@ def assert_allowed(version: Version, lowest: Version, previous: Version, changes
     reasons = "; ".join(change.what for change in ordered[:MAX_LISTED]) or "each release needs a version of its own"
     more = f"; and {len(ordered) - MAX_LISTED} more" if len(ordered) > MAX_LISTED else ""
     message = f"version {version} is too low after {previous}, it must be at least {lowest}: {reasons}{more}"
+    if is_of_repository:
+        raise ReleaseError(f"{message}. Raise it there and run: make docs", place=REPOSITORY_VERSION)
     raise ReleaseError(message)
 
 
@@ -155,10 +165,17 @@ def _count(count: int, what: str) -> str:
 
 
 def decide_release(
-    new: Path, out: Path, previous: Path | None, version: Version | None, corrections: Path | None, published_on: date
+    new: Path,
+    out: Path,
+    previous: Path | None,
+    version: Version | None,
+    corrections: Path | None,
+    published_on: date,
+    default: Version | None = None,
 ) -> ReleaseDecision:
     """Compare a new release with the previous one, by default the one in `out`, and decide on version and corrections.
 
+    Without a `version` it is `default`, that of the repository, and without both the lowest that the change allows.
     Raises ReleaseError if the version is too low, the date is before that of the previous release, or rows vanished;
     CorrectionsError for a wrong corrections file.
     """
@@ -169,7 +186,7 @@ def decide_release(
         if corrections:
             message = "there is no previous release to correct; name one with --previous"
             raise CorrectionsError(message, place=str(corrections))
-        return ReleaseDecision(version or parse_version(FIRST))
+        return ReleaseDecision(version or default or parse_version(FIRST))
     if previous.is_dir() and not (previous / RELEASE).exists():
         raise ReleaseError(f"is not a release: it has no {RELEASE}", place=str(previous))
     if problems := check_files(previous):
@@ -179,14 +196,16 @@ def decide_release(
     before = parse_version(str(record.get("version")), str(previous / RELEASE))
     _assert_not_earlier(published_on, record, previous)
     applied, unused = apply_corrections(corrections, diff)
-    if is_update and diff.is_empty and version in (None, before):
+    if is_update and diff.is_empty and (version or default) in (None, before):
         return _repeat_decision(previous, record, before, unused)
     changes = list_changes(diff)
     lowest = get_lowest_version(before, changes)
     if version is not None:
         assert_allowed(version, lowest, before, changes)
+    elif default is not None:
+        assert_allowed(default, lowest, before, changes, is_of_repository=True)
     origin = {"version": str(before), "build_id": record.get("build_id")}
-    return ReleaseDecision(version or lowest, str(lowest), origin, changes, applied, unused)
+    return ReleaseDecision(version or default or lowest, str(lowest), origin, changes, applied, unused)
 
 
 def _assert_not_earlier(published_on: date, record: Mapping[str, Any], previous: Path) -> None:

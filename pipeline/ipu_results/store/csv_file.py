@@ -13,15 +13,41 @@ from pyarrow import csv
 from ipu_results._util.text import FORMULA, mark_formula, unmark_formula
 
 MAX_BLOCK = 2**31 - 1  # bytes; pyarrow reads no row that is longer than a block
+MAX_ROWS = 2**16  # formatted at once
+WHOLE = r"^-?\d+$"
 FORMULA_START = f"^{FORMULA.pattern}"
 
 
 def write_csv(table: pa.Table, file: Path | BinaryIO) -> None:
     r"""Write UTF-8 with a line break after each row; a null is empty, an empty text is `""`, figures are exact.
 
-    A text that a spreadsheet takes for a formula has an apostrophe in front.
+    Readers that guess types from the first rows get the right ones: every text is quoted, and a whole number in a
+    column of decimals ends in `.0`. A text that a spreadsheet takes for a formula has an apostrophe in front.
     """
-    csv.write_csv(_map_texts(table, mark_formula), file, csv.WriteOptions(quoting_style="needed"))
+    rows = _map_texts(table, mark_formula)
+    lines = [",".join(_quote(pa.array(rows.column_names, pa.string())).to_pylist())]
+    for batch in rows.to_batches(MAX_ROWS) if rows.num_columns else ():
+        cells = [_format_cells(column) for column in batch.columns]
+        lines += pc.binary_join_element_wise(*cells, ",", null_handling="replace", null_replacement="").to_pylist()
+    data = "".join(f"{line}\n" for line in lines).encode()
+    if isinstance(file, Path):
+        file.write_bytes(data)
+    else:
+        file.write(data)
+
+
+def _format_cells(column: pa.Array) -> pa.Array:
+    """Return the texts of a column as CSV has them, null for a null."""
+    if pa.types.is_string(column.type):
+        return _quote(column)
+    texts = column.cast(pa.string())
+    if not pa.types.is_floating(column.type):
+        return texts
+    return pc.if_else(pc.match_substring_regex(texts, WHOLE), pc.binary_join_element_wise(texts, ".0", ""), texts)
+
+
+def _quote(texts: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise('"', pc.replace_substring(texts, '"', '""'), '"', "")
 
 
 def read_csv(path: Path, schema: pa.Schema) -> pa.Table:

@@ -25,6 +25,7 @@ from ipu_results.store.transaction import stage_files
 from ipu_results.store.views import evaluate_views
 
 BUILD_TABLE = "build"
+FILE_THREADS = 2  # pyarrow digests and writes files without Python's lock
 
 
 class WarehouseWriter:
@@ -67,11 +68,16 @@ class WarehouseWriter:
             views = dict(evaluate_views(tables))
             build = describe_build(tables, views, inputs_digest)
             build_id = str(build["build_id"][0])
-            for name, rows in {**tables, BUILD_TABLE: build, **views}.items():
-                write_parquet(rows, build_id, self._staging / get_parquet_name(name))
-            for name, rows in views.items():
-                write_csv(rows, self._staging / get_csv_name(name))
-            filled.result()
+            with ThreadPoolExecutor(max_workers=FILE_THREADS) as pool:
+                written = [
+                    pool.submit(write_parquet, rows, build_id, self._staging / get_parquet_name(name))
+                    for name, rows in {**tables, BUILD_TABLE: build, **views}.items()
+                ]
+                written += [
+                    pool.submit(write_csv, rows, self._staging / get_csv_name(name)) for name, rows in views.items()
+                ]
+                for future in [*written, filled]:
+                    future.result()
             insert_rows(self._connection, BUILD_TABLE, build)
             self._stack.close()
         return build_id
@@ -96,7 +102,8 @@ def build_arrow_tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, pa.Table
 
 def describe_build(tables: Mapping[str, pa.Table], views: Mapping[str, pa.Table], inputs_digest: str) -> pa.Table:
     """Return the table `build`. The build id follows from the inputs and the tables, so it covers the views too."""
-    digests = {name: digest_rows(rows) for name, rows in {**tables, **views}.items()}
+    with ThreadPoolExecutor(max_workers=FILE_THREADS) as pool:
+        digests = dict(zip([*tables, *views], pool.map(digest_rows, [*tables.values(), *views.values()]), strict=True))
     contents = "\n".join([inputs_digest, *(f"{name} {digests[name]}" for name in sorted(tables))])
     build_id = hashlib.sha256(contents.encode()).hexdigest()
     records: list[dict[str, Any]] = [
