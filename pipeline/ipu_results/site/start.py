@@ -89,8 +89,8 @@ FINDINGS = (
         "scaling",
         "Do 16 times the chips give 16 times the speed?",
         "{kept:.0f} %",
-        "Going from 16 to 256 chips, each chip keeps {kept:.0f} % of its training throughput with a fixed batch (median "
-        "of {tests} tests), and {grown:.0f} % where the batch grew with the machine ({grown_tests}).",
+        "Going from 16 to 256 chips, each chip keeps {kept:.0f} % of its training throughput with a fixed batch "
+        "(median of {tests} tests), and {grown:.0f} % where the batch grew with the machine ({grown_tests}).",
         """
         SELECT 100 * median(efficiency) FILTER (batch_growth = 'fixed') AS kept,
             count(*) FILTER (batch_growth = 'fixed') AS tests,
