@@ -57,6 +57,7 @@ def _list_pairs(ours: Measurement, row: Mapping[str, Any]) -> Iterator[tuple[str
     yield "figures", _name_origin(ours.origin), _name_origin(row["origin"])
     yield "batch size", ours.batch_size, row["batch_size"]
     yield "variant", ours.variant, row["variant"]
+    yield "conditions", None, row.get("conditions")
     yield "dataset", ours.dataset, row["dataset"]
     for what, own, theirs in pair_conditions(point, reference):
         yield NAMES.get(what, what), own or None, theirs or None
