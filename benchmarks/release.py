@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 from ipu_results.release import ReleaseRequest, diff_releases, publish, verify_release
 from ipu_results.schema import TABLES, VIEWS, Column, arrow_schema, dictionary_rows, table
 from ipu_results.schema.frames import build_frame, to_arrow
-from ipu_results.store.digest import digest_rows
-from ipu_results.store.files import BUILD_ID, get_parquet_name
+from ipu_results.store.files import get_parquet_name
+from ipu_results.store.tables import describe_build, write_parquet
+from ipu_results.store.views import evaluate_views
 
 from benchmarks.processes import Step, run_steps
 from benchmarks.report import Options, Report, ReportTable
@@ -111,18 +112,14 @@ def _write_warehouse(target: Path, rows: int) -> Path:
     described = [row for relation in TABLES for row in dictionary_rows(relation)]
     described += [row for view in VIEWS for row in dictionary_rows(view)]
     tables["columns"] = pa.Table.from_pylist(described, schema=arrow_schema(table("columns")))
-    digests = {name: (arrow.num_rows, digest_rows(arrow)) for name, arrow in tables.items()}
-    build_id = hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()
-    build = [
-        {"table_name": name, "row_count": count, "rows_sha256": digest, "build_id": build_id}
-        for name, (count, digest) in sorted(digests.items())
-    ]
-    tables["build"] = pa.Table.from_pylist(build, schema=arrow_schema(table("build")))
+    tables = {
+        name: rows.cast(to_arrow(table(name), build_frame(table(name), [])).schema) for name, rows in tables.items()
+    }
+    views = dict(evaluate_views(tables))
+    build = describe_build(tables, views, "generated")
     target.mkdir()
-    for name, arrow in tables.items():
-        metadata = to_arrow(table(name), build_frame(table(name), [])).schema.metadata
-        marked = arrow.replace_schema_metadata({**metadata, BUILD_ID.encode(): build_id})
-        pq.write_table(marked, target / get_parquet_name(name), compression="zstd", write_page_checksum=True)
+    for name, arrow in {**tables, "build": build, **views}.items():
+        write_parquet(arrow, build["build_id"][0].as_py(), target / get_parquet_name(name))
     return target
 
 

@@ -43,12 +43,12 @@ def run_sql(*statements: str) -> Tamper:
     return change
 
 
-def recreate(old: str, new: str, rows: str = "FROM copied") -> Tamper:
-    """Create the table `flags` again from a changed definition, with its rows and comments."""
-    create, *comments = sql_table(table("flags"))
+def recreate(old: str, new: str, rows: str = "FROM copied", name: str = "flags") -> Tamper:
+    """Create a table again from a changed definition, with its rows and comments."""
+    create, *comments = sql_table(table(name))
     assert old in create
-    drop = "CREATE TEMP TABLE copied AS FROM flags; DROP TABLE flags"
-    return run_sql(drop, create.replace(old, new, 1), f"INSERT INTO flags {rows}", *comments)
+    drop = f"CREATE TEMP TABLE copied AS FROM {name}; DROP TABLE {name}"
+    return run_sql(drop, create.replace(old, new, 1), f"INSERT INTO {name} {rows}", *comments)
 
 
 def store_again(folder: Path) -> None:
@@ -75,13 +75,13 @@ DATABASE_KINDS: list[Kind] = [
     ("more NOT NULL", run_sql("ALTER TABLE capture_differences ALTER captured SET NOT NULL"), "keys or required"),
     (
         "no foreign key",
-        recreate(",\n  FOREIGN KEY (result_id) REFERENCES results (result_id)", ""),
-        "foreign keys of flags.csv",
+        recreate(",\n  FOREIGN KEY (result_id) REFERENCES results (result_id)", "", name="configurations"),
+        "foreign keys of configurations.csv",
     ),
     ("unique", recreate("PRIMARY KEY", "UNIQUE (rule, result_id, column_name, message), PRIMARY KEY"), "keys or req"),
     ("check", recreate("PRIMARY KEY", "CHECK (rule != 'R99'), PRIMARY KEY"), "keys or required"),
     ("default", run_sql("ALTER TABLE flags ALTER suggested SET DEFAULT 'x'"), "default or generated column"),
-    ("type", recreate("suggested VARCHAR", "suggested BLOB"), "cannot be checked"),
+    ("type", recreate("suggested VARCHAR", "suggested BLOB"), "columns of flags differ from the data dictionary"),
     ("case of a column", recreate("message VARCHAR", '"Message" VARCHAR'), "columns of flags differ"),
     ("column added", run_sql("ALTER TABLE build ADD COLUMN more INTEGER"), "columns of build differ"),
     ("column dropped", run_sql("ALTER TABLE capture_differences DROP captured"), "columns of capture_differences"),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from conftest import PAGE, PAPER, Query, copy_documents, get_error, query_rows, read_files, run_cli, run_ingest
 from ipu_results.build import IngestConfig, IngestSummary, ingest
-from ipu_results.schema import TABLES, table
+from ipu_results.schema import FILE_VIEWS, TABLES, table
 
 from tests.runs_support import (
     EMULATED,
@@ -219,7 +219,7 @@ def test_same_runs_give_the_same_bytes_in_any_order(runs: Path, tmp_path: Path) 
     assert build(runs).build_id == build(other).build_id
     first, second = (read_files(raw.parent / "warehouse") for raw in (runs, other))
     names = [name for name in first if name.endswith(".parquet")]
-    assert len(names) == len(TABLES)
+    assert len(names) == len(TABLES) + len(FILE_VIEWS)
     assert [name for name in names if first[name] != second[name]] == []
 
 
