@@ -29,6 +29,14 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
+class Quantity:
+    """What a microbenchmark measures: its unit here, and the factor to it from each printed unit, in its exact case."""
+
+    unit: str
+    factors: Mapping[str, Decimal]
+
+
+@dataclass(frozen=True, slots=True)
 class NetworkIdentity:
     """Which network ran under a model name on one platform and framework; `parameters` counts trained weights."""
 
@@ -54,7 +62,7 @@ class Vocabulary:
     open.
     `latency_bases` maps a script's definition of latency to what it times, None if it times nothing. `vendors` maps the
     vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`, `derived`
-    holds the lists that derived columns rest on.
+    holds the lists that derived columns rest on. `microbenchmarks` maps the metric of a microbenchmark to its units.
     """
 
     table_headers: tuple[TableHeader, ...]
@@ -78,6 +86,7 @@ class Vocabulary:
     remarks: tuple[Entry, ...]
     derived: Mapping[str, Sequence[Entry]]
     vendors: Mapping[str, Sequence[str]]
+    microbenchmarks: Mapping[str, Quantity]
 
     def headers_of(self, reader: str) -> tuple[TableHeader, ...]:
         """Return the headers of a document kind."""
@@ -145,6 +154,10 @@ def load_vocabulary() -> Vocabulary:
         remarks=tuple(_load("remarks")["remark"]),
         derived=_load("derived"),
         vendors=platforms["vendors"],
+        microbenchmarks={
+            name: Quantity(entry["unit"], {unit: Decimal(factor) for unit, factor in entry["units"].items()})
+            for name, entry in _load("microbenchmarks")["metrics"].items()
+        },
     )
 
 
