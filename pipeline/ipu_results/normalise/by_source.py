@@ -81,7 +81,8 @@ def _one_per_metric(
         if converter is None or task is None:
             yield _reject_unknown(table, row, column, "metric" if converter is None else "task")
             continue
-        values = {**constants, "task": task}
+        basis = vocabulary.metrics.get(key[0], {}).get("latency_basis")
+        values = {**constants, "task": task, **({"latency_basis": basis} if basis else {})}
         if "path" in column:
             values["framework"] = _find_framework(row.cells[column["path"]], vocabulary)
         outcome = converter.convert_row(row, values)

@@ -39,6 +39,8 @@ USED = (
     "item",
     "latency_ms",
     "latency_basis",
+    "latency_std_ms",
+    "conditions",
     "efficiency",
     "time_to_result_s",
 )

@@ -13,19 +13,20 @@ from ipu_results.check.rules.findings import build_flags, build_no_flags, fill_t
 
 MIN_BATCHES_IN_FLIGHT = 0.95
 ONE_ITEM_PER_CHIP_TOLERANCE = 0.05
-PER_ITEM = "per-item"
+PER_ITEM, PER_BATCH = "per-item", "per-batch"
 CONTRADICTION_RATIO = 1.5
 AGREEMENT_TOLERANCE = 0.15
 
 SAME_TEST = ("document_id", "task", "model", "variant", "framework", "chip_count")
-SAME_SETUP = ("document_id", "table_name", "model", "platform", "framework", "sdk_version")
+SAME_SETUP = ("document_id", "table_name", "model", "platform", "framework", "sdk_version", "conditions")
 
 
 def flag_latency_below_period(data: Dataset) -> pd.DataFrame:
     """Flag less than one batch in flight, which is impossible if the latency is that of a batch.
 
     The rule is one-sided, since several batches in flight are normal. One batch in flight bounds the latency from
-    below. If the public configuration behind the row times an item, the message says so.
+    below. If the public configuration behind the row times an item, the message says so. If the source says that it
+    times a batch, its throughput counts time outside: a remark, no error.
     """
     rows = data.published[
         ["result_id", "throughput", "latency_ms", "latency_basis", "batch_size", "chip_count", "in_flight"]
@@ -46,7 +47,7 @@ def flag_latency_below_period(data: Dataset) -> pd.DataFrame:
     )
     return build_flags(
         "R01",
-        "error",
+        np.where(rows["latency_basis"].eq(PER_BATCH).fillna(False), "info", "error"),
         rows,
         "latency_ms",
         fill_template(template, rows),
@@ -62,15 +63,21 @@ def _readings(data: Dataset, rows: pd.DataFrame) -> list[str]:
         "the printed value is per item, as the script of {path}, {repository} {tag}, computes it: "
         "at least {min_latency} ms per batch"
     )
+    stated = "the printed value is per item, as the source says: at least {min_latency} ms per batch"
+    gaps = "the latency is that of a batch, so the throughput counts time outside it: {min_latency} ms per batch"
     unsure = "at least {min_latency} ms per batch if the printed value is per item"
-    of_item = (rows["latency_basis"] == PER_ITEM).to_list()
-    pairs = zip(of_item, fill_template(sure, rows), fill_template(unsure, rows), strict=True)
-    return [certain_text if is_certain else unsure_text for is_certain, certain_text, unsure_text in pairs]
+    basis, traced = rows["latency_basis"].fillna("").to_list(), rows["path"].notna().to_list()
+    texts = zip(*(fill_template(template, rows) for template in (sure, stated, gaps, unsure)), strict=True)
+    return [
+        {PER_ITEM: by_script if is_traced else by_source, PER_BATCH: with_gaps}.get(what, otherwise)
+        for what, is_traced, (by_script, by_source, with_gaps, otherwise) in zip(basis, traced, texts, strict=True)
+    ]
 
 
 def find_doubtful_latencies(data: Dataset) -> pd.Series:
     """Mark rows whose latency is not that of a batch: their configuration times an item, or R01 flags them."""
-    below = data.compute_once(flag_latency_below_period)["result_id"]
+    flags = data.compute_once(flag_latency_below_period)
+    below = flags.loc[flags["severity"] == "error", "result_id"]
     return data.published["latency_basis"].eq(PER_ITEM).fillna(False) | data.published["result_id"].isin(below)
 
 
