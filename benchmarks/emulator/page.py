@@ -13,6 +13,7 @@ from ipu_results.emulator.validation import Validation
 from tabulate import tabulate
 
 from benchmarks.emulator import accuracy
+from benchmarks.emulator.blind.scoring import format_scores, score_convolutions
 from benchmarks.emulator.sensitivity import ConstantChange, list_assumed, measure_changes
 from benchmarks.processes import ROOT
 from benchmarks.report import ReportTable
@@ -52,6 +53,7 @@ def generate_parts(validation: Validation) -> dict[str, str]:
         "baselines": _format_baselines(validation),
         "groups": _format_table(accuracy.tabulate_groups(validation)),
         "mechanisms": _format_table(accuracy.tabulate_mechanisms(validation)),
+        "blind_convolutions": format_scores(score_convolutions()),
         "parts": _format_table(accuracy.tabulate_parts(validation)),
         "rows": "\n".join(f"### {table.title}\n\n{_format_table(table)}" for table in by_row),
     }
