@@ -84,6 +84,7 @@ class Vocabulary:
     latency_bases: Mapping[str, str | None]
     identities: tuple[NetworkIdentity, ...]
     remarks: tuple[Entry, ...]
+    operation_counts: tuple[Entry, ...]
     derived: Mapping[str, Sequence[Entry]]
     vendors: Mapping[str, Sequence[str]]
     microbenchmarks: Mapping[str, Quantity]
@@ -152,6 +153,9 @@ def load_vocabulary() -> Vocabulary:
         latency_bases={entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]},
         identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
         remarks=tuple(_load("remarks")["remark"]),
+        operation_counts=tuple(
+            {**entry, "variant": variant} for entry in _load("operation_counts")["network"] for variant in entry["variants"]
+        ),
         derived=_load("derived"),
         vendors=platforms["vendors"],
         microbenchmarks={
