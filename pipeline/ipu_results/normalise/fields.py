@@ -300,7 +300,7 @@ CONVERTERS: dict[str, Converter] = {
     "power_w": _convert_figure("power_w"),
     "efficiency": _convert_figure("efficiency"),
     "energy_per_item_j": _convert_figure("energy_per_item_j"),
-    "energy_j": _convert_figure("energy_j"),
+    "run_energy_j": _convert_figure("run_energy_j"),
     "time_to_train_s": _convert_time("time_to_train_s"),
     "time_to_result_s": _convert_time("time_to_result_s"),
     "quality_value": _convert_quality_value,

@@ -30,7 +30,7 @@ FIGURE_FIELDS = frozenset(
         "latency_max_ms",
         "latency_std_ms",
         "energy_per_item_j",
-        "energy_j",
+        "run_energy_j",
         "power_w",
         "quality_value",
         "ranking",

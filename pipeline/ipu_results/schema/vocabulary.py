@@ -75,6 +75,7 @@ class Vocabulary:
     metrics: Mapping[str, Mapping[str, str]]
     metadata: Mapping[str, Mapping[str, str]]
     chips: Mapping[str, str]
+    chip_ratings: Mapping[str, float]
     benchmarks: Mapping[str, str]
     framework_by_path: Mapping[str, str]
     tasks: Mapping[str, str]
@@ -139,6 +140,11 @@ def load_vocabulary() -> Vocabulary:
             normalise_name(name): chip
             for chip, entry in platforms["chips"].items()
             for name in [chip, *entry.get("spellings", [])]
+        },
+        chip_ratings={
+            chip: entry["rated_chip_power_w"]
+            for chip, entry in platforms["chips"].items()
+            if "rated_chip_power_w" in entry
         },
         benchmarks={name: entry["model"] for name, entry in _load("mlperf")["benchmarks"].items() if "model" in entry},
         framework_by_path=headers["comparators"]["framework_by_path"],
