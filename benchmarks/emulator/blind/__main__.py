@@ -22,6 +22,7 @@ from benchmarks.emulator.blind.predictions import (
     predict_set,
 )
 from benchmarks.emulator.blind.scoring import format_scores, score_convolutions
+from benchmarks.emulator.blind.scoring_yolov4 import format_yolov4, score_yolov4
 
 SETS = (CONVOLUTIONS, YOLOV4)
 
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--score", action="store_true", help="score the committed predictions instead, as they stand")
     options = parser.parse_args(arguments)
     if options.score:
-        print(format_scores(score_convolutions()))
+        print(f"{format_scores(score_convolutions())}\n{format_yolov4(score_yolov4())}")
         return 0
     for name in SETS:
         text = format_rows(predict_set(name))

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
+from typing import Protocol
 
 from tabulate import tabulate
 
@@ -20,6 +21,13 @@ WORST_HEADER = ("network", "layer", "batch", "TFLOP/s, measured", "predicted", "
 OPERATIONS_PER_MAC = 2
 Key = tuple[str, str, int]
 """Network, layer and batch."""
+
+
+class Scored(Protocol):
+    """Whatever has signed errors by the column of the committed predictions."""
+
+    @property
+    def errors(self) -> Mapping[str, float]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +100,7 @@ def format_scores(rows: Sequence[BlindRow]) -> str:
         "figures",
         *(f"{name}: {what}" for name in MODELS.values() for what in ("median", "mean", "max")),
     ]
-    table = [[name, len(group), *_summarise(group)] for name, group in groups.items() if group]
+    table = [[name, len(group), *summarise(group)] for name, group in groups.items() if group]
     worst = sorted(rows, key=lambda row: -abs(row.errors["time_ms"]))[:WORST]
     worst_table = [
         [
@@ -107,13 +115,13 @@ def format_scores(rows: Sequence[BlindRow]) -> str:
     ]
     slow = sum(row.errors["time_ms"] > 0 for row in rows)
     return (
-        f"{_tabulate(table, header)}\n\n{slow} of {len(rows)} predicted times are too long. "
+        f"{format_table(table, header)}\n\n{slow} of {len(rows)} predicted times are too long. "
         f"{sum(row.in_band for row in rows)} measured ones are within the predicted band. The largest errors:\n\n"
-        f"{_tabulate(worst_table, WORST_HEADER)}\n"
+        f"{format_table(worst_table, WORST_HEADER)}\n"
     )
 
 
-def _summarise(rows: Sequence[BlindRow]) -> list[str]:
+def summarise(rows: Sequence[Scored]) -> list[str]:
     """Return median, mean and maximum of the absolute errors of each model."""
     functions: Iterable[Callable[[list[float]], float]] = (median, mean, max)
     return [
@@ -123,5 +131,6 @@ def _summarise(rows: Sequence[BlindRow]) -> list[str]:
     ]
 
 
-def _tabulate(rows: Sequence[Sequence[object]], header: Sequence[str]) -> str:
-    return tabulate(rows, headers=header, tablefmt="pipe", disable_numparse=True)
+def format_table(rows: Sequence[Sequence[object]], header: Sequence[str]) -> str:
+    """Return a Markdown table whose cells are not changed."""
+    return str(tabulate(rows, headers=header, tablefmt="pipe", disable_numparse=True))

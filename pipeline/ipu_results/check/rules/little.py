@@ -14,6 +14,7 @@ from ipu_results.check.rules.findings import build_flags, build_no_flags, fill_t
 MIN_BATCHES_IN_FLIGHT = 0.95
 ONE_ITEM_PER_CHIP_TOLERANCE = 0.05
 PER_ITEM, PER_BATCH = "per-item", "per-batch"
+WITH_GAPS = "the latency is that of a batch, so the throughput counts time outside it"
 CONTRADICTION_RATIO = 1.5
 AGREEMENT_TOLERANCE = 0.15
 
@@ -47,7 +48,7 @@ def flag_latency_below_period(data: Dataset) -> pd.DataFrame:
     )
     return build_flags(
         "R01",
-        np.where(rows["latency_basis"].eq(PER_BATCH).fillna(False), "info", "error"),
+        ["info" if reading.startswith(WITH_GAPS) else "error" for reading in rows["reading"]],
         rows,
         "latency_ms",
         fill_template(template, rows),
@@ -64,20 +65,19 @@ def _readings(data: Dataset, rows: pd.DataFrame) -> list[str]:
         "at least {min_latency} ms per batch"
     )
     stated = "the printed value is per item, as the source says: at least {min_latency} ms per batch"
-    gaps = "the latency is that of a batch, so the throughput counts time outside it: {min_latency} ms per batch"
+    gaps = f"{WITH_GAPS}: {{min_latency}} ms per batch"
     unsure = "at least {min_latency} ms per batch if the printed value is per item"
     basis, traced = rows["latency_basis"].fillna("").to_list(), rows["path"].notna().to_list()
     texts = zip(*(fill_template(template, rows) for template in (sure, stated, gaps, unsure)), strict=True)
     return [
-        {PER_ITEM: by_script if is_traced else by_source, PER_BATCH: with_gaps}.get(what, otherwise)
-        for what, is_traced, (by_script, by_source, with_gaps, otherwise) in zip(basis, traced, texts, strict=True)
+        {PER_ITEM: by_script if is_traced else by_source, PER_BATCH: doubt if is_traced else with_gaps}.get(what, doubt)
+        for what, is_traced, (by_script, by_source, with_gaps, doubt) in zip(basis, traced, texts, strict=True)
     ]
 
 
 def find_doubtful_latencies(data: Dataset) -> pd.Series:
     """Mark rows whose latency is not that of a batch: their configuration times an item, or R01 flags them."""
-    flags = data.compute_once(flag_latency_below_period)
-    below = flags.loc[flags["severity"] == "error", "result_id"]
+    below = data.compute_once(flag_latency_below_period)["result_id"]
     return data.published["latency_basis"].eq(PER_ITEM).fillna(False) | data.published["result_id"].isin(below)
 
 
