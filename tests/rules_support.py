@@ -70,6 +70,7 @@ def load_dataset() -> Dataset:
         identities=vocabulary.identities,
         gmacs=vocabulary.gmacs,
         peaks=vocabulary.peaks,
+        chip_ratings=vocabulary.chip_ratings,
         precision_settings=vocabulary.precision_settings,
     )
 
