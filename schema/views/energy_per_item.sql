@@ -1,12 +1,25 @@
+WITH rows AS (
+    SELECT
+        r.*, p.family, p.rated_chip_power_w,
+        CASE
+            WHEN p.family IN ('Mk1', 'Classic', 'Bow', 'C600') THEN 'IPU'
+            WHEN p.family LIKE 'NVIDIA %' OR p.family LIKE 'AMD CDNA%' THEN 'GPU'
+        END AS kind,
+        coalesce(r.energy_per_item_j, 1 / r.efficiency) AS joules,
+        r.power_scope IN ('device', 'board', 'package') AS of_one_chip
+    FROM measurements r
+    LEFT JOIN (
+        SELECT chip, any_value(family) AS family, max(rated_chip_power_w) AS rated_chip_power_w
+        FROM platforms
+        GROUP BY chip
+    ) p ON p.chip = r.chip
+    WHERE r.origin <> 'emulated' AND (r.energy_per_item_j IS NOT NULL OR r.efficiency IS NOT NULL)
+)
 SELECT
-    r.origin, r.publisher, r.relationship, r.task, r.network, r.variant, r.phase, r.sequence_length, r.item,
-    CASE WHEN r.chip IN (SELECT chip FROM results WHERE publisher = 'Graphcore' AND relationship = 'vendor') THEN 'IPU'
-        WHEN p.family LIKE 'NVIDIA%' OR r.chip LIKE 'MI%' OR r.chip SIMILAR TO '[AGHV]H?[0-9]{2,3}.*' THEN 'GPU' END AS kind,
-    r.platform, r.chip, r.chips, r.framework, r.sdk_version, r.effective_precision, r.batch_size, r.throughput,
-    coalesce(r.energy_per_item_j, 1 / r.efficiency) AS energy_per_item_j,
-    if(r.energy_per_item_j IS NOT NULL, 'energy per item', 'efficiency') AS basis,
-    r.power_scope,
-    energy_per_item_j * r.throughput / if(r.power_scope IN ('device', 'board', 'package'), r.chips, 1) AS implied_power_w,
-    p.rated_power_w,
-    if(r.power_scope IN ('device', 'board', 'package'), p.rated_power_w / p.chip_count, p.rated_power_w) AS rated_scope_w
-FROM measurements r LEFT JOIN platforms p USING (platform)
+    origin, publisher, relationship, task, network, variant, item, kind, platform, chip, chips, framework, sdk_version,
+    effective_precision, batch_size, throughput, joules AS energy_per_item_j,
+    if(energy_per_item_j IS NOT NULL, 'energy per item', 'efficiency') AS basis, power_scope,
+    joules * throughput / if(of_one_chip, chips, 1) AS implied_power_w, if(of_one_chip, rated_chip_power_w, NULL) AS rated_w,
+    joules * throughput / if(of_one_chip, chips, 1) > if(of_one_chip, rated_chip_power_w, NULL) AS above_rating,
+    conditions, errors, document_id, result_id
+FROM rows

@@ -22,7 +22,7 @@ WITH sides AS (
     JOIN results r USING (result_id)
     WHERE
         e.minutes IS NOT NULL AND e.division = 'closed'
-        AND r.chip IN (SELECT chip FROM results WHERE publisher = 'Graphcore' AND relationship = 'vendor')
+        AND r.chip IN (SELECT chip FROM platforms WHERE family IN ('Mk1', 'Classic', 'Bow', 'C600'))
     UNION ALL BY NAME
     SELECT
         'microbenchmark' AS measure, concat_ws(', ', operation, shape, metric, statistic) AS test,
