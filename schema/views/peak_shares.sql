@@ -36,7 +36,7 @@ counted AS (
 )
 SELECT
     r.origin, r.publisher, r.relationship, r.task, r.network, r.variant, r.platform, r.chip, r.chips, r.framework,
-    r.sdk_version, r.effective_precision, r.batch_size, r.micro_batch_size, r.dataset, r.conditions, r.throughput_per_chip,
+    r.compiler, r.sdk_version, r.effective_precision, r.batch_size, r.micro_batch_size, r.dataset, r.conditions, r.throughput_per_chip,
     r.flop_per_item / 1e9 AS gflop_per_item,
     r.throughput_per_chip * r.flop_per_item / 1e12 AS achieved_tflops,
     CASE r.bits WHEN 16 THEN m.fp16 WHEN 32 THEN if(r.name <> 'TF32', m.fp32, NULL) END AS measured_peak_tflops,
@@ -47,6 +47,13 @@ SELECT
     achieved_tflops / measured_peak_tflops AS measured_share,
     achieved_tflops / datasheet_peak_tflops AS datasheet_share,
     2 * r.macs / (r.bits / 8 * (r.parameters / r.items + 2 * r.activations)) AS intensity,
+    EXISTS (
+        FROM counted o
+        WHERE o.document_id = r.document_id AND o.network = r.network AND o.task = r.task AND o.chip = r.chip
+            AND o.chips = r.chips AND o.variant IS NOT DISTINCT FROM r.variant AND o.batch_size = r.batch_size
+            AND o.compiler IS NOT DISTINCT FROM r.compiler AND o.bits <> r.bits
+            AND abs(o.throughput / r.throughput - 1) <= 0.01
+    ) AS precision_doubtful,
     r.operations_source, r.errors, r.document_id, r.table_name, r.row_number, r.result_id
 FROM counted r
 LEFT JOIN chips c ON c.chip = r.chip

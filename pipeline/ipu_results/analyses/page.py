@@ -8,8 +8,8 @@ from ipu_results.analyses.analysis import Analysis, Frames
 
 HEAD = """# Analyses
 
-Eleven questions answered from the dataset. Each answer is a view in DuckDB, a summary whose figures come from the rows
-of that view, and a Vega-Lite chart. The summary opens with its finding in one sentence. Print one with `ipu-results
+Thirteen questions answered from the dataset. Each answer is a view in DuckDB, a summary whose figures come from the
+rows of that view, and a Vega-Lite chart. The summary opens with its finding in one sentence. Print one with `ipu-results
 analyse NAME`, and draw it with `--plot FILE`. The columns of a view are in `SELECT * FROM columns WHERE table_name =
 '…'`.
 

@@ -61,8 +61,8 @@ class Vocabulary:
     `precision_settings` maps what a configuration sets to the printed precisions that fit it, none if it leaves them
     open.
     `latency_bases` maps a script's definition of latency to what it times, None if it times nothing. `vendors` maps the
-    vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`, `derived`
-    holds the lists that derived columns rest on. `microbenchmarks` maps the metric of a microbenchmark to its units.
+    vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`,
+    `operation_counts` those of the table of that name. `derived` holds the lists that derived columns rest on. `microbenchmarks` maps the metric of a microbenchmark to its units.
     """
 
     table_headers: tuple[TableHeader, ...]
@@ -160,7 +160,9 @@ def load_vocabulary() -> Vocabulary:
         identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
         remarks=tuple(_load("remarks")["remark"]),
         operation_counts=tuple(
-            {**entry, "variant": variant} for entry in _load("operation_counts")["network"] for variant in entry["variants"]
+            {**entry, "variant": variant}
+            for entry in _load("operation_counts")["network"]
+            for variant in entry["variants"]
         ),
         derived=_load("derived"),
         vendors=platforms["vendors"],
