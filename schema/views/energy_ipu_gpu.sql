@@ -6,7 +6,7 @@ SELECT
     g.energy_per_item_j AS gpu_energy_per_item_j, g.throughput AS gpu_throughput, g.implied_power_w AS gpu_implied_power_w,
     g.rated_w AS gpu_rated_w, g.above_rating AS gpu_above_rating,
     g.energy_per_item_j / i.energy_per_item_j AS energy_ratio,
-    g.rated_w * g.chips / g.throughput / i.energy_per_item_j AS energy_ratio_at_gpu_rating, i.throughput / g.throughput AS throughput_ratio,
+    g.rated_w / g.throughput / i.energy_per_item_j AS energy_ratio_at_gpu_rating, i.throughput / g.throughput AS throughput_ratio,
     i.framework AS ipu_framework, g.framework AS gpu_framework, i.conditions AS ipu_conditions,
     g.conditions AS gpu_conditions, i.errors + g.errors AS errors, i.document_id,
     i.result_id AS ipu_result_id, g.result_id AS gpu_result_id

@@ -6,7 +6,7 @@ WITH rows AS (
             WHEN p.family LIKE 'NVIDIA %' OR p.family LIKE 'AMD CDNA%' THEN 'GPU'
         END AS kind,
         coalesce(r.energy_per_item_j, 1 / r.efficiency) AS joules,
-        r.power_scope IN ('device', 'board', 'package') AS of_one_chip
+        r.power_scope IN ('device', 'board', 'package') AS of_chips
     FROM measurements r
     LEFT JOIN (
         SELECT chip, any_value(family) AS family, max(rated_chip_power_w) AS rated_chip_power_w
@@ -19,7 +19,7 @@ SELECT
     origin, publisher, relationship, task, network, variant, item, kind, platform, chip, chips, framework, sdk_version,
     effective_precision, batch_size, throughput, joules AS energy_per_item_j,
     if(energy_per_item_j IS NOT NULL, 'energy per item', 'efficiency') AS basis, power_scope,
-    joules * throughput / if(of_one_chip, chips, 1) AS implied_power_w, if(of_one_chip, rated_chip_power_w, NULL) AS rated_w,
-    joules * throughput / if(of_one_chip, chips, 1) > if(of_one_chip, rated_chip_power_w, NULL) AS above_rating,
+    joules * throughput AS implied_power_w, if(of_chips, chips * rated_chip_power_w, NULL) AS rated_w,
+    joules * throughput > if(of_chips, chips * rated_chip_power_w, NULL) AS above_rating,
     conditions, errors, document_id, result_id
 FROM rows

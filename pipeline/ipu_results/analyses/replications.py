@@ -32,7 +32,7 @@ def summarise(frames: Frames) -> str:
             _describe_reasons(rows),
         ],
         [
-            "Pairs of the same parties, work, chip and number of chips are averaged first, and the interval is Student's "
+            "Pairs of the same parties, work, chip and number of chips are averaged first. The interval is Student's "
             "t over the logarithms of the averages.",
             f"The counted pairs with the vendor are those of {join_words(vendor['second_publisher'])}. One author of "
             "Texas A&M's paper is of Graphcore.",

@@ -62,7 +62,8 @@ class Vocabulary:
     open.
     `latency_bases` maps a script's definition of latency to what it times, None if it times nothing. `vendors` maps the
     vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`,
-    `operation_counts` those of the table of that name. `derived` holds the lists that derived columns rest on. `microbenchmarks` maps the metric of a microbenchmark to its units.
+    `operation_counts` those of the table of that name. `derived` holds the lists that derived columns rest on.
+    `microbenchmarks` maps the metric of a microbenchmark to its units.
     """
 
     table_headers: tuple[TableHeader, ...]
