@@ -66,12 +66,13 @@ verify: $(VENV)/.ingest ## Check the release in release/
 	$(RUN) verify release
 
 # From release/ if there is one, else from warehouse/, or: make site RELEASE=FOLDER.
-# The old site stays until the new one is complete.
+# The old site stays until the new one is complete. Previews of links, the sitemap and the feed need the address of the
+# site: make site BASE_URL=https://example.org/ipu-results/
 site: $(VENV)/.user ## Build the web page of the release, else of the warehouse, in site/dist/ (needs Node.js)
 	@command -v npm >/dev/null || { echo "error: Node.js 20.19 or newer with npm is needed" >&2; exit 1; }
 	@echo "Building the page of $(RELEASE)/: about half a minute ..."
 	rm -rf site/build
-	$(BIN)/python -m ipu_results.site "$(RELEASE)" site/build/new/data
+	$(BIN)/python -m ipu_results.site "$(RELEASE)" site/build/new/data --pages site/build/new --base-url "$(BASE_URL)"
 	cd site && npm ci --no-audit --no-fund && npm run build -- build/new
 	if [ -e site/dist ]; then mv site/dist site/build/old; fi
 	mv site/build/new site/dist

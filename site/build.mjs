@@ -1,6 +1,7 @@
-// Builds three classic scripts: the page, and the charts and the SQL engine that it loads on demand.
+// Builds four classic scripts: the page, and the documentation, the charts and the SQL engine that it loads on demand.
 // Usage: node build.mjs [FOLDER], `dist` by default.
-import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { gzipSync } from "node:zlib";
 import { parse } from "smol-toml";
 import { build } from "vite";
 
@@ -31,7 +32,7 @@ async function bundle(name, entry, first) {
     logLevel: "warn",
     publicDir: first ? "public" : false,
     plugins: [withoutModuleAddress, tomlImports],
-    define: { "process.env.NODE_ENV": '"production"' },
+    define: { "process.env.NODE_ENV": '"production"', ...sizes },
     build: {
       target: "es2022",
       outDir: OUT,
@@ -42,9 +43,19 @@ async function bundle(name, entry, first) {
   });
 }
 
-await bundle("app", "src/main.tsx", true);
-await bundle("vega", "src/vega.ts", false);
+/** Sums the sizes of what the first query loads, in MB, as served and as packed by most static hosts. */
+async function weighEngine() {
+  const contents = await Promise.all([`${OUT}/engine.js`, ...Object.values(VENDORED)].map((path) => readFile(path)));
+  const sum = (bytes) => String(Math.round(contents.map(bytes).reduce((total, size) => total + size, 0) / 1e6));
+  return { ENGINE_MB: sum((content) => content.length), ENGINE_PACKED_MB: sum((content) => gzipSync(content).length) };
+}
+
+const sizes = {};
 await bundle("engine", "src/engine.ts", false);
+Object.assign(sizes, await weighEngine());
+await bundle("app", "src/main.tsx", true);
+await bundle("pages", "src/pages.ts", false);
+await bundle("vega", "src/vega.ts", false);
 await mkdir(`${OUT}/vendor`, { recursive: true });
 for (const [name, path] of Object.entries(VENDORED)) await copyFile(path, `${OUT}/vendor/${name}`);
 
@@ -61,3 +72,11 @@ async function collectLicences() {
 }
 
 await writeFile(`${OUT}/third-party.txt`, await collectLicences());
+
+// What a browser without scripts shows; the pipeline writes it with the data.
+const HOME = `${OUT}/data/noscript.html`;
+const EMPTY = /<noscript>.*?<\/noscript>/s;
+if (await stat(HOME).catch(() => null)) {
+  const [page, home] = await Promise.all([readFile(`${OUT}/index.html`, "utf8"), readFile(HOME, "utf8")]);
+  await writeFile(`${OUT}/index.html`, page.replace(EMPTY, () => `<noscript>${home}</noscript>`));
+}

@@ -7,7 +7,8 @@ import { DIST, serve } from "./tests/server.mjs";
 
 const MANY = 100_000;
 const REPEATS = 7;
-const FIRST_VIEW = ["index.html", "app.css", "app.js", "data/results.js"];
+const START = ["index.html", "app.css", "app.js", "data/start.js"];
+const RESULTS = [...START, "data/results.js"];
 
 const median = (values) => [...values].sort((left, right) => left - right)[Math.floor(values.length / 2)];
 const describe = (times) => `${median(times).toFixed(0)} ms (at most ${Math.max(...times).toFixed(0)})`;
@@ -36,6 +37,12 @@ async function synthesise() {
   new Function("window", text)(window);
   const data = window.__data.results;
   const real = data.results.rows;
+  for (const column of data.results.columns) {
+    const name = column.kind === "text" ? "codes" : "values";
+    column[name] ??= column.words.map((_, row) => row);
+    if (column.runs) column[name] = column[name].flatMap((value, at) => Array(column.runs[at]).fill(value));
+    delete column.runs;
+  }
   const source = Array.from({ length: MANY }, (_, row) => row % real);
   data.results.rows = MANY;
   for (const column of data.results.columns) {
@@ -51,8 +58,10 @@ async function synthesise() {
   return `window.__data=${JSON.stringify({ results: data })}`;
 }
 
-/** Milliseconds from the start of the navigation until rows are painted. */
-async function timeFirstView(browser, address, throttle) {
+const ROW = ".scroll tbody tr:not(.space)";
+
+/** Milliseconds from the start of the navigation until the content of a view is painted. */
+async function timeFirstView(browser, address, throttle, [hash, content]) {
   const { context, page } = await open(browser, `${address}icon.svg`);
   const session = await context.newCDPSession(page);
   if (throttle) {
@@ -60,8 +69,8 @@ async function timeFirstView(browser, address, throttle) {
     await session.send("Network.emulateNetworkConditions", { offline: false, latency: 40, downloadThroughput: 1_250_000, uploadThroughput: 625_000 });
     await session.send("Emulation.setCPUThrottlingRate", { rate: 4 });
   }
-  await page.goto(address);
-  await page.locator(".scroll tbody tr:not(.space)").first().waitFor();
+  await page.goto(`${address}${hash}`);
+  await page.locator(content).first().waitFor();
   const time = await page.evaluate(
     () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(performance.now()), 0))),
   );
@@ -89,12 +98,12 @@ function timeAction(page, action) {
 }
 
 async function timeActions(browser, address) {
-  const { context, page } = await open(browser, address);
-  await page.locator(".scroll tbody tr:not(.space)").first().waitFor();
+  const { context, page } = await open(browser, `${address}#/results`);
+  await page.locator(ROW).first().waitFor();
   const measure = async (makeAction) => describe(await repeat(REPEATS, (time) => timeAction(page, makeAction(time))));
   const times = {
     "facet click": await measure(() => [".facets input", 5, null]),
-    "sort click": await measure(() => [".scroll th button", 7, null]),
+    "sort click": await measure(() => [".scroll th button", 6, null]),
     "key in the search": await measure((time) => [".bar input", 0, "resnext pod16".slice(0, 3 + time)]),
   };
   await context.close();
@@ -122,13 +131,18 @@ const large = await serve(DIST, { "/data/results.js": await synthesise() });
 const files = await listFiles(DIST);
 console.log("whole site:", await weigh(files), `in ${files.length} files`);
 console.log("SQL engine:", await weigh(files.filter((name) => name.startsWith("vendor") || name === "engine.js")));
-console.log("first view:", await weigh(FIRST_VIEW), `(${(await stat(join(DIST, "data/results.js"))).size} bytes of it data)`);
-const firstViews = async (site, throttle) => describe(await repeat(REPEATS, () => timeFirstView(browser, site.address, throttle)));
-console.log("first view, local:", await firstViews(real, false));
-console.log("first view, 10 Mbit/s, 40 ms, CPU 4 times slower:", await firstViews(real, true));
+console.log("start page:", await weigh(START));
+console.log("results:", await weigh(RESULTS), `(${(await stat(join(DIST, "data/results.js"))).size} bytes of it data)`);
+const VIEWS = { "start page": ["", ".finding"], results: ["#/results", ROW] };
+const firstViews = async (site, throttle, view) =>
+  describe(await repeat(REPEATS, () => timeFirstView(browser, site.address, throttle, VIEWS[view])));
+for (const view of Object.keys(VIEWS)) {
+  console.log(`${view}, local:`, await firstViews(real, false, view));
+  console.log(`${view}, 10 Mbit/s, 40 ms, CPU 4 times slower:`, await firstViews(real, true, view));
+}
 const queries = await repeat(3, () => timeQueries(browser, real.address));
 console.log("first query:", describe(queries.map(([first]) => first)), "second:", describe(queries.map(([, second]) => second)));
 console.log("real data:", await timeActions(browser, real.address));
-console.log(`${MANY} rows:`, await timeActions(browser, large.address), "first view:", await firstViews(large, false));
+console.log(`${MANY} rows:`, await timeActions(browser, large.address), "results, first view:", await firstViews(large, false, "results"));
 await browser.close();
 await Promise.all([real.close(), large.close()]);

@@ -122,6 +122,9 @@ def test_predictions_follow_the_settings_and_say_so(tmp_path: Path) -> None:
     usual, fast = predict("--target", "m2000"), predict("--target", "m2000", "--set", "clock=2.66e9")
     assert fast["device_ms"] == pytest.approx(usual["device_ms"] / 2, rel=1e-12)
     assert (usual["settings"], fast["settings"]) == (None, "clock=2.66e9")
+    slow = predict("--target", "m2000", "--set", "superstep.cycles=1200")
+    assert slow["superstep_share"] > usual["superstep_share"]
+    assert slow["device_ms"] > usual["device_ms"]
     path = write(tmp_path, 'name = "fast"\nextends = "m2000"\n[constants]\nclock = 2.66e9\n')
     again = predict("--target", path)
     assert again["device_ms"] == fast["device_ms"]

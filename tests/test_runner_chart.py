@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results._util.charts import CROSS, ORIGIN_DASHES
+from ipu_results._util.charts import CROSS, ORIGIN_DASHES, PALETTE
 from ipu_results.errors import MissingExtraError, RunnerError
 from ipu_results.runner import chart
 from ipu_results.runner.chart import build_series, draw_chart
@@ -256,7 +256,8 @@ def test_svg_holds_titles_and_names_and_is_reproducible() -> None:
     assert "Latency, amortised (ms per batch), log scale" in text
     assert "Throughput (images/s), log scale" in text
     assert draw_chart(BOTH, rows(), ".svg") == svg
-    assert re.search(r'stroke="#D55E00"[^>]*stroke-dasharray="4,3"', svg.decode()), "an emulated line is dashed"
+    _, shade = PALETTE.assign(["C2, published", "C2, emulated"])
+    assert re.search(rf'stroke="{shade}"[^>]*stroke-dasharray="4,3"', svg.decode()), "an emulated line is dashed"
 
 
 def test_name_from_a_model_file_is_escaped() -> None:

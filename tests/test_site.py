@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
@@ -24,12 +25,14 @@ from ipu_results.errors import IpuResultsError
 from ipu_results.release import ReleaseRequest, publish
 from ipu_results.schema import TABLES
 from ipu_results.site import __main__ as command
-from ipu_results.site import build_site, predictions, results
+from ipu_results.site import build_site, charts, predictions
+from ipu_results.site.charts import build_charts
 from ipu_results.site.claims import build_claims
 from ipu_results.site.encode import encode_query, format_script
 from ipu_results.site.provenance import build_mlperf, build_provenance
-from ipu_results.site.results import build_charts, build_results, read_version
+from ipu_results.site.results import build_results
 from ipu_results.site.sql import EXAMPLES, build_sql
+from ipu_results.site.start import build_start, read_release
 from ipu_results.store.files import DATABASE
 from ipu_results.store.query import open_warehouse
 
@@ -41,6 +44,7 @@ CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 EVIL = "</script><script>alert(1)</script><!-- & \u2028"
 UNSAFE = set("<>&\u2028\u2029")
 FAST: dict[str, Callable[..., Any]] = {
+    "results": build_results,
     "provenance": build_provenance,
     "mlperf": build_mlperf,
     "claims": build_claims,
@@ -56,7 +60,7 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 
 @pytest.fixture(scope="module")
 def first_view(connection: duckdb.DuckDBPyConnection) -> Mapping[str, Any]:
-    return build_results(connection, None)
+    return build_results(connection)
 
 
 @pytest.fixture
@@ -70,11 +74,19 @@ def parse_script(text: str) -> Any:
 
 
 def decode(frame: Mapping[str, Any], name: str) -> list[Any]:
-    """Decode a column."""
+    """Decode a column, as the page does."""
     (column,) = (column for column in frame["columns"] if column["name"] == name)
+    if "values" not in column and "codes" not in column:
+        return list(column["words"])
+    stored = column["values" if column["kind"] == "number" else "codes"]
+    values = [
+        value
+        for value, length in zip(stored, column.get("runs", [1] * len(stored)), strict=True)
+        for _ in range(length)
+    ]
     if column["kind"] == "number":
-        return list(column["values"])
-    return [None if code < 0 else column["words"][code] for code in column["codes"]]
+        return values
+    return [None if code < 0 else column["words"][code] for code in values]
 
 
 def test_script_contains_no_character_that_could_end_it() -> None:
@@ -92,6 +104,43 @@ def test_blank_differs_from_zero() -> None:
     with duckdb.connect() as connection:
         frame = encode_query(connection, "SELECT * FROM (VALUES (0, '', true), (NULL, NULL, NULL)) t(n, s, b)")
     assert [decode(frame, name) for name in "nsb"] == [[0, None], ["", None], ["true", None]]
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_columns_are_decoded_exactly(compact: bool) -> None:
+    """Runs, distinct words, one word for all rows, and none."""
+    rows = "(1, 'b', 'x', NULL), (1, 'a', 'x', NULL), (NULL, 'c', 'x', NULL), (0.1, 'd', 'x', NULL)"
+    with duckdb.connect() as connection:
+        query = f"SELECT n::DOUBLE AS n, u, s, z::DOUBLE AS z FROM (VALUES {rows}) t(n, u, s, z)"
+        frame = encode_query(connection, query, compact=compact)
+    expected = {"n": [1, 1, None, 0.1], "u": list("bacd"), "s": ["x"] * 4, "z": [None] * 4}
+    assert {name: decode(frame, name) for name in expected} == expected
+    assert ("codes" not in frame["columns"][1]) == ("runs" in frame["columns"][2]) == compact
+
+
+def test_findings_of_the_start_page_are_those_of_the_readme(connection: duckdb.DuckDBPyConnection) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    findings = {finding["name"]: finding for finding in build_start(connection, COMMITTED)["findings"]}
+    assert 3 <= len(findings) <= 5
+    figures = {name: re.findall(r"\d+(?:[.,]\d+)*", finding["figure"]) for name, finding in findings.items()}
+    assert figures.pop("too-short") == ["6"]
+    assert "Six printed latencies" in readme
+    [count] = re.findall(r"times, of (\w+) comparisons", readme)
+    pairs = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"].index(count)
+    assert f"{pairs} published pairs" in findings["forty-times"]["text"]
+    assert [len(findings[name]["bars"]) for name in ("forty-times", "too-short")] == [pairs, 6]
+    for name, numbers in figures.items():
+        assert any(all(number in line for number in numbers) for line in readme.splitlines()), name
+    for finding in findings.values():
+        assert finding["bars"]
+        assert all(isinstance(bar["value"], float) for bar in finding["bars"])
+
+
+def test_aliases_and_processors_can_be_searched(first_view: Mapping[str, Any]) -> None:
+    machines = dict(zip(*(decode(first_view["results"], name) for name in ("platform", "processor")), strict=True))
+    assert (machines["C2"], machines["Bow-2000"], machines["1x A100-80GB"]) == ("IPU", "IPU", "GPU")
+    assert "gc200ipu" not in first_view["aliases"]["platform"].get("GC200 IPU", "").split()  # its own name
+    assert "tf1" in first_view["aliases"]["framework"]["TensorFlow1"].split()
 
 
 def test_every_result_has_its_exact_figures(first_view: Mapping[str, Any]) -> None:
@@ -167,11 +216,15 @@ def test_charts_have_question_summary_and_committed_specification(
     connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = ANALYSES[3:5]
-    monkeypatch.setattr(results, "ANALYSES", shown)
-    for analysis, chart in zip(shown, build_charts(connection), strict=True):
+    monkeypatch.setattr(charts, "ANALYSES", shown)
+    *built, predicted = build_charts(connection)
+    assert predicted["name"] == "predicted"
+    page = " ".join((ROOT / "docs" / "reference" / "analyses.md").read_text(encoding="utf-8").split())
+    for analysis, chart in zip(shown, built, strict=True):
         assert (chart["name"], chart["question"]) == (analysis.name, analysis.question)
         assert chart["views"] == list(analysis.views)
-        assert chart["summary"] in (ROOT / "docs" / "reference" / "analyses.md").read_text(encoding="utf-8")
+        for sentence in (chart["finding"], *chart["figures"], *chart["caveats"]):
+            assert sentence in page
         committed = ROOT / "docs" / "reference" / "analyses" / f"{analysis.name}.vl.json"
         assert chart["specification"] == json.loads(committed.read_text(encoding="utf-8"))
 
@@ -202,12 +255,12 @@ def test_site_is_whole_safe_and_reproducible(tmp_path: Path) -> None:
     written, again = build_site(release, tmp_path / "out"), build_site(release, tmp_path / "again")
     assert [path.read_bytes() for path in written] == [path.read_bytes() for path in again]
     scripts = {path.stem: path.read_text(encoding="utf-8") for path in written if path.suffix == ".js"}
-    assert set(scripts) == {"results", "charts", "emulator", *FAST}
+    assert set(scripts) == {"start", "charts", "emulator", *FAST}
     for name, text in scripts.items():
         assert not UNSAFE & set(text), name
     data = parse_script(scripts["results"])
     assert EVIL in decode(data["results"], "variant")
-    assert data["build"]["version"] is None
+    assert parse_script(scripts["start"])["build"]["version"] is None
     for table in TABLES:
         copied = tmp_path / "out" / "parquet" / f"{table.name}.parquet"
         assert copied.read_bytes() == (release / copied.name).read_bytes()
@@ -230,8 +283,9 @@ def test_changed_release_is_refused(tmp_path: Path) -> None:
     release = tmp_path / "release"
     publish(ReleaseRequest(COMMITTED, release, published_on=date(2026, 1, 2)))
     build_site(release, tmp_path / "out")
-    script = (tmp_path / "out" / "results.js").read_text(encoding="utf-8")
-    assert parse_script(script)["build"]["version"] == "1.0.0"
+    script = (tmp_path / "out" / "start.js").read_text(encoding="utf-8")
+    build = parse_script(script)["build"]
+    assert (build["version"], build["as_of"]) == ("1.0.0", "2026-01-02")
     with duckdb.connect(str(release / DATABASE)) as connection:
         connection.execute("UPDATE results SET throughput = 1")
     assert_refused(release, tmp_path / "other", f"{DATABASE}: sha256 differs")
@@ -254,10 +308,10 @@ def assert_refused(release: Path, out: Path, message: str) -> None:
     [("", "JSON"), ("{", "JSON"), ("[]", "JSON object"), ("{}", "has no version")],
 )
 def test_release_without_a_version_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    assert read_version(tmp_path) is None  # a warehouse that was never published
+    assert read_release(tmp_path) == {}  # a warehouse that was never published
     (tmp_path / "release.json").write_text(text, encoding="utf-8")
     with pytest.raises(IpuResultsError, match=message):
-        read_version(tmp_path)
+        read_release(tmp_path)
 
 
 @pytest.mark.parametrize(

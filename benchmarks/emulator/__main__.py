@@ -1,4 +1,4 @@
-"""Run `python -m benchmarks.emulator [tables|page|freeze]`."""
+"""Run `python -m benchmarks.emulator [tables|page|training|freeze]`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.emulator import training
 from benchmarks.emulator.accuracy import (
     build_tables,
     load_rows,
@@ -27,6 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.action == "freeze":
         for path in freeze(load_rows()):
             print(f"wrote {path}; log the change in {PAGE.name}", file=sys.stderr)
+        return 0
+    if options.action == "training":
+        training.update_page(sensitivity=options.sensitivity)
         return 0
     validation = load_validation()
     if options.action == "page":
@@ -49,9 +53,10 @@ def _build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "action",
         nargs="?",
-        choices=("tables", "page", "freeze"),
+        choices=("tables", "page", "training", "freeze"),
         default="tables",
         help="tables: print the accuracy (default); page: write the generated parts of docs/explanation/emulator.md; "
+        "training: those of emulator-training.md; "
         "freeze: write calibration.toml and predictions.csv from the warehouse",
     )
     parser.add_argument("--sensitivity", action="store_true", help="also change each assumed constant; takes minutes")

@@ -47,17 +47,17 @@ def generate_parts(validation: Validation) -> dict[str, str]:
     by_row = [accuracy.tabulate_rows(validation, name) for name in SETS]
     return {
         "calibration": _format_calibration(validation),
-        "scores": _format_table(accuracy.tabulate_scores(validation)),
-        "gateway": _format_table(accuracy.tabulate_gateway(validation)),
-        "doubtful": _format_table(accuracy.tabulate_doubtful(validation)),
+        "scores": format_table(accuracy.tabulate_scores(validation)),
+        "gateway": format_table(accuracy.tabulate_gateway(validation)),
+        "doubtful": format_table(accuracy.tabulate_doubtful(validation)),
         "misses": "".join(f"* {line}\n" for line in accuracy.list_misses(validation)),
         "baselines": _format_baselines(validation),
-        "groups": _format_table(accuracy.tabulate_groups(validation)),
-        "mechanisms": _format_table(accuracy.tabulate_mechanisms(validation)),
+        "groups": format_table(accuracy.tabulate_groups(validation)),
+        "mechanisms": format_table(accuracy.tabulate_mechanisms(validation)),
         "blind_convolutions": format_scores(score_convolutions()),
         "blind_yolov4": format_yolov4(score_yolov4()),
-        "parts": _format_table(accuracy.tabulate_parts(validation)),
-        "rows": "\n".join(f"### {table.title}\n\n{_format_table(table)}" for table in by_row),
+        "parts": format_table(accuracy.tabulate_parts(validation)),
+        "rows": "\n".join(f"### {table.title}\n\n{format_table(table)}" for table in by_row),
     }
 
 
@@ -66,7 +66,7 @@ def format_sensitivity(validation: Validation, changes: list[ConstantChange]) ->
     still = _format_names({change.constant for change in changes} - moving)
     unread = _format_names(set(list_assumed()) - {change.constant for change in changes})
     return (
-        f"{format_stamp(validation)}\n\n{_format_table(accuracy.tabulate_sensitivity(validation, changes))}\n"
+        f"{format_stamp(validation)}\n\n{format_table(accuracy.tabulate_sensitivity(validation, changes))}\n"
         f"{f'Nothing moves with {still}. ' if still else ''}No network of these rows reads {unread}.\n"
     )
 
@@ -86,7 +86,7 @@ def _format_calibration(validation: Validation) -> str:
         (name, f"{fit.superstep:.0f}", f"{fit.per_batch * MS:.3f}", f"{fit.per_image * MS:.3f}") for name, fit in fits
     ]
     table = ReportTable("", ("rows", "κ, cycles", "s, ms", "h, ms"), rows)
-    return f"Calibration `{calibration.id}`.\n\n{_format_table(table)}"
+    return f"Calibration `{calibration.id}`.\n\n{format_table(table)}"
 
 
 def _format_baselines(validation: Validation) -> str:
@@ -97,11 +97,11 @@ def _format_baselines(validation: Validation) -> str:
         for ratio in validation.compute_ratios()
     )
     models = "".join(f"* {name}: {description}\n" for name, description in DESCRIPTIONS.items())
-    table = _format_table(accuracy.tabulate_baselines(validation))
+    table = format_table(accuracy.tabulate_baselines(validation))
     return f"MAPE and, in brackets, the maximum, %.\n\n{table}\n{ratios}\n{models}"
 
 
-def _format_table(table: ReportTable) -> str:
+def format_table(table: ReportTable) -> str:
     return f"{tabulate(table.rows, table.columns, tablefmt='github', disable_numparse=True)}\n"
 
 

@@ -1,39 +1,48 @@
 import { useEffect, useRef } from "preact/hooks";
+import { About } from "./about";
 import { Boundary } from "./boundary";
 import { Charts } from "./charts";
 import { Claims } from "./claims";
-import type { Dataset } from "./dataset";
+import { Compare } from "./compare";
+import { WithDataset } from "./data";
 import { Emulator } from "./emulator";
+import type { StartData } from "./load";
 import { Provenance } from "./provenance";
 import { Results } from "./results";
 import { formatHash, type Route, useRoute } from "./route";
 import { Sql } from "./sql";
+import { Start } from "./start";
 import { ThemeButton } from "./theme";
 
 const VIEWS: Record<string, string> = {
+  start: "Start",
   results: "Results",
+  compare: "Compare",
   charts: "Charts",
   claims: "Claims",
   emulator: "Emulator",
   sql: "SQL",
 };
+const ABOUT = "about"; // a page of the documentation, linked from the others
 
-export function App({ data }: { data: Dataset }) {
+export function App({ start }: { start: StartData }) {
   const route = useRoute();
-  const view = Object.hasOwn(VIEWS, route.view) ? route.view : "results";
+  const view = Object.hasOwn(VIEWS, route.view) || route.view === ABOUT ? route.view : "start";
   const main = useRef<HTMLElement>(null);
-  const { build } = data.data;
+  const { build } = start;
+  const skip = () => (view === "results" ? document.querySelector<HTMLElement>(".scroll") : main.current)?.focus();
+  const show = route.query.get("show");
   useEffect(() => {
-    document.title = `${VIEWS[view]} · ipu-results`;
+    document.title = view === "start" ? "ipu-results: how fast Graphcore IPUs are" : `${VIEWS[view] ?? "About"} · ipu-results`;
   }, [view]);
   return (
     <>
-      <button type="button" class="skip" onClick={() => main.current?.focus()}>
-        Skip to the content
+      <button type="button" class="skip" onClick={skip}>
+        {view === "results" ? "Skip to the rows" : "Skip to the content"}
       </button>
       <header class="top">
         <h1>
-          <a href="#/results">ipu-results</a>
+          <a href="#/">ipu-results</a>
         </h1>
         <nav aria-label="Views">
           {Object.entries(VIEWS).map(([name, title]) => (
@@ -46,23 +55,32 @@ export function App({ data }: { data: Dataset }) {
       </header>
       <main ref={main} tabIndex={-1} class={`view view-${view}`}>
         <Boundary hash={location.hash}>
-          <View view={view} route={route} data={data} />
+          <View view={view} route={route} start={start} />
         </Boundary>
       </main>
       <footer class="bottom">
-        {build.version ? `Release ${build.version}` : "Unreleased"}, build <code>{build.build_id.slice(0, 12)}</code>, from{" "}
-        {build.documents} documents. Figures are shown with every digit, except for those that the emulator calculated (≈). No
-        figure is changed or filled in, and doubtful ones are flagged.
+        {build.version ? `Release ${build.version}` : "Unreleased"}, as of <time dateTime={build.as_of}>{build.as_of}</time>, build <code>{build.build_id.slice(0, 12)}</code>, from{" "}
+        {build.documents} documents. Printed figures are exact; measured and computed ones are rounded in tables, and ≈ is emulated.{" "}
+        <a href="changed.html">What changed</a> · <a href="downloads.html">Downloads</a>
       </footer>
-      <Provenance data={data} show={route.query.get("show")} />
+      {show && <WithDataset>{(data) => <Provenance data={data} show={show} start={start} />}</WithDataset>}
     </>
   );
 }
 
-function View({ view, route, data }: { view: string; route: Route; data: Dataset }) {
-  if (view === "charts") return <Charts data={data} name={route.detail} />;
+function View({ view, route, start }: { view: string; route: Route; start: StartData }) {
+  if (view === "start") return <Start data={start} />;
+  if (view === ABOUT) return <About name={route.detail} repository={start.repository} />;
   if (view === "claims") return <Claims query={route.query} name={route.detail} />;
-  if (view === "emulator") return <Emulator query={route.query} data={data} />;
   if (view === "sql") return <Sql query={route.query} />;
-  return <Results data={data} query={route.query} />;
+  return (
+    <WithDataset>
+      {(data) => {
+        if (view === "charts") return <Charts data={data} name={route.detail} query={route.query} />;
+        if (view === "emulator") return <Emulator query={route.query} data={data} />;
+        if (view === "compare") return <Compare data={data} query={route.query} />;
+        return <Results data={data} query={route.query} />;
+      }}
+    </WithDataset>
+  );
 }

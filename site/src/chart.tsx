@@ -2,27 +2,44 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { loadScript } from "./load";
 import { adaptToTheme } from "./palette";
 import { useDark } from "./theme";
-import type { Drawing } from "./vega";
+import type { Drawing, PointActions } from "./vega";
 
-interface Props {
+const STEP = 20; // pixels by which the width must change for another drawing
+const PADDING = 28; // of the box around the drawing
+
+interface Props extends PointActions {
   specification: Record<string, unknown>;
   label: string;
-  onPoint?: (datum: Record<string, unknown>) => void;
 }
 
-export function Chart({ specification, label, onPoint }: Props) {
+/** The width of an element in steps; 0 until it is known. */
+function useWidth(element: { current: HTMLElement | null }): number {
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const measure = () => element.current && setWidth(Math.floor((element.current.clientWidth - PADDING) / STEP) * STEP);
+    const observer = new ResizeObserver(measure);
+    observer.observe(element.current!);
+    measure();
+    return () => observer.disconnect();
+  }, []);
+  return width;
+}
+
+export function Chart({ specification, label, ...actions }: Props) {
+  const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLDivElement>(null);
   const [problem, setProblem] = useState("");
   const dark = useDark();
+  const width = useWidth(box);
   useEffect(() => {
+    if (!width) return;
     let drawing: Drawing | null = null;
-    let current = true; // whether this specification and theme are still the ones to draw
+    let current = true; // whether this specification, theme and width are still the ones to draw
     setProblem("");
     const start = async () => {
       await loadScript("vega.js");
-      if (!current || !canvas.current || !window.__draw) return;
-      canvas.current.replaceChildren();
-      const finished = await window.__draw(canvas.current, ...adaptToTheme(specification, dark), onPoint);
+      if (!current || !canvas.current || !window.__charts) return;
+      const finished = await window.__charts.draw(canvas.current, ...adaptToTheme(specification, dark), width, actions);
       if (current) drawing = finished;
       else finished.remove();
     };
@@ -31,9 +48,9 @@ export function Chart({ specification, label, onPoint }: Props) {
       current = false;
       drawing?.remove();
     };
-  }, [specification, dark]);
+  }, [specification, dark, width]);
   return (
-    <div class="chart" tabIndex={0} role="img" aria-label={label}>
+    <div ref={box} class="chart" tabIndex={0} role="img" aria-label={label}>
       <div ref={canvas} class="canvas">
         <p class="waiting">Drawing …</p>
       </div>

@@ -1,29 +1,57 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Chart } from "./chart";
+import { ChartDownloads } from "./chart-downloads";
 import { WithData } from "./data";
 import type { Dataset } from "./dataset";
-import { formatCount } from "./format";
-import type { ChartData } from "./load";
+import { formatCount, formatFigure } from "./format";
+import type { ChartData, NumberTable } from "./load";
 import { Origin } from "./marks";
-import { formatHash } from "./route";
+import { PlainTable } from "./parts";
+import { Ranking, RANKING, RANKING_QUESTION } from "./ranking";
+import { formatHash, setParameter } from "./route";
 
-export function Charts({ data, name }: { data: Dataset; name: string }) {
-  const { questions } = data.data;
-  const names = Object.keys(questions);
-  const shown = names.includes(name) ? name : names[0]!;
-  const heading = useRef<HTMLHeadingElement>(null);
+const SHOWN_FIGURES = ["throughput", "time_to_train_s", "latency_ms"]; // the first that a result has
+
+/** Shows where the figure of a point was printed. */
+export function showSource(data: Dataset, id: unknown): void {
+  const row = data.findRow(String(id ?? ""));
+  const name = SHOWN_FIGURES.find((column) => row >= 0 && data.getValue(row, column) !== null);
+  if (name) setParameter("show", `${id}.${name}`);
+}
+
+/** The lines that the tooltip of a point has besides its figures. */
+export function describeSource(data: Dataset, id: unknown): Record<string, string> {
+  const row = data.findRow(String(id ?? ""));
+  return row < 0 ? {} : { Document: data.getText(row, "document_id") || data.getText(row, "run_id"), "": "Click for its source" };
+}
+
+export function Charts({ data, name, query }: { data: Dataset; name: string; query: URLSearchParams }) {
+  return (
+    <WithData name="charts" loading="Loading the charts">
+      {(charts) => <Answers data={data} charts={charts} name={name} query={query} />}
+    </WithData>
+  );
+}
+
+function Answers({ data, charts, name, query }: { data: Dataset; charts: ChartData[]; name: string; query: URLSearchParams }) {
+  const questions: Record<string, string> = Object.fromEntries(charts.map((chart) => [chart.name, chart.question]));
+  questions[RANKING] = RANKING_QUESTION;
+  const shown = Object.hasOwn(questions, name) ? name : charts[0]!.name;
+  const chart = charts.find((candidate) => candidate.name === shown);
+  const heading = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (name) heading.current?.focus();
+    document.title = `${questions[shown]} · ipu-results`;
   }, [name]);
   return (
     <>
       <nav class="questions" aria-label="Questions">
         <h2>Questions</h2>
         <ul>
-          {names.map((each) => (
+          {Object.entries(questions).map(([each, question]) => (
             <li key={each}>
               <a href={formatHash("charts", each)} aria-current={each === shown ? "page" : undefined}>
-                {questions[each]}
+                {question}
               </a>
             </li>
           ))}
@@ -35,34 +63,92 @@ export function Charts({ data, name }: { data: Dataset; name: string }) {
         </p>
       </nav>
       <article class="answer">
-        <h2 ref={heading} tabIndex={-1}>
-          {questions[shown]}
-        </h2>
-        <WithData name="charts" loading="Loading">
-          {(charts) => <Answer key={shown} chart={charts.find((chart) => chart.name === shown)!} rows={data.getAnalysisRows(shown).length} />}
-        </WithData>
+        <p class="over">{questions[shown]}</p>
+        <div ref={heading} tabIndex={-1}>
+          {chart ? <Answer key={shown} data={data} chart={chart} /> : <Ranking data={data} query={query} />}
+        </div>
       </article>
     </>
   );
 }
 
-function Answer({ chart, rows }: { chart: ChartData; rows: number }) {
+function Answer({ data, chart }: { data: Dataset; chart: ChartData }) {
+  const rows = data.getAnalysisRows(chart.name).length;
+  const [sentence, ...key] = chart.shows;
   return (
     <>
+      <h2>{chart.finding}</h2>
+      <p>{sentence}.</p>
+      <Chart
+        specification={chart.specification}
+        label={`Chart: ${chart.finding} The numbers are in the table below.`}
+        onPoint={(datum) => showSource(data, datum["result_id"])}
+        describe={(datum) => describeSource(data, datum["result_id"])}
+      />
+      <p class="key">
+        {key.map((line) => (
+          <small key={line}>{line}. </small>
+        ))}
+      </p>
+      <ChartDownloads chart={chart} />
+      <h3>What the rows cannot show</h3>
+      <ul class="caveats">
+        {chart.caveats.map((caveat) => (
+          <li key={caveat}>{formatCode(caveat)}</li>
+        ))}
+      </ul>
+      {chart.figures.length > 0 && (
+        <details>
+          <summary>More figures, in words</summary>
+          {chart.figures.map((paragraph) => (
+            <p key={paragraph} class="summary">
+              {formatCode(paragraph)}
+            </p>
+          ))}
+        </details>
+      )}
+      <Numbers data={data} tables={chart.numbers} />
       <p class="links">
-        <a href={formatHash("results", "", { analysis: chart.name })}>Its {formatCount(rows, "row")} in the table</a>
+        {rows > 0 && <a href={formatHash("results", "", { analysis: chart.name })}>Its {formatCount(rows, "row")} in the table</a>}
         {chart.views.map((view) => (
-          <a key={view} href={formatHash("sql", "", { q: `SELECT * FROM ${view === "per_dollar" ? "per_dollar()" : view}` })}>
+          <a key={view} href={formatHash("sql", "", { q: `SELECT * FROM ${view}` })}>
             <code>{view}</code> in SQL
           </a>
         ))}
       </p>
-      {chart.summary.split("\n\n").map((paragraph, index) => (
-        <p key={index} class="summary">
-          {paragraph.split("`").map((part, position) => (position % 2 ? <code key={position}>{part}</code> : part))}
-        </p>
-      ))}
-      <Chart specification={chart.specification} label={`Chart: ${chart.question} The text above holds its figures.`} />
     </>
   );
 }
+
+const formatCode = (text: string) => text.split("`").map((part, position) => (position % 2 ? <code key={position}>{part}</code> : part));
+
+/** The numbers of a chart as tables, with a link from each row to its source. */
+export function Numbers({ data, tables }: { data: Dataset; tables: NumberTable[] }) {
+  const count = tables.reduce((total, table) => total + table.rows.length, 0);
+  return (
+    <details class="numbers">
+      <summary>Show the {formatCount(count, "number row")}</summary>
+      {tables.map((table) => (
+        <PlainTable key={table.headings.join()} label="Numbers of the chart" headings={[...table.headings, "Source"]}>
+          {table.rows.map((values, index) => (
+            <tr key={index}>
+              {values.map((value, column) => (
+                <td key={column}>{formatFigure(value, isComputed(value) ? 5 : undefined)}</td>
+              ))}
+              <td>
+                {table.ids[index] && data.findRow(table.ids[index]!) >= 0 && (
+                  <button type="button" class="link" aria-haspopup="dialog" onClick={() => showSource(data, table.ids[index])}>
+                    source
+                  </button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </PlainTable>
+      ))}
+    </details>
+  );
+}
+
+const MANY_DIGITS = 9; // no printed figure has as many
+const isComputed = (value: unknown) => typeof value === "number" && String(value).replace(/\D/g, "").length > MANY_DIGITS;

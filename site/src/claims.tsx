@@ -28,6 +28,7 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
     const linked = name ? document.getElementById(`claim-${name}`) : null;
     linked?.scrollIntoView({ block: "start" });
     linked?.focus({ preventScroll: true });
+    if (name) document.title = `${getText(getRows(data.claims).find((claim) => claim["claim_id"] === name) ?? {}, "claim") || name} · ipu-results`;
   }, [name]);
   const claims = getRows(data.claims);
   const recomputations = groupBy(getRows(data.recomputations), "claim_id");
@@ -42,7 +43,9 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
       words.every((word) => content.includes(word))
     );
   });
-  if (query.get("order") === "gap") claims.sort((left, right) => rankGap(right) - rankGap(left));
+  const order = query.get("order") ?? "";
+  if (order === "gap") claims.sort((left, right) => rankGap(right) - rankGap(left));
+  if (order === "") claims.sort((left, right) => rankHeadline(right) - rankHeadline(left));
   const isLinked = (claim: Row) => claim["claim_id"] === name;
   const shown = claims.filter((claim) => matches.includes(claim) || isLinked(claim)); // the linked one in its place
   const verdicts = [...groupBy(claims, "verdict")].sort(([, left], [, right]) => right.length - left.length);
@@ -70,8 +73,9 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
           ))}
         </select>
         <select aria-label="Order" value={query.get("order") ?? ""} onChange={(event) => setParameter("order", event.currentTarget.value || null)}>
-          <option value="">In the order of the documents</option>
+          <option value="">Headline claims first</option>
           <option value="gap">Widest gap first</option>
+          <option value="document">In the order of the documents</option>
         </select>
         <p role="status" class="count">
           <strong>{formatCount(matches.length, "claim")}</strong> of {claims.length}
@@ -83,10 +87,14 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
             <Verdict verdict={each} /> {rows.length}
           </button>
         ))}
-        <a href="#contradictions" onClick={jumpToContradictions}>
-          {formatCount(data.contradictions.rows, "contradiction")} ↓
-        </a>
       </div>
+      <p class="intro">
+        A verdict compares a claim with the figures. Where sources compare with each other instead, there are{" "}
+        <a href="#contradictions" onClick={jumpToContradictions}>
+          {formatCount(data.contradictions.rows, "pair")} of statements that differ or seem to
+        </a>
+        . <a href="claims.html">All claims on one page without scripts</a>
+      </p>
       {name && !claims.some(isLinked) && (
         <p role="alert" class="warning">
           There is no claim <code>{name}</code> in this build. It may come from another release.
@@ -101,8 +109,9 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
       </ol>
       {matches.length === 0 && <p class="none">No claim matches.</p>}
       <h2 id="contradictions" tabIndex={-1}>
-        Contradictions
+        Statements next to each other
       </h2>
+      <p class="intro">Claims that differ from each other, or only seem to. The claims named may each be confirmed by themselves.</p>
       <ul class="claims">
         {getRows(data.contradictions).map((contradiction) => (
           <Contradiction key={getText(contradiction, "contradiction_id")} row={contradiction} />
@@ -137,6 +146,11 @@ function rankGap(claim: Row): number {
   const percent = claim["gap_percent"];
   const size = typeof percent === "number" ? Math.abs(percent) : 0;
   return GAPS.indexOf(getText(claim, "gap_kind")) + size / (1 + size); // within a kind by size
+}
+
+/** A rank of how loudly a claim was made: recomputed claims of a factor first, the largest first. */
+function rankHeadline(claim: Row): number {
+  return claim["unit"] === "x" && claim["verdict"] !== "not-recomputable" ? Number(claim["value"]) : 0;
 }
 
 function formatGap(claim: Row): string {
@@ -204,12 +218,18 @@ function Claim({ claim, values, uses, open }: { claim: Row; values: Row[]; uses:
   );
 }
 
+const KINDS: Record<string, string> = {
+  contradiction: "These cannot both be true",
+  tension: "These differ, and it depends on what was meant",
+  compatible: "These seem to differ and do not",
+};
+
 function Contradiction({ row }: { row: Row }) {
   const recomputations = JSON.parse(getText(row, "recomputed") || "[]") as Recomputation[];
   return (
     <li>
       <p class="head">
-        <strong>{getText(row, "kind")}</strong> <span class="self">{getText(row, "contradiction_id")}</span>
+        <strong>{KINDS[getText(row, "kind")] ?? getText(row, "kind")}</strong> <span class="self">{getText(row, "contradiction_id")}</span>
       </p>
       <p>{getText(row, "what")}.</p>
       <p>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { Dataset } from "./dataset";
 import { type Data, load } from "./load";
 
 type State<Kind> = { data: Kind } | { problem: string } | null;
@@ -26,6 +27,17 @@ export function WithData<Name extends keyof Data>({ name, loading, children }: P
   if (state === null) return <p role="status">{loading} …</p>;
   if ("problem" in state) return <p role="alert">{state.problem}</p>;
   return <>{children(state.data)}</>;
+}
+
+let dataset: Dataset | undefined; // made once
+
+/** Loads the results and renders a view of them. */
+export function WithDataset({ children }: { children: (data: Dataset) => ComponentChildren }) {
+  return (
+    <WithData name="results" loading="Loading the results">
+      {(data) => children((dataset ??= new Dataset(data)))}
+    </WithData>
+  );
 }
 
 export function useMedia(query: string): boolean {

@@ -1,14 +1,15 @@
 // The results, with what is looked up by row: flags, facets and the rows of each analysis.
-import { equalIgnoringCase, formatFigure } from "./format";
-import { type Column, getColumn, getValue, type TextColumn, type Value } from "./frame";
+import { equalIgnoringCase, formatFigure, ROUNDED, ROUNDED_DIGITS } from "./format";
+import { type Column, expand, getColumn, getValue, type TextColumn, type Value } from "./frame";
 import type { ResultsData, Severity } from "./load";
 
-export const FACETS = ["origin", "task", "model", "platform", "sdk_version", "framework", "precision", "flag"] as const;
+export const FACETS = ["origin", "task", "item", "model", "platform", "sdk_version", "framework", "precision", "flag"] as const;
 export type FacetName = (typeof FACETS)[number];
 
 export const FACET_TITLES: Record<FacetName, string> = {
   origin: "Origin",
   task: "Task",
+  item: "Unit of throughput",
   model: "Model",
   platform: "Platform",
   sdk_version: "SDK",
@@ -25,6 +26,8 @@ export interface Facet {
   codeLists: number[][] | null; // or several
 }
 
+export const PER_PRICE = "throughput_per_1000_usd";
+const COUNTS = new Set(["batch_size", "chips"]); // set by whoever ran it, never emulated
 const BLANK = "(blank)";
 const NO_FLAG = "(no flag)";
 
@@ -43,13 +46,19 @@ export class Dataset {
 
   constructor(readonly data: ResultsData) {
     this.rows = data.results.rows;
-    for (const column of data.results.columns) this.columns.set(column.name, column);
+    for (const column of expand(data.results).columns) this.columns.set(column.name, column);
+    this.columns.set(PER_PRICE, this.makePerPrice());
     const { rules, severities, columns } = data.flags;
     data.flags.rows.forEach((row, index) => {
       const flag = { rule: rules[index] ?? "", severity: severities[index] ?? "info", column: columns[index] ?? "" };
       this.flags.set(row, [...(this.flags.get(row) ?? []), flag]);
     });
     this.facets = FACETS.map((name) => (name === "flag" ? this.makeFlagFacet() : this.makeTextFacet(name)));
+  }
+
+  /** The names of all columns, in the order of the dataset. */
+  get names(): string[] {
+    return [...this.columns.keys()];
   }
 
   has(name: string): boolean {
@@ -73,8 +82,14 @@ export class Dataset {
     return formatFigure(this.getValue(row, name), this.isEmulated(row, name) ? digits : undefined);
   }
 
+  /** Formats a figure for the table: what is computed or measured to many digits is rounded, printed figures and counts never. */
+  formatOnScreen(row: number, name: string): string {
+    const exact = COUNTS.has(name) || (this.getText(row, "origin") === "published" && !ROUNDED.has(name));
+    return formatFigure(this.getValue(row, name), exact ? undefined : ROUNDED_DIGITS);
+  }
+
   isEmulated(row: number, name: string): boolean {
-    return name !== "batch_size" && this.getText(row, "origin") === "emulated";
+    return !COUNTS.has(name) && this.getText(row, "origin") === "emulated";
   }
 
   getPrecision(row: number): string {
@@ -99,6 +114,15 @@ export class Dataset {
   spell(name: FacetName, word: string): string {
     const facet = this.facets.find((candidate) => candidate.name === name);
     return facet?.words.find((known) => equalIgnoringCase(known, word)) ?? word;
+  }
+
+  /** Throughput per 1,000 USD of the list price, where one is known. */
+  private makePerPrice(): Column {
+    const values = Array.from({ length: this.rows }, (_, row) => {
+      const [throughput, price] = [this.getValue(row, "throughput"), this.data.prices[this.getText(row, "platform")]];
+      return typeof throughput === "number" && price ? (1000 * throughput) / price : null;
+    });
+    return { name: PER_PRICE, kind: "number", values };
   }
 
   private makeTextFacet(name: Exclude<FacetName, "flag">): Facet {

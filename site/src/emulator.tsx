@@ -1,11 +1,10 @@
-import { useMemo } from "preact/hooks";
 import { Chart } from "./chart";
+import { describeSource, showSource } from "./charts";
 import { WithData } from "./data";
 import type { Dataset } from "./dataset";
 import { formatFigure } from "./format";
 import type { Point, Prediction } from "./load";
 import { Origin } from "./marks";
-import { RULE, SET_COLORS } from "./palette";
 import { Field, PlainTable } from "./parts";
 import { formatHash, setParameter } from "./route";
 
@@ -121,11 +120,6 @@ function formatPercent(share: number): string {
 const FIGURES = ["Batch", "Published (ms)", "EMULATED (ms)", "Error"];
 
 function Comparison({ points, data }: { points: Point[]; data: Dataset }) {
-  const specification = useMemo(() => plotPoints(points), [points]);
-  const showResult = (datum: Record<string, unknown>) => {
-    const id = String(datum["result_id"] ?? "");
-    if (data.findRow(id) >= 0) setParameter("show", `${id}.throughput`);
-  };
   return (
     <section aria-labelledby="comparison">
       <h3 id="comparison">Predicted against published</h3>
@@ -134,7 +128,16 @@ function Comparison({ points, data }: { points: Point[]; data: Dataset }) {
         one. On the line both agree, and the dashed lines are ± 25 %. Click a point for the source of its published figure, or use
         the table below.
       </p>
-      <Chart specification={specification} label="Emulated against published time per batch, both axes logarithmic; the table below holds its figures" onPoint={showResult} />
+      <WithData name="charts" loading="Loading the chart">
+        {(charts) => (
+          <Chart
+            specification={charts.find((chart) => chart.name === "predicted")!.specification}
+            label="Emulated against published time per batch, both axes logarithmic; the table below holds its figures"
+            onPoint={(datum) => showSource(data, datum["result_id"])}
+            describe={(datum) => describeSource(data, datum["result_id"])}
+          />
+        )}
+      </WithData>
       <details>
         <summary>The {points.length} points as a table</summary>
         <PlainTable label="Points of the plot" headings={["Row", "Machine", ...FIGURES, "Set"]} right={FIGURES}>
@@ -155,39 +158,4 @@ function Comparison({ points, data }: { points: Point[]; data: Dataset }) {
       </details>
     </section>
   );
-}
-
-function plotPoints(points: Point[]): Record<string, unknown> {
-  const times = points.flatMap((point) => [point.published, point.emulated]);
-  const ends = [Math.min(...times) / 1.3, Math.max(...times) * 1.3];
-  const scale = { type: "log", domain: ends, nice: false };
-  const axes = {
-    x: { field: "published", type: "quantitative", title: "Published time per batch (ms)", scale },
-    y: { field: "emulated", type: "quantitative", title: "EMULATED time per batch (ms)", scale },
-  };
-  const line = (factor: number) => ({
-    data: { values: ends.map((end) => end / Math.max(1, factor)).map((time) => ({ published: time, emulated: time * factor })) },
-    mark: { type: "line", color: RULE, strokeWidth: 1, clip: true, strokeDash: factor === 1 ? [1, 0] : [4, 4] },
-    encoding: axes,
-  });
-  const domain = Object.values(SETS);
-  const color = { field: "set", type: "nominal", title: null, scale: { domain, range: Object.keys(SETS).map((set) => SET_COLORS[set]) } };
-  return {
-    width: 460,
-    height: 460,
-    layer: [
-      ...[0.75, 1, 1.25].map(line),
-      {
-        data: { values: points.map((point) => ({ ...point, set: SETS[point.set] ?? point.set })) },
-        mark: { type: "point", filled: true, size: 70, opacity: 0.85, cursor: "pointer" },
-        encoding: {
-          ...axes,
-          color,
-          shape: { field: "set", type: "nominal", title: null, scale: { domain } },
-          tooltip: ["label", "platform", "batch", "published", "emulated", "set"].map((field) => ({ field, type: "nominal" })),
-        },
-      },
-    ],
-    config: { legend: { orient: "bottom", columns: 2, labelLimit: 0 } },
-  };
 }

@@ -20,6 +20,22 @@ export function formatError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Columns that are computed, so that the table rounds them; the panel and downloads have every digit. */
+export const ROUNDED = new Set(["minutes", "throughput_per_chip", "throughput_implied", "throughput_per_1000_usd", "batches_in_flight"]);
+export const ROUNDED_DIGITS = 5;
+
+/** The printed column behind a computed one. */
+export const SOURCES: Record<string, string> = {
+  minutes: "time_to_train_s",
+  throughput_per_chip: "throughput",
+  throughput_per_1000_usd: "throughput",
+};
+
+/** The unit of a figure; that of a throughput names its item. */
+export function formatUnit(name: string, item: string): string {
+  return (UNITS[name] ?? "").replace("items", `${item || "item"}s`);
+}
+
 export const UNITS: Record<string, string> = {
   throughput: "items/s",
   latency_ms: "ms",
@@ -27,6 +43,9 @@ export const UNITS: Record<string, string> = {
   power_w: "W",
   time_to_train_s: "s",
   time_to_result_s: "s",
+  minutes: "min",
+  throughput_per_chip: "items/s per chip",
+  throughput_per_1000_usd: "items/s per $1,000",
   batch_size: "items",
 };
 
@@ -37,6 +56,9 @@ export const TITLES: Record<string, string> = {
   power_w: "Power",
   time_to_train_s: "Time to train",
   time_to_result_s: "Time to result",
+  minutes: "Time to train",
+  throughput_per_chip: "Throughput per chip",
+  throughput_per_1000_usd: "Throughput per $1,000 of list price",
   batch_size: "Batch size",
   quality_value: "Quality",
 };

@@ -18,6 +18,24 @@ export interface Frame {
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
 
+/** A column as compact frames store it: `runs` are lengths of runs of equal values; without codes, each row has its own word. */
+type Compact<Kind> = Kind extends TextColumn ? Omit<Kind, "codes"> & { codes?: number[]; runs?: number[] } : Kind & { runs?: number[] };
+
+/** Expands the columns of a compact frame in place. */
+export function expand(frame: Frame): Frame {
+  for (const column of frame.columns as Compact<Column>[]) {
+    if (column.kind === "text") column.codes = repeat(column.codes ?? column.words.map((_, row) => row), column.runs);
+    else column.values = repeat(column.values, column.runs);
+    delete column.runs;
+  }
+  return frame;
+}
+
+function repeat<Kind>(values: Kind[], runs: number[] | undefined): Kind[] {
+  if (!runs) return values;
+  return values.flatMap((value, index) => new Array<Kind>(runs[index]!).fill(value));
+}
+
 export function getColumn(frame: Frame, name: string): Column {
   const column = frame.columns.find((candidate) => candidate.name === name);
   if (!column) throw new Error(`there is no column ${name}`);

@@ -1,5 +1,5 @@
 // Scripts next to the page, each loaded once. A page opened from disk can load scripts, but neither modules nor JSON.
-import type { Frame } from "./frame";
+import { expand, type Frame } from "./frame";
 
 export type Severity = "error" | "warn" | "info";
 
@@ -11,9 +11,33 @@ interface FlagColumns {
   columns: string[];
 }
 
+/** A horizontal bar chart of a few values, with a line to compare them with. */
+export interface Bars {
+  bars: { label: string; value: number }[];
+  unit: string;
+  rule: { label: string; value: number } | null;
+}
+
+export interface Finding extends Bars {
+  name: string;
+  title: string;
+  figure: string;
+  text: string;
+  link: string;
+  link_text: string;
+}
+
+export interface StartData {
+  build: { version: string | null; as_of: string; build_id: string; documents: number };
+  counts: { results: number; documents: number; claims: number; errors: number };
+  repository: string;
+  findings: Finding[];
+}
+
 export interface ResultsData {
-  build: { version: string | null; build_id: string; documents: number };
   results: Frame;
+  aliases: Record<string, Record<string, string>>; // other names by column and name
+  prices: Record<string, number>; // list prices in USD by platform
   flags: FlagColumns;
   sets: Record<string, number[]>;
   rules: Record<string, string>;
@@ -23,9 +47,20 @@ export interface ResultsData {
 export interface ChartData {
   name: string;
   question: string;
+  finding: string;
+  shows: string[]; // what the chart draws, and how to read it
+  figures: string[]; // paragraphs
+  caveats: string[]; // sentences
   views: string[];
-  summary: string;
+  numbers: NumberTable[];
   specification: Record<string, unknown>;
+}
+
+/** What a chart draws, as a table; `ids` are those of the results, where a row is one. */
+export interface NumberTable {
+  headings: string[];
+  rows: (string | number | null)[][];
+  ids: (string | null)[];
 }
 
 export interface Prediction {
@@ -64,11 +99,14 @@ export interface Use {
 }
 
 export interface Data {
+  start: StartData;
+  pages: Record<string, string>; // pages of the documentation, by name
   results: ResultsData;
   provenance: Record<"cells" | "documents" | "flags" | "configurations" | "runs", Frame>;
   mlperf: Record<"entries" | "logs", Frame>;
   claims: Record<"claims" | "recomputations" | "contradictions", Frame> & { uses: Use[] };
   charts: ChartData[];
+  rankings: Frame;
   emulator: { predictions: Prediction[]; points: Point[] };
   sql: {
     files: Record<string, string>;
@@ -84,6 +122,7 @@ declare global {
   }
 }
 
+const COMPACT = new Set<keyof Data>(["provenance", "mlperf"]); // data of compact frames alone
 const scripts = new Map<string, Promise<void>>();
 
 export function loadScript(path: string): Promise<void> {
@@ -104,8 +143,13 @@ export function loadScript(path: string): Promise<void> {
 }
 
 export async function load<Name extends keyof Data>(name: Name): Promise<Data[Name]> {
-  if (!window.__data?.[name]) await loadScript(`data/${name}.js`);
+  const path = name === "pages" ? "pages.js" : `data/${name}.js`; // the pages are built with the scripts
+  if (!window.__data?.[name]) {
+    await loadScript(path);
+    const loaded = window.__data?.[name];
+    if (loaded && COMPACT.has(name)) Object.values(loaded as Record<string, Frame>).forEach(expand);
+  }
   const data = window.__data?.[name];
-  if (!data) throw new Error(`data/${name}.js holds no data`);
+  if (!data) throw new Error(`${path} holds no data`);
   return data as Data[Name];
 }

@@ -1,15 +1,14 @@
 import { render } from "preact";
 import { App } from "./app";
-import { Dataset } from "./dataset";
 import { load } from "./load";
 import "./app.css";
 
 const root = document.getElementById("app")!;
 
-load("results").then(
-  (data) => {
+load("start").then(
+  (start) => {
     root.replaceChildren();
-    render(<App data={new Dataset(data)} />, root);
+    render(<App start={start} />, root);
   },
   (error: Error) => (root.textContent = error.message),
 );

@@ -3,8 +3,10 @@ import { useEffect, useRef } from "preact/hooks";
 import { Boundary } from "./boundary";
 import { WithData } from "./data";
 import type { Dataset } from "./dataset";
-import { TITLES, UNITS } from "./format";
+import { Actions } from "./actions";
+import { formatFigure, formatUnit, SOURCES, TITLES } from "./format";
 import { getRows, getText, type Row } from "./frame";
+import type { StartData } from "./load";
 import { Origin, Verdict } from "./marks";
 import { Official } from "./official";
 import { Field, Section } from "./parts";
@@ -17,12 +19,12 @@ export interface Figure {
   row: number;
   id: string;
   name: string;
+  start: StartData;
 }
 
-export function Provenance({ data, show }: { data: Dataset; show: string | null }) {
-  if (!show) return null;
+export function Provenance({ data, show, start }: { data: Dataset; show: string; start: StartData }) {
   const [id = "", name = "throughput"] = show.split(".");
-  return <Panel key={show} data={data} row={id ? data.findRow(id) : -1} id={id} name={name} />;
+  return <Panel key={show} data={data} row={id ? data.findRow(id) : -1} id={id} name={name} start={start} />;
 }
 
 function Panel(figure: Figure) {
@@ -73,7 +75,9 @@ function Missing({ kind, name }: { kind: string; name: string }) {
 function Content(figure: Figure) {
   const { data, row, id, name } = figure;
   const text = (column: string) => data.getText(row, column);
-  const unit = name === "throughput" ? `${text("item") || "item"}s/s` : (UNITS[name] ?? "");
+  const unit = formatUnit(name, text("item"));
+  const base = SOURCES[name] ?? name;
+  const derivation = describeDerivation(data, row, name);
   const band = ["latency_ms_low", "latency_ms_high"].map((column) => data.formatFigure(row, column, DIGITS));
   return (
     <>
@@ -90,10 +94,12 @@ function Content(figure: Figure) {
         {data.getPrecision(row) && ` · ${data.getPrecision(row)}`}
         {text("batch_size") && ` · batch ${text("batch_size")}`}
       </p>
+      {derivation && <p class="what">Computed: {derivation}</p>}
+      <Actions {...figure} />
       {text("origin") === "emulated" && <p class="warning">Emulated, not measured: calculated from the architecture by a model.</p>}
       {text("suspect") && <p class="warning">Suspect: {text("suspect")}</p>}
       <WithData name="provenance" loading="Loading the source">
-        {(tables) => <Sources {...figure} tables={tables} />}
+        {(tables) => <Sources {...figure} name={base} tables={tables} />}
       </WithData>
       <Official data={data} row={row} id={id} />
       <Claims id={id} model={text("model")} />
@@ -109,6 +115,16 @@ function Content(figure: Figure) {
       </Section>
     </>
   );
+}
+
+/** The arithmetic of a computed figure, with every digit. */
+function describeDerivation(data: Dataset, row: number, name: string): string {
+  const source = SOURCES[name];
+  if (!source || data.getValue(row, name) === null) return "";
+  const from = `${formatFigure(data.getValue(row, source))} ${formatUnit(source, data.getText(row, "item"))}`;
+  if (name === "minutes") return `${from} of training, in minutes`;
+  if (name === "throughput_per_chip") return `${from} ÷ ${data.getText(row, "chips")} chips`;
+  return `${from} ÷ list price of ${formatFigure(data.data.prices[data.getText(row, "platform")] ?? null)} USD × 1,000`;
 }
 
 function Claims({ id, model }: { id: string; model: string }) {

@@ -1,22 +1,41 @@
 import { useMemo } from "preact/hooks";
-import { useMedia } from "./data";
+import { ADDITIONAL, HIDEABLE, MEASURES, getMeasure, selectColumns, selectNarrow } from "./columns";
+import { useMedia, WithData } from "./data";
 import { type Dataset, FACETS, FACET_TITLES } from "./dataset";
+import { formatCsv, saveFile } from "./download";
 import { FacetList } from "./facets";
 import { formatCount } from "./format";
-import { navigate, setParameter, toggleValue } from "./route";
-import { type Filters, selectRows } from "./select";
+import { getRows, getText } from "./frame";
+import { formatHash, navigate, setParameter, setParameters, toggleValue } from "./route";
+import { type Filters, type Group, parseFigure, selectRows } from "./select";
 import { Table } from "./table";
+
+const MAX_CLAIMS = 5; // links to claims that state a searched figure
+const MAX_CHOICES = 6; // groups offered to choose from
 
 function parseFilters(data: Dataset, query: URLSearchParams): Filters {
   const picked: Filters["picked"] = {};
   for (const name of FACETS) if (query.has(name)) picked[name] = query.getAll(name).map((word) => data.spell(name, word));
-  return { search: query.get("q") ?? "", analysis: query.get("analysis"), picked, sort: query.get("sort") ?? "" };
+  const limit = Number.parseFloat(query.get("ms") ?? "");
+  return {
+    search: query.get("q") ?? "",
+    analysis: query.get("analysis"),
+    picked,
+    sort: query.get("sort") ?? "",
+    maxLatency: Number.isNaN(limit) ? null : limit,
+  };
 }
 
 export function Results({ data, query }: { data: Dataset; query: URLSearchParams }) {
   const filters = parseFilters(data, query);
   const selection = useMemo(() => selectRows(data, filters), [data, JSON.stringify(filters)]);
   const wide = useMedia("(min-width: 821px)");
+  const per = query.get("per") ?? "";
+  const [hidden, added] = [query.getAll("hide"), query.getAll("add")];
+  const columns = useMemo(
+    () => (wide ? selectColumns(per, hidden, added) : selectNarrow(per)),
+    [wide, per, hidden.join(), added.join()],
+  );
   const facets = <FacetList data={data} counts={selection.counts} picked={filters.picked} />;
   return (
     <>
@@ -36,23 +55,133 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
           <input
             type="search"
             aria-label="Search the results"
-            placeholder="Search: bert pod16, 2.0-2047, qwant …"
+            placeholder="9,297 · bow2000 · images/s"
             value={filters.search}
             onInput={(event) => setParameter("q", event.currentTarget.value || null, true)}
           />
           <p role="status" class="count">
             <strong>{formatCount(selection.rows.length, "result")}</strong> of {data.rows.toLocaleString("en")}
           </p>
+          <label class="small">
+            Latency ≤{" "}
+            <input
+              type="number"
+              min="0"
+              step="any"
+              class="limit"
+              value={query.get("ms") ?? ""}
+              onChange={(event) => setParameter("ms", event.currentTarget.value || null)}
+            />{" "}
+            ms
+          </label>
+          <label class="small">
+            <span class="wide-only">Throughput </span>
+            <select aria-label="Throughput" value={per} onChange={(event) => changeMeasure(event.currentTarget.value, filters.sort)}>
+              {Object.entries(MEASURES).map(([key, { option }]) => (
+                <option key={key} value={key}>
+                  {option}
+                </option>
+              ))}
+            </select>
+          </label>
+          {wide && <ColumnChooser hidden={hidden} added={added} />}
+          <button
+            type="button"
+            aria-label="Download these results as CSV"
+            onClick={() => saveFile("ipu-results.csv", "text/csv", formatCsv(data, selection.rows))}
+          >
+            CSV ↓
+          </button>
         </div>
         <Chips data={data} filters={filters} />
-        <Table data={data} rows={selection.rows} sort={filters.sort} wide={wide} />
+        <FigureClaims search={filters.search} />
+        <Choices groups={selection.groups} sort={filters.sort} />
+        <Table data={data} rows={selection.rows} groups={selection.groups} columns={columns} sort={filters.sort} wide={wide} />
       </div>
     </>
   );
 }
 
+/** Shows throughput per something else, and keeps the order by throughput. */
+function changeMeasure(per: string, sort: string): void {
+  const isRate = Object.values(MEASURES).some(({ name }) => name === sort.replace(/^-/, ""));
+  const order = isRate ? { sort: (sort.startsWith("-") ? "-" : "") + getMeasure(per).name } : {};
+  setParameters({ per: per || null, ...order });
+}
+
+function ColumnChooser({ hidden, added }: { hidden: string[]; added: string[] }) {
+  return (
+    <details class="chooser">
+      <summary>Columns</summary>
+      <fieldset>
+        <legend class="unseen">Columns of the table</legend>
+        {Object.entries(HIDEABLE).map(([name, title]) => (
+          <label key={name}>
+            <input type="checkbox" checked={!hidden.includes(name)} onChange={() => toggleValue("hide", name)} /> {title}
+          </label>
+        ))}
+        {Object.entries(ADDITIONAL).map(([name, title]) => (
+          <label key={name}>
+            <input type="checkbox" checked={added.includes(name)} onChange={() => toggleValue("add", name)} /> {title}
+          </label>
+        ))}
+      </fieldset>
+    </details>
+  );
+}
+
+/** Says why the order has groups, and offers each group by itself. */
+function Choices({ groups, sort }: { groups: Group[]; sort: string }) {
+  const named = groups.filter(({ label }) => label);
+  if (named.length === 0) return null;
+  if (/minutes|time_to/.test(sort))
+    return <p class="note">Sorted within each network: training another network, or to another quality, takes another time.</p>;
+  return (
+    <p class="note">
+      Sorted within each task and unit: an image is not a sequence, and training is not inference, so one ranking of all would mean
+      nothing. Show one:{" "}
+      {named.slice(0, MAX_CHOICES).map(({ label, task, item, size }) => (
+        <button key={label} type="button" class="chip" onClick={() => setParameters({ task, item: item || "(blank)" })}>
+          {label} <small>{size}</small>
+        </button>
+      ))}
+    </p>
+  );
+}
+
+/** Claims that state the figure searched for. */
+function FigureClaims({ search }: { search: string }) {
+  const figure = parseFigure(search.trim());
+  if (!figure) return null;
+  return (
+    <WithData name="claims" loading="Searching the claims">
+      {({ claims }) => {
+        const matches = getRows(claims).filter((claim) => {
+          const stated = /[\d,]*\.?\d+/.exec(getText(claim, "figure"))?.[0];
+          return stated !== undefined && Number(stated.replaceAll(",", "")) === figure.value;
+        });
+        if (matches.length === 0) return null;
+        return (
+          <div class="note">
+            {matches.length === 1 ? "A claim states" : `${matches.length} claims state`} {search.trim()}:
+            <ul>
+              {matches.slice(0, MAX_CLAIMS).map((claim) => (
+                <li key={getText(claim, "claim_id")}>
+                  <a href={formatHash("claims", getText(claim, "claim_id"))}>{getText(claim, "claim")}</a>,{" "}
+                  {getText(claim, "verdict").replaceAll("-", " ")}
+                </li>
+              ))}
+            </ul>
+            {matches.length > MAX_CLAIMS && <a href={formatHash("claims", "", { q: search.trim() })}>All of them</a>}
+          </div>
+        );
+      }}
+    </WithData>
+  );
+}
+
 function Chips({ data, filters }: { data: Dataset; filters: Filters }) {
-  const { analysis, picked, search } = filters;
+  const { analysis, picked, search, maxLatency } = filters;
   const chips = FACETS.flatMap((name) =>
     (picked[name] ?? []).map((word) => ({ label: `${FACET_TITLES[name]}: ${word}`, remove: () => toggleValue(name, word) })),
   );
@@ -61,6 +190,7 @@ function Chips({ data, filters }: { data: Dataset; filters: Filters }) {
     const question = Object.hasOwn(questions, analysis) ? questions[analysis] : analysis;
     chips.unshift({ label: `Analysis: ${question}`, remove: () => setParameter("analysis", null) });
   }
+  if (maxLatency !== null) chips.push({ label: `Latency: at most ${maxLatency} ms`, remove: () => setParameter("ms", null) });
   if (chips.length === 0 && !search) return null;
   return (
     <ul class="chips" aria-label="Filters in use">

@@ -11,7 +11,7 @@ export interface Route {
 function parseHash(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
   const [view = "", ...rest] = path.split("/");
-  return { view: view || "results", detail: decode(rest.join("/")), query: new URLSearchParams(query) };
+  return { view: view || "start", detail: decode(rest.join("/")), query: new URLSearchParams(query) };
 }
 
 function decode(part: string): string {
@@ -40,6 +40,15 @@ export function setParameter(name: string, value: string | null, replace = false
   if (value === null) query.delete(name);
   else query.set(name, value);
   navigate(formatHash(view, detail, query), replace);
+}
+
+/** Sets several parameters of this view; null removes one. */
+export function setParameters(parameters: Record<string, string | null>): void {
+  const { view, detail, query } = parseHash(location.hash);
+  for (const [name, value] of Object.entries(parameters))
+    if (value === null) query.delete(name);
+    else query.set(name, value);
+  navigate(formatHash(view, detail, query));
 }
 
 /** Adds a value to a parameter of this view, or removes it where it is set. */

@@ -6,17 +6,34 @@ export interface Filters {
   analysis: string | null;
   picked: Partial<Record<FacetName, string[]>>;
   sort: string;
+  maxLatency: number | null; // milliseconds
 }
 
-interface Selection {
+/** Rows that may be ranked against each other. */
+export interface Group {
+  label: string;
+  task: string;
+  item: string;
+  start: number; // position of the first row
+  size: number;
+}
+
+export interface Selection {
   rows: Int32Array;
+  groups: Group[]; // none where any two rows may stand one below the other
   counts: Map<FacetName, Int32Array>;
 }
 
 const SEARCHED = [
   "model", "variant", "dataset", "platform", "chip", "framework", "sdk_version", "publisher", "origin", "task",
-  "precision", "compute_precision", "mlperf_id", "table_name", "document_id", "result_id",
+  "precision", "compute_precision", "mlperf_id", "table_name", "document_id", "network", "phase", "family",
+  "processor", "submitter", "dataset_canonical", "item",
 ];
+const FIGURES = [
+  "throughput", "latency_ms", "minutes", "time_to_train_s", "time_to_result_s", "efficiency", "power_w", "quality_value",
+  "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms", "batch_size",
+];
+const MIN_DIGITS = 3; // of a whole number for it to be searched for in figures, since small ones are everywhere
 const NONE = -1;
 const SEVERAL = -2;
 
@@ -39,7 +56,8 @@ export function selectRows(data: Dataset, filters: Filters): Selection {
   }
   const rows = matches.subarray(0, size);
   sortRows(data, rows, filters.sort);
-  return { rows, counts: new Map(data.facets.map((facet, index) => [facet.name, counts[index]!])) };
+  const groups = groupRows(data, rows, filters.sort.replace(/^-/, ""));
+  return { rows, groups, counts: new Map(data.facets.map((facet, index) => [facet.name, counts[index]!])) };
 }
 
 /** The one facet that rejects a row, NONE or SEVERAL. */
@@ -69,10 +87,42 @@ function encodePicked(facet: Facet, words: string[] | undefined): Uint8Array | n
   return Uint8Array.from(facet.words, (word) => (words.includes(word) ? 1 : 0));
 }
 
-/** Rows of the analysis that have every word of the search in some column. */
+// What two figures must share to be ranked against each other. Latencies and batch sizes have one unit, and only a reader can tell.
+const RATES = new Set(["throughput", "throughput_per_chip", "throughput_per_1000_usd", "efficiency"]);
+const TIMES = new Set(["minutes", "time_to_train_s"]);
+
+/** Sorts rows in place into groups that may be ranked, the largest first and rows without the figure last. */
+function groupRows(data: Dataset, rows: Int32Array, name: string): Group[] {
+  if (!RATES.has(name) && !TIMES.has(name)) return [];
+  const groups = new Map<string, { group: Group; members: number[] }>();
+  for (const row of rows) {
+    const [task, item, network] = [data.getText(row, "task"), data.getText(row, "item"), data.getText(row, "network")];
+    const blank = data.getValue(row, name) === null;
+    const label = blank ? "" : RATES.has(name) ? `${task}, ${item ? `${item}s/s` : "unit not printed"}` : `${task} of ${network}, minutes`;
+    const known = groups.get(label) ?? { group: { label, task, item, start: 0, size: 0 }, members: [] };
+    known.members.push(row);
+    groups.set(label, known);
+  }
+  const ordered = [...groups.values()].sort(
+    (left, right) => Number(!left.group.label) - Number(!right.group.label) || right.members.length - left.members.length,
+  );
+  if (ordered.filter(({ group }) => group.label).length < 2) return [];
+  let start = 0;
+  for (const { group, members } of ordered) {
+    rows.set(members, start);
+    Object.assign(group, { start, size: members.length });
+    start += members.length;
+  }
+  return ordered.map(({ group }) => group);
+}
+
+/** Rows of the analysis, within the latency, that have every word of the search in some column. */
 function findCandidates(data: Dataset, filters: Filters): Uint8Array {
   const candidates = new Uint8Array(data.rows).fill(filters.analysis === null ? 1 : 0);
   if (filters.analysis !== null) for (const row of data.getAnalysisRows(filters.analysis)) candidates[row] = 1;
+  const latency = data.getColumn("latency_ms");
+  if (filters.maxLatency !== null && latency.kind === "number")
+    for (let row = 0; row < data.rows; row += 1) if (!((latency.values[row] ?? Infinity) <= filters.maxLatency)) candidates[row] = 0;
   for (const word of filters.search.toLowerCase().split(/\s+/).filter(Boolean)) {
     const matches = findWord(data, word);
     for (let row = 0; row < data.rows; row += 1) candidates[row]! &= matches[row]!;
@@ -80,16 +130,60 @@ function findCandidates(data: Dataset, filters: Filters): Uint8Array {
   return candidates;
 }
 
+/** Parses a word of a search as a figure: 9297, 9,297 or 40×. */
+export function parseFigure(word: string): { value: number; decimals: number } | null {
+  const [, digits, fraction = ""] = /^(\d+|\d{1,3}(?:,\d{3})+)(\.\d+)?[x×%]?$/i.exec(word) ?? [];
+  if (!digits) return null;
+  return { value: Number(digits.replaceAll(",", "") + fraction), decimals: Math.max(0, fraction.length - 1) };
+}
+
+/** Marks rows with a figure that is the number, or is rounded to it. */
+function findFigure(data: Dataset, word: string, matches: Uint8Array): void {
+  const figure = parseFigure(word);
+  if (!figure || (figure.decimals === 0 && word.replace(/\D/g, "").length < MIN_DIGITS)) return;
+  const margin = 0.5 * 10 ** -figure.decimals;
+  for (const name of FIGURES) {
+    const column = data.getColumn(name);
+    if (column.kind !== "number") continue;
+    for (let row = 0; row < data.rows; row += 1) {
+      const value = column.values[row];
+      if (value !== null && value !== undefined && Math.abs(value - figure.value) <= margin * (1 + 1e-9)) matches[row] = 1;
+    }
+  }
+}
+
+/** Removes what spellings of one name differ in: bow2000, Bow-2000. */
+function normalise(name: string): string {
+  return name.toLowerCase().replace(/[\s_-]+/g, "");
+}
+
+/** The unit of an item as a reader may type it: images/s. */
+function listUnits(item: string): string {
+  return `${item}s/s ${item}/s ${item}s/sec`;
+}
+
 function findWord(data: Dataset, word: string): Uint8Array {
   const matches = new Uint8Array(data.rows);
+  findFigure(data, word, matches);
+  if (/^[0-9a-f]{16}$/.test(word)) matches[data.findRow(word)] = 1;
   for (const name of SEARCHED) {
     const column = data.getColumn(name);
     if (column.kind !== "text") continue;
-    const matching = column.words.map((value) => (value.toLowerCase().includes(word) ? 1 : 0));
+    const aliases = data.data.aliases[name] ?? {};
+    const matching = column.words.map((value) => {
+      const others = name === "item" ? listUnits(value) : Object.hasOwn(aliases, value) ? aliases[value]! : "";
+      const texts = [value.toLowerCase(), others];
+      return texts.some((text) => text.includes(word)) || matchesSpelling(value, word) ? 1 : 0;
+    });
     if (!matching.includes(1)) continue;
     for (let row = 0; row < data.rows; row += 1) matches[row]! |= matching[column.codes[row]!] ?? 0;
   }
   return matches;
+}
+
+function matchesSpelling(value: string, word: string): boolean {
+  const spelling = normalise(word);
+  return spelling !== "" && normalise(value).includes(spelling);
 }
 
 /** Sorts in place, blanks last in both directions; an unknown column leaves the order unchanged. */

@@ -1,10 +1,15 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { WithData } from "./data";
 import type { Engine, QueryResult } from "./engine";
+import { saveFile } from "./download";
 import { formatCount, formatError } from "./format";
 import { type Data, loadScript } from "./load";
 import { PlainTable } from "./parts";
 import { setParameter } from "./route";
+
+declare const ENGINE_MB: number; // both are set by build.mjs
+declare const ENGINE_PACKED_MB: number;
+const ENGINE_SIZE = `${ENGINE_MB} MB (${ENGINE_PACKED_MB} MB packed)`;
 
 const FROM_DISK = location.protocol === "file:";
 
@@ -39,7 +44,7 @@ function QueryBox({ data, requested }: { data: Data["sql"]; requested: string })
     setParameter("q", text);
     setLast(null);
     try {
-      setBusy(engine ? "Running …" : "Starting DuckDB, about 9 MB packed, once …");
+      setBusy(engine ? "Running …" : `Loading DuckDB, ${ENGINE_SIZE}, once …`);
       const started = await startEngine(data);
       setBusy("Running …");
       setLast({ sql: text, result: await started.query(text) });
@@ -65,6 +70,7 @@ function QueryBox({ data, requested }: { data: Data["sql"]; requested: string })
         <h2>Query in SQL</h2>
         <p class="intro">
           DuckDB runs in this page over the Parquet files of the release. No query leaves the browser, and none can change the data.
+          The first query loads the engine: <strong>{ENGINE_SIZE}</strong>. Nothing is loaded before you press Run.
         </p>
         {FROM_DISK && (
           <p class="warning" role="note">
@@ -160,7 +166,7 @@ function Downloads({ result }: { result: QueryResult }) {
   const [problem, setProblem] = useState("");
   const download = (name: string, type: string, format: () => string | Uint8Array) => {
     try {
-      save(name, type, format());
+      saveFile(name, type, format());
       setProblem("");
     } catch (error) {
       setProblem(formatError(error)); // a row that is not shown holds a value without a text
@@ -177,13 +183,4 @@ function Downloads({ result }: { result: QueryResult }) {
       {problem && <span role="alert" class="problem">{problem}</span>}
     </>
   );
-}
-
-function save(name: string, type: string, content: string | Uint8Array): void {
-  const url = URL.createObjectURL(new Blob([content as BlobPart], { type }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
 }

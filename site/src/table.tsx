@@ -1,66 +1,18 @@
 // The table of results. Only the rows in view are in the page; all rows have one height.
-import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Column } from "./columns";
 import type { Dataset } from "./dataset";
-import { DoubtSign, FlagMark, Origin } from "./marks";
+import { formatCount, formatUnit, SOURCES } from "./format";
+import { DoubtSign } from "./marks";
 import { setParameter } from "./route";
+import type { Group } from "./select";
 
 const OVERSCAN = 8; // rows rendered beyond the view
-const DIGITS = 5; // of a figure that the emulator calculated
-const CELL_PADDING = 46; // pixels: the padding of a figure's cell and the sign of a doubt
-
-interface TextColumn {
-  name: string;
-  title: string;
-  width: number;
-  render?: (data: Dataset, row: number) => ComponentChildren;
-}
-
-/** A column of figures, one below another in a row. It widens with its content, since a figure is never cut. */
-interface FigureColumn {
-  name: string;
-  width: number;
-  figures: { name: string; title: string; unit?: string }[];
-}
-type Column = TextColumn | FigureColumn;
-
-function makeFigureColumn(name: string, title: string, width: number): FigureColumn {
-  return { name, width, figures: [{ name, title }] };
-}
-
-const WIDE: Column[] = [
-  { name: "origin", title: "Origin", width: 116, render: (data, row) => <Origin origin={data.getText(row, "origin")} /> },
-  { name: "model", title: "Model", width: 184, render: renderModel },
-  { name: "platform", title: "Platform", width: 146 },
-  { name: "sdk_version", title: "SDK", width: 90 },
-  { name: "framework", title: "Framework", width: 112 },
-  { name: "precision", title: "Precision", width: 80, render: (data, row) => data.getPrecision(row) },
-  makeFigureColumn("batch_size", "Batch", 76),
-  makeFigureColumn("throughput", "Items/s", 106),
-  makeFigureColumn("latency_ms", "Latency (ms)", 92),
-  makeFigureColumn("time_to_train_s", "Time to train (s)", 94),
-  makeFigureColumn("efficiency", "Items/s/W", 94),
-  { name: "flags", title: "Flags", width: 150, render: renderFlags },
-  { name: "task", title: "Task", width: 80 },
-  { name: "publisher", title: "Publisher", width: 100 },
-  { name: "published_on", title: "Date", width: 92 },
-];
-
-const NARROW: Column[] = [
-  { name: "model", title: "Result", width: 158, render: renderCard },
-  {
-    name: "figures",
-    width: 232,
-    figures: [
-      { name: "throughput", title: "items/s", unit: "/s" },
-      { name: "latency_ms", title: "ms", unit: "ms" },
-      { name: "time_to_train_s", title: "train s", unit: "s" },
-    ],
-  },
-];
+const CELL_PADDING = { wide: 32, narrow: 28 }; // pixels: the padding of a figure's cell and the sign of a doubt
+const UNIT_SCALE = 0.85; // of the small font of units
 
 /** Widths for all rows that were in view since these were selected, so that no column changes to and fro. */
-function useWidths(data: Dataset, columns: Column[], rows: Int32Array, visible: number[]): string[] {
+function useWidths(data: Dataset, columns: Column[], rows: Int32Array, visible: number[], wide: boolean): string[] {
   const makeState = () => ({ rows, columns, characters: columns.map(() => 0) });
   const state = useRef(makeState());
   if (state.current.rows !== rows || state.current.columns !== columns) state.current = makeState();
@@ -68,62 +20,38 @@ function useWidths(data: Dataset, columns: Column[], rows: Int32Array, visible: 
   return columns.map((column, index) => {
     if (!("figures" in column)) return `${column.width}px`;
     for (const row of visible)
-      for (const { name, unit = "" } of column.figures)
-        characters[index] = Math.max(characters[index]!, data.formatFigure(row, name, DIGITS).length + unit.length);
-    return `max(${column.width}px, ${characters[index]}ch + ${CELL_PADDING}px)`;
+      for (const { name, withUnit } of column.figures) {
+        const unit = withUnit && data.getValue(row, name) !== null ? describeUnit(data, row, name).length * UNIT_SCALE : 0;
+        const figure = data.formatOnScreen(row, name).length;
+        characters[index] = Math.max(characters[index]!, wide ? Math.max(figure, unit) : figure + 1 + unit);
+      }
+    return `max(${column.width}px, ${characters[index]}ch + ${CELL_PADDING[wide ? "wide" : "narrow"]}px)`;
   });
-}
-
-function renderModel(data: Dataset, row: number) {
-  const variant = data.getText(row, "variant");
-  return (
-    <>
-      {data.getText(row, "model")} {variant && <small>{variant}</small>}
-    </>
-  );
-}
-
-function renderCard(data: Dataset, row: number) {
-  const origin = data.getText(row, "origin");
-  const batch = data.getText(row, "batch_size");
-  const details = ["platform", "framework", "sdk_version"].map((name) => data.getText(row, name));
-  return (
-    <span class="card">
-      <span>
-        <Origin origin={origin} brief={origin !== "emulated"} /> <strong>{renderModel(data, row)}</strong>
-      </span>
-      <small>{[batch && `batch ${batch}`, ...details].filter(Boolean).join(" · ")}</small>
-    </span>
-  );
-}
-
-function renderFlags(data: Dataset, row: number) {
-  const flags = new Map(data.flags.get(row)?.map((flag) => [flag.rule, flag])); // one of each rule
-  const suspect = data.getText(row, "suspect");
-  return (
-    <>
-      {suspect && (
-        <span class="flag flag-warn" title={suspect}>
-          suspect
-        </span>
-      )}
-      {[...flags.values()].map((flag) => (
-        <FlagMark key={flag.rule} flag={flag} title={data.data.rules[flag.rule] ?? ""} />
-      ))}
-    </>
-  );
 }
 
 interface Props {
   data: Dataset;
   rows: Int32Array;
+  groups: Group[];
+  columns: Column[];
   sort: string;
   wide: boolean;
 }
 
-export function Table({ data, rows, sort, wide }: Props) {
-  const columns = wide ? WIDE : NARROW;
-  const height = wide ? 34 : 72;
+/** Rows with a line for the heading of each group: -1 for the first, -2 for the second. */
+function interleave(rows: Int32Array, groups: Group[]): Int32Array {
+  if (groups.length === 0) return rows;
+  const lines = new Int32Array(rows.length + groups.length);
+  groups.forEach(({ start, size }, index) => {
+    lines[start + index] = -1 - index;
+    lines.set(rows.subarray(start, start + size), start + index + 1);
+  });
+  return lines;
+}
+
+export function Table({ data, rows: selected, groups, columns, sort, wide }: Props) {
+  const rows = useMemo(() => interleave(selected, groups), [selected, groups]);
+  const height = wide ? 56 : 92;
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 800 });
   const measure = () => {
@@ -146,7 +74,7 @@ export function Table({ data, rows, sort, wide }: Props) {
   const first = Math.max(0, Math.min(Math.floor(view.top / height) - OVERSCAN, rows.length - 1));
   const last = Math.min(rows.length, Math.ceil((view.top + view.height) / height) + OVERSCAN);
   const visible = Array.from(rows.subarray(first, last));
-  const widths = useWidths(data, columns, rows, visible);
+  const widths = useWidths(data, columns, rows, visible.filter((row) => row >= 0), wide);
   return (
     <div class="scroll" ref={box} onScroll={measure} tabIndex={0} role="region" aria-label="Table of results">
       <table aria-rowcount={rows.length + 1} style={{ minWidth: `calc(${widths.join(" + ")})` }} class={wide ? "wide" : "narrow"}>
@@ -158,16 +86,20 @@ export function Table({ data, rows, sort, wide }: Props) {
         </colgroup>
         <thead>
           <tr aria-rowindex={1}>
-            {columns.map((column) => (
-              <HeaderCell key={column.name} column={column} sort={sort} />
+            {columns.map((column, index) => (
+              <HeaderCell key={column.name} column={column} sort={sort} first={index === 0} />
             ))}
           </tr>
         </thead>
         <tbody>
           <Space height={first * height} columns={columns.length} />
-          {visible.map((row, index) => (
+          {visible.map((row, index) =>
+            row < 0 ? (
+              <Heading key={row} group={groups[-1 - row]!} position={first + index} columns={columns.length} />
+            ) : (
             <Row key={row} data={data} row={row} position={first + index} columns={columns} />
-          ))}
+            ),
+          )}
           <Space height={(rows.length - last) * height} columns={columns.length} />
         </tbody>
       </table>
@@ -176,13 +108,13 @@ export function Table({ data, rows, sort, wide }: Props) {
   );
 }
 
-function HeaderCell({ column, sort }: { column: Column; sort: string }) {
+function HeaderCell({ column, sort, first }: { column: Column; sort: string; first: boolean }) {
   const numeric = "figures" in column;
   const keys = numeric ? column.figures : [column];
   const ascending = keys.some(({ name }) => sort === name);
   const descending = keys.some(({ name }) => sort === `-${name}`);
   return (
-    <th scope="col" class={numeric ? "right" : ""} aria-sort={ascending ? "ascending" : descending ? "descending" : "none"}>
+    <th scope="col" class={numeric ? "right" : first ? "first" : ""} aria-sort={ascending ? "ascending" : descending ? "descending" : "none"}>
       {keys.map(({ name, title }) => (
         <SortButton key={name} name={name} title={title} sort={sort} largestFirst={numeric} />
       ))}
@@ -210,32 +142,45 @@ function Space({ height, columns }: { height: number; columns: number }) {
   );
 }
 
+function Heading({ group, position, columns }: { group: Group; position: number; columns: number }) {
+  return (
+    <tr aria-rowindex={position + 2} class="group">
+      <th scope="rowgroup" colSpan={columns}>
+        <span>
+          {group.label || "Without this figure"} <small>{formatCount(group.size, "result")}</small>
+        </span>
+      </th>
+    </tr>
+  );
+}
+
 function Row({ data, row, position, columns }: { data: Dataset; row: number; position: number; columns: Column[] }) {
   return (
     <tr aria-rowindex={position + 2} class={`row-${data.getText(row, "origin")}${position % 2 ? " odd" : ""}`}>
-      {columns.map((column) =>
+      {columns.map((column, index) =>
         "figures" in column ? (
           <td key={column.name} class="right">
-            {column.figures.map(({ name, unit }) => (
-              <Figure key={name} data={data} row={row} name={name} unit={unit} />
+            {column.figures.map(({ name, withUnit }) => (
+              <Figure key={name} data={data} row={row} name={name} withUnit={withUnit ?? false} />
             ))}
           </td>
         ) : (
-          <td key={column.name}>{column.render ? column.render(data, row) : data.getText(row, column.name)}</td>
+          <td key={column.name} class={index === 0 ? "first" : ""}>{column.render ? column.render(data, row) : data.getText(row, column.name)}</td>
         ),
       )}
     </tr>
   );
 }
 
-function Figure({ data, row, name, unit }: { data: Dataset; row: number; name: string; unit: string | undefined }) {
+function Figure({ data, row, name, withUnit }: { data: Dataset; row: number; name: string; withUnit: boolean }) {
   if (data.getValue(row, name) === null) return null;
-  const text = data.formatFigure(row, name, DIGITS);
-  const flags = (data.flags.get(row) ?? []).filter((flag) => flag.column === name && flag.severity !== "info");
+  const text = data.formatOnScreen(row, name);
+  const unit = withUnit ? describeUnit(data, row, name) : "";
+  const flags = (data.flags.get(row) ?? []).filter((flag) => flag.column === (SOURCES[name] ?? name) && flag.severity !== "info");
   const suspect = data.getText(row, "suspect") && name !== "batch_size";
   const doubts = suspect ? [...flags, { rule: "suspect", severity: "warn" as const, column: name }] : flags;
   const what = `${name.replaceAll("_", " ")} of ${data.getText(row, "model")} on ${data.getText(row, "platform")}`;
-  const label = [text, what, data.getText(row, "origin"), ...doubts.map((flag) => `${flag.severity} ${flag.rule}`)].join(", ");
+  const label = [[text, unit].filter(Boolean).join(" "), what, data.getText(row, "origin"), ...doubts.map((flag) => `${flag.severity} ${flag.rule}`)].join(", ");
   return (
     <button
       type="button"
@@ -250,4 +195,8 @@ function Figure({ data, row, name, unit }: { data: Dataset; row: number; name: s
       {unit && <small> {unit}</small>}
     </button>
   );
+}
+
+function describeUnit(data: Dataset, row: number, name: string): string {
+  return formatUnit(name, data.getText(row, "item")).replace(/ per .*/, "");
 }

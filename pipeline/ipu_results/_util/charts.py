@@ -15,6 +15,7 @@ from ipu_results._util.extras import import_extra
 from ipu_results._util.resources import load_schema_file
 
 SCALE = 2.0  # PNG pixels per unit of the drawing
+SHADES = (0, -0.5, 0.4, -0.75)  # of a machine's colour, for its series: as it is, darker, lighter, darkest
 
 # One shape and one dash per origin: a reader can distinguish them without colour.
 ORIGIN_SHAPES = {"published": "circle", "measured": "triangle-up", "emulated": "square"}
@@ -41,22 +42,36 @@ class Palette:
     def assign(self, machines: Sequence[str]) -> list[str]:
         """Return one colour per series, by the name of its machine.
 
-        The first series of a machine has the machine's own colour. Each other series has a colour of `series` that no
-        machine of this chart has, repeated where there are more series than colours.
+        The first series of a machine has the machine's own colour, and each other one a shade of it: a reader
+        recognises the machine in every chart. A series of an unknown machine has a colour of `series` that no machine
+        of this chart has, repeated where there are more series than colours.
         """
+        known = [self._find_machine(machine) for machine in machines]
         colors: list[str | None] = []
-        for machine in machines:
-            color = self._find_machine(machine)
-            colors.append(None if color in colors else color)
+        for position, color in enumerate(known):
+            number = known[:position].count(color) % len(SHADES)
+            colors.append(None if color is None else mix_color(color, SHADES[number]))
         free = [color for color in self.series if color not in colors] or list(self.series)
         others = [position for position, color in enumerate(colors) if color is None]
         for number, position in enumerate(others):
             colors[position] = free[number % len(free)]
         return [color for color in colors if color]
 
+    def list_colors(self) -> set[str]:
+        """List every colour that a chart may have."""
+        shades = {mix_color(color, share) for color in self.machines.values() for share in SHADES}
+        return {*self.series, *self.ink.values(), *shades}
+
     def _find_machine(self, name: str) -> str | None:
         matches = (color for word, color in self.machines.items() if re.search(rf"\b{word}", name, re.IGNORECASE))
         return next(matches, None)
+
+
+def mix_color(color: str, share: float) -> str:
+    """Mix a colour `#RRGGBB` with white by a share of 0 to 1, with black by one of -1 to 0."""
+    target = 255 if share > 0 else 0
+    parts = (int(color[start : start + 2], 16) for start in (1, 3, 5))
+    return "#" + "".join(f"{round(part + (target - part) * abs(share)):02X}" for part in parts)
 
 
 def _load_palette() -> Palette:
@@ -102,8 +117,12 @@ def to_vega_lite(chart: Callable[[Any], Any]) -> dict[str, Any]:
 
 def render_chart(chart: Callable[[Any], Any], suffix: str) -> bytes:
     """Build `chart(altair)` and render it; `suffix` is .svg or .png. Raises MissingExtraError."""
+    return render_specification(to_vega_lite(chart), suffix)
+
+
+def render_specification(specification: Mapping[str, Any], suffix: str, scale: float = SCALE) -> bytes:
+    """Render Vega-Lite; `suffix` is .svg or .png. Raises MissingExtraError."""
     renderer = import_extra("vl_convert")
-    drawing = to_vega_lite(chart)
     if suffix == ".svg":
-        return str(renderer.vegalite_to_svg(drawing)).encode()
-    return bytes(renderer.vegalite_to_png(drawing, scale=SCALE))
+        return str(renderer.vegalite_to_svg(specification)).encode()
+    return bytes(renderer.vegalite_to_png(specification, scale=scale))

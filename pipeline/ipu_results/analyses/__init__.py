@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 
-from ipu_results._util.charts import render_chart, to_vega_lite
+from ipu_results._util.charts import render_specification, to_vega_lite
 from ipu_results._util.sql import run_query
 from ipu_results.analyses import (
     c2_to_m2000,
@@ -24,10 +24,19 @@ from ipu_results.analyses import (
     scaling,
     sdk,
 )
-from ipu_results.analyses.analysis import Analysis, Frames
+from ipu_results.analyses.analysis import Analysis, Answer, Frames, set_title, split_summary
 from ipu_results.schema import VIEWS
 
-__all__ = ["ANALYSES", "Analysis", "Frames", "build_specification", "draw_chart", "load_frames"]
+__all__ = [
+    "ANALYSES",
+    "Analysis",
+    "Answer",
+    "Frames",
+    "build_specification",
+    "describe_answer",
+    "draw_chart",
+    "load_frames",
+]
 
 ANALYSES: tuple[Analysis, ...] = (
     latency.ANALYSIS,
@@ -64,9 +73,15 @@ def load_frames(
 
 def draw_chart(analysis: Analysis, frames: Frames, suffix: str) -> bytes:
     """Render the chart as an image, `suffix` .svg or .png. Raises MissingExtraError."""
-    return render_chart(lambda alt: analysis.build_chart(alt, frames), suffix)
+    return render_specification(build_specification(analysis, frames), suffix)
 
 
 def build_specification(analysis: Analysis, frames: Frames) -> dict[str, Any]:
-    """Build the chart as Vega-Lite, with the data in it. Raises MissingExtraError."""
-    return to_vega_lite(lambda alt: analysis.build_chart(alt, frames))
+    """Build the chart as Vega-Lite, with the data in it and the finding as its title. Raises MissingExtraError."""
+    specification = to_vega_lite(lambda alt: analysis.build_chart(alt, frames))
+    return set_title(specification, describe_answer(analysis, frames).finding)
+
+
+def describe_answer(analysis: Analysis, frames: Frames) -> Answer:
+    """Describe the finding, other figures and the caveats of an analysis."""
+    return split_summary(analysis.summarise(frames), analysis.caveats)

@@ -6,13 +6,14 @@ from typing import Any
 
 from ipu_results._util.charts import PALETTE, make_data
 from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import PANEL, join_panels, make_scale, make_size_axis
+from ipu_results.analyses.drawing import PANEL, join_panels, make_scale, make_size_axis, make_tooltips
 from ipu_results.analyses.text import Record, join_paragraphs, join_words, make_records, select_clean
 
 MACHINES = {"c2": "C2", "m2000": "IPU-M2000"}
 ORDER = ["pairing", "c2_micro_batch_size", "m2000_micro_batch_size"]
 EQUAL, BEST = "equal micro-batch", "best of each"
 PRINTED = "latency as printed"
+PER_CHIP = "Throughput per chip (images/s)"
 SIZES = (1, 2, 3, 4, 5, 6, 8, 16)
 
 
@@ -101,6 +102,7 @@ def _make_points(rows: list[Record]) -> list[Record]:
             if row[f"{prefix}_result_id"] is not None:
                 points[row[f"{prefix}_result_id"]] = {
                     "machine": machine,
+                    "result_id": row[f"{prefix}_result_id"],
                     "micro_batch": row[f"{prefix}_micro_batch_size"],
                     "throughput": row[f"{prefix}_throughput_per_chip"],
                     "latency": row[f"{prefix}_latency_ms"],
@@ -123,10 +125,12 @@ def _make_shape(alt: Any) -> Any:
 
 
 def _draw_throughput(alt: Any, points: list[Record]) -> Any:
-    y = alt.Y("throughput:Q", title="Throughput per chip (images/s)", scale=alt.Scale(zero=True))
+    y = alt.Y("throughput:Q", title=PER_CHIP, scale=alt.Scale(zero=True))
     base = _make_base(alt, points, y)
     marks = base.mark_point(size=80, filled=True, opacity=1)
-    marks = marks.encode(shape=_make_shape(alt), tooltip=["machine:N", "micro_batch:Q", "throughput:Q"])
+    marks = marks.encode(
+        shape=_make_shape(alt), tooltip=make_tooltips(alt, "machine", "micro_batch", "throughput", throughput=PER_CHIP)
+    )
     return alt.layer(base.mark_line(), marks).properties(**PANEL, title="Throughput")
 
 
@@ -136,7 +140,7 @@ def _draw_times(alt: Any, points: list[Record]) -> Any:
     base = _make_base(alt, parts, alt.Y("ms:Q", title="Time (ms)", scale=alt.Scale(zero=True)))
     dashes = make_scale(alt, reversed(kinds.values()), [[1, 0], [4, 3]])
     lines = base.mark_line().encode(strokeDash=alt.StrokeDash("what:N", title="Time", scale=dashes))
-    tooltip = ["machine:N", "what:N", "micro_batch:Q", "ms:Q", alt.Tooltip("in_flight:Q", format=".2f")]
+    tooltip = make_tooltips(alt, "machine", "what", "micro_batch", "ms", "in_flight")
     marks = base.encode(shape=_make_shape(alt), tooltip=tooltip)
     solid = marks.transform_filter(f"datum.what == '{PRINTED}'").mark_point(size=80, filled=True, opacity=1)
     hollow = marks.transform_filter(f"datum.what != '{PRINTED}'").mark_point(size=80, opacity=1)

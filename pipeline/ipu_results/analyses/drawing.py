@@ -10,6 +10,46 @@ from ipu_results._util.charts import CROSS, PALETTE, SHAPES, apply_theme, make_d
 WIDTH, STEP = 460, 17
 PANEL = {"width": 400, "height": 330}
 
+# Titles with units by field. A page shows the numbers of a chart under these, and links `result_id` to its source.
+TOOLTIPS = {
+    "basis": "Latency counts",
+    "base": "Throughput of the other (items/s)",
+    "base_network": "Network of the other",
+    "batch": "Batch size (items)",
+    "bow": "Throughput of Bow (items/s)",
+    "chips": "Chips",
+    "classic": "Throughput of Classic (items/s)",
+    "differs": "What differs",
+    "efficiency": "Per chip (% of the smallest)",
+    "in_flight": "Batches in flight",
+    "interval_method": "Interval by",
+    "kind": "Figure",
+    "label": "Test",
+    "latency": "Latency (ms)",
+    "micro_batch": "Images per batch and chip",
+    "minutes": "Time to train (min)",
+    "minutes_high": "95 % interval to (min)",
+    "minutes_low": "95 % interval from (min)",
+    "ms": "Time (ms)",
+    "oldest": "Oldest SDK",
+    "price": "Price of a tie (USD)",
+    "ratio": "Ratio",
+    "separable_pairs": "Pairs separable",
+    "separable_pairs_corrected": "Pairs separable, corrected",
+    "tested_pairs": "Pairs tested",
+    "throughput": "Throughput (items/s)",
+    "tied_ranks": "Tied with ranks",
+    "set": "Rows",
+    "what": "Time of",
+    "work": "Workload",
+}
+
+
+def make_tooltips(alt: Any, *fields: str, **titles: str) -> list[Any]:
+    """Make the tooltips of fields, each with its unit in its title; `titles` replace those of TOOLTIPS."""
+    known = {**TOOLTIPS, **titles}
+    return [alt.Tooltip(f"{name}:N", title=known.get(name, name.capitalize().replace("_", " "))) for name in fields]
+
 
 def make_log_axis(
     alt: Any, channel: str, field: str, title: str, ticks: Sequence[float], label: str = "~g", **scale: Any
@@ -53,7 +93,7 @@ def build_ratio_chart(
     y = alt.Y("label:N", title="Test", sort=labels, axis=alt.Axis(labelLimit=420, grid=True, **above))
     color = alt.Color("series:N", title=legend, scale=make_scale(alt, names, PALETTE.series))
     shape = alt.Shape("series:N", title=legend, scale=make_scale(alt, names, SHAPES))
-    tooltip = [alt.Tooltip(f"{name}:N") for name in records[0] if name not in ("label", "crossed")]
+    tooltip = make_tooltips(alt, *(name for name in records[0] if name not in ("crossed", "result_id")))
     points = base.mark_point(filled=True, size=75, opacity=1)
     crosses = base.transform_filter("datum.crossed").encode(x=x, y=y)
     crosses = crosses.mark_point(shape=CROSS, size=130, stroke=PALETTE.ink["mark"], strokeWidth=2, opacity=1)

@@ -107,6 +107,7 @@ def build_chart(alt: Any, frames: Frames) -> Any:
             "network": row["network"],
             "base_network": row["base_network"],
             "crossed": not row["same_network"],
+            "result_id": row["result_id"],
         }
         for row in clean.sort_values(order, ascending=[False] + [True] * 6).to_dict("records")
     ]

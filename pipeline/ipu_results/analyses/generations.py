@@ -8,7 +8,7 @@ import pandas as pd
 
 from ipu_results._util.charts import PALETTE, apply_theme, make_data, make_title
 from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import WIDTH, build_ratio_chart, draw_rule, make_log_axis, make_scale
+from ipu_results.analyses.drawing import WIDTH, build_ratio_chart, draw_rule, make_log_axis, make_scale, make_tooltips
 from ipu_results.analyses.text import (
     compute_mean,
     describe_range,
@@ -132,6 +132,7 @@ def _draw_matched(alt: Any, pairs: pd.DataFrame, clock: float) -> Any:
             "classic": row["classic_throughput"],
             "batch": row["batch_size"],
             "crossed": False,
+            "result_id": row["bow_result_id"],
         }
         for row in ordered.to_dict("records")
     ]
@@ -161,7 +162,7 @@ def _draw_naive(alt: Any, pairs: pd.DataFrame, naive: pd.DataFrame, clock: float
     )
     base = alt.Chart(make_data(alt, ticks)).encode(x=x, y=y)
     points = alt.Chart(make_data(alt, means)).mark_point(filled=True, size=130, opacity=1)
-    points = points.encode(x=x, y=y, color=color, shape=shape, tooltip=["mean:N", "ratio:Q"])
+    points = points.encode(x=x, y=y, color=color, shape=shape, tooltip=make_tooltips(alt, "chips", "mean", "ratio"))
     layers = (draw_rule(alt, clock, x), base.mark_tick(thickness=1, opacity=0.45, color=colors[1], size=16), points)
     return alt.layer(*layers).properties(width=WIDTH, height=alt.Step(26))
 

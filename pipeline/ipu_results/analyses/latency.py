@@ -17,7 +17,7 @@ from ipu_results._util.charts import (
     make_title,
 )
 from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import make_log_axis, make_scale
+from ipu_results.analyses.drawing import make_log_axis, make_scale, make_tooltips
 from ipu_results.analyses.text import format_chips, format_percent, join_paragraphs, join_words
 
 TIGHT_MS = 5.0
@@ -25,7 +25,7 @@ MIN_POINTS = 3  # in a panel
 SEVERAL = 1.5  # batches in flight
 GROUP = ["origin", "network", "work", "item", "platform"]
 DETAILS = ("latency", "throughput", "batch", "framework", "precision", "basis", "variant")
-X_TICKS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 1000)
+X_TICKS = (0.5, 1, 2, 5, 10, 20, 50, 100, 300, 1000)
 
 
 def summarise(frames: Frames) -> str:
@@ -178,6 +178,7 @@ def build_chart(alt: Any, frames: Frames) -> Any:
             columns=3,
         )
         .resolve_scale(y="independent")
+        .resolve_axis(x="independent")  # each panel has an axis of its own, of one domain
         .properties(title=make_title(alt, "Inference throughput by latency", *subtitle))
     )
     return apply_theme(chart, legend_columns=4)
@@ -196,11 +197,12 @@ def _describe_marked(points: pd.DataFrame) -> list[str]:
 def _make_record(row: dict[str, Any]) -> dict[str, Any]:
     figures = {
         "panel": row["panel"],
+        "result_id": row["result_id"],
         "platform": row["platform"] + _append_chips(row["chip_count"]),
         "origin": row["origin"],
         "work": row["network"] if row["work"] == row["network"] else f"{row['network']} {row['work']}",
-        "latency": float(f"{row['latency_ms']:.5g}"),
-        "throughput": float(f"{row['throughput']:.6g}"),
+        "latency": row["latency_ms"],
+        "throughput": row["throughput"],
         "item": row["item"],
         "batch": row["batch_size"],
         "framework": row["framework"],
@@ -227,7 +229,7 @@ def _build_layers(alt: Any, records: list[dict[str, Any]]) -> list[Any]:
             axis=alt.Axis(format="~s", tickCount=4, labelOverlap="greedy"),
         ),
         color=alt.Color("platform:N", title="Machine", scale=make_scale(alt, platforms, PALETTE.assign(platforms))),
-        tooltip=[alt.Tooltip(f"{name}:N") for name in ("platform", "origin", "work", *DETAILS)],
+        tooltip=make_tooltips(alt, "platform", "origin", "work", *DETAILS),
     )
     shape, dash = (
         channel("origin:N", title="Origin", scale=make_scale(alt, values, values.values()))

@@ -10,13 +10,13 @@ import pandas as pd
 
 from ipu_results._util.charts import PALETTE, apply_theme, make_data, make_title
 from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import make_log_axis, make_scale
+from ipu_results.analyses.drawing import make_log_axis, make_scale, make_tooltips
 from ipu_results.analyses.text import UNVERIFIED, Record, join_paragraphs, join_words, make_records
 from ipu_results.mlperf.rules import round_key
 
 DIVISION = "closed"
 WORDS = {"ipu-faster": "faster", "ipu-slower": "slower", "tied": "not separable"}
-KINDS = {"IPU": "IPU", "A100": "A100", "TPU": "TPU", "Gaudi": "Gaudi"}
+KINDS = {"GC200": "IPU-POD", "Bow": "Bow Pod", "A100": "A100", "TPU": "TPU", "Gaudi": "Gaudi"}
 OTHER = "other"
 MAX_ACCELERATORS = 512
 ACCELERATOR_TICKS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -113,8 +113,11 @@ def build_chart(alt: Any, frames: Frames) -> Any:
     """Draw minutes with their intervals over accelerators, a panel for each round and benchmark."""
     points = _list_points(frames)
     rounds = sorted({point["round"] for point in points}, key=round_key)
+    ends = _find_ends(points)
     rows = [
-        alt.hconcat(*(_draw_panel(alt, _filter(points, name, benchmark), f"{benchmark}, v{name}") for name in rounds))
+        alt.hconcat(
+            *(_draw_panel(alt, _filter(points, name, benchmark), f"{benchmark}, v{name}", ends) for name in rounds)
+        )
         for benchmark in BENCHMARKS
     ]
     title = make_title(
@@ -140,7 +143,7 @@ def _list_points(frames: Frames) -> list[Record]:
 def _make_point(row: Record, prefix: str) -> Record:
     name = row[f"{prefix}accelerator"] or ""
     kind = next((kind for word, kind in KINDS.items() if word.lower() in name.lower()), OTHER)
-    fields = ("accelerators", "minutes", "minutes_low", "minutes_high", "submitter", "system")
+    fields = ("accelerators", "minutes", "minutes_low", "minutes_high", "submitter", "system", "result_id")
     values = {field: row[f"{prefix}{field}"] for field in fields}
     return {**values, "round": row["round"], "benchmark": row["benchmark"], "kind": kind}
 
@@ -149,19 +152,25 @@ def _filter(points: Iterable[Record], round_: str, benchmark: str) -> list[Recor
     return [point for point in points if (point["round"], point["benchmark"]) == (round_, benchmark)]
 
 
-def _draw_panel(alt: Any, points: list[Record], title: str) -> Any:
+def _find_ends(points: Iterable[Record]) -> list[float]:
+    """Find the ends of the axis of minutes that all panels share."""
+    minutes = [row[name] for row in points for name in ("minutes", "minutes_low", "minutes_high") if row[name]]
+    return [0.9 * min(minutes), 1.1 * max(minutes)]
+
+
+def _draw_panel(alt: Any, points: list[Record], title: str, ends: list[float]) -> Any:
     names = [*KINDS.values(), OTHER]
-    colors = [PALETTE.series[4], *PALETTE.series[:3], PALETTE.ink["muted"]]
+    colors = [*PALETTE.assign(list(KINDS.values())), PALETTE.ink["muted"]]
     color = alt.Color("kind:N", title="Accelerator", scale=make_scale(alt, names, colors))
-    shapes = ("diamond", "circle", "triangle-up", "square", "cross")
+    shapes = ("diamond", "triangle-down", "circle", "triangle-up", "square", "cross")
     shape = alt.Shape("kind:N", title="Accelerator", scale=make_scale(alt, names, shapes))
     domain = [0.8 * ACCELERATOR_TICKS[0], 1.25 * ACCELERATOR_TICKS[-1]]
     x = make_log_axis(alt, "X", "accelerators", "Accelerators", ACCELERATOR_TICKS, "d", base=2, domain=domain)
-    y = make_log_axis(alt, "Y", "minutes", "Minutes", MINUTE_TICKS)
+    y = make_log_axis(alt, "Y", "minutes", "Minutes", MINUTE_TICKS, domain=ends)
     base = alt.Chart(make_data(alt, points)).encode(x=x, color=color)
-    low = make_log_axis(alt, "Y", "minutes_low", "Minutes", MINUTE_TICKS)
+    low = make_log_axis(alt, "Y", "minutes_low", "Minutes", MINUTE_TICKS, domain=ends)
     bars = base.transform_filter("datum.minutes_low > 0").mark_rule(strokeWidth=1.5).encode(y=low, y2="minutes_high:Q")
-    tooltip = ["submitter:N", "system:N", "minutes:Q", "minutes_low:Q", "minutes_high:Q"]
+    tooltip = make_tooltips(alt, "submitter", "system", "accelerators", "minutes", "minutes_low", "minutes_high")
     marks = base.mark_point(filled=True, size=22, opacity=0.9).encode(y=y, shape=shape, tooltip=tooltip)
     return alt.layer(bars, marks).properties(width=260, height=240, title=title)
 
@@ -172,4 +181,5 @@ ANALYSIS = Analysis(
     ("mlperf_ipu",),
     summarise,
     build_chart,
+    caveats=2,
 )

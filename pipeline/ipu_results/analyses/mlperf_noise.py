@@ -8,7 +8,7 @@ import pandas as pd
 
 from ipu_results._util.charts import PALETTE, make_data
 from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import join_panels, make_scale
+from ipu_results.analyses.drawing import join_panels, make_scale, make_tooltips
 from ipu_results.analyses.text import UNVERIFIED, Record, format_percent, join_paragraphs, join_words, make_records
 from ipu_results.mlperf.rules import round_key
 
@@ -94,7 +94,9 @@ def _draw_shares(alt: Any, rows: pd.DataFrame) -> Any:
     base = alt.Chart(make_data(alt, records)).encode(
         x=alt.X("round:N", title="Round", sort=rounds, axis=alt.Axis(labelAngle=0, orient="top")),
         y=alt.Y("benchmark:N", title="Benchmark"),
-        tooltip=["benchmark:N", "round:N", "tested_pairs:Q", "separable_pairs:Q", "separable_pairs_corrected:Q"],
+        tooltip=make_tooltips(
+            alt, "benchmark", "round", "tested_pairs", "separable_pairs", "separable_pairs_corrected"
+        ),
     )
     scale = alt.Scale(domain=[0, 100], range=[PALETTE.ink["grid"], PALETTE.series[1]])
     cells = base.mark_rect(stroke=PALETTE.ink["frame"]).encode(
@@ -120,7 +122,8 @@ def _draw_ranking(alt: Any, ranking: pd.DataFrame) -> Any:
     bars = base.mark_rule(strokeWidth=2).encode(
         x=alt.X("minutes_low:Q", title="Minutes", scale=alt.Scale(zero=False)), x2="minutes_high:Q", color=color
     )
-    tooltip = ["name:N", "minutes:Q", "minutes_low:Q", "minutes_high:Q", "tied_ranks:N", "interval_method:N"]
+    fields = ("name", "minutes", "minutes_low", "minutes_high", "tied_ranks", "interval_method")
+    tooltip = make_tooltips(alt, *fields)
     marks = base.mark_point(filled=True, size=45, opacity=1).encode(x=x, color=color, tooltip=tooltip)
     title = f"{records[0]['ranking']}, first {len(records)} of {records[0]['entries']}" if records else ""
     return alt.layer(bars, marks).properties(width=330, height=alt.Step(17), title=title)
@@ -137,7 +140,7 @@ def _pick_ranking(ranking: pd.DataFrame) -> list[Record]:
     return [
         {
             **{key: row[key] for key in ("ranking", "entries", "minutes", "minutes_low", "minutes_high")},
-            **{key: row[key] for key in ("tied_ranks", "interval_method")},
+            **{key: row[key] for key in ("tied_ranks", "interval_method", "result_id")},
             "name": f"{row['rank']} {row['submitter']}, {row['system']}",
             "slower": OUTCOMES.get(row["outcome"], FIRST),
         }
@@ -151,4 +154,5 @@ ANALYSIS = Analysis(
     ("mlperf_noise", "mlperf_ranking"),
     summarise,
     build_chart,
+    caveats=2,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from ipu_results._util.charts import PALETTE, make_data
 from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import PANEL, join_panels, make_log_axis, make_scale
+from ipu_results.analyses.drawing import PANEL, join_panels, make_log_axis, make_scale, make_tooltips
 from ipu_results.analyses.text import UNVERIFIED, Record, join_paragraphs, make_records
 from ipu_results.mlperf.rules import round_key
 
@@ -113,6 +113,7 @@ def _draw_panel(
             "round": row["round"],
             "value": row[f"{kind}_{figure}"],
             "kind": kind,
+            "result_id": row["best_result_id"] if (kind, figure) == ("best", MINUTES) else None,
         }
         for curve in curves
         for row in curve
@@ -127,7 +128,7 @@ def _draw_panel(
     base = alt.Chart(make_data(alt, points)).encode(x=x, y=y, color=color)
     dash = alt.StrokeDash("kind:N", legend=None, scale=make_scale(alt, ("best", "median"), DASHES))
     lines = base.mark_line(strokeWidth=1.4, opacity=0.8).encode(detail="block:N", strokeDash=dash)
-    tooltip = ["name:N", "round:N", "value:Q", "kind:N"]
+    tooltip = make_tooltips(alt, "name", "round", "value", "kind", name="Benchmark", value=title)
     marks = base.transform_filter("datum.kind == 'best'").mark_point(filled=True, size=50, opacity=1)
     return alt.layer(lines, marks.encode(shape=shape, tooltip=tooltip)).properties(**PANEL, title=title)
 

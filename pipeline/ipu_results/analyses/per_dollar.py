@@ -6,7 +6,7 @@ from typing import Any
 
 from ipu_results._util.charts import PALETTE, list_log_ticks, make_data
 from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import PANEL, join_panels, make_log_axis, make_scale
+from ipu_results.analyses.drawing import PANEL, join_panels, make_log_axis, make_scale, make_tooltips
 from ipu_results.analyses.text import UNVERIFIED, Record, join_paragraphs, join_words, make_records, select_clean
 
 MLPERF, THROUGHPUT = "mlperf time to train", "training throughput"
@@ -178,12 +178,18 @@ def _make_prices(rows: list[Record]) -> list[float]:
 def _draw_panel(alt: Any, rows: list[Record], prices: list[float], title: str) -> Any:
     names = [_format_name(row) for row in rows]
     ties = [
-        {"name": name, "price": row["break_even_ipu_price_usd"], "ratio": 1, "differs": row["differs"]}
+        {
+            "name": name,
+            "result_id": row["ipu_result_id"],
+            "price": row["break_even_ipu_price_usd"],
+            "ratio": 1,
+            "differs": row["differs"],
+        }
         for name, row in zip(names, rows, strict=True)
     ]
     color = alt.Color("name:N", title="Pair", scale=make_scale(alt, names, PALETTE.series))
     shape = alt.Shape("name:N", title="Pair", scale=make_scale(alt, names, SHAPES))
-    tooltip = ["name:N", alt.Tooltip("price:Q", title="Tie at USD", format=",.0f"), "differs:N"]
+    tooltip = make_tooltips(alt, "name", "price", "differs")
     axes = _make_axes(alt, prices)
     lines = alt.Chart(make_data(alt, _make_line(ties, prices))).mark_line(strokeWidth=1.6).encode(**axes, color=color)
     marks = alt.Chart(make_data(alt, ties)).mark_point(size=90, filled=True, opacity=1)
@@ -226,5 +232,10 @@ def _format_name(row: Record) -> str:
 
 
 ANALYSIS = Analysis(
-    "per_dollar", "What does a dollar buy, and at which price is it a tie?", ("per_dollar",), summarise, build_chart
+    "per_dollar",
+    "What does a dollar buy, and at which price is it a tie?",
+    ("per_dollar",),
+    summarise,
+    build_chart,
+    caveats=2,
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 from ipu_results._util.charts import CROSS, ORIGIN_DASHES, ORIGIN_SHAPES, PALETTE, list_log_ticks, make_data
 from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import join_panels, make_log_axis, make_scale, make_size_axis
+from ipu_results.analyses.drawing import join_panels, make_log_axis, make_scale, make_size_axis, make_tooltips
 from ipu_results.analyses.text import (
     Record,
     format_chips,
@@ -141,9 +141,19 @@ def build_chart(alt: Any, frames: Frames) -> Any:
     """Draw throughput and latency over the batch size, one panel each."""
     points = [_make_point(row) for origin in ORIGIN_SHAPES for row in _select(frames, origin)]
     _label_emulated(points)
+    _name_curves(points)
     panels = [_draw_panel(alt, points, name, title) for name, title in PANELS.items()]
     title = ("ResNeXt101 inference: published, measured here, and emulated", *_make_key(points))
     return join_panels(alt, panels, title, 2, legends="shared").properties(data=make_data(alt, points))
+
+
+def _name_curves(points: Sequence[Record]) -> None:
+    """Name what has one colour: a machine and network, and its set-up where a publisher prints several."""
+    published = {(point["machine"], point["series"]) for point in points if point["origin"] == "published"}
+    counts = Counter(machine for machine, _ in published)
+    for point in points:
+        several = counts[point["machine"]] > 1
+        point["curve"] = f"{point['machine']}: {point['series']}" if several else point["machine"]
 
 
 def _label_emulated(points: Sequence[Record]) -> None:
@@ -169,6 +179,7 @@ def _make_point(row: Record) -> Record:
     series = [row["framework"], row["compiler"], row["compute_precision"] or row["precision"]]
     return {
         "origin": row["origin"],
+        "result_id": row["result_id"],
         "machine": f"{row['platform']}, {_shorten_network(row)}, {row['origin']}",
         "series": ", ".join(filter(None, [*series, row["run_id"] or row["publisher"]])),
         "batch": row["batch_size"],
@@ -180,8 +191,8 @@ def _make_point(row: Record) -> Record:
 
 
 def _draw_panel(alt: Any, points: Sequence[Record], name: str, title: str) -> Any:
-    names = list(dict.fromkeys(point["machine"] for point in points))
-    color = alt.Color("machine:N", title="Machine", scale=make_scale(alt, names, PALETTE.assign(names)))
+    names = list(dict.fromkeys(point["curve"] for point in points))
+    color = alt.Color("curve:N", title="Machine", scale=make_scale(alt, names, PALETTE.assign(names)))
     x = make_size_axis(alt, "batch", "Batch size of the machine", SIZES)
     figures = [point[name] for point in points if point[name] is not None]
     ends = [min(figures) / MARGIN, max(figures) * MARGIN]
@@ -197,7 +208,7 @@ def _draw_panel(alt: Any, points: Sequence[Record], name: str, title: str) -> An
 
 def _draw_marks(alt: Any, base: Any, name: str) -> list[Any]:
     shape = alt.Shape("origin:N", title="Origin", scale=make_scale(alt, ORIGIN_SHAPES, ORIGIN_SHAPES.values()))
-    tooltip = ["machine:N", "series:N", "batch:Q", f"{name}:Q", "suspect:N"]
+    tooltip = make_tooltips(alt, "machine", "series", "batch", name, "suspect")
     solid = base.transform_filter("datum.origin != 'emulated'").mark_point(size=50, filled=True, opacity=1)
     hollow = base.transform_filter("datum.origin == 'emulated'").mark_point(size=200, strokeWidth=1.8, opacity=1)
     crossed = base.transform_filter("datum.suspect != '' && datum.origin != 'emulated'")

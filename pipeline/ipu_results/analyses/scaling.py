@@ -8,7 +8,7 @@ import pandas as pd
 
 from ipu_results._util.charts import PALETTE, make_data
 from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import PANEL, join_panels, make_scale, make_size_axis
+from ipu_results.analyses.drawing import PANEL, join_panels, make_scale, make_size_axis, make_tooltips
 from ipu_results.analyses.text import (
     UNVERIFIED,
     Record,
@@ -19,6 +19,7 @@ from ipu_results.analyses.text import (
     select_clean,
 )
 
+TIMES = "Batch, times the smallest machine's"
 THROUGHPUT, MLPERF = "throughput", "mlperf time to train"
 CURVE = ["family", "model", "variant", "dataset", "framework", "sdk_version", "base_sdk_version", "document_id"]
 ORDER = ["round", *CURVE, "chip_count", "result_id"]
@@ -197,10 +198,7 @@ def _draw_throughput(alt: Any, rows: list[Record], names: list[str], batch: str)
     marks = base.mark_point(size=55, strokeWidth=1.5, opacity=0.9).encode(
         shape=alt.Shape("machine:N", title="Machine", scale=alt.Scale(range=["diamond", "circle"])),
         fill=alt.Fill("sdk:N", scale=fills, legend=None),
-        tooltip=[
-            *("name:N", "curve:N", "chips:Q", alt.Tooltip("efficiency:Q", format=".1f")),
-            *("sdk:N", alt.Tooltip("batch:Q", title="times the batch", format=".2f")),
-        ],
+        tooltip=make_tooltips(alt, "name", "curve", "chips", "efficiency", "sdk", "batch", sdk="SDK", batch=TIMES),
     )
     layers = alt.layer(_draw_linear(alt, axes["y"]), lines, marks)
     return layers.properties(**SMALL_PANEL, title=f"Training throughput, {batch}")
@@ -222,7 +220,7 @@ def _draw_minutes(alt: Any, rows: list[Record]) -> Any:
     lines = base.mark_line(strokeWidth=1.6).encode(detail="name:N", strokeDash=dash)
     marks = base.mark_point(size=60, filled=True, opacity=1).encode(
         shape=alt.Shape("name:N", title=legend, scale=alt.Scale(domain=names)),
-        tooltip=["name:N", "part:N", "chips:Q", alt.Tooltip("efficiency:Q", format=".1f")],
+        tooltip=make_tooltips(alt, "name", "part", "chips", "efficiency"),
     )
     layers = alt.layer(_draw_linear(alt, axes["y"]), lines, marks)
     return layers.properties(**PANEL, title="MLPerf Training time to train, official entries, unverified")
@@ -243,6 +241,7 @@ def _make_point(row: Record, name: str) -> Record:
     curve = [row["model"], row["variant"], row["framework"], machine, f"SDK {row['base_sdk_version']} on the smallest"]
     return {
         "name": name,
+        "result_id": row["result_id"],
         "machine": machine,
         "curve": ", ".join(filter(None, curve)),
         "chips": row["chip_count"],
@@ -260,4 +259,4 @@ def _draw_linear(alt: Any, y: Any) -> Any:
     return alt.Chart(make_data(alt, [{"efficiency": 100}])).mark_rule(color=PALETTE.ink["muted"]).encode(y=y)
 
 
-ANALYSIS = Analysis("scaling", "What do 256 chips gain over 16?", ("scaling",), summarise, build_chart)
+ANALYSIS = Analysis("scaling", "What do 256 chips gain over 16?", ("scaling",), summarise, build_chart, caveats=2)

@@ -83,6 +83,7 @@ def build_chart(alt: Any, frames: Frames) -> Any:
             "throughput": row["throughput"],
             "batch": row["batch_size"],
             "crossed": False,
+            "result_id": row["result_id"],
         }
         for first in order["oldest_result_id"]
         for row in rows[(rows["oldest_result_id"] == first)].sort_values("position").to_dict("records")

@@ -10,6 +10,7 @@ import click
 
 from ipu_results._util.text import escape_unprintable
 from ipu_results.cli.common import Command, batch_sizes_option, plot_option, show_progress
+from ipu_results.cli.training import TrainingOptions, format_training, training_options
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
 
 TARGET_SUFFIX = ".toml"
@@ -78,6 +79,7 @@ class TargetName(click.ParamType[str]):
     help="Compare two files that --format json saved. Predicts nothing.",
 )
 @plot_option("Draw the parts of the time as .svg or .png.")
+@training_options
 @click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout.")
 def predict(
@@ -94,8 +96,9 @@ def predict(
     plot: Path | None,
     output: str,
     out: Path | None,
+    training: TrainingOptions,
 ) -> None:
-    """Predict inference time on an IPU. Needs no IPU; nothing is executed.
+    """Predict inference time, or a training step, on an IPU. Needs no IPU; nothing is executed.
 
     Every figure is emulated: calculated from the architecture with two numbers fitted on the C2 rows of one paper. The
     band of a latency is from fits with one of those rows excluded. Figures are also printed where the verdict is
@@ -111,6 +114,9 @@ def predict(
     The first dimension of a model's inputs is the batch: --batch-sizes decides it, and --shape has 1 or N there.
     An interrupted sweep continues where it stopped when it is started again. docs/how-to/predict-your-own-network.md
     shows all of this.
+
+    --training predicts one step: forward and backward passes of each micro-batch, pipeline, sum over replicas and
+    update, on m2000 or bow-2000 and pods of them. Its errors are larger: docs/explanation/emulator.md has the scores.
 
     \b
     Extras:
@@ -128,6 +134,9 @@ def predict(
       ipu-results predict --target m2000 --sweep tiles=1000,1472 --sweep clock=1.33e9,1.85e9 --out designs.csv
       ipu-results predict --target m2000 --batch-sizes 4 --model resnet50 --trace trace.json
       ipu-results predict --compare before.json after.json
+      ipu-results predict --target m2000 --training --model resnet50 --micro-batch 16 --accumulation 8 --recompute layer
+      ipu-results predict --target bow-2000 --training --model bert-large-pretraining --micro-batch 8 \
+        --layers-per-ipu 3,7,7,7 --head first --recompute layer --replicas 4 --accumulation 1712 --offchip
     """
     from ipu_results._util.files import write_atomically
     from ipu_results.emulator.cache import open_plan_cache
@@ -143,10 +152,23 @@ def predict(
         return
     if target is None:
         raise click.UsageError("Missing option '--target'. Choose c2, m2000 or bow-2000, or name a TOML file.")
+    training.refuse_without_training()
     machine = load_target(target) if target in TARGETS else load_target_file(Path(target))
     path = select_protocol(protocol, machine)
+    if training.training:
+        from ipu_results.emulator.training import extend_target
+
+        machine = extend_target(machine)
     if pairs:
         machine, path = apply_settings(machine, path, parse_pairs(pairs))
+    if training.training:
+        if batch_sizes or shapes or sweeps or layers or trace or plot:
+            message = (
+                "--training predicts one step: not with --batch-sizes, --shape, --sweep, --layers, --trace or --plot."
+            )
+            raise click.UsageError(message)
+        _write(format_training(training, model, machine, path, output), out)
+        return
     network = load_shaped_network(model, parse_shapes(shapes))
     sizes = _select_batch_sizes(batch_sizes, network.batch) or DEFAULT_BATCH_SIZES[machine.base]
     if sweeps:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import click
 from ipu_results.cli.common import FOLDER, Command
 
 if TYPE_CHECKING:
+    from ipu_results.emulator.training_scoring import TrainingScore
     from ipu_results.emulator.validation import Validation
 
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 @click.option("--format", "output", type=click.Choice(("table", "json")), default="table", show_default=True)
 def validate_emulator(warehouse: Path, output: str) -> None:
     """Recompute calibration, predictions and errors from the warehouse, against published rows and simpler models.
+
+    Training rows are predicted too. They are in no fit, but their figures were known: sets that begin with `train`.
 
     Exits 1 if the calibration or a prediction differs from the committed one. Targets that are missed are reported and
     leave exit status 0. JSON has every row. docs/explanation/emulator.md has all tables and what each constant moves.
@@ -29,20 +33,23 @@ def validate_emulator(warehouse: Path, output: str) -> None:
       ipu-results validate-emulator --format json
     """
     from ipu_results.emulator.published import load_published_rows
+    from ipu_results.emulator.training_rows import load_training_rows
+    from ipu_results.emulator.training_scoring import add_training_json, score_training
     from ipu_results.emulator.validation import to_json, validate
     from ipu_results.store.query import open_warehouse
 
     with open_warehouse(warehouse) as connection:
-        rows = load_published_rows(connection)
+        rows, training_rows = load_published_rows(connection), load_training_rows(connection)
     validation = validate(rows)
+    training = score_training(training_rows, [row for row in rows if row.set == "calibration"])
     if output == "json":
-        click.echo(json.dumps(to_json(validation), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(add_training_json(to_json(validation), training), indent=2, ensure_ascii=False))
     else:
-        click.echo(_format_table(validation))
+        click.echo(_format_table(validation, training))
     _refuse_changes(validation)
 
 
-def _format_table(validation: Validation) -> str:
+def _format_table(validation: Validation, training: Sequence[TrainingScore]) -> str:
     """Return the scores with their targets, the comparisons with simpler models, and what the figures are."""
     from ipu_results._util.text import format_table
     from ipu_results.emulator.validation import LIMITS
@@ -60,7 +67,27 @@ def _format_table(validation: Validation) -> str:
             f"{ratio.development:.1f} times nearer than the {ratio.against} on the development sets, resnext and ten "
             f"(target {ratio.target:g}): {'met' if ratio.met else 'missed'}; {ratio.blind:.1f} times on the set honest"
         )
+    lines += ["", _format_training(training), ""]
     return "\n".join([*lines, f"emulated, not measured; calibration {validation.calibration.id}"])
+
+
+def _format_training(training: Sequence[TrainingScore]) -> str:
+    from ipu_results._util.text import format_table
+    from ipu_results.emulator import training_scoring as scoring
+
+    rows = []
+    for name, members in scoring.iterate_sets(training):
+        summary = scoring.summarise_training([each.error for each in members])
+        simple = [
+            scoring.summarise_training([each.get_baseline_error(model) for each in members]).median
+            for model in members[0].baselines
+        ]
+        verdict = ("met" if all(scoring.check_aim(summary)) else "missed") if name == scoring.AIMED else ""
+        shares = (summary.median, summary.mean, summary.max, *simple)
+        rows.append((name, summary.rows, *(f"{100 * share:.1f}" for share in shares), verdict))
+    models = tuple(f"{name}, median %" for name in training[0].baselines)
+    columns = ("training set", "rows", "median %", "MAPE %", "max %", *models, "median 12 %, max 30 %")
+    return format_table(columns, rows)
 
 
 def _refuse_changes(validation: Validation) -> None:

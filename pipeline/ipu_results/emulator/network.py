@@ -15,7 +15,7 @@ from ipu_results.emulator.frontend import read_program, select_data_inputs
 from ipu_results.emulator.input_shapes import Shape, fix_shapes
 from ipu_results.emulator.operators import Program
 from ipu_results.errors import ModelError, UnrecognisedModelError
-from ipu_results.networks import NAMES, build
+from ipu_results.networks import ALL_NAMES, build
 
 MAX_PROGRAMS = 128  # kept in memory, about 100 kB each
 
@@ -54,7 +54,7 @@ def load_network(source: Network | onnx.ModelProto | Path | str) -> Network:
         return source
     if isinstance(source, onnx.ModelProto):
         return Network(source.graph.name or "model", source, _hash(source))
-    return _load_built_in(source) if isinstance(source, str) and source in NAMES else _load_file(Path(source))
+    return _load_built_in(source) if isinstance(source, str) and source in ALL_NAMES else _load_file(Path(source))
 
 
 def load_shaped_network(source: Network | onnx.ModelProto | Path | str, shapes: Mapping[str, Shape]) -> Network:
@@ -88,7 +88,7 @@ def _load_file(path: Path) -> Network:
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:
-        message = f"is not a file and not a built-in network: choose one of {', '.join(NAMES)}"
+        message = f"is not a file and not a built-in network: choose one of {', '.join(ALL_NAMES)}"
         raise UnrecognisedModelError(message, document=str(path)) from error
     except OSError as error:
         raise UnrecognisedModelError(f"cannot be read: {error.strerror or error}", document=str(path)) from error

@@ -88,15 +88,16 @@ def _predict(
     machine = target.with_constants(tiles=target.tiles - protocol.io_tiles) if protocol.overlapped else target
     plan = schedule(program, machine, planner)
     cycles, count = plan.cycles, plan.supersteps
+    change = target["superstep.cycles"] - known.fit.superstep  # 0 unless the user set another value
 
     def time_with(fit: Fit) -> Timing:
-        device = (cycles + count * fit.superstep) / target["clock"]
+        device = (cycles + count * (fit.superstep + change)) / target["clock"]
         return compute_timing(device, program, target, protocol, fit)
 
     # The fit to all rows decides the figure, the other fits its band.
     timing = time_with(known.fit)
     latencies = [timing.latency, *(time_with(fit).latency for fit in (*known.jackknife, *known.ends))]
-    supersteps = count * known.fit.superstep
+    supersteps = count * target["superstep.cycles"]
     total = cycles + supersteps
     return Prediction(
         target=target.name,

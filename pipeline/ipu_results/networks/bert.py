@@ -1,4 +1,4 @@
-"""Build BERT encoders with the question-answering head of SQuAD, after Devlin et al. 2018."""
+"""Build BERT encoders, after Devlin et al. 2018, with the head of SQuAD or that of pre-training."""
 
 from __future__ import annotations
 
@@ -19,8 +19,15 @@ EPSILON = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Bert:
+    """`masked` is the share of a sequence that pre-training predicts; 0 builds the question-answering head.
+
+    `separate` computes Q, K and V in three products.
+    """
+
     layers: int
     hidden: int
+    masked: float = 0.0
+    separate: bool = False
 
     def build(self, graph: GraphBuilder, name: str, sequence: int) -> onnx.ModelProto:
         x = self._add_embedding(graph, sequence)
@@ -32,6 +39,8 @@ class Bert:
             graph.add_scalar(f"gelu.{name_}", value)
         for layer in range(self.layers):
             x = self._add_layer(graph, f"layer{layer}", x, mask)
+        if self.masked:
+            return self._add_pretraining(graph, name, x, round(self.masked * sequence))
         return graph.build_model(name, add_linear(graph, "span", x, (self.hidden, SPAN)), (sequence, SPAN), OPSET, IR)
 
     def _add_embedding(self, graph: GraphBuilder, sequence: int) -> str:
@@ -47,6 +56,19 @@ class Bert:
         x = graph.add_node("Add", "embedding.add", graph.add_node("Add", "embedding.typed", words, kinds), positions)
         return self._add_norm(graph, "embedding.norm", x)
 
+    def _add_pretraining(self, graph: GraphBuilder, name: str, x: str, masked: int) -> onnx.ModelProto:
+        """Predict the masked tokens, which the public implementations put first, by the table of words."""
+        bounds = [
+            graph.add_integers(f"head.masked.{end}", at) for end, at in (("start", 0), ("end", masked), ("axis", 1))
+        ]
+        x = graph.add_node("Slice", "head.masked", x, *bounds)
+        x = add_gelu(graph, "head.gelu", add_linear(graph, "head.dense", x, (self.hidden, self.hidden)))
+        x = self._add_norm(graph, "head.norm", x)
+        table = graph.add_node("Transpose", "head.table", "embedding.words.table", perm=[1, 0])
+        words = graph.add_node("MatMul", "head.words", x, table)
+        words = graph.add_node("Softmax", "head.softmax", words, axis=-1)
+        return graph.build_model(name, words, (masked, VOCABULARY), OPSET, IR)
+
     def _add_layer(self, graph: GraphBuilder, name: str, x: str, mask: str) -> str:
         y = add_linear(graph, f"{name}.output", self._add_attention(graph, name, x, mask), (self.hidden, self.hidden))
         x = self._add_norm(graph, f"{name}.norm", graph.add_node("Add", f"{name}.add", y, x))
@@ -55,9 +77,7 @@ class Bert:
         return self._add_norm(graph, f"{name}.feed.norm", graph.add_node("Add", f"{name}.feed.add", y, x))
 
     def _add_attention(self, graph: GraphBuilder, name: str, x: str, mask: str) -> str:
-        # One product for all three, as in the public implementation (`split_qkv` False in its bert_model.py).
-        joined = add_linear(graph, f"{name}.qkv", x, (self.hidden, 3 * self.hidden))
-        parts = graph.add_split(f"{name}.qkv", joined, ("query", "key", "value"))
+        parts = add_attention_inputs(graph, name, x, self.hidden, separate=self.separate)
         query, key, value = (self._add_heads(graph, part) for part in parts)
         turned = graph.add_node("Transpose", f"{name}.key.turned", key, perm=[0, 1, 3, 2])
         scores = graph.add_node("MatMul", f"{name}.scores", query, turned)
@@ -79,6 +99,18 @@ class Bert:
         return graph.add_node("LayerNormalization", name, x, scale, shift, axis=-1, epsilon=EPSILON)
 
 
+def add_attention_inputs(graph: GraphBuilder, name: str, x: str, hidden: int, *, separate: bool) -> list[str]:
+    """Add the products for query, key and value.
+
+    One for all three is the default of the public BERT (`split_qkv` False in its bert_model.py); its pre-training
+    configurations for PopART set it, and Hugging Face's ViT has three.
+    """
+    roles = ("query", "key", "value")
+    if separate:
+        return [add_linear(graph, f"{name}.{role}", x, (hidden, hidden)) for role in roles]
+    return graph.add_split(f"{name}.qkv", add_linear(graph, f"{name}.qkv", x, (hidden, 3 * hidden)), roles)
+
+
 def add_linear(graph: GraphBuilder, name: str, x: str, channels: tuple[int, int]) -> str:
     weights = graph.add_drawn(f"{name}.weight", channels, SIGMA)
     product = graph.add_node("MatMul", f"{name}.product", x, weights)
@@ -91,4 +123,12 @@ def add_gelu(graph: GraphBuilder, name: str, x: str) -> str:
     return graph.add_node("Mul", name, y, "gelu.half")
 
 
-NETWORKS = {"bert-base": Bert(12, 768), "bert-large": Bert(24, 1024)}
+MASKED = 20 / 128  # 20 of 128 tokens, and 56 to 58 of 384 or 76 of 512, in the public configurations
+NETWORKS = {
+    "bert-base": Bert(12, 768),
+    "bert-large": Bert(24, 1024),
+    "bert-base-pretraining": Bert(12, 768, MASKED),
+    "bert-large-pretraining": Bert(24, 1024, MASKED),
+    "bert-base-pretraining-split": Bert(12, 768, MASKED, separate=True),
+    "bert-large-pretraining-split": Bert(24, 1024, MASKED, separate=True),
+}

@@ -39,10 +39,14 @@ STAGES = (
 
 @dataclass(frozen=True, slots=True)
 class EfficientNet:
+    """`group` channels make one group of a depthwise convolution. `expand` replaces the factor of all but the first."""
+
     width: float
     depth: float
     resolution: int
     epsilon: float = 1e-5
+    group: int = 1
+    expand: int | None = None
 
     def build(self, graph: GraphBuilder, name: str) -> onnx.ModelProto:
         norm = BatchNorm(self.epsilon)
@@ -69,13 +73,23 @@ class EfficientNet:
     def _add_block(
         self, graph: GraphBuilder, name: str, x: str, stage: StageSpec, channels: tuple[int, int], stride: int
     ) -> str:
-        norm, inside = BatchNorm(self.epsilon), channels[0] * stage.expand
+        norm, inside = (
+            BatchNorm(self.epsilon),
+            channels[0] * (stage.expand if stage.expand == 1 else self.expand or stage.expand),
+        )
         y, gain = x, LINEAR
         if stage.expand != 1:
             y = graph.add_convolution(f"{name}.expand", x, (channels[0], inside), gain=LINEAR, norm=norm)
             y, gain = add_swish(graph, f"{name}.expand.swish", y), SWISH
         y = graph.add_convolution(
-            f"{name}.depthwise", y, (inside, inside), stage.kernel, stride=stride, groups=inside, gain=gain, norm=norm
+            f"{name}.depthwise",
+            y,
+            (inside, inside),
+            stage.kernel,
+            stride=stride,
+            groups=inside // self.group,
+            gain=gain,
+            norm=norm,
         )
         y = add_swish(graph, f"{name}.depthwise.swish", y)
         y = add_squeeze_excite(graph, f"{name}.gate", y, inside, max(1, channels[0] // SQUEEZE))
@@ -107,5 +121,7 @@ def add_squeeze_excite(graph: GraphBuilder, name: str, x: str, channels: int, sq
 NETWORKS = {
     "efficientnet-b0": EfficientNet(1.0, 1.0, 224),
     "efficientnet-b4": EfficientNet(1.4, 1.8, 380),
+    # Masters et al. 2021, arXiv:2106.03640: groups of 16 and a smaller expansion; batch-norms in place of group-norms.
+    "efficientnet-b4-g16": EfficientNet(1.4, 1.8, 380, group=16, expand=4),
     "efficientnet-b7": EfficientNet(2.0, 3.1, 600, epsilon=1e-3),
 }

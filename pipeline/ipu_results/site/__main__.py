@@ -15,18 +15,23 @@ FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 @click.command()
 @click.argument("release", type=FOLDER)
 @click.argument("out", type=click.Path(file_okay=False, path_type=Path))
-def main(release: Path, out: Path) -> None:
+@click.option(
+    "--pages", type=click.Path(file_okay=False, path_type=Path), help="Write the static pages to this folder."
+)
+@click.option("--base-url", default="", help="Address of the site, for previews, sitemap and feed.")
+def main(release: Path, out: Path, pages: Path | None, base_url: str) -> None:
     """Write the data of the site from the folder RELEASE, which holds a Parquet file per table, to the folder OUT.
 
     \b
     Example:
-      python -m ipu_results.site warehouse site/dist/data
+      python -m ipu_results.site warehouse site/dist/data --pages site/dist
     """
     try:
-        size = sum(path.stat().st_size for path in build_site(release, out))
+        written = build_site(release, out, pages, base_url)
     except IpuResultsError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"{out}: {size / 1e6:.1f} MB")
+    size = sum(path.stat().st_size for path in written)
+    click.echo(f"{out}: {size / 1e6:.1f} MB in {len(written):,} files")
 
 
 if __name__ == "__main__":

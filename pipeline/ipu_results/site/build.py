@@ -13,37 +13,48 @@ from ipu_results.errors import WarehouseError
 from ipu_results.release import verify_release
 from ipu_results.release.files import RELEASE
 from ipu_results.schema import TABLES
+from ipu_results.site.charts import build_charts
 from ipu_results.site.claims import build_claims
 from ipu_results.site.encode import format_script
+from ipu_results.site.pages import build_pages
 from ipu_results.site.predictions import build_predictions
 from ipu_results.site.provenance import build_mlperf, build_provenance
-from ipu_results.site.results import build_charts, build_results, read_version
+from ipu_results.site.rankings import build_rankings
+from ipu_results.site.results import build_results
 from ipu_results.site.sql import build_sql
+from ipu_results.site.start import build_start
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import open_warehouse
 
 SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], Any]] = {
+    "results": build_results,
     "provenance": build_provenance,
     "mlperf": build_mlperf,
     "claims": build_claims,
     "charts": build_charts,
+    "rankings": build_rankings,
     "emulator": build_predictions,
     "sql": build_sql,
 }
 
 
-def build_site(release: Path, out: Path) -> list[Path]:
+def build_site(release: Path, out: Path, pages: Path | None = None, base_url: str = "") -> list[Path]:
     """Write the scripts, and copy the Parquet files of the release; return the files written.
 
-    Raises WarehouseError for a folder without a whole release, and for a release that its own checksums contradict.
+    With a folder `pages`, the static pages are written there, with absolute addresses if there is a `base_url`. Raises
+    WarehouseError for a folder without a whole release, and for a release that its own checksums contradict.
     """
     _verify(release)
     with open_warehouse(release) as connection:
-        scripts = {name: format_script(name, build(connection)) for name, build in SCRIPTS.items()}
-        scripts["results"] = format_script("results", build_results(connection, read_version(release)))
-    written = [_write(out / f"{name}.js", text.encode()) for name, text in sorted(scripts.items())]
-    names = [get_parquet_name(table.name) for table in TABLES]
-    return [*written, *(_write(out / "parquet" / name, (release / name).read_bytes()) for name in names)]
+        data = {name: build(connection) for name, build in SCRIPTS.items()}
+        data["start"] = build_start(connection, release)
+        texts = build_pages(connection, data["charts"], data["start"], base_url) if pages else {}
+    files = {out / f"{name}.js": format_script(name, data[name]).encode() for name in sorted(data)}
+    for name in (get_parquet_name(table.name) for table in TABLES):
+        files[out / "parquet" / name] = (release / name).read_bytes()
+    if pages:
+        files |= {pages / name: text if isinstance(text, bytes) else text.encode() for name, text in texts.items()}
+    return [_write(path, content) for path, content in files.items()]
 
 
 def _verify(release: Path) -> None:

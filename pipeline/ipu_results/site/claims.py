@@ -10,7 +10,8 @@ from ipu_results._util.sql import run_query
 from ipu_results.site.encode import encode_query
 
 CLAIMS = """
-    SELECT claim_id, document_id, claim, figure, unit, subject, baseline, model, task, metric, sdk_version, precision,
+    SELECT claim_id, document_id, claim, figure, value, unit, subject, baseline, model, task, metric, sdk_version,
+        precision,
         batch, framework, dataset, place, interpretation, basis, verdict, gap_percent, gap_kind, not_recomputable,
         recomputation_sql, locator
     FROM claims ORDER BY document_id, claim_id

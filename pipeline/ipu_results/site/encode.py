@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import date, datetime
+from itertools import groupby
 from typing import Any
 
 import duckdb
@@ -24,14 +25,15 @@ def format_script(name: str, value: Any) -> str:
     return f"(window.__data=window.__data||{{}})[{json.dumps(name)}]={text};\n"
 
 
-def encode_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Columns:
+def encode_query(connection: duckdb.DuckDBPyConnection, sql: str, *, compact: bool = False) -> Columns:
     """Encode the rows of a query by column: numbers unchanged, texts as indexes into their words, -1 for none.
 
-    A browser filters a hundred thousand such rows at once.
+    A browser filters a hundred thousand such rows at once. A `compact` column has `runs`, the length of each run of
+    equal values, where that is shorter; a text column in which no two rows share a word has no codes.
     """
     table = run_query(connection, sql)
     columns = [_encode_column(name, column) for name, column in zip(table.column_names, table.columns, strict=True)]
-    return {"rows": table.num_rows, "columns": columns}
+    return {"rows": table.num_rows, "columns": [_compact(column) for column in columns] if compact else columns}
 
 
 def _encode_column(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
@@ -39,6 +41,17 @@ def _encode_column(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         return {"name": name, "kind": "number", "values": [_shorten_integer(value) for value in values]}
     return {"name": name, "kind": "text", **_encode_texts([_to_text(value) for value in values])}
+
+
+def _compact(column: dict[str, Any]) -> dict[str, Any]:
+    codes = "codes" if column["kind"] == "text" else "values"
+    if codes == "codes" and sorted(column[codes]) == list(range(len(column[codes]))):
+        words = [column["words"][code] for code in column[codes]]
+        return {"name": column["name"], "kind": "text", "words": words}
+    groups = [(value, len(list(group))) for value, group in groupby(column[codes])]
+    if 2 * len(groups) >= len(column[codes]):
+        return column
+    return {**column, codes: [value for value, _ in groups], "runs": [length for _, length in groups]}
 
 
 def _encode_texts(texts: Sequence[str | None]) -> dict[str, Any]:

@@ -20,9 +20,17 @@ ALL_DIGITS = 15  # of a published time
 
 def build_predictions(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect the predictions of the form, and the validation rows with published and emulated time."""
-    rows = load_published_rows(connection)
     with open_plan_cache() as planner:
-        return {"predictions": _predict_all(planner), "points": [_make_point(row, planner) for row in rows]}
+        return {"predictions": _predict_all(planner), "points": build_points(connection, planner)}
+
+
+def build_points(connection: duckdb.DuckDBPyConnection, planner: PlanCache | None = None) -> list[dict[str, Any]]:
+    """Predict the time per batch of each published row that the emulator is validated on."""
+    rows = load_published_rows(connection)
+    if planner is not None:
+        return [_make_point(row, planner) for row in rows]
+    with open_plan_cache() as opened:
+        return [_make_point(row, opened) for row in rows]
 
 
 def _predict_all(planner: PlanCache) -> list[dict[str, Any]]:

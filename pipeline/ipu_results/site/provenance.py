@@ -30,14 +30,19 @@ LOGS = "SELECT round, path, file, minutes, status, counted, reason FROM mlperf_r
 def build_provenance(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect cells, documents, flags, configurations and runs."""
     return {
-        "cells": encode_query(connection, CELLS),
-        "documents": encode_query(connection, "FROM documents ORDER BY document_id"),
-        "flags": encode_query(connection, "FROM flags ORDER BY result_id, rule, column_name"),
-        "configurations": encode_query(connection, CONFIGURATIONS),
-        "runs": encode_query(connection, "SELECT run_id, backend, device, started_at FROM runs ORDER BY run_id"),
+        "cells": encode_query(connection, CELLS, compact=True),
+        "documents": encode_query(connection, "FROM documents ORDER BY document_id", compact=True),
+        "flags": encode_query(connection, "FROM flags ORDER BY result_id, rule, column_name", compact=True),
+        "configurations": encode_query(connection, CONFIGURATIONS, compact=True),
+        "runs": encode_query(
+            connection, "SELECT run_id, backend, device, started_at FROM runs ORDER BY run_id", compact=True
+        ),
     }
 
 
 def build_mlperf(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect the official MLPerf entries and their log files."""
-    return {"entries": encode_query(connection, ENTRIES), "logs": encode_query(connection, LOGS)}
+    return {
+        "entries": encode_query(connection, ENTRIES, compact=True),
+        "logs": encode_query(connection, LOGS, compact=True),
+    }

@@ -1,47 +1,43 @@
-"""The first view: all results, the rows of each flag and analysis, and the build they are from."""
+"""All results, with the rows of each flag and analysis, other names to search by, and prices."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from ipu_results._util.sql import run_query
-from ipu_results.analyses import ANALYSES, Analysis, build_specification, load_frames
+from ipu_results.analyses import ANALYSES, Analysis, load_frames
 from ipu_results.check.rules import RULES
-from ipu_results.errors import WarehouseError
-from ipu_results.release.files import RELEASE
-from ipu_results.release.snapshot import read_json
+from ipu_results.site.aliases import build_aliases
 from ipu_results.site.encode import encode_query
 
 # As printed; the vendor's own newest page first.
 ORDER = """
     ORDER BY publisher <> 'Graphcore', published_on DESC NULLS LAST, document_id, table_name, row_number, result_id
 """
-BUILD = "SELECT min(build_id) AS build_id, (SELECT count(*) FROM documents) AS documents FROM build"
+PRICES = "SELECT platform, list_price_usd FROM platforms WHERE list_price_usd IS NOT NULL ORDER BY platform"
+# With the kind of processor, so that a search for "GPU" finds it.
+RESULTS = f"""
+    SELECT r.*, p.family, CASE
+        WHEN p.family IN ('Mk1', 'Classic', 'Bow') THEN 'IPU'
+        WHEN regexp_matches(p.family, '^(NVIDIA|AMD)') THEN 'GPU'
+        WHEN p.family = 'Google' THEN 'TPU'
+    END AS processor
+    FROM results r LEFT JOIN platforms p USING (platform) {ORDER}
+"""
 FLAGS = "SELECT result_id, rule, severity, column_name FROM flags ORDER BY ALL"
 
 
-def read_version(release: Path) -> str | None:
-    """Read the version of a release; a warehouse that was never published has none."""
-    path = release / RELEASE
-    if not path.exists():
-        return None
-    version = read_json(path).get("version")
-    if not isinstance(version, str):
-        raise WarehouseError("has no version", place=str(path))
-    return version
-
-
-def build_results(connection: duckdb.DuckDBPyConnection, version: str | None) -> dict[str, Any]:
-    """Collect what the first view needs."""
-    results = encode_query(connection, f"FROM results {ORDER}")
-    ids = next(column for column in results["columns"] if column["name"] == "result_id")
-    position = {ids["words"][code]: row for row, code in enumerate(ids["codes"])}
+def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Collect what the views of results and of comparisons need."""
+    results = encode_query(connection, RESULTS, compact=True)
+    ids = run_query(connection, f"SELECT result_id FROM results {ORDER}")["result_id"].to_pylist()
+    position = {result_id: row for row, result_id in enumerate(ids)}
     return {
-        "build": {"version": version, **run_query(connection, BUILD).to_pylist()[0]},
         "results": results,
+        "aliases": build_aliases(),
+        "prices": {row["platform"]: row["list_price_usd"] for row in run_query(connection, PRICES).to_pylist()},
         "flags": _build_flags(connection, position),
         "sets": {analysis.name: _list_rows(connection, analysis, position) for analysis in ANALYSES},
         "rules": {rule.id: rule.title for rule in RULES},
@@ -64,19 +60,3 @@ def _list_rows(connection: duckdb.DuckDBPyConnection, analysis: Analysis, positi
             if str(column).endswith("result_id"):
                 ids.update(frame[column].dropna().map(str))
     return sorted(position[result_id] for result_id in ids if result_id in position)
-
-
-def build_charts(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Collect the analyses: question, summary and Vega-Lite chart."""
-    return [_build_chart(connection, analysis) for analysis in ANALYSES]
-
-
-def _build_chart(connection: duckdb.DuckDBPyConnection, analysis: Analysis) -> dict[str, Any]:
-    frames = load_frames(connection, analysis)
-    return {
-        "name": analysis.name,
-        "question": analysis.question,
-        "views": list(analysis.views),
-        "summary": analysis.summarise(frames),
-        "specification": build_specification(analysis, frames),
-    }

@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -74,11 +75,11 @@ def flag_thousandfold(data: Dataset) -> pd.DataFrame:
     rows = rows[rows["size"].gt(0) & (rows["canonical_value"] > 0)]
     keys = [name for name in WORK if name != "shape"]
     found: Findings = []
-    for _, series in rows.groupby([*keys, "statistic", "base"], dropna=False, sort=False):
-        ordered = series.sort_values("size")
-        values = ordered["canonical_value"].to_numpy(dtype="float64")
-        sizes_of = ordered["size"].to_numpy(dtype="float64")
-        for at, row in enumerate(ordered.itertuples()):
+    for series in _group(rows, [*keys, "statistic", "base"]):
+        ordered = sorted(series, key=lambda row: row.size)
+        values = np.array([row.canonical_value for row in ordered])
+        sizes_of = np.array([row.size for row in ordered])
+        for at, row in enumerate(ordered):
             start = min(max(at - 1, 0), max(len(values) - 3, 0))
             near = [other for other in range(start, min(start + 3, len(values))) if other != at]
             ratios = values[at] / values[near]
@@ -93,9 +94,9 @@ def flag_thousandfold(data: Dataset) -> pd.DataFrame:
 def flag_two_figures_of_one_work(data: Dataset) -> pd.DataFrame:
     """Flag a figure that its document prints another time with another value, both for the same work."""
     found: Findings = []
-    for _, group in _read(data).groupby([*WORK, "statistic"], dropna=False, sort=False):
-        for row in group.itertuples():
-            other = next((other for other in group.itertuples() if _disagree(row, other)), None)
+    for group in _group(_read(data), [*WORK, "statistic"]):
+        for row in group:
+            other = next((other for other in group if _disagree(row, other)), None)
             if other is not None:
                 gap = row.canonical_value / other.canonical_value - 1 if other.canonical_value else np.inf
                 message = f"{row.raw} {row.unit} here, {other.raw} {other.unit} at {other.place}"
@@ -103,7 +104,17 @@ def flag_two_figures_of_one_work(data: Dataset) -> pd.DataFrame:
     return _build("R32", found)
 
 
-def _disagree(row: object, other: object) -> bool:
+def _group(rows: pd.DataFrame, names: Sequence[str]) -> list[list[Any]]:
+    """Return the rows as tuples, in groups of equal columns; null equals null. Faster than a groupby of many groups."""
+    groups: dict[Hashable, list[Any]] = defaultdict(list)
+    for key, row in zip(
+        zip(*(rows[name].astype("str") for name in names), strict=True), rows.itertuples(), strict=True
+    ):
+        groups[key].append(row)
+    return list(groups.values())
+
+
+def _disagree(row: Any, other: Any) -> bool:
     (low, high), (other_low, other_high) = _get_range(row), _get_range(other)
     return high < other_low or other_high < low
 
@@ -111,7 +122,7 @@ def _disagree(row: object, other: object) -> bool:
 def flag_share_against_total(data: Dataset) -> pd.DataFrame:
     """Flag a figure per transfer, tile or operand that does not give the total of the same work, times their number."""
     rows = _read(data)
-    totals: dict[Hashable, list[object]] = defaultdict(list)
+    totals: dict[Hashable, list[Any]] = defaultdict(list)
     for row in rows.itertuples():
         if not _find_parts(row):
             totals[_get_work(row)].append(row)
@@ -126,8 +137,8 @@ def flag_share_against_total(data: Dataset) -> pd.DataFrame:
         for total in totals[_get_work(row)]:
             total_low, total_high = _get_range(total)
             if high < total_low or total_high < low:
-                gap = row.canonical_value * number / total.canonical_value - 1  # type: ignore[attr-defined]
-                message = f"{row.raw} {row.unit} × {number} is {gap:+.1%} of {total.raw} {total.unit} at {total.place}"  # type: ignore[attr-defined]
+                gap = row.canonical_value * number / total.canonical_value - 1
+                message = f"{row.raw} {row.unit} × {number} is {gap:+.1%} of {total.raw} {total.unit} at {total.place}"
                 found.append((row.result_id, _grade(gap), message))
                 break
     return _build("R33", found)
@@ -166,20 +177,20 @@ def _join_figures(data: Dataset) -> pd.DataFrame:
     return rows.assign(half=0.5 * 10.0**-decimals * rows["factor"])
 
 
-def _get_range(row: object) -> tuple[float, float]:
+def _get_range(row: Any) -> tuple[float, float]:
     """Return the least and the largest figure that round to the printed one."""
-    value, half = float(row.canonical_value), float(row.half)  # type: ignore[attr-defined]
+    value, half = float(row.canonical_value), float(row.half)
     return value - half * (1 + 1e-9), value + half * (1 + 1e-9)
 
 
-def _find_parts(row: object) -> Sequence[str]:
-    statistic = row.statistic if isinstance(row.statistic, str) else ""  # type: ignore[attr-defined]
+def _find_parts(row: Any) -> Sequence[str]:
+    statistic = row.statistic if isinstance(row.statistic, str) else ""
     return next((parts for words, parts in PARTS.items() if statistic.endswith(words)), ())
 
 
-def _get_work(row: object) -> Hashable:
+def _get_work(row: Any) -> Hashable:
     """Return what a total and its shares have in common: the table too, since totals differ between tables."""
-    table = re.sub(r", column .*", "", row.place)  # type: ignore[attr-defined]
+    table = re.sub(r", column .*", "", row.place)
     return (table, *(str(getattr(row, name)) for name in WORK))
 
 

@@ -1,0 +1,189 @@
+"""Generate the parts of docs/explanation/emulator-training.md that hold figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from statistics import median
+
+from ipu_results.emulator.baselines import GRID, ROOFLINE
+from ipu_results.emulator.cache import open_plan_cache
+from ipu_results.emulator.prediction import MS
+from ipu_results.emulator.schedule import Planner
+from ipu_results.emulator.split import ConvolutionShape, SplitPlan
+from ipu_results.emulator.target import Target, get_range, load_target
+from ipu_results.emulator.training import load_training_constants, load_training_target, predict_training
+from ipu_results.emulator.training_rows import TrainingRow, load_training_rows
+from ipu_results.emulator.training_scoring import (
+    AIMED,
+    MAX_LIMIT,
+    MEDIAN_LIMIT,
+    TrainingScore,
+    check_aim,
+    iterate_sets,
+    score_training,
+    summarise_training,
+)
+from ipu_results.store.query import open_warehouse
+
+from benchmarks.emulator.accuracy import PERCENT, load_rows
+from benchmarks.emulator.page import PART, format_table
+from benchmarks.processes import ROOT
+from benchmarks.report import ReportTable
+
+PAGE = ROOT / "docs" / "explanation" / "emulator-training.md"
+SENSITIVITY = "sensitivity"
+MORE = ("superstep.cycles", "host.prefetch", "host.process")  # assumed of the machine, and read by a training step
+NAMES = {
+    "train": "one machine and pods of up to 64 chips",
+    "train-host-fed": "the same, images from PyTorch's data loader",
+    "train-weak": "the same, configuration of a later release",
+    "train-large": "128 and 256 chips",
+}
+
+
+@cache
+def load_scores() -> tuple[TrainingScore, ...]:
+    with open_warehouse(ROOT / "warehouse") as connection:
+        rows = load_training_rows(connection)
+    return tuple(score_training(rows, [row for row in load_rows() if row.set == "calibration"]))
+
+
+def update_page(*, sensitivity: bool = False) -> None:
+    """Write all parts; the sensitivity, which takes minutes, on request."""
+    parts = generate_parts(load_scores())
+    if sensitivity:
+        parts[SENSITIVITY] = format_sensitivity(load_scores())
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(PART.sub(lambda match: match[1] + parts.get(match[2], match[3]) + match[4], text), encoding="utf-8")
+
+
+def read_parts() -> dict[str, str]:
+    return {name: text for _, name, text, _ in PART.findall(PAGE.read_text(encoding="utf-8"))}
+
+
+def generate_parts(scores: Sequence[TrainingScore]) -> dict[str, str]:
+    """Return all parts but the sensitivity."""
+    tables = {"scores": _tabulate_sets(scores), "groups": _tabulate_groups(scores), "rows": _tabulate_rows(scores)}
+    return {name: format_table(table) for name, table in tables.items()}
+
+
+def _tabulate_sets(scores: Sequence[TrainingScore]) -> ReportTable:
+    rows = []
+    for name, members in iterate_sets(scores):
+        summary = summarise_training([each.error for each in members])
+        met = ["met" if each else "missed" for each in check_aim(summary)] if name == AIMED else []
+        verdict = f"median {met[0]}, maximum {met[1]}" if met else ""
+        shares = (summary.median, summary.mean, summary.max)
+        simple = (_format_baseline(members, GRID), _format_baseline(members, ROOFLINE))
+        rows.append((f"{NAMES[name]} (`{name}`)", str(len(members)), *map(_format_share, shares), *simple, verdict))
+    aim = f"aim: {PERCENT * MEDIAN_LIMIT:.0f} ({PERCENT * MAX_LIMIT:.0f})"
+    return ReportTable("", ("rows", "n", "median %", "MAPE %", "max %", "broadcast-grid BSP", "roofline", aim), rows)
+
+
+def _format_baseline(members: Sequence[TrainingScore], name: str) -> str:
+    summary = summarise_training([each.get_baseline_error(name) for each in members])
+    return f"{_format_share(summary.median)} ({_format_share(summary.max)})"
+
+
+def _tabulate_groups(scores: Sequence[TrainingScore]) -> ReportTable:
+    """Summarise by set, network and framework, since frameworks differ more than machines do."""
+    groups: dict[tuple[str, str, str], list[TrainingScore]] = {}
+    for each in scores:
+        name = each.row.name.removesuffix("-split")
+        groups.setdefault((each.row.set, name, each.row.framework), []).append(each)
+    rows = []
+    for key, members in sorted(groups.items()):
+        errors = [each.error for each in members]
+        summary = summarise_training(errors)
+        shares = (_format_share(summary.median), _format_share(summary.max))
+        rows.append((*key, str(len(members)), *shares, f"{PERCENT * median(errors):+.1f}"))
+    return ReportTable("", ("set", "network", "framework", "n", "median %", "max %", "median error %"), rows)
+
+
+def _tabulate_rows(scores: Sequence[TrainingScore]) -> ReportTable:
+    rows = []
+    for each in scores:
+        row, prediction = each.row, each.prediction
+        last = prediction.all_reduce_s + prediction.update_s + prediction.offload_s
+        rows.append(
+            (
+                *(row.set, row.name, row.variant, row.target, row.framework, str(prediction.chips)),
+                *(str(row.setup.micro_batch), str(row.setup.accumulation), f"{row.throughput:g}"),
+                *(f"{prediction.throughput:.0f}", f"{prediction.round_s * MS:.2f}", f"{prediction.bubble_share:.2f}"),
+                *(f"{last * MS:.1f}", prediction.memory_verdict, f"{PERCENT * each.error:+.1f}"),
+            )
+        )
+    columns = (
+        *("set", "network", "variant", "machine", "framework", "chips", "micro-batch", "accumulation"),
+        *("published /s", "emulated /s", "round ms", "bubble", "sum, update ms", "memory", "error %"),
+    )
+    return ReportTable("", columns, rows)
+
+
+def format_sensitivity(scores: Sequence[TrainingScore]) -> str:
+    """Set each assumed constant to both ends of its range, and score one row of each network and setup again."""
+    chosen = {
+        _describe_setup(each.row): each for each in scores if each.row.set == AIMED and each.row.target == "m2000"
+    }
+    rows = [each.row for each in chosen.values()]
+    constants = dict(load_target("m2000").constants) | dict(load_training_constants())
+    changes = [
+        (name, each.value, value)
+        for name, each in constants.items()
+        if each.assumed and (name in dict(load_training_constants()) or name in MORE)
+        for value in get_range(each)
+    ]
+    with ProcessPoolExecutor(2) as pool:
+        medians = list(pool.map(_measure, [rows] * len(changes), changes))
+    usual = summarise_training([each.error for each in chosen.values()]).median
+    table = [
+        (name, f"{old:g}", f"{new:g}", f"{PERCENT * (value - usual):+.2f}")
+        for (name, old, new), value in zip(changes, medians, strict=True)
+    ]
+    moving = [row for row in table if float(row[-1])]
+    still = sorted({row[0] for row in table} - {row[0] for row in moving})
+    text = format_table(ReportTable("", ("constant", "value", "changed to", "median, points"), moving))
+    text += f"\nOn {len(rows)} rows of the IPU-M2000, one of each network and micro-batch. "
+    return f"{text}Nothing moves with {', '.join(f'`{name}`' for name in still)}.\n"
+
+
+def _describe_setup(row: TrainingRow) -> tuple[str, int]:
+    return row.name, row.setup.micro_batch
+
+
+def _measure(rows: Sequence[TrainingRow], change: tuple[str, float, float]) -> float:
+    name, _, value = change
+    errors = []
+    with open_plan_cache() as plans:
+        for row in rows:
+            usual = load_training_target(row.target)
+            superstep = value if name == "superstep.cycles" else None
+            target = usual.with_constants({name: value})
+            prediction = predict_training(
+                row.network, target, row.setup, row.cut, planner=_plan_on(usual, plans), superstep=superstep
+            )
+            errors.append(prediction.step_s / row.seconds - 1)
+    return summarise_training(errors).median
+
+
+def _plan_on(usual: Target, plans: Planner) -> Planner:
+    """Return a planner of the unchanged machine: no constant here changes a split, and its plans are known."""
+    norm = {f"batchnorm.{part}": usual[f"training.batchnorm{end}"] for part, end in _NORM}
+
+    @cache
+    def restore(tiles: float, memory: float) -> Target:
+        return usual.with_constants({**norm, "tiles": tiles, "plan.memory": memory})
+
+    def plan(shape: ConvolutionShape, target: Target) -> SplitPlan:
+        return plans(shape, restore(target["tiles"], target["plan.memory"]))
+
+    return plan
+
+
+_NORM = (("cycles", ""), ("supersteps", ".supersteps"))
+
+
+def _format_share(share: float) -> str:
+    return f"{PERCENT * share:.1f}"

@@ -1,0 +1,112 @@
+"""Cut a program into the stages of a pipeline, and count what filling and draining it costs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Literal
+
+from ipu_results.emulator.operators import Convolution, Gemm, Operator, Program
+from ipu_results.errors import InconsistentModelError
+
+Head = Literal["first", "last"]  # the chip of what follows the last layer: a stage of its own on the first, or the last
+LAYER = re.compile(r"layer(\d+)\b")  # in the names of the operators of the built-in transformers
+PART = re.compile(r"layer\d+\b|stage\d+\.\d+\b")  # a layer of these, or a block of the built-in convolutional networks
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The operators from `start` to before `stop`, and the chip of the replica that computes them."""
+
+    start: int
+    stop: int
+    chip: int
+
+
+def cut_at_layers(program: Program, layers: Sequence[int], head: Head) -> tuple[Stage, ...]:
+    """Give each chip as many layers as `layers` says. What precedes the first layer is on the first chip."""
+    numbers = [_read_layer(operator) for operator in program.operators]
+    count = max((number + 1 for number in numbers if number is not None), default=0)
+    if sum(layers) != count:
+        message = f"{sum(layers)} layers on chips, but the network has {count}"
+        raise InconsistentModelError(message, document=program.name)
+    firsts = [0] * len(layers)
+    for chip, first in enumerate((0, *accumulate(layers))[:-1]):
+        firsts[chip] = next((at for at, number in enumerate(numbers) if number == first), len(numbers)) if chip else 0
+    ends = [*firsts[1:], len(numbers)]
+    stages = [Stage(start, stop, chip) for chip, (start, stop) in enumerate(zip(firsts, ends, strict=True))]
+    if head == "last":
+        return tuple(stages)
+    after = 1 + max(at for at, number in enumerate(numbers) if number is not None)
+    last = stages[-1]
+    return (*stages[:-1], Stage(last.start, after, last.chip), Stage(after, last.stop, 0))
+
+
+def list_layer_starts(program: Program, stage: Stage) -> list[int]:
+    """List where a layer or block begins within a stage, and the stage's own start first."""
+    matches = [PART.match(operator.name) for operator in program.operators[stage.start : stage.stop]]
+    names = [match and match[0] for match in matches]
+    changes = (at for at in range(1, len(names)) if names[at] is not None and names[at] != names[at - 1])
+    return [stage.start, *(stage.start + at for at in changes)]
+
+
+def list_inputs(program: Program, stage: Stage) -> set[int]:
+    """List the operators of earlier stages, or earlier parts, whose results a stage reads."""
+    inside = range(stage.start, stage.stop)
+    return {source for at in inside for source in program.sources[at] if 0 <= source < stage.start}
+
+
+def _read_layer(operator: Operator) -> int | None:
+    match = LAYER.match(operator.name)
+    return int(match[1]) if match else None
+
+
+def cut_at_operators(program: Program, names: Sequence[str], *, one_chip: bool = False) -> tuple[Stage, ...]:
+    """Begin a stage after each named operator, on the next chip or on the same, where only recomputation sees it.
+
+    Raises InconsistentModelError for an unknown name.
+    """
+    positions = {operator.name: at for at, operator in enumerate(program.operators)}
+    for name in names:
+        if name not in positions:
+            raise InconsistentModelError("is not an operator to cut after", document=program.name, place=name)
+    cuts = [0, *sorted(positions[name] + 1 for name in names), len(program.operators)]
+    return tuple(Stage(start, stop, 0 if one_chip else at) for at, (start, stop) in enumerate(pairwise(cuts)))
+
+
+def cut_evenly(program: Program, chips: int) -> tuple[Stage, ...]:
+    """Give each chip about the same multiply-accumulates."""
+    macs = [each.macs if isinstance(each, Convolution | Gemm) else 0 for each in program.operators]
+    done, total = list(accumulate(macs)), sum(macs)
+    if chips > sum(1 for count in macs if count):
+        message = f"{chips} stages are more than its {sum(1 for count in macs if count)} products"
+        raise InconsistentModelError(message, document=program.name)
+    cuts = [0]
+    for chip in range(1, chips):
+        cuts.append(max(cuts[-1] + 1, next(at for at, sum_ in enumerate(done) if sum_ >= total * chip / chips)))
+    return tuple(Stage(start, stop, chip) for chip, (start, stop) in enumerate(pairwise([*cuts, len(macs)])))
+
+
+def is_computed_again(stage: Stage, stages: Sequence[Stage]) -> bool:
+    """Check whether recomputation concerns a stage. The backward pass of a pipeline's last follows at once.
+
+    Source: graphcore/tensorflow, pipeline_recomputation.cc and, for grouped schedules,
+    pipeline_recomputation_stage_inserter.cc.
+    """
+    return len(stages) == 1 or stage is not stages[-1]
+
+
+def count_chips(stages: Sequence[Stage]) -> int:
+    """Count the chips of one replica."""
+    return 1 + max(stage.chip for stage in stages)
+
+
+def count_rounds(stages: Sequence[Stage], accumulation: int) -> int:
+    """Count how long the slowest chip's micro-batch is waited for in a step: once a micro-batch, and to fill and drain.
+
+    Filling takes a forward pass of each further stage and draining a backward pass, together one round each. A single
+    chip fills nothing.
+    """
+    return accumulation + (len(stages) - 1 if count_chips(stages) > 1 else 0)

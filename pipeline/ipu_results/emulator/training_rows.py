@@ -1,0 +1,177 @@
+"""Select the published training rows that training predictions are compared with, by `data/training_rows.toml`.
+
+The setup of each row is from its public configuration in the warehouse. No row is in any fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import duckdb
+
+from ipu_results._util.sql import run_query
+from ipu_results.emulator.data import read_toml
+from ipu_results.emulator.network import Network, load_network
+from ipu_results.emulator.operators import Program
+from ipu_results.emulator.pipeline import Head, Stage, cut_at_layers, cut_at_operators, cut_evenly
+from ipu_results.emulator.stash import Recompute
+from ipu_results.emulator.training import TrainingSetup
+from ipu_results.errors import WarehouseError
+from ipu_results.networks import SEQUENCE, TEXTS, build
+
+ROWS_FILE = "training_rows.toml"
+MAX_CHIPS = 64  # of one pod; more are in a set of their own
+LARGE = "train-large"
+SETS = ("train", "train-host-fed", "train-weak", LARGE)
+BOW = "Bow"
+BY_VARIANT: Mapping[str, tuple[str, int]] = {
+    "GPT2-Small (SL1024)": ("gpt2", 1024),
+    "GPT2-Medium (SL1024)": ("gpt2-medium", 1024),
+    "GPT2-Large (SL1024)": ("gpt2-large", 1024),
+    "GPT2-Large (SL512)": ("gpt2-large", 512),
+}
+RECOMPUTE: Mapping[str | None, Recompute | None] = {
+    None: None,
+    "layer": "layer",
+    "stage": "stage",
+    "checkpoint": "stage",  # `cut_after` begins a stage at each
+}
+
+LISTS = ("frameworks", "variants", "platforms", "cut_after")
+SQL = """
+    SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.platform, r.framework,
+        r.batch_size, r.throughput, c.micro_batch_size, c.replicas, c.gradient_accumulation, c.instances,
+        c.layers_per_ipu, c.recompute, c.available_memory_proportion, c.optimizer_state_offchip
+    FROM results r JOIN configurations c USING (result_id)
+    WHERE r.task = 'training' AND r.origin = 'published' AND r.throughput IS NOT NULL
+    ORDER BY r.table_name, r.row_number
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSelector:
+    """Rows that are predicted alike. None in `variants` or `platforms` matches any; `rows` is how many there are."""
+
+    set: str
+    rows: int
+    model: str
+    frameworks: tuple[str, ...]
+    network: str
+    source: str
+    variants: tuple[str, ...] | None = None
+    platforms: tuple[str, ...] | None = None
+    sequence: int = SEQUENCE
+    head: Head = "last"
+    items: float = 1.0
+    input_bits: int = 16
+    io_tiles: int = 0
+    cut_after: tuple[str, ...] = ()
+    one_chip: bool = False
+
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        limits = ((self.variants, "variant"), (self.platforms, "platform"), (self.frameworks, "framework"))
+        return record["model"] == self.model and all(
+            names is None or record[column] in names for names, column in limits
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRow:
+    """A published training row: `throughput` in items per second, and the setup behind it."""
+
+    result_id: str
+    set: str
+    name: str
+    network: Network
+    target: str
+    framework: str
+    variant: str
+    batch_size: int
+    throughput: float
+    setup: TrainingSetup
+    layers: tuple[int, ...]
+    selector: TrainingSelector
+
+    @property
+    def seconds(self) -> float:
+        """Return the time that the figures give the configured step."""
+        setup = self.setup
+        return setup.micro_batch * setup.replicas * setup.accumulation * setup.items / self.throughput
+
+    def cut(self, program: Program) -> tuple[Stage, ...]:
+        """Cut the program as the configuration does."""
+        if self.layers:
+            return cut_at_layers(program, self.layers, self.selector.head)
+        if self.selector.cut_after:
+            return cut_at_operators(program, self.selector.cut_after, one_chip=self.selector.one_chip)
+        return cut_evenly(program, 1)
+
+
+@cache
+def load_training_selectors() -> tuple[TrainingSelector, ...]:
+    return tuple(_parse_selector(entry) for entry in read_toml(ROWS_FILE)["rows"])
+
+
+def _parse_selector(entry: Mapping[str, Any]) -> TrainingSelector:
+    values: dict[str, Any] = {key: tuple(value) if key in LISTS else value for key, value in entry.items()}
+    return TrainingSelector(**values)
+
+
+def load_training_rows(connection: duckdb.DuckDBPyConnection) -> list[TrainingRow]:
+    """Read all rows. Raises WarehouseError where a selector matches more or fewer rows than it states."""
+    document = read_toml(ROWS_FILE)["document"]["id"]
+    records = [each for each in run_query(connection, SQL).to_pylist() if each["document_id"] == document]
+    return [row for selector in load_training_selectors() for row in _select(selector, records)]
+
+
+def _select(selector: TrainingSelector, records: Sequence[Mapping[str, Any]]) -> list[TrainingRow]:
+    matches = [record for record in records if selector.matches(record)]
+    if len(matches) != selector.rows:
+        message = f"the warehouse holds {len(matches)} of the {selector.rows} training rows to validate against"
+        raise WarehouseError(message, place=f"{selector.model}, {', '.join(selector.variants or selector.frameworks)}")
+    return [_parse_row(selector, record) for record in matches]
+
+
+def _parse_row(selector: TrainingSelector, record: Mapping[str, Any]) -> TrainingRow:
+    missing = [key for key in ("micro_batch_size", "replicas", "gradient_accumulation") if not record[key]]
+    if missing:
+        raise WarehouseError(f"row {record['result_id']} has no {missing[0]} in its configuration")
+    layers = tuple(int(count) for count in (record["layers_per_ipu"] or "").split())
+    proportions = tuple(float(share) for share in (record["available_memory_proportion"] or "").split())
+    setup = TrainingSetup(
+        record["micro_batch_size"],
+        record["replicas"],
+        record["gradient_accumulation"],
+        RECOMPUTE[record["recompute"]],
+        proportions,
+        bool(record["optimizer_state_offchip"]),
+        record["instances"],
+        selector.items,
+        selector.input_bits,
+        selector.io_tiles,
+    )
+    name, sequence = BY_VARIANT.get(record["variant"] or "", (selector.network, selector.sequence))
+    chips = len(layers) or (1 if selector.one_chip else len(selector.cut_after) + 1)
+    return TrainingRow(
+        record["result_id"],
+        LARGE if chips * setup.replicas > MAX_CHIPS else selector.set,
+        name,
+        load_sized_network(name, sequence),
+        "bow-2000" if record["platform"].startswith(BOW) else "m2000",
+        record["framework"],
+        record["variant"] or "",
+        int(record["batch_size"]),
+        record["throughput"],
+        setup,
+        layers,
+        selector,
+    )
+
+
+@cache
+def load_sized_network(name: str, sequence: int) -> Network:
+    """Load a built-in network at a length of sequences, where it has one."""
+    return load_network(build(name, sequence=sequence) if name in TEXTS else name)

@@ -1,0 +1,176 @@
+// The columns of the table of results: those shown at first, and those that a reader can add.
+import type { ComponentChildren } from "preact";
+import { type Dataset, PER_PRICE } from "./dataset";
+import { TITLES } from "./format";
+import { FlagMark, Origin } from "./marks";
+
+interface TextColumn {
+  name: string; // what it is sorted by
+  title: string;
+  width: number;
+  render?: (data: Dataset, row: number) => ComponentChildren;
+}
+
+/** A column of figures, one below another in a row. It widens with its content, since a figure is never cut. */
+interface FigureColumn {
+  name: string;
+  width: number;
+  figures: { name: string; title: string; withUnit?: boolean }[];
+}
+export type Column = TextColumn | FigureColumn;
+
+function makeFigureColumn(name: string, title: string, width: number, withUnit = false): FigureColumn {
+  return { name, width, figures: [{ name, title, withUnit }] };
+}
+
+/** The throughput as printed, or for what one pays with. */
+export const MEASURES: Record<string, { name: string; title: string; option: string }> = {
+  "": { name: "throughput", title: "Throughput", option: "as printed" },
+  chip: { name: "throughput_per_chip", title: "Per chip", option: "per chip" },
+  watt: { name: "efficiency", title: "Per watt", option: "per watt" },
+  dollar: { name: PER_PRICE, title: "Per $1,000", option: "per $1,000" },
+};
+
+export function getMeasure(per: string) {
+  return Object.hasOwn(MEASURES, per) ? MEASURES[per]! : MEASURES[""]!;
+}
+
+function listColumns(per: string): Column[] {
+  const rate = getMeasure(per);
+  return [
+    { name: "model", title: "Result", width: 174, render: (data, row) => <Lines first={renderModel(data, row)} second={describeTest(data, row)} /> },
+    { name: "platform", title: "Machine", width: 136, render: (data, row) => <Lines first={data.getText(row, "platform")} second={describeMachine(data, row)} /> },
+    { name: "framework", title: "Software", width: 100, render: (data, row) => <Lines first={data.getText(row, "framework")} second={data.getText(row, "sdk_version")} /> },
+    { name: "precision", title: "Precision", width: 80, render: (data, row) => data.getPrecision(row) },
+    makeFigureColumn("batch_size", "Batch", 66),
+    makeFigureColumn(rate.name, rate.title, 100, true),
+    makeFigureColumn("latency_ms", "Latency, ms", 82),
+    makeFigureColumn("minutes", "Train, min", 72),
+    { name: "flags", title: "Flags", width: 108, render: (data, row) => renderFlags(data, row, "info") },
+    { name: "publisher", title: "Publisher", width: 110, render: (data, row) => <Lines first={data.getText(row, "publisher")} second={data.getText(row, "published_on")} /> },
+  ];
+}
+
+const MORE: Record<string, string> = {
+  chips: "Chips", item: "Unit", task: "Task", network: "Network", phase: "Phase", dataset_canonical: "Dataset",
+  sdk_version: "SDK", published_on: "Date", relationship: "Who measured", mlperf_id: "MLPerf id", mlperf_round: "Round",
+  submitter: "Submitter", document_id: "Document",
+};
+const MORE_FIGURES = ["efficiency", "power_w", "latency_p99_ms", "batches_in_flight", "quality_value"];
+
+/** Columns that a reader can add. */
+export const ADDITIONAL: Record<string, string> = {
+  ...MORE,
+  ...Object.fromEntries(MORE_FIGURES.map((name) => [name, TITLES[name] ?? name.replaceAll("_", " ")])),
+};
+
+/** The columns to show: the default ones without those hidden, and those added. */
+export function selectColumns(per: string, hidden: string[], added: string[]): Column[] {
+  const columns = listColumns(per).filter((column, index) => index === 0 || !hidden.includes(getChoice(column)));
+  const more = Object.entries(ADDITIONAL).filter(([name]) => added.includes(name));
+  return [
+    ...columns,
+    ...more.map(([name, title]) => (Object.hasOwn(MORE, name) ? { name, title, width: 110 } : makeFigureColumn(name, title, 110))),
+  ];
+}
+
+function getChoice(column: Column): string {
+  return "figures" in column && Object.values(MEASURES).some(({ name }) => name === column.name) ? "rate" : column.name;
+}
+
+/** The default columns that can be hidden, with their titles. */
+export const HIDEABLE: Record<string, string> = Object.fromEntries(
+  listColumns("").slice(1).map((column) => [getChoice(column), "figures" in column ? column.figures[0]!.title : column.title]),
+);
+
+export const NARROW: Column[] = [
+  { name: "model", title: "Result", width: 150, render: renderCard },
+  {
+    name: "figures",
+    width: 120,
+    figures: [
+      { name: "throughput", title: "items/s", withUnit: true },
+      { name: "latency_ms", title: "ms", withUnit: true },
+      { name: "minutes", title: "min", withUnit: true },
+    ],
+  },
+];
+
+/** The columns of a phone, with the throughput per what the reader wants. */
+export function selectNarrow(per: string): Column[] {
+  if (!per) return NARROW;
+  const { name, title } = getMeasure(per);
+  return NARROW.map((column) =>
+    "figures" in column ? { ...column, figures: [{ name, title, withUnit: true }, ...column.figures.slice(1)] } : column,
+  );
+}
+
+function Lines({ first, second }: { first: ComponentChildren; second: string }) {
+  const title = typeof first === "string" ? first : undefined;
+  return (
+    <span class="lines">
+      <span title={title}>{first}</span>
+      {second && <small title={second}>{second}</small>}
+    </span>
+  );
+}
+
+function renderModel(data: Dataset, row: number) {
+  const origin = data.getText(row, "origin");
+  const variant = data.getText(row, "variant");
+  return (
+    <>
+      <Origin origin={origin} brief={origin !== "emulated"} /> <strong>{data.getText(row, "model")}</strong> {variant && <small>{variant}</small>}
+    </>
+  );
+}
+
+function describeTest(data: Dataset, row: number): string {
+  const mlperf = data.getText(row, "benchmark").startsWith("mlperf") && `MLPerf ${data.getText(row, "mlperf_round")}`;
+  return [data.getText(row, "task"), mlperf && mlperf.trim()].filter(Boolean).join(" · ");
+}
+
+function describeMachine(data: Dataset, row: number): string {
+  const chips = data.getValue(row, "chips");
+  return chips === null ? "" : `${data.formatFigure(row, "chips", 5)} ${chips === 1 ? "chip" : "chips"}`;
+}
+
+function renderCard(data: Dataset, row: number) {
+  const batch = data.getText(row, "batch_size");
+  const details = [data.getText(row, "platform"), describeMachine(data, row)];
+  const more = [describeTest(data, row), data.getText(row, "framework"), data.getText(row, "sdk_version"), batch && `batch ${batch}`];
+  return (
+    <span class="card">
+      <span>{renderModel(data, row)}</span>
+      <small>{details.filter(Boolean).join(" · ")}</small>
+      <small>
+        {more.filter(Boolean).join(" · ")} {renderFlags(data, row, "warn")}
+      </small>
+    </span>
+  );
+}
+
+const MAX_FLAGS = 4; // in a cell, the most severe first
+const SEVERITIES = ["error", "warn", "info"];
+
+/** Marks of the flags of a row, at least of a severity. */
+function renderFlags(data: Dataset, row: number, least: string) {
+  const byRule = new Map(data.flags.get(row)?.map((flag) => [flag.rule, flag])); // one of each rule
+  const flags = [...byRule.values()].filter(({ severity }) => SEVERITIES.indexOf(severity) <= SEVERITIES.indexOf(least)).sort((left, right) => SEVERITIES.indexOf(left.severity) - SEVERITIES.indexOf(right.severity));
+  const shown = flags.length > MAX_FLAGS ? MAX_FLAGS - 1 : MAX_FLAGS;
+  const more = flags.slice(shown);
+  const suspect = data.getText(row, "suspect");
+  return (
+    <span class="flag-marks">
+      {suspect && (
+        <span class="flag flag-warn" title={suspect}>
+          suspect
+        </span>
+      )}
+      {flags.slice(0, shown).map((flag) => (
+        <FlagMark key={flag.rule} flag={flag} title={data.data.rules[flag.rule] ?? ""} />
+      ))}
+      {more.length > 0 && <small title={more.map(({ rule }) => rule).join(", ")}>+{more.length}</small>}
+    </span>
+  );
+}

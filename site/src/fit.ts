@@ -1,0 +1,80 @@
+// A chart fitted to the width that it has: panels below one another, and as wide as the labels leave room.
+export type Part = { [name: string]: any };
+
+const PANEL = 330; // pixels that a panel needs with its labels
+const MIN_PANEL = 130;
+const WIDEST = 1.5; // times the width that the pipeline draws a panel with
+const NARROW = 600;
+const LABEL_SHARE = 0.42; // of the width, for the labels of rows
+const TITLE_CHARACTERS = 26; // of a line, of the title of an axis
+const MARGIN = 110; // of a narrow legend, which begins below the panel
+const STACKED = { direction: "vertical", anchor: "start", margin: 4 };
+const [CHARACTER, SYMBOL] = [6.2, 40]; // pixels of a legend
+
+/** Arranges the panels of a specification for a width; the page shows its title itself. */
+export function arrange(specification: Part, width: number): Part {
+  const part = structuredClone(specification);
+  delete part.title;
+  arrangePart(part, width);
+  const legend = part.config?.legend ?? {};
+  const longest = Math.max(8, ...listWords(part).map((word) => word.length)) * CHARACTER + SYMBOL;
+  const columns = Math.max(1, Math.min(legend.columns ?? 4, Math.floor(width / longest)));
+  const below = { orient: "bottom", columns, labelLimit: width < NARROW ? width - MARGIN : width - SYMBOL, ...(width < NARROW ? { labelFontSize: 10 } : {}), layout: { bottom: STACKED } };
+  const axis = { ...part.config?.axis, labelLimit: width < NARROW ? Math.floor(width * LABEL_SHARE) : 420 };
+  part.config = { ...part.config, legend: { ...legend, ...below }, axis };
+  return part;
+}
+
+function arrangePart(part: Part, width: number): void {
+  if (part.hconcat) {
+    part.columns = Math.max(1, Math.min(part.hconcat.length, Math.floor(width / PANEL)));
+    part.concat = part.hconcat;
+    delete part.hconcat;
+  }
+  if (part.facet && part.columns) part.columns = Math.max(1, Math.min(part.columns, Math.floor(width / PANEL)));
+  for (const inner of listInner(part)) arrangePart(inner, width);
+  if (width >= NARROW) return;
+  for (const each of [part, ...(part.layer ?? [])]) shorten(each.encoding ?? {}, width);
+  if (typeof part.title === "string") part.title = { text: wrap(part.title, Math.floor(width / 9)), anchor: "start" };
+}
+
+/** The words of all scales, which the legends show. */
+function listWords(part: unknown): string[] {
+  if (Array.isArray(part)) return part.flatMap(listWords);
+  if (typeof part !== "object" || part === null) return [];
+  const { domain, values, ...others } = part as Part;
+  const own = Array.isArray(domain) ? domain.filter((word) => typeof word === "string") : [];
+  return [...own, ...listWords(Object.values(others))];
+}
+
+/** Wraps the titles of axes and cuts their labels, which else leave no room for the panel. */
+function shorten(encoding: Part, width: number): void {
+  for (const name of ["x", "y"]) if (typeof encoding[name]?.title === "string") encoding[name].title = wrap(encoding[name].title, TITLE_CHARACTERS);
+  if (encoding.y?.axis?.labelLimit) encoding.y.axis.labelLimit = Math.floor(width * LABEL_SHARE);
+}
+
+const listInner = (part: Part): Part[] => [...(part.concat ?? []), ...(part.vconcat ?? []), ...(part.hconcat ?? []), ...(part.spec ? [part.spec] : [])];
+
+function wrap(text: string, characters: number): string[] {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const longer = `${lines.at(-1)} ${word}`.trim();
+    if (longer.length > characters && lines.at(-1)) lines.push(word);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines;
+}
+
+/** Widens or narrows all panels by what a first drawing left over or lacked. */
+export function adjust(part: Part, drawn: number, width: number): Part {
+  const fitted = structuredClone(part);
+  resize(fitted, width - drawn, 1);
+  return fitted;
+}
+
+function resize(part: Part, spare: number, side: number): void {
+  const columns = part.concat ? (part.columns ?? part.concat.length) : part.facet ? (part.columns ?? 1) : 1;
+  for (const inner of listInner(part)) resize(inner, spare, side * columns);
+  if (typeof part.width === "number") part.width = Math.round(Math.max(MIN_PANEL, Math.min(part.width * WIDEST, part.width + spare / side)));
+  else if (part.width?.step && spare < 0) part.width.step = Math.max(14, part.width.step + spare / side / 12);
+}

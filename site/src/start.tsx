@@ -1,0 +1,115 @@
+// The start page: what this is, what was found, and where to go with a question.
+import { BarChart } from "./bars";
+import { type Finding, type StartData } from "./load";
+import { formatHash, navigate } from "./route";
+
+const QUESTIONS: [string, string][] = [
+  ["Which machine is fastest on ResNet-50 within 5 ms, per chip?", "#/results?model=ResNet-50+v1.5&task=inference&ms=5&per=chip&sort=-throughput_per_chip"],
+  ["What is doubtful about Yolo v4?", "#/results?model=Yolo+v4&sort=-flags"],
+  ["How does a Bow Pod16 compare with an IPU-POD16?", "#/compare?a=Bow+Pod16&b=IPU-POD16"],
+  ["What do the NVIDIA A100 rows say?", "#/results?q=A100+NVIDIA"],
+];
+
+export function Start({ data }: { data: StartData }) {
+  const { build, counts } = data;
+  return (
+    <div class="start">
+      <section class="hero">
+        <h2>How fast are Graphcore's AI processors really?</h2>
+        <p class="lead">
+          An <abbr title="Intelligence Processing Unit">IPU</abbr> is a chip made by Graphcore to run neural networks, as GPUs do. This
+          is the open record of how fast IPUs run them: {counts.results.toLocaleString("en")} results, each with the place where it was
+          printed, and {counts.claims} claims, checked against them.
+        </p>
+        <form
+          class="check"
+          role="search"
+          onSubmit={(event) => {
+            event.preventDefault();
+            const figure = new FormData(event.currentTarget).get("figure");
+            navigate(formatHash("results", "", { q: String(figure ?? "").trim() }));
+          }}
+        >
+          <label for="figure">Check a figure</label>
+          <input id="figure" name="figure" type="search" placeholder="46,174 or 40× or bert pod16" required />
+          <button type="submit" class="main">
+            Find it
+          </button>
+        </form>
+        <ul class="offers">
+          <li>
+            As of <time dateTime={build.as_of}>{build.as_of}</time>, {build.version ? `release ${build.version}` : "unreleased"}
+          </li>
+          <li>
+            <a href="data/parquet/results.parquet" download>
+              Download
+            </a>
+          </li>
+          <li>
+            <a href={formatHash("about", "cite")}>Cite</a>
+          </li>
+          <li>
+            <a href={data.repository}>Source code and documents</a>
+          </li>
+          <li>
+            <a href={`${data.repository}/issues/new`}>Report a wrong figure</a>
+          </li>
+        </ul>
+      </section>
+      <section aria-labelledby="found">
+        <h2 id="found">What it found</h2>
+        <div class="findings">
+          {data.findings.map((finding) => (
+            <FindingCard key={finding.name} finding={finding} />
+          ))}
+        </div>
+      </section>
+      <div class="columns">
+        <section>
+          <h3>Ask</h3>
+          <ul>
+            {QUESTIONS.map(([question, hash]) => (
+              <li key={hash}>
+                <a href={hash}>{question}</a>
+              </li>
+            ))}
+            <li>
+              <a href="#/claims">Which claims hold?</a>
+            </li>
+            <li>
+              <a href="#/sql">Ask anything else in SQL</a>
+            </li>
+          </ul>
+        </section>
+        <section>
+          <h3>Read</h3>
+          <ul>
+            <li>
+              <a href={formatHash("about", "methodology")}>Methodology: how a figure gets here, and when to trust it</a>
+            </li>
+            <li>
+              <a href={formatHash("about", "glossary")}>Glossary: the words on this page</a>
+            </li>
+            <li>
+              <a href={formatHash("about", "findings")}>Findings, with query and caveats</a>
+            </li>
+          </ul>
+        </section>
+      </div>
+    </div>
+  );
+}
+
+function FindingCard({ finding }: { finding: Finding }) {
+  return (
+    <article class="finding">
+      <h3>{finding.title}</h3>
+      <p class="big">{finding.figure}</p>
+      <p>{finding.text}</p>
+      <BarChart title={finding.title} bars={finding.bars} unit={finding.unit} rule={finding.rule} />
+      <p>
+        <a href={finding.link}>{finding.link_text}</a>
+      </p>
+    </article>
+  );
+}

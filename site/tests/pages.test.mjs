@@ -1,0 +1,185 @@
+// Charts at work, and the pages that need no script. Needs `dist` with data and pages: `make site`.
+import assert from "node:assert/strict";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join, normalize } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { launch, open } from "./browser.mjs";
+import { DIST, serve } from "./server.mjs";
+
+const NARROW = { viewport: { width: 362, height: 800 } };
+const STATIC = ["claims.html", "charts.html", "compare.html", "downloads.html", "changed.html"];
+
+let browser;
+let site;
+
+before(async () => {
+  [browser, site] = await Promise.all([launch(), serve()]);
+});
+after(async () => {
+  await browser?.close();
+  await site?.close();
+});
+
+async function onPage(path, run, { address = site.address, ...options } = {}) {
+  const opened = await open(browser, `${address}${path}`, options);
+  await run(opened.page, opened);
+  assert.deepEqual(opened.problems, []);
+  assert.deepEqual(opened.external, []);
+  await opened.context.close();
+}
+
+async function waitForChart(page) {
+  await page.locator(".chart canvas").waitFor();
+  await page.waitForTimeout(400); // a second drawing fits the width
+}
+
+/** Moves over the chart until a point shows its tooltip, and returns the place. */
+async function findPoint(page) {
+  const box = await page.locator(".chart canvas").boundingBox();
+  for (let y = 20; y < Math.min(box.height, 700); y += 6)
+    for (let x = 40; x < box.width; x += 6) {
+      await page.mouse.move(box.x + x, box.y + y);
+      if (await page.locator(".tip").isVisible()) return { x: box.x + x, y: box.y + y };
+    }
+  throw new Error("no point shows a tooltip");
+}
+
+test("a point tells units and document, and a click on it shows where it was printed", () =>
+  onPage("#/charts/c2_to_m2000", async (page) => {
+    await waitForChart(page);
+    const place = await findPoint(page);
+    const tip = await page.locator(".tip").textContent();
+    assert.match(tip, /\(images\/s\)|\(ms\)/);
+    assert.match(tip, /Document: (qwant|graphcore)/);
+    await page.mouse.click(place.x, place.y);
+    await page.getByRole("dialog").getByText("as printed").first().waitFor();
+  }));
+
+test("every chart fits a phone, and follows the width of the window", () =>
+  onPage("#/charts", async (page) => {
+    await waitForChart(page);
+    for (const name of await page.evaluate(() => window.__data.charts.map((chart) => chart.name))) {
+      await page.evaluate((to) => (location.hash = `#/charts/${to}`), name);
+      await page.locator(`.questions a[aria-current][href$="${name}"]`).waitFor();
+      await waitForChart(page);
+      const [inner, outer, document] = await page.evaluate(() => {
+        const box = document.querySelector(".chart");
+        return [box.scrollWidth, box.clientWidth, globalThis.document.documentElement.scrollWidth];
+      });
+      assert.ok(inner <= outer * 1.05, `${name}: ${inner} in ${outer}`);
+      assert.ok(document <= NARROW.viewport.width, `${name}: ${document}`);
+    }
+    const narrow = await page.locator(".chart canvas").evaluate((canvas) => canvas.offsetWidth);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.waitForFunction((before) => document.querySelector(".chart canvas")?.offsetWidth > before * 1.5, narrow);
+  }, NARROW));
+
+test("a chart is saved as PNG, SVG and CSV with its exact numbers, and embedded by its address", () =>
+  onPage("#/charts/sdk_effect", async (page) => {
+    await waitForChart(page);
+    const download = async (name) => {
+      const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name, exact: true }).click()]);
+      return readFile(await file.path());
+    };
+    assert.equal((await download("PNG")).subarray(1, 4).toString(), "PNG");
+    const finding = await page.locator(".answer h2").textContent();
+    const svg = String(await download("SVG"));
+    assert.match(svg, /^<svg/);
+    assert.ok(svg.includes(finding.slice(0, 40)));
+    const lines = String(await download("CSV")).trim().split("\r\n");
+    const [table] = await page.evaluate(() => window.__data.charts.find((chart) => chart.name === "sdk_effect").numbers);
+    assert.equal(lines.length, table.rows.length + 1);
+    assert.equal(lines[1].split(",").at(-1), table.ids[0]);
+    await page.getByText("Embed", { exact: true }).click();
+    const code = await page.getByLabel("HTML for another page").inputValue();
+    const path = new URL(/img src="([^"]+)"/.exec(code)[1]).pathname;
+    assert.match(await readFile(join(DIST, path), "utf8"), /^<svg/);
+  }));
+
+test("a ranking shows who is tied, with an interval and a source for each entry", () =>
+  onPage("#/charts/mlperf_ranking?round=1.1&benchmark=bert", async (page) => {
+    await waitForChart(page);
+    const finding = await page.locator(".answer h2").textContent();
+    await page.locator(".numbers summary").click();
+    const rows = page.locator(".numbers tbody tr");
+    const tied = (await rows.locator("td:nth-child(9)").allTextContents()).filter((text) => text.startsWith("no,")).length;
+    assert.ok(tied > 0);
+    assert.ok(finding.includes(`cannot separate ${tied} of the ${(await rows.count()) - 1} `), finding);
+    await rows.first().getByRole("button", { name: "source" }).click();
+    await page.getByRole("dialog").getByText("The official entry").first().waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByLabel("Benchmark").selectOption("resnet");
+    await page.waitForFunction(() => location.hash.includes("benchmark=resnet"));
+    assert.match(await page.locator(".answer h2").textContent(), /resnet/);
+  }));
+
+test("headline claims come first, and a claim has the title of its own", () =>
+  onPage("#/claims", async (page) => {
+    await page.locator(".claims > li").first().waitFor();
+    const factors = (await page.locator(".claims .claimed").allTextContents()).slice(0, 5).map((text) => Number.parseFloat(text.replace(/[^\d.]/g, "")));
+    assert.deepEqual(factors, [...factors].sort((left, right) => right - left));
+    assert.ok(factors[0] >= 40);
+    await page.evaluate(() => (location.hash = "#/claims/sdk14-resnext101-inference-throughput"));
+    await page.waitForFunction(() => document.title.startsWith("IPU-M2000 gives 40 times"));
+  }));
+
+test("without scripts, findings, claims, a chart and the downloads can be read", async () => {
+  const off = { javaScriptEnabled: false };
+  const texts = [["", /What was found.*Pages that need no scripts/s], ["claims.html", /Verdict.*40x/s], ["downloads.html", /results\.parquet/],
+    ["claim/sdk14-resnext101-inference-throughput.html", /4483 \/ 127\.96 = 35\.03/], ["chart/generations.html", /What the rows cannot show/]];
+  for (const [path, text] of texts)
+    await onPage(path, async (page) => {
+      assert.match(await page.locator("main").last().innerText(), text, path);
+      assert.equal(await page.evaluate(() => [...document.images].filter((image) => image.complete && !image.naturalWidth).length), 0);
+    }, off);
+  await onPage("", (page) => page.locator("main").last().waitFor(), { ...off, address: pathToFileURL(join(DIST, "claims.html")).href });
+});
+
+test("every link between the static pages leads to a file", async () => {
+  const files = (await readdir(DIST, { recursive: true })).filter((name) => name.endsWith(".html") && !name.startsWith("data"));
+  const addresses = new Map();
+  for (const name of files) {
+    const text = await readFile(join(DIST, name), "utf8");
+    for (const [, address] of text.matchAll(/(?:href|src)="([^"#]+)[^"]*"/g))
+      if (!/^https?:/.test(address)) addresses.set(normalize(join(name, "..", address)), name);
+  }
+  assert.ok(addresses.size > 500);
+  for (const [address, name] of addresses) assert.ok(await stat(join(DIST, address)).catch(() => null), `${name}: ${address}`);
+});
+
+test("a static comparison has the ratios of the interactive one", async () => {
+  const read = (page, selector) => page.locator(selector).allTextContents();
+  for (const [path, hash] of [["compare/bow-pod16-vs-ipu-pod16.html", "#/compare?a=Bow+Pod16&b=IPU-POD16"], ["compare/bow-2000-vs-ipu-m2000.html", "#/compare?a=Bow-2000&b=IPU-M2000"]]) {
+    let expected;
+    await onPage(path, async (page) => (expected = await read(page, "tbody td:nth-child(4)")));
+    await onPage(hash, async (page) => {
+      await page.locator(".compare tbody tr").first().waitFor();
+      const shown = await read(page, ".compare tbody td:nth-child(4)");
+      assert.deepEqual(shown.map((text) => text.trim()).sort(), expected.sort(), path);
+    });
+  }
+});
+
+for (const colorScheme of ["light", "dark"])
+  test(`axe reports no violation on the static pages, ${colorScheme}`, async () => {
+    const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+    for (const path of [...STATIC, "claim/sdk14-resnext101-inference-throughput.html", "chart/mlperf_noise.html", "compare/bow-2000-vs-ipu-m2000.html"]) {
+      const opened = await open(browser, `${site.address}${path}`, { colorScheme, bypassCSP: true, ...NARROW });
+      await opened.page.evaluate(axe);
+      const { violations } = await opened.page.evaluate(() => window.axe.run());
+      assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 160)}`), [], path);
+      assert.ok((await opened.page.evaluate(() => document.documentElement.scrollWidth)) <= NARROW.viewport.width, path);
+      await opened.context.close();
+    }
+  });
+
+test("SQL says how much it loads before it loads, and is ready within seconds", () =>
+  onPage("#/sql", async (page) => {
+    const loaded = () => page.evaluate(() => performance.getEntriesByType("resource").filter(({ name }) => /vendor|engine/.test(name)).length);
+    await page.getByText(/loads the engine: \d+ MB \(\d+ MB packed\)/).waitFor();
+    assert.equal(await loaded(), 0);
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await page.locator(".query-box .count").waitFor({ timeout: 60_000 });
+    assert.ok((await loaded()) > 0);
+  }));

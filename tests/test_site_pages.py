@@ -1,0 +1,250 @@
+"""The static pages of the site: one for each claim, chart and comparison, and what machines read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from html import unescape
+from math import log
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import duckdb
+import jsonschema
+import pytest
+from ipu_results._util.sql import run_query
+from ipu_results._util.text import to_json_value
+from ipu_results.analyses import ANALYSES, build_specification, describe_answer, draw_chart, load_frames
+from ipu_results.analyses.analysis import split_summary
+from ipu_results.errors import WarehouseError
+from ipu_results.site.chart_pages import format_csv
+from ipu_results.site.charts import list_numbers
+from ipu_results.site.html import format_page, link, tag
+from ipu_results.site.pages import build_pages
+from ipu_results.store.query import open_warehouse
+
+from tests.conftest import ROOT
+
+COMMITTED = ROOT / "warehouse"
+EVIL = '"><script>alert(1)</script>&'
+BASE = "https://example.org/ipu"
+SVG = "{http://www.w3.org/2000/svg}"
+START = {
+    "build": {"version": None, "as_of": "2026-11-22"},
+    "repository": "https://example.org/repository",
+    "findings": [{"title": "Q?", "figure": "2×", "text": "T.", "link": "#/charts/sdk_effect", "link_text": "More"}],
+}
+RECORD = {
+    "version": "1.9.0",
+    "published_on": "2026-01-02",
+    "summary": ["No figure changed.", f"Rows of results: 3 new {EVIL}."],
+    "corrections": [],
+    "figures_changed": [{"model": "BERT", "old": 1.5, "new": 2.5}],
+}
+Files = Mapping[str, Any]
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with open_warehouse(COMMITTED) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("records")
+    for version in ("1.9.0", "1.10.0"):
+        text = json.dumps({**RECORD, "version": version})
+        (folder / f"{version}.json").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def charts(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    [analysis] = [analysis for analysis in ANALYSES if analysis.name == "sdk_effect"]
+    frames = load_frames(connection, analysis)
+    specification = build_specification(analysis, frames)
+    answer = describe_answer(analysis, frames)
+    return [
+        {
+            "name": analysis.name,
+            "question": analysis.question,
+            "finding": answer.finding,
+            "figures": answer.figures,
+            "caveats": answer.caveats,
+            "numbers": list_numbers(specification),
+            "specification": specification,
+        }
+    ]
+
+
+@pytest.fixture(scope="module")
+def files(connection: duckdb.DuckDBPyConnection, charts: list[dict[str, Any]], records: Path) -> Files:
+    return build_pages(connection, charts, START, records=records)
+
+
+def list_pages(files: Files) -> dict[str, str]:
+    return {name: text for name, text in files.items() if name.endswith(".html") and not name.startswith("data/")}
+
+
+def test_every_claim_and_chart_has_a_page_with_a_title_and_tags_of_its_own(
+    files: Files, charts: list[dict[str, Any]], connection: duckdb.DuckDBPyConnection
+) -> None:
+    pages = list_pages(files)
+    for claim in run_query(connection, "FROM claims").to_pylist():
+        text = pages[f"claim/{claim['claim_id']}.html"]
+        assert f"<title>{claim['claim']} · ipu-results</title>" in unescape(text)
+        assert f'property="og:title" content="{claim["claim"]}"' in unescape(text)
+        assert claim["figure"] in unescape(text)
+    assert charts[0]["finding"] in unescape(pages["chart/sdk_effect.html"])
+    assert all('property="og:description"' in text for text in pages.values())
+    assert len({re.search("<title>.*</title>", text)[0] for text in pages.values()}) > len(pages) - 25  # type: ignore[index]
+
+
+def test_pages_have_no_absolute_address_of_the_site_without_its_base(files: Files) -> None:
+    assert not {"sitemap.xml", "feed.xml"} & files.keys()
+    assert not any(name.endswith((".png", ".jpg")) for name in files)
+    for text in list_pages(files).values():
+        assert "og:url" not in text
+        assert "canonical" not in text
+        assert "<script" not in text
+    assert "](claims.html)" in files["llms.txt"]
+
+
+@pytest.mark.slow
+def test_base_address_adds_sitemap_feed_and_previews(
+    connection: duckdb.DuckDBPyConnection, charts: list[dict[str, Any]], records: Path
+) -> None:
+    files = build_pages(connection, charts, START, BASE, records)
+    addresses = {element.text for element in ET.fromstring(files["sitemap.xml"]).iter() if element.tag.endswith("loc")}
+    assert addresses == {f"{BASE}/", *(f"{BASE}/{name}" for name in list_pages(files))}
+    for name, text in list_pages(files).items():
+        assert f'property="og:url" content="{BASE}/{name}"' in text
+        for image in re.findall(r'property="og:image" content="([^"]+)"', text):
+            content = files[image.removeprefix(f"{BASE}/")]
+            assert content.startswith((b"\x89PNG", b"\xff\xd8"))
+            assert len(content) < 600_000
+    previewed = [name for name, text in list_pages(files).items() if "og:image" in text]
+    assert len(previewed) == len(list_pages(files)) - 5  # all but the lists
+    feed = ET.fromstring(files["feed.xml"])
+    titles = [element.text for element in feed.iter() if element.tag.endswith("title")]
+    assert titles[1:] == ["Release 1.10.0", "Release 1.9.0"]  # the newest first
+    with pytest.raises(WarehouseError, match="not an http address"):
+        build_pages(connection, charts, START, "example.org", records)
+
+
+def test_changes_are_those_of_the_records_and_a_broken_one_is_refused(
+    files: Files, connection: duckdb.DuckDBPyConnection, charts: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    page = files["changed.html"]
+    assert page.index("1.10.0, 2026-01-02") < page.index("1.9.0, 2026-01-02")
+    assert "No figure changed." in page
+    assert EVIL not in page
+    assert EVIL in unescape(page)
+    assert "<td>BERT</td><td>1.5</td><td>2.5</td>" in page
+    (tmp_path / "1.0.0.json").write_text('{"version": "1.0.0"}', encoding="utf-8")
+    with pytest.raises(WarehouseError, match="has no published_on"):
+        build_pages(connection, charts, START, records=tmp_path)
+
+
+def test_each_result_has_a_json_file_of_the_documented_format(
+    files: Files, connection: duckdb.DuckDBPyConnection
+) -> None:
+    validator = jsonschema.Draft202012Validator(json.loads(files["r/schema.json"]))
+    flags = run_query(connection, "SELECT result_id, count(*) AS n FROM flags GROUP BY 1").to_pylist()
+    flagged = {row["result_id"]: row["n"] for row in flags}
+    rows = run_query(connection, "FROM results").to_pylist()
+    assert {name for name in files if name.startswith("r/")} == {
+        "r/schema.json",
+        *(f"r/{row['result_id']}.json" for row in rows),
+    }
+    for row in rows:
+        data = json.loads(files[f"r/{row['result_id']}.json"])
+        validator.validate(data)
+        stated = {**data["conditions"], **{name: figure["value"] for name, figure in data["figures"].items()}}
+        for name in ("throughput", "latency_ms", "time_to_train_s", "model", "platform", "batch_size", "origin"):
+            assert stated.get(name) == to_json_value(row[name]), (row["result_id"], name)
+        assert len(data["flags"]) == flagged.get(row["result_id"], 0)
+        assert data["citation"].endswith(f"unreleased, {row['result_id']}")
+        assert row["origin"] == "published" or "latency_ms" not in data["figures"] or data["conditions"]["origin"]
+
+
+def test_machines_are_compared_only_on_what_may_be_compared(
+    files: Files, connection: duckdb.DuckDBPyConnection
+) -> None:
+    pages = {name: text for name, text in files.items() if name.startswith("compare/")}
+    assert len(pages) > 10
+    columns = "result_id, platform, errors, origin, suspect, same_as, network, task, phase"
+    rows = {row["result_id"]: row for row in run_query(connection, f"SELECT {columns} FROM results").to_pylist()}
+    for name, text in pages.items():
+        ids = re.findall(r"r/([0-9a-f]{16})\.json", text)
+        assert ids, name
+        for left, right in zip(ids[::2], ids[1::2], strict=True):
+            for key in (left, right):
+                assert rows[key]["errors"] == 0
+                assert rows[key]["origin"] != "emulated"
+                assert rows[key]["suspect"] is rows[key]["same_as"] is None
+            assert rows[left]["platform"] != rows[right]["platform"]
+            for column in ("network", "task"):
+                assert rows[left][column] == rows[right][column]
+
+
+def test_hostile_text_and_addresses_stay_text() -> None:
+    page = format_page("a/b.html", EVIL, EVIL, tag("p", EVIL, title=EVIL))
+    assert "<script" not in page
+    assert 'href="../page.css"' in page
+    assert link("javascript:alert(1)", "x") == "x"
+    assert link("https://example.org/?a=1&b", "x") == '<a href="https://example.org/?a=1&amp;b">x</a>'
+
+
+def test_numbers_of_a_chart_are_exact_and_lead_to_their_results(
+    charts: list[dict[str, Any]], connection: duckdb.DuckDBPyConnection
+) -> None:
+    [table] = charts[0]["numbers"]
+    throughput = table["headings"].index("Throughput (items/s)")
+    printed = run_query(connection, "SELECT result_id, throughput FROM results").to_pylist()
+    exact = {row["result_id"]: row["throughput"] for row in printed}
+    assert len(table["ids"]) == len(set(table["ids"])) > 20
+    assert all(exact[key] == row[throughput] for key, row in zip(table["ids"], table["rows"], strict=True))
+    lines = format_csv(charts[0]).splitlines()
+    assert len(lines) == len(table["rows"]) + 1
+    assert lines[1].endswith(table["ids"][0])
+
+
+def test_summary_is_split_without_losing_a_word(connection: duckdb.DuckDBPyConnection) -> None:
+    for analysis in ANALYSES:
+        summary = analysis.summarise(load_frames(connection, analysis))
+        answer = split_summary(summary, analysis.caveats)
+        assert " ".join([answer.finding, *answer.figures, *answer.caveats]).split() == summary.split()
+        assert answer.caveats, analysis.name
+        assert not answer.finding.endswith("\n")
+
+
+@pytest.mark.slow
+def test_latency_of_a_point_is_at_its_place_on_the_axis(connection: duckdb.DuckDBPyConnection) -> None:
+    """Compare each mark of the picture with the ticks of its own panel: 0.77 ms must be at 0.77."""
+    [analysis] = [analysis for analysis in ANALYSES if analysis.name == "latency_bounded"]
+    picture = ET.fromstring(draw_chart(analysis, load_frames(connection, analysis), ".svg"))
+    panels = [group for group in picture.iter(f"{SVG}g") if re.search(r"(^| )cell( |$)", group.get("class", ""))]
+    checked = 0
+    for panel in panels:
+        ticks = {}
+        for group in panel.iter(f"{SVG}g"):
+            if "X-axis" in group.get("aria-label", ""):
+                for text in group.iter(f"{SVG}text"):
+                    if text.text and re.fullmatch(r"[\d.]+", text.text):
+                        ticks[float(text.text)] = _find_x(text)
+        for path in panel.iter(f"{SVG}path"):
+            found = re.search(r"Latency \(ms\): ([\d.]+)", path.get("aria-label", ""))
+            if found and path.get("transform") and len(ticks) > 1:
+                (low, x_low), (high, x_high) = min(ticks.items()), max(ticks.items())
+                share = (log(float(found[1])) - log(low)) / (log(high) - log(low))
+                assert _find_x(path) == pytest.approx(x_low + share * (x_high - x_low), abs=1.5)
+                checked += 1
+    assert checked > 100
+
+
+def _find_x(element: ET.Element) -> float:
+    return float(re.search(r"translate\(([-\d.]+)", element.get("transform", ""))[1])  # type: ignore[index]
