@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ipu_results.check.constants import MIN_BATCHES_IN_FLIGHT, PER_ITEM
 from ipu_results.check.rules.configurations import join_configurations
 from ipu_results.check.rules.dataset import Dataset
 from ipu_results.check.rules.findings import build_flags, build_no_flags, fill_template, round_figures
 
-MIN_BATCHES_IN_FLIGHT = 0.95
 ONE_ITEM_PER_CHIP_TOLERANCE = 0.05
-PER_ITEM, PER_BATCH = "per-item", "per-batch"
+PER_BATCH = "per-batch"
 WITH_GAPS = "the latency is that of a batch, so the throughput counts time outside it"
 CONTRADICTION_RATIO = 1.5
 AGREEMENT_TOLERANCE = 0.15

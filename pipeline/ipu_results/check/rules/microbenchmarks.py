@@ -26,6 +26,7 @@ OVER = "peak over "
 PARTS: Mapping[str, Sequence[str]] = {
     "per transfer": ("transfers",),
     "per tile": ("tiles",),
+    "per core": ("cores",),
     "per operand": ("operands_per_tile", "tiles"),
 }
 """What a figure that is a share of a total is multiplied by, by the end of its statistic: sizes of its shape."""
@@ -120,7 +121,7 @@ def _disagree(row: Any, other: Any) -> bool:
 
 
 def flag_share_against_total(data: Dataset) -> pd.DataFrame:
-    """Flag a figure per transfer, tile or operand that does not give the total of the same work, times their number."""
+    """Flag a figure per transfer, tile, core or operand that, times their number, is not the total of the same work."""
     rows = _read(data)
     totals: dict[Hashable, list[Any]] = defaultdict(list)
     for row in rows.itertuples():

@@ -7,12 +7,10 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 
+from ipu_results.check.constants import FLOP_PER_MAC, GIGA_PER_TERA, TRAINING_PASSES
 from ipu_results.check.rules.dataset import Dataset
 from ipu_results.check.rules.findings import build_flags, fill_template, round_figures
 
-FLOP_PER_MAC = 2
-TRAINING_PASSES = 3
-GIGA_PER_TERA = 1000
 NAMED = ("model", "platform", "framework")
 OF_CHIPS = ("device", "board")
 OF_MACHINE = "machine"
