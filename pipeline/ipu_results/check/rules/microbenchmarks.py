@@ -110,7 +110,7 @@ def _disagree(row: object, other: object) -> bool:
 
 
 def flag_share_against_total(data: Dataset) -> pd.DataFrame:
-    """Flag a figure per transfer, tile, core or operand that does not give the total of the same work, times their number."""
+    """Flag a figure per transfer, tile, core or operand that, times their number, is not the total of the same work."""
     rows = _read(data)
     totals: dict[Hashable, list[object]] = defaultdict(list)
     for row in rows.itertuples():

@@ -116,7 +116,9 @@ def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
     found = []
     for column, (power, how) in readings.items():
         above = rows.assign(power=power, rated=rated)[power > rated]
-        above = above.assign(power=round_figures(above["power"]), efficiency=above["efficiency"].astype("float64").map("{:.4g}".format))
+        above = above.assign(
+            power=round_figures(above["power"]), efficiency=above["efficiency"].astype("float64").map("{:.4g}".format)
+        )
         template = f"{{power}} W: {how}; {{chip_count}} × {{chip}} (power of {{scope}}) are rated {{rated}} W"
         found.append(build_flags("R29", "error", above, column, fill_template(template, above)))
     return pd.concat(found, ignore_index=True).drop_duplicates("result_id")
