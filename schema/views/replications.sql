@@ -25,7 +25,8 @@ WITH sides AS (
         AND r.chip IN (SELECT chip FROM platforms WHERE family IN ('Mk1', 'Classic', 'Bow', 'C600'))
     UNION ALL BY NAME
     SELECT
-        'microbenchmark' AS measure, concat_ws(', ', operation, shape, metric, statistic) AS test,
+        'microbenchmark' AS measure,
+        concat_ws(', ', operation, regexp_replace(shape, ' ?\bcores=\S+', ''), metric, statistic) AS test,
         microbenchmark_id AS result_id, document_id, m.publisher, relationship, d.published_on,
         NULL::VARCHAR AS network, NULL::VARCHAR AS task, NULL::VARCHAR AS phase, NULL::BIGINT AS sequence_length,
         NULL::VARCHAR AS item, device AS chip, device_count AS chips, NULL::VARCHAR AS platform,
