@@ -9,16 +9,19 @@ WITH quantiles AS (  -- Student's t, 95 % two-sided, by degrees of freedom
 works AS (  -- pairs of one work on one number of chips count once
     SELECT
         parties, measure, network, task, phase, sequence_length, test, chip, chips, first_publisher, second_publisher,
-        count(*) FILTER (counts) AS pairs, avg(ln(ratio)) FILTER (counts) AS log_ratio
+        list_aggregate(list(ln(ratio) ORDER BY ratio) FILTER (counts), 'avg') AS log_ratio
     FROM replications
     GROUP BY ALL
 ),
 summary AS (
     SELECT
-        parties, count(log_ratio) AS works, avg(log_ratio) AS mean, stddev_samp(log_ratio) AS deviation,
-        median(log_ratio) AS middle
-    FROM works
-    GROUP BY parties
+        parties, len(ratios) AS works, list_aggregate(ratios, 'avg') AS mean,
+        list_aggregate(ratios, 'stddev_samp') AS deviation, list_aggregate(ratios, 'median') AS middle
+    FROM (  -- in order, so that sums have the same last bits in every build
+        SELECT parties, list(log_ratio ORDER BY log_ratio) FILTER (log_ratio IS NOT NULL) AS ratios
+        FROM works
+        GROUP BY parties
+    )
 ),
 pairs AS (
     SELECT
