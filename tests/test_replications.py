@@ -158,6 +158,11 @@ def test_closest_batch_counts_whatever_its_figure() -> None:
     assert [(ratio, counts) for ratio, counts, *_ in rows] == [(1.0, False), (0.5, True)]
 
 
+def test_nearer_batch_goes_before_the_larger_one() -> None:
+    rows = pair(VENDOR, {**OTHER, "batch_size": 128}, {**OTHER, "batch_size": 96, "throughput": 80.0})
+    assert [(ratio, counts) for ratio, counts, *_ in rows] == [(0.9, False), (0.8, True)]
+
+
 def test_unstated_batch_does_not_count_against_a_sweep() -> None:
     unstated = {**VENDOR, "batch_size": None}
     rows = pair(unstated, OTHER, {**OTHER, "batch_size": 128})
