@@ -53,8 +53,7 @@ def test_sidecar_names_each_file_that_a_line_stands_in(name: str) -> None:
     ("where", "row"),
     [
         (
-            "document_id = 'bytemlperf-c600' AND network LIKE 'ResNet%' AND compute_precision = 'FP8' "
-            "AND batch_size > 4",
+            "document_id = 'bytemlperf-c600' AND model LIKE 'ResNet%' AND compute_precision = 'FP8' AND batch_size > 4",
             ("C600", 1, "vendor", 18851.0, 6.7, 8.54, "several-in-flight", "Top-1", 0.7682),
         ),
         (
@@ -82,8 +81,8 @@ def test_sidecar_names_each_file_that_a_line_stands_in(name: str) -> None:
 )
 def test_network_as_its_source_prints_it(query: Query, where: str, row: tuple[object, ...]) -> None:
     columns = "chip, chip_count, relationship, throughput, latency_ms, latency_p99_ms, latency_basis"
-    [found] = query(f"SELECT {columns}, quality_metric, quality_value FROM results WHERE {where}")
-    assert found == row
+    [printed] = query(f"SELECT {columns}, quality_metric, quality_value FROM results WHERE {where}")
+    assert printed == row
 
 
 @pytest.mark.parametrize(
@@ -102,8 +101,8 @@ def test_network_as_its_source_prints_it(query: Query, where: str, row: tuple[ob
     ],
 )
 def test_microbenchmark_as_its_source_prints_it(query: Query, where: str, row: tuple[object, ...]) -> None:
-    found = query(f"SELECT device, device_count, value, canonical_value FROM microbenchmarks WHERE {where}")
-    assert found == [row]
+    printed = query(f"SELECT device, device_count, value, canonical_value FROM microbenchmarks WHERE {where}")
+    assert printed == [row]
 
 
 def test_two_reports_that_contradict_their_settings_are_flagged(query: Query) -> None:
@@ -118,12 +117,12 @@ def test_two_reports_that_contradict_their_settings_are_flagged(query: Query) ->
 def test_batches_in_flight_of_bytemlperf_are_its_threads(query: Query) -> None:
     """Little's law gives the number of client threads that the settings name, but for a few percent between calls."""
     sql = (
-        "SELECT TRY_CAST(regexp_extract(conditions, '([0-9]+) client threads with one', 1) AS INTEGER) AS threads, "
+        "SELECT TRY_CAST(regexp_extract(conditions, '([0-9]+) client threads with', 1) AS INTEGER) AS threads, "
         "batches_in_flight FROM results WHERE document_id = 'bytemlperf-c600' AND threads < 10"
     )
-    found = query(sql)
-    assert len(found) == 22
-    assert all(0.98 * threads < depth <= threads for threads, depth in found)
+    depths = query(sql)
+    assert len(depths) == 22
+    assert all(0.98 * threads < depth <= threads for threads, depth in depths)
 
 
 def test_throughput_that_counts_more_than_the_latency_is_a_remark(query: Query) -> None:
@@ -136,11 +135,8 @@ def test_throughput_that_counts_more_than_the_latency_is_a_remark(query: Query) 
 
 def test_unit_of_the_throughput_per_core_is_flagged(query: Query) -> None:
     """0.87 TFLOPS a core and 1.28 TFLOPS on 1472 cores: every row of an IPU prints the wrong unit, none of the CPU."""
-    sql = (
-        "SELECT device, severity, count(*), min(message) FROM flags "
-        "JOIN microbenchmarks ON microbenchmark_id = result_id "
-        "WHERE rule = 'R33' AND document_id = 'independent-simehaa-pde' GROUP BY ALL"
-    )
-    [(device, severity, count, message)] = query(sql)
-    assert (device, severity, count) == ("GC200", "warn", 13)
-    assert "TFLOPS ×" in message
+    flags = "flags JOIN microbenchmarks ON microbenchmark_id = result_id"
+    where = "rule = 'R33' AND document_id = 'independent-simehaa-pde'"
+    [flagged] = query(f"SELECT device, severity, count(*), min(message) FROM {flags} WHERE {where} GROUP BY ALL")
+    assert flagged[:3] == ("GC200", "warn", 13)
+    assert "TFLOPS ×" in flagged[3]

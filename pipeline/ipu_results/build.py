@@ -200,6 +200,7 @@ def check_documents(
     frames["models"] = build_model_frame(frames["results"], vocabulary)
     frames["facts"] = build_fact_frame(kept)
     frames["comparison_remarks"] = build_frame(table("comparison_remarks"), vocabulary.remarks)
+    frames["operation_counts"] = build_frame(table("operation_counts"), vocabulary.operation_counts)
     frames["columns"] = build_dictionary_frame()
     with pause_garbage_collection():
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(printed_tables), vocabulary))

@@ -59,7 +59,7 @@ def convert_microbenchmarks(
             **{"canonical_value": float(figure * factor), "canonical_unit": unit},
         }
         if maker is not None:
-            values["relationship"] = "vendor" if maker == document.publisher else "independent"
+            values["relationship"] = "vendor" if maker in (document.publisher, document.measured_by) else "independent"
         identity = tuple(sorted((name, texts[name]) for name in header.identity or ()))
         cells = tuple(converted.get(name, CellValues()) if texts[name] else CellValues() for name in fields)
         yield RowFragment(table, row, fields, cells, TABLE, False, identity, values)

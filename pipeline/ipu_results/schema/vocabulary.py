@@ -61,8 +61,9 @@ class Vocabulary:
     `precision_settings` maps what a configuration sets to the printed precisions that fit it, none if it leaves them
     open.
     `latency_bases` maps a script's definition of latency to what it times, None if it times nothing. `vendors` maps the
-    vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`, `derived`
-    holds the lists that derived columns rest on. `microbenchmarks` maps the metric of a microbenchmark to its units.
+    vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`,
+    `operation_counts` those of the table of that name. `derived` holds the lists that derived columns rest on.
+    `microbenchmarks` maps the metric of a microbenchmark to its units.
     """
 
     table_headers: tuple[TableHeader, ...]
@@ -85,6 +86,7 @@ class Vocabulary:
     latency_bases: Mapping[str, str | None]
     identities: tuple[NetworkIdentity, ...]
     remarks: tuple[Entry, ...]
+    operation_counts: tuple[Entry, ...]
     derived: Mapping[str, Sequence[Entry]]
     vendors: Mapping[str, Sequence[str]]
     microbenchmarks: Mapping[str, Quantity]
@@ -158,6 +160,11 @@ def load_vocabulary() -> Vocabulary:
         latency_bases={entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]},
         identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
         remarks=tuple(_load("remarks")["remark"]),
+        operation_counts=tuple(
+            {**entry, "variant": variant}
+            for entry in _load("operation_counts")["network"]
+            for variant in entry["variants"]
+        ),
         derived=_load("derived"),
         vendors=platforms["vendors"],
         microbenchmarks={
