@@ -53,7 +53,7 @@ def load_dataset() -> Dataset:
     folder, vocabulary = ROOT / "warehouse", load_vocabulary()
     frames = {
         name: pd.read_parquet(folder / f"{name}.parquet")
-        for name in ("results", "cells", "platforms", "models", "configurations")
+        for name in ("results", "cells", "platforms", "models", "configurations", "microbenchmarks")
     }
     documents = load_catalogue(RAW)
     tables = [(doc.document_id, name, expected) for doc in documents for name, expected in doc.tables.items()]
@@ -70,6 +70,7 @@ def load_dataset() -> Dataset:
         identities=vocabulary.identities,
         gmacs=vocabulary.gmacs,
         peaks=vocabulary.peaks,
+        chip_ratings=vocabulary.chip_ratings,
         precision_settings=vocabulary.precision_settings,
     )
 

@@ -43,12 +43,12 @@ def run_sql(*statements: str) -> Tamper:
     return change
 
 
-def recreate(old: str, new: str, rows: str = "FROM copied") -> Tamper:
-    """Create the table `flags` again from a changed definition, with its rows and comments."""
-    create, *comments = sql_table(table("flags"))
+def recreate(old: str, new: str, rows: str = "FROM copied", name: str = "flags") -> Tamper:
+    """Create a table again from a changed definition, with its rows and comments."""
+    create, *comments = sql_table(table(name))
     assert old in create
-    drop = "CREATE TEMP TABLE copied AS FROM flags; DROP TABLE flags"
-    return run_sql(drop, create.replace(old, new, 1), f"INSERT INTO flags {rows}", *comments)
+    drop = f"CREATE TEMP TABLE copied AS FROM {name}; DROP TABLE {name}"
+    return run_sql(drop, create.replace(old, new, 1), f"INSERT INTO {name} {rows}", *comments)
 
 
 def store_again(folder: Path) -> None:
@@ -75,8 +75,8 @@ DATABASE_KINDS: list[Kind] = [
     ("more NOT NULL", run_sql("ALTER TABLE capture_differences ALTER captured SET NOT NULL"), "keys or required"),
     (
         "no foreign key",
-        recreate(",\n  FOREIGN KEY (result_id) REFERENCES results (result_id)", ""),
-        "foreign keys of flags.csv",
+        recreate(",\n  FOREIGN KEY (result_id) REFERENCES results (result_id)", "", name="configurations"),
+        "foreign keys of configurations.csv",
     ),
     ("unique", recreate("PRIMARY KEY", "UNIQUE (rule, result_id, column_name, message), PRIMARY KEY"), "keys or req"),
     ("check", recreate("PRIMARY KEY", "CHECK (rule != 'R99'), PRIMARY KEY"), "keys or required"),

@@ -114,9 +114,6 @@ def test_page_of_another_layout_becomes_rows_with_data_only(checkout: Path, name
     draft = draft.replace("TODO: training or inference", "training")
     assert "TODO" not in draft
     edit_file(checkout, f"# schema/vocabulary/table_headers.toml\n{draft}")
-    edit_file(
-        checkout, '# schema/vocabulary/units.toml, under [throughput]\n"tokens/s" = { factor = "1", item = "token" }\n'
-    )
     assert "fill in title, publisher, published_on, retrieved_on, licence, note\n" in run_shell(
         checkout, f"ipu-results add {file} --url https://example.org"
     )

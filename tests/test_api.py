@@ -17,7 +17,9 @@ from ipu_results._util.extras import explain_missing
 from ipu_results.errors import MissingExtraError, QueryError, WarehouseError
 from ipu_results.schema import TABLES, VIEWS, frame_dtypes, table
 
-NAMES = ["Emulator", "IpuResultsError", "claims", "connect", "load", "provenance", "score_mlperf"]
+NAMES = [
+    *("Emulator", "IpuResultsError", "cite", "claims", "compare", "connect", "load", "provenance", "score_mlperf"),
+]
 
 
 def test_public_names_are_these() -> None:

@@ -27,6 +27,7 @@ def derive(definition: Table | None = None, sql: str | None = None, **values: An
     frames = {"results": build_frame(table("results").without_derived(), [{**ROW, **values}])}
     inputs = collect_inputs(definition or table("results"))
     frames |= {name: build_frame(table(name), []) for name in inputs if name not in frames}
+    frames["documents"] = pd.DataFrame({"document_id": ["by-maker"], "measured_by": ["Graphcore"]})
     row: dict[str, Any] = derive_results(frames, load_vocabulary(), definition, sql).iloc[0].to_dict()
     return {name: None if pd.isna(value) else value for name, value in row.items()}
 
@@ -38,7 +39,7 @@ def test_one_network_finds_all_publishers(query: Query) -> None:
     sql = "SELECT DISTINCT publisher FROM results WHERE network = '{}' ORDER BY 1"
     assert query(sql.format("ResNeXt101-32x4d")) == [("Graphcore",), ("NVIDIA",), ("Qwant",), ("local",)]
     for network in ("ResNet-50 v1.5", "BERT-Large"):
-        assert query(sql.format(network)) == [("Graphcore",), ("MLCommons",), ("NVIDIA",)]
+        assert {("Graphcore",), ("MLCommons",), ("NVIDIA",)} <= set(query(sql.format(network)))
     ssd = (
         "SELECT mlperf_round, network FROM results WHERE model = 'ssd' AND mlperf_round IN ('1.1', '2.0') GROUP BY ALL"
     )
@@ -60,10 +61,10 @@ def test_bert_phases_join_across_publishers(query: Query) -> None:
 
 
 def test_packed_batch_counts_packs(query: Query) -> None:
-    """6,044 sequences/s is the packed row of the page; each packed row has the flag R27."""
-    assert query("SELECT DISTINCT packed, item FROM results WHERE throughput = 6044") == [(True, "sequence")]
+    """6,044 sequences/s is the packed row of the page, 4,464 that of ByteMLPerf; each packed row has the flag R27."""
+    assert query("SELECT DISTINCT packed, item FROM results WHERE throughput IN (6044, 4464)") == [(True, "sequence")]
     flagged = "SELECT count(*), count(*) FILTER (result_id IN (SELECT result_id FROM flags WHERE rule = 'R27'))"
-    assert query(f"{flagged} FROM results WHERE packed") == [(16, 16)]
+    assert query(f"{flagged} FROM results WHERE packed") == [(34, 34)]
 
 
 def test_datasets_have_one_spelling(query: Query) -> None:
@@ -100,17 +101,22 @@ def test_printed_mlperf_times_are_the_same_as_official_ones(query: Query) -> Non
 
 
 def test_relationships(query: Query) -> None:
-    sql = "SELECT relationship, publisher, count(*) FROM results WHERE origin <> 'official' GROUP BY ALL ORDER BY ALL"
-    assert query(sql) == [
-        ("independent", "Qwant", 6),
-        ("own", "local", 30),
-        ("vendor", "Graphcore", 298),
-        ("vendor", "NVIDIA", 242),
-    ]
+    """Makers who measured for another publisher are vendors: ByteMLPerf's reports of 4 chips are their makers' own."""
+    sql = "SELECT relationship, count(*) FROM results WHERE origin <> 'official' AND {} GROUP BY ALL ORDER BY ALL"
+    for where, expected in (
+        ("publisher = 'Qwant'", [("independent", 6)]),
+        ("publisher = 'local'", [("own", 30)]),
+        ("publisher = 'NVIDIA'", [("vendor", 242)]),
+        ("publisher = 'Graphcore'", [("vendor", 298 + 132)]),
+        ("publisher = 'ByteDance'", [("vendor", 71)]),
+        ("publisher = 'Heidelberg University'", [("independent", 314)]),
+        ("relationship IS NULL", []),
+    ):
+        assert query(sql.format(where)) == expected, where
 
 
 def test_flags_are_counted(query: Query) -> None:
-    sql = "SELECT severity, count(*) FROM flags GROUP BY severity ORDER BY 1"
+    sql = "SELECT severity, count(*) FROM flags SEMI JOIN results USING (result_id) GROUP BY severity ORDER BY 1"
     [counts] = query("SELECT sum(errors), sum(remarks), sum(warnings) FROM results")
     assert [int(count) for count in counts] == [count for _, count in query(sql)]
 
@@ -171,6 +177,8 @@ def test_rounds_have_their_day_of_publication(query: Query) -> None:
         ({"variant": "lowest latency config"}, "packed", None),
         ({"chip": "H100"}, "relationship", None),
         ({"publisher": "NVIDIA"}, "relationship", "independent"),
+        ({"publisher": "NVIDIA", "document_id": "by-maker"}, "relationship", "vendor"),
+        ({"chip": None, "document_id": "by-maker"}, "relationship", "vendor"),
         ({"dataset": "Proprietary"}, "dataset_canonical", "Proprietary"),
         ({"throughput": 1.0}, "same_as", None),
         ({"throughput": 1.0}, "errors", 0),

@@ -28,7 +28,10 @@ from tests.rules_support import list_doubtful, load_review
 pytestmark = pytest.mark.docs
 
 API = {  # what the page of the Python API documents, by module
-    "ipu_results": ("load", "connect", "provenance", "claims", "score_mlperf", "Emulator", "IpuResultsError"),
+    "ipu_results": (
+        *("load", "connect", "provenance", "claims", "compare", "cite"),
+        *("score_mlperf", "Emulator", "IpuResultsError"),
+    ),
     "ipu_results.add": ("AddConfig", "add_source", "preview_source", "SourceDraft", "SourcePreview"),
     "ipu_results.build": ("IngestConfig", "ingest", "IngestSummary"),
     "ipu_results.release": ("ReleaseRequest", "publish", "verify_release", "diff_releases"),

@@ -23,7 +23,9 @@ from benchmarks.emulator.blind.predictions import (
     hash_file,
     read_shapes,
 )
+from benchmarks.emulator.blind.scoring import format_scores, read_figures, score_convolutions
 from benchmarks.emulator.blind.yolov4 import build_yolov4
+from benchmarks.emulator.page import read_parts
 
 FROZEN = {  # the figures that come later score these files as they stand
     CONVOLUTIONS: "00c8c728c9a5194e58e825b7e3f8d7dbe081b973a0ff8c6db77101b08e9a827a",
@@ -80,3 +82,14 @@ def test_padding_gives_the_input_of_the_next_layer() -> None:
         assert choose_padding(kernel, size, stride, following) == padding
     (convolution,) = read_program(build_layer("Conv1", 3, 299, 3, 32, 2, 1, 0), 4).operators
     assert convolution.macs == 4 * 149 * 149 * 32 * 3 * 9
+
+
+def test_committed_convolutions_are_scored_as_they_stand() -> None:
+    """Conv8 of SSD at batch 1 prints 4.51 TFLOP/s; the committed prediction is 2.01841 and 2.63 µs."""
+    rows = score_convolutions()
+    assert len(rows) == len(read_figures()) == 391
+    worst = max(rows, key=lambda row: abs(row.errors["time_ms"]))
+    assert (worst.network, worst.layer, worst.batch, worst.tflops) == ("SSD v1.1", "Conv8", 1, 4.51)
+    assert worst.errors["time_ms"] == pytest.approx(4.51 / 2.01841 - 1, rel=1e-4)
+    assert worst.errors["roofline_ms"] == pytest.approx(4.26316e-05 / (2 * 2_654_208 / 4.51e9) - 1)
+    assert read_parts()["blind_convolutions"] == format_scores(rows)

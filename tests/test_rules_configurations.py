@@ -317,6 +317,35 @@ def test_power_above_the_rating(texts: dict[str, str], messages: list[str]) -> N
     assert flags == [("warn", "qwant_c2 4", "efficiency", message, None) for message in messages]
 
 
+CHIPS = {"power_scope": "device", "chip": "GC200", "chip_count": 1, "throughput": 64.99, "efficiency": 4.08 / 3600}
+CHIP_MESSAGE = "57300 W: throughput 64.99 / efficiency 0.001133; 1 × GC200 (power of device) are rated 300 W"
+
+
+@pytest.mark.parametrize(
+    ("values", "flagged"),
+    [
+        (CHIPS, [("efficiency", CHIP_MESSAGE)]),
+        (CHIPS | {"power_scope": "board", "chip": "A30"}, [("efficiency", None)]),
+        (CHIPS | {"efficiency": 64.99 / 300.1}, [("efficiency", None)]),
+        (CHIPS | {"efficiency": 64.99 / 299.9}, []),
+        (CHIPS | {"efficiency": 64.99 / 599, "chip_count": 2}, []),
+        (CHIPS | {"chip": "a chip that no source rates"}, []),
+        (CHIPS | {"power_scope": None}, []),
+        (CHIPS | {"power_scope": "wall"}, []),
+        (CHIPS | {"power_scope": "machine", "platform": "C2"}, [("efficiency", None)]),
+        (CHIPS | {"efficiency": None, "energy_per_item_j": 4.62}, [("energy_per_item_j", None)]),
+        (CHIPS | {"efficiency": None, "energy_per_item_j": 4.61}, []),
+        (CHIPS | {"power_w": 301.0, "energy_per_item_j": 9.0}, [("power_w", None)]),
+    ],
+)
+def test_power_above_what_the_scope_names(values: dict[str, Any], flagged: list[tuple[str, str | None]]) -> None:
+    data = pick("qwant_c2 4")
+    data = replace(data, results=data.results.assign(**{name: [value] for name, value in values.items()}))
+    found = find("R29", data)
+    assert [(severity, column) for severity, _, column, _, _ in found] == [("error", column) for column, _ in flagged]
+    assert all(text in (None, flag[3]) for flag, (_, text) in zip(found, flagged, strict=True))
+
+
 NETWORKS = {
     ("ResNet-50 v1.5", ""): "resnet50",
     ("ResNeXt101-32x4d", ""): "resnext101-32x4d",

@@ -13,6 +13,8 @@ from ipu_results.emulator.validation import Validation
 from tabulate import tabulate
 
 from benchmarks.emulator import accuracy
+from benchmarks.emulator.blind.scoring import format_scores, score_convolutions
+from benchmarks.emulator.blind.scoring_yolov4 import format_yolov4, score_yolov4
 from benchmarks.emulator.sensitivity import ConstantChange, list_assumed, measure_changes
 from benchmarks.processes import ROOT
 from benchmarks.report import ReportTable
@@ -52,6 +54,8 @@ def generate_parts(validation: Validation) -> dict[str, str]:
         "baselines": _format_baselines(validation),
         "groups": format_table(accuracy.tabulate_groups(validation)),
         "mechanisms": format_table(accuracy.tabulate_mechanisms(validation)),
+        "blind_convolutions": format_scores(score_convolutions()),
+        "blind_yolov4": format_yolov4(score_yolov4()),
         "parts": format_table(accuracy.tabulate_parts(validation)),
         "rows": "\n".join(f"### {table.title}\n\n{format_table(table)}" for table in by_row),
     }

@@ -18,15 +18,29 @@ from ipu_results.errors import IpuResultsError
 
 if TYPE_CHECKING:
     from ipu_results.api import claims, connect, load, provenance
+    from ipu_results.citation import cite
+    from ipu_results.comparison import compare
     from ipu_results.emulator import Emulator
     from ipu_results.mlperf import score_mlperf
 
     __version__: str
 
-__all__ = ["Emulator", "IpuResultsError", "claims", "connect", "load", "provenance", "score_mlperf"]
+__all__ = [
+    "Emulator",
+    "IpuResultsError",
+    "cite",
+    "claims",
+    "compare",
+    "connect",
+    "load",
+    "provenance",
+    "score_mlperf",
+]
 
 _MODULES = {  # module and extra of each name
     **dict.fromkeys(("claims", "connect", "load", "provenance"), ("ipu_results.api", None)),
+    "cite": ("ipu_results.citation", None),
+    "compare": ("ipu_results.comparison", None),
     "Emulator": ("ipu_results.emulator", "emulator"),
     "score_mlperf": ("ipu_results.mlperf", "ingest"),
 }

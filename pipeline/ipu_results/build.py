@@ -180,11 +180,12 @@ def check_documents(
             for loaded in batch:
                 check_expected_tables(loaded.normalised.document, loaded.parsed)
             frame, accepted = gate_results([link_document(loaded.normalised, links) for loaded in batch])
+            microbenchmarks, accepted = gate_results(accepted, "microbenchmarks")
             for loaded, document in zip(batch, accepted, strict=True):
                 counts[loaded.document_id] = check_conservation(loaded.parsed, document)
                 sql_texts[loaded.document_id] = loaded.sql_texts
                 printed_tables |= list_printed_tables(document, loaded.parsed, vocabulary)
-            batches.append({"results": frame, **build_source_frames(accepted)})
+            batches.append({"results": frame, "microbenchmarks": microbenchmarks, **build_source_frames(accepted)})
             kept += [replace(document, results=()) for document in accepted]
     frames = concat_frames(batches)
     results_by_row = _map_rows(frames["source_rows"], kept, links)
@@ -199,10 +200,11 @@ def check_documents(
     frames["models"] = build_model_frame(frames["results"], vocabulary)
     frames["facts"] = build_fact_frame(kept)
     frames["comparison_remarks"] = build_frame(table("comparison_remarks"), vocabulary.remarks)
+    frames["operation_counts"] = build_frame(table("operation_counts"), vocabulary.operation_counts)
     frames["columns"] = build_dictionary_frame()
     with pause_garbage_collection():
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(printed_tables), vocabulary))
-        frames["results"] = derive_results(frames, vocabulary)
+        frames["results"] = derive_results({**frames, "documents": build_document_frame(documents)}, vocabulary)
         start_writing(frames)
         frames |= evaluate_claims(kept, sql_texts, frames)
     words = [word for document in kept for row in document.rejected for word in row.words]

@@ -58,6 +58,8 @@ IpuResultsError
       The request needs packages of an extra that is not installed.
   QueryError
       The SQL is wrong, or it tries to write.
+  ComparisonError
+      The figures to compare cannot be read, hold an unknown word, or contradict each other.
 """
 
 from __future__ import annotations
@@ -182,4 +184,8 @@ class MissingExtraError(IpuResultsError):
 
 
 class QueryError(IpuResultsError):
+    pass
+
+
+class ComparisonError(IpuResultsError):
     pass

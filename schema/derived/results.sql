@@ -78,8 +78,9 @@ SELECT
     CASE
         WHEN r.origin = 'official' THEN 'official'
         WHEN r.origin IN ('measured', 'emulated') THEN 'own'
-        WHEN m.maker = r.publisher THEN 'vendor'
+        WHEN m.maker IN (r.publisher, documents.measured_by) THEN 'vendor'
         WHEN m.maker IS NOT NULL THEN 'independent'
+        WHEN documents.measured_by IN (SELECT maker FROM known_maker) THEN 'vendor'
     END AS relationship,
     coalesce(f.errors, 0) AS errors,
     coalesce(f.warnings, 0) AS warnings,
@@ -92,6 +93,7 @@ LEFT JOIN networks n ON n.model = coalesce(e.comparable_model, r.model) AND n.va
 LEFT JOIN phases p ON p.model = r.model AND p.variant = r.variant AND r.task = 'training'
 LEFT JOIN known_dataset d ON d.dataset = coalesce(r.dataset, e.dataset)
 LEFT JOIN known_maker m ON m.chip = r.chip
+LEFT JOIN documents ON documents.document_id = r.document_id
 LEFT JOIN flag_counts f USING (result_id)
 LEFT JOIN quoted q USING (result_id)
 LEFT JOIN repeated v USING (result_id)

@@ -31,7 +31,7 @@ figures AS (
     WHERE c.value IS NOT NULL
 )
 SELECT
-    r.result_id, r.model, r.platform, r.batch_size,
+    f.result_id, coalesce(r.model, b.operation) AS model, coalesce(r.platform, b.device) AS platform, r.batch_size,
     f.column_name, f.header, f.raw_text, f.value, f.unit, f.factor,
     f.document_id, f.title, coalesce('https://github.com/' || f.repo, f.document_url) AS url, f.locator, f.sha256, f.file,
     f.cell_number, f.kind AS document_kind,
@@ -55,4 +55,5 @@ SELECT
         )
     END AS source_locator
 FROM figures f
-JOIN results r USING (result_id)
+LEFT JOIN results r USING (result_id)
+LEFT JOIN microbenchmarks b ON b.microbenchmark_id = f.result_id

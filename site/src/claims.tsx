@@ -247,6 +247,7 @@ function Contradiction({ row }: { row: Row }) {
       <p>
         {getText(row, "claim_ids")
           .split(" ")
+          .filter((id) => id !== "")
           .map((id) => (
             <a key={id} class="result" href={formatHash("claims", id)}>
               {id}

@@ -1,4 +1,4 @@
-"""Run `python -m benchmarks.emulator.blind [--out DIR]`."""
+"""Run `python -m benchmarks.emulator.blind [--out DIR | --score]`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from benchmarks.emulator.blind.predictions import (
     load_machine,
     predict_set,
 )
+from benchmarks.emulator.blind.scoring import format_scores, score_convolutions
+from benchmarks.emulator.blind.scoring_yolov4 import format_yolov4, score_yolov4
 
 SETS = (CONVOLUTIONS, YOLOV4)
 
@@ -29,7 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Predict again with the present model, and compare with the committed predictions or write a new folder."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.emulator.blind", description=main.__doc__)
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the predictions there; never overwrites a file")
+    parser.add_argument("--score", action="store_true", help="score the committed predictions instead, as they stand")
     options = parser.parse_args(arguments)
+    if options.score:
+        print(f"{format_scores(score_convolutions())}\n{format_yolov4(score_yolov4())}")
+        return 0
     for name in SETS:
         text = format_rows(predict_set(name))
         if options.out is None:

@@ -18,7 +18,9 @@ from ipu_results.analyses import (
     mlperf_noise,
     mlperf_trends,
     per_dollar,
+    replications,
     resnext101,
+    roofline,
     scaling,
     sdk,
 )
@@ -48,6 +50,8 @@ ANALYSES: tuple[Analysis, ...] = (
     mlperf_ipu.ANALYSIS,
     mlperf_noise.ANALYSIS,
     mlperf_trends.ANALYSIS,
+    replications.ANALYSIS,
+    roofline.ANALYSIS,
 )
 
 

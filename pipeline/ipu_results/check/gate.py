@@ -18,6 +18,7 @@ from ipu_results.schema import Table, frame_dtypes, table
 from ipu_results.schema.frames import build_frame, to_arrow
 from ipu_results.schema.pandera_schema import pandera_schema
 from ipu_results.schema.row_checks import ROW_CHECKS
+from ipu_results.sources.kinds import KINDS
 
 REASONS = {
     "not_nullable": "missing-{}",
@@ -37,23 +38,34 @@ class Failure(NamedTuple):
     message: str
 
 
-def gate_results(documents: Sequence[NormalisedDocument]) -> tuple[pd.DataFrame, list[NormalisedDocument]]:
-    """Return the frame of `results` as far as sources fill it, and the documents with each refused result rejected.
+def gate_results(
+    documents: Sequence[NormalisedDocument], name: str = "results"
+) -> tuple[pd.DataFrame, list[NormalisedDocument]]:
+    """Return the frame of the table `name` as far as sources fill it, and the documents with refused rows rejected.
 
-    Call `check_gate` first: a gate that was not seen to refuse is not trusted.
+    Only documents whose kind makes rows of that table are looked at; the others are returned as they are. Call
+    `check_gate` first: a gate that was not seen to refuse is not trusted.
     """
-    results = [result for document in documents for result in document.results]
-    gathered = table("results").without_derived()
-    frame = build_frame(gathered, [result.values for result in results])
+    results = [result for document in documents if makes_rows_of(name, document) for result in document.results]
+    gathered = table(name).without_derived()
+    key = gathered.key[0]
+    frame = build_frame(gathered, [{**result.values, key: result.result_id} for result in results])
     refused: dict[str, Failure] = {}
     for failure in find_failures(gathered, frame):
         refused.setdefault(results[failure.row].result_id, failure)
     if not refused:
         return frame, list(documents)
-    kept = frame[~frame["result_id"].isin(list(refused))].reset_index(drop=True)
+    kept = frame[~frame[key].isin(list(refused))].reset_index(drop=True)
     if find_failures(gathered, kept):
-        raise GateError("rows that passed the gate of results fail it without the refused rows")
-    return kept, [_move_refused(document, refused) for document in documents]
+        raise GateError(f"rows that passed the gate of {name} fail it without the refused rows")
+    return kept, [
+        _move_refused(document, refused) if makes_rows_of(name, document) else document for document in documents
+    ]
+
+
+def makes_rows_of(name: str, document: NormalisedDocument) -> bool:
+    """Return whether the results of a document are rows of the table `name`."""
+    return KINDS[document.document.reader].into == name
 
 
 def _move_refused(document: NormalisedDocument, refused: Mapping[str, Failure]) -> NormalisedDocument:

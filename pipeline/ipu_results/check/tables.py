@@ -17,6 +17,8 @@ from ipu_results.schema.frames import build_frame, build_frame_from_columns, bui
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 
+PLACE = "place"  # the field of a row that says where it stands in the source
+
 
 def build_source_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.DataFrame]:
     """Build `cells`, `source_rows` and `quarantine`."""
@@ -66,7 +68,7 @@ def _add_cells(columns: Mapping[str, list[Any]], document: Document, result: Res
         columns["factor"] += factors
         columns["marks"] += [footnotes.get(index) for index in range(size)] if footnotes else [None] * size
         columns["locator"] += [source.cell_locator(row, index) for index in range(size)]
-        columns["source_locator"] += _locate_in_source(document, source, row)
+        columns["source_locator"] += _locate_in_source(document, source, row, fragment.fields)
         columns["document_id"] += [document_id] * size
         count += size
     for where, cell in [*((document_id, cell) for cell in result.setup_cells), *result.cited]:
@@ -76,8 +78,12 @@ def _add_cells(columns: Mapping[str, list[Any]], document: Document, result: Res
     return count
 
 
-def _locate_in_source(document: Document, table_: SourceTable, row: SourceRow) -> list[str | None]:
-    """Return the place of each cell in the source, None where the sidecar does not name the table there."""
+def _locate_in_source(
+    document: Document, table_: SourceTable, row: SourceRow, fields: Sequence[str]
+) -> list[str | None]:
+    """Return the place of each cell in the source, None where neither the row nor the sidecar names it."""
+    if PLACE in fields:
+        return [row.cells[fields.index(PLACE)] or None] * len(row.cells)
     expected = document.tables.get(table_.name)
     if expected is None or expected.place is None:
         return [None] * len(row.cells)

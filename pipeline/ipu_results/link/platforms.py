@@ -12,8 +12,8 @@ from typing import Any
 
 import pandas as pd
 
+from ipu_results._util.virtual_machine import LocalMachine
 from ipu_results.errors import VocabularyError
-from ipu_results.link.machines import LocalMachine
 from ipu_results.mlperf.rules import round_key
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame

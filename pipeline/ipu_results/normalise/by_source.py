@@ -9,6 +9,7 @@ from dataclasses import replace
 from ipu_results.errors import CatalogueError
 from ipu_results.normalise.decimal_mark import DecimalMark, find_decimal_marks
 from ipu_results.normalise.fields import LATENCIES
+from ipu_results.normalise.microbenchmarks import convert_microbenchmarks
 from ipu_results.normalise.rows import RejectedRow, RowConverter, RowFragment, get_constants
 from ipu_results.normalise.values import SDK
 from ipu_results.normalise.words import UnknownWord
@@ -31,6 +32,7 @@ POINT_UNITS = {
 }
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:\.\d+)*")
 SDK_NAME = re.compile(r"\bPoplar SDK\b")
+QUALITY = "quality "
 LONGEST_NAME = 3  # words of a framework's name
 BRACKETS = re.compile(r"\([^()]*\)")
 
@@ -63,23 +65,42 @@ def _joined_on_batch(
 def _one_per_metric(
     document: Document, table: SourceTable, header: TableHeader, vocabulary: Vocabulary, marks: Marks
 ) -> Iterator[Outcome]:
-    """Convert rows that name their metric; the rows of one configuration make one result."""
-    converters = {
-        metric: RowConverter(
-            table, _with_metric(header, entry["column"]), vocabulary, marks, {entry["column"]: entry["unit"]}
-        )
-        for metric, entry in vocabulary.metrics.items()
-    }
+    """Convert rows that name their metric, and perhaps its unit; the rows of one configuration make one result."""
+    converters: dict[tuple[str, str], RowConverter | None] = {}
     column = {header.field_of(name): i for i, name in enumerate(table.columns)}
     constants = get_constants(document, header)
     for row in table.rows:
-        converter = converters.get(row.cells[column["metric"]])
+        key = row.cells[column["metric"]], row.cells[column["unit"]] if "unit" in column else ""
+        if key not in converters:
+            found = _find_metric(*key, vocabulary, has_units="unit" in column)
+            converters[key] = found and RowConverter(
+                table, _with_metric(header, found[0]), vocabulary, marks, {found[0]: found[1]}
+            )
+        converter = converters[key]
         task = vocabulary.tasks.get(row.cells[column["task"]])
         if converter is None or task is None:
             yield _reject_unknown(table, row, column, "metric" if converter is None else "task")
             continue
-        framework = _find_framework(row.cells[column["path"]], vocabulary)
-        yield converter.convert_row(row, {**constants, "task": task, "framework": framework})
+        basis = vocabulary.metrics.get(key[0], {}).get("latency_basis")
+        values = {**constants, "task": task, **({"latency_basis": basis} if basis else {})}
+        if "path" in column:
+            values["framework"] = _find_framework(row.cells[column["path"]], vocabulary)
+        outcome = converter.convert_row(row, values)
+        if isinstance(outcome, RowFragment):
+            fields = tuple("quality_value" if field == "quality_figure" else field for field in outcome.fields)
+            outcome = replace(outcome, fields=fields)
+        yield outcome
+
+
+def _find_metric(metric: str, unit: str, vocabulary: Vocabulary, *, has_units: bool) -> tuple[str, str] | None:
+    """Return the field of a printed metric and its unit; of a quality, its name in place of the unit."""
+    if has_units and metric.startswith(QUALITY):
+        name = metric.removeprefix(QUALITY)
+        return "quality_figure", f"{name} ({unit})" if unit else name
+    entry = vocabulary.metrics.get(metric)
+    if entry is None or ("unit" in entry) is has_units:
+        return None
+    return entry["column"], entry.get("unit", unit)
 
 
 def _with_metric(header: TableHeader, field: str) -> TableHeader:
@@ -175,4 +196,5 @@ NORMALISERS: dict[str, Normaliser] = {
     "one-per-metric": _one_per_metric,
     "mlperf-entry": _mlperf_entry,
     "run-point": _run_point,
+    "microbenchmark": convert_microbenchmarks,
 }

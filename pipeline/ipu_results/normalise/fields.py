@@ -26,6 +26,8 @@ from ipu_results.schema.figures import KEPT_FIGURES
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
 LATENCIES = ("latency_ms_low", "latency_ms_high", "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms")
+STATISTICS = ("latency_min_ms", "latency_median_ms", "latency_max_ms", "latency_std_ms")
+POWER_SCOPES = {"chip": "device", "card": "board"}
 ENTRY_COLUMNS = [
     table("mlperf_entries").column(name)
     for name in (
@@ -207,6 +209,16 @@ def _convert_quality_value(text: str, context: CellContext) -> CellValues:
     return CellValues((("quality_value", float(value)), ("quality_metric", metric)), float(value), metric, 1.0)
 
 
+def _convert_quality_figure(text: str, context: CellContext) -> CellValues:
+    """Convert a quality whose metric the context names in place of a unit."""
+    value = float(parse_number(text, context.mark))
+    return CellValues((("quality_value", value), ("quality_metric", context.unit)), value, context.unit, 1.0)
+
+
+def _convert_power_scope(text: str, _: CellContext) -> CellValues:
+    return CellValues((("power_scope", POWER_SCOPES.get(text, text)),))
+
+
 def _convert_quality_target(text: str, _: CellContext) -> CellValues:
     metric = parse_target_metric(text)
     return CellValues((("quality_target", text), *((("quality_metric", metric),) if metric else ())))
@@ -283,13 +295,16 @@ CONVERTERS: dict[str, Converter] = {
     "micro_batch_size": _convert_count("micro_batch_size", "item"),
     "throughput": _convert_figure("throughput"),
     "latency_ms": _convert_figure("latency_ms"),
-    **{column: _convert_figure(column, "latency_ms") for column in LATENCIES},
+    **{column: _convert_figure(column, "latency_ms") for column in (*LATENCIES, *STATISTICS)},
     "interval_confidence": _convert_share("interval_confidence"),
     "power_w": _convert_figure("power_w"),
     "efficiency": _convert_figure("efficiency"),
+    "energy_per_item_j": _convert_figure("energy_per_item_j"),
+    "run_energy_j": _convert_figure("run_energy_j"),
     "time_to_train_s": _convert_time("time_to_train_s"),
     "time_to_result_s": _convert_time("time_to_result_s"),
     "quality_value": _convert_quality_value,
+    "quality_figure": _convert_quality_figure,
     "quality_target": _convert_quality_target,
     "division": _convert_division,
     "mlperf_id": _convert_mlperf_id,
@@ -299,11 +314,12 @@ CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(KEPT_FIGURES, _keep_number),
     **dict.fromkeys(("scaling_factor", "run_minutes_min", "run_minutes_max", "run_minutes_cv"), _keep_double()),
     **dict.fromkeys(("epochs_to_converge", "samples_to_converge"), _keep_double()),
-    **dict.fromkeys(("repo", "path", "commit", "task", "metric", "batch_per_chip"), _ignore),
+    **dict.fromkeys(("repo", "path", "commit", "task", "metric", "unit", "place", "batch_per_chip"), _ignore),
     **dict.fromkeys(("submitter", "folder", "software", "no_score_reason", "availability", "status"), _ignore),
     **dict.fromkeys(("system_path", "system_sha256", "scaling_sha256", "attribution"), _ignore),
     **{column.name: _ignore if column.kind == "text" else _keep_double(column.unit) for column in POINT_COLUMNS},
     **{column.name: _ignore if column.kind == "text" else _keep_double(column.unit) for column in ENTRY_COLUMNS},
+    "power_scope": _convert_power_scope,
     "entry_quality_metric": _ignore,
     "entry_quality_target": _keep_double(),
 }

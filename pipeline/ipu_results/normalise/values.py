@@ -46,18 +46,18 @@ def parse_number(text: str, mark: DecimalMark = DecimalMark.POINT) -> Decimal:
     """Parse a printed figure such as `1,260,000` or `0.0719`, or `0,0719` in a column with a decimal comma.
 
     Raises UnreadableCellError for misplaced thousands marks, letters and signs, and for more digits than a double
-    holds exactly, and AmbiguousFigureError if the column does not say which mark divides the decimals.
+    gives back, and AmbiguousFigureError if the column does not say which mark divides the decimals.
     """
     if mark is not DecimalMark.POINT and names_two_figures(text) and (mark is DecimalMark.UNCLEAR or "." in text):
         message = f"{text!r} can be read in two ways: the document has decimal commas"
         raise AmbiguousFigureError("unreadable-figure", message)
     if not (COMMA_NUMBER if mark is DecimalMark.COMMA else NUMBER).fullmatch(text):
         raise UnreadableCellError("unreadable-figure", f"{text!r} is not a figure")
-    if sum(character.isdecimal() for character in text) > MAX_DIGITS:
+    value = Decimal(text.replace(".", "").replace(",", ".") if mark is DecimalMark.COMMA else text.replace(",", ""))
+    too_long = sum(character.isdecimal() for character in text) > MAX_DIGITS
+    if too_long and Decimal(repr(float(value))) != value:  # all digits of a double, as logs print them, are exact
         raise UnreadableCellError("unreadable-figure", f"{text!r} has more than {MAX_DIGITS} digits")
-    if mark is DecimalMark.COMMA:
-        return Decimal(text.replace(".", "").replace(",", "."))
-    return Decimal(text.replace(",", ""))
+    return value
 
 
 def parse_derived_number(text: str) -> Decimal:

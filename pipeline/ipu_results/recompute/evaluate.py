@@ -71,7 +71,7 @@ def evaluate_claims(
     _check_rows("contradictions", contradictions)
     _check_rows("claim_conditions", conditions)
     known = {claim["claim_id"]: claim for claim in claims}
-    _check_names("claim", [(row, row["claim_ids"].split()) for row in contradictions], known)
+    _check_names("claim", [(row, (row["claim_ids"] or "").split()) for row in contradictions], known)
     _check_names("claim", [(row, [row["claim_id"], row["taken_from"]]) for row in conditions], known)
     settled = {row["contradiction_id"] for row in contradictions}
     _check_names("contradiction", [(row, [row["contradiction_id"]]) for row in conditions], settled)

@@ -173,7 +173,8 @@ def _format_contradictions(rows: Sequence[Record]) -> str:
     parts = ["## Contradictions between documents\n"]
     for row in rows:
         parts.append(f"### `{row['contradiction_id']}`: {row['kind']}\n\n{row['what']}. {row['resolution']}.")
-        parts.append("Claims: " + ", ".join(f"`{name}`" for name in row["claim_ids"].split()) + ".")
+        if row["claim_ids"]:
+            parts.append("Claims: " + ", ".join(f"`{name}`" for name in row["claim_ids"].split()) + ".")
         if values := json.loads(row["recomputed"]):
             parts.append("\n" + "\n".join(f"- {value['arithmetic']} · {value['baseline']}" for value in values))
         parts.append("")

@@ -163,8 +163,8 @@ def list_differences(point: Point, row: ReferenceRow) -> list[str]:
     """Return what differs or is unknown, each as `what: ours / theirs`; nothing where the two are comparable."""
     return [
         f"{what}: {_or_else(ours, UNKNOWN)} / {_or_else(theirs, UNSTATED)}"
-        for what, ours, theirs in _pair_conditions(point, row)
-        if not _is_same(ours, theirs)
+        for what, ours, theirs in pair_conditions(point, row)
+        if not is_same(ours, theirs)
     ]
 
 
@@ -175,7 +175,7 @@ def list_differing_conditions(points: Sequence[Point], rows: Sequence[ReferenceR
     return list(dict.fromkeys(line.partition(":")[0] for line in lines))
 
 
-def _pair_conditions(point: Point, row: ReferenceRow) -> list[tuple[str, Any, Any]]:
+def pair_conditions(point: Point, row: ReferenceRow) -> list[tuple[str, Any, Any]]:
     """Return every condition as (what, ours, theirs)."""
     origin = point.get("origin") or "measured"
     pairs: list[tuple[str, Any, Any]] = []
@@ -195,14 +195,14 @@ def _pair_conditions(point: Point, row: ReferenceRow) -> list[tuple[str, Any, An
         ("framework", point.get("framework"), row.software),
     ]
     versions = point.get("sdk_version"), row.sdk_version
-    if any(versions) and _is_same(point.get("framework"), row.framework):  # else the versions are of different software
+    if any(versions) and is_same(point.get("framework"), row.framework):  # else the versions are of different software
         pairs.append(("SDK", *versions))
     if point.get("power_w") and (row.power_w or row.efficiency):
         pairs.append(("power scope", point.get("power_scope"), row.get("power_scope")))
     return pairs
 
 
-def _is_same(ours: Any, theirs: Any) -> bool:
+def is_same(ours: Any, theirs: Any) -> bool:
     if ours in (None, "") or theirs in (None, ""):
         return False
     return normalise_name(str(ours)) == normalise_name(str(theirs))

@@ -29,6 +29,14 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
+class Quantity:
+    """What a microbenchmark measures: its unit here, and the factor to it from each printed unit, in its exact case."""
+
+    unit: str
+    factors: Mapping[str, Decimal]
+
+
+@dataclass(frozen=True, slots=True)
 class NetworkIdentity:
     """Which network ran under a model name on one platform and framework; `parameters` counts trained weights."""
 
@@ -53,8 +61,9 @@ class Vocabulary:
     `precision_settings` maps what a configuration sets to the printed precisions that fit it, none if it leaves them
     open.
     `latency_bases` maps a script's definition of latency to what it times, None if it times nothing. `vendors` maps the
-    vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`, `derived`
-    holds the lists that derived columns rest on.
+    vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`,
+    `operation_counts` those of the table of that name. `derived` holds the lists that derived columns rest on.
+    `microbenchmarks` maps the metric of a microbenchmark to its units.
     """
 
     table_headers: tuple[TableHeader, ...]
@@ -67,6 +76,7 @@ class Vocabulary:
     metrics: Mapping[str, Mapping[str, str]]
     metadata: Mapping[str, Mapping[str, str]]
     chips: Mapping[str, str]
+    chip_ratings: Mapping[str, float]
     benchmarks: Mapping[str, str]
     framework_by_path: Mapping[str, str]
     tasks: Mapping[str, str]
@@ -76,8 +86,10 @@ class Vocabulary:
     latency_bases: Mapping[str, str | None]
     identities: tuple[NetworkIdentity, ...]
     remarks: tuple[Entry, ...]
+    operation_counts: tuple[Entry, ...]
     derived: Mapping[str, Sequence[Entry]]
     vendors: Mapping[str, Sequence[str]]
+    microbenchmarks: Mapping[str, Quantity]
 
     def headers_of(self, reader: str) -> tuple[TableHeader, ...]:
         """Return the headers of a document kind."""
@@ -130,6 +142,11 @@ def load_vocabulary() -> Vocabulary:
             for chip, entry in platforms["chips"].items()
             for name in [chip, *entry.get("spellings", [])]
         },
+        chip_ratings={
+            chip: entry["rated_chip_power_w"]
+            for chip, entry in platforms["chips"].items()
+            if "rated_chip_power_w" in entry
+        },
         benchmarks={name: entry["model"] for name, entry in _load("mlperf")["benchmarks"].items() if "model" in entry},
         framework_by_path=headers["comparators"]["framework_by_path"],
         tasks=headers["comparators"]["tasks"],
@@ -143,8 +160,17 @@ def load_vocabulary() -> Vocabulary:
         latency_bases={entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]},
         identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
         remarks=tuple(_load("remarks")["remark"]),
+        operation_counts=tuple(
+            {**entry, "variant": variant}
+            for entry in _load("operation_counts")["network"]
+            for variant in entry["variants"]
+        ),
         derived=_load("derived"),
         vendors=platforms["vendors"],
+        microbenchmarks={
+            name: Quantity(entry["unit"], {unit: Decimal(factor) for unit, factor in entry["units"].items()})
+            for name, entry in _load("microbenchmarks")["metrics"].items()
+        },
     )
 
 

@@ -25,6 +25,7 @@ RECORD = (
     *("document_id", "title", "publisher", "url", "commit", "published_on", "kind", "sha256", "licence"),
     "retrieved_on",
 )
+MEASURED = ("measured_by", "measured_on", "verified")
 
 
 class Document(Sidecar, frozen=True, kw_only=True):
@@ -73,7 +74,9 @@ class Document(Sidecar, frozen=True, kw_only=True):
 
     def record(self) -> dict[str, Any]:
         """Return the document's row of the table `documents`."""
-        return {name: getattr(self, name) for name in (*RECORD, "file", "note")}
+        return {name: getattr(self, name) for name in (*RECORD, "file", "note", *MEASURED)} | {
+            "sources": "; ".join(map(str, self.sources)) or None
+        }
 
 
 def check_file_type(name: str, data: bytes, document: str) -> None:

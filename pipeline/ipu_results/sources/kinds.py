@@ -16,6 +16,7 @@ class DocumentKind:
     format: str
     results: str | None = None
     table: str | None = None
+    into: str = "results"
     local: bool = False
     aliases: Sequence[str] = ()
 

@@ -38,6 +38,18 @@ class ExpectedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     place: str | None = None
 
 
+class SourceFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of a public repository that was read, with the digest of its bytes."""
+
+    repository: str
+    path: str
+    commit: str
+    sha256: Digest
+
+    def __str__(self) -> str:
+        return f"{self.repository}@{self.commit}:{self.path} (sha256 {self.sha256})"
+
+
 class FetchTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a document is downloaded from; `url` is that of the document if it is left out."""
 
@@ -51,7 +63,9 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     `transcription_of` names, for a capture, the document that it is a version of. `claims_of` names, for claims, the
     document that makes them if it has another id here. `attachments` are files next to the document, or one folder
     below, with their sha256. `commit` is the version of a repository that was read, `missing` are files whose content
-    was absent in the copy of it. Only a local run has no `url`.
+    was absent in the copy of it. `sources` are the files that a
+    transcription was made from; `measured_by`, `measured_on` and `verified` say who measured, on what, and how the
+    transcription was verified. Only a local run has no `url`.
     """
 
     document_id: str
@@ -72,6 +86,10 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     transcription_of: str | None = None
     claims_of: str | None = None
     attachments: Mapping[FileName, Digest] = {}
+    sources: tuple[SourceFile, ...] = ()
+    measured_by: str | None = None
+    measured_on: str | None = None
+    verified: str | None = None
 
     def __post_init__(self) -> None:
         """Replace a former name of the reader with its present one."""

@@ -21,8 +21,15 @@ from ipu_results.check.rules.frameworks import flag_framework_ratio
 from ipu_results.check.rules.generations import flag_generation_ratio, flag_slower_generation
 from ipu_results.check.rules.identity import flag_name_variants, flag_network_identity, flag_packed_batch, flag_unit
 from ipu_results.check.rules.little import flag_batch_against_siblings, flag_latency_below_period
+from ipu_results.check.rules.microbenchmarks import (
+    flag_microbenchmark_above_peak,
+    flag_peak_against_series,
+    flag_share_against_total,
+    flag_thousandfold,
+    flag_two_figures_of_one_work,
+)
 from ipu_results.check.rules.official import flag_official_record
-from ipu_results.check.rules.plausibility import flag_flops_above_peak, flag_power_above_rating
+from ipu_results.check.rules.plausibility import flag_flops_above_peak, flag_power_above_rating, flag_power_above_scope
 from ipu_results.check.rules.printing import flag_blank_cell, flag_number_format, flag_repeated_figure
 from ipu_results.check.rules.scaling import flag_superlinear_scaling
 from ipu_results.check.rules.surroundings import flag_mixed_precision, flag_older_sdk, flag_section
@@ -68,6 +75,12 @@ RULES: tuple[Rule, ...] = (
     Rule("R26", "framework-ratio", flag_framework_ratio),
     Rule("R27", "packed-batch", flag_packed_batch),
     Rule("R28", "work-of-the-time", flag_unnamed_work),
+    Rule("R29", "power-above-scope", flag_power_above_scope),
+    Rule("R30", "microbenchmark-above-peak", flag_microbenchmark_above_peak),
+    Rule("R31", "thousandfold", flag_thousandfold),
+    Rule("R32", "two-figures-of-one-work", flag_two_figures_of_one_work),
+    Rule("R33", "share-against-total", flag_share_against_total),
+    Rule("R34", "peak-against-series", flag_peak_against_series),
 )
 
 

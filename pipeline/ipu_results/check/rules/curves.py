@@ -23,6 +23,7 @@ CURVE = (
     "sdk_version",
     "precision",
     "compute_precision",
+    "conditions",
 )
 LATENCY_TOLERANCE = 0.025
 MAX_THROUGHPUT_FALL = 0.05
@@ -50,11 +51,12 @@ def flag_falling_latency(data: Dataset) -> pd.DataFrame:
     """Flag a latency that falls as the batch grows: a larger batch takes longer.
 
     Latencies of an item, and those that R01 flags, are excluded. A fall within LATENCY_TOLERANCE is what two runs of
-    one program differ by, so it is only a warning.
+    one program differ by, and one within the printed deviation what its calls differ by, so it is only a warning.
     """
     rows = join_previous_batch(data, "latency_ms", find_doubtful_latencies(data))
     rows = rows[rows["latency_ms"] < rows["previous"]]
-    sure = rows["latency_ms"] < (1 - LATENCY_TOLERANCE) * rows["previous"]
+    deviation = data.published["latency_std_ms"].reindex(rows.index).fillna(0)
+    sure = rows["latency_ms"] < np.minimum((1 - LATENCY_TOLERANCE) * rows["previous"], rows["previous"] - deviation)
     template = "latency falls as the batch grows: {latency_ms} ms at batch {batch_size}, {previous} at {previous_batch}"
     return build_flags("R02", np.where(sure, "error", "warn"), rows, "latency_ms", fill_template(template, rows))
 

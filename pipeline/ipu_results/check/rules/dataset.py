@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.read import ParsedDocument
+from ipu_results.schema import table
+from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import NetworkIdentity, Vocabulary
 from ipu_results.sources.catalogue import Document
 
@@ -39,7 +41,12 @@ USED = (
     "item",
     "latency_ms",
     "latency_basis",
+    "latency_std_ms",
+    "conditions",
     "efficiency",
+    "energy_per_item_j",
+    "power_w",
+    "power_scope",
     "time_to_result_s",
 )
 CELL_COLUMNS = ("result_id", "column_name", "header", "raw_text", "value")
@@ -51,8 +58,8 @@ class Dataset:
     """The tables of one build, with the dtypes of `frame_dtypes`, and what is known of the printed tables.
 
     `sections` gives the platform that the text around a table is about. `printed_tables` are the tables with a printed
-    header. Both name a table as (document_id, table_name). `official` is `mlperf_entries`. `gmacs`, `peaks`
-    and `precision_settings` are those of the vocabulary.
+    header. Both name a table as (document_id, table_name). `official` is `mlperf_entries`. `gmacs`, `peaks`,
+    `chip_ratings` and `precision_settings` are those of the vocabulary.
     """
 
     results: pd.DataFrame
@@ -66,7 +73,9 @@ class Dataset:
     identities: Sequence[NetworkIdentity]
     gmacs: Mapping[tuple[str, str], float]
     peaks: Mapping[str, str]
+    chip_ratings: Mapping[str, float]
     precision_settings: Mapping[str, Sequence[str]]
+    microbenchmarks: pd.DataFrame = field(default_factory=lambda: build_frame(table("microbenchmarks"), []))
 
     @cached_property
     def published(self) -> pd.DataFrame:
@@ -184,5 +193,7 @@ def build_dataset(
         identities=vocabulary.identities,
         gmacs=vocabulary.gmacs,
         peaks=vocabulary.peaks,
+        chip_ratings=vocabulary.chip_ratings,
         precision_settings=vocabulary.precision_settings,
+        microbenchmarks=frames["microbenchmarks"],
     )

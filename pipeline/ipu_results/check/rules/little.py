@@ -7,25 +7,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ipu_results.check.constants import MIN_BATCHES_IN_FLIGHT, PER_ITEM
 from ipu_results.check.rules.configurations import join_configurations
 from ipu_results.check.rules.dataset import Dataset
 from ipu_results.check.rules.findings import build_flags, build_no_flags, fill_template, round_figures
 
-MIN_BATCHES_IN_FLIGHT = 0.95
 ONE_ITEM_PER_CHIP_TOLERANCE = 0.05
-PER_ITEM = "per-item"
+PER_BATCH = "per-batch"
+WITH_GAPS = "the latency is that of a batch, so the throughput counts time outside it"
 CONTRADICTION_RATIO = 1.5
 AGREEMENT_TOLERANCE = 0.15
 
 SAME_TEST = ("document_id", "task", "model", "variant", "framework", "chip_count")
-SAME_SETUP = ("document_id", "table_name", "model", "platform", "framework", "sdk_version")
+SAME_SETUP = ("document_id", "table_name", "model", "platform", "framework", "sdk_version", "conditions")
 
 
 def flag_latency_below_period(data: Dataset) -> pd.DataFrame:
     """Flag less than one batch in flight, which is impossible if the latency is that of a batch.
 
     The rule is one-sided, since several batches in flight are normal. One batch in flight bounds the latency from
-    below. If the public configuration behind the row times an item, the message says so.
+    below. If the public configuration behind the row times an item, the message says so. If the source says that it
+    times a batch, its throughput counts time outside: a remark, no error.
     """
     rows = data.published[
         ["result_id", "throughput", "latency_ms", "latency_basis", "batch_size", "chip_count", "in_flight"]
@@ -46,7 +48,7 @@ def flag_latency_below_period(data: Dataset) -> pd.DataFrame:
     )
     return build_flags(
         "R01",
-        "error",
+        ["info" if reading.startswith(WITH_GAPS) else "error" for reading in rows["reading"]],
         rows,
         "latency_ms",
         fill_template(template, rows),
@@ -62,10 +64,15 @@ def _readings(data: Dataset, rows: pd.DataFrame) -> list[str]:
         "the printed value is per item, as the script of {path}, {repository} {tag}, computes it: "
         "at least {min_latency} ms per batch"
     )
+    stated = "the printed value is per item, as the source says: at least {min_latency} ms per batch"
+    gaps = f"{WITH_GAPS}: {{min_latency}} ms per batch"
     unsure = "at least {min_latency} ms per batch if the printed value is per item"
-    of_item = (rows["latency_basis"] == PER_ITEM).to_list()
-    pairs = zip(of_item, fill_template(sure, rows), fill_template(unsure, rows), strict=True)
-    return [certain_text if is_certain else unsure_text for is_certain, certain_text, unsure_text in pairs]
+    basis, traced = rows["latency_basis"].fillna("").to_list(), rows["path"].notna().to_list()
+    texts = zip(*(fill_template(template, rows) for template in (sure, stated, gaps, unsure)), strict=True)
+    return [
+        {PER_ITEM: by_script if is_traced else by_source, PER_BATCH: doubt if is_traced else with_gaps}.get(what, doubt)
+        for what, is_traced, (by_script, by_source, with_gaps, doubt) in zip(basis, traced, texts, strict=True)
+    ]
 
 
 def find_doubtful_latencies(data: Dataset) -> pd.Series:

@@ -7,13 +7,13 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 
+from ipu_results.check.constants import FLOP_PER_MAC, GIGA_PER_TERA, TRAINING_PASSES
 from ipu_results.check.rules.dataset import Dataset
 from ipu_results.check.rules.findings import build_flags, fill_template, round_figures
 
-FLOP_PER_MAC = 2
-TRAINING_PASSES = 3
-GIGA_PER_TERA = 1000
 NAMED = ("model", "platform", "framework")
+OF_CHIPS = ("device", "board")
+OF_MACHINE = "machine"
 
 
 def flag_flops_above_peak(data: Dataset) -> pd.DataFrame:
@@ -88,3 +88,35 @@ def flag_power_above_rating(data: Dataset) -> pd.DataFrame:
     rows = rows.assign(power=rows["power"].round(1))
     template = "{power} W: throughput {throughput} / efficiency {efficiency}; {platform} is rated {rated} W"
     return build_flags("R22", "warn", rows, "efficiency", fill_template(template, rows))
+
+
+def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
+    """Flag more power than the chips or the machine that `power_scope` names are rated for.
+
+    The power is the printed one, else throughput × energy per item, else throughput / efficiency. Energy of chips or
+    cards is compared with the rating of one chip × chips. A row without a scope, or without a rating, is not checked.
+    """
+    rows = data.published[
+        ["result_id", "platform", "chip", "chip_count", "throughput", "efficiency", "energy_per_item_j", "power_w"]
+    ].assign(scope=data.published["power_scope"])
+    machines = data.platforms.drop_duplicates("platform").set_index("platform")["rated_power_w"]
+    of_chips = rows["chip"].map(data.chip_ratings).astype("float64") * rows["chip_count"]
+    of_machine = rows["platform"].map(machines).astype("float64")
+    rated = of_chips.where(rows["scope"].isin(OF_CHIPS), of_machine.where(rows["scope"] == OF_MACHINE))
+    readings = {
+        "power_w": (rows["power_w"], "printed"),
+        "energy_per_item_j": (
+            rows["throughput"] * rows["energy_per_item_j"],
+            "throughput {throughput} × {energy_per_item_j} J an item",
+        ),
+        "efficiency": (rows["throughput"] / rows["efficiency"], "throughput {throughput} / efficiency {efficiency}"),
+    }
+    flags = []
+    for column, (power, how) in readings.items():
+        above = rows.assign(power=power, rated=rated)[power > rated]
+        above = above.assign(
+            power=round_figures(above["power"]), efficiency=above["efficiency"].astype("float64").map("{:.4g}".format)
+        )
+        template = f"{{power}} W: {how}; {{chip_count}} × {{chip}} (power of {{scope}}) are rated {{rated}} W"
+        flags.append(build_flags("R29", "error", above, column, fill_template(template, above)))
+    return pd.concat(flags, ignore_index=True).drop_duplicates("result_id")

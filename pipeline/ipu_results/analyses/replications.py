@@ -1,0 +1,122 @@
+"""How well other parties reproduce the figures of a chip's maker, and one another's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from ipu_results._util.charts import PALETTE, SHAPES, apply_theme, make_data, make_title
+from ipu_results.analyses.analysis import Analysis, Frames
+from ipu_results.analyses.drawing import STEP, WIDTH, draw_rule, make_log_axis, make_scale
+from ipu_results.analyses.text import Record, compute_mean, join_paragraphs, join_words, make_records
+
+VENDOR, INDEPENDENT = "vendor and independent", "two independent"
+CLOSE = 0.05
+TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5)
+SHOWN = "shown, not counted"
+ORDER = ["parties", "measure", "chip", "chips", "ratio", "first_result_id", "second_result_id"]
+
+
+def summarise(frames: Frames) -> str:
+    """Describe the counted pairs of each group with the interval of their mean, the exception, and what is left out."""
+    summary = {row["parties"]: row for row in make_records(frames["replication_summary"])}
+    rows = frames["replications"]
+    vendor = rows[(rows["parties"] == VENDOR) & rows["counts"]]
+    return join_paragraphs(
+        [_describe_finding(summary[VENDOR])],
+        [
+            _describe_group(summary[VENDOR]),
+            _describe_lowest(vendor),
+            _describe_group(summary[INDEPENDENT]),
+            _describe_reasons(rows),
+        ],
+        [
+            "Pairs of the same parties, work, chip and number of chips are averaged first. The interval is Student's "
+            "t over the logarithms of the averages.",
+            f"The counted pairs with the vendor are those of {join_words(vendor['second_publisher'])}. One author of "
+            "Texas A&M's paper is of Graphcore.",
+            "Few works of few parties say little about what nobody measured again.",
+        ],
+    )
+
+
+def _describe_finding(row: Record) -> str:
+    return (
+        f"Of {row['counted']} counted pairs, {row['within_5_percent']} reproduce the vendor's figure within "
+        f"{CLOSE:.0%}: the median work has {row['median_ratio']:.3f} times the vendor's performance."
+    )
+
+
+def _describe_group(row: Record) -> str:
+    return (
+        f"{row['parties'].capitalize()}: {row['pairs']} pairs, {row['counted']} of them counted, in {row['works']} "
+        f"works. The geometric mean of the ratios is {row['mean_ratio']:.3f} (95 % from {row['mean_low']:.3f} to "
+        f"{row['mean_high']:.3f}), the lowest {row['lowest_ratio']:.3f}, the highest {row['highest_ratio']:.3f}."
+    )
+
+
+def _describe_lowest(rows: pd.DataFrame) -> str:
+    lowest = rows.loc[rows["ratio"].idxmin()]
+    others = rows.drop(lowest.name)["ratio"]
+    return (
+        f"The lowest is {lowest['second_publisher']}: {lowest['second_figure']:,.0f} against "
+        f"{lowest['first_figure']:,.0f} {lowest['item']}s/s ({lowest['network']}, {lowest['chips']} {lowest['chip']}). "
+        f"The geometric mean of the other {len(others)} pairs is {compute_mean(others):.3f}."
+    )
+
+
+def _describe_reasons(rows: pd.DataFrame) -> str:
+    counts = rows.loc[~rows["counts"], "reason"].value_counts()
+    parts = [f"{count} ({reason})" for reason, count in sorted(counts.items(), key=lambda part: (-part[1], part[0]))]
+    return f"Not counted are {join_words(parts)}."
+
+
+def build_chart(alt: Any, frames: Frames) -> Any:
+    """Draw the ratio of each pair, one line per work; hollow points do not count."""
+    points = [_make_point(row) for row in make_records(frames["replications"], ORDER)]
+    labels = list(dict.fromkeys(point["label"] for point in points))
+    x = make_log_axis(alt, "X", "ratio", "Second party over the first (log scale)", TICKS)
+    above = {"titleAngle": 0, "titleAlign": "right", "titleX": -8, "titleY": -7}
+    y = alt.Y("label:N", title="Work", sort=labels, axis=alt.Axis(labelLimit=520, grid=True, **above))
+    names = [VENDOR, INDEPENDENT]
+    color = alt.Color("parties:N", title="Parties", scale=make_scale(alt, names, PALETTE.series))
+    shape = alt.Shape("parties:N", title="Parties", scale=make_scale(alt, names, SHAPES))
+    fields = ("parties", "label", "first", "second", "ratio", "reason", "differs", "unstated")
+    tooltip = [f"{name}:N" for name in fields]
+    base = alt.Chart(make_data(alt, points)).encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip)
+    hollow = base.transform_filter(f"datum.counted == '{SHOWN}'").mark_point(size=45, opacity=0.6)
+    solid = base.transform_filter(f"datum.counted != '{SHOWN}'").mark_point(size=80, filled=True, opacity=1)
+    chart = alt.layer(draw_rule(alt, 1, x), hollow, solid).properties(width=WIDTH, height=alt.Step(STEP))
+    title = make_title(
+        alt,
+        "One work, one chip, one number of chips, two parties",
+        "Filled: counted. Hollow: shown, since the set-up explains the ratio or leaves it open",
+    )
+    return apply_theme(chart.properties(title=title), 2)
+
+
+def _make_point(row: Record) -> Record:
+    work = row["network"] or row["test"].split(", ")[0]
+    kind = f" ({row['measure']})" if row["measure"] != "throughput" else ""
+    parties = f"{row['first_publisher']} / {row['second_publisher']}"
+    return {
+        "label": f"{work}{kind}, {row['chips']} {row['chip']}: {parties}",
+        "parties": row["parties"],
+        "counted": "counted" if row["counts"] else SHOWN,
+        "ratio": round(row["ratio"], 4),
+        "first": row["first_figure"],
+        "second": row["second_figure"],
+        "reason": row["reason"] or "",
+        "differs": row["differs"] or "",
+        "unstated": row["unstated"] or "",
+    }
+
+
+ANALYSIS = Analysis(
+    "replications",
+    "How well do the vendor's figures replicate?",
+    ("replications", "replication_summary"),
+    summarise,
+    build_chart,
+)

@@ -1,0 +1,157 @@
+"""What share of the measured and of the stated peak of a chip the networks reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from ipu_results._util.charts import PALETTE, make_data
+from ipu_results.analyses.analysis import Analysis, Frames
+from ipu_results.analyses.drawing import join_panels, make_log_axis, make_scale
+from ipu_results.analyses.text import Record, format_percent, join_paragraphs, join_words, make_records
+
+CHIPS = ("GC2", "GC200", "Bow", "C600")
+NETWORKS = (
+    "ResNet-50 v1.5",
+    "ResNeXt101-32x4d",
+    "ResNeXt101-32x8d",
+    "EfficientNet-B0",
+    "EfficientNet-B4",
+    "EfficientNet-B7",
+    "BERT-Base",
+    "BERT-Large",
+)
+SMALL_PANEL = {"width": 280, "height": 270}
+X_ENDS, Y_ENDS = (1.0, 1000.0), (1.0, 1000.0)
+TICKS = (1, 10, 100, 1000)
+DATASHEET, MEASURED = "datasheet", "measured"
+MATRIX, MEMORY = "matrix product at 16 bits", "local memory"
+
+
+def summarise(frames: Frames) -> str:
+    """Describe the highest share of each chip, what microbenchmarks reach of the same peaks, and what is not known."""
+    rows = frames["peak_shares"]
+    clean = rows[(rows["errors"] == 0) & ~rows["precision_doubtful"] & rows["datasheet_share"].notna()]
+    best = [_find_best(clean, chip) for chip in CHIPS if (clean["chip"] == chip).any()]
+    above = rows[rows["datasheet_share"] > 1]
+    return join_paragraphs(
+        [_describe_finding(best)],
+        [
+            f"The highest shares of the datasheet's peak are {join_words(_describe_best(row) for row in best)}.",
+            _describe_ceilings(frames["ceilings"]),
+        ],
+        [
+            "Operations are counted from the architecture, two per multiply-accumulate, and three times that in "
+            "training. Sequences count at full length, also where a source pads shorter ones.",
+            "Intensity assumes that each weight is read once a batch and each result written and read once.",
+            "Only the GC2 and the GC200 have a measured memory bandwidth, so the other panels have no slope.",
+            f"Left out: {len(above)} rows above the peak of their printed precision, which R21 flags, and "
+            f"{rows['precision_doubtful'].sum()} rows whose document prints the same throughput at another width.",
+        ],
+    )
+
+
+def _find_best(rows: pd.DataFrame, chip: str) -> Record:
+    chosen = rows[rows["chip"] == chip]
+    return make_records(chosen.sort_values(["datasheet_share", "result_id"], ascending=[False, True]).head(1))[0]
+
+
+def _describe_finding(best: list[Record]) -> str:
+    shares = [row["datasheet_share"] for row in best]
+    return (
+        f"No counted network reaches more than {format_percent(max(shares))} of an IPU's datasheet peak at its printed "
+        f"precision, and the best of each of {len(best)} chips reaches from {format_percent(min(shares))}."
+    )
+
+
+def _describe_best(row: Record) -> str:
+    return (
+        f"{format_percent(row['datasheet_share'])} on {row['chip']} ({row['network']} {row['task']} at "
+        f"{row['effective_precision']} by {row['publisher']}, {row['achieved_tflops']:.1f} TFLOP/s)"
+    )
+
+
+def _describe_ceilings(ceilings: pd.DataFrame) -> str:
+    known = make_records(ceilings[ceilings["share"].notna() & ceilings["chip"].isin(CHIPS)], ["chip", "resource"])
+    parts = [
+        f"{format_percent(row['share'])} on {row['chip']} ({row['resource']}, {row['measured']:,.1f} of "
+        f"{row['stated']:,.1f} {row['unit']})"
+        for row in known
+    ]
+    return f"Microbenchmarks alone reach {join_words(parts)} of what is stated."
+
+
+def build_chart(alt: Any, frames: Frames) -> Any:
+    """Draw one roofline per chip: networks, the stated peak, and the measured ceilings where there are any."""
+    panels = [_draw_panel(alt, frames, chip) for chip in CHIPS]
+    title = (
+        "Achieved FLOP/s of a chip over operations per byte of local memory",
+        "Solid: peak of the datasheet at 16 bits. Dashed: highest measured matrix product and memory bandwidth. "
+        "No row with an error flag",
+    )
+    pairs = [alt.hconcat(*panels[at : at + 2], spacing=30) for at in (0, 2)]
+    return join_panels(alt, [alt.vconcat(*pairs)], title, 4, legends="shared")
+
+
+def _draw_panel(alt: Any, frames: Frames, chip: str) -> Any:
+    shares = frames["peak_shares"]
+    rows = shares[(shares["chip"] == chip) & (shares["errors"] == 0) & shares["intensity"].notna()]
+    points = [_make_point(row) for row in make_records(rows, ["network", "achieved_tflops", "result_id"])]
+    color = alt.Color("network:N", title="Network", scale=make_scale(alt, NETWORKS, PALETTE.series))
+    shape = alt.Shape("task:N", title="Task", scale=make_scale(alt, ("inference", "training"), ("circle", "diamond")))
+    tooltip = [f"{name}:N" for name in ("network", "task", "publisher", "precision", "batch", "tflops", "share")]
+    marks = (
+        alt.Chart(make_data(alt, points))
+        .mark_point(size=40, opacity=0.8)
+        .encode(**_make_axes(alt), color=color, shape=shape, tooltip=tooltip)
+    )
+    lines = alt.Chart(make_data(alt, _make_roofs(frames, chip))).mark_line(color=PALETTE.ink["rule"], strokeWidth=1.5)
+    dashes = alt.StrokeDash("kind:N", title="Ceiling", scale=make_scale(alt, (DATASHEET, MEASURED), ([1, 0], [4, 3])))
+    roofs = lines.encode(**_make_axes(alt), detail="roof:N", strokeDash=dashes)
+    return alt.layer(roofs, marks).properties(**SMALL_PANEL, title=chip)
+
+
+def _make_axes(alt: Any) -> dict[str, Any]:
+    return {
+        "x": make_log_axis(alt, "X", "intensity", "FLOP per byte (log scale)", TICKS, domain=list(X_ENDS)),
+        "y": make_log_axis(alt, "Y", "tflops", "TFLOP/s of a chip (log scale)", TICKS, domain=list(Y_ENDS)),
+    }
+
+
+def _make_roofs(frames: Frames, chip: str) -> list[Record]:
+    """Make the ends of each ceiling: flat at a peak, rising with the intensity below the memory bandwidth."""
+    shares, ceilings = frames["peak_shares"], frames["ceilings"]
+    of_chip = ceilings[(ceilings["chip"] == chip) & ceilings["is_ceiling"]].set_index("resource")["measured"]
+    stated = shares[(shares["chip"] == chip) & shares["effective_precision"].isin(["16.16", "mixed", "FP16"])]
+    peaks = {DATASHEET: stated["datasheet_peak_tflops"].max(), MEASURED: of_chip.get(MATRIX)}
+    roofs = [
+        {"roof": f"{kind} peak", "kind": kind, "intensity": at, "tflops": peak}
+        for kind, peak in peaks.items()
+        if peak is not None and not pd.isna(peak)
+        for at in X_ENDS
+    ]
+    if MEMORY in of_chip:
+        slope = float(of_chip[MEMORY]) / 1000  # TB/s is TFLOP/s at one operation a byte
+        top = float(peaks[DATASHEET])
+        for at in (max(X_ENDS[0], Y_ENDS[0] / slope), top / slope):
+            roofs.append({"roof": "memory", "kind": MEASURED, "intensity": at, "tflops": at * slope})
+    return roofs
+
+
+def _make_point(row: Record) -> Record:
+    return {
+        "network": row["network"],
+        "task": row["task"],
+        "publisher": row["publisher"],
+        "precision": row["effective_precision"],
+        "batch": row["batch_size"],
+        "intensity": round(row["intensity"], 3),
+        "tflops": round(row["achieved_tflops"], 3),
+        "share": row["datasheet_share"],
+    }
+
+
+ANALYSIS = Analysis(
+    "roofline", "What share of the peak do networks reach?", ("peak_shares", "ceilings"), summarise, build_chart
+)

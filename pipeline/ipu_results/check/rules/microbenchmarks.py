@@ -1,0 +1,210 @@
+"""Compare the figures of a document of microbenchmarks with the device's limits and with each other.
+
+Two figures agree if some values that round to what is printed do. A figure that is printed twice is two rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ipu_results.check.rules.dataset import Dataset
+from ipu_results.check.rules.findings import build_flags, format_figure
+
+THOUSAND = 300.0
+"""A figure this many times its neighbours, or this part of them, is flagged: unit prefixes differ by 1000."""
+CLEAR = 0.01
+"""A contradiction above this share is a warning, one below it is a remark."""
+THEORETICAL = "theoretical"
+OVER = "peak over "
+PARTS: Mapping[str, Sequence[str]] = {
+    "per transfer": ("transfers",),
+    "per tile": ("tiles",),
+    "per core": ("cores",),
+    "per operand": ("operands_per_tile", "tiles"),
+}
+"""What a figure that is a share of a total is multiplied by, by the end of its statistic: sizes of its shape."""
+WORK = ["document_id", "device", "device_count", "operation", "shape", "precision", "metric", "conditions"]
+SERIES = {"batches": "batch"}
+LAST_SIZE = re.compile(r"(?:^| )(\w+)=(\d+)$")
+Findings = list[tuple[str, str, str]]
+"""Row, severity and message."""
+
+
+def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
+    """Flag an arithmetic throughput above the peak of all the row's chips at its precision.
+
+    The peak is the datasheet's where the dataset has it, else the theoretical one that the document itself prints.
+    """
+    rows = _read(data)
+    rows = rows[rows["metric"] == "arithmetic throughput"]
+    printed = rows[rows["statistic"] == THEORETICAL]
+    own = printed.groupby(["document_id", "device", printed["precision"].map(data.peaks)])["canonical_value"].max()
+    sheets = data.platforms.groupby("chip")[sorted(set(data.peaks.values()))].first()
+    found: Findings = []
+    for row in rows[rows["statistic"] != THEORETICAL].itertuples():
+        bound = data.peaks.get(str(row.precision))
+        if bound is None:
+            continue
+        peak = sheets[bound].get(row.device, np.nan)
+        source = "the peak"
+        if pd.isna(peak):
+            peak, source = own.get((row.document_id, row.device, bound), np.nan), "the printed theoretical peak"
+        count = 1 if pd.isna(row.device_count) else int(row.device_count)
+        if row.canonical_value > peak * count:
+            message = f"{format_figure(row.canonical_value)} TFLOP/s; {source} of {count} × {row.device} at "
+            found.append((row.result_id, "error", f"{message}{row.precision} is {format_figure(float(peak) * count)}"))
+    return _build("R30", found)
+
+
+def flag_thousandfold(data: Dataset) -> pd.DataFrame:
+    """Flag a figure that is THOUSAND times its neighbours or more, or as small a part of them: a unit mistaken.
+
+    Neighbours are the two nearest sizes in rows that differ in the last size of their shape only. A figure that grows
+    with the size is compared after division by the size, too, and flagged if both ways agree.
+    """
+    rows = _read(data)
+    shapes = rows["shape"].fillna("")
+    sizes = pd.to_numeric(shapes.str.extract(LAST_SIZE)[1]).astype("float64")
+    rows = rows.assign(size=sizes, base=shapes.str.replace(LAST_SIZE, "", regex=True))
+    rows = rows[rows["size"].gt(0) & (rows["canonical_value"] > 0)]
+    keys = [name for name in WORK if name != "shape"]
+    found: Findings = []
+    for series in _group(rows, [*keys, "statistic", "base"]):
+        ordered = sorted(series, key=lambda row: row.size)
+        values = np.array([row.canonical_value for row in ordered])
+        sizes_of = np.array([row.size for row in ordered])
+        for at, row in enumerate(ordered):
+            start = min(max(at - 1, 0), max(len(values) - 3, 0))
+            near = [other for other in range(start, min(start + 3, len(values))) if other != at]
+            ratios = values[at] / values[near]
+            both = np.concatenate([ratios, ratios / (sizes_of[at] / sizes_of[near])])
+            if near and ((both >= THOUSAND).all() or (both <= 1 / THOUSAND).all()):
+                others = " and ".join(format_figure(float(value)) for value in values[near])
+                message = f"{row.raw} {row.unit}; the neighbouring sizes have {others} {row.canonical_unit}"
+                found.append((str(row.result_id), "warn", message))
+    return _build("R31", found)
+
+
+def flag_two_figures_of_one_work(data: Dataset) -> pd.DataFrame:
+    """Flag a figure that its document prints another time with another value, both for the same work."""
+    found: Findings = []
+    for group in _group(_read(data), [*WORK, "statistic"]):
+        for row in group:
+            other = next((other for other in group if _disagree(row, other)), None)
+            if other is not None:
+                gap = row.canonical_value / other.canonical_value - 1 if other.canonical_value else np.inf
+                message = f"{row.raw} {row.unit} here, {other.raw} {other.unit} at {other.place}"
+                found.append((row.result_id, _grade(gap), message))
+    return _build("R32", found)
+
+
+def _group(rows: pd.DataFrame, names: Sequence[str]) -> list[list[Any]]:
+    """Return the rows as tuples, in groups of equal columns; null equals null. Faster than a groupby of many groups."""
+    groups: dict[Hashable, list[Any]] = defaultdict(list)
+    for key, row in zip(
+        zip(*(rows[name].astype("str") for name in names), strict=True), rows.itertuples(), strict=True
+    ):
+        groups[key].append(row)
+    return list(groups.values())
+
+
+def _disagree(row: Any, other: Any) -> bool:
+    (low, high), (other_low, other_high) = _get_range(row), _get_range(other)
+    return high < other_low or other_high < low
+
+
+def flag_share_against_total(data: Dataset) -> pd.DataFrame:
+    """Flag a figure per transfer, tile, core or operand that, times their number, is not the total of the same work."""
+    rows = _read(data)
+    totals: dict[Hashable, list[Any]] = defaultdict(list)
+    for row in rows.itertuples():
+        if not _find_parts(row):
+            totals[_get_work(row)].append(row)
+    found: Findings = []
+    for row in rows.itertuples():
+        parts = _find_parts(row)
+        sizes = _parse_shape(row.shape)
+        if not parts or any(part not in sizes for part in parts):
+            continue
+        number = prod(sizes[part] for part in parts)
+        low, high = (bound * number for bound in _get_range(row))
+        for total in totals[_get_work(row)]:
+            total_low, total_high = _get_range(total)
+            if high < total_low or total_high < low:
+                gap = row.canonical_value * number / total.canonical_value - 1
+                message = f"{row.raw} {row.unit} × {number} is {gap:+.1%} of {total.raw} {total.unit} at {total.place}"
+                found.append((row.result_id, _grade(gap), message))
+                break
+    return _build("R33", found)
+
+
+def flag_peak_against_series(data: Dataset) -> pd.DataFrame:
+    """Flag a peak over sizes that is not the largest figure that the same document prints for these sizes."""
+    rows = _read(data)
+    found: Findings = []
+    for words, name in SERIES.items():
+        peaks = rows[rows["statistic"] == OVER + words]
+        ends = rows["shape"].fillna("").str.extract(rf"^(.*) {name}=(\d+)$")
+        series = rows.assign(base=ends[0], size=ends[1])[ends[1].notna()]
+        keys = ["document_id", "device", "device_count", "operation", "precision", "metric"]
+        largest = series.loc[series.groupby([*keys, "base"], dropna=False)["canonical_value"].idxmax()]
+        known = {tuple(row[key] for key in [*keys, "base"]): row for _, row in largest.iterrows()}
+        for _, row in peaks.iterrows():
+            top = known.get(tuple(row[key] for key in [*keys, "shape"]))
+            if top is not None and top["raw"] != row["raw"] and top["canonical_value"] != row["canonical_value"]:
+                gap = row["canonical_value"] / top["canonical_value"] - 1
+                message = f"{row['raw']} {row['unit']}; at {name} {top['size']} it is {top['raw']} ({top['place']})"
+                found.append((row["result_id"], _grade(gap), message))
+    return _build("R34", found)
+
+
+def _read(data: Dataset) -> pd.DataFrame:
+    """Return the rows with the figure as printed: `raw`, and `half`, half a unit of its last digit."""
+    return data.compute_once(_join_figures)
+
+
+def _join_figures(data: Dataset) -> pd.DataFrame:
+    cells = data.cells.loc[data.cells["column_name"] == "value", ["result_id", "raw_text", "factor"]]
+    rows = data.microbenchmarks.rename(columns={"microbenchmark_id": "result_id"})
+    rows = rows.merge(cells.rename(columns={"raw_text": "raw"}), on="result_id", validate="1:1")
+    decimals = rows["raw"].str.extract(r"\.(\d+)$")[0].str.len().fillna(0).astype("float64")
+    return rows.assign(half=0.5 * 10.0**-decimals * rows["factor"])
+
+
+def _get_range(row: Any) -> tuple[float, float]:
+    """Return the least and the largest figure that round to the printed one."""
+    value, half = float(row.canonical_value), float(row.half)
+    return value - half * (1 + 1e-9), value + half * (1 + 1e-9)
+
+
+def _find_parts(row: Any) -> Sequence[str]:
+    statistic = row.statistic if isinstance(row.statistic, str) else ""
+    return next((parts for words, parts in PARTS.items() if statistic.endswith(words)), ())
+
+
+def _get_work(row: Any) -> Hashable:
+    """Return what a total and its shares have in common: the table too, since totals differ between tables."""
+    table = re.sub(r", column .*", "", row.place)
+    return (table, *(str(getattr(row, name)) for name in WORK))
+
+
+def _parse_shape(shape: object) -> dict[str, int]:
+    pairs: Iterable[list[str]] = (pair.split("=") for pair in str(shape).split() if "=" in pair)
+    return {name: int(value) for name, value in pairs if value.isdecimal()}
+
+
+def _grade(gap: float) -> str:
+    return "warn" if abs(gap) >= CLEAR else "info"
+
+
+def _build(rule: str, found: Findings) -> pd.DataFrame:
+    ids, severities, messages = ([entry[at] for entry in found] for at in range(3))
+    rows = pd.DataFrame({"result_id": pd.Series(ids, dtype="str")})
+    return build_flags(rule, severities, rows, "value", messages)

@@ -1,0 +1,214 @@
+"""Cite results: BibTeX, CSL-JSON, a LaTeX table row with a footnote, Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from ipu_results._util.resources import DATASET
+from ipu_results._util.text import format_json
+from ipu_results.citation.escape import escape_latex, escape_markdown_line, escape_url, make_key
+from ipu_results.citation.facts import (
+    AUTHOR,
+    LEGEND,
+    CitedResult,
+    describe_row,
+    find_figures,
+    format_figure,
+    load_results,
+    mark_name,
+)
+from ipu_results.citation.version import NAME, DatasetVersion, read_dataset_version
+from ipu_results.errors import QueryError
+from ipu_results.store.query import open_warehouse, read_build_id, read_one_build
+
+FORMATS = ("markdown", "bibtex", "csl-json", "latex")
+KEY = "ipu-results"
+LATEX_COLUMNS = ("network", "machine", "batch", "software", "precision", "figures")
+
+
+def cite(ids: str | Iterable[str], *, format: str = "markdown", warehouse: str | Path | None = None) -> str:
+    """Return how to cite results: `format` is "markdown", "bibtex", "csl-json" or "latex".
+
+    Each figure is as its source prints it, with source, place, day of retrieval, and the version and digest of the
+    dataset, or its build where it is not a release. MLPerf figures come with the attribution that MLCommons requires,
+    emulated ones say that they are not measured. BibTeX and CSL-JSON have an item per source and one for the dataset.
+
+    Raises `ipu_results.errors.QueryError` for an unknown result or format, WarehouseError without a dataset.
+    """
+    if format not in FORMATS:
+        raise QueryError(f"there is no format {format!r}; choose from: {', '.join(FORMATS)}")
+    names = [ids] if isinstance(ids, str) else list(ids)
+    folder = DATASET if warehouse is None else Path(warehouse)
+    version, results = read_one_build(folder, lambda folder: _load(folder, names))
+    write = {"markdown": _format_markdown, "bibtex": _format_bibtex, "csl-json": _format_csl, "latex": _format_latex}
+    return write[format](results, version)
+
+
+def _load(folder: Path, ids: Sequence[str]) -> tuple[DatasetVersion, list[CitedResult]]:
+    with open_warehouse(folder) as connection:
+        return read_dataset_version(folder, read_build_id(folder)), load_results(connection, ids)
+
+
+def group_by_source(results: Sequence[CitedResult]) -> dict[str, list[CitedResult]]:
+    """Return results by document, in the order of their first result."""
+    grouped: dict[str, list[CitedResult]] = {}
+    for result in results:
+        grouped.setdefault(result.source.document_id, []).append(result)
+    return grouped
+
+
+def find_url(results: Sequence[CitedResult]) -> str:
+    """Return the address that leads nearest to all results of one document; "" where there is none."""
+    urls = {result.source.url for result in results}
+    return escape_url((urls.pop() if len(urls) == 1 else results[0].source.document_url) or "")
+
+
+def describe_source(results: Sequence[CitedResult]) -> str:
+    """Describe the document of results: publisher, title, day, address, day of retrieval."""
+    source = results[0].source
+    parts = (
+        source.publisher,
+        f"“{source.title}”",
+        None if source.published_on is None else source.published_on.isoformat(),
+        find_url(results) or None,
+        None if source.retrieved_on is None else f"retrieved {source.retrieved_on.isoformat()}",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def describe_dataset(version: DatasetVersion) -> str:
+    """Describe the dataset in words."""
+    return f"{NAME}, {version}"
+
+
+def describe_disclosures(results: Sequence[CitedResult]) -> list[str]:
+    """Return what must be said with results: emulated, suspect, flagged, and MLPerf's attribution."""
+    notes = list(dict.fromkeys(note for result in results for note in result.notes))
+    attributions = list(dict.fromkeys(result.attribution for result in results if result.attribution))
+    return [*notes, *attributions, *([LEGEND] if attributions else [])]
+
+
+def describe_figures(result: CitedResult) -> str:
+    """Return the figures with their places, and the id of the result."""
+    figures = "; ".join(
+        f"{figure.label} {format_figure(figure, result.status)} ({figure.place})" for figure in find_figures(result)
+    )
+    return mark_name(f"{describe_row(result.row)}: {figures}; result {result.result_id}")
+
+
+def format_footnote(results: Sequence[CitedResult], version: DatasetVersion, *, places: bool = True) -> str:
+    """Return the footnote for results of one source, as plain text."""
+    where = " ".join(f"{describe_figures(result)}." for result in results) if places else ""
+    source = mark_name(describe_source(results))
+    parts = [f"{source}.", where, f"In: {describe_dataset(version)}.", *describe_disclosures(results)]
+    return " ".join(part for part in parts if part)
+
+
+def _format_markdown(results: Sequence[CitedResult], version: DatasetVersion) -> str:
+    lines, notes = [], []
+    for number, of_source in enumerate(group_by_source(results).values(), 1):
+        for result in of_source:
+            figures = (f"{figure.label} {format_figure(figure, result.status)}" for figure in find_figures(result))
+            what = mark_name(describe_row(result.row))
+            lines.append(f"* {escape_markdown_line(what)}: {escape_markdown_line('; '.join(figures))}[^{number}]")
+        notes.append(f"[^{number}]: {escape_markdown_line(format_footnote(of_source, version))}")
+    return "\n".join([*lines, "", *notes])
+
+
+def _format_latex(results: Sequence[CitedResult], version: DatasetVersion) -> str:
+    lines, notes = [f"% {' & '.join(LATEX_COLUMNS)}"], []
+    for number, of_source in enumerate(group_by_source(results).values(), 1):
+        for result in of_source:
+            cells = " & ".join(map(escape_latex, _list_latex_cells(result)))
+            lines.append(rf"{cells}\footnotemark[{number}] \\")
+        notes.append(rf"\footnotetext[{number}]{{{escape_latex(format_footnote(of_source, version))}}}")
+    return "\n".join([*lines, "% after the table:", *notes])
+
+
+def _list_latex_cells(result: CitedResult) -> list[str]:
+    row = result.row
+    software = " ".join(filter(None, (row["framework"], row["compiler"], row["sdk_version"])))
+    figures = ", ".join(format_figure(figure, result.status) for figure in find_figures(result))
+    network = row["network"] + (f", {row['variant']}" if row["variant"] else "")
+    batch = "" if row["batch_size"] is None else str(row["batch_size"])
+    return [network, row["platform"], batch, software, row["effective_precision"] or "", figures]
+
+
+def _format_bibtex(results: Sequence[CitedResult], version: DatasetVersion) -> str:
+    entries = [_format_entry(KEY, _build_dataset_fields(version))]
+    for name, of_source in group_by_source(results).items():
+        entries.append(_format_entry(f"{KEY}:{make_key(name)}", _build_source_fields(of_source, version)))
+    return "\n\n".join(entries)
+
+
+def _build_dataset_fields(version: DatasetVersion) -> dict[str, str]:
+    return {
+        "author": f"{{{escape_latex(AUTHOR)}}}",
+        "title": f"{{{escape_latex(NAME)}}}",
+        "year": (version.published_on or "")[:4],
+        "date": version.published_on or "",
+        "version": escape_latex(version.version or "unreleased"),
+        "note": escape_latex(f"Dataset, CC-BY-4.0, {version}"),
+    }
+
+
+def _build_source_fields(results: Sequence[CitedResult], version: DatasetVersion) -> dict[str, str]:
+    source = results[0].source
+    figures = " ".join(f"{describe_figures(result)}." for result in results)
+    note = " ".join([figures, *describe_disclosures(results), f"Checked in: {describe_dataset(version)}."])
+    return {
+        "author": f"{{{escape_latex(source.publisher)}}}",
+        "title": f"{{{escape_latex(mark_name(source.title))}}}",
+        "year": "" if source.published_on is None else str(source.published_on.year),
+        "date": "" if source.published_on is None else source.published_on.isoformat(),
+        "url": find_url(results),
+        "urldate": "" if source.retrieved_on is None else source.retrieved_on.isoformat(),
+        "note": escape_latex(note),
+    }
+
+
+def _format_entry(key: str, fields: Mapping[str, str]) -> str:
+    """Format an entry of type misc, which every BibTeX style knows; blank fields are left out."""
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
+    return "\n".join([f"@misc{{{key},", *lines, "}"])
+
+
+def _format_csl(results: Sequence[CitedResult], version: DatasetVersion) -> str:
+    dataset: dict[str, Any] = {
+        "id": KEY,
+        "type": "dataset",
+        "title": NAME,
+        "author": [{"literal": AUTHOR}],
+        "version": version.version or "unreleased",
+        "note": str(version),
+    }
+    if version.published_on:
+        dataset["issued"] = _format_date(date.fromisoformat(version.published_on))
+    items = [dataset, *(_build_csl_item(name, own, version) for name, own in group_by_source(results).items())]
+    return format_json(items)
+
+
+def _build_csl_item(name: str, results: Sequence[CitedResult], version: DatasetVersion) -> dict[str, Any]:
+    source = results[0].source
+    figures = " ".join(f"{describe_figures(result)}." for result in results)
+    item: dict[str, Any] = {
+        "id": f"{KEY}:{make_key(name)}",
+        "type": "dataset" if results[0].row["origin"] in ("measured", "emulated") else "webpage",
+        "title": mark_name(source.title),
+        "author": [{"literal": source.publisher}],
+        "note": " ".join([figures, *describe_disclosures(results), f"Checked in: {describe_dataset(version)}."]),
+    }
+    if url := find_url(results):
+        item["URL"] = url
+    if source.published_on:
+        item["issued"] = _format_date(source.published_on)
+    if source.retrieved_on:
+        item["accessed"] = _format_date(source.retrieved_on)
+    return item
+
+
+def _format_date(day: date) -> dict[str, Any]:
+    return {"date-parts": [[day.year, day.month, day.day]]}

@@ -1,0 +1,196 @@
+"""Which rows of the record may be compared with a measurement, and how far each is from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import duckdb
+
+from ipu_results._util.sql import run_query
+from ipu_results.check.constants import PER_ITEM
+from ipu_results.comparison.measurement import Measurement
+from ipu_results.runner.reference_rows import BITS
+from ipu_results.schema import quote
+from ipu_results.schema.vocabulary import normalise_name
+
+Row = Mapping[str, Any]
+
+MLPERF = "mlperf-training"
+MAX_BATCH_FACTOR = 2.0  # inference: beyond it, throughput and latency follow the batch more than the machine
+
+# The distance of a row is the sum of these parts; docs/how-to/compare-my-run.md has the same table. What differs in
+# machine, batch or precision weighs more than all other parts together.
+OTHER_CHIP_COUNT = 3.0  # plus |log2| of the ratio
+OTHER_CHIP = 6.0
+OTHER_FAMILY = 8.0
+UNKNOWN_MACHINE = 6.0
+PER_DOUBLED_BATCH = 4.0
+UNKNOWN_BATCH = 4.0
+OTHER_PRECISION, UNKNOWN_PRECISION = 3.0, 1.0
+OTHER_FRAMEWORK, UNKNOWN_FRAMEWORK = 1.0, 0.5
+OTHER_VARIANT = 0.5
+OTHER_SDK = 0.25
+
+# Latencies that may be compared: what each side times, in either order. Unknown fits all but the latency of an item.
+SAME_LATENCY = frozenset({frozenset({"isolated", "per-batch"}), frozenset({"amortised", "per-batch"})})
+SQL = """
+    SELECT r.*, p.family, e.comparable_rounds, e.minutes_low, e.minutes_high, e.attribution
+    FROM results r
+    LEFT JOIN platforms p USING (platform)
+    LEFT JOIN mlperf_entries e USING (result_id)
+    WHERE r.network = {network} AND r.same_as IS NULL
+    ORDER BY r.document_id, r.table_name, r.row_number, r.result_id
+"""
+
+
+def load_candidates(connection: duckdb.DuckDBPyConnection, network: str) -> list[dict[str, Any]]:
+    """Load the rows of a network, each measurement once."""
+    rows: list[dict[str, Any]] = run_query(connection, SQL.format(network=quote(network))).to_pylist()
+    return rows
+
+
+def find_obstacle(ours: Measurement, row: Row) -> str | None:
+    """Return why a row may not be compared with the measurement at all; None where it may."""
+    if ours.task != row["task"]:
+        return f"{row['task']} may not be compared with {ours.task}"
+    if row["run_id"] is not None and row["run_id"] == ours.run_id:
+        return "the row is of the same run"
+    if obstacle := _find_mlperf_obstacle(ours, row):
+        return obstacle
+    if row["errors"]:
+        return "a quality rule flags the row as an error"
+    if row["suspect"]:
+        return "the row is marked as suspect"
+    if ours.phase != row["phase"]:
+        return _differ("phase", ours.phase, row["phase"])
+    if ours.sequence_length != row["sequence_length"]:
+        return _differ("sequence length", ours.sequence_length, row["sequence_length"])
+    if (ours.packed or False) != (row["packed"] or False):
+        return _differ("packed sequences", ours.packed, row["packed"])
+    return _find_batch_obstacle(ours, row)
+
+
+def _find_mlperf_obstacle(ours: Measurement, row: Row) -> str | None:
+    if MLPERF not in (ours.benchmark, row["benchmark"]):
+        return None
+    if ours.benchmark != row["benchmark"]:
+        return "an MLPerf result may be compared with results of the same MLPerf benchmark only (MLCommons' rule)"
+    if ours.division is None or ours.mlperf_round is None:
+        return "the division or the round of your MLPerf run is not stated (--division, --round)"
+    if ours.division != row["division"]:
+        return _differ("MLPerf division", ours.division, row["division"])
+    if not _is_comparable_round(ours.mlperf_round, row):
+        return "MLCommons lists the two rounds of the benchmark as not comparable"
+    return None
+
+
+def _is_comparable_round(mlperf_round: str, row: Row) -> bool:
+    try:
+        own = float(mlperf_round)
+        first, _, last = str(row["comparable_rounds"] or row["mlperf_round"]).partition("-")
+        return float(first) <= own <= float(last or first)
+    except ValueError:
+        return False
+
+
+def _find_batch_obstacle(ours: Measurement, row: Row) -> str | None:
+    """Return why the batch sizes of two inference rows are too far apart."""
+    theirs = row["batch_size"]
+    if ours.task != "inference" or (ours.batch_size is None and theirs is None):
+        return None
+    if ours.batch_size is None:
+        return "your batch size is not stated (--batch-size)"
+    if theirs is not None and max(ours.batch_size / theirs, theirs / ours.batch_size) > MAX_BATCH_FACTOR:
+        return f"the batch sizes differ by more than a factor of {MAX_BATCH_FACTOR:g}"
+    return None
+
+
+def find_figure_obstacle(figure: str, ours: Measurement, row: Row) -> str | None:
+    """Return why one figure may not be compared although the rows may; None where it may."""
+    if figure in ("throughput", "efficiency") and (ours.item is None or ours.item != row["item"]):
+        return _differ("item", ours.item, row["item"])
+    if figure == "latency_ms":
+        return _find_latency_obstacle(
+            ours.latency_basis or ours.latency_kind, row["latency_basis"] or row["latency_kind"]
+        )
+    if figure in ("efficiency", "power_w") and (ours.power_scope is None or ours.power_scope != row["power_scope"]):
+        return _differ("power scope", ours.power_scope, row["power_scope"])
+    if figure == "minutes" and (ours.benchmark is None or ours.benchmark != row["benchmark"]):
+        return _differ("benchmark", ours.benchmark, row["benchmark"])
+    return None
+
+
+def _find_latency_obstacle(ours: str | None, theirs: str | None) -> str | None:
+    if ours == theirs or frozenset({ours, theirs}) in SAME_LATENCY:
+        return None
+    if PER_ITEM in (ours, theirs) or (ours and theirs):
+        return _differ("what the latency times", ours, theirs)
+    return None
+
+
+def _differ(what: str, ours: Any, theirs: Any) -> str:
+    return f"{what}: {'not stated' if ours is None else ours} / {'not stated' if theirs is None else theirs}"
+
+
+def name_precision(precision: str | None) -> str | None:
+    """Return a precision in the form in which two are compared: 16.16 is fp16."""
+    return None if precision is None else normalise_name(BITS.get(precision, precision))
+
+
+def compute_distance(ours: Measurement, row: Row, family: str | None) -> float:
+    """Return how far a comparable row is, 0 for the same conditions; `family` is that of our machine."""
+    return sum(
+        (
+            _compute_machine_distance(ours, row, family),
+            _compute_batch_distance(ours.batch_size, row["batch_size"]),
+            _weigh(
+                name_precision(ours.precision),
+                name_precision(row["effective_precision"]),
+                OTHER_PRECISION,
+                UNKNOWN_PRECISION,
+            ),
+            _weigh(ours.framework, row["framework"], OTHER_FRAMEWORK, UNKNOWN_FRAMEWORK),
+            OTHER_VARIANT * (_normalise(ours.variant) != _normalise(row["variant"])),
+            OTHER_SDK * (ours.sdk_version != row["sdk_version"]),
+        )
+    )
+
+
+def _compute_machine_distance(ours: Measurement, row: Row, family: str | None) -> float:
+    if ours.platform is None:
+        return UNKNOWN_MACHINE
+    if ours.platform == row["platform"]:
+        return 0.0
+    if ours.chip is not None and ours.chip == row["chip"]:
+        return OTHER_CHIP_COUNT + _log_ratio(ours.chips, row["chips"])
+    return OTHER_CHIP if family is not None and family == row["family"] else OTHER_FAMILY
+
+
+def _compute_batch_distance(ours: int | None, theirs: int | None) -> float:
+    if ours is None or theirs is None:
+        return 0.0 if ours == theirs else UNKNOWN_BATCH
+    return PER_DOUBLED_BATCH * _log_ratio(ours, theirs)
+
+
+def _log_ratio(ours: int | None, theirs: int | None) -> float:
+    return abs(math.log2(ours / theirs)) if ours and theirs else 0.0
+
+
+def _weigh(ours: str | None, theirs: str | None, differs: float, unknown: float) -> float:
+    if ours is None or theirs is None:
+        return unknown
+    return 0.0 if ours == theirs else differs
+
+
+def _normalise(text: str | None) -> str:
+    return normalise_name(text or "")
+
+
+def sort_by_distance(ours: Measurement, rows: Sequence[Row], family: str | None) -> list[tuple[float, Row]]:
+    """Return comparable rows with their distance, nearest first; equals in the order of the sources, newest first."""
+    pairs = [(compute_distance(ours, row, family), row) for row in rows]
+    return sorted(
+        pairs, key=lambda pair: (pair[0], -(pair[1]["published_on"].toordinal() if pair[1]["published_on"] else 0))
+    )

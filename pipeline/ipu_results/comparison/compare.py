@@ -1,0 +1,159 @@
+"""Compare a measurement with the record: nearest rows, ratios, what differs, what is implausible, and a verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ipu_results._util.resources import DATASET
+from ipu_results.comparison.candidates import (
+    Row,
+    find_figure_obstacle,
+    find_obstacle,
+    load_candidates,
+    sort_by_distance,
+)
+from ipu_results.comparison.comparison import GROUPS, Comparison, Match, Ratio, Refusal, get_group
+from ipu_results.comparison.differences import list_differences
+from ipu_results.comparison.measurement import FIELDS, FIGURES, Measurement, build_measurement
+from ipu_results.comparison.plausibility import check_plausibility
+from ipu_results.comparison.sources import read_source
+from ipu_results.comparison.verdict import is_same_set_up, judge
+from ipu_results.comparison.words import KnownWords, load_known_words
+from ipu_results.errors import ComparisonError
+from ipu_results.store.query import open_warehouse
+
+PER_GROUP = 1
+MAX_EXAMPLES = 3
+MS = 1000.0
+
+
+def compare(
+    source: str | Path | None = None, *, warehouse: str | Path | None = None, **figures: Any
+) -> list[Comparison]:
+    """Compare figures with the record: a run folder, a CSV file, or figures as keywords, one comparison per row.
+
+    `compare(model="resnet50", platform="ipu-m2000", batch_size=4, throughput=7800)`. Keywords are columns of `results`:
+    text ones such as `framework`, `precision` and `latency_basis`, and the figures `throughput` (item/s), `latency_ms`,
+    `efficiency` (item/s/W), `power_w` (W) and, for MLPerf, `minutes`. What was not measured is left out; it is not 0.
+
+    Each comparison has `verdict` (one line), `status`, `matches` (the nearest row of each group with ratios and
+    differences), `refusals` (rows that may not be compared, and why), `checks` (Little's law, peak, power), `peers`
+    and `to_record()`.
+
+    Raises ComparisonError for unknown words, all at once with the nearest known, and for figures that are not numbers;
+    WarehouseError if `warehouse` holds no dataset.
+    """
+    if (source is None) == (not figures):
+        raise ComparisonError("compare either a file or figures: state one of the two")
+    if unknown := sorted(set(figures) - FIELDS):
+        raise ComparisonError(f"unknown figures or columns: {', '.join(unknown)}")
+    with open_warehouse(DATASET if warehouse is None else Path(warehouse)) as connection:
+        words = load_known_words(connection)
+        if source is None:
+            measurements = [build_measurement(figures, words, label="your figures")]
+        else:
+            measurements = read_source(Path(source), words)
+        rows = {network: load_candidates(connection, network) for network in {own.network for own in measurements}}
+    return [_compare(own, rows[own.network], words) for own in measurements]
+
+
+def _compare(ours: Measurement, rows: Sequence[Row], words: KnownWords) -> Comparison:
+    machine = words.machines.get(ours.platform or "", {})
+    refused: dict[str, list[str]] = {}
+    comparable: list[Row] = []
+    for row in rows:
+        reason = find_obstacle(ours, row) or _find_missing_figure(ours, row)
+        if reason is None:
+            comparable.append(row)
+        else:
+            refused.setdefault(reason, []).append(row["result_id"])
+    ordered = sort_by_distance(ours, comparable, machine.get("family"))
+    matches = tuple(_build_match(ours, distance, row) for distance, row in _select_nearest(ordered))
+    refusals = tuple(Refusal(why, len(ids), tuple(ids[:MAX_EXAMPLES])) for why, ids in _sort_by_size(refused, ours))
+    checks = tuple(check_plausibility(ours, machine))
+    peers = _describe_peers(ours, comparable)
+    status, verdict = judge(ours, matches, refusals, checks)
+    return Comparison(ours, status, verdict, matches, refusals, checks, peers)
+
+
+def _sort_by_size(refused: Mapping[str, list[str]], ours: Measurement) -> list[tuple[str, list[str]]]:
+    """Return the largest groups first; rows of another task, which nothing could make comparable, last."""
+    other_task = f"may not be compared with {ours.task}"
+    return sorted(refused.items(), key=lambda item: (item[0].endswith(other_task), -len(item[1]), item[0]))
+
+
+def _select_nearest(ordered: Sequence[tuple[float, Row]]) -> list[tuple[float, Row]]:
+    seen: Counter[str] = Counter()
+    chosen = []
+    for distance, row in ordered:
+        group = get_group(row)
+        seen[group] += 1
+        if seen[group] <= PER_GROUP:
+            chosen.append((distance, row))
+    return sorted(chosen, key=lambda pair: GROUPS.index(get_group(pair[1])))
+
+
+def _list_shared_figures(ours: Measurement, row: Row) -> Iterator[str]:
+    return (name for name in FIGURES if getattr(ours, name) is not None and row[name] is not None)
+
+
+def _find_missing_figure(ours: Measurement, row: Row) -> str | None:
+    """Return why no figure of a row can be compared; None where one can."""
+    shared = list(_list_shared_figures(ours, row))
+    obstacles = [find_figure_obstacle(name, ours, row) for name in shared]
+    if not shared:
+        theirs = [name for name in FIGURES if row[name] is not None]
+        own = [name for name in FIGURES if getattr(ours, name) is not None]
+        return f"no figure in common: {', '.join(own)} / {', '.join(theirs) or 'none'}"
+    return None if None in obstacles else "; ".join(dict.fromkeys(filter(None, obstacles)))
+
+
+def _build_match(ours: Measurement, distance: float, row: Row) -> Match:
+    obstacles = {name: find_figure_obstacle(name, ours, row) for name in _list_shared_figures(ours, row)}
+    ratios = tuple(_compute_ratio(name, ours, row) for name, obstacle in obstacles.items() if obstacle is None)
+    per_chip = None
+    if ratios[0].figure == "throughput" and ours.chips and row["chips"] and ours.chips != row["chips"]:
+        per_chip = ratios[0].ratio / ours.chips * row["chips"]
+    reasons = {name: obstacle for name, obstacle in obstacles.items() if obstacle is not None}
+    return Match(get_group(row), distance, row, ratios, reasons, tuple(list_differences(ours, row)), per_chip)
+
+
+def _compute_ratio(figure: str, ours: Measurement, row: Row) -> Ratio:
+    own, theirs = getattr(ours, figure), row[figure]
+    low, high = get_interval(figure, {name: getattr(ours, name, None) for name in INTERVAL_COLUMNS}) or (own, own)
+    their_low, their_high = get_interval(figure, row) or (theirs, theirs)
+    if low == high and their_low == their_high:
+        return Ratio(figure, own, theirs, own / theirs)
+    return Ratio(figure, own, theirs, own / theirs, low / their_high, high / their_low)
+
+
+INTERVAL_COLUMNS = ("batch_size", "latency_ms_low", "latency_ms_high", "minutes_low", "minutes_high", "latency_kind")
+
+
+def get_interval(figure: str, values: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return the stated interval or band of a figure, the lower end first; None where there is none.
+
+    The interval of an amortised latency is that of the throughput, too: batch size over latency.
+    """
+    low, high = values.get(f"{figure}_low"), values.get(f"{figure}_high")
+    if figure == "throughput" and values.get("latency_kind") == "amortised" and values.get("batch_size"):
+        ends = values.get("latency_ms_low"), values.get("latency_ms_high")
+        low, high = (values["batch_size"] * MS / end if end else None for end in reversed(ends))
+    return (low, high) if low and high else None
+
+
+def _describe_peers(ours: Measurement, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return number, lowest and highest throughput of the measured rows with our machine, batch and precision."""
+    values = [
+        row["throughput"]
+        for row in rows
+        if is_same_set_up(ours, row) and row["throughput"] and get_group(row) != "emulated"
+    ]
+    return {
+        "rows": len(values),
+        "throughput_low": min(values, default=None),
+        "throughput_high": max(values, default=None),
+    }

@@ -1,0 +1,122 @@
+"""Check a measurement against Little's law, the peak of the chips and the power rating of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ipu_results.check.constants import (
+    FLOP_PER_MAC,
+    GIGA_PER_TERA,
+    MIN_BATCHES_IN_FLIGHT,
+    PER_ITEM,
+    TRAINING_PASSES,
+)
+from ipu_results.comparison.measurement import Measurement
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
+
+EFFICIENCY_TOLERANCE = 0.05  # of throughput over power against the efficiency
+MACHINE_BITS = {"fp16": "FP16", "fp32": "32.32", "int8": "INT8"}  # words of the emulator and the runner
+MS = 1000.0
+
+Outcome = Literal["ok", "impossible", "doubtful", "not checked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check: its name, outcome and arithmetic; `value` and `limit` are null where it was not made."""
+
+    name: str
+    outcome: Outcome
+    message: str
+    value: float | None = None
+    limit: float | None = None
+
+
+def check_plausibility(ours: Measurement, machine: Mapping[str, Any]) -> list[Check]:
+    """Check what the figures imply; `machine` is the row of `platforms`, empty where the machine is unknown."""
+    return [_check_little(ours), _check_peak(ours, machine), _check_power(ours, machine), *_check_efficiency(ours)]
+
+
+def _check_little(ours: Measurement) -> Check:
+    name = "Little's law"
+    if ours.latency_basis == PER_ITEM:
+        return Check(name, "not checked", "the latency is that of an item, not of a batch")
+    if not (ours.throughput and ours.latency_ms and ours.batch_size):
+        missing = [key for key in ("throughput", "latency_ms", "batch_size") if getattr(ours, key) is None]
+        return Check(name, "not checked", f"needs {', '.join(missing)}")
+    depth = ours.throughput * ours.latency_ms / MS / ours.batch_size
+    text = f"{depth:.3g} batches in flight: {ours.throughput:g} × {ours.latency_ms:g} ms / batch {ours.batch_size}"
+    if depth >= MIN_BATCHES_IN_FLIGHT:
+        return Check(name, "ok", text, depth, MIN_BATCHES_IN_FLIGHT)
+    if ours.latency_basis == "per-batch" or ours.latency_kind == "isolated":  # as R01: stated, so it can have gaps
+        return Check(
+            name, "ok", f"{text}; the throughput counts time outside the batches", depth, MIN_BATCHES_IN_FLIGHT
+        )
+    shortest = f"a batch takes at least {ours.batch_size / ours.throughput * MS:.4g} ms at this throughput"
+    hint = "; is the latency that of an item (--latency-basis per-item)?" if ours.batch_size > 1 else ""
+    return Check(name, "impossible", f"{text}; {shortest}{hint}", depth, MIN_BATCHES_IN_FLIGHT)
+
+
+def _check_peak(ours: Measurement, machine: Mapping[str, Any]) -> Check:
+    name = "peak of the chips"
+    vocabulary = load_vocabulary()
+    variant = f"SL{ours.sequence_length}" if ours.sequence_length else ours.variant or ""
+    gmacs = vocabulary.gmacs.get((ours.network, variant))
+    peaks = {normalise_name(word): column for word, column in vocabulary.peaks.items()}
+    precision = MACHINE_BITS.get(ours.precision or "", ours.precision or "")
+    peak = machine.get(peaks.get(normalise_name(precision), "")) if precision else None
+    missing = [
+        text
+        for value, text in (
+            (ours.throughput, "a throughput"),
+            (
+                gmacs,
+                f"the operations of {ours.network}{f' ({variant})' if variant else ''}, which are not counted here",
+            ),
+            (ours.precision, "a precision"),
+            (ours.chips, "the number of chips"),
+        )
+        if value is None
+    ]
+    if missing:
+        return Check(name, "not checked", f"needs {', '.join(missing)}")
+    if peak is None:
+        return Check(
+            name, "not checked", f"no source gives the peak of {ours.platform or 'the machine'} at {ours.precision}"
+        )
+    assert ours.throughput
+    assert gmacs
+    assert ours.chips
+    passes = TRAINING_PASSES if ours.task == "training" else 1
+    work, limit = ours.throughput * gmacs * FLOP_PER_MAC * passes / GIGA_PER_TERA, peak * ours.chips
+    text = (
+        f"{work:.4g} TFLOP/s: {ours.throughput:g} × {gmacs:g} GMAC × {FLOP_PER_MAC * passes}, {work / limit:.1%} of "
+        f"{limit:g} ({ours.chips} × {ours.chip or 'chip'} at {ours.precision})"
+    )
+    return Check(name, "impossible" if work > limit else "ok", text, work, limit)
+
+
+def _check_power(ours: Measurement, machine: Mapping[str, Any]) -> Check:
+    name, rated = "power rating", machine.get("rated_power_w")
+    power = ours.power_w
+    if power is None and ours.throughput and ours.efficiency:
+        power = ours.throughput / ours.efficiency
+    if power is None:
+        return Check(name, "not checked", "needs power_w, or throughput and efficiency")
+    if rated is None:
+        return Check(name, "not checked", f"no source gives the power rating of {ours.platform or 'the machine'}")
+    text = f"{power:.4g} W; {ours.platform} is rated {rated:g} W"
+    return Check(name, "doubtful" if power > rated else "ok", text, power, rated)
+
+
+def _check_efficiency(ours: Measurement) -> list[Check]:
+    """Compare the three figures of power where all are stated."""
+    if not (ours.throughput and ours.power_w and ours.efficiency):
+        return []
+    ratio = ours.throughput / ours.power_w / ours.efficiency
+    implied = ours.throughput / ours.power_w
+    text = f"throughput / power is {implied:.4g} item/s/W, the stated efficiency {ours.efficiency:g}"
+    wrong = abs(ratio - 1) > EFFICIENCY_TOLERANCE
+    return [Check("efficiency", "impossible" if wrong else "ok", text, ratio, 1.0)]

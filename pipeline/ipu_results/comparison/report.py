@@ -1,0 +1,156 @@
+"""Format comparisons: text for a terminal, JSON for a program, and one HTML page that needs no other file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from ipu_results._util.text import escape_unprintable, format_json, format_table
+from ipu_results.comparison.comparison import GROUP_NAMES, Comparison, Match, get_unit
+from ipu_results.comparison.measurement import FIGURES, Measurement
+
+TEMPLATE = Path(__file__).with_name("page.html")
+COLUMNS = (
+    *("nearest row", "ours / theirs", "from", "to", "figure", "theirs", "unit", "per chip", "machine", "batch"),
+    *("precision", "framework", "document", "result_id", "distance"),
+)
+INTERVAL_NOTE = "from, to: the ratio of the far ends of the stated intervals or bands of both sides"
+MLPERF_NOTE = (
+    "Your MLPerf® score is unverified: result not verified by MLCommons Association. Unverified results have not been "
+    "through an MLPerf® review and may use measurement methodologies and/or workload implementations that are "
+    "inconsistent with the MLPerf® specification for verified results."
+)
+
+Cells = list[str]
+
+
+def format_comparisons(comparisons: Sequence[Comparison], output: str) -> str:
+    """Format comparisons as `text`, `json` or `html`."""
+    if output == "json":
+        return format_json([comparison.to_record() for comparison in comparisons])
+    if output == "html":
+        return _format_html(comparisons)
+    return "\n\n".join("\n".join(_list_lines(comparison)) for comparison in comparisons)
+
+
+def describe_measurement(ours: Measurement) -> str:
+    """Describe a measurement in one line: what ran where, and its figures."""
+    machine = f" on {ours.platform}" if ours.platform else ", machine not stated"
+    batch = f", batch {ours.batch_size}" if ours.batch_size else ""
+    origin = " (emulated, not measured)" if ours.origin == "emulated" else ""
+    figures = (
+        f"{name} {value:.6g} {get_unit(name, {'item': ours.item})}"
+        for name in FIGURES
+        if (value := getattr(ours, name)) is not None
+    )
+    return f"{ours.label}: {ours.network} {ours.task}{machine}{batch}{origin}: {', '.join(figures)}"
+
+
+def _list_lines(comparison: Comparison) -> Iterator[str]:
+    yield escape_unprintable(describe_measurement(comparison.measurement))
+    yield escape_unprintable(comparison.verdict)
+    if comparison.matches:
+        table, shown = _build_table(comparison)
+        yield ""
+        yield format_table(shown, table)
+    for title, lines in _list_sections(comparison):
+        yield ""
+        yield escape_unprintable(title)
+        yield from (f"  {escape_unprintable(line)}" for line in lines)
+
+
+def _build_table(comparison: Comparison) -> tuple[list[Cells], list[str]]:
+    """Return the cells of every ratio, and the names of the columns that are not blank throughout."""
+    lines = [_build_cells(match, number) for match in comparison.matches for number in range(len(match.ratios))]
+    shown = [column for column, values in zip(COLUMNS, zip(*lines, strict=True), strict=True) if any(values)]
+    return [[line[COLUMNS.index(name)] for name in shown] for line in lines], shown
+
+
+def _build_cells(match: Match, number: int) -> Cells:
+    ratio, row = match.ratios[number], match.row
+    per_chip = match.ratio_per_chip if ratio.figure == "throughput" else None
+    return [
+        GROUP_NAMES[match.group],
+        _round(ratio.ratio),
+        _round(ratio.low),
+        _round(ratio.high),
+        ratio.figure,
+        f"{ratio.theirs:.8g}",
+        get_unit(ratio.figure, row),
+        _round(per_chip),
+        row["platform"],
+        _to_text(row["batch_size"]),
+        _to_text(row["effective_precision"]),
+        _to_text(row["framework"]),
+        _to_text(row["document_id"]),
+        row["result_id"],
+        f"{match.distance:.3g}",
+    ]
+
+
+def _round(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
+def _to_text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
+    """Yield the title and the lines of each part below the table."""
+    for match in comparison.matches:
+        known = [f"{own.what}: {own.ours} / {own.theirs}" for own in match.differences if own.known]
+        open_ = [_describe_unknown(own) for own in match.differences if not own.known]
+        refused = [f"{name} not compared: {reason}" for name, reason in match.not_compared.items()]
+        lines = [*known, *([f"stated on one side only: {', '.join(open_)}"] if open_ else []), *refused]
+        if match.row["attribution"]:
+            lines.append(f"cite as: {match.row['attribution']}")
+        title = f"what differs, ours / {GROUP_NAMES[match.group]} ({match.row['publisher']})"
+        yield (title, lines) if lines else (f"{title}: nothing known", [])
+    if comparison.matches and any(ratio.low is not None for match in comparison.matches for ratio in match.ratios):
+        yield INTERVAL_NOTE, []
+    if comparison.peers.get("rows"):
+        count, low, high = (comparison.peers[name] for name in ("rows", "throughput_low", "throughput_high"))
+        yield (
+            f"rows of this machine, batch size and precision: {count}, throughput {low:g} to {high:g}",
+            [],
+        )
+    yield "plausibility", [f"{check.name}: {check.outcome}: {check.message}" for check in comparison.checks]
+    if comparison.refusals:
+        yield "not compared", [f"{refusal.rows} × {refusal.reason}" for refusal in comparison.refusals]
+    if comparison.measurement.remarks:
+        yield "assumed", list(comparison.measurement.remarks)
+    if comparison.measurement.benchmark == "mlperf-training":
+        yield MLPERF_NOTE, []
+
+
+def _describe_unknown(own: Any) -> str:
+    return f"{own.what} ({'ours' if own.theirs is None else 'theirs'}: {own.ours or own.theirs})"
+
+
+def _format_html(comparisons: Sequence[Comparison]) -> str:
+    body = "\n".join(_format_article(comparison) for comparison in comparisons)
+    return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(body=body)
+
+
+def _format_article(comparison: Comparison) -> str:
+    parts = [
+        f"<h2>{_escape(describe_measurement(comparison.measurement))}</h2>",
+        f'<p class="{comparison.status}">{_escape(comparison.verdict)}</p>',
+    ]
+    if comparison.matches:
+        table, shown = _build_table(comparison)
+        head = "".join(f"<th>{_escape(name)}</th>" for name in shown)
+        rows = "".join(f"<tr>{''.join(f'<td>{_escape(cell)}</td>' for cell in line)}</tr>" for line in table)
+        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+    for title, lines in _list_sections(comparison):
+        items = "".join(f"<li>{_escape(line)}</li>" for line in lines)
+        parts.append(f"<h3>{_escape(title)}</h3>" + (f"<ul>{items}</ul>" if lines else ""))
+    return f"<article>{''.join(parts)}</article>"
+
+
+def _escape(text: str) -> str:
+    return escape(escape_unprintable(text))

@@ -1,0 +1,60 @@
+WITH chips AS (
+    SELECT
+        chip, any_value(peak_fp16_tflops) AS peak_fp16_tflops, any_value(peak_fp32_tflops) AS peak_fp32_tflops,
+        any_value(peak_source) AS peak_source
+    FROM platforms
+    WHERE chip IS NOT NULL
+    GROUP BY chip
+),
+measured AS (
+    SELECT
+        *,
+        CASE
+            WHEN operation IN ('matrix product', 'GEMM') AND metric = 'arithmetic throughput'
+                AND regexp_matches(precision, '(?i)^(mixed|half|fp16)') THEN 'matrix product at 16 bits'
+            WHEN operation IN ('matrix product', 'GEMM') AND metric = 'arithmetic throughput'
+                AND regexp_matches(precision, '(?i)^(single|fp32)') THEN 'matrix product at 32 bits'
+            WHEN metric = 'bandwidth' AND operation IN ('read local memory', 'STREAM Triad') THEN 'local memory'
+            WHEN metric = 'bandwidth' AND operation = 'point-to-point transfer' THEN 'exchange'
+            WHEN metric = 'bandwidth' AND operation = 'transfer from host' THEN 'host link'
+        END AS resource
+    FROM microbenchmarks
+    WHERE
+        device_count = 1
+        AND (statistic IS NULL OR statistic NOT IN ('theoretical', 'upper limit', 'peak per transfer', 'peak per tile'))
+),
+best AS (
+    FROM measured
+    WHERE resource IS NOT NULL
+    QUALIFY row_number() OVER (
+        PARTITION BY device, resource, operation, publisher ORDER BY canonical_value DESC, document_id, row_number
+    ) = 1
+),
+limits AS (  -- what a source of microbenchmarks computes from the hardware
+    SELECT
+        device, if(operation = 'read local memory', 'local memory', NULL) AS resource, max(canonical_value) AS limit_value,
+        any_value(concat(document_id, ', ', place)) AS limit_source
+    FROM microbenchmarks
+    WHERE statistic = 'theoretical' AND metric = 'bandwidth' AND operation = 'read local memory'
+    GROUP BY ALL
+)
+SELECT
+    b.device AS chip, b.resource, b.operation, b.publisher, b.precision, b.canonical_value AS measured,
+    b.canonical_unit AS unit,
+    row_number() OVER (PARTITION BY b.device, b.resource ORDER BY b.canonical_value DESC, b.publisher, b.operation) = 1
+        AS is_ceiling,
+    CASE b.resource
+        WHEN 'matrix product at 16 bits' THEN c.peak_fp16_tflops
+        WHEN 'matrix product at 32 bits' THEN c.peak_fp32_tflops
+        ELSE l.limit_value
+    END AS stated,
+    b.canonical_value / CASE b.resource
+        WHEN 'matrix product at 16 bits' THEN c.peak_fp16_tflops
+        WHEN 'matrix product at 32 bits' THEN c.peak_fp32_tflops
+        ELSE l.limit_value
+    END AS share,
+    CASE WHEN b.resource LIKE 'matrix product%' THEN c.peak_source ELSE l.limit_source END AS stated_source,
+    b.shape, b.statistic, b.sdk_version, b.conditions, b.place, b.document_id, b.microbenchmark_id
+FROM best b
+LEFT JOIN chips c ON c.chip = b.device
+LEFT JOIN limits l ON l.device = b.device AND l.resource = b.resource

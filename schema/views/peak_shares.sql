@@ -1,0 +1,60 @@
+WITH chips AS (
+    SELECT
+        chip, any_value(peak_fp16_tflops) AS fp16, any_value(peak_fp32_tflops) AS fp32, any_value(peak_tf32_tflops) AS tf32,
+        any_value(peak_int8_tops) AS int8, any_value(peak_fp8_tflops) AS fp8
+    FROM platforms
+    WHERE chip IS NOT NULL
+    GROUP BY chip
+),
+peaks AS (
+    SELECT
+        chip,
+        max(measured) FILTER (resource = 'matrix product at 16 bits') AS fp16,
+        max(measured) FILTER (resource = 'matrix product at 32 bits') AS fp32
+    FROM ceilings
+    GROUP BY chip
+),
+counted AS (
+    SELECT
+        r.*, o.macs, o.parameters, o.activations, o.source AS operations_source,
+        2 * o.macs * if(r.task = 'training', 3, 1) AS flop_per_item,
+        CASE
+            WHEN regexp_matches(r.effective_precision, '(?i)^(16\.|mixed|fp16|half|bf16)') THEN 16
+            WHEN regexp_matches(r.effective_precision, '(?i)^(32\.|fp32|single|tf32)') THEN 32
+            WHEN regexp_matches(r.effective_precision, '(?i)^(fp8|int8)$') THEN 8
+        END AS bits,
+        upper(r.effective_precision) AS name,
+        CASE
+            WHEN r.micro_batch_size IS NOT NULL THEN r.micro_batch_size
+            WHEN r.task = 'inference' THEN r.batch_size / r.chips
+        END AS items
+    FROM measurements r
+    JOIN operation_counts o ON o.network = r.network AND o.variant = coalesce(r.variant, '')
+    WHERE
+        r.origin <> 'emulated' AND r.benchmark IS NULL AND r.throughput_per_chip IS NOT NULL AND r.chip IS NOT NULL
+        AND (r.task = 'inference' OR o.training)
+)
+SELECT
+    r.origin, r.publisher, r.relationship, r.task, r.network, r.variant, r.platform, r.chip, r.chips, r.framework,
+    r.compiler, r.sdk_version, r.effective_precision, r.batch_size, r.micro_batch_size, r.dataset, r.conditions, r.throughput_per_chip,
+    r.flop_per_item / 1e9 AS gflop_per_item,
+    r.throughput_per_chip * r.flop_per_item / 1e12 AS achieved_tflops,
+    CASE r.bits WHEN 16 THEN m.fp16 WHEN 32 THEN if(r.name <> 'TF32', m.fp32, NULL) END AS measured_peak_tflops,
+    CASE
+        WHEN r.bits = 16 THEN c.fp16 WHEN r.name = 'TF32' THEN c.tf32 WHEN r.bits = 32 THEN c.fp32
+        WHEN r.name = 'INT8' THEN c.int8 WHEN r.name = 'FP8' THEN c.fp8
+    END AS datasheet_peak_tflops,
+    achieved_tflops / measured_peak_tflops AS measured_share,
+    achieved_tflops / datasheet_peak_tflops AS datasheet_share,
+    2 * r.macs / (r.bits / 8 * (r.parameters / r.items + 2 * r.activations)) AS intensity,
+    EXISTS (
+        FROM counted o
+        WHERE o.document_id = r.document_id AND o.network = r.network AND o.task = r.task AND o.chip = r.chip
+            AND o.chips = r.chips AND o.variant IS NOT DISTINCT FROM r.variant AND o.batch_size = r.batch_size
+            AND o.compiler IS NOT DISTINCT FROM r.compiler AND o.bits <> r.bits
+            AND abs(o.throughput / r.throughput - 1) <= 0.01
+    ) AS precision_doubtful,
+    r.operations_source, r.errors, r.document_id, r.table_name, r.row_number, r.result_id
+FROM counted r
+LEFT JOIN chips c ON c.chip = r.chip
+LEFT JOIN peaks m ON m.chip = r.chip

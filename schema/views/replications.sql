@@ -1,0 +1,190 @@
+WITH sides AS (
+    SELECT
+        'throughput' AS measure, NULL::VARCHAR AS test, result_id, document_id, publisher, relationship, published_on,
+        network, task, phase, sequence_length, item, chip, chips, platform,
+        framework, sdk_version, effective_precision AS precision, batch_size, micro_batch_size,
+        dataset_canonical AS dataset, packed, regexp_extract(variant, '\d{2,}x\d{2,}') AS input_size, conditions,
+        throughput AS figure, FALSE AS is_time, errors
+    FROM measurements
+    WHERE
+        origin = 'published' AND benchmark IS NULL AND relationship IN ('vendor', 'independent')
+        AND throughput IS NOT NULL AND chip IS NOT NULL AND chips IS NOT NULL
+    UNION ALL BY NAME
+    SELECT  -- official entries on IPUs; `mlperf_pairs` has those of every chip
+        'mlperf time to train' AS measure, concat('MLPerf Training v', e.round, ' ', e.benchmark) AS test,
+        r.result_id, r.document_id, e.submitter AS publisher,
+        CASE WHEN e.submitter = 'Graphcore' THEN 'vendor' ELSE 'independent' END AS relationship, r.published_on,
+        r.network, r.task, r.phase, r.sequence_length, NULL::VARCHAR AS item, r.chip, r.chips, r.platform,
+        r.framework, r.sdk_version, r.effective_precision AS precision, e.global_batch_size AS batch_size,
+        r.micro_batch_size, r.dataset_canonical AS dataset, r.packed, NULL::VARCHAR AS input_size,
+        NULL::VARCHAR AS conditions, e.minutes AS figure, TRUE AS is_time, r.errors
+    FROM mlperf_entries e
+    JOIN results r USING (result_id)
+    WHERE
+        e.minutes IS NOT NULL AND e.division = 'closed'
+        AND r.chip IN (SELECT chip FROM platforms WHERE family IN ('Mk1', 'Classic', 'Bow', 'C600'))
+    UNION ALL BY NAME
+    SELECT
+        'microbenchmark' AS measure,
+        concat_ws(', ', operation, regexp_replace(shape, ' ?\bcores=\S+', ''), metric, statistic) AS test,
+        microbenchmark_id AS result_id, document_id, m.publisher, relationship, d.published_on,
+        NULL::VARCHAR AS network, NULL::VARCHAR AS task, NULL::VARCHAR AS phase, NULL::BIGINT AS sequence_length,
+        NULL::VARCHAR AS item, device AS chip, device_count AS chips, NULL::VARCHAR AS platform,
+        NULL::VARCHAR AS framework, sdk_version, precision, NULL::BIGINT AS batch_size,
+        NULL::BIGINT AS micro_batch_size, NULL::VARCHAR AS dataset, NULL::BOOLEAN AS packed,
+        NULL::VARCHAR AS input_size, conditions, canonical_value AS figure,
+        canonical_unit IN ('us', 's', 'cycle') AS is_time, 0 AS errors
+    FROM microbenchmarks m
+    JOIN documents d USING (document_id)
+    WHERE
+        relationship IS NOT NULL AND device_count IS NOT NULL AND statistic IS DISTINCT FROM 'theoretical'
+        AND metric IN ('arithmetic throughput', 'bandwidth', 'lattice update rate', 'sample rate', 'time', 'latency')
+    QUALIFY row_number() OVER (  -- one figure a run: its rate where it prints one
+        PARTITION BY document_id, device, device_count, operation, shape, precision, sdk_version, conditions, statistic
+        ORDER BY
+            metric <> 'arithmetic throughput', metric NOT LIKE '%rate', metric <> 'bandwidth', metric, row_number
+    ) = 1
+),
+classes AS (  -- what two set-ups are compared by
+    SELECT
+        *,
+        regexp_replace(framework, '\d+$', '') AS family,
+        CASE
+            WHEN regexp_matches(precision, '(?i)^(16\.|mixed|fp16|half|bf16)') THEN '16 bits'
+            WHEN regexp_matches(precision, '(?i)^(32\.|fp32|single)') THEN '32 bits'
+            ELSE upper(precision)
+        END AS precision_class,
+        coalesce(regexp_matches(conditions, '(?i)\b(1st epoch|epoch 1 of|step 0)\b'), FALSE) AS starts_up,
+        coalesce(regexp_matches(conditions, '(?i)\bvertex \w*simple'), FALSE) AS is_naive
+    FROM sides
+),
+pairs AS (
+    SELECT
+        a, b,
+        [
+            CASE WHEN a.family <> b.family THEN 'framework' END,
+            CASE WHEN a.precision_class <> b.precision_class THEN 'precision' END,
+            CASE WHEN greatest(a.batch_size / b.batch_size, b.batch_size / a.batch_size) > 2 THEN 'batch' END,
+            CASE
+                WHEN greatest(a.micro_batch_size / b.micro_batch_size, b.micro_batch_size / a.micro_batch_size) > 2
+                    THEN 'micro-batch'
+            END,
+            CASE WHEN a.dataset <> b.dataset THEN 'data' END,
+            CASE WHEN a.packed <> b.packed THEN 'packing' END,
+            CASE WHEN nullif(a.input_size, '') <> nullif(b.input_size, '') THEN 'input size' END,
+            CASE WHEN a.starts_up <> b.starts_up THEN 'start-up included' END,
+            CASE WHEN a.is_naive <> b.is_naive THEN 'unoptimised code' END
+        ] AS explaining,
+        [
+            CASE WHEN a.framework <> b.framework AND a.family = b.family THEN 'framework version' END,
+            CASE WHEN a.sdk_version <> b.sdk_version THEN 'SDK' END,
+            CASE WHEN a.precision <> b.precision AND a.precision_class = b.precision_class THEN 'precision name' END,
+            CASE
+                WHEN a.batch_size <> b.batch_size AND b.batch_size / a.batch_size BETWEEN 0.5 AND 2
+                    THEN 'batch within a factor of 2'
+            END,
+            CASE
+                WHEN a.micro_batch_size <> b.micro_batch_size AND b.micro_batch_size / a.micro_batch_size BETWEEN 0.5 AND 2
+                    THEN 'micro-batch within a factor of 2'
+            END
+        ] AS minor,
+        [
+            CASE WHEN a.measure = 'throughput' AND (a.framework IS NULL OR b.framework IS NULL) THEN 'framework' END,
+            CASE WHEN a.sdk_version IS NULL OR b.sdk_version IS NULL THEN 'SDK' END,
+            CASE WHEN a.precision IS NULL OR b.precision IS NULL THEN 'precision' END,
+            CASE
+                WHEN a.measure <> 'microbenchmark' AND (a.batch_size IS NULL OR b.batch_size IS NULL)
+                    AND (a.micro_batch_size IS NULL OR b.micro_batch_size IS NULL) THEN 'batch'
+            END,
+            CASE WHEN a.measure = 'throughput' AND (a.dataset IS NULL OR b.dataset IS NULL) THEN 'data' END
+        ] AS unstated
+    FROM classes a
+    JOIN classes b
+        ON b.measure = a.measure AND b.test IS NOT DISTINCT FROM a.test AND b.network IS NOT DISTINCT FROM a.network
+        AND b.task IS NOT DISTINCT FROM a.task AND b.phase IS NOT DISTINCT FROM a.phase
+        AND b.sequence_length IS NOT DISTINCT FROM a.sequence_length AND b.item IS NOT DISTINCT FROM a.item
+        AND b.chip = a.chip AND b.chips = a.chips AND b.publisher <> a.publisher
+        AND (a.measure <> 'microbenchmark' OR b.precision IS NOT DISTINCT FROM a.precision)
+    WHERE  -- the vendor first, else the older
+        (a.relationship = 'vendor' AND b.relationship <> 'vendor')
+        OR (a.relationship = 'independent' AND b.relationship = 'independent'
+            AND (coalesce(a.published_on, DATE '9999-12-31'), a.document_id)
+                < (coalesce(b.published_on, DATE '9999-12-31'), b.document_id))
+),
+ordered AS (  -- no figure has a say in which set-ups are close; of equally close ones the largest batch stands for all
+    SELECT
+        *,
+        (
+            list_count(explaining), list_count(unstated), list_count(minor),
+            coalesce(abs(ln(a.batch_size / b.batch_size)), 0)
+                + coalesce(abs(ln(a.micro_batch_size / b.micro_batch_size)), 0),
+            -coalesce(a.batch_size, 0) - coalesce(b.batch_size, 0),
+            -coalesce(a.micro_batch_size, 0) - coalesce(b.micro_batch_size, 0)
+        ) AS distance,
+        rank() OVER (PARTITION BY a.result_id, b.publisher ORDER BY distance) AS rank_for_first,
+        rank() OVER (PARTITION BY b.result_id, a.publisher ORDER BY distance) AS rank_for_second
+    FROM pairs
+),
+closest AS (  -- each row with the closest row of the other party
+    FROM ordered WHERE least(rank_for_first, rank_for_second) = 1
+),
+spread AS (  -- what a party prints for one work in one framework
+    SELECT
+        publisher, measure, network, task, phase, sequence_length, chip, chips, family,
+        count(DISTINCT precision_class) AS precisions, count(DISTINCT batch_size) AS batches
+    FROM classes
+    GROUP BY ALL
+),
+judged AS (
+    SELECT
+        c.*,
+        CASE
+            WHEN list_count(explaining) > 0 THEN 'the set-up explains it'
+            WHEN a.errors + b.errors > 0 THEN 'a row has an error flag'
+            WHEN list_contains(unstated, 'precision') AND greatest(s.precisions, t.precisions) > 1
+                THEN 'precision is not stated, and the other party prints several'
+            WHEN list_contains(unstated, 'batch') AND greatest(s.batches, t.batches) > 1
+                THEN 'batch is not stated, and the other party prints several'
+            WHEN greatest(rank_for_first, rank_for_second) > 1 THEN 'another row of one party is closer'
+            WHEN row_number() OVER (
+                PARTITION BY a.publisher, b.publisher, a.measure, a.test, a.network, a.task, a.chip, a.chips, a.figure, b.figure
+                ORDER BY list_count(explaining), distance, a.result_id, b.result_id
+            ) > 1 THEN 'both print the figure at a second place'
+        END AS reason
+    FROM closest c
+    LEFT JOIN spread s ON s.publisher = a.publisher AND s.measure = a.measure AND s.network = a.network
+        AND s.task = a.task AND s.phase IS NOT DISTINCT FROM a.phase
+        AND s.sequence_length IS NOT DISTINCT FROM a.sequence_length AND s.chip = a.chip AND s.chips = a.chips
+        AND s.family IS NOT DISTINCT FROM a.family
+    LEFT JOIN spread t ON t.publisher = b.publisher AND t.measure = b.measure AND t.network = b.network
+        AND t.task = b.task AND t.phase IS NOT DISTINCT FROM b.phase
+        AND t.sequence_length IS NOT DISTINCT FROM b.sequence_length AND t.chip = b.chip AND t.chips = b.chips
+        AND t.family IS NOT DISTINCT FROM b.family
+)
+SELECT
+    if(a.relationship = b.relationship, 'two independent', 'vendor and independent') AS parties,
+    a.measure, a.network, a.task, a.phase, a.sequence_length, a.item, a.test, a.chip, a.chips,
+    a.publisher AS first_publisher, b.publisher AS second_publisher,
+    a.figure AS first_figure, b.figure AS second_figure,
+    if(a.is_time, a.figure / b.figure, b.figure / a.figure) AS ratio,
+    reason IS NULL AS counts,
+    CASE
+        WHEN list_count(explaining) > 0 THEN 'explained'
+        WHEN list_count(unstated) + list_count(minor) = 0 THEN 'equal'
+        WHEN list_count(unstated) = 0 THEN 'close'
+        ELSE 'close as far as stated'
+    END AS match,
+    reason,
+    list_aggregate(list_concat(explaining, minor), 'string_agg', ', ') AS differs,
+    list_aggregate(unstated, 'string_agg', ', ') AS unstated,
+    a.framework AS first_framework, b.framework AS second_framework,
+    a.sdk_version AS first_sdk_version, b.sdk_version AS second_sdk_version,
+    a.precision AS first_precision, b.precision AS second_precision,
+    a.batch_size AS first_batch_size, b.batch_size AS second_batch_size,
+    a.micro_batch_size AS first_micro_batch_size, b.micro_batch_size AS second_micro_batch_size,
+    a.dataset AS first_dataset, b.dataset AS second_dataset,
+    a.conditions AS first_conditions, b.conditions AS second_conditions,
+    a.errors + b.errors AS errors,
+    a.document_id AS first_document_id, b.document_id AS second_document_id,
+    a.result_id AS first_result_id, b.result_id AS second_result_id
+FROM judged
