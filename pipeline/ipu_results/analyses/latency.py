@@ -21,7 +21,7 @@ from ipu_results.analyses.drawing import make_log_axis, make_scale, make_tooltip
 from ipu_results.analyses.text import format_chips, format_percent, join_paragraphs, join_words
 
 TIGHT_MS = 5.0
-MIN_POINTS = 3  # in a panel
+MIN_POINTS, MAX_WORKS = 3, 8  # in a panel
 SEVERAL = 1.5  # batches in flight
 GROUP = ["origin", "relationship", "network", "work", "item", "platform"]
 DETAILS = ("latency", "throughput", "batch", "framework", "precision", "basis", "variant")
@@ -161,14 +161,17 @@ def build_chart(alt: Any, frames: Frames) -> Any:
     points = frames["latency_front"].sort_values([*GROUP, "latency_ms", "throughput", "result_id"])
     panels = points["network"].str.replace(r"^(EfficientDet)-D\d$", r"\1-D0 to D4", regex=True)
     panels = panels.str.replace(r"^(GPT2)-\w+$", r"\1", regex=True)
-    points = points[panels.map(panels.value_counts()) >= MIN_POINTS].assign(panel=panels)
+    works = points.groupby(panels)["work"].nunique()
+    points = points[(panels.map(panels.value_counts()) >= MIN_POINTS) & (panels.map(works) <= MAX_WORKS)]
+    points = points.assign(panel=panels)
     records = [_make_record(row) for row in points.to_dict("records")]
     subtitle = (
         "Lines: best throughput within a latency, one line per workload, origin and machine; filled points are on a "
         "line, hollow ones are not",
         "Crossed out: rows with error flags; plus: suspect rows, and latencies of an item; both are on no line. "
         "Squares and dashes: EMULATED, not measured",
-        f"Networks with fewer than {MIN_POINTS} rows are only in the view. Batches and chips differ: see the rows",
+        f"Networks with fewer than {MIN_POINTS} rows or more than {MAX_WORKS} variants are only in the view. Batches "
+        "and chips differ: see the rows",
         *_describe_marked(points),
     )
     chart = (
