@@ -34,7 +34,8 @@ def check_claimed_figure(record: Record, arguments: Mapping[str, Any]) -> dict[s
     figure, unit = arguments["figure"], arguments["unit"]
     value = _parse_value(arguments["value"])
     factor, item = _parse_unit(figure, unit)
-    selection = select_rows(record, arguments, repeats=True)
+    # a row that does not say what its latency times may fit
+    selection = select_rows(record, {**arguments, "latency_basis": None}, repeats=True)
     rows = _keep_item(require_figure(selection, figure), item, unit)
     rows = _keep_latency(rows, arguments.get("latency_basis"))
     judged = sorted(

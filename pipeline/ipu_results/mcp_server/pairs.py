@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import combinations
 from typing import Any
 
@@ -76,9 +76,11 @@ def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
 def find_pair_obstacle(first: Row, second: Row, figure: str, basis: str) -> Obstacle | None:
     """Return why a figure of two rows may not be compared; None where it may."""
     ours, theirs = build_from_row(first), build_from_row(second)
+    found = [find_obstacle(ours, second), find_obstacle(theirs, first)]  # each looks at the flags of one row only
+    flagged = (obstacle for obstacle in found if obstacle is not None and obstacle.code == "flagged")
     return (
-        find_obstacle(ours, second)
-        or find_obstacle(theirs, first)
+        next(flagged, None)
+        or found[0]
         or find_figure_obstacle(figure, ours, second)
         or _find_chips_obstacle(first["chips"], second["chips"], figure, basis)
     )
@@ -149,7 +151,9 @@ def compare_run(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
     comparison = compare_with_rows(ours, rows, record.words)
     if not comparison.matches and comparison.status == "no-comparable-row":
         _refuse_comparison(comparison)
-    results, citation = record.load([match.row["result_id"] for match in comparison.matches])
+    nearest = sorted(comparison.matches, key=lambda match: (match.group == EMULATED, match.distance))
+    comparison = replace(comparison, matches=tuple(nearest))
+    results, citation = record.load([match.row["result_id"] for match in nearest])
     answer = comparison.to_record()
     matches = [
         {name: match[name] for name in ("group", "group_name", "distance", "ratios", "ratio_per_chip", "not_compared")}

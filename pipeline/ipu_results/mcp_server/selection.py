@@ -16,7 +16,7 @@ WORDS = {"machine": "platform", "task": "task", "framework": "framework", "divis
 NUMBERS = ("batch_size", "chips", "sequence_length")
 TEXTS = (
     *("variant", "publisher", "submitter", "sdk_version", "phase", "benchmark", "mlperf_round", "chip", "dataset"),
-    *("relationship", "origin"),
+    *("relationship", "origin", "latency_basis"),
 )
 CONDITIONS = ("network", *WORDS, "precision", *NUMBERS, *TEXTS)
 
