@@ -1,4 +1,4 @@
-"""Ask the MCP server through the real protocol: forty questions answered exactly, twenty traps refused for the reason."""
+"""Ask the MCP server through the real protocol: forty questions with known answers, and twenty traps."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import asyncio
 import json
 import os
 import sys
+import threading
+import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,52 +101,56 @@ def test_expected_values_follow_from_the_printed_cells(entry: Mapping[str, Any],
         assert entry["value"] == pytest.approx(numbers[0] * entry.get("factor", 1.0), rel=1e-12)
 
 
-def get_value(entry: Mapping[str, Any], given: Answer) -> tuple[float, str]:
+def get_value(entry: Mapping[str, Any], actual: Answer) -> tuple[float, str]:
     """Return the figure and its unit from where an answer of the tool has it."""
     figure, tool = entry["figure"], entry["tool"]
     if tool == "compare":
-        return given["ratio"], given["unit"]
+        return actual["ratio"], actual["unit"]
     if tool == "compare_run":
-        (ratio, *_) = given["nearest"][0]["ratios"]
-        return ratio["ratio"], given["results"][0]["figures"][figure]["unit"]
+        (ratio, *_) = actual["nearest"][0]["ratios"]
+        return ratio["ratio"], actual["results"][0]["figures"][figure]["unit"]
     if tool == "provenance":
-        (cell,) = [cell for cell in given["figures"] if cell["column_name"] == figure]
+        (cell,) = [cell for cell in actual["figures"] if cell["column_name"] == figure]
         return parse(cell["raw_text"]), cell["unit"]
     if tool == "check_claimed_figure":
-        return given["nearest"][0]["recorded"], given["nearest"][0]["unit"]
-    shown = given["results"][0]["figures"][figure]
+        return actual["nearest"][0]["recorded"], actual["nearest"][0]["unit"]
+    shown = actual["results"][0]["figures"][figure]
     return shown["value"], shown["unit"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", [entry for entry in QUESTIONS if "printed" in entry], ids=describe)
 def test_a_figure_is_answered_exactly(entry: Mapping[str, Any], answers: Mapping[str, Answer]) -> None:
-    given = answers[describe(entry)]
-    assert given["status"] == "answered", given
-    value, unit = get_value(entry, given)
+    actual = answers[describe(entry)]
+    assert actual["status"] == "answered", actual
+    value, unit = get_value(entry, actual)
     assert value == pytest.approx(entry["value"], rel=1e-12)
     assert unit == entry["unit"]
-    ids = [result["result_id"] for result in given["results"]]
-    asked = entry["result_ids"]
-    assert (ids[: len(asked)] if entry["tool"] in ("check_claimed_figure", "compare_run") else ids) == asked
-    assert given.get("verdict", "").startswith(entry.get("verdict", ""))
+    ids = [result["result_id"] for result in actual["results"]]
+    expected_ids = entry["result_ids"]
+    assert (
+        ids[: len(expected_ids)] if entry["tool"] in ("check_claimed_figure", "compare_run") else ids
+    ) == expected_ids
+    assert actual.get("verdict", "").startswith(entry.get("verdict", ""))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", [entry for entry in QUESTIONS if entry["tool"] in CITED], ids=describe)
-def test_an_answer_says_who_measured_how_and_where(entry: Mapping[str, Any], answers: Mapping[str, Answer]) -> None:
-    given = answers[describe(entry)]
-    for result in given["results"]:
+def test_an_answer_has_relationship_origin_flags_and_citation(
+    entry: Mapping[str, Any], answers: Mapping[str, Answer]
+) -> None:
+    actual = answers[describe(entry)]
+    for result in actual["results"]:
         assert result["relationship"] in ("vendor", "independent", "official", "own")
-        assert f"result {result['result_id']}" in given["citation"]
+        assert f"result {result['result_id']}" in actual["citation"]
         assert (result["status"] == "emulated, not measured") == (result["origin"] == "emulated")
         assert isinstance(result["flags"], list)
         assert not {name for name in result["not_printed"] if name in result["figures"]}
         assert all(figure["value"] is not None for figure in result["figures"].values())
-    statuses = {result["status"] for result in given["results"]}
+    statuses = {result["status"] for result in actual["results"]}
     assert entry.get("status") in {*statuses, None}
     if "unverified" in statuses:
-        assert "Result not verified by MLCommons Association." in given["citation"]
+        assert "Result not verified by MLCommons Association." in actual["citation"]
 
 
 @pytest.mark.slow
@@ -150,24 +158,262 @@ def test_an_answer_says_who_measured_how_and_where(entry: Mapping[str, Any], ans
 def test_a_question_of_claims_or_sql_is_answered_exactly(
     entry: Mapping[str, Any], answers: Mapping[str, Answer], query: Query
 ) -> None:
-    given, expected = answers[describe(entry)], query(entry["sql"])
-    assert given["status"] == "answered", given
-    assert given["citation"] or entry["tool"] == "sql"
+    actual, expected = answers[describe(entry)], query(entry["sql"])
+    assert actual["status"] == "answered", actual
+    assert actual["citation"] or entry["tool"] == "sql"
     if entry["tool"] == "claims":
         ids = entry.get("claim_ids") or [name for (name,) in query(entry["claim_ids_sql"])]
-        assert sorted(claim["claim_id"] for claim in given["claims"]) == sorted(ids)
-        assert {claim["verdict"] for claim in given["claims"]} == {name for (name,) in expected} == {entry["verdict"]}
+        assert sorted(claim["claim_id"] for claim in actual["claims"]) == sorted(ids)
+        assert {claim["verdict"] for claim in actual["claims"]} == {name for (name,) in expected} == {entry["verdict"]}
     elif entry["tool"] == "overview":
-        counted = [tuple(counts.values()) for counts in given["results"]]
+        counted = [tuple(counts.values()) for counts in actual["results"]]
         assert sorted(counted, key=str) == sorted(expected, key=str)
     else:
-        assert [tuple(row) for row in given["rows"]] == expected
-        assert entry.get("remark", given["remarks"][0]) in given["remarks"]
+        assert [tuple(row) for row in actual["rows"]] == expected
+        assert entry.get("remark", actual["remarks"][0]) in actual["remarks"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", TRAPS, ids=describe)
 def test_a_trap_is_refused_for_its_own_reason(entry: Mapping[str, Any], answers: Mapping[str, Answer]) -> None:
-    given = answers[describe(entry)]
-    assert (given["status"], given["code"]) == ("refused", entry["code"]), given
-    assert len(given["reason"]) > 10
+    actual = answers[describe(entry)]
+    assert (actual["status"], actual["code"]) == ("refused", entry["code"]), actual
+    assert len(actual["reason"]) > 10
+
+
+def refuse(record: Record, worker: SqlWorker, tool: str, **arguments: Any) -> str:
+    actual = answer(record, worker, tool, arguments)
+    assert actual["status"] == "refused", actual
+    return str(actual["code"])
+
+
+REFUSED = (
+    ("find", {"network": "resnet50", "machine": "IPU-M9000"}, "unknown-word"),
+    ("find", {"network": "resnet50", "batch": 4}, "wrong-input"),
+    ("find", {"network": "resnet50", "batch_size": 4.5}, "wrong-input"),
+    ("find", {"network": "resnet50", "order": "highest"}, "wrong-input"),
+    ("find", {"network": "BERT-Large", "machine": "C2"}, "no-match"),
+    ("find", {"network": "x" * 201}, "wrong-input"),
+    ("find", {"machine": "Bow-2000", "figure": "throughput", "order": "highest"}, "different-networks"),
+    ("find", {"network": "ResNet-50", "figure": "throughput", "order": "highest"}, "different-tasks"),
+    (
+        "find",
+        {"network": "ResNet-50", "machine": "IPU-M2000", "figure": "latency_ms", "order": "lowest"},
+        "different-latencies",
+    ),
+    (
+        "find",
+        {"network": "BERT", "figure": "minutes", "order": "lowest", "mlperf_round": "1.0", "chips": 16},
+        "mlperf-divisions",
+    ),
+    (
+        "find",
+        {
+            "network": "ResNet-50",
+            "publisher": "Graphcore",
+            "task": "training",
+            "figure": "throughput",
+            "order": "highest",
+        },
+        "different-chip-counts",
+    ),
+    (
+        "find",
+        {"network": "EfficientDet-D0", "machine": "Bow-2000", "figure": "throughput", "order": "highest"},
+        "flagged",
+    ),
+    ("find", {"network": "ResNet-50", "relationship": "submitted"}, "no-match"),
+    ("provenance", {"result_id": "0000000000000000"}, "unknown-word"),
+    ("provenance", {}, "wrong-input"),
+    (
+        "compare",
+        {"first_result_id": "f41aa72a62f05134", "second_result_id": "d085f079129e31ab", "chips_basis": "per-chip"},
+        "unknown-chip-count",
+    ),
+    (
+        "compare",
+        {"first_result_id": "9f9c88dbd0e35f60", "second_result_id": "b20604b6574a4065", "figure": "power_w"},
+        "not-printed",
+    ),
+    ("compare_run", {"model": "resnet50", "platform": "abacus", "throughput": 1}, "unknown-word"),
+    ("compare_run", {"model": "resnet50"}, "wrong-input"),
+    (
+        "compare_run",
+        {"model": "BERT-Large", "task": "training", "platform": "Bow Pod16", "throughput": 1, "item": "image"},
+        "different-workloads",
+    ),
+    ("compare_run", {"model": "resnet50", "platform": "c2", "batch_size": 4, "power_w": 200.0}, "different-figures"),
+    ("claims", {"claim_id": "x"}, "unknown-word"),
+    ("claims", {"text": "cold fusion"}, "no-match"),
+    ("check_claimed_figure", {"network": "BERT", "figure": "minutes", "value": "-3", "unit": "min"}, "wrong-input"),
+    ("check_claimed_figure", {"network": "BERT", "figure": "latency", "value": "3", "unit": "ms"}, "wrong-input"),
+    (
+        "check_claimed_figure",
+        {"network": "ResNeXt101-32x4d", "machine": "C2", "figure": "power_w", "value": "234", "unit": "W"},
+        "emulated-not-measured",
+    ),
+    (
+        "check_claimed_figure",
+        {"network": "ResNet-50", "machine": "Bow-2000", "figure": "power_w", "value": "0", "unit": "W"},
+        "not-printed",
+    ),
+    ("shell", {}, "wrong-input"),
+)
+
+
+@pytest.mark.parametrize(("tool", "arguments", "code"), REFUSED, ids=[f"{tool}-{code}" for tool, _, code in REFUSED])
+def test_what_cannot_be_answered_is_refused_with_its_code(
+    record: Record, worker: SqlWorker, tool: str, arguments: dict[str, Any], code: str
+) -> None:
+    assert refuse(record, worker, tool, **arguments) == code
+
+
+def test_an_argument_that_is_null_counts_as_not_stated(record: Record, worker: SqlWorker) -> None:
+    stated = {"network": "resnet50", "machine": "ipu-m2000", "batch_size": 4.0, "framework": "TensorFlow1"}
+    actual = answer(record, worker, "find", {**stated, "precision": None, "limit": 3.0})
+    assert [result["result_id"] for result in actual["results"]] == ["9f9c88dbd0e35f60"]
+
+
+def test_what_a_source_does_not_print_is_named_and_never_zero(record: Record, worker: SqlWorker) -> None:
+    (result,) = answer(record, worker, "provenance", {"result_id": "9f9c88dbd0e35f60"})["results"]
+    assert result["not_printed"] == ["minutes", "power_w"]
+    assert set(result["figures"]) == {"throughput", "latency_ms"}
+
+
+def test_a_claim_that_only_flagged_rows_print_says_so(record: Record, worker: SqlWorker) -> None:
+    claim = {
+        "network": "FastSpeech2",
+        "machine": "Bow-2000",
+        "figure": "throughput",
+        "value": "4354",
+        "unit": "items/s",
+    }
+    actual = answer(record, worker, "check_claimed_figure", claim)
+    assert (actual["verdict"], actual["flagged"]) == ("exact", ["907bccb80c246a37"])
+
+
+def test_conditions_that_a_claim_leaves_open_are_listed(record: Record, worker: SqlWorker) -> None:
+    claim = {"network": "BERT", "machine": "IPU-POD16", "figure": "minutes", "value": "27.75", "unit": "min"}
+    actual = answer(record, worker, "check_claimed_figure", claim)
+    assert actual["verdict"] == "rounds-to"
+    assert actual["results"][0]["conditions"]["division"] == "open"
+    assert sorted(actual["not_stated_and_varies"]["division"]) == ["closed", "open"]
+
+
+@pytest.fixture(scope="session")
+def with_submitted(record: Record) -> Record:
+    """Return the record with one row as a user's: the only one of its batch size."""
+    rows = [
+        {**row, "relationship": "submitted", "origin": "measured"} if row["result_id"] == "fcc2c38cd828a8fc" else row
+        for row in record.rows
+    ]
+    return replace(record, rows=rows)
+
+
+def test_submitted_rows_are_left_out_unless_requested(with_submitted: Record, worker: SqlWorker) -> None:
+    stated = {"network": "ResNet-50", "machine": "IPU-M2000", "task": "inference", "batch_size": 360}
+    assert refuse(with_submitted, worker, "find", **stated) == "submitted-not-requested"
+    claim = {**stated, "figure": "throughput", "value": "50883", "unit": "images/s"}
+    assert refuse(with_submitted, worker, "check_claimed_figure", **claim) == "submitted-not-requested"
+    wider = answer(with_submitted, worker, "find", {**stated, "batch_size": None})
+    assert wider["left_out"] == {"submitted": 1}
+    actual = answer(with_submitted, worker, "find", {**stated, "relationship": "submitted"})
+    assert [result["result_id"] for result in actual["results"]] == ["fcc2c38cd828a8fc"]
+
+
+def test_submitted_rows_do_not_decide_whether_a_run_is_plausible(with_submitted: Record, worker: SqlWorker) -> None:
+    run = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 360, "throughput": 50000, "precision": "16.16"}
+    actual = answer(with_submitted, worker, "compare_run", run)
+    assert "fcc2c38cd828a8fc" not in json.dumps(actual)
+    assert actual["comparison_status"] == "other-conditions"
+
+
+HOSTILE = (
+    ("DELETE FROM results", "not-read-only"),
+    ("CREATE TABLE x AS SELECT 1", "not-read-only"),
+    ("COPY results TO '/tmp/mcp-x.csv'", "not-read-only"),
+    ("ATTACH '/tmp/mcp-x.db'", "not-read-only"),
+    ("INSTALL httpfs", "not-read-only"),
+    ("LOAD httpfs", "not-read-only"),
+    ("SET memory_limit = '50GB'", "not-read-only"),
+    ("PRAGMA memory_limit = '50GB'", "not-read-only"),
+    ("EXPLAIN ANALYZE DELETE FROM flags", "not-read-only"),
+    ("WITH x AS (DELETE FROM results RETURNING *) FROM x", "not-read-only"),
+    ("SELECT 1; DROP TABLE results", "wrong-sql"),
+    ("EXPLAIN ANALYZE COPY results TO '/tmp/mcp-x.csv'", "no-file-access"),
+    ("FROM read_csv('/etc/hostname')", "no-file-access"),
+    ("FROM read_text('/etc/hostname')", "no-file-access"),
+    ("FROM read_parquet('https://example.org/x.parquet')", "no-file-access"),
+    ("FROM glob('/*')", "no-file-access"),
+    ("FROM '/etc/hostname'", "wrong-sql"),
+    ("SELECT getenv('HOME')", "wrong-sql"),
+    ("SELEKT 1", "wrong-sql"),
+    ("SELECT 1 AS a, 2 AS a", "wrong-sql"),
+    ("SELECT repeat('x', 1000) FROM range(1000)", "too-large"),
+    ("SELECT length(repeat('x', 2000000000))", "too-large"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("statement", "code"), HOSTILE, ids=[statement for statement, _ in HOSTILE])
+def test_sql_reads_the_record_and_nothing_else(record: Record, worker: SqlWorker, statement: str, code: str) -> None:
+    arguments = {"statement": statement, "max_rows": 1000}
+    assert refuse(record, worker, "sql", **arguments) == code
+    assert answer(record, worker, "sql", {"statement": "SELECT 7 AS seven"})["rows"] == [[7]]
+    assert not list(Path("/tmp").glob("mcp-x*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "statement", ["SELECT count(*) FROM range(1000000000000)", "SELECT length(repeat('x', 900000000)) FROM range(100)"]
+)
+def test_sql_that_takes_long_is_stopped_and_the_next_is_answered(
+    record: Record, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    monkeypatch.setattr("ipu_results.mcp_server.sql.SECONDS", 0.5)
+    own = SqlWorker(record)
+    assert refuse(record, own, "sql", statement=statement) in ("too-long", "too-large")
+    assert answer(record, own, "sql", {"statement": "SELECT 7 AS seven"})["rows"] == [[7]]
+    own.stop()
+
+
+@pytest.mark.slow
+def test_sql_that_is_cancelled_ends_and_does_not_end_another(record: Record) -> None:
+    own, first, second = SqlWorker(record), threading.Event(), threading.Event()
+    with ThreadPoolExecutor() as pool:
+        long = {"statement": "SELECT count(*) FROM range(1000000000000)"}
+        running = pool.submit(answer, record, own, "sql", long, first)
+        while own._running is not first:
+            time.sleep(0.01)
+        waiting = pool.submit(answer, record, own, "sql", {"statement": "SELECT 1 AS one"}, second)
+        own.cancel(second)
+        assert not running.done()
+        own.cancel(first)
+        assert running.result()["status"] == "refused"
+        assert waiting.result()["code"] == "too-long"
+    own.stop()
+
+
+@pytest.mark.slow
+def test_sql_says_that_the_dataset_was_built_again(record: Record) -> None:
+    other = replace(record, version=replace(record.version, build_id="0" * 64))
+    own = SqlWorker(other)
+    assert refuse(other, own, "sql", statement="SELECT 1") == "rebuilt"
+    own.stop()
+
+
+@pytest.mark.slow
+def test_rows_beyond_the_limit_are_left_out_and_counted_as_more(record: Record, worker: SqlWorker) -> None:
+    actual = answer(record, worker, "sql", {"statement": "SELECT result_id, latency_ms FROM results", "max_rows": 2})
+    assert (len(actual["rows"]), actual["more_rows"]) == (2, True)
+    assert actual["units_of_columns_with_these_names"] == {"result_id": [], "latency_ms": ["ms"]}
+    assert [own["relationship"] for own in actual["who_measured"]] == ["vendor", "vendor"]
+    assert actual["citation"]
+
+
+def test_every_code_is_reached_by_a_test() -> None:
+    reached = {entry["code"] for entry in TRAPS} | {code for *_, code in (*REFUSED, *HOSTILE)}
+    assert set(CODES) - reached == {
+        *("too-long", "rebuilt", "submitted-not-requested"),  # in tests of their own
+        *("different-power-scopes"),
+    }

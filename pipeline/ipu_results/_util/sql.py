@@ -35,8 +35,8 @@ def run_query(connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int | N
     """
     with _read_only(connection, sql) as statement:
         relation = connection.sql(statement)
+        _check_names(relation.columns)  # before `limit`, which renames repeated ones
         result = (relation if max_rows is None else relation.limit(max_rows)).to_arrow_table()
-    _check_names(result.column_names)
     return result
 
 

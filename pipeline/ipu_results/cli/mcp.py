@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
-from ipu_results.cli.common import Command, warehouse_option
+from ipu_results.cli.common import Command, echo_text, warehouse_option
 
 
 @click.command(cls=Command, extra="mcp")
@@ -27,4 +28,6 @@ def mcp(warehouse: Path) -> None:
     import_extra("mcp")
     from ipu_results.mcp_server.server import serve
 
+    if sys.stdin.isatty():
+        echo_text("serving MCP on stdin and stdout, for a client that starts this command; Ctrl-D ends it", err=True)
     serve(warehouse)

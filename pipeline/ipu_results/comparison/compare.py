@@ -51,10 +51,7 @@ def compare(
         raise ComparisonError("compare either a file or figures: state one of the two")
     with open_warehouse(DATASET if warehouse is None else Path(warehouse)) as connection:
         words = load_known_words(connection)
-        if source is None:
-            measurements = [build_stated(figures, words)]
-        else:
-            measurements = read_source(Path(source), words)
+        measurements = [build_stated(figures, words)] if source is None else read_source(Path(source), words)
         rows = {network: load_candidates(connection, network) for network in {own.network for own in measurements}}
     return [compare_with_rows(own, rows[own.network], words) for own in measurements]
 

@@ -16,7 +16,21 @@ from ipu_results.mcp_server.refusal import RefusalError
 from ipu_results.mcp_server.selection import require_figure, select_rows
 
 MAX_NEAREST = 5
-TIMES = {"us": "0.000001", "µs": "0.000001", "ms": "0.001", "s": "1", "sec": "1", "min": "60", "mins": "60", "h": "3600"}
+MAX_VALUES = 10
+VARYING = (
+    *("relationship", "division", "mlperf_round", "phase", "sequence_length", "packed", "batch_size", "framework"),
+    *("sdk_version", "variant", "chips"),
+)
+TIMES = {
+    "us": "1/1000000",
+    "µs": "1/1000000",
+    "ms": "1/1000",
+    "s": "1",
+    "sec": "1",
+    "min": "60",
+    "mins": "60",
+    "h": "3600",
+}
 BASE = {"latency_ms": "ms", "minutes": "min", "time_to_result_s": "s"}
 POWERS = {"W": "1", "kW": "1000", "mW": "0.001"}
 ENERGIES = {"J": "1", "mJ": "0.001", "kJ": "1000", "Wh": "3600", "kWh": "3600000"}
@@ -38,9 +52,10 @@ def check_claimed_figure(record: Record, arguments: Mapping[str, Any]) -> dict[s
     selection = select_rows(record, {**arguments, "latency_basis": None}, repeats=True)
     rows = _keep_item(require_figure(selection, figure), item, unit)
     rows = _keep_latency(rows, arguments.get("latency_basis"))
+    order = {"exact": 0, "rounds-to": 1, "differs": 2}
     judged = sorted(
         ((*_judge(value, Fraction(repr(row[figure])) / factor), row) for row in rows),
-        key=lambda entry: (entry[0] != "exact", entry[0] != "rounds-to", abs(entry[1]), entry[2]["same_as"] is not None),
+        key=lambda entry: (order[entry[0]], abs(entry[1]), entry[2]["same_as"] is not None),
     )
     verdict = judged[0][0]
     shown = [entry for entry in judged if entry[0] == verdict][:MAX_NEAREST]
@@ -52,6 +67,8 @@ def check_claimed_figure(record: Record, arguments: Mapping[str, Any]) -> dict[s
         "rows_that_fit": len(rows),
         "rows_without_this_figure": len(selection.rows) - len(rows),
         "left_out": selection.left_out,
+        "not_stated_and_varies": _list_varying(rows, arguments),
+        "flagged": [row["result_id"] for _, _, row in shown if row["errors"] or row["suspect"]],
         "nearest": [
             {
                 "result_id": row["result_id"],
@@ -64,6 +81,12 @@ def check_claimed_figure(record: Record, arguments: Mapping[str, Any]) -> dict[s
         "results": results,
         "citation": citation,
     }
+
+
+def _list_varying(rows: Sequence[Row], arguments: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the conditions that the claim leaves open and in which the rows differ."""
+    values = {name: list(dict.fromkeys(row[name] for row in rows)) for name in VARYING if arguments.get(name) is None}
+    return {name: known[:MAX_VALUES] for name, known in values.items() if len(known) > 1}
 
 
 def _describe(verdict: str, arguments: Mapping[str, Any], gap: float, row: Row) -> str:
@@ -90,7 +113,7 @@ def _parse_value(value: Any) -> Decimal:
             raise InvalidOperation
         return Decimal(text)
     except InvalidOperation as error:
-        step = 'write it as it is stated, such as "20.66"'
+        step = 'write the digits of the claim, such as "20.66"'
         raise RefusalError("wrong-input", f"{value!r} is not a number above zero", step) from error
 
 
@@ -109,11 +132,8 @@ def _parse_unit(figure: str, unit: str) -> tuple[Fraction, str | None]:
     if parts[1:] == {"throughput": ["s"], "efficiency": ["s", "W"]}.get(figure) and parts[0]:
         item = parts[0].removesuffix("s")
         return Fraction(1), SHORT.get(item, item)
-    raise RefusalError("different-units", f"{figure} has no unit {unit!r}", f"figures of this kind are in {_name(figure)}")
-
-
-def _name(figure: str) -> str:
-    return str(get_unit(figure, {"item": None}))
+    known = get_unit(figure, {"item": None})
+    raise RefusalError("different-units", f"{figure} has no unit {unit!r}", f"figures of this kind are in {known}")
 
 
 def _keep_item(rows: Sequence[Row], item: str | None, unit: str) -> list[Row]:

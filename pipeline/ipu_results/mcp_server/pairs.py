@@ -18,11 +18,11 @@ from ipu_results.mcp_server.refusal import CODES, RefusalError
 
 SAME, PER_CHIP, WHOLE = "same", "per-chip", "whole-machine"  # values of the argument `chips_basis`
 DIVISIBLE = ("throughput",)  # figures that can be divided by the number of chips
-BATCH = "different-batch-sizes"
+MAX_REASONS = 3
 CHIPS_STEP = f"ask with chips_basis {PER_CHIP}, or with {WHOLE} to compare machines of different size as they are"
 KEY = (  # of what a row may be compared with
     *("task", "network", "phase", "sequence_length", "packed", "item", "benchmark", "division", "mlperf_round"),
-    *("comparable_rounds", "latency_basis", "latency_kind", "power_scope", "chips", "origin"),
+    *("comparable_rounds", "latency_basis", "latency_kind", "power_scope", "origin"),
 )
 
 
@@ -76,11 +76,12 @@ def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
 def find_pair_obstacle(first: Row, second: Row, figure: str, basis: str) -> Obstacle | None:
     """Return why a figure of two rows may not be compared; None where it may."""
     ours, theirs = build_from_row(first), build_from_row(second)
-    found = [find_obstacle(ours, second), find_obstacle(theirs, first)]  # each looks at the flags of one row only
-    flagged = (obstacle for obstacle in found if obstacle is not None and obstacle.code == "flagged")
+    obstacles = [find_obstacle(ours, second), find_obstacle(theirs, first)]  # each looks at the flags of one row only
+    flagged = (obstacle for obstacle in obstacles if obstacle is not None and obstacle.code == "flagged")
     return (
         next(flagged, None)
-        or found[0]
+        or obstacles[0]
+        or obstacles[1]
         or find_figure_obstacle(figure, ours, second)
         or _find_chips_obstacle(first["chips"], second["chips"], figure, basis)
     )
@@ -123,9 +124,14 @@ def _build_ratio(record: Record, first: Row, second: Row, figure: str, basis: st
     return answer
 
 
+def _get_chips(row: Row, basis: str) -> int | bool | None:
+    """Return what the comparison needs of the number of chips: fewer distinct rows are fewer pairs to check."""
+    return {SAME: row["chips"], PER_CHIP: row["chips"] is None}.get(basis)
+
+
 def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
     """Refuse to rank rows of which any two may not be compared. The batch size may differ."""
-    distinct = {tuple(str(row[name]) for name in KEY): {**row, "errors": 0, "suspect": None} for row in rows}
+    distinct = {(*(row[name] for name in KEY), _get_chips(row, basis)): row for row in rows}
     networks = {row["network"] for row in rows}
     if len(networks) > 1:
         raise RefusalError("different-networks", f"{len(networks)} networks", "state one network")
@@ -150,7 +156,7 @@ def compare_run(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
     ]
     comparison = compare_with_rows(ours, rows, record.words)
     if not comparison.matches and comparison.status == "no-comparable-row":
-        _refuse_comparison(comparison)
+        _refuse_comparison(comparison, rows)
     nearest = sorted(comparison.matches, key=lambda match: (match.group == EMULATED, match.distance))
     comparison = replace(comparison, matches=tuple(nearest))
     results, citation = record.load([match.row["result_id"] for match in nearest])
@@ -173,10 +179,13 @@ def compare_run(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _refuse_comparison(comparison: Comparison) -> None:
-    refusals = [own for own in comparison.refusals if own.reason.code != "different-tasks"] or comparison.refusals
+def _refuse_comparison(comparison: Comparison, rows: Sequence[Row]) -> None:
+    """Refuse for the reason that the most rows have that print a figure which the user states."""
+    stated = [name for name in FIGURES if getattr(comparison.measurement, name) is not None]
+    printing = {row["result_id"] for row in rows if any(row[name] is not None for name in stated)}
+    refusals = [own for own in comparison.refusals if printing & set(own.examples)]
     if not refusals:
-        raise RefusalError("no-match", comparison.verdict)
-    codes = {own.reason.code for own in refusals}
-    code = codes.pop() if len(codes) == 1 else refusals[0].reason.code
-    raise RefusalError(code if code in CODES else "not-comparable", comparison.verdict)
+        names = " and ".join(stated)
+        raise RefusalError("different-figures", f"no row of {comparison.measurement.network} prints {names}")
+    reasons = "; ".join(f"{own.rows} rows: {own.reason}" for own in refusals[:MAX_REASONS])
+    raise RefusalError(refusals[0].reason.code, f"no row may be compared: {reasons}")

@@ -24,7 +24,6 @@ from ipu_results.store.query import connect_warehouse, read_build_id
 Row = Mapping[str, Any]
 
 SUBMITTED, EMULATED = "submitted", "emulated"
-LIMITS: Mapping[str, str | int] = {"memory_limit": "1GB", "max_temp_directory_size": "0B", "threads": 2}
 NEAREST = 3
 FIGURES = (
     *("throughput", "latency_ms", "minutes", "efficiency", "power_w", "energy_per_item_j", "run_energy_j"),
@@ -76,8 +75,8 @@ class Record:
 
 
 def open_record(folder: Path) -> Record:
-    """Open a warehouse under limits on memory. Raises WarehouseError if there is none."""
-    connection = connect_warehouse(folder, LIMITS)
+    """Open a warehouse. Raises WarehouseError if there is none."""
+    connection = connect_warehouse(folder)
     version = read_dataset_version(folder, read_build_id(folder))
     return Record(folder, connection, version, load_known_words(connection), load_rows(connection))
 

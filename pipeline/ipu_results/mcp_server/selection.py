@@ -69,9 +69,9 @@ def refuse_left_out(left_out: Mapping[str, int]) -> None:
         )
     if left_out[SUBMITTED]:
         raise RefusalError(
-            "submitted-not-asked",
+            "submitted-not-requested",
             f"only rows that users handed in fit ({left_out[SUBMITTED]})",
-            "ask with relationship submitted if figures that nobody else checked will do",
+            "ask with relationship submitted if figures that no one else checked will do",
         )
     raise RefusalError("no-match", "only repeated prints of other results fit", "leave out publisher or document")
 
@@ -100,16 +100,16 @@ def _filter(record: Record, rows: Sequence[Row], name: str, value: Any) -> list[
     if name in NUMBERS:
         return [row for row in rows if row[name] == value]
     if name == "precision":
-        wanted = name_precision(_find_word(record, "precision", value))
-        return [row for row in rows if name_precision(row["effective_precision"]) == wanted]
+        precision = name_precision(_find_word(record, "precision", value))
+        return [row for row in rows if name_precision(row["effective_precision"]) == precision]
     if name in WORDS:
         word = _find_word(record, WORDS[name], value)
         return [row for row in rows if row[WORDS[name]] == word]
     known = {row[name] for row in record.rows if row[name] is not None}
-    wanted = {word for word in known if normalise_name(word) == normalise_name(value)}
-    if not wanted and not (name == "relationship" and value == SUBMITTED):
+    words = {word for word in known if normalise_name(word) == normalise_name(value)}
+    if not words and not (name == "relationship" and value == SUBMITTED):
         raise RefusalError("unknown-word", f"no row of the record has {name} {value!r}", suggest(value, known))
-    return [row for row in rows if row[name] in wanted]
+    return [row for row in rows if row[name] in words]
 
 
 def _find_word(record: Record, field: str, word: str) -> str:

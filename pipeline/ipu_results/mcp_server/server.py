@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,8 @@ from ipu_results.mcp_server.sql import SqlWorker, run_sql
 from ipu_results.mcp_server.tools import TOOLS, load_descriptions
 
 NAME = "ipu-results"
+MAX_WORD = 200  # characters of an argument that is a text
+MAX_PROBLEM = 300
 
 
 def serve(warehouse: Path) -> None:
@@ -43,17 +46,17 @@ def build_schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of a tool's arguments."""
     own = load_descriptions()["tools"][name]
     arguments = {**own.get("arguments", {}), **(load_descriptions()["conditions"] if own.get("conditions") else {})}
-    properties = {
-        key: {**{word: value for word, value in argument.items() if word != "figures"}}
-        | ({"enum": list(FIGURES)} if argument.get("figures") else {})
-        for key, argument in arguments.items()
-    }
     return {
         "type": "object",
-        "properties": properties,
+        "properties": {key: _build_argument(argument) for key, argument in arguments.items()},
         "required": own.get("required", []),
         "additionalProperties": False,
     }
+
+
+def _build_argument(argument: Mapping[str, Any]) -> dict[str, Any]:
+    schema = {"maxLength": MAX_WORD, **argument} if "string" in argument.get("type", "") else dict(argument)
+    return schema | {"enum": list(FIGURES)} if schema.pop("figures", False) else schema
 
 
 def _build_server(record: Record, worker: SqlWorker) -> Server[Any]:
@@ -61,13 +64,12 @@ def _build_server(record: Record, worker: SqlWorker) -> Server[Any]:
         return types.ListToolsResult(tools=[_describe_tool(name) for name in load_descriptions()["tools"]])
 
     async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        task = partial(answer, record, worker, params.name, params.arguments or {})
+        cancelled = threading.Event()
+        task = partial(answer, record, worker, params.name, params.arguments or {}, cancelled)
         try:
-            # A request that is cancelled stops waiting; a statement of SQL ends with its process.
             result = await anyio.to_thread.run_sync(task, abandon_on_cancel=True)
         except anyio.get_cancelled_exc_class():
-            if params.name == "sql":
-                worker.stop()
+            worker.cancel(cancelled)
             raise
         text = json.dumps(result, ensure_ascii=False)
         content: list[Any] = [types.TextContent(type="text", text=text)]
@@ -89,22 +91,36 @@ def _describe_tool(name: str) -> types.Tool:
     return types.Tool(name=name, description=description, input_schema=build_schema(name), annotations=hints)
 
 
-def answer(record: Record, worker: SqlWorker, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer one call, or return why it is refused."""
+def answer(
+    record: Record,
+    worker: SqlWorker,
+    name: str,
+    arguments: Mapping[str, Any],
+    cancelled: threading.Event | None = None,
+) -> dict[str, Any]:
+    """Answer one call, or return why it is refused. An argument that is null counts as not stated."""
     try:
         if name not in load_descriptions()["tools"]:
-            raise RefusalError("wrong-input", f"there is no tool {name!r}")
-        _check(name, arguments)
-        given = run_sql(record, worker, arguments) if name == "sql" else TOOLS[name](record, arguments)
+            raise RefusalError("wrong-input", f"there is no tool {name[:MAX_WORD]!r}")
+        stated = {key: _to_integer(value) for key, value in arguments.items() if value is not None}
+        _check(name, stated)
+        result = run_sql(record, worker, stated, cancelled) if name == "sql" else TOOLS[name](record, stated)
     except RefusalError as error:
         return {"status": "refused", "code": error.code, "reason": error.reason, "next_step": error.next_step}
     except IpuResultsError as error:
         return {"status": "refused", "code": "wrong-input", "reason": str(error), "next_step": ""}
-    return {"status": "answered", **given}
+    return {"status": "answered", **result}
+
+
+def _to_integer(value: Any) -> Any:
+    """Return a whole number as an integer: JSON does not tell 4.0 from 4."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _check(name: str, arguments: Mapping[str, Any]) -> None:
     problems = sorted(jsonschema.Draft202012Validator(build_schema(name)).iter_errors(arguments), key=str)
     if problems:
         where = "".join(f"{part}: " for part in problems[0].absolute_path)
-        raise RefusalError("wrong-input", f"{where}{problems[0].message[:300]}", "see the arguments of the tool")
+        raise RefusalError(
+            "wrong-input", f"{where}{problems[0].message[:MAX_PROBLEM]}", "see the arguments of the tool"
+        )

@@ -10,6 +10,7 @@ import json
 import resource
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
@@ -17,9 +18,9 @@ import duckdb
 from ipu_results._util.sql import WriteRefusedError, limit_time, run_query
 from ipu_results._util.text import to_json_value
 from ipu_results.errors import IpuResultsError, QueryError
-from ipu_results.mcp_server.record import LIMITS
-from ipu_results.store.query import connect_warehouse
+from ipu_results.store.query import connect_warehouse, read_build_id
 
+LIMITS: Mapping[str, str | int] = {"memory_limit": "1GB", "max_temp_directory_size": "0B", "threads": 2}
 MAX_MEMORY = 3 * 2**30  # bytes of data of this process; DuckDB keeps below LIMITS where it counts them
 GRACE_S = 2.0  # between the interrupt and the end of the process
 MAX_ANSWER = 400_000  # characters
@@ -33,8 +34,12 @@ def main() -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     try:
         connection = connect_warehouse(Path(sys.argv[1]), LIMITS)
+        build_id = read_build_id(Path(sys.argv[1]))
     except IpuResultsError as error:
-        _write({"code": "wrong-input", "reason": str(error)})
+        _write({"code": "rebuilt", "reason": str(error)})
+        return
+    if build_id != sys.argv[2]:
+        _write({"code": "rebuilt", "reason": f"the dataset is now build {build_id[:12]}; start the server again"})
         return
     _write({"ready": True})
     for line in sys.stdin:

@@ -14,7 +14,7 @@ from ipu_results._util.sql import run_query
 from ipu_results._util.text import to_json_value
 from ipu_results.citation.cite import describe_dataset
 from ipu_results.mcp_server.claimed import check_claimed_figure
-from ipu_results.mcp_server.pairs import SAME, check_ranking, compare_run, compare_two
+from ipu_results.mcp_server.pairs import DIVISIBLE, PER_CHIP, SAME, check_ranking, compare_run, compare_two
 from ipu_results.mcp_server.record import FIGURES, MAIN_FIGURES, ORIGINS, Record, Row, get_unit, suggest
 from ipu_results.mcp_server.refusal import CODES, RefusalError
 from ipu_results.mcp_server.selection import require_figure, select_rows
@@ -27,6 +27,10 @@ CLAIM_COLUMNS = (
     *("claim_id", "claim", "figure", "value", "unit", "verdict", "recomputed", "gap_percent", "gap_kind"),
     *("interpretation", "not_recomputable", "model", "task", "metric", "subject", "baseline", "document_id", "place"),
 )
+CLAIMS = """
+    SELECT c.*, d.publisher, d.title, d.url, d.published_on FROM claims c JOIN documents d USING (document_id)
+    ORDER BY document_id, claim_id
+"""
 
 
 @cache
@@ -37,8 +41,8 @@ def load_descriptions() -> dict[str, Any]:
 
 def overview(record: Record, _: Mapping[str, Any]) -> dict[str, Any]:
     """Describe the record: what it holds, its words, units, tables and rules."""
+    machines = {row["platform"] for row in record.rows if row["relationship"] != "official"}
     counts = Counter((row["relationship"], row["origin"], row["task"]) for row in record.rows)
-    item = {"item": None}
     return {
         "dataset": describe_dataset(record.version),
         "results": [
@@ -46,11 +50,10 @@ def overview(record: Record, _: Mapping[str, Any]) -> dict[str, Any]:
             for (who, how, task), count in sorted(counts.items(), key=str)
         ],
         "origins": ORIGINS,
-        "figures": {name: get_unit(name, item) for name in FIGURES},
+        "figures": {name: get_unit(name, {"item": None}) for name in FIGURES},
         "networks": sorted({row["network"] for row in record.rows}),
-        "machines": sorted({row["platform"] for row in record.rows if row["relationship"] != "official"}),
-        "machines_with_official_entries_only": len({row["platform"] for row in record.rows})
-        - len({row["platform"] for row in record.rows if row["relationship"] != "official"}),
+        "machines": sorted(machines),
+        "machines_with_official_entries_only": len({row["platform"] for row in record.rows} - machines),
         "tables_for_sql": {published.name: published.description for published in TABLES},
         "views_for_sql": {view.name: view.description for view in VIEWS},
         "refusal_codes": CODES,
@@ -90,7 +93,7 @@ def find(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rank(row: Row, figure: str, basis: str) -> float:
-    chips = row["chips"] if basis == "per-chip" and figure == "throughput" else 1
+    chips = row["chips"] if basis == PER_CHIP and figure in DIVISIBLE else 1
     return float(row[figure] / chips)
 
 
@@ -116,8 +119,7 @@ def provenance(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
 def claims(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """List claims of documents with their verdicts."""
     with record.connection.cursor() as cursor:
-        sql = "SELECT c.*, d.publisher, d.title, d.url, d.published_on FROM claims c JOIN documents d USING (document_id)"
-        rows = run_query(cursor, f"{sql} ORDER BY document_id, claim_id").to_pylist()
+        rows = run_query(cursor, CLAIMS).to_pylist()
     for name in ("claim_id", "verdict", "document_id", "model"):
         if (value := arguments.get(name)) is not None:
             known = {row[name] for row in rows if row[name]}
@@ -146,7 +148,8 @@ def _describe_claim(row: Row) -> dict[str, Any]:
 
 
 def _cite_claim(row: Row) -> str:
-    parts = (row["publisher"], f"“{row['title']}”", str(row["published_on"] or "day not known"), row["url"], row["place"])
+    day = str(row["published_on"] or "day not known")
+    parts = (row["publisher"], f"“{row['title']}”", day, row["url"], row["place"])
     return ", ".join(part for part in parts if part)
 
 
