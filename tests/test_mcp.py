@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -16,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Query
+from conftest import ROOT, Query, run_cli, run_process
+from docs_support import DOCS, check_part
 from ipu_results.mcp_server.refusal import CODES
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
@@ -280,7 +283,7 @@ def test_what_a_source_does_not_print_is_named_and_never_zero(record: Record, wo
     assert set(result["figures"]) == {"throughput", "latency_ms"}
 
 
-def test_a_claim_that_only_flagged_rows_print_says_so(record: Record, worker: SqlWorker) -> None:
+def test_a_claim_that_only_flagged_rows_print_is_marked(record: Record, worker: SqlWorker) -> None:
     claim = {
         "network": "FastSpeech2",
         "machine": "Bow-2000",
@@ -395,7 +398,7 @@ def test_sql_that_is_cancelled_ends_and_does_not_end_another(record: Record) -> 
 
 
 @pytest.mark.slow
-def test_sql_says_that_the_dataset_was_built_again(record: Record) -> None:
+def test_sql_is_refused_after_the_dataset_was_built_again(record: Record) -> None:
     other = replace(record, version=replace(record.version, build_id="0" * 64))
     own = SqlWorker(other)
     assert refuse(other, own, "sql", statement="SELECT 1") == "rebuilt"
@@ -414,6 +417,56 @@ def test_rows_beyond_the_limit_are_left_out_and_counted_as_more(record: Record, 
 def test_every_code_is_reached_by_a_test() -> None:
     reached = {entry["code"] for entry in TRAPS} | {code for *_, code in (*REFUSED, *HOSTILE)}
     assert set(CODES) - reached == {
-        *("too-long", "rebuilt", "submitted-not-requested"),  # in tests of their own
-        *("different-power-scopes"),
+        *("too-long", "rebuilt", "submitted-not-requested", "different-power-scopes"),  # in tests of their own
     }
+
+
+@pytest.mark.docs
+def test_the_docs_list_the_codes_of_refusals() -> None:
+    rows = "".join(f"| `{code}` | {text} |\n" for code, text in CODES.items())
+    check_part(DOCS / "how-to" / "ask-from-a-program.md", "refusals", f"\n| code | for |\n|---|---|\n{rows}\n")
+
+
+def test_power_of_other_parts_of_a_machine_is_not_compared(record: Record, worker: SqlWorker) -> None:
+    rows = [row for row in record.rows if row["network"] == "GPT-800M" and row["platform"] == "1x A100-40GB (JURECA)"]
+    pair = {"first_result_id": rows[0]["result_id"], "second_result_id": rows[1]["result_id"], "figure": "efficiency"}
+    assert answer(record, worker, "compare", pair)["unit"] == "token/s/W"
+    other = [{**row, "power_scope": "wall"} if row is rows[1] else row for row in record.rows]
+    assert refuse(replace(record, rows=other), worker, "compare", **pair) == "different-power-scopes"
+
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_in_one_line(warehouse: Path, number: int) -> None:
+    command = [sys.executable, "-m", "ipu_results", "mcp", "--warehouse", str(warehouse)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        server.stdin.write("this is not JSON\n" + json.dumps(INITIALIZE) + "\n")
+        server.stdin.flush()
+        while json.loads(server.stdout.readline()).get("id") != 1:
+            pass
+        server.send_signal(number)
+        assert (server.wait(timeout=60), server.stderr and server.stderr.read()) == (1, "error: interrupted\n")
+
+
+@pytest.mark.slow
+def test_the_server_ends_with_its_stdin(warehouse: Path) -> None:
+    done = run_process("mcp", "--warehouse", warehouse)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_folder_without_a_dataset_is_reported_in_one_line(tmp_path: Path) -> None:
+    done = run_cli("mcp", "--warehouse", tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "contains no dataset" in done.stderr

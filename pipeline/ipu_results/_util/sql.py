@@ -36,8 +36,7 @@ def run_query(connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int | N
     with _read_only(connection, sql) as statement:
         relation = connection.sql(statement)
         _check_names(relation.columns)  # before `limit`, which renames repeated ones
-        result = (relation if max_rows is None else relation.limit(max_rows)).to_arrow_table()
-    return result
+        return (relation if max_rows is None else relation.limit(max_rows)).to_arrow_table()
 
 
 def fetch_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[dict[str, str], list[tuple[Any, ...]]]:

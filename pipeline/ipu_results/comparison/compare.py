@@ -112,8 +112,8 @@ def _find_missing_figure(ours: Measurement, row: Row) -> Obstacle | None:
         theirs = [name for name in FIGURES if row[name] is not None]
         own = [name for name in FIGURES if getattr(ours, name) is not None]
         return Obstacle(f"no figure in common: {', '.join(own)} / {', '.join(theirs) or 'none'}", "different-figures")
-    found = list(dict.fromkeys(obstacle for obstacle in obstacles if obstacle is not None))
-    return None if None in obstacles else Obstacle("; ".join(found), found[0].code)
+    reasons = list(dict.fromkeys(obstacle for obstacle in obstacles if obstacle is not None))
+    return None if None in obstacles else Obstacle("; ".join(reasons), reasons[0].code)
 
 
 def _build_match(ours: Measurement, distance: float, row: Row) -> Match:

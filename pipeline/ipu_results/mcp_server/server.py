@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sys
 import threading
 from collections.abc import Mapping
 from functools import partial
@@ -31,6 +34,14 @@ def serve(warehouse: Path) -> None:
     """Serve until stdin ends. Raises WarehouseError if there is no warehouse."""
     record = open_record(warehouse)
     worker = SqlWorker(record)
+
+    def end(*_: Any) -> None:
+        worker.kill()
+        os.write(sys.stderr.fileno(), b"error: interrupted\n")
+        os._exit(1)  # there is nothing to clean up, and the thread that reads stdin cannot be stopped
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
     try:
         anyio.run(_serve, _build_server(record, worker))
     finally:

@@ -50,17 +50,18 @@ class SqlWorker:
         """Give up the statement of this event: end the process if it runs, else do not start it."""
         cancelled.set()
         if self._running is cancelled:
-            self._kill()
+            self.kill()
 
     def stop(self) -> None:
-        """End the process, and with it a statement that runs."""
-        self._kill()
+        """End the process and close its pipes."""
+        self.kill()
         with self._lock:
             if self._process is not None:
                 self._process.communicate()  # closes the pipes
                 self._process = None
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
+        """End the process, and with it a statement that runs."""
         if self._process is not None:
             self._process.kill()
 
