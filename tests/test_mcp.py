@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Query, run_cli, run_process
+from conftest import ROOT, Query, run_cli
 from docs_support import DOCS, check_part
 from ipu_results.mcp_server.refusal import CODES
 
@@ -462,8 +462,9 @@ def test_a_signal_ends_the_server_in_one_line(warehouse: Path, number: int) -> N
 
 @pytest.mark.slow
 def test_the_server_ends_with_its_stdin(warehouse: Path) -> None:
-    done = run_process("mcp", "--warehouse", warehouse)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    command = [sys.executable, "-m", "ipu_results", "mcp", "--warehouse", str(warehouse)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_a_folder_without_a_dataset_is_reported_in_one_line(tmp_path: Path) -> None:
