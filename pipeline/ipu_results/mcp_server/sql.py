@@ -36,9 +36,10 @@ class SqlWorker:
         with self._lock:
             self._running = own
             try:
-                if own.is_set():
+                process = None if own.is_set() else self._start()
+                if process is None or own.is_set():  # cancelled before there was a process to end
                     raise RefusalError("too-long", "cancelled")
-                answer = self._send(self._start(), {"sql": sql, "max_rows": max_rows, "seconds": SECONDS})
+                answer = self._send(process, {"sql": sql, "max_rows": max_rows, "seconds": SECONDS})
             finally:
                 self._running = None
         if "code" in answer:
