@@ -102,17 +102,17 @@ def _begin_source(
     source: str, staging: Path, into: Path, pool: ThreadPoolExecutor
 ) -> Iterator[CollectedRun | Future[_Staged | CollectedRun]]:
     """Yield a task for each run of a source, and what is known at once."""
-    place, found = hide_secrets(source), False
+    place, holds_runs = hide_secrets(source), False
     try:
         folder = open_folder(source)
         for run in find_run_folders(folder):
-            found = True
+            holds_runs = True
             where = f"{folder.place.rstrip('/')}/{run.path}" if run.path else folder.place
             if run.fault is not None:
                 yield CollectedRun(where, run.name, "unfinished" if run.unfinished else "refused", reason=run.fault)
             else:
                 yield pool.submit(_stage, folder, run, where, staging, into)
-        if not found:
+        if not holds_runs:
             yield CollectedRun(place, "", "failed", reason="holds no run; name a folder of run folders, or one of them")
     except (OSError, IpuResultsError) as error:
         reason = error.message if isinstance(error, IpuResultsError) else f"cannot be listed: {describe_error(error)}"
@@ -231,9 +231,9 @@ def _compare_in_place(into: Path, staged: _Staged) -> str | None:
         what = error.message if isinstance(error, DamagedRunError) else f"cannot be read: {describe_error(error)}"
         return f"{into / staged.run_id} is in place and {what}"
     differ = [name for name in FILES if digests[name] != _hash((staged.folder / name).open("rb"))]
-    return (
-        f"another run of this id is in {into}: {', '.join(differ)} differ; the source keeps its own" if differ else None
-    )
+    if not differ:
+        return None
+    return f"another run of this id is in {into}: {', '.join(differ)} differ; the source keeps its own"
 
 
 def _hash(file: BinaryIO) -> str:
