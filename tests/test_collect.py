@@ -14,7 +14,10 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import fsspec
@@ -293,6 +296,25 @@ def test_runs_at_a_url_are_added(bucket: Any, lab: Path, tmp_path: Path) -> None
     bucket.pipe(f"/bucket/host-1/runs/{RUN_ID}/blocks.jsonl", b"changed")
     outcomes = collect(["memory://bucket"], into)
     assert count(outcomes) == {"refused": 1, "present": 2}
+
+
+@pytest.mark.slow
+def test_runs_on_a_web_server_are_added(lab: Path, tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp", reason="the extra `remote` is not installed")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(lab))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://me:secret@127.0.0.1:{server.server_port}/"
+        outcomes = collect([url], tmp_path / "into")
+        again = collect([f"{url}host-1/"], tmp_path / "into")
+        server.shutdown()
+    assert count(outcomes) == {"added": 3}
+    assert count(again) == {"present": 2}
+    assert not any("secret" in own.source for own in outcomes)
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
 
 
 def test_names_of_a_server_lead_nowhere_else(bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

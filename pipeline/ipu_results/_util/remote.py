@@ -28,6 +28,9 @@ def connect(url: str) -> tuple[Any, str]:
         raise MissingExtraError("a URL needs fsspec: pip install 'ipu-results[remote]'", document=url) from error
     try:
         files, root = url_to_fs(url)
+    except ImportError as error:  # the package of this kind of URL
+        message = f"cannot be opened: {describe_error(error)}; for a web server: pip install 'ipu-results[remote]'"
+        raise MissingExtraError(message, document=url) from error
     except Exception as error:
         raise UnrecognisedDocumentError(f"cannot be opened: {describe_error(error)}", document=url) from error
     return files, str(root)
