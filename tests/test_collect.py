@@ -108,7 +108,7 @@ def test_other_run_of_the_same_id_is_a_conflict_and_both_are_kept(lab: Path, tmp
     assert list_runs(into) == sorted([RUN_ID, OTHER_ID, EMULATED])
 
 
-@pytest.mark.parametrize("kind", ["damaged", "half", "link", "file", "measured"])
+@pytest.mark.parametrize("kind", ["damaged", "half", "link", "dangling", "file", "measured"])
 def test_what_is_in_place_is_never_changed(lab: Path, tmp_path: Path, kind: str) -> None:
     into = tmp_path / "into"
     into.mkdir()
@@ -119,15 +119,16 @@ def test_what_is_in_place_is_never_changed(lab: Path, tmp_path: Path, kind: str)
             (target / "stamps.parquet").unlink()
         else:
             (target / "blocks.jsonl").write_text("changed\n")
-    elif kind == "link":
-        target.symlink_to(lab / "host-1" / "runs" / RUN_ID)
+    elif kind in ("link", "dangling"):
+        target.symlink_to(lab / "host-1" / "runs" / (RUN_ID if kind == "link" else "gone"))
     elif kind == "file":
         target.write_text("a file")
     else:
         (into / f"{RUN_ID}.unfinished").mkdir()
-    before = read_files(into)
+    before = {} if kind == "dangling" else read_files(into)
     outcomes = collect([str(lab)], into)
     assert count(outcomes) == {"conflict": 1, "added": 2}
+    assert target.is_symlink() == (kind in ("link", "dangling"))
     assert {name: data for name, data in read_files(into).items() if name in before} == before
 
 
