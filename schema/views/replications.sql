@@ -19,7 +19,7 @@ WITH sides AS (
         r.micro_batch_size, r.dataset_canonical AS dataset, r.packed, NULL::VARCHAR AS input_size,
         NULL::VARCHAR AS conditions, e.minutes AS figure, TRUE AS is_time, r.errors
     FROM mlperf_entries e
-    JOIN results r USING (result_id)
+    JOIN record r USING (result_id)
     WHERE
         e.minutes IS NOT NULL AND e.division = 'closed'
         AND r.chip IN (SELECT chip FROM platforms WHERE family IN ('Mk1', 'Classic', 'Bow', 'C600'))
