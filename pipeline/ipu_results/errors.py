@@ -60,6 +60,8 @@ IpuResultsError
       The SQL is wrong, or it tries to write.
   ComparisonError
       The figures to compare cannot be read, hold an unknown word, or contradict each other.
+  SubmissionError
+      A file cannot be handed in: it cannot be read, or it does not hold measured figures.
 """
 
 from __future__ import annotations
@@ -188,4 +190,8 @@ class QueryError(IpuResultsError):
 
 
 class ComparisonError(IpuResultsError):
+    pass
+
+
+class SubmissionError(IpuResultsError):
     pass

@@ -13,6 +13,7 @@ from ipu_results.cli.compare import compare
 from ipu_results.cli.emulator import predict
 from ipu_results.cli.mlperf import mlperf
 from ipu_results.cli.publish import diff, publish, verify
+from ipu_results.cli.submit import check_submission, submit
 from ipu_results.cli.sweep import sweep
 from ipu_results.cli.validate import validate_emulator
 from ipu_results.cli.warehouse import extract, fetch, ingest, query
@@ -34,6 +35,7 @@ COMMANDS = (
     *(query, analyse, claims, compare, cite, table, predict, sweep),  # use the dataset, and measure
     *(add, fetch, extract, mlperf, ingest, validate_emulator),  # make it
     *(publish, verify, diff),  # release it
+    *(submit, check_submission),  # hand figures in
 )
 for command in COMMANDS:
     main.add_command(command)

@@ -57,10 +57,11 @@ def compare(
         else:
             measurements = read_source(Path(source), words)
         rows = {network: load_candidates(connection, network) for network in {own.network for own in measurements}}
-    return [_compare(own, rows[own.network], words) for own in measurements]
+    return [compare_with_rows(own, rows[own.network], words) for own in measurements]
 
 
-def _compare(ours: Measurement, rows: Sequence[Row], words: KnownWords) -> Comparison:
+def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords) -> Comparison:
+    """Compare a measurement with rows of its network."""
     machine = words.machines.get(ours.platform or "", {})
     refused: dict[str, list[str]] = {}
     comparable: list[Row] = []
