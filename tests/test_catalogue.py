@@ -90,7 +90,10 @@ def test_all_missing_and_unknown_keys_are_named_with_the_accepted_words(put: Put
     with pytest.raises(CatalogueError) as caught:
         load_catalogue(raw)
     message = str(caught.value)
-    assert "missing required field `kind` (one of transcription, derived, curated, capture, pointer, run, submission)" in message
+    assert (
+        "missing required field `kind` (one of transcription, derived, curated, capture, pointer, run, submission)"
+        in message
+    )
     assert "missing required field `reader` (one of performance-page, inference-paper, performance-csv" in message
     assert "unknown field `retreived_on`, nearest: `retrieved_on`" in message
 

@@ -41,8 +41,10 @@ def _parse_defaults(_: click.Context, param: click.Parameter, value: tuple[str, 
 @click.option("--affiliation", metavar="TEXT", help="Where you work.")
 @click.option("--contact", metavar="TEXT", help="How to reach you; published.")
 @click.option("--account", metavar="LOGIN", help="Your account on GitHub, if you hand in by pull request.")
-@click.option("--set", "defaults", multiple=True, callback=_parse_defaults, metavar=DEFAULTS, help="Fill a blank column.")
-@click.option("--new-word", "new_words", multiple=True, metavar="WORD", help="A name that the record does not know yet.")
+@click.option("--set", "defaults", multiple=True, callback=_parse_defaults, metavar=DEFAULTS, help="Fill blank cells.")
+@click.option(
+    "--new-word", "new_words", multiple=True, metavar="WORD", help="A name that the record does not know yet."
+)
 @click.option("--out", type=FOLDER, default="submissions", show_default=True, help="Folder for <who>/<id>/.")
 @click.option("--raw", type=FOLDER, default="raw", show_default=True, help="Submissions that are here already.")
 @warehouse_option
@@ -71,7 +73,9 @@ def submit(paths: tuple[Path, ...], out: Path, raw: Path, warehouse: Path, **opt
     if folder.exists():
         raise SubmissionError("exists already, with the same content", place=str(folder))
     write_bundle(folder, files)
-    echo_text(f"wrote {folder}; next: ipu-results check-submission {folder}, then a pull request with raw/submissions/{place}")
+    echo_text(
+        f"wrote {folder}; next: ipu-results check-submission {folder}, then a pull request with raw/submissions/{place}"
+    )
 
 
 @click.command("check-submission", cls=Command, extra="ingest")

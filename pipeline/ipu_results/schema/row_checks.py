@@ -34,7 +34,7 @@ def match_precision_bits(frame: pd.DataFrame) -> pd.Series[bool]:
 
 
 def match_origin_and_place(frame: pd.DataFrame) -> pd.Series[bool]:
-    """Require a document for published, official and submitted rows, and a run for the other measured and emulated ones."""
+    """Require a document for published, official and submitted rows, and a run for all others."""
     local = _is_local(frame)
     return (local & frame["run_id"].notna()) | (~local & frame["document_id"].notna() & frame["run_id"].isna())
 

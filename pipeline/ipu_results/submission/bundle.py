@@ -220,7 +220,7 @@ def _parse_rows(text: str, faults: list[Fault]) -> list[Mapping[str, str]] | Non
         message = f"has {len(lines):,} rows, at most {MAX_SUBMITTED_ROWS:,} are accepted; hand in several bundles"
         faults.append(Fault("too-large", message, RESULTS))
         return None
-    rows = []
+    rows: list[Mapping[str, str]] = []
     for number, cells in enumerate(lines, 2):
         place = f"{RESULTS}, line {number}"
         if len(cells) != len(COLUMNS):

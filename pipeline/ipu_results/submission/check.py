@@ -17,7 +17,7 @@ from ipu_results.errors import IpuResultsError, SubmissionError
 from ipu_results.store.query import open_warehouse
 from ipu_results.submission.bundle import Bundle, parse_bundle
 from ipu_results.submission.contents import DESCRIPTION, RESULTS, Files, list_folders, read_contents
-from ipu_results.submission.fault import Fault
+from ipu_results.submission.fault import Fault, Reason
 from ipu_results.submission.lay import SUBMISSIONS
 from ipu_results.submission.owners import check_owner, check_present, is_laid
 from ipu_results.submission.preview import Preview, preview_bundle
@@ -30,7 +30,7 @@ MACHINE_COLUMNS = ("variant", "platform", "chip", "framework", "conditions")
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """Where to look: `raw` with the submissions that are here, the warehouse, and the account that hands in, if known."""
+    """Where to look: `raw` with the submissions so far, the warehouse, and the account that hands in, if known."""
 
     raw: Path = Path("raw")
     warehouse: Path = Path("warehouse")
@@ -114,7 +114,7 @@ def _check_folder(path: Path, request: CheckRequest) -> Iterator[CheckedBundle]:
         if len(places) > MAX_BUNDLES:
             raise SubmissionError(f"has more than {MAX_BUNDLES} bundles; hand in fewer at once", place=str(path))
         if entry.is_symlink() or not entry.is_dir() or "/" not in place:
-            reason = "link" if entry.is_symlink() else "unknown-file"
+            reason: Reason = "link" if entry.is_symlink() else "unknown-file"
             yield CheckedBundle(place, (Fault(reason, "is not a folder with a bundle", place),))
             continue
         files, faults = read_contents(Path(entry.path))
@@ -138,30 +138,30 @@ def check_files(
     faults: Sequence[Fault] = (),
     place: str | None = None,
 ) -> CheckedBundle:
-    """Check the files of a bundle; `faults` are those of the folder or archive, `place` its `<who>/<id>` if it has one."""
+    """Check the files of a bundle; `faults` are those of its folder or archive, `place` its `<who>/<id>` if any."""
     if faults:
         return CheckedBundle(name, tuple(faults))
-    bundle, found = parse_bundle(files)
+    bundle, problems = parse_bundle(files)
     if bundle is None:
-        return CheckedBundle(name, tuple(found))
-    found += _find_emulated(bundle)
-    found += check_present(bundle, request.raw, path)
-    if found:  # the texts cannot be relied on: nothing else looks at them
-        return CheckedBundle(name, tuple(found), bundle=bundle)
+        return CheckedBundle(name, tuple(problems))
+    problems += _find_emulated(bundle)
+    problems += check_present(bundle, request.raw, path)
+    if problems:  # the texts cannot be relied on: nothing else looks at them
+        return CheckedBundle(name, tuple(problems), bundle=bundle)
     with open_warehouse(request.warehouse) as connection:
         words = add_chips(load_known_words(connection))
-        found += check_owner(bundle, request.raw, load_publishers(connection), request.account, place)
-        found += check_words(bundle, words)
+        problems += check_owner(bundle, request.raw, load_publishers(connection), request.account, place)
+        problems += check_words(bundle, words)
         try:
             preview, rejected = preview_bundle(bundle, FIGURES)
         except SubmissionError:
             raise
         except IpuResultsError as error:
-            return CheckedBundle(name, (*found, Fault("schema", str(error))), bundle=bundle)
-        found += rejected
+            return CheckedBundle(name, (*problems, Fault("schema", str(error))), bundle=bundle)
+        problems += rejected
         compared = compare_rows(connection, words, preview.rows, bundle.submission.document_id)
-    found += [fault for _, _, own in compared for fault in own]
-    found += [Fault("implausible", f"{flag['rule']}: {flag['message']}") for flag in _select(preview, ("error",))]
+    problems += [fault for _, _, own in compared for fault in own]
+    problems += [Fault("implausible", f"{flag['rule']}: {flag['message']}") for flag in _select(preview, ("error",))]
     flags = [f"{flag['severity']} {flag['rule']}: {flag['message']}" for flag in _select(preview, ("warn", "info"))]
     flags += [
         f"{name} {text!r} is new to the record ({rows} rows)"
@@ -169,7 +169,7 @@ def check_files(
     ]
     flags += [f"{own.measurement.label}: {own.verdict}" for _, own, _ in compared if own and own.status == "doubtful"]
     rows = tuple(CheckedRow.of(row, comparison) for row, comparison, _ in compared)
-    return CheckedBundle(name, tuple(dict.fromkeys(found)), tuple(flags), rows, bundle)
+    return CheckedBundle(name, tuple(dict.fromkeys(problems)), tuple(flags), rows, bundle)
 
 
 def _select(preview: Preview, severities: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Read the files of a bundle, from a folder or a ZIP archive, into memory: nothing is unpacked, followed or executed."""
+"""Read the files of a bundle, a folder or a ZIP archive, into memory: nothing is unpacked, followed or executed."""
 
 from __future__ import annotations
 

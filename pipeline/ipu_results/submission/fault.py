@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, get_args
 Reason = Literal[
     "not-a-bundle",  # a file is missing or cannot be read
     "unknown-file",  # a file that a bundle does not have, a script or another archive among them
-    "out-of-place",  # the name of an archive's entry leads out of the bundle, or the folder has another name than the id
+    "out-of-place",  # the name of an archive's entry leads out of the bundle, or a folder of another id
     "link",  # a link, a device, a pipe
     "too-large",  # bytes, entries, rows, characters
     "compression",  # an archive that unpacks to far more than it is, is encrypted, or uses another method

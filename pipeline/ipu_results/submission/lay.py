@@ -60,7 +60,7 @@ def _digest(data: bytes) -> str:
 
 
 def lay_bundle(bundle: Bundle, raw: Path) -> Path:
-    """Write the bundle with its sidecar under `raw` in one step and return its folder; one that is there gets a sidecar.
+    """Write the bundle with its sidecar under `raw` in one step, or only the sidecar, and return the folder.
 
     Raises IpuResultsError if it cannot be written, SubmissionError for a folder that is a link.
     """

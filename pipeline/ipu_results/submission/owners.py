@@ -21,8 +21,8 @@ def check_owner(
 ) -> Iterator[Fault]:
     """Yield what is wrong with whose bundle it says it is; `place` is its `<who>/<id>` in a folder of submissions.
 
-    `account` is the account that hands it in, None where it is not known. Raises nothing for a damaged neighbour: its
-    folder is owned by nobody else.
+    `account` is the account that hands it in, None where it is not known. A damaged description here raises
+    nothing: its folder still has an owner, whom no other bundle can be.
     """
     submission = bundle.submission
     who = submission.who
@@ -46,7 +46,7 @@ def check_owner(
 
 
 def check_present(bundle: Bundle, raw: Path, path: Path) -> Iterator[Fault]:
-    """Yield a fault for a bundle that `raw` has, unless it is that one, and for a sidecar that does not follow from it."""
+    """Yield a fault for a bundle that `raw` has elsewhere, and for a sidecar that does not follow from it."""
     folder = get_folder(raw, bundle.submission)
     if folder.is_dir() and folder.resolve() != path.resolve():
         yield Fault("duplicate", f"is here already: {SUBMISSIONS}/{bundle.submission.folder}/{bundle.submission.id}")

@@ -1,4 +1,4 @@
-"""Make a bundle from run folders of `sweep` and from files that an adapter reads. The files themselves stay out of it."""
+"""Make a bundle from run folders of `sweep` and from files that an adapter reads. The files stay out of it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SubmissionRequest:
 
 @dataclass(slots=True)
 class Collected:
-    """What the paths hold: rows of the template, environment, sources, remarks, and names that a run gives its machine."""
+    """What the paths hold: rows of the template, environment, sources, remarks, and machines that a run names."""
 
     rows: list[dict[str, str]] = field(default_factory=list)
     environment: dict[str, Any] = field(default_factory=dict)

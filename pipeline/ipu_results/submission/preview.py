@@ -35,7 +35,7 @@ class Preview:
 
 
 def preview_bundle(bundle: Bundle, figures: tuple[str, ...]) -> tuple[Preview, list[Fault]]:
-    """Return what the bundle would publish, and the rows that would not be. Raises IpuResultsError as `ingest` would."""
+    """Return what the bundle would publish, and its rejected rows. Raises IpuResultsError as `ingest` would."""
     vocabulary = load_vocabulary()
     with TemporaryDirectory() as folder:
         raw = Path(folder)

@@ -19,7 +19,7 @@ from ipu_results.schema import table
 from ipu_results.submission.fault import Fault
 
 FIGURES = tuple(column.name for column in table("results").columns if column.figure)
-# Significant digits of equal figures from which two rows are no coincidence: on one machine and batch, and elsewhere.
+# Significant digits of equal figures from which a row counts as copied: on one machine and batch, and elsewhere.
 DIGITS_OF_SAME, DIGITS_OF_OTHER = 4, 6
 THOUSAND = 3.0  # decimal powers that a wrong unit adds
 NEAR = 0.5  # decimal powers by which the nearest row may itself be off

@@ -1,4 +1,4 @@
-"""Check texts of a stranger: what a terminal, a spreadsheet, a browser, a shell or a database would act on is refused."""
+"""Check texts of a stranger: refuse what a terminal, a spreadsheet, a browser, a shell or a database acts on."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SQL = re.compile(
 
 
 def check_text(text: str, place: str, limit: int = MAX_SUBMITTED_CELL, *, lines: bool = False) -> Iterator[Fault]:
-    """Yield what is wrong with a text. With `lines` it is prose: line breaks, lists and quoted commands are accepted."""
+    """Yield what is wrong with a text. With `lines` it is prose: line breaks, lists and quotes are accepted."""
     if len(text) > limit:
         yield Fault("too-large", f"has {len(text):,} characters, at most {limit:,} are accepted", place)
         return
     kept = text.replace("\n", " ").replace("`", " ") if lines else text
-    if found := next((char for char in kept if unicodedata.category(char) in HIDDEN), None):
-        yield Fault("control-characters", f"has the character U+{ord(found):04X}, which shows nothing", place)
+    if hidden := next((char for char in kept if unicodedata.category(char) in HIDDEN), None):
+        yield Fault("control-characters", f"has the character U+{ord(hidden):04X}, which shows nothing", place)
     if not lines and mark_formula(kept.strip()) != kept.strip():
         yield Fault("formula", "begins like a formula of a spreadsheet; write text or a figure", place)
     if MARKUP.search(kept):
