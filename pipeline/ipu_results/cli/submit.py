@@ -52,8 +52,8 @@ def submit(paths: tuple[Path, ...], out: Path, raw: Path, warehouse: Path, **opt
     """Make a bundle of your figures: a run folder of `sweep`, or files that an adapter reads.
 
     The bundle holds the figures as they were printed, who measured them, under which licence and how, the environment,
-    and the sha256 of your files. Your files are not in it. It is checked before it is written; one that would be refused
-    is not written. Nothing is uploaded.
+    and the sha256 of your files. Your files are not in it. A bundle that would be refused is not written. Nothing is
+    uploaded.
 
     \b
     Example:
