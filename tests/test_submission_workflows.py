@@ -95,8 +95,8 @@ def post(tmp_path: Path) -> object:
             archive.writestr("report.txt", report)
             archive.writestr("../canary", "x")
         names = {"LOG": tmp_path / "log", "ARTIFACT": tmp_path / "artifact", "NUMBER": number, "ARTIFACT_ID": artifact}
-        given = {"REPOSITORY": "o/r", "RUN_ID": "1", "HEAD_SHA": "a", "HEAD_OWNER": "mallory", "HEAD_BRANCH": "$(id)"}
-        env = {"PATH": f"{gh.parent}:{os.environ['PATH']}", **given, **{key: str(text) for key, text in names.items()}}
+        event = {"REPOSITORY": "o/r", "RUN_ID": "1", "HEAD_SHA": "a", "HEAD_OWNER": "mallory", "HEAD_BRANCH": "$(id)"}
+        env = {"PATH": f"{gh.parent}:{os.environ['PATH']}", **event, **{key: str(text) for key, text in names.items()}}
         work = tmp_path / "work"
         work.mkdir()
         subprocess.run(["bash", "-e", "-c", read_script(COMMENT)], cwd=work, env=env, check=True, timeout=60)
