@@ -55,9 +55,8 @@ def test_submitted_rows_are_results_of_their_own(grown: Path, warehouse: Path) -
         (*shared, "ResNet-50 v1.5", A100["platform"], 2954.5, None),
         (*shared, "ResNet-50 v1.5", "IPU-M2000", 17377.25, None),
     ]
-    assert query_rows(grown, "FROM record ORDER BY result_id") == query_rows(
-        warehouse, "FROM results ORDER BY result_id"
-    )
+    earlier = query_rows(warehouse, "FROM results ORDER BY result_id")
+    assert query_rows(grown, "FROM record ORDER BY result_id") == earlier
     assert set(load("results", warehouse=grown)["relationship"].dropna()) >= {"submitted"}
 
 
@@ -68,9 +67,8 @@ def test_no_other_view_table_or_file_changes(grown: Path, warehouse: Path) -> No
         before, after = (pq.read_table(folder / get_parquet_name(name)) for folder in (warehouse, grown))
         assert after.equals(before), name
     for name in {view.name for view in VIEWS} - {view.name for view in FILE_VIEWS} - {"record", "submitted"}:
-        assert query_rows(grown, f"FROM {name} ORDER BY ALL") == query_rows(warehouse, f"FROM {name} ORDER BY ALL"), (
-            name
-        )
+        sql = f"FROM {name} ORDER BY ALL"
+        assert query_rows(grown, sql) == query_rows(warehouse, sql), name
 
 
 @pytest.mark.slow
@@ -98,14 +96,8 @@ def test_verdict_of_a_comparison_rests_on_no_submitted_row(grown: Path) -> None:
     tiny = {"platform": "Example CPU 9000", "precision": "fp32", "batch_size": 16, "task": "inference"}
     [comparison] = compare(model="TinyNet-9", throughput=31.25, warehouse=grown, **tiny)
     assert comparison.status == "no-comparable-row"
-    [match] = compare(
-        model="ResNet-50 v1.5",
-        platform="IPU-M2000",
-        batch_size=16,
-        precision="16.16",
-        throughput=17377.25,
-        warehouse=grown,
-    )[0].matches[1:]
+    own = {"model": "ResNet-50 v1.5", "platform": "IPU-M2000", "precision": "16.16", "batch_size": 16}
+    [match] = compare(**own, throughput=17377.25, warehouse=grown)[0].matches[1:]
     assert match.group == "submitted"
     assert match.ratio.ratio == 1.0
 
