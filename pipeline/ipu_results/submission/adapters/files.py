@@ -25,6 +25,13 @@ class Number(str):
     __slots__ = ()
 
 
+@dataclass(frozen=True)
+class _Constant:
+    """NaN or an infinity: harmless where nothing is read, refused where a figure is."""
+
+    text: str
+
+
 class _RepeatedKeyError(ValueError):
     """A JSON object has a key twice, so it means two things."""
 
@@ -65,9 +72,9 @@ class SubmittedFile:
         raise SubmissionError(message, document=self.path, place=place)
 
     def parse(self, text: str, place: str | None = None) -> Any:
-        """Parse JSON text strictly: no NaN, no repeated keys, numbers as `Number`. Raises SubmissionError."""
+        """Parse JSON text strictly: no repeated keys, numbers as `Number`. Raises SubmissionError."""
         decoder = json.JSONDecoder(
-            parse_float=Number, parse_int=Number, parse_constant=_refuse_constant, object_pairs_hook=_collect_unique
+            parse_float=Number, parse_int=Number, parse_constant=_Constant, object_pairs_hook=_collect_unique
         )
         try:
             return decoder.decode(text)
@@ -141,7 +148,8 @@ class Section:
         if value is None:
             return ""
         if not isinstance(value, Number):
-            self.file.fail("is not a number", self.get_key(key))
+            shown = f"{value.text}, " if isinstance(value, _Constant) else ""
+            self.file.fail(f"is {shown}not a number", self.get_key(key))
         return value
 
     def read_count(self, key: str) -> str:
@@ -160,10 +168,6 @@ class Section:
         if not isinstance(value, list):
             self.file.fail("is not a list" if key in self.fields else "is absent", self.get_key(key))
         return [Section(self.file, item, f"{self.get_key(key)}[{index}]") for index, item in enumerate(value)]
-
-
-def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"holds {text}, which is not a number")
 
 
 def _collect_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -155,9 +155,7 @@ def _read_run(run: _Run, adapter: str) -> ReadFile:
             _add(run, facts, "throughput", unit, keys_of_rate[run.source])
     for name, *keys_of_latency in LATENCIES if metric else ():
         _add(run, facts, name or metric, "ns", keys_of_latency[2 if run.source and scenario == MULTI else run.source])
-    draft.remark(
-        "left out: other percentiles" if metric else "left out: latencies, which wait in one queue of all samples"
-    )
+    draft.remark(f"left out: {'other percentiles' if metric else 'latencies, which wait in one queue of all samples'}")
     draft.remark(UNVERIFIED)
     return draft.finish(adapter)
 

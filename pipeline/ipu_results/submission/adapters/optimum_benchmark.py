@@ -42,7 +42,7 @@ ENVIRONMENT = (
     "optimum_benchmark_version",
     "torch_version",
 )
-SCOPE = "package"  # codecarbon adds up CPU, GPU and memory
+SCOPE = "machine"  # codecarbon adds up CPU, GPU and memory of the machine
 LATENCY_NOTE = "latency is the time of {}, one at a time"
 
 

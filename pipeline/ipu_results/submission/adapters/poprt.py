@@ -69,7 +69,7 @@ def _add(draft: Draft, facts: dict[str, str], metric: str, unit: str, value: str
 def _add_packed(draft: Draft, match: re.Match[str], place: str) -> None:
     facts = {
         "model": (match["model"] or "").strip(),
-        "batch_size": _read_batch(draft.file, match["batch"], place) if match["batch"] else "",
+        "batch_size": draft.file.check_count(match["batch"], place) if match["batch"] else "",
         "conditions": f"{match['mode']}; {WHOLE_SET}" if match["mode"] else WHOLE_SET,
     }
     _add(draft, facts, "throughput", "samples/s", match["rate"], f"{place}, Throughput")
@@ -82,10 +82,10 @@ def _add_record(draft: Draft, record: str, place: str) -> None:
         if key in fields:
             draft.file.fail(f"key {key!r} occurs twice", place)
         fields[key] = value
-    calls = _read_batch(draft.file, fields.get("iteration", ""), f"{place}, iteration")
+    calls = draft.file.check_count(fields.get("iteration", ""), f"{place}, iteration")
     facts = {
         "precision": _read_text(fields.get("precision", "")),
-        "batch_size": _read_batch(draft.file, fields.get("batch_size", ""), f"{place}, batch_size"),
+        "batch_size": draft.file.check_count(fields.get("batch_size", ""), f"{place}, batch_size"),
         "conditions": f"{calls} calls, {THREADS} threads with one batch each",
     }
     for key, metric, unit in RECORD_FIGURES:
@@ -107,9 +107,3 @@ def _read_text(printed: str) -> str:
     """Return the text of a printed Python value, "" for None."""
     text = printed.strip("'")
     return "" if text == "None" else text
-
-
-def _read_batch(file: SubmittedFile, text: str, place: str) -> str:
-    if not text.isdecimal() or not text.strip("0"):
-        file.fail(f"{text[:40]!r} is not a whole number from 1", place)
-    return text

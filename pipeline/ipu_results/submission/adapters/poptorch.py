@@ -70,9 +70,8 @@ class _Log:
 
     def _read_setting(self, name: str, text: str, place: str) -> None:
         column = SETTING_COLUMNS.get(name, name)
-        if column != name or column in SETTING_COLUMNS.values():
-            if not text.isdecimal() or not text.strip("0"):
-                self.draft.file.fail(f"{name} {text[:40]!r} is not a whole number from 1", place)
+        if name in SETTING_COLUMNS:
+            self.draft.file.check_count(text, f"{place}, {name}")
         if self.settings.setdefault(column, text) != text:
             self.draft.file.fail(f"{name} has two values in one run", place)
 
@@ -115,9 +114,7 @@ class _Log:
         if BATCH_LATENCY not in summary.notes:
             summary.notes.append(BATCH_LATENCY)
         if match := EXTREME.search(line):
-            summary.figures.append(
-                (f"latency {match[1].lower()}", "ms", match[2], f"{place}Average {match[1]} Latency")
-            )
+            summary.figures.append((f"latency {match[1].lower()}", "ms", match[2], f"{place}{match[1]}"))
         elif match := LATENCY.search(line):
             summary.figures.append(("latency of a batch", "ms", match[1], f"{place}latency avg"))
             for name, text in (("min", match[2]), ("max", match[3])):

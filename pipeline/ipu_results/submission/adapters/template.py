@@ -22,7 +22,8 @@ def is_readable(file: SubmittedFile) -> bool:
 def read_template(file: SubmittedFile) -> ReadFile:
     """Read each line as a figure; columns may be missing, their cells stay blank. Raises SubmissionError."""
     reader = csv.reader(io.StringIO(file.text, newline=""), strict=True)
-    draft, names = Draft(file), []
+    draft = Draft(file)
+    names: list[str] = []
     try:
         for cells in reader:
             line = f"line {reader.line_num}"
