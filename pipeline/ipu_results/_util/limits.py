@@ -40,5 +40,6 @@ MAX_XZ_MEMORY = 2**28  # bytes of memory to unpack an xz file
 
 # Submissions
 MAX_SUBMITTED_BYTES = 20_000_000  # bytes of a report or log that an adapter reads
+MAX_SUBMITTED_LINE = 2_000_000  # characters of a line of a log that figures are read from
 MAX_SUBMITTED_FIGURES = 10_000  # figures that one report or log makes
 MAX_SUBMITTED_CELL = 500  # characters of one cell of a submission

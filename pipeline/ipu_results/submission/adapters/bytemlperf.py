@@ -24,7 +24,7 @@ NETWORKS = {
     "WIDEDEEP": ("Wide & Deep", ""),
 }
 QUALITIES = ("Top-1", "F1 Score", "Mean Diff")  # the first that a report has is its quality
-BATCH = "BS"
+BATCH, SPARSITY = "BS", "Sparsity Ratio"
 SPEEDS = (("QPS", "throughput", "QPS"), ("AVG Latency", "latency", "ms"), ("P99 Latency", "latency p99", "ms"))
 LATENCY = "latency is the time of one call of a batch; calls in flight not stated"
 
@@ -45,7 +45,13 @@ def read_report(file: SubmittedFile) -> ReadFile:
     model, variant = NETWORKS.get(match[1] if match else printed, (printed, ""))
     compiled = report.read_section("Graph Compile")
     executed = report.read_text("Execution Date").split(" ")[0]
-    conditions = [f"model {printed}", f"report of {executed}" if executed else "", LATENCY]
+    sparsity = str(compiled.fields.get(SPARSITY, "")) if compiled else ""
+    conditions = [
+        f"model {printed}",
+        f"report of {executed}" if executed else "",
+        f"sparsity ratio {sparsity}" if sparsity else "",
+        LATENCY,
+    ]
     facts = {
         "model": model,
         "variant": variant,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ipu_results._util.files import open_regular_file
-from ipu_results._util.limits import MAX_SUBMITTED_BYTES
+from ipu_results._util.limits import MAX_SUBMITTED_BYTES, MAX_SUBMITTED_CELL, MAX_SUBMITTED_LINE
 from ipu_results.errors import SubmissionError
 
 JSON_STARTS = ("{", "[")
@@ -51,10 +51,13 @@ class SubmittedFile:
         return self._parse_json()
 
     def list_lines(self) -> Iterator[tuple[int, str]]:
-        """Yield line number and text; what a progress bar wrote over is a piece of its own with the same number."""
+        """Yield line number and text; what a progress bar wrote over is a piece of its own with the same number.
+
+        A longer line than logs of figures have is yielded blank, so that no pattern searches it.
+        """
         for number, line in enumerate(self.text.split("\n"), 1):
             for piece in line.split("\r"):
-                yield number, piece
+                yield number, piece if len(piece) <= MAX_SUBMITTED_LINE else ""
 
     def require_line_end(self, number: int, place: str) -> None:
         """Refuse a figure that the end of the file may have cut. Raises SubmissionError."""
@@ -69,7 +72,7 @@ class SubmittedFile:
 
     def fail(self, message: str, place: str | None = None) -> NoReturn:
         """Raise SubmissionError that names the file and the place."""
-        raise SubmissionError(message, document=self.path, place=place)
+        raise SubmissionError(_to_printable(message), document=self.path, place=_to_printable(place or "") or None)
 
     def parse(self, text: str, place: str | None = None) -> Any:
         """Parse JSON text strictly: no repeated keys, numbers as `Number`. Raises SubmissionError."""
@@ -163,11 +166,25 @@ class Section:
         return None if value is None else Section(self.file, value, self.get_key(key))
 
     def read_sections(self, key: str) -> list[Section]:
-        """Return the objects of a list."""
+        """Return the objects of a list, or of the lists that it holds."""
         value = self.fields.get(key)
         if not isinstance(value, list):
             self.file.fail("is not a list" if key in self.fields else "is absent", self.get_key(key))
-        return [Section(self.file, item, f"{self.get_key(key)}[{index}]") for index, item in enumerate(value)]
+        sections = []
+        for index, item in enumerate(value):
+            place = f"{self.get_key(key)}[{index}]"
+            if isinstance(item, list):
+                sections += [Section(self.file, part, f"{place}[{number}]") for number, part in enumerate(item)]
+            else:
+                sections.append(Section(self.file, item, place))
+        return sections
+
+
+def _to_printable(text: str) -> str:
+    """Return text of a file that is safe in a message: short, with characters that a terminal acts on escaped."""
+    return "".join(
+        character if character.isprintable() else ascii(character)[1:-1] for character in text[:MAX_SUBMITTED_CELL]
+    )
 
 
 def _collect_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

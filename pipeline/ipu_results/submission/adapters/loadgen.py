@@ -12,11 +12,10 @@ SUMMARY, DETAIL = "mlperf-loadgen-summary", "mlperf-loadgen-detail"
 TITLE, PARAMETERS, PER_SAMPLE = "MLPerf Results Summary", "Test Parameters Used", "Per-sample latency:"
 MARK = ":::MLLOG "
 DETAIL_SIGNS = ('"loadgen_version"', '"result_validity"', '"effective_scenario"')
-PERFORMANCE, VALID = "performance", "VALID"
-ERRORS = re.compile(r"(\d+) ERRORS? encountered.*")
-WARNINGS = re.compile(r"(\d+) warnings? encountered.*")
+MODES, VALID = ("performance", "submission"), "VALID"
+ERRORS = re.compile(r"([0-9]{1,20}) ERRORS? encountered.*")
+WARNINGS = re.compile(r"([0-9]{1,20}) warnings? encountered.*")
 CLEAN = "No errors encountered during test."
-LINE = re.compile(r"\s*([^:]+?)\s*:\s*(.*?)\s*")
 SINGLE, MULTI, SERVER, OFFLINE = "singlestream", "multistream", "server", "offline"
 LATENCY_DEFINITIONS = {
     SINGLE: ("latency of a batch", "latency is the time of one query, one at a time"),
@@ -104,8 +103,9 @@ def read_summary(file: SubmittedFile) -> ReadFile:
         if match := WARNINGS.fullmatch(text):
             run.draft.remark(f"LoadGen counted warnings in the run: {match[1]}")
         # The latencies of samples have the names of those of queries.
-        if not is_per_sample and (match := LINE.fullmatch(line)):
-            run.store(match[1], match[2], f"line {number}, {match[1]}")
+        if not is_per_sample:
+            key, _, value = map(str.strip, line.partition(":"))
+            run.store(key, value, f"line {number}, {key}")
     if not (has_parameters and is_clean):
         file.fail("is not whole: a summary ends with its test parameters and a count of errors")
     return _read_run(run, SUMMARY)
@@ -136,7 +136,7 @@ def _read_run(run: _Run, adapter: str) -> ReadFile:
     scenario = re.sub(r"[^a-z]", "", printed.lower())
     if scenario not in {*LATENCY_DEFINITIONS, OFFLINE}:
         file.fail(f"unknown scenario {printed[:40]!r}")
-    if not mode.lower().startswith(PERFORMANCE):
+    if not mode.lower().startswith(MODES):
         file.fail(f"mode {mode[:40]!r} measures no performance")
     if validity != VALID:
         file.fail(f"the run is not valid: its result is {validity[:40]!r}")

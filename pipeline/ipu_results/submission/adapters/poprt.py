@@ -8,14 +8,15 @@ from ipu_results.submission.adapters.figures import Draft, ReadFile
 from ipu_results.submission.adapters.files import SubmittedFile
 
 NAME = "poprt"
-RUN = re.compile(r"Run batch size (\S+):\s*")
-RATE = re.compile(r"Tput\s*(\([^()]*\))?\s*: (\S+)\s*")
+RUN = re.compile(r"Run batch size (\S{1,60}):")
+RATE = re.compile(r"Tput ?(\([^()]{0,100}\))?: (\S{1,60})")
 PIXELS = "(800 * 800 / time_per_image)"
-RECORD = re.compile(r"\{'.*'log_type': 'BenchmarkOutput'.*\}")
+RECORD = "'log_type': 'BenchmarkOutput'"
 PACKED = re.compile(
-    r"(?:.*:)?(?:Pack (?P<model>[\w -]+?),? Batch Size: (?P<batch>\S+)|\[(?P<mode>[^\]]+)\])"
-    r" Throughput: (?P<rate>\S+) samples/s, Latency ?: (?P<latency>\S+) ms\s*"
+    r"(?:[A-Z]{1,10}:)?(?:Pack (?P<model>[\w -]{1,60}?),? Batch Size: (?P<batch>\S{1,60})|\[(?P<mode>[^\]]{1,100})\])"
+    r" Throughput: (?P<rate>\S{1,60}) samples/s, Latency ?: (?P<latency>\S{1,60}) ms"
 )
+FIGURE_SIGNS = ("Tput", "{'accuracy/", "] Throughput: ", " Batch Size: ")
 SIGNS = ("Run batch size", "Tput", "BenchmarkOutput", "samples/s, Latency")
 WHOLE_SET = "latency is the time of the whole set over its samples"
 THREADS = 5  # of run_benchmark in benchmarks/benchmark.py
@@ -27,7 +28,7 @@ RECORD_FIGURES = (
     ("latency_min", "latency min", "s"),
     ("latency_max", "latency max", "s"),
 )
-FIELD = re.compile(r"'([\w/]+)': (\[[^\]]*\]|'[^']*'|[^,}\s]+)")
+FIELD = re.compile(r"'([\w/]{1,60})': (\[[^\]]{0,200}\]|'[^']{0,200}'|[^,}\s]{1,60})")
 UNSTATED = "model, variant, packing and the chip are those of the command, which the log does not print"
 
 
@@ -59,6 +60,8 @@ def read_benchmark_log(file: SubmittedFile) -> ReadFile:
             _add_packed(draft, match, place)
         elif (record := _find_record(text)) is not None:
             _add_record(draft, record, place)
+        elif any(sign in text for sign in FIGURE_SIGNS):
+            file.fail("is not a whole line of a PopRT benchmark", place)
     return draft.finish(NAME)
 
 
@@ -99,8 +102,11 @@ def _add_record(draft: Draft, record: str, place: str) -> None:
 
 
 def _find_record(text: str) -> str | None:
-    match = RECORD.search(text.replace("\\[", "[").replace("\\]", "]")) if "BenchmarkOutput" in text else None
-    return match[0] if match else None
+    """Return the printed dictionary of a line, in Markdown as well."""
+    if RECORD not in text:
+        return None
+    start, end = text.find("{"), text.rfind("}")
+    return text[start : end + 1].replace("\\[", "[").replace("\\]", "]") if 0 <= start < end else None
 
 
 def _read_text(printed: str) -> str:

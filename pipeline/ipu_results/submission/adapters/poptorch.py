@@ -9,15 +9,15 @@ from ipu_results.submission.adapters.figures import Draft, ReadFile
 from ipu_results.submission.adapters.files import SubmittedFile
 
 NAME = "poptorch"
-RATE = re.compile(r"(?:\b([A-Za-z]+) )?throughput: *(\S+) (samples|imgs|img|sequences)/sec\b", re.I)
+RATE = re.compile(r"(?:\b([A-Za-z]{1,30}) )?throughput: ?(\S{1,60}) (samples|imgs|img|sequences)/sec\b", re.I)
 UNITS = {"samples": "samples/sec", "imgs": "img/sec", "img": "img/sec", "sequences": "sequences/s"}
 AVERAGES = ("average", "inference")  # words before `throughput` of a mean over an epoch or a run
 MEAN = re.compile(r"\(mean\)")
-LATENCY = re.compile(r"latency avg: (\S+) ms(?: \(mean\) \(min: (\S+), max: (\S+)\))?", re.I)
-EXTREME = re.compile(r"Average (Min|Max) Latency per Batch: (\S+) ms")
-SETTING = re.compile(r"(?:.*[\s:\]])?(micro_batch_size|global_batch_size|num_ipus|data_mode|data_type): *(\S+)\s*")
+LATENCY = re.compile(r"latency avg: (\S{1,60}) ms(?: \(mean\) \(min: (\S{1,60}), max: (\S{1,60})\))?", re.I)
+EXTREME = re.compile(r"Average (Min|Max) Latency per Batch: (\S{1,60}) ms")
+SETTING = re.compile(r"(?:^|[\s:\]])(micro_batch_size|global_batch_size|num_ipus|data_mode|data_type): ?(\S{1,60})$")
 SETTING_COLUMNS = {"micro_batch_size": "micro_batch_size", "global_batch_size": "batch_size", "num_ipus": "chip_count"}
-RESULTS = re.compile(r"(?:.*[\s:\]])?(\S+) results:\s*")
+RESULTS = re.compile(r"(?:^|[\s:\]])([^\s:\]]{1,100}) results:$")
 TRAINING_SUMMARY = "Training Metrics"
 SYNTHETIC = "Using synthetic data, ignore these latency values"
 LOSS = re.compile(r"\b(?:loss|lr)\b", re.I)
@@ -48,14 +48,15 @@ class _Log:
         self.summaries: list[_Summary] = []
         self.steps: dict[str, tuple[int, _Summary]] = {}  # by task: number of steps, the last
         self.in_training_summary = False
+        self.unread: list[int] = []
         self.loss_line = -LOSS_REACH - 1
 
     def read_line(self, number: int, line: str) -> None:
-        if match := RESULTS.fullmatch(line):
+        if match := RESULTS.search(line):
             self.settings = {"model": match[1]}
         elif TRAINING_SUMMARY in line:
             self.settings, self.in_training_summary = {}, True
-        elif match := SETTING.fullmatch(line):
+        elif match := SETTING.search(line):
             self._read_setting(match[1], match[2], f"line {number}")
         elif RATE.search(line):
             self._read_rates(number, line)
@@ -65,6 +66,8 @@ class _Log:
             last = self.summaries[-1]
             last.figures = [figure for figure in last.figures if not figure[0].startswith("latency")]
             self.draft.remark(f"line {number}: left out latencies, which the log says to ignore")
+        elif "throughput:" in line.lower():
+            self.unread.append(number)
         if LOSS.search(line):
             self.loss_line = number
 
@@ -131,8 +134,10 @@ def read_poptorch_log(file: SubmittedFile) -> ReadFile:
     """Read the summaries, and of a task without one the last step. Raises SubmissionError."""
     log = _Log(file)
     for number, line in file.list_lines():
-        log.read_line(number, line)
+        log.read_line(number, line.strip())
     draft = log.draft
+    if log.unread:
+        draft.remark(f"left out: {len(log.unread)} throughput(s) of another form, the first in line {log.unread[0]}")
     framework = "PyTorch" if FRAMEWORK.search(file.text) else ""
     for summary in log.summaries:
         _add_figures(draft, summary, framework)

@@ -10,6 +10,7 @@ from ipu_results.submission.adapters.figures import Draft, ReadFile, list_column
 from ipu_results.submission.adapters.files import SubmittedFile
 
 NAME = "csv-template"
+MAX_NAMED = 10  # unknown columns that an error names
 REQUIRED = ("metric", "value")
 
 
@@ -45,9 +46,9 @@ def read_template(file: SubmittedFile) -> ReadFile:
 
 def _read_header(file: SubmittedFile, cells: list[str], line: str) -> list[str]:
     names, known = [cell.strip() for cell in cells], list_columns()
-    if unknown := [name for name in names if name not in known]:
+    if unknown := [name for name in names if name not in known][:MAX_NAMED]:
         near = {name: get_close_matches(name, known, n=1, cutoff=0.5) for name in unknown}
-        texts = [f"{name[:40]!r}{f' (nearest: {near[name][0]})' if near[name] else ''}" for name in unknown[:10]]
+        texts = [f"{name[:40]!r}{f' (nearest: {near[name][0]})' if near[name] else ''}" for name in unknown]
         file.fail(f"unknown columns: {', '.join(texts)}", line)
     if repeated := next((name for name in names if names.count(name) > 1), None):
         file.fail(f"column {repeated!r} occurs twice", line)
