@@ -61,7 +61,7 @@ IpuResultsError
   ComparisonError
       The figures to compare cannot be read, hold an unknown word, or contradict each other.
   SubmissionError
-      A file cannot be handed in: it cannot be read, or it does not hold measured figures.
+      A file of a submission cannot be read, or what it says may not be submitted.
 """
 
 from __future__ import annotations

@@ -1,45 +1,66 @@
-"""Read the figures of a file in one of the known forms. This version knows the CSV template only."""
+"""Read the reports and logs of other tools as lines of the CSV template.
+
+Files are read as data: no code of theirs runs, and no link is followed. What a file does not state stays blank. Each
+figure keeps the digits of the file. `docs/reference/submission-formats.md` describes what each adapter reads.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from ipu_results._util.files import open_regular_file
-from ipu_results._util.limits import MAX_BUNDLE_FILE
 from ipu_results.errors import SubmissionError
-from ipu_results.submission.template import COLUMNS
+from ipu_results.submission.adapters import (
+    bytemlperf,
+    jube,
+    loadgen,
+    mlperf_training,
+    optimum_benchmark,
+    poprt,
+    poptorch,
+    template,
+)
+from ipu_results.submission.adapters.figures import ReadFile, list_columns
+from ipu_results.submission.adapters.files import SubmittedFile, read_file
 
-NAMES = ("csv-template",)
+__all__ = ["NAMES", "ReadFile", "list_columns", "read_figures"]
 
 
 @dataclass(frozen=True)
-class ReadFile:
-    """The figures of one file, each a row of the template with its texts as the file writes them."""
-
-    adapter: str
-    figures: list[dict[str, str]]
-    environment: dict[str, str] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
+class _Adapter:
+    is_readable: Callable[[SubmittedFile], bool]
+    read: Callable[[SubmittedFile], ReadFile]
 
 
-def read_figures(path: Path) -> ReadFile:
-    """Read a file of a known form. Raises SubmissionError that names file and place."""
-    try:
-        with open_regular_file(path) as file:
-            data = file.read(MAX_BUNDLE_FILE + 1)
-    except OSError as error:
-        raise SubmissionError(f"cannot be read: {error.strerror}", document=path.name) from error
-    if len(data) > MAX_BUNDLE_FILE:
-        raise SubmissionError(f"is larger than {MAX_BUNDLE_FILE:,} bytes", document=path.name)
-    try:
-        header, *lines = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True)) or [[]]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise SubmissionError(f"is not CSV in UTF-8: {error}", document=path.name) from error
-    if tuple(header) != COLUMNS:
-        raise SubmissionError(f"is none of {', '.join(NAMES)}", document=path.name, place="line 1")
-    if wrong := next((number for number, cells in enumerate(lines, 2) if len(cells) != len(COLUMNS)), None):
-        raise SubmissionError(f"has not {len(COLUMNS)} cells", document=path.name, place=f"line {wrong}")
-    return ReadFile(NAMES[0], [dict(zip(COLUMNS, cells, strict=True)) for cells in lines])
+_ADAPTERS = {
+    bytemlperf.NAME: _Adapter(bytemlperf.is_readable, bytemlperf.read_report),
+    jube.NAME: _Adapter(jube.is_readable, jube.read_table),
+    loadgen.SUMMARY: _Adapter(loadgen.is_summary, loadgen.read_summary),
+    loadgen.DETAIL: _Adapter(loadgen.is_detail, loadgen.read_detail),
+    mlperf_training.NAME: _Adapter(mlperf_training.is_readable, mlperf_training.read_training_log),
+    optimum_benchmark.NAME: _Adapter(optimum_benchmark.is_readable, optimum_benchmark.read_report),
+    poprt.NAME: _Adapter(poprt.is_readable, poprt.read_benchmark_log),
+    poptorch.NAME: _Adapter(poptorch.is_readable, poptorch.read_poptorch_log),
+    template.NAME: _Adapter(template.is_readable, template.read_template),
+}
+NAMES = tuple(_ADAPTERS)
+
+
+def read_figures(path: Path, adapter: str | None = None) -> ReadFile:
+    """Read the figures of one file, by the adapter that its content suits or by the one named.
+
+    Raises SubmissionError, naming the file and the place, for a file that cannot be read, that no adapter suits or
+    several do, and for one without figures.
+    """
+    file = read_file(path)
+    if adapter is not None:
+        if adapter not in _ADAPTERS:
+            raise SubmissionError(f"unknown adapter {adapter!r}; known: {', '.join(NAMES)}", document=file.path)
+        return _ADAPTERS[adapter].read(file)
+    suited = [name for name, candidate in _ADAPTERS.items() if candidate.is_readable(file)]
+    if not suited:
+        file.fail(f"is not a file that an adapter reads; adapters: {', '.join(NAMES)}")
+    if len(suited) > 1:
+        file.fail(f"can be read by several adapters, which may differ: name one of {', '.join(suited)}")
+    return _ADAPTERS[suited[0]].read(file)
