@@ -55,6 +55,11 @@ GOOD: Mapping[str, Mapping[str, Any]] = {
         "rows": [throughput(value, batch_size=batch) for batch, value in (("8", "11003.5"), ("32", "17220.5"))]
     },
     "training": {"rows": [throughput("31113.5", **POD)], "relation": "customer"},
+    "framework and chip that only others name": {
+        "rows": [
+            throughput("5011.5", platform="C600", chip="C600", chip_count="1", framework="PopRT", precision="FP16")
+        ]
+    },
     "another maker's chip": {"rows": [throughput("2544.5", **A100)], "machine": "DGX A100"},
     "power and energy": {
         "rows": [

@@ -210,7 +210,7 @@ CONTAINERS: dict[str, tuple[Put, str]] = {
     "entry twice": (put_twice, "duplicate"),
     "huge file": (with_file(ENVIRONMENT, b" " * 2_000_001), "too-large"),
     "too many rows": (with_rows(*(throughput(str(10_000 + number)) for number in range(1001))), "too-large"),
-    "huge cell": (with_rows(throughput("1", conditions="x" * 301)), "too-large"),
+    "huge cell": (with_rows(throughput("1", conditions="x" * 501)), "too-large"),
     "Latin-1": (put_environment(b'{"cpu": "\xe9"}'), "encoding"),
     "NUL": (put_environment(b'{"cpu": "\0"}'), "encoding"),
     "terminal escape": (with_rows(throughput("14377.25", conditions="\x1b]0;owned\x07\x1b[2J")), "control-characters"),

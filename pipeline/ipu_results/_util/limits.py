@@ -21,16 +21,6 @@ MAX_UNPACKED_STREAM_BYTES = 100_000_000  # bytes that any other stream of a PDF 
 MAX_DRAWN_BYTES = 100_000_000  # bytes of the instructions that draw one page of a PDF
 MAX_UNPACKED_PDF_BYTES = 2_000_000_000  # bytes that all streams of a PDF unpack to
 
-# Submissions
-MAX_BUNDLE_BYTES = 5_000_000  # bytes of the archive of a bundle, and of what it unpacks to
-MAX_BUNDLE_FILE = 2_000_000  # bytes of one file of a bundle
-MAX_BUNDLE_FILES = 16  # entries of a bundle's folder or archive
-MAX_BUNDLE_RATIO = 100  # unpacked bytes per byte of a file in the archive of a bundle
-MAX_BUNDLES = 200  # bundles of one folder that are checked
-MAX_SUBMITTED_ROWS = 1_000  # figures of a bundle
-MAX_SUBMITTED_CELL = 300  # characters of a cell of a bundle, of a name and of a word
-MAX_SUBMITTED_TEXT = 2_000  # characters of the text on how it was measured
-
 # Downloads
 MAX_REDIRECTS = 5  # redirects that one download follows
 MAX_RETRY_WAIT_S = 60.0  # seconds between two tries, whatever the server asks for
@@ -49,6 +39,13 @@ MAX_HEADER = 2**20  # bytes of a header in an archive
 MAX_XZ_MEMORY = 2**28  # bytes of memory to unpack an xz file
 
 # Submissions
+MAX_BUNDLE_BYTES = 5_000_000  # bytes of the archive of a bundle, and of what it unpacks to
+MAX_BUNDLE_FILE = 2_000_000  # bytes of one file of a bundle
+MAX_BUNDLE_FILES = 16  # entries of a bundle's folder or archive
+MAX_BUNDLE_RATIO = 100  # unpacked bytes per byte of a file in the archive of a bundle
+MAX_BUNDLES = 200  # bundles of one folder that are checked
+MAX_SUBMITTED_ROWS = 1_000  # figures of a bundle
+MAX_SUBMITTED_TEXT = 2_000  # characters of the text on how it was measured
 MAX_SUBMITTED_BYTES = 20_000_000  # bytes of a report or log that an adapter reads
 MAX_SUBMITTED_LINE = 2_000_000  # characters of a line of a log that figures are read from
 MAX_SUBMITTED_FIGURES = 10_000  # figures that one report or log makes

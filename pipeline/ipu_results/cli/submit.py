@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ipu_results.cli.common import FOLDER, Command, echo_text, warehouse_option
+from ipu_results.cli.common import FOLDER, Command, echo_labelled, echo_text, warehouse_option
 from ipu_results.errors import SubmissionError
 
 DEFAULTS = "COLUMN=TEXT"
@@ -42,6 +42,7 @@ def _parse_defaults(_: click.Context, param: click.Parameter, value: tuple[str, 
 @click.option("--contact", metavar="TEXT", help="How to reach you; published.")
 @click.option("--account", metavar="LOGIN", help="Your account on GitHub, if you hand in by pull request.")
 @click.option("--set", "defaults", multiple=True, callback=_parse_defaults, metavar=DEFAULTS, help="Fill blank cells.")
+@click.option("--adapter", metavar="NAME", help="The form of the files, if their content suits several.")
 @click.option(
     "--new-word", "new_words", multiple=True, metavar="WORD", help="A name that the record does not know yet."
 )
@@ -65,7 +66,9 @@ def submit(paths: tuple[Path, ...], out: Path, raw: Path, warehouse: Path, **opt
     from ipu_results.submission.prepare import SubmissionRequest, prepare_bundle
     from ipu_results.submission.report import format_checks
 
-    place, files = prepare_bundle(SubmissionRequest(paths, **options))
+    place, files, remarks = prepare_bundle(SubmissionRequest(paths, **options))
+    for remark in remarks:
+        echo_labelled("finding", remark)
     folder = out / place
     checked = check_files(files, CheckRequest(raw, warehouse, options["account"]), place, folder)
     echo_text(format_checks([checked], "text"))

@@ -69,7 +69,6 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     machine: str
     relation: str = "none"
     new_words: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
     who: Submitter
     sources: tuple[ReadSource, ...] = ()
 
@@ -163,7 +162,6 @@ def _check_submission(submission: Submission) -> Iterator[Fault]:
         **{"machine": submission.machine, "who.name": who.name, "licence": submission.licence},
         **{"who.affiliation": who.affiliation or "", "who.contact": who.contact or ""},
         **{f"new_words {number}": word for number, word in enumerate(submission.new_words, 1)},
-        **{f"remarks {number}": text for number, text in enumerate(submission.remarks, 1)},
     }
     for key, text in texts.items():
         yield from check_text(text, f"{DESCRIPTION}, {key}")

@@ -12,7 +12,6 @@ from ipu_results._util.limits import MAX_BUNDLES
 from ipu_results._util.text import to_json_value
 from ipu_results.comparison.comparison import Comparison, Match
 from ipu_results.comparison.report import describe_measurement
-from ipu_results.comparison.words import load_known_words
 from ipu_results.errors import IpuResultsError, SubmissionError
 from ipu_results.store.query import open_warehouse
 from ipu_results.submission.bundle import Bundle, parse_bundle
@@ -22,7 +21,7 @@ from ipu_results.submission.lay import SUBMISSIONS
 from ipu_results.submission.owners import check_owner, check_present, is_laid
 from ipu_results.submission.preview import Preview, preview_bundle
 from ipu_results.submission.record import FIGURES, compare_rows, describe_row, load_publishers
-from ipu_results.submission.words import add_chips, check_words, list_unknown_words
+from ipu_results.submission.words import check_words, list_unknown_words, load_submission_words
 
 EMULATED = re.compile(r"\b(?:emulat|simulat)\w*|\bpredicted\b|\bIPU_?Model\b", re.I)
 MACHINE_COLUMNS = ("variant", "platform", "chip", "framework", "conditions")
@@ -149,7 +148,7 @@ def check_files(
     if problems:  # the texts cannot be relied on: nothing else looks at them
         return CheckedBundle(name, tuple(problems), bundle=bundle)
     with open_warehouse(request.warehouse) as connection:
-        words = add_chips(load_known_words(connection))
+        words = load_submission_words(connection)
         problems += check_owner(bundle, request.raw, load_publishers(connection), request.account, place)
         problems += check_words(bundle, words)
         try:

@@ -33,7 +33,6 @@ def format_sidecar(bundle: Bundle) -> bytes:
         f"Handed in by a user and not repeated here. How it was measured: {' '.join(submission.how.split())}",
         f"Relation to the maker of the machine: {submission.relation}.",
         f"Read from: {sources or 'the template itself'}.",
-        *submission.remarks,
     ]
     attached = {name: data for name, data in sorted(bundle.files.items()) if name not in (RESULTS, SIDECAR)}
     entry = {

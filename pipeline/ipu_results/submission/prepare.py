@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tomli_w
 
@@ -39,7 +39,7 @@ CONDITIONS = (  # columns of points.csv in the template's `conditions`, with wha
 
 @dataclass(frozen=True, slots=True)
 class SubmissionRequest:
-    """The paths to read, who measured how, and texts for blank columns of the template by name."""
+    """The paths to read, who measured how, and texts for blank columns by name; `adapter` is guessed if None."""
 
     paths: Sequence[Path]
     name: str
@@ -53,7 +53,16 @@ class SubmissionRequest:
     account: str | None = None
     new_words: Sequence[str] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
+    adapter: str | None = None
     submitted_on: date | None = None
+
+
+class PreparedBundle(NamedTuple):
+    """A bundle that is not written: its `<who>/<id>`, its files, and remarks of the adapters for the submitter."""
+
+    place: str
+    files: dict[str, bytes]
+    remarks: Sequence[str]
 
 
 @dataclass(slots=True)
@@ -67,14 +76,14 @@ class Collected:
     platforms: list[str] = field(default_factory=list)
 
 
-def prepare_bundle(request: SubmissionRequest) -> tuple[str, dict[str, bytes]]:
-    """Return `<who>/<id>` and the files of the bundle. Nothing is written.
+def prepare_bundle(request: SubmissionRequest) -> PreparedBundle:
+    """Read the paths and return a bundle. Nothing is written.
 
     Raises SubmissionError for a file that cannot be read, and for figures of an emulator.
     """
     collected = Collected()
     for path in request.paths:
-        _collect_run(path, collected) if path.is_dir() else _collect_file(path, collected)
+        _collect_run(path, collected) if path.is_dir() else _collect_file(path, request.adapter, collected)
     rows = [_fill_in(row, request.defaults) for row in collected.rows]
     if not rows:
         raise SubmissionError("no figure was read; name a run folder or a file with figures")
@@ -90,7 +99,6 @@ def prepare_bundle(request: SubmissionRequest) -> tuple[str, dict[str, bytes]]:
         "machine": request.machine or ", ".join(machines),
         "relation": request.relation,
         "new_words": sorted({*request.new_words, *collected.platforms}),
-        "remarks": collected.remarks,
         "who": {name: value for name, value in who.items() if value},
         "sources": collected.sources,
     }
@@ -98,7 +106,7 @@ def prepare_bundle(request: SubmissionRequest) -> tuple[str, dict[str, bytes]]:
     files = {DESCRIPTION: tomli_w.dumps({"id": identity, **description}).encode(), RESULTS: results}
     if environment is not None:
         files[ENVIRONMENT] = environment
-    return f"{make_slug(request.name)}/{identity}", files
+    return PreparedBundle(f"{make_slug(request.name)}/{identity}", files, collected.remarks)
 
 
 def _fill_in(row: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
@@ -109,11 +117,11 @@ def _fill_in(row: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, s
     return {**{name: row.get(name, "") for name in COLUMNS}, **defaults}
 
 
-def _collect_file(path: Path, collected: Collected) -> None:
-    read = read_figures(path)
+def _collect_file(path: Path, adapter: str | None, collected: Collected) -> None:
+    read = read_figures(path, adapter)
     collected.rows += read.figures
     collected.environment |= read.environment
-    collected.remarks += read.remarks
+    collected.remarks += [f"{path.name}: {remark}" for remark in read.remarks]
     collected.sources.append(_describe_source(path, read.adapter))
 
 

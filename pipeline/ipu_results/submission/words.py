@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from ipu_results.comparison.words import KnownWords
-from ipu_results.schema.vocabulary import normalise_name
+import duckdb
+
+from ipu_results._util.sql import run_query
+from ipu_results.comparison.words import KnownWords, load_known_words
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.submission.bundle import Bundle
 from ipu_results.submission.contents import RESULTS
 from ipu_results.submission.fault import Fault
@@ -16,10 +19,22 @@ NAMED = ("model", "platform", "chip", "framework", "precision")
 """Columns whose words are kept as printed where they are declared as new."""
 
 
-def add_chips(words: KnownWords) -> KnownWords:
-    """Return the known words with the chips of the known machines."""
-    chips = {str(machine["chip"]) for machine in words.machines.values() if machine.get("chip")}
-    return replace(words, fields={**words.fields, "chip": {normalise_name(chip): chip for chip in chips}})
+def load_submission_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
+    """Load the known words of a comparison, and every chip and framework that the record names."""
+    words = load_known_words(connection)
+    sql = "SELECT DISTINCT chip, framework FROM record"
+    rows = run_query(connection, sql).to_pylist()
+    named = {
+        name: {normalise_name(row[name]): str(row[name]) for row in rows if row[name]} for name in ("chip", "framework")
+    }
+    return replace(
+        words,
+        fields={
+            **words.fields,
+            "chip": {**named["chip"], **load_vocabulary().chips},
+            "framework": {**named["framework"], **words.fields["framework"]},
+        },
+    )
 
 
 def list_unknown_words(rows: tuple[Mapping[str, str], ...], words: KnownWords) -> Counter[tuple[str, str]]:
