@@ -76,7 +76,6 @@ GOOD: Mapping[str, Mapping[str, Any]] = {
     "time to train": {"rows": [figure("time to train", "31.37", "min", **POD)], "licence": "CC0-1.0"},
     "percentiles with a quality": {
         "rows": [*ROWS, figure("latency p99", "3.9", "ms"), figure("quality top-1", "0.7601")],
-        "remarks": ["line 7 of the log was not read"],
     },
 }
 
@@ -124,7 +123,7 @@ def test_run_of_sweep_is_handed_in_figure_by_figure(tmp_path: Path, warehouse: P
 
 
 def prepare_run(run: Path) -> list[dict[str, str]]:
-    _, files = prepare_bundle(SubmissionRequest([run], "Ada Example", **HOW))
+    _, files, _ = prepare_bundle(SubmissionRequest([run], "Ada Example", **HOW))
     rows = csv.DictReader(io.StringIO(files[RESULTS].decode()))
     assert tuple(rows.fieldnames or ()) == COLUMNS
     return list(rows)
@@ -138,7 +137,7 @@ def test_run_of_the_emulator_cannot_be_handed_in(tmp_path: Path) -> None:
 def test_blank_columns_are_filled_and_no_stated_one_is_replaced(tmp_path: Path) -> None:
     file = tmp_path / "figures.csv"
     file.write_bytes(format_rows([{**ROWS[0], "platform": ""}]))
-    _, files = prepare_bundle(SubmissionRequest([file], "Ada", **HOW, defaults={"platform": "IPU-M2000"}))
+    _, files, _ = prepare_bundle(SubmissionRequest([file], "Ada", **HOW, defaults={"platform": "IPU-M2000"}))
     assert b",IPU-M2000,GC200," in files[RESULTS]
     with pytest.raises(SubmissionError, match="says batch_size '16', not '4'"):
         prepare_bundle(SubmissionRequest([file], "Ada", **HOW, defaults={"batch_size": "4"}))
@@ -148,7 +147,7 @@ def test_original_files_and_their_folders_stay_out_of_the_bundle(tmp_path: Path)
     file = tmp_path / "secret-folder" / "figures.csv"
     file.parent.mkdir()
     file.write_bytes(format_rows(ROWS))
-    _, files = prepare_bundle(SubmissionRequest([file], "Ada", **HOW))
+    _, files, _ = prepare_bundle(SubmissionRequest([file], "Ada", **HOW))
     assert set(files) == {DESCRIPTION, RESULTS}
     assert b"secret-folder" not in b"".join(files.values())
 
