@@ -401,3 +401,11 @@ def test_report_shows_no_character_that_a_terminal_acts_on(tmp_path: Path) -> No
 def test_template_has_the_columns_of_the_independent_tables() -> None:
     header = (Path(__file__).parents[1] / "raw" / "independent" / "caraml-2024.csv").read_text(encoding="utf-8")
     assert tuple(header.split("\n", 1)[0].split(",")) == COLUMNS
+
+
+@pytest.mark.parametrize("name", ["/tmp/canary", "bundle/../../canary", "..\\canary", "C:canary", "bundle/\0canary"])
+def test_entry_that_leads_out_of_the_bundle_is_refused_for_that(name: str, tmp_path: Path) -> None:
+    entry = zipfile.ZipInfo("bundle/x")
+    entry.filename = name
+    [checked] = check_submission(with_entry(entry)(tmp_path), CheckRequest(tmp_path, tmp_path))
+    assert "leads out of the bundle" in {fault.message for fault in checked.faults}
