@@ -18,6 +18,7 @@ from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.submission.adapters import NAMES, ReadFile, list_columns, read_figures
 from ipu_results.submission.adapters.figures import READER
 
+PAGE = Path(__file__).parents[1] / "docs/reference/submission-formats.md"
 BYTEMLPERF = """{
     "Model": "RESNET50-TORCH-FP32",
     "Backend": "IPU",
@@ -545,6 +546,16 @@ def test_template_keeps_figures_as_printed(tmp_path: Path) -> None:
 )
 def test_a_broken_template_is_refused(tmp_path: Path, text: str, parts: list[str]) -> None:
     assert_refused(tmp_path, text, *parts)
+
+
+def test_the_page_lists_every_adapter_and_its_example_is_readable(tmp_path: Path) -> None:
+    page = PAGE.read_text()
+    assert all(f"`{name}`" in page for name in (*NAMES, *list_columns()))
+    example = page.split("```csv\n")[1].split("```")[0]
+    assert select(read(tmp_path, example), "metric", "value") == [
+        ("throughput", "7800.5"),
+        ("latency of a batch", "0.51"),
+    ]
 
 
 def test_a_file_that_suits_two_adapters_needs_a_name(tmp_path: Path) -> None:
