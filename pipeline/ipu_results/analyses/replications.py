@@ -36,7 +36,7 @@ def summarise(frames: Frames) -> str:
             "t over the logarithms of the averages.",
             f"The counted pairs with the vendor are those of {join_words(vendor['second_publisher'])}. One author of "
             "Texas A&M's paper is of Graphcore.",
-            "Few works of few parties say little about what nobody measured again.",
+            "Few works of few parties say little about figures that were not measured again.",
         ],
     )
 
