@@ -576,6 +576,7 @@ def test_a_file_that_suits_two_adapters_needs_a_name(tmp_path: Path) -> None:
         (b"metric,value\n\0", ["NUL"]),
         (b"nothing of the kind\n", ["is not a file that an adapter reads"]),
         (b'{"a": ' * 100_000, ["nested too deeply"]),
+        (b"a\n" + b"b" * 2_000_001, ["line 2", "longer than 2,000,000"]),
         (b"[1, 2]", ["is not a file that an adapter reads"]),
         (b'{"a": 1}', ["is not a file that an adapter reads"]),
     ],
