@@ -608,7 +608,7 @@ TOKENS = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_a_mutated_file_is_read_exactly_or_refused(name: str, data: st.DataObject) -> None:
     text = FILES[name]
