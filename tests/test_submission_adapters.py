@@ -18,6 +18,7 @@ from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.submission.adapters import NAMES, ReadFile, list_columns, read_figures
 from ipu_results.submission.adapters.figures import READER
 
+PAGE = Path(__file__).parents[1] / "docs/reference/submission-formats.md"
 BYTEMLPERF = """{
     "Model": "RESNET50-TORCH-FP32",
     "Backend": "IPU",
@@ -547,6 +548,16 @@ def test_a_broken_template_is_refused(tmp_path: Path, text: str, parts: list[str
     assert_refused(tmp_path, text, *parts)
 
 
+def test_the_page_lists_every_adapter_and_its_example_is_readable(tmp_path: Path) -> None:
+    page = PAGE.read_text()
+    assert all(f"`{name}`" in page for name in (*NAMES, *list_columns()))
+    example = page.split("```csv\n")[1].split("```")[0]
+    assert select(read(tmp_path, example), "metric", "value") == [
+        ("throughput", "7800.5"),
+        ("latency of a batch", "0.51"),
+    ]
+
+
 def test_a_file_that_suits_two_adapters_needs_a_name(tmp_path: Path) -> None:
     both = json.dumps({**json.loads(BYTEMLPERF), "forward": OPTIMUM["report"]["forward"]})
     assert_refused(tmp_path, both, "several adapters", "bytemlperf, optimum-benchmark")
@@ -565,6 +576,7 @@ def test_a_file_that_suits_two_adapters_needs_a_name(tmp_path: Path) -> None:
         (b"metric,value\n\0", ["NUL"]),
         (b"nothing of the kind\n", ["is not a file that an adapter reads"]),
         (b'{"a": ' * 100_000, ["nested too deeply"]),
+        (b"a\n" + b"b" * 2_000_001, ["line 2", "longer than 2,000,000"]),
         (b"[1, 2]", ["is not a file that an adapter reads"]),
         (b'{"a": 1}', ["is not a file that an adapter reads"]),
     ],
@@ -596,7 +608,7 @@ TOKENS = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_a_mutated_file_is_read_exactly_or_refused(name: str, data: st.DataObject) -> None:
     text = FILES[name]

@@ -53,11 +53,15 @@ class SubmittedFile:
     def list_lines(self) -> Iterator[tuple[int, str]]:
         """Yield line number and text; what a progress bar wrote over is a piece of its own with the same number.
 
-        A longer line than logs of figures have is yielded blank, so that no pattern searches it.
+        Raises SubmissionError for a line that is too long. JSON has no lines.
         """
+        if self.value is not None:
+            return
         for number, line in enumerate(self.text.split("\n"), 1):
             for piece in line.split("\r"):
-                yield number, piece if len(piece) <= MAX_SUBMITTED_LINE else ""
+                if len(piece) > MAX_SUBMITTED_LINE:
+                    self.fail(f"is longer than {MAX_SUBMITTED_LINE:,} characters", f"line {number}")
+                yield number, piece
 
     def require_line_end(self, number: int, place: str) -> None:
         """Refuse a figure that the end of the file may have cut. Raises SubmissionError."""
