@@ -11,6 +11,7 @@ from ipu_results.cli.claims import claims
 from ipu_results.cli.common import Group
 from ipu_results.cli.compare import compare
 from ipu_results.cli.emulator import predict
+from ipu_results.cli.mcp import mcp
 from ipu_results.cli.mlperf import mlperf
 from ipu_results.cli.publish import diff, publish, verify
 from ipu_results.cli.submit import check_submission, submit
@@ -32,7 +33,7 @@ def main() -> None:
 
 
 COMMANDS = (
-    *(query, analyse, claims, compare, cite, table, predict, sweep),  # use the dataset, and measure
+    *(query, analyse, claims, compare, cite, table, mcp, predict, sweep),  # use the dataset, and measure
     *(add, fetch, extract, mlperf, ingest, validate_emulator),  # make it
     *(publish, verify, diff),  # release it
     *(submit, check_submission),  # hand figures in
