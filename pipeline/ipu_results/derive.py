@@ -20,6 +20,7 @@ from ipu_results.schema.frames import to_arrow
 from ipu_results.schema.vocabulary import Vocabulary
 
 RESULTS = "results"
+SUBMITTED = "submitted"
 DEFINITIONS = f"schema/tables/{RESULTS}.toml"
 STATEMENT = f"schema/derived/{RESULTS}.sql"
 VOCABULARY_COLUMNS = {
@@ -57,6 +58,11 @@ def derive_results(
         row = ids.iloc[failures[0].row]
         raise GateError(f"{row}: {failures[0].message} ({len(failures)} failures)", place=STATEMENT)
     return complete
+
+
+def select_record(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the results that users did not hand in, as the view `record` does."""
+    return results[results["relationship"].ne(SUBMITTED).fillna(True)]
 
 
 def collect_inputs(definition: Table) -> dict[str, list[str]]:

@@ -77,6 +77,7 @@ SELECT
     END AS batches_in_flight,
     CASE
         WHEN r.origin = 'official' THEN 'official'
+        WHEN documents.kind = 'submission' THEN 'submitted'
         WHEN r.origin IN ('measured', 'emulated') THEN 'own'
         WHEN m.maker IN (r.publisher, documents.measured_by) THEN 'vendor'
         WHEN m.maker IS NOT NULL THEN 'independent'

@@ -11,7 +11,7 @@ entries AS (
         contains(lower(e.submitter), m.maker) OR contains(lower(e.submitter), m.brand) AS by_maker,
         regexp_matches(e.submitter, '[+&]') AS is_joint
     FROM mlperf_entries e
-    JOIN results r USING (result_id)
+    JOIN record r USING (result_id)
     JOIN makers m ON m.chip = r.chip
     WHERE e.minutes IS NOT NULL AND e.division = 'closed'
 ),

@@ -15,6 +15,7 @@ from ipu_results.cli.emulator import predict
 from ipu_results.cli.mcp import mcp
 from ipu_results.cli.mlperf import mlperf
 from ipu_results.cli.publish import diff, publish, verify
+from ipu_results.cli.submit import check_submission, submit
 from ipu_results.cli.sweep import sweep
 from ipu_results.cli.validate import validate_emulator
 from ipu_results.cli.warehouse import extract, fetch, ingest, query
@@ -37,6 +38,7 @@ COMMANDS = (
     *(predict, sweep, collect),  # predict and measure
     *(add, fetch, extract, mlperf, ingest, validate_emulator),  # make it
     *(publish, verify, diff),  # release it
+    *(submit, check_submission),  # hand figures in
 )
 for command in COMMANDS:
     main.add_command(command)

@@ -16,7 +16,7 @@ from ipu_results.comparison.candidates import (
     load_candidates,
     sort_by_distance,
 )
-from ipu_results.comparison.comparison import GROUPS, Comparison, Match, Ratio, Refusal, get_group
+from ipu_results.comparison.comparison import GROUPS, UNVERIFIED, Comparison, Match, Ratio, Refusal, get_group
 from ipu_results.comparison.differences import list_differences
 from ipu_results.comparison.measurement import FIELDS, FIGURES, Measurement, build_measurement
 from ipu_results.comparison.plausibility import check_plausibility
@@ -155,7 +155,7 @@ def _describe_peers(ours: Measurement, rows: Sequence[Row]) -> dict[str, Any]:
     values = [
         row["throughput"]
         for row in rows
-        if is_same_set_up(ours, row) and row["throughput"] and get_group(row) != "emulated"
+        if is_same_set_up(ours, row) and row["throughput"] and get_group(row) not in UNVERIFIED
     ]
     return {
         "rows": len(values),

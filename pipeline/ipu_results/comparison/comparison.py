@@ -14,11 +14,12 @@ from ipu_results.comparison.plausibility import Check
 
 UNKNOWN = "unknown"  # published, by whom seen from the maker of the chip is not known
 GROUPS = ("vendor", "independent", "official", "submitted", "own", UNKNOWN, "emulated")
+UNVERIFIED = ("emulated", "submitted")  # groups that no verdict rests on
 GROUP_NAMES = {
     "vendor": "published by the chip's maker",
     "independent": "published by another party",
     "official": "official MLPerf",
-    "submitted": "submitted",
+    "submitted": "submitted by a user",
     "own": "measured by this project",
     UNKNOWN: "published, maker of the chip unknown",
     "emulated": "emulated, not measured",

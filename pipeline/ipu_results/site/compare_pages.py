@@ -84,9 +84,9 @@ def _format_query(measure: Measure) -> str:
     tests = ", ".join(f"l.{name}" for name in measure.test)
     basis = "AND latency_basis IS DISTINCT FROM 'per-item'" if measure.column == "latency_ms" else ""
     return f"""
-        WITH machines AS (SELECT DISTINCT platform FROM results WHERE origin = 'published'),
+        WITH machines AS (SELECT DISTINCT platform FROM record WHERE origin = 'published'),
         comparable AS (
-            SELECT r.*, {measure.column} AS figure FROM results r JOIN machines USING (platform)
+            SELECT r.*, {measure.column} AS figure FROM record r JOIN machines USING (platform)
             WHERE {measure.column} IS NOT NULL AND origin <> 'emulated' AND same_as IS NULL AND suspect IS NULL
                 AND errors = 0 {basis}
         )

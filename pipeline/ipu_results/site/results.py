@@ -1,4 +1,4 @@
-"""All results, with the rows of each flag and analysis, other names to search by, and prices."""
+"""All results but submitted ones, with the rows of each flag and analysis, other names to search by, and prices."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ RESULTS = f"""
         WHEN regexp_matches(p.family, '^(NVIDIA|AMD)') THEN 'GPU'
         WHEN p.family = 'Google' THEN 'TPU'
     END AS processor
-    FROM results r LEFT JOIN platforms p USING (platform) {ORDER}
+    FROM record r LEFT JOIN platforms p USING (platform) {ORDER}
 """
-FLAGS = "SELECT result_id, rule, severity, column_name FROM flags ORDER BY ALL"
+FLAGS = "SELECT result_id, rule, severity, column_name FROM flags SEMI JOIN record USING (result_id) ORDER BY ALL"
 
 
 def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect what the views of results and of comparisons need."""
     results = encode_query(connection, RESULTS, compact=True)
-    ids = run_query(connection, f"SELECT result_id FROM results {ORDER}")["result_id"].to_pylist()
+    ids = run_query(connection, f"SELECT result_id FROM record {ORDER}")["result_id"].to_pylist()
     position = {result_id: row for row, result_id in enumerate(ids)}
     return {
         "results": results,

@@ -15,7 +15,7 @@ from ipu_results.release.snapshot import read_json
 
 REPOSITORY = "https://github.com/ipu-results/ipu-results"
 COUNTS = """
-    SELECT (SELECT count(*) FROM results) AS results, (SELECT count(*) FROM documents) AS documents,
+    SELECT (SELECT count(*) FROM record) AS results, (SELECT count(*) FROM documents) AS documents,
         (SELECT count(*) FROM claims) AS claims, (SELECT count(*) FROM flags WHERE severity = 'error') AS errors,
         (SELECT CAST(max(greatest(published_on, retrieved_on)) AS VARCHAR) FROM documents) AS newest_document,
         (SELECT min(build_id) FROM build) AS build_id
@@ -135,11 +135,11 @@ FINDINGS = (
         """
         SELECT count(*) AS rows, min(throughput * latency_ms / 1000 / batch_size) AS low,
             max(throughput * latency_ms / 1000 / batch_size) AS high
-        FROM results JOIN flags USING (result_id) WHERE rule = 'R01'
+        FROM record JOIN flags USING (result_id) WHERE rule = 'R01'
         """,
         """
         SELECT model || ', batch ' || batch_size AS label, throughput * latency_ms / 1000 / batch_size AS value
-        FROM results JOIN flags USING (result_id) WHERE rule = 'R01' ORDER BY value
+        FROM record JOIN flags USING (result_id) WHERE rule = 'R01' ORDER BY value
         """,
         " of a batch",
         "#/results?flag=R01",
