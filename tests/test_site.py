@@ -160,7 +160,8 @@ def test_flags_are_those_of_their_rows(first_view: Mapping[str, Any], connection
     ids, flags = decode(first_view["results"], "result_id"), first_view["flags"]
     columns = (flags["rules"], flags["severities"], flags["columns"])
     written = {(ids[row], *values) for row, *values in zip(flags["rows"], *columns, strict=True)}
-    expected = run_query(connection, "SELECT result_id, rule, severity, column_name FROM flags").to_pylist()
+    rows = "FROM flags SEMI JOIN results USING (result_id)"  # others are of microbenchmarks
+    expected = run_query(connection, f"SELECT result_id, rule, severity, column_name {rows}").to_pylist()
     assert written == {tuple(flag.values()) for flag in expected}
     assert {flag["rule"] for flag in expected} <= first_view["rules"].keys()
 
@@ -175,7 +176,8 @@ def test_each_analysis_has_its_rows(first_view: Mapping[str, Any], connection: d
 
 def test_every_printed_cell_has_a_document(connection: duckdb.DuckDBPyConnection) -> None:
     tables = build_provenance(connection)
-    (expected,) = run_query(connection, "SELECT count(*) AS n FROM cells WHERE raw_text <> ''").to_pylist()
+    rows = "FROM cells SEMI JOIN results USING (result_id) WHERE raw_text <> ''"
+    (expected,) = run_query(connection, f"SELECT count(*) AS n {rows}").to_pylist()
     assert tables["cells"]["rows"] == expected["n"]
     assert set(decode(tables["cells"], "document_id")) <= set(decode(tables["documents"], "document_id"))
 
