@@ -268,12 +268,13 @@ def test_site_is_whole_safe_and_reproducible(tmp_path: Path) -> None:
         assert copied.read_bytes() == (release / copied.name).read_bytes()
 
 
-def copy_with_text(folder: Path, table: str, column: str, text: str) -> Path:
-    """Copy the warehouse with another text in the first row of a table."""
+def copy_with_text(folder: Path, table: str, column: str, text: str, row: int = 0) -> Path:
+    """Copy the warehouse with another text in a row of a table."""
     shutil.copytree(COMMITTED, folder, ignore=shutil.ignore_patterns("*.duckdb", ".*"))
     path = folder / f"{table}.parquet"
     content = pq.read_table(path)
-    texts = pa.array([text, *content[column].to_pylist()[1:]], pa.string())
+    values = content[column].to_pylist()
+    texts = pa.array([*values[:row], text, *values[row + 1 :]], pa.string())
     place = content.column_names.index(column)
     pq.write_table(content.set_column(place, content.schema.field(column), texts), path)
     return folder

@@ -7,6 +7,7 @@ import { Compare } from "./compare";
 import { WithDataset } from "./data";
 import { Emulator } from "./emulator";
 import type { StartData } from "./load";
+import { Microbenchmarks } from "./microbenchmarks";
 import { Provenance } from "./provenance";
 import { Results } from "./results";
 import { formatHash, type Route, useRoute } from "./route";
@@ -20,6 +21,7 @@ const VIEWS: Record<string, string> = {
   compare: "Compare",
   charts: "Charts",
   claims: "Claims",
+  microbenchmarks: "Microbenchmarks",
   emulator: "Emulator",
   sql: "SQL",
 };
@@ -63,7 +65,7 @@ export function App({ start }: { start: StartData }) {
         {build.documents} documents. Printed figures are exact; measured and computed ones are rounded in tables, and ≈ is emulated.{" "}
         <a href="changed.html">What changed</a> · <a href="downloads.html">Downloads</a>
       </footer>
-      {show && <WithDataset>{(data) => <Provenance data={data} show={show} start={start} />}</WithDataset>}
+      {show && view !== "microbenchmarks" && <WithDataset>{(data) => <Provenance data={data} show={show} start={start} />}</WithDataset>}
     </>
   );
 }
@@ -72,6 +74,7 @@ function View({ view, route, start }: { view: string; route: Route; start: Start
   if (view === "start") return <Start data={start} />;
   if (view === ABOUT) return <About name={route.detail} repository={start.repository} />;
   if (view === "claims") return <Claims query={route.query} name={route.detail} />;
+  if (view === "microbenchmarks") return <Microbenchmarks query={route.query} />;
   if (view === "sql") return <Sql query={route.query} />;
   return (
     <WithDataset>

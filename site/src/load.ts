@@ -93,6 +93,22 @@ export interface Point {
   emulated: number;
 }
 
+export interface MicrobenchmarkFlag {
+  result_id: string; // a microbenchmark_id
+  rule: string;
+  title: string;
+  severity: Severity;
+  column_name: string;
+  message: string;
+  suggested: string | null;
+}
+
+export interface MicrobenchmarkData {
+  rows: Frame; // compact
+  documents: { document_id: string; title: string; publisher: string; published_on: string | null; url: string | null; licence: string | null; file: string }[];
+  flags: MicrobenchmarkFlag[];
+}
+
 export interface Use {
   claim_id: string;
   result_id: string;
@@ -107,6 +123,7 @@ export interface Data {
   claims: Record<"claims" | "recomputations" | "contradictions", Frame> & { uses: Use[] };
   charts: ChartData[];
   rankings: Frame;
+  microbenchmarks: MicrobenchmarkData;
   emulator: { predictions: Prediction[]; points: Point[] };
   sql: {
     files: Record<string, string>;

@@ -1,7 +1,7 @@
 import { useMemo } from "preact/hooks";
 import { ADDITIONAL, HIDEABLE, MEASURES, getMeasure, selectColumns, selectNarrow } from "./columns";
 import { useMedia, WithData } from "./data";
-import { type Dataset, FACETS, FACET_TITLES } from "./dataset";
+import { type Dataset, FACETS, FACET_TITLES, SUBMITTED } from "./dataset";
 import { formatCsv, saveFile } from "./download";
 import { FacetList } from "./facets";
 import { formatCount } from "./format";
@@ -94,11 +94,27 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
           </button>
         </div>
         <Chips data={data} filters={filters} />
+        <Submitted data={data} counts={selection.counts.get("relationship")!} picked={filters.picked.relationship ?? []} />
         <FigureClaims search={filters.search} />
         <Choices groups={selection.groups} sort={filters.sort} />
         <Table data={data} rows={selection.rows} groups={selection.groups} columns={columns} sort={filters.sort} wide={wide} />
       </div>
     </>
+  );
+}
+
+/** Says how many submitted rows are kept apart, and offers them. */
+function Submitted({ data, counts, picked }: { data: Dataset; counts: Int32Array; picked: string[] }) {
+  const facet = data.facets.find(({ name }) => name === "relationship")!;
+  const count = counts[facet.words.indexOf(SUBMITTED)] ?? 0;
+  if (count === 0 || picked.length > 0) return null;
+  return (
+    <p class="note">
+      {formatCount(count, "row")} that contributors submitted {count === 1 ? "is" : "are"} not shown, since nobody else published them.{" "}
+      <button type="button" class="chip" onClick={() => toggleValue("relationship", SUBMITTED)}>
+        Show submitted rows
+      </button>
+    </p>
   );
 }
 

@@ -88,7 +88,7 @@ def _format_query(measure: Measure) -> str:
         comparable AS (
             SELECT r.*, {measure.column} AS figure FROM results r JOIN machines USING (platform)
             WHERE {measure.column} IS NOT NULL AND origin <> 'emulated' AND same_as IS NULL AND suspect IS NULL
-                AND errors = 0 {basis}
+                AND errors = 0 AND relationship IS DISTINCT FROM 'submitted' {basis}
         )
         SELECT {", ".join(sides)}
         FROM comparable l JOIN comparable r ON l.platform < r.platform AND {same}
@@ -120,7 +120,7 @@ def _build_page(left: str, right: str, rows: list[Pair]) -> Page:
             headings = ["Test", left, right, "Times as fast", "What differs"]
             tables += [tag("h2", measure.title), format_table(headings, [_format_row(measure, row) for row in ordered])]
     content = join(*tables, tag("h2", "What is compared, and what is not"), list_items(*RULES))
-    path = f"compare/{_format_slug(left)}-vs-{_format_slug(right)}.html"
+    path = f"compare/{format_slug(left)}-vs-{format_slug(right)}.html"
     title, description = f"{left} against {right}", _describe(left, right, rows)
     query = f"#/compare?{urlencode({'a': left, 'b': right})}"
     return Page(path, title, description, join(tag("p", description), content), query, card=(description,))
@@ -171,5 +171,6 @@ def _list_differences(measure: Measure, row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _format_slug(name: str) -> str:
+def format_slug(name: str) -> str:
+    """Format a name as part of an address."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
