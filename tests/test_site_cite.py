@@ -118,7 +118,9 @@ def test_hostile_title_is_cited_as_the_command_does(tmp_path: Path) -> None:
     folder = copy_with_text(tmp_path / "w", "documents", "title", title, names.index(used[0]))
     with open_warehouse(folder) as opened:
         citations, key = build_citations(opened, folder), find_one(opened, f"document_id = '{used[0]}'")
-    formats = [name for name in FORMATS if name != "csl-json"]  # there, the zero-width space is a JSON escape or visible
+    formats = [
+        name for name in FORMATS if name != "csl-json"
+    ]  # there, the zero-width space is a JSON escape or visible
     answers = evaluate("citation.ts", citations, [["formatCitation", [key], name] for name in formats])
     assert answers == [cite(key, format=name, warehouse=folder) for name in formats]
 

@@ -1,4 +1,5 @@
 // Scripts next to the page, each loaded once. A page opened from disk can load scripts, but neither modules nor JSON.
+import type { Citations } from "./citation";
 import { expand, type Frame } from "./frame";
 
 export type Severity = "error" | "warn" | "info";
@@ -123,6 +124,7 @@ export interface Data {
   claims: Record<"claims" | "recomputations" | "contradictions", Frame> & { uses: Use[] };
   charts: ChartData[];
   rankings: Frame;
+  citations: Citations;
   microbenchmarks: MicrobenchmarkData;
   emulator: { predictions: Prediction[]; points: Point[] };
   sql: {

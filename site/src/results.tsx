@@ -1,4 +1,5 @@
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
+import { Cite } from "./cite";
 import { ADDITIONAL, HIDEABLE, MEASURES, getMeasure, selectColumns, selectNarrow } from "./columns";
 import { useMedia, WithData } from "./data";
 import { type Dataset, FACETS, FACET_TITLES, SUBMITTED } from "./dataset";
@@ -29,6 +30,7 @@ function parseFilters(data: Dataset, query: URLSearchParams): Filters {
 export function Results({ data, query }: { data: Dataset; query: URLSearchParams }) {
   const filters = parseFilters(data, query);
   const selection = useMemo(() => selectRows(data, filters), [data, JSON.stringify(filters)]);
+  const [citing, setCiting] = useState(false);
   const wide = useMedia("(min-width: 821px)");
   const per = query.get("per") ?? "";
   const [hidden, added] = [query.getAll("hide"), query.getAll("add")];
@@ -92,7 +94,11 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
           >
             CSV ↓
           </button>
+          <button type="button" aria-expanded={citing} onClick={() => setCiting(!citing)}>
+            Cite
+          </button>
         </div>
+        {citing && <Cite ids={Array.from(selection.rows, (row) => data.getText(row, "result_id"))} />}
         <Chips data={data} filters={filters} />
         <Submitted data={data} counts={selection.counts.get("relationship")!} picked={filters.picked.relationship ?? []} />
         <FigureClaims search={filters.search} />

@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 
+from ipu_results._util.resources import load_schema_file
 from ipu_results._util.sql import run_query
 from ipu_results.check.constants import PER_ITEM
 from ipu_results.comparison.measurement import Measurement
@@ -17,24 +18,12 @@ from ipu_results.schema.vocabulary import normalise_name
 
 Row = Mapping[str, Any]
 
-MLPERF = "mlperf-training"
-MAX_BATCH_FACTOR = 2.0  # inference: beyond it, throughput and latency follow the batch more than the machine
-
-# The distance of a row is the sum of these parts; docs/how-to/compare-my-run.md has the same table. What differs in
-# machine, batch or precision weighs more than all other parts together.
-OTHER_CHIP_COUNT = 3.0  # plus |log2| of the ratio
-OTHER_CHIP = 6.0
-OTHER_FAMILY = 8.0
-UNKNOWN_MACHINE = 6.0
-PER_DOUBLED_BATCH = 4.0
-UNKNOWN_BATCH = 4.0
-OTHER_PRECISION, UNKNOWN_PRECISION = 3.0, 1.0
-OTHER_FRAMEWORK, UNKNOWN_FRAMEWORK = 1.0, 0.5
-OTHER_VARIANT = 0.5
-OTHER_SDK = 0.25
-
-# Latencies that may be compared: what each side times, in either order. Unknown fits all but the latency of an item.
-SAME_LATENCY = frozenset({frozenset({"isolated", "per-batch"}), frozenset({"amortised", "per-batch"})})
+RUN = load_schema_file("comparison.toml")["run"]  # shared with the form of the page
+MLPERF: str = RUN["mlperf"]
+MAX_BATCH_FACTOR: float = RUN["max_batch_factor"]
+SAME_LATENCY = frozenset(frozenset(pair) for pair in RUN["same_latency"])
+REASONS: Mapping[str, str] = RUN["reasons"]
+DISTANCE: Mapping[str, float] = RUN["distance"]
 SQL = """
     SELECT r.*, p.family, e.comparable_rounds, e.minutes_low, e.minutes_high, e.attribution
     FROM results r
@@ -54,15 +43,15 @@ def load_candidates(connection: duckdb.DuckDBPyConnection, network: str) -> list
 def find_obstacle(ours: Measurement, row: Row) -> str | None:
     """Return why a row may not be compared with the measurement at all; None where it may."""
     if ours.task != row["task"]:
-        return f"{row['task']} may not be compared with {ours.task}"
+        return REASONS["task"].format(theirs=row["task"], ours=ours.task)
     if row["run_id"] is not None and row["run_id"] == ours.run_id:
         return "the row is of the same run"
     if obstacle := _find_mlperf_obstacle(ours, row):
         return obstacle
     if row["errors"]:
-        return "a quality rule flags the row as an error"
+        return REASONS["error"]
     if row["suspect"]:
-        return "the row is marked as suspect"
+        return REASONS["suspect"]
     if ours.phase != row["phase"]:
         return _differ("phase", ours.phase, row["phase"])
     if ours.sequence_length != row["sequence_length"]:
@@ -76,7 +65,7 @@ def _find_mlperf_obstacle(ours: Measurement, row: Row) -> str | None:
     if MLPERF not in (ours.benchmark, row["benchmark"]):
         return None
     if ours.benchmark != row["benchmark"]:
-        return "an MLPerf result may be compared with results of the same MLPerf benchmark only (MLCommons' rule)"
+        return REASONS["mlperf"]
     if ours.division is None or ours.mlperf_round is None:
         return "the division or the round of your MLPerf run is not stated (--division, --round)"
     if ours.division != row["division"]:
@@ -101,9 +90,9 @@ def _find_batch_obstacle(ours: Measurement, row: Row) -> str | None:
     if ours.task != "inference" or (ours.batch_size is None and theirs is None):
         return None
     if ours.batch_size is None:
-        return "your batch size is not stated (--batch-size)"
+        return REASONS["batch_not_stated"]
     if theirs is not None and max(ours.batch_size / theirs, theirs / ours.batch_size) > MAX_BATCH_FACTOR:
-        return f"the batch sizes differ by more than a factor of {MAX_BATCH_FACTOR:g}"
+        return REASONS["batch"].format(factor=f"{MAX_BATCH_FACTOR:g}")
     return None
 
 
@@ -131,7 +120,9 @@ def _find_latency_obstacle(ours: str | None, theirs: str | None) -> str | None:
 
 
 def _differ(what: str, ours: Any, theirs: Any) -> str:
-    return f"{what}: {'not stated' if ours is None else ours} / {'not stated' if theirs is None else theirs}"
+    stated = {"ours": ours, "theirs": theirs}
+    words = {side: REASONS["not_stated"] if value is None else value for side, value in stated.items()}
+    return REASONS["differ"].format(what=what, **words)
 
 
 def name_precision(precision: str | None) -> str | None:
@@ -148,30 +139,30 @@ def compute_distance(ours: Measurement, row: Row, family: str | None) -> float:
             _weigh(
                 name_precision(ours.precision),
                 name_precision(row["effective_precision"]),
-                OTHER_PRECISION,
-                UNKNOWN_PRECISION,
+                DISTANCE["other_precision"],
+                DISTANCE["unknown_precision"],
             ),
-            _weigh(ours.framework, row["framework"], OTHER_FRAMEWORK, UNKNOWN_FRAMEWORK),
-            OTHER_VARIANT * (_normalise(ours.variant) != _normalise(row["variant"])),
-            OTHER_SDK * (ours.sdk_version != row["sdk_version"]),
+            _weigh(ours.framework, row["framework"], DISTANCE["other_framework"], DISTANCE["unknown_framework"]),
+            DISTANCE["other_variant"] * (_normalise(ours.variant) != _normalise(row["variant"])),
+            DISTANCE["other_sdk"] * (ours.sdk_version != row["sdk_version"]),
         )
     )
 
 
 def _compute_machine_distance(ours: Measurement, row: Row, family: str | None) -> float:
     if ours.platform is None:
-        return UNKNOWN_MACHINE
+        return DISTANCE["unknown_machine"]
     if ours.platform == row["platform"]:
         return 0.0
     if ours.chip is not None and ours.chip == row["chip"]:
-        return OTHER_CHIP_COUNT + _log_ratio(ours.chips, row["chips"])
-    return OTHER_CHIP if family is not None and family == row["family"] else OTHER_FAMILY
+        return DISTANCE["other_chip_count"] + _log_ratio(ours.chips, row["chips"])
+    return DISTANCE["other_chip"] if family is not None and family == row["family"] else DISTANCE["other_family"]
 
 
 def _compute_batch_distance(ours: int | None, theirs: int | None) -> float:
     if ours is None or theirs is None:
-        return 0.0 if ours == theirs else UNKNOWN_BATCH
-    return PER_DOUBLED_BATCH * _log_ratio(ours, theirs)
+        return 0.0 if ours == theirs else DISTANCE["unknown_batch"]
+    return DISTANCE["per_doubled_batch"] * _log_ratio(ours, theirs)
 
 
 def _log_ratio(ours: int | None, theirs: int | None) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ipu_results._util.resources import DATASET
 from ipu_results.comparison.candidates import (
+    REASONS,
     Row,
     find_figure_obstacle,
     find_obstacle,
@@ -107,7 +108,7 @@ def _find_missing_figure(ours: Measurement, row: Row) -> str | None:
     if not shared:
         theirs = [name for name in FIGURES if row[name] is not None]
         own = [name for name in FIGURES if getattr(ours, name) is not None]
-        return f"no figure in common: {', '.join(own)} / {', '.join(theirs) or 'none'}"
+        return REASONS["no_figure"].format(ours=", ".join(own), theirs=", ".join(theirs) or "none")
     return None if None in obstacles else "; ".join(dict.fromkeys(filter(None, obstacles)))
 
 

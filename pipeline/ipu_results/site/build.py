@@ -18,6 +18,7 @@ from ipu_results.site.citations import build_citations
 from ipu_results.site.claims import build_claims
 from ipu_results.site.encode import format_script
 from ipu_results.site.microbenchmarks import build_microbenchmarks
+from ipu_results.site.own_run import build_own_run
 from ipu_results.site.pages import build_pages
 from ipu_results.site.predictions import build_predictions
 from ipu_results.site.provenance import build_mlperf, build_provenance
@@ -36,6 +37,7 @@ SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], Any]] = {
     "charts": build_charts,
     "rankings": build_rankings,
     "emulator": build_predictions,
+    "run": build_own_run,
     "microbenchmarks": build_microbenchmarks,
     "sql": build_sql,
 }

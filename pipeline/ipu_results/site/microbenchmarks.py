@@ -66,10 +66,14 @@ def build_microbenchmark_pages(connection: duckdb.DuckDBPyConnection) -> Iterato
         sources = sorted({documents[row["document_id"]]["publisher"] for row in own})
         count = f"{len(own):,}"
         lines.append([link(page.path, operation), count, _join(devices), _join(metrics), ", ".join(sources)])
-    description = f"{len(rows):,} figures that are not a network's, of {len(lines)} operations, each with page and table."
+    description = (
+        f"{len(rows):,} figures that are not a network's, of {len(lines)} operations, each with page and table."
+    )
     content = join(
         tag("p", description, class_="finding"),
-        tag("p", link("index.html#/microbenchmarks", "Filter them by device, operation and metric"), " (needs scripts)."),
+        tag(
+            "p", link("index.html#/microbenchmarks", "Filter them by device, operation and metric"), " (needs scripts)."
+        ),
         format_table(["Operation", "Figures", "Devices", "Metrics", "Publishers"], lines),
     )
     yield Page(PATH, TITLE, description, content, "#/microbenchmarks", card=(description,))
@@ -107,7 +111,9 @@ def _format_rows(rows: Sequence[Row], evidence: Evidence) -> Markup:
     cells = [
         [
             row["device"] if (row["device_count"] or 1) == 1 else f"{row['device_count']} × {row['device']}",
-            ", ".join(filter(None, (row[name] for name in ("metric", "statistic", "precision", "shape", "conditions")))),
+            ", ".join(
+                filter(None, (row[name] for name in ("metric", "statistic", "precision", "shape", "conditions")))
+            ),
             join(_link(row), evidence.format_flags(row["microbenchmark_id"])),
             row["place"],
         ]

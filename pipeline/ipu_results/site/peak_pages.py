@@ -30,9 +30,7 @@ NOTES = (
 Row = Mapping[str, Any]
 
 
-def build_peak_pages(
-    connection: duckdb.DuckDBPyConnection, charts: Sequence[Mapping[str, Any]]
-) -> Iterator[Page]:
+def build_peak_pages(connection: duckdb.DuckDBPyConnection, charts: Sequence[Mapping[str, Any]]) -> Iterator[Page]:
     """Yield a page for each chip with counted results, then the overview with the chart where `charts` has it."""
     evidence = Evidence(connection, ("throughput", VALUE))
     ceilings, shares = (run_query(connection, sql).to_pylist() for sql in (CEILINGS, SHARES))
@@ -42,12 +40,17 @@ def build_peak_pages(
         page = _build_chip(chip, rows, [row for row in ceilings if row["chip"] == chip], evidence)
         yield page
         overview.append(_format_best(page, rows, evidence))
-    description = f"Achieved FLOP/s of {len(shares)} results on {len(overview)} chips, with the peaks measured and stated."
+    description = (
+        f"Achieved FLOP/s of {len(shares)} results on {len(overview)} chips, with the peaks measured and stated."
+    )
     content = join(
         tag("p", description, class_="finding"),
         *(_format_chart(chart) for chart in charts if chart["name"] == NAME),
         tag("h2", "The highest share of each chip"),
-        tag("p", "Of the datasheet's peak at the printed precision, without rows that a flag or the width puts in doubt."),
+        tag(
+            "p",
+            "Of the datasheet's peak at the printed precision, without rows that a flag or the width puts in doubt.",
+        ),
         format_table(["Chip", "Results", "Highest share", "Throughput per chip", "Work"], overview),
         tag("h2", "Measured ceilings"),
         _format_ceilings(ceilings, evidence, ""),

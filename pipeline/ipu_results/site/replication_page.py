@@ -66,7 +66,17 @@ def _describe_group(row: Row) -> str:
 
 
 def _format_summary(summary: Sequence[Row]) -> Markup:
-    headings = ["Parties", "Pairs", "Counted", "Within 5 %", "Works", "Mean ratio", "95 % interval", "Lowest", "Highest"]
+    headings = [
+        "Parties",
+        "Pairs",
+        "Counted",
+        "Within 5 %",
+        "Works",
+        "Mean ratio",
+        "95 % interval",
+        "Lowest",
+        "Highest",
+    ]
     rows = [
         [
             row["parties"],
