@@ -33,8 +33,8 @@ pytestmark = [
         not (SITE / "node_modules").exists() or shutil.which("node") is None, reason="needs Node.js and `npm ci`"
     ),
 ]
-# One of each kind: a vendor's page, a flagged row, MLPerf printed and official, suspect, repeated, measured, emulated, a
-# paper, energy, a name with an umlaut.
+# One of each kind: a vendor's page, a flagged row, MLPerf printed and official, suspect, repeated, measured, emulated,
+# a paper, energy, a name with an umlaut.
 KINDS = (
     "relationship = 'vendor' AND errors = 0 AND throughput IS NOT NULL",
     "origin = 'published' AND errors > 0",

@@ -1,6 +1,7 @@
 // What a reader can do with a figure: copy its link, cite it, report that it is wrong.
 import { useState } from "preact/hooks";
-import { Cite, Copied } from "./cite";
+import { Copied } from "./copied";
+import { More } from "./lazy";
 import type { Dataset } from "./dataset";
 import { formatFigure, formatUnit } from "./format";
 import type { StartData } from "./load";
@@ -30,7 +31,7 @@ export function Actions(props: Props) {
         </a>
       </p>
       {shown === "link" && <Copied label="Link" text={location.href} />}
-      {shown === "cite" && <Cite ids={[props.id]} />}
+      {shown === "cite" && <More name="Cite" ids={[props.id]} />}
     </>
   );
 }

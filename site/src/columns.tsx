@@ -38,7 +38,7 @@ export function getMeasure(per: string) {
 function listColumns(per: string): Column[] {
   const rate = getMeasure(per);
   return [
-    { name: "model", title: "Result", width: 166, render: (data, row) => <Lines first={renderModel(data, row)} second={describeTest(data, row)} /> },
+    { name: "model", title: "Result", width: 160, render: (data, row) => <Lines first={renderModel(data, row)} second={describeTest(data, row)} /> },
     { name: "platform", title: "Machine", width: 136, render: (data, row) => <Lines first={data.getText(row, "platform")} second={describeMachine(data, row)} /> },
     { name: "framework", title: "Software", width: 100, render: (data, row) => <Lines first={data.getText(row, "framework")} second={data.getText(row, "sdk_version")} /> },
     { name: "precision", title: "Precision", width: 80, render: (data, row) => data.getPrecision(row) },
@@ -142,8 +142,8 @@ function describeMachine(data: Dataset, row: number): string {
 
 function renderCard(data: Dataset, row: number) {
   const batch = data.getText(row, "batch_size");
-  const details = [data.getText(row, "platform"), describeMachine(data, row)];
-  const more = [describeTest(data, row), data.getText(row, "framework"), data.getText(row, "sdk_version"), data.getText(row, "relationship"), batch && `batch ${batch}`];
+  const details = [data.getText(row, "platform"), describeMachine(data, row), data.getText(row, "relationship")];
+  const more = [describeTest(data, row), data.getText(row, "framework"), data.getText(row, "sdk_version"), batch && `batch ${batch}`];
   return (
     <span class="card">
       <span>{renderModel(data, row)}</span>

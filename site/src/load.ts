@@ -1,6 +1,7 @@
 // Scripts next to the page, each loaded once. A page opened from disk can load scripts, but neither modules nor JSON.
 import type { Citations } from "./citation";
 import { expand, type Frame } from "./frame";
+import type { Known } from "./nearest";
 
 export type Severity = "error" | "warn" | "info";
 
@@ -125,6 +126,7 @@ export interface Data {
   charts: ChartData[];
   rankings: Frame;
   citations: Citations;
+  run: Known;
   microbenchmarks: MicrobenchmarkData;
   emulator: { predictions: Prediction[]; points: Point[] };
   sql: {

@@ -72,7 +72,7 @@ function Content({ data, query }: { data: MicrobenchmarkData; query: URLSearchPa
           </button>
         )}
       </div>
-      <PlainTable label="Microbenchmarks" headings={["Device", "Operation", "What", "As printed", "Value", "Place in the source"]} right={["As printed", "Value"]}>
+      <PlainTable label="Microbenchmarks" headings={["Device", "As printed", "Operation", "What", "Value", "Place in the source"]} right={["As printed", "Value"]}>
         {matches.slice(0, count).map((row) => (
           <Line key={getText(row, "microbenchmark_id")} row={row} flags={flags.get(getText(row, "microbenchmark_id")) ?? []} />
         ))}
@@ -117,6 +117,9 @@ function groupFlags(flags: MicrobenchmarkFlag[]): Map<string, MicrobenchmarkFlag
 
 const describe = (row: Row) => ["metric", "statistic", "precision", "shape"].map((name) => getText(row, name)).filter(Boolean).join(", ");
 
+/** The unit of a figure; a ratio has none. */
+const formatUnit = (row: Row, name: string) => (row[name] === "1" ? "" : getText(row, name));
+
 function describeDevice(row: Row): string {
   const count = row["device_count"];
   return typeof count === "number" && count > 1 ? `${count} × ${getText(row, "device")}` : getText(row, "device");
@@ -126,21 +129,21 @@ function Line({ row, flags }: { row: Row; flags: MicrobenchmarkFlag[] }) {
   return (
     <tr>
       <td>{describeDevice(row)}</td>
+      <td class="right">
+        <button type="button" class="figure link" aria-haspopup="dialog" onClick={() => setParameter("show", getText(row, "microbenchmark_id"))}>
+          {getText(row, "raw_text")} <small>{formatUnit(row, "unit")}</small>
+        </button>{" "}
+        {flags.map((flag) => (
+          <FlagMark key={flag.rule + flag.column_name} flag={flag} title={flag.title} />
+        ))}
+      </td>
       <td>{getText(row, "operation")}</td>
       <td>
         {describe(row)}
         {getText(row, "conditions") && <small> {getText(row, "conditions")}</small>}
       </td>
       <td class="right">
-        <button type="button" class="figure link" aria-haspopup="dialog" onClick={() => setParameter("show", getText(row, "microbenchmark_id"))}>
-          {getText(row, "raw_text")} <small>{getText(row, "unit")}</small>
-        </button>{" "}
-        {flags.map((flag) => (
-          <FlagMark key={flag.rule + flag.column_name} flag={flag} title={flag.title} />
-        ))}
-      </td>
-      <td class="right">
-        {formatFigure(row["canonical_value"] ?? null, 5)} <small>{getText(row, "canonical_unit")}</small>
+        {formatFigure(row["canonical_value"] ?? null, 5)} <small>{formatUnit(row, "canonical_unit")}</small>
       </td>
       <td>
         {getText(row, "publisher")}, <small>{getText(row, "place")}</small>
@@ -171,7 +174,7 @@ function Panel({ id, data, row, flags }: PanelProps) {
         <>
           <p class="over">{getText(row, "operation")}</p>
           <h2 id="panel-title">
-            {getText(row, "raw_text")} <small>{getText(row, "unit")}</small>
+            {getText(row, "raw_text")} <small>{formatUnit(row, "unit")}</small>
           </h2>
           <p class="what">
             {describeDevice(row)} · {describe(row)}

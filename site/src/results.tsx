@@ -1,5 +1,4 @@
 import { useMemo, useState } from "preact/hooks";
-import { Cite } from "./cite";
 import { ADDITIONAL, HIDEABLE, MEASURES, getMeasure, selectColumns, selectNarrow } from "./columns";
 import { useMedia, WithData } from "./data";
 import { type Dataset, FACETS, FACET_TITLES, SUBMITTED } from "./dataset";
@@ -7,6 +6,7 @@ import { formatCsv, saveFile } from "./download";
 import { FacetList } from "./facets";
 import { formatCount } from "./format";
 import { getRows, getText } from "./frame";
+import { More } from "./lazy";
 import { formatHash, navigate, setParameter, setParameters, toggleValue } from "./route";
 import { type Filters, type Group, parseFigure, selectRows } from "./select";
 import { Table } from "./table";
@@ -98,7 +98,7 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
             Cite
           </button>
         </div>
-        {citing && <Cite ids={Array.from(selection.rows, (row) => data.getText(row, "result_id"))} />}
+        {citing && <More name="Cite" ids={Array.from(selection.rows, (row) => data.getText(row, "result_id"))} />}
         <Chips data={data} filters={filters} />
         <Submitted data={data} counts={selection.counts.get("relationship")!} picked={filters.picked.relationship ?? []} />
         <FigureClaims search={filters.search} />
@@ -116,7 +116,7 @@ function Submitted({ data, counts, picked }: { data: Dataset; counts: Int32Array
   if (count === 0 || picked.length > 0) return null;
   return (
     <p class="note">
-      {formatCount(count, "row")} that contributors submitted {count === 1 ? "is" : "are"} not shown, since nobody else published them.{" "}
+      {formatCount(count, "row")} that contributors submitted {count === 1 ? "is" : "are"} not shown, since no other source prints them.{" "}
       <button type="button" class="chip" onClick={() => toggleValue("relationship", SUBMITTED)}>
         Show submitted rows
       </button>

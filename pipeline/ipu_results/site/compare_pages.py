@@ -41,7 +41,7 @@ RULES = (
     "Latencies need the same batch size and basis as well.",
     "MLPerf minutes are compared with MLPerf minutes of the same network, division and dataset only.",
     "Of all pairs of one test, the one with the fewest differences is shown. What differs can be the reason.",
-    "Emulated results, rows with an error flag or a doubt, and repeated rows are left out.",
+    "Emulated and submitted results, rows with an error flag or a doubt, and repeated rows are left out.",
 )
 
 
@@ -131,15 +131,16 @@ def _describe(left: str, right: str, rows: list[Pair]) -> str:
     for measure in MEASURES:
         ratios = sorted(_compute_ratio(measure, row) for each, row in rows if each is measure)
         if ratios:
-            ends = f" ({_format_ratio(ratios[0])} to {_format_ratio(ratios[-1])})" if len(ratios) > 1 else ""
+            ends = f" ({format_ratio(ratios[0])} to {format_ratio(ratios[-1])})" if len(ratios) > 1 else ""
             tests = f"{len(ratios)} test{'s' * (len(ratios) != 1)}"
-            parts.append(f"{measure.title.lower()} {_format_ratio(median(ratios))}× as good, median of {tests}{ends}")
+            parts.append(f"{measure.title.lower()} {format_ratio(median(ratios))}× as good, median of {tests}{ends}")
     same = all(row["left_chips"] == row["right_chips"] for _, row in rows)
     note = "" if same else " The machines have different numbers of chips."
     return f"{left} over {right}: {'; '.join(parts)}.{note}"
 
 
-def _format_ratio(ratio: float) -> str:
+def format_ratio(ratio: float) -> str:
+    """Format a ratio, with three digits below 100."""
     return f"{ratio:#.{DIGITS}g}" if ratio < MAX_DIGITS_BELOW else f"{ratio:,.0f}"
 
 
@@ -153,7 +154,7 @@ def _format_row(measure: Measure, row: Mapping[str, Any]) -> list[str]:
         test,
         _format_figure(measure, row, "left"),
         _format_figure(measure, row, "right"),
-        f"{_format_ratio(_compute_ratio(measure, row))}×",
+        f"{format_ratio(_compute_ratio(measure, row))}×",
         "; ".join(_list_differences(measure, row)) or "nothing that is known",
     ]
 

@@ -1,4 +1,4 @@
-"""Energy per item: an IPU beside the GPUs of the same paper, and every machine, with the doubts about them."""
+"""Energy per item: an IPU next to the GPUs of the same paper, and every machine, with the doubts about them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 
 from ipu_results._util.sql import run_query
+from ipu_results.site.compare_pages import format_ratio
 from ipu_results.site.evidence import Evidence, format_computed
 from ipu_results.site.html import Markup, format_table, join, list_items, tag
 from ipu_results.site.page import Page
@@ -29,8 +30,8 @@ ROWS = """
 NOTES = (
     "Energy is as printed, or 1 over the printed efficiency. The scope says what it covers: rows of two scopes do not "
     "compare.",
-    "Implied power is energy per item times items per second. Above the rating of the chips, one of the figures or units "
-    "is wrong: rule R29 flags the row (✖), and its ratio is not to be quoted.",
+    "Implied power is energy per item times items per second. Above the rating of the chips, one of the figures or "
+    "units is wrong: rule R29 flags the row (✖), and its ratio is not to be quoted.",
     "The last column takes the GPU at its rated power, the most that it can draw for long.",
 )
 Row = Mapping[str, Any]
@@ -42,13 +43,13 @@ def build_energy_page(connection: duckdb.DuckDBPyConnection) -> Page:
     pairs, rows = (run_query(connection, sql).to_pylist() for sql in (PAIRS, ROWS))
     doubtful = sum(_is_doubtful(row) for row in pairs)
     description = (
-        f"{len(pairs)} rows of an IPU beside a GPU of the same paper, network and batch. In {doubtful} of them a figure "
-        "implies more power than the chip is rated for."
+        f"{len(pairs)} rows of an IPU next to a GPU of the same paper, network and batch. In {doubtful} of them, a "
+        "figure has an error flag or implies more power than the chip is rated for."
     )
     content = join(
         tag("p", description, class_="finding"),
         list_items(*NOTES),
-        tag("h2", "IPU beside GPU"),
+        tag("h2", "IPU next to GPU"),
         _format_pairs(pairs, evidence),
         tag("h2", f"All {len(rows)} figures of energy"),
         *(
@@ -69,17 +70,22 @@ def _format_pairs(rows: Sequence[Row], evidence: Evidence) -> Markup:
 
 
 def _format_pair(row: Row, evidence: Evidence) -> list[str]:
-    ratio = f"{format_computed(row['energy_ratio'])}×"
+    ratio = f"{format_ratio(row['energy_ratio'])}×"
     return [
-        f"{row['network']}, {row['task']}, batch {row['batch_size']}, {row['publisher']}",
+        f"{row['network']}, {row['task']}, batch {row['batch_size']}, {row['publisher']}; {_describe_scopes(row)}",
         row["ipu_platform"],
         _format_energy(row, "ipu_", evidence),
         row["gpu_platform"],
         _format_energy(row, "gpu_", evidence),
         _format_power(row, "gpu_"),
         join(tag("s", ratio), " not to be quoted") if _is_doubtful(row) else ratio,
-        f"{format_computed(row['energy_ratio_at_gpu_rating'])}×" if row["energy_ratio_at_gpu_rating"] else "",
+        f"{format_ratio(row['energy_ratio_at_gpu_rating'])}×" if row["energy_ratio_at_gpu_rating"] else "",
     ]
+
+
+def _describe_scopes(row: Row) -> str:
+    scopes = list(dict.fromkeys(row[f"{side}_power_scope"] or "not stated" for side in ("ipu", "gpu")))
+    return f"energy of the {scopes[0]}" if len(scopes) == 1 else f"energy of IPU {scopes[0]}, of GPU {scopes[1]}"
 
 
 def _format_rows(rows: Sequence[Row], evidence: Evidence) -> Markup:

@@ -68,3 +68,8 @@ def format_number(value: float | None) -> str:
 def format_computed(value: float | None, digits: int = 3) -> str:
     """Format what this project computed, rounded."""
     return "" if value is None else f"{float(f'{value:.{digits}g}'):,.15g}"
+
+
+def format_unit(unit: str | None) -> str:
+    """Format a unit; a ratio has none."""
+    return "" if unit in (None, "1") else str(unit)

@@ -13,7 +13,7 @@ from ipu_results._util.sql import run_query
 from ipu_results.check.rules import RULES
 from ipu_results.site.compare_pages import format_slug
 from ipu_results.site.encode import encode_query
-from ipu_results.site.evidence import VALUE, Evidence
+from ipu_results.site.evidence import VALUE, Evidence, format_unit
 from ipu_results.site.html import Markup, format_table, join, link, tag
 from ipu_results.site.page import Page
 
@@ -124,4 +124,4 @@ def _format_rows(rows: Sequence[Row], evidence: Evidence) -> Markup:
 
 def _link(row: Row) -> Markup:
     address = f"../index.html#/microbenchmarks?show={row['microbenchmark_id']}"
-    return link(address, f"{row['raw_text'] or row['value']} {row['unit']}")
+    return link(address, f"{row['raw_text'] or row['value']} {format_unit(row['unit'])}".strip())

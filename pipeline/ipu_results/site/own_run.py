@@ -21,10 +21,11 @@ def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     machines = {
         name: [facts["family"], facts["chip"], facts["chip_count"]] for name, facts in sorted(words.machines.items())
     }
+    precisions = [row["name"] for row in run_query(connection, PRECISIONS).to_pylist()]
     return {
         "machines": machines,
         "items": dict(sorted(words.items.items())),
-        "precisions": {row["name"]: name_precision(row["name"]) for row in run_query(connection, PRECISIONS).to_pylist()},
+        "precisions": {name: name_precision(name) for name in precisions},
         "figures": FIGURES,
         "per_item": PER_ITEM,
         "min_batches_in_flight": MIN_BATCHES_IN_FLIGHT,

@@ -77,7 +77,7 @@ def _build_chip(chip: str, rows: Sequence[Row], ceilings: Sequence[Row], evidenc
 
 def _format_row(row: Row, evidence: Evidence) -> list[str]:
     doubt = " (width in doubt)" if row["precision_doubtful"] else ""
-    throughput = f"{format_number(row['throughput_per_chip'])} a chip"
+    throughput = f"{format_computed(row['throughput_per_chip'], 5)} a chip"
     return [
         _describe_work(row),
         f"{row['platform']}, {row['framework'] or 'framework not stated'}",
@@ -107,7 +107,8 @@ def _format_best(page: Page, rows: Sequence[Row], evidence: Evidence) -> list[st
     if not clean:
         return [chip, str(len(rows)), "no peak or precision known", "", ""]
     best = clean[0]  # rows are ordered by share
-    figure = evidence.format_figure(best["result_id"], "throughput", f"{format_number(best['throughput_per_chip'])}")
+    throughput = format_computed(best["throughput_per_chip"], 5)
+    figure = evidence.format_figure(best["result_id"], "throughput", throughput)
     share = _format_share(best["datasheet_share"], best["datasheet_peak_tflops"])
     return [chip, str(len(rows)), f"{share} TFLOP/s", figure, f"{_describe_work(best)}, {best['publisher']}"]
 

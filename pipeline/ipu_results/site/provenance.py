@@ -13,7 +13,9 @@ CELLS = """
     SELECT
         c.result_id, c.column_name, c.header, c.raw_text, c.value, c.unit, c.factor, c.marks, c.document_id, c.locator,
         p.locator_in, p.source_url, p.source_locator
-    FROM cells c SEMI JOIN results r ON r.result_id = c.result_id LEFT JOIN provenance p ON p.result_id = c.result_id AND p.cell_number = c.cell_number
+    FROM cells c
+    SEMI JOIN results r ON r.result_id = c.result_id
+    LEFT JOIN provenance p ON p.result_id = c.result_id AND p.cell_number = c.cell_number
     WHERE c.raw_text <> '' ORDER BY c.result_id, c.cell_number
 """
 FLAGS = "SELECT * FROM flags SEMI JOIN results USING (result_id) ORDER BY result_id, rule, column_name"

@@ -9,7 +9,8 @@ from typing import Any
 import duckdb
 
 from ipu_results._util.sql import run_query
-from ipu_results.site.evidence import VALUE, Evidence, format_computed, format_number
+from ipu_results.site.compare_pages import format_ratio
+from ipu_results.site.evidence import VALUE, Evidence, format_number, format_unit
 from ipu_results.site.html import Markup, format_table, join, link, list_items, tag
 from ipu_results.site.page import Page
 
@@ -60,8 +61,8 @@ def build_replication_page(connection: duckdb.DuckDBPyConnection, charts: Sequen
 
 def _describe_group(row: Row) -> str:
     return (
-        f"{row['parties'].capitalize()}: of {row['counted']} counted pairs, {row['within_5_percent']} agree within 5 %; "
-        f"the mean ratio of {row['works']} works is {format_computed(row['mean_ratio'])}."
+        f"{row['parties'].capitalize()}: of {row['counted']} counted pairs, {row['within_5_percent']} agree within "
+        f"5 %; the mean ratio of {row['works']} works is {format_ratio(row['mean_ratio'])}."
     )
 
 
@@ -81,10 +82,10 @@ def _format_summary(summary: Sequence[Row]) -> Markup:
         [
             row["parties"],
             *(str(row[name]) for name in ("pairs", "counted", "within_5_percent", "works")),
-            format_computed(row["mean_ratio"]),
-            " to ".join(format_computed(row[name]) for name in ("mean_low", "mean_high") if row[name] is not None),
-            format_computed(row["lowest_ratio"]),
-            format_computed(row["highest_ratio"]),
+            format_ratio(row["mean_ratio"]),
+            " to ".join(format_ratio(row[name]) for name in ("mean_low", "mean_high") if row[name] is not None),
+            format_ratio(row["lowest_ratio"]),
+            format_ratio(row["highest_ratio"]),
         ]
         for row in summary
     ]
@@ -110,7 +111,7 @@ def _format_pair(row: Row, evidence: Evidence) -> list[str]:
         ", ".join(filter(None, (*details, tokens))),
         f"{row['chips']} × {row['chip']}",
         *(_format_side(row, side, evidence) for side in ("first", "second")),
-        format_computed(row["ratio"]),
+        format_ratio(row["ratio"]),
         row["match"],
         "; ".join(filter(None, (row["differs"], open_points))) or "nothing that is known",
     ]
@@ -118,7 +119,7 @@ def _format_pair(row: Row, evidence: Evidence) -> list[str]:
 
 def _format_side(row: Row, side: str, evidence: Evidence) -> Markup:
     units = {"throughput": f"{row['item'] or 'item'}s/s", "mlperf time to train": "min"}
-    unit = units.get(row["measure"], row["canonical_unit"] or "")
-    figure = f"{format_number(row[f'{side}_figure'])} {unit}"
+    unit = units.get(row["measure"], format_unit(row["canonical_unit"]))
+    figure = f"{format_number(row[f'{side}_figure'])} {unit}".strip()
     cell = evidence.format_figure(row[f"{side}_result_id"], COLUMNS[row["measure"]], figure)
     return join(row[f"{side}_publisher"], ": ", cell)

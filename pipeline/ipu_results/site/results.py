@@ -15,7 +15,8 @@ from ipu_results.site.encode import encode_query
 PAGE = "graphcore-performance-2023-07-04"  # the vendor's page of results, its last capture
 # As printed; that page first, then the vendor's newest documents.
 ORDER = f"""
-    ORDER BY document_id <> '{PAGE}', publisher <> 'Graphcore', published_on DESC NULLS LAST, document_id, table_name, row_number, result_id
+    ORDER BY document_id <> '{PAGE}', publisher <> 'Graphcore',
+        published_on DESC NULLS LAST, document_id, table_name, row_number, result_id
 """
 PRICES = "SELECT platform, list_price_usd FROM platforms WHERE list_price_usd IS NOT NULL ORDER BY platform"
 # With the kind of processor, so that a search for "GPU" finds it.
