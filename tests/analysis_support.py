@@ -24,7 +24,7 @@ PLATFORMS = (
     {"platform": "Bow Pod16", "family": "Bow", "chip_count": 16, "clock_ghz": 1.85},
     {"platform": "IPU-POD16", "family": "Classic", "chip_count": 16, "clock_ghz": 1.33},
 )
-PUBLISHED = {"origin": "published", "publisher": "Graphcore", "model": "Net", "item": "image"}
+PUBLISHED = {"origin": "published", "relationship": "vendor", "publisher": "Graphcore", "model": "Net", "item": "image"}
 TRAINED = {**PUBLISHED, "task": "training", "platform": "Bow Pod16", "precision": "16.16", "batch_size": 64}
 
 # What else may not differ between two rows that an analysis compares.

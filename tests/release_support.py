@@ -21,7 +21,7 @@ from ipu_results.store.tables import describe_build, write_parquet
 from ipu_results.store.views import evaluate_views
 
 PUBLISHED_ON = date(2026, 11, 21)
-FEW = "(SELECT DISTINCT result_id FROM flags ORDER BY result_id LIMIT 12)"
+FEW = "(SELECT DISTINCT result_id FROM flags SEMI JOIN results USING (result_id) ORDER BY result_id LIMIT 12)"
 FEWER_ROWS = {
     **{name: f"SELECT * FROM {name} WHERE result_id IN {FEW}" for name in ("results", "cells", "flags", "source_rows")},
     **{name: f"SELECT * FROM {name} LIMIT 0" for name in ("configurations", "mlperf_runs", "mlperf_entries")},

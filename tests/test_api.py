@@ -80,7 +80,7 @@ def test_load_reads_another_warehouse(warehouse: Path) -> None:
         ("results", {"throughput": 4354.0}, "throughput = 4354"),
         ("results", {"model": []}, "false"),
         ("inference", {"model": {"ResNeXt101", "FastSpeech2"}}, "model IN ('ResNeXt101', 'FastSpeech2')"),
-        ("flags", {"rule": "R01", "severity": "error"}, "rule = 'R01'"),
+        ("flags", {"rule": "R01", "severity": "error"}, "rule = 'R01' AND severity = 'error'"),
     ],
 )
 def test_load_filters_rows(name: str, filters: dict[str, Any], where: str, query: Query) -> None:

@@ -69,6 +69,10 @@ def test_sidecar_becomes_a_document_with_its_bytes(put: Put) -> None:
         **{key: ENTRY[key] for key in ENTRY if key not in ("tables", "reader")},
         "commit": None,
         "retrieved_on": None,
+        "measured_by": None,
+        "measured_on": None,
+        "verified": None,
+        "sources": None,
         "file": "deep/page.html",
     }
 

@@ -280,7 +280,7 @@ def test_identical_folders(output: str, small: Path, small_release: Path) -> Non
     if output == "json":
         assert json.loads(result.stdout)["identical"] is True
     else:
-        assert re.search(r"[Nn]o difference in 27 tables", result.stdout)
+        assert re.search(r"[Nn]o difference in 29 tables", result.stdout)
 
 
 def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:

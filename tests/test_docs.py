@@ -74,6 +74,7 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
     "{} results from {} source rows of {} documents, no row lost, {} quarantined": """
         SELECT (SELECT count(*) FROM results), (SELECT count(*) FROM source_rows), (SELECT count(*) FROM documents),
                (SELECT count(*) FROM quarantine)""",
+    "A further {} figures are microbenchmarks": "SELECT count(*) FROM microbenchmarks",
     "{} published by vendors and others, {} from official MLPerf logs, {} measured here and {} emulated": """
         SELECT count(*) FILTER (origin = 'published'), count(*) FILTER (origin = 'official'),
                count(*) FILTER (origin = 'measured'), count(*) FILTER (origin = 'emulated') FROM results""",
@@ -98,11 +99,12 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
             FROM mlperf_noise WHERE division = 'closed' GROUP BY 1)
         SELECT any_value(noise) FILTER (scope = 'all-sizes'), any_value(pairs) FILTER (scope = 'all-sizes'),
                any_value(noise) FILTER (scope = 'same-size') FROM shares""",
-    "Six printed latencies are too short for the batch in their row (throughput × latency is less than one batch) | "
-    "{} to {} of a batch": """
+    "Six latencies on the vendor's page are too short for the batch in their row (throughput × latency is less than "
+    "one batch) | {} to {} of a batch": """
         SELECT round(min(throughput * latency_ms / 1000 / batch_size), 3),
                round(max(throughput * latency_ms / 1000 / batch_size), 2)
-        FROM results JOIN flags USING (result_id) WHERE rule = 'R01' HAVING count(*) = 6""",
+        FROM results JOIN flags USING (result_id) 
+        WHERE rule = 'R01' AND document_id = 'graphcore-performance-2023-07-04' HAVING count(*) = 6""",
     "Of {} claims that Graphcore and others made, {} are confirmed ({} of them only by the same document or another "
     "claim), {} are reached by a later SDK, {} differ in the last digit, {} depend on the baseline, {} are not "
     "supported, {} are contradicted, {} is a gain within the spread of the runs, and {} cannot be recomputed": """

@@ -43,8 +43,8 @@ def test_printed_unit_of_the_gpt_table_is_kept(query: Query) -> None:
         ("efficiency", "4.08", "tokens/Wh", "page 8, table II, row 1, column Tokens/Energy"),
     ]
     row = "SELECT throughput, item, run_energy_j, power_scope, chip_count, framework, sdk_version FROM results"
-    [found] = query(f"{row} WHERE model = 'GPT-117M' AND batch_size = 64")
-    assert found == (64.99, "token", 15.68 * 3600, "device", 4, "PyTorch", "3.3")
+    [hits] = query(f"{row} WHERE model = 'GPT-117M' AND batch_size = 64")
+    assert hits == (64.99, "token", 15.68 * 3600, "device", 4, "PyTorch", "3.3")
 
 
 @pytest.mark.parametrize(
@@ -56,24 +56,24 @@ def test_printed_unit_of_the_gpt_table_is_kept(query: Query) -> None:
     ],
 )
 def test_energy_and_efficiency_agree_within_the_printed_digits(query: Query, where: str, items: str, rows: int) -> None:
-    found = query(f"""
+    hits = query(f"""
         SELECT {items} / (run_energy_j / 3600), efficiency * 3600, run_energy_j / 3600, conditions FROM results
         WHERE document_id = '{CARAML}' AND run_energy_j IS NOT NULL AND {where}
     """)
-    assert len(found) == rows
-    for computed, printed, energy, conditions in found:
+    assert len(hits) == rows
+    for computed, printed, energy, conditions in hits:
         energy_digit = 0.5 if energy.is_integer() and energy >= 40 else 0.005
         printed_digit = 1000 if "one hour" in conditions else 1  # figure 2 cuts to thousands
         assert abs(computed - printed) <= computed * energy_digit / energy + printed_digit
 
 
 def test_scaling_of_one_chip_to_many_is_that_of_the_paper(query: Query) -> None:
-    found = query("""
+    hits = query("""
         SELECT chip_count, platform, throughput, time_to_result_s FROM results
         WHERE document_id = 'independent-tamu-aces-2022' AND framework = 'TensorFlow1' AND micro_batch_size = 20
         ORDER BY chip_count
     """)
-    assert found == [
+    assert hits == [
         (1, "1x GC200 (IPU-POD16)", 2130.0, 719.4),
         (2, "2x GC200 (IPU-POD16)", 3895.0, 393.4),
         (4, "4x GC200 (IPU-POD16)", 7804.0, 196.4),
@@ -84,19 +84,19 @@ def test_scaling_of_one_chip_to_many_is_that_of_the_paper(query: Query) -> None:
 
 
 def test_measured_peaks_and_memory_bandwidths_are_microbenchmarks(query: Query) -> None:
-    found = query("""
+    hits = query("""
         SELECT device, precision, canonical_value, canonical_unit, place FROM microbenchmarks
         WHERE document_id IN ('independent-heidelberg-matmul-2023', 'independent-bristol-stencils-2021')
             AND metric IN ('arithmetic throughput', 'bandwidth') AND device IN ('GC200', 'A30', 'GC2')
         ORDER BY document_id, row_number
     """)
-    assert [row[:4] for row in found] == [
+    assert [row[:4] for row in hits] == [
         *(("GC2", "32-bit", value, "GB/s") for value in (3726, 7261, 12420)),
         *(("GC2", "16-bit", value, "GB/s") for value in (1488, 7490)),
         ("GC200", "FP32", 44.2, "TFLOP/s"),
         ("A30", "FP32", 9.7, "TFLOP/s"),
     ]
-    assert found[0][4] == "page 4, table I, row 1, column Bandwidth"
+    assert hits[0][4] == "page 4, table I, row 1, column Bandwidth"
 
 
 def test_implied_power_above_the_rating_is_an_error(query: Query) -> None:
@@ -113,13 +113,13 @@ def test_implied_power_above_the_rating_is_an_error(query: Query) -> None:
 
 
 def test_contradictions_within_papers_show_every_reading(query: Query) -> None:
-    found = dict(
+    hits = dict(
         query("""
             SELECT contradiction_id, json_array_length(recomputed) FROM contradictions
             WHERE claim_ids IS NULL AND contradiction_id SIMILAR TO '(caraml|aces|gc200|heidelberg)-.*'
         """)
     )
-    assert found == {
+    assert hits == {
         "caraml-gpt-unit": 23,
         "caraml-resnet-energy": 8,
         "caraml-mi250-per-device": 8,

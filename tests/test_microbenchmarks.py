@@ -68,8 +68,8 @@ def flag(rule: str, *changes: dict[str, str]) -> list[tuple[int, str, str]]:
     data = replace(load_dataset(), microbenchmarks=frame, cells=cells)
     flags = next(known for known in RULES if known.id == rule).find(data)
     number = dict(zip(frame["microbenchmark_id"], frame["row_number"], strict=True))
-    found = zip(flags["result_id"], flags["severity"], flags["message"], strict=True)
-    return sorted((number[result_id], severity, message) for result_id, severity, message in found)
+    hits = zip(flags["result_id"], flags["severity"], flags["message"], strict=True)
+    return sorted((number[result_id], severity, message) for result_id, severity, message in hits)
 
 
 def test_line_is_a_row_with_printed_and_canonical_value() -> None:
@@ -137,13 +137,13 @@ def test_throughput_above_the_peak_is_an_error() -> None:
 def test_figure_a_thousand_times_its_neighbours_is_flagged() -> None:
     sweep = [{"shape": f"layer=a batch={size}", "value": str(size)} for size in (1, 2, 4, 8)]
     assert flag("R31", *sweep) == []
-    found = flag("R31", *sweep[:2], {**sweep[2], "value": "4,000"}, sweep[3])
-    assert [(number, severity) for number, severity, _ in found] == [(3, "warn")]
+    hits = flag("R31", *sweep[:2], {**sweep[2], "value": "4,000"}, sweep[3])
+    assert [(number, severity) for number, severity, _ in hits] == [(3, "warn")]
     far = [{"shape": "transfers=1", "value": "6.34"}, {"shape": "transfers=1216", "value": "7679.01"}]
     assert flag("R31", *far) == []
 
 
-def test_two_figures_of_one_work_are_shown_beside_each_other() -> None:
+def test_two_figures_of_one_work_are_flagged() -> None:
     other = {"value": "58.9", "place": "page 72, table 5.1"}
     assert [(number, severity) for number, severity, _ in flag("R32", {}, other)] == [(1, "warn"), (2, "warn")]
     assert flag("R32", {}, {"value": "58.24", "place": "page 72"}) == []
@@ -156,7 +156,9 @@ def test_share_times_number_is_the_total() -> None:
     assert flag("R33", total, share) == []
     [(number, severity, message)] = flag("R33", total, {**share, "value": "1.361"})
     assert (number, severity) == (2, "warn")
-    assert "1.361 ns × 1216 is +21.6% of 1.361 us" in message
+    assert "1.361 ns × 1216 is 21.6% above 1.361 us" in message
+    [(_, _, message)] = flag("R33", total, {**share, "unit": "us", "value": "1.361"})
+    assert "1.361 us × 1216 is 1220 times 1.361 us" in message
 
 
 def test_peak_is_the_largest_of_its_series() -> None:

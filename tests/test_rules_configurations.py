@@ -341,9 +341,9 @@ CHIP_MESSAGE = "57300 W: throughput 64.99 / efficiency 0.001133; 1 × GC200 (pow
 def test_power_above_what_the_scope_names(values: dict[str, Any], flagged: list[tuple[str, str | None]]) -> None:
     data = pick("qwant_c2 4")
     data = replace(data, results=data.results.assign(**{name: [value] for name, value in values.items()}))
-    found = find("R29", data)
-    assert [(severity, column) for severity, _, column, _, _ in found] == [("error", column) for column, _ in flagged]
-    assert all(text in (None, flag[3]) for flag, (_, text) in zip(found, flagged, strict=True))
+    hits = find("R29", data)
+    assert [(severity, column) for severity, _, column, _, _ in hits] == [("error", column) for column, _ in flagged]
+    assert all(text in (None, flag[3]) for flag, (_, text) in zip(hits, flagged, strict=True))
 
 
 NETWORKS = {

@@ -112,11 +112,12 @@ def test_single_row_is_compared_with_nothing(row: str) -> None:
 
 def test_only_published_rows_are_checked() -> None:
     data = load_dataset()
-    assert len(find_flags(replace(data, results=data.results.assign(origin="emulated")))) == 0
+    emulated = data.results.assign(origin="emulated")
+    assert len(find_flags(replace(data, results=emulated, microbenchmarks=data.microbenchmarks[:0]))) == 0
 
 
 def test_rules_have_distinct_ids_in_order_and_a_description() -> None:
-    assert [rule.id for rule in RULES] == [f"R{number:02}" for number in range(1, 29)]
+    assert [rule.id for rule in RULES] == [f"R{number:02}" for number in range(1, 35)]
     assert all(rule.find.__doc__ for rule in RULES)
 
 

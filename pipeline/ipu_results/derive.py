@@ -25,7 +25,7 @@ STATEMENT = f"schema/derived/{RESULTS}.sql"
 VOCABULARY_COLUMNS = {
     "known_network": ("model", "variant", "platform", "framework", "network"),
     "known_phase": ("model", "pattern", "phase"),
-    "known_dataset": ("dataset", "canonical"),
+    "known_dataset": ("dataset", "canonical", "packed"),
     "known_maker": ("chip", "maker"),
 }
 

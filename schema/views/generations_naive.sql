@@ -7,7 +7,7 @@ WITH rows AS (
     FROM results r
     JOIN platforms p ON p.platform = r.platform
     WHERE
-        r.origin = 'published' AND r.benchmark IS NULL AND p.family IN ('Bow', 'Classic')
+        r.origin = 'published' AND r.relationship = 'vendor' AND r.benchmark IS NULL AND p.family IN ('Bow', 'Classic')
         AND r.throughput IS NOT NULL AND r.chip_count IS NOT NULL
     QUALIFY row_number() OVER (
         PARTITION BY

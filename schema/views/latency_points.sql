@@ -1,5 +1,5 @@
 SELECT
-    r.result_id, r.origin, r.publisher, r.model, r.network, r.variant, r.dataset, r.platform, r.chip, r.chip_count,
+    r.result_id, r.origin, r.relationship, r.publisher, r.model, r.network, r.variant, r.dataset, r.platform, r.chip, r.chip_count,
     r.sdk_version, r.framework, r.compiler, r.precision, r.compute_precision, r.batch_size, r.throughput, r.item,
     r.latency_ms, r.latency_basis, r.latency_kind, r.batches_in_flight, r.errors, r.warnings, r.suspect,
     CASE WHEN NOT regexp_matches(r.variant, '^(lowest latency|higher throughput) config$') THEN r.variant END AS work,
@@ -18,7 +18,7 @@ SELECT
         ),
         ''
     ) AS remark,
-    r.document_id, r.table_name, r.row_number
+    r.document_id, r.table_name, r.row_number, r.conditions
 FROM results r
 LEFT JOIN comparison_remarks m
     ON r.origin = 'published' AND m.publisher = r.publisher AND m.task = r.task AND m.network = r.network

@@ -69,7 +69,7 @@ curves AS (
         PARTITION BY
             publisher, family, model, variant, dataset, framework, precision, compute_precision, platform, sdk_version,
             batch_size, throughput, base_platform, base_sdk_version, base_batch_size, base_throughput
-        ORDER BY published_on DESC NULLS LAST, document_id DESC
+        ORDER BY published_on DESC NULLS LAST, document_id DESC, row_number
     ) = 1
     UNION ALL
     SELECT

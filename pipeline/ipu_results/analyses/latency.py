@@ -21,9 +21,9 @@ from ipu_results.analyses.drawing import make_log_axis, make_scale, make_tooltip
 from ipu_results.analyses.text import format_chips, format_percent, join_paragraphs, join_words
 
 TIGHT_MS = 5.0
-MIN_POINTS = 3  # in a panel
+MIN_POINTS, MAX_WORKS = 3, 8  # in a panel
 SEVERAL = 1.5  # batches in flight
-GROUP = ["origin", "network", "work", "item", "platform"]
+GROUP = ["origin", "relationship", "network", "work", "item", "platform"]
 DETAILS = ("latency", "throughput", "batch", "framework", "precision", "basis", "variant")
 X_TICKS = (0.5, 1, 2, 5, 10, 20, 50, 100, 300, 1000)
 
@@ -31,8 +31,8 @@ X_TICKS = (0.5, 1, 2, 5, 10, 20, 50, 100, 300, 1000)
 def summarise(frames: Frames) -> str:
     """Describe what a bound costs, what a looser one gains, remarks, lowest latencies, and which rows are excluded."""
     bounded, points, lowest = frames["latency_bounded"], frames["latency_front"], frames["latency_lowest"]
-    published = bounded[bounded["origin"] == "published"]
-    coverage = _describe_coverage(published, points[points["origin"] == "published"])
+    published = bounded[bounded["relationship"] == "vendor"]
+    coverage = _describe_coverage(published, points[points["relationship"] == "vendor"])
     return join_paragraphs(
         [_describe_cost(published)],
         [_describe_gain(published), _compare_machines(published), coverage],
@@ -41,8 +41,9 @@ def summarise(frames: Frames) -> str:
         [
             _describe_basis(published),
             _describe_excluded(points),
-            f"A further {(bounded['origin'] == 'emulated').sum()} lines are emulated and "
-            f"{(bounded['origin'] == 'measured').sum()} measured by this project, in groups of their own.",
+            f"A further {(bounded['relationship'] == 'independent').sum()} lines are of independent parties, "
+            f"{(bounded['origin'] == 'emulated').sum()} emulated and {(bounded['origin'] == 'measured').sum()} "
+            "measured by this project, in groups of their own.",
             "The publishers chose the batch sizes, so a machine with few rows has a coarse front, not a slow one.",
             "Machines have different numbers of chips, and the best row may use any framework and precision.",
         ],
@@ -56,7 +57,7 @@ def _describe_cost(published: pd.DataFrame) -> str:
     shares = (rows[TIGHT_MS] / rows[loose]).dropna()
     return (
         f"Within {TIGHT_MS:g} ms a machine keeps {format_percent(shares.median())} of the throughput that it has "
-        f"within {loose:g} ms, in the median of the {len(shares)} published pairs of workload and machine that have a "
+        f"within {loose:g} ms, in the median of the {len(shares)} vendor pairs of workload and machine that have a "
         f"row within {TIGHT_MS:g} ms (from {format_percent(shares.min())} to {format_percent(shares.max())})."
     )
 
@@ -104,7 +105,7 @@ def _compare_lowest(rows: pd.DataFrame) -> str:
 def _describe_coverage(published: pd.DataFrame, points: pd.DataFrame) -> str:
     groups = points.fillna({"work": ""}).groupby(GROUP).ngroups
     counts = [f"{len(rows)} within {bound:g} ms" for bound, rows in published.groupby("bound_ms")]
-    return f"Of {groups} published pairs of workload and machine, {join_words(counts)} have a row."
+    return f"Of {groups} vendor pairs of workload and machine, {join_words(counts)} have a row."
 
 
 def _describe_gain(published: pd.DataFrame) -> str:
@@ -160,14 +161,17 @@ def build_chart(alt: Any, frames: Frames) -> Any:
     points = frames["latency_front"].sort_values([*GROUP, "latency_ms", "throughput", "result_id"])
     panels = points["network"].str.replace(r"^(EfficientDet)-D\d$", r"\1-D0 to D4", regex=True)
     panels = panels.str.replace(r"^(GPT2)-\w+$", r"\1", regex=True)
-    points = points[panels.map(panels.value_counts()) >= MIN_POINTS].assign(panel=panels)
+    works = points.groupby(panels)["work"].nunique()
+    points = points[(panels.map(panels.value_counts()) >= MIN_POINTS) & (panels.map(works) <= MAX_WORKS)]
+    points = points.assign(panel=panels)
     records = [_make_record(row) for row in points.to_dict("records")]
     subtitle = (
         "Lines: best throughput within a latency, one line per workload, origin and machine; filled points are on a "
         "line, hollow ones are not",
         "Crossed out: rows with error flags; plus: suspect rows, and latencies of an item; both are on no line. "
         "Squares and dashes: EMULATED, not measured",
-        f"Networks with fewer than {MIN_POINTS} rows are only in the view. Batches and chips differ: see the rows",
+        f"Networks with fewer than {MIN_POINTS} rows or more than {MAX_WORKS} variants are only in the view. Batches "
+        "and chips differ: see the rows",
         *_describe_marked(points),
     )
     chart = (

@@ -17,7 +17,7 @@ from ipu_results.schema.frames import build_frame, build_frame_from_columns, bui
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 
-PLACE = "place"  # the field of a row that says where it stands in the source
+PLACE = "place"  # the field of a row that locates it in the source
 
 
 def build_source_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.DataFrame]:

@@ -72,9 +72,9 @@ def _one_per_metric(
     for row in table.rows:
         key = row.cells[column["metric"]], row.cells[column["unit"]] if "unit" in column else ""
         if key not in converters:
-            found = _find_metric(*key, vocabulary, has_units="unit" in column)
-            converters[key] = found and RowConverter(
-                table, _with_metric(header, found[0]), vocabulary, marks, {found[0]: found[1]}
+            metric = _find_metric(*key, vocabulary, has_units="unit" in column)
+            converters[key] = metric and RowConverter(
+                table, _with_metric(header, metric[0]), vocabulary, marks, {metric[0]: metric[1]}
             )
         converter = converters[key]
         task = vocabulary.tasks.get(row.cells[column["task"]])

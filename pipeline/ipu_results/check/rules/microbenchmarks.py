@@ -20,6 +20,7 @@ from ipu_results.check.rules.findings import build_flags, format_figure
 THOUSAND = 300.0
 """A figure this many times its neighbours, or this part of them, is flagged: unit prefixes differ by 1000."""
 CLEAR = 0.01
+NEAR = 2.0  # a ratio within it is printed as a difference
 """A contradiction above this share is a warning, one below it is a remark."""
 THEORETICAL = "theoretical"
 OVER = "peak over "
@@ -47,7 +48,7 @@ def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
     printed = rows[rows["statistic"] == THEORETICAL]
     own = printed.groupby(["document_id", "device", printed["precision"].map(data.peaks)])["canonical_value"].max()
     sheets = data.platforms.groupby("chip")[sorted(set(data.peaks.values()))].first()
-    found: Findings = []
+    findings: Findings = []
     for row in rows[rows["statistic"] != THEORETICAL].itertuples():
         bound = data.peaks.get(str(row.precision))
         if bound is None:
@@ -59,8 +60,10 @@ def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
         count = 1 if pd.isna(row.device_count) else int(row.device_count)
         if row.canonical_value > peak * count:
             message = f"{format_figure(row.canonical_value)} TFLOP/s; {source} of {count} × {row.device} at "
-            found.append((row.result_id, "error", f"{message}{row.precision} is {format_figure(float(peak) * count)}"))
-    return _build("R30", found)
+            findings.append(
+                (row.result_id, "error", f"{message}{row.precision} is {format_figure(float(peak) * count)}")
+            )
+    return _build("R30", findings)
 
 
 def flag_thousandfold(data: Dataset) -> pd.DataFrame:
@@ -75,7 +78,7 @@ def flag_thousandfold(data: Dataset) -> pd.DataFrame:
     rows = rows.assign(size=sizes, base=shapes.str.replace(LAST_SIZE, "", regex=True))
     rows = rows[rows["size"].gt(0) & (rows["canonical_value"] > 0)]
     keys = [name for name in WORK if name != "shape"]
-    found: Findings = []
+    findings: Findings = []
     for series in _group(rows, [*keys, "statistic", "base"]):
         ordered = sorted(series, key=lambda row: row.size)
         values = np.array([row.canonical_value for row in ordered])
@@ -88,21 +91,21 @@ def flag_thousandfold(data: Dataset) -> pd.DataFrame:
             if near and ((both >= THOUSAND).all() or (both <= 1 / THOUSAND).all()):
                 others = " and ".join(format_figure(float(value)) for value in values[near])
                 message = f"{row.raw} {row.unit}; the neighbouring sizes have {others} {row.canonical_unit}"
-                found.append((str(row.result_id), "warn", message))
-    return _build("R31", found)
+                findings.append((str(row.result_id), "warn", message))
+    return _build("R31", findings)
 
 
 def flag_two_figures_of_one_work(data: Dataset) -> pd.DataFrame:
     """Flag a figure that its document prints another time with another value, both for the same work."""
-    found: Findings = []
+    findings: Findings = []
     for group in _group(_read(data), [*WORK, "statistic"]):
         for row in group:
             other = next((other for other in group if _disagree(row, other)), None)
             if other is not None:
                 gap = row.canonical_value / other.canonical_value - 1 if other.canonical_value else np.inf
                 message = f"{row.raw} {row.unit} here, {other.raw} {other.unit} at {other.place}"
-                found.append((row.result_id, _grade(gap), message))
-    return _build("R32", found)
+                findings.append((row.result_id, _grade(gap), message))
+    return _build("R32", findings)
 
 
 def _group(rows: pd.DataFrame, names: Sequence[str]) -> list[list[Any]]:
@@ -127,7 +130,7 @@ def flag_share_against_total(data: Dataset) -> pd.DataFrame:
     for row in rows.itertuples():
         if not _find_parts(row):
             totals[_get_work(row)].append(row)
-    found: Findings = []
+    findings: Findings = []
     for row in rows.itertuples():
         parts = _find_parts(row)
         sizes = _parse_shape(row.shape)
@@ -138,17 +141,17 @@ def flag_share_against_total(data: Dataset) -> pd.DataFrame:
         for total in totals[_get_work(row)]:
             total_low, total_high = _get_range(total)
             if high < total_low or total_high < low:
-                gap = row.canonical_value * number / total.canonical_value - 1
-                message = f"{row.raw} {row.unit} × {number} is {gap:+.1%} of {total.raw} {total.unit} at {total.place}"
-                found.append((row.result_id, _grade(gap), message))
+                ratio = row.canonical_value * number / total.canonical_value
+                message = f"{row.raw} {row.unit} × {number} is {_format_ratio(ratio)} {total.raw} {total.unit}"
+                findings.append((row.result_id, _grade(ratio - 1), f"{message}, which {total.place} prints"))
                 break
-    return _build("R33", found)
+    return _build("R33", findings)
 
 
 def flag_peak_against_series(data: Dataset) -> pd.DataFrame:
     """Flag a peak over sizes that is not the largest figure that the same document prints for these sizes."""
     rows = _read(data)
-    found: Findings = []
+    findings: Findings = []
     for words, name in SERIES.items():
         peaks = rows[rows["statistic"] == OVER + words]
         ends = rows["shape"].fillna("").str.extract(rf"^(.*) {name}=(\d+)$")
@@ -161,8 +164,8 @@ def flag_peak_against_series(data: Dataset) -> pd.DataFrame:
             if top is not None and top["raw"] != row["raw"] and top["canonical_value"] != row["canonical_value"]:
                 gap = row["canonical_value"] / top["canonical_value"] - 1
                 message = f"{row['raw']} {row['unit']}; at {name} {top['size']} it is {top['raw']} ({top['place']})"
-                found.append((row["result_id"], _grade(gap), message))
-    return _build("R34", found)
+                findings.append((row["result_id"], _grade(gap), message))
+    return _build("R34", findings)
 
 
 def _read(data: Dataset) -> pd.DataFrame:
@@ -200,11 +203,18 @@ def _parse_shape(shape: object) -> dict[str, int]:
     return {name: int(value) for name, value in pairs if value.isdecimal()}
 
 
+def _format_ratio(ratio: float) -> str:
+    """Return the ratio of two figures in words: as a difference where they are near each other."""
+    if not 1 / NEAR < ratio < NEAR:
+        return f"{format_figure(float(format(ratio, '.3g')))} times"
+    return f"{abs(ratio - 1):.1%} {'above' if ratio > 1 else 'below'}"
+
+
 def _grade(gap: float) -> str:
     return "warn" if abs(gap) >= CLEAR else "info"
 
 
-def _build(rule: str, found: Findings) -> pd.DataFrame:
-    ids, severities, messages = ([entry[at] for entry in found] for at in range(3))
+def _build(rule: str, findings: Findings) -> pd.DataFrame:
+    ids, severities, messages = ([entry[at] for entry in findings] for at in range(3))
     rows = pd.DataFrame({"result_id": pd.Series(ids, dtype="str")})
     return build_flags(rule, severities, rows, "value", messages)
