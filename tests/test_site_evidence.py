@@ -19,7 +19,7 @@ from ipu_results.site.microbenchmarks import build_microbenchmark_pages, build_m
 from ipu_results.site.page import Page
 from ipu_results.site.peak_pages import build_peak_pages
 from ipu_results.site.provenance import build_provenance
-from ipu_results.site.replication_page import build_replication_page
+from ipu_results.site.replication_page import build_replication_pages
 from ipu_results.site.results import build_results
 from ipu_results.store.query import open_warehouse
 
@@ -52,19 +52,21 @@ def list_figures(pages: list[Page]) -> Counter[str]:
 def test_every_pair_is_shown_with_both_places_and_the_reason_why_it_does_not_count(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
-    page = build_replication_page(connection, CHARTS)
-    pairs = run_query(connection, "FROM replications").to_pylist()
-    expected = Counter(row[f"{side}_result_id"] for row in pairs for side in ("first", "second"))
-    assert list_figures([page]) == expected
-    counted, others = page.content.split("shown and not counted</h2>")
-    assert counted.count("show=") == 2 * sum(row["counts"] for row in pairs)
-    for reason in {row["reason"] for row in pairs if row["reason"]}:
-        assert f"<h3>{reason[0].upper()}{reason[1:]}</h3>" in unescape(others)
-    assert all("<small>" in cell for row in read_rows(page) if len(row) == 7 for cell in row[2:4])
-    [vendor] = run_query(connection, "FROM replication_summary WHERE parties = 'vendor and independent'").to_pylist()
-    assert f"of {vendor['counted']} counted pairs, {vendor['within_5_percent']} agree" in page.description
-    assert 'src="chart/replications.svg"' in page.content
-    assert "chart/" not in build_replication_page(connection, []).content
+    pages = list(build_replication_pages(connection, CHARTS))
+    for page, machines in zip(pages, ("IPU", "other"), strict=True):
+        pairs = run_query(connection, f"FROM replications WHERE machines = '{machines}'").to_pylist()
+        expected = Counter(row[f"{side}_result_id"] for row in pairs for side in ("first", "second"))
+        assert list_figures([page]) == expected
+        counted, others = page.content.split("shown and not counted</h2>")
+        assert counted.count("show=") == 2 * sum(row["counts"] for row in pairs)
+        for reason in {row["reason"] for row in pairs if row["reason"]}:
+            assert f"<h3>{reason[0].upper()}{reason[1:]}</h3>" in unescape(others)
+        assert all("<small>" in cell for row in read_rows(page) if len(row) == 7 for cell in row[2:4])
+        for group in run_query(connection, f"FROM replication_summary WHERE machines = '{machines}'").to_pylist():
+            text = f"of {group['counted']} counted pairs, {group['within_5_percent']} agree"
+            assert f"{group['parties'].capitalize()}: {text}" in page.description
+    assert 'src="chart/replications.svg"' in pages[0].content
+    assert not any("chart/" in page.content for page in build_replication_pages(connection, []))
 
 
 def test_energy_of_an_ipu_is_next_to_that_of_gpus_and_an_impossible_power_is_marked(

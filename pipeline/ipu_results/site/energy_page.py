@@ -18,11 +18,16 @@ PATH = "energy.html"
 TITLE = "Energy per item, IPU and GPU"
 BASIS = {"energy per item": "energy_per_item_j", "efficiency": "efficiency"}
 PAIRS = """
-    SELECT p.*, i.basis AS ipu_basis, g.basis AS gpu_basis, i.rated_w AS ipu_rated_w, i.above_rating AS ipu_above_rating
+    SELECT p.*, i.basis AS ipu_basis, g.basis AS gpu_basis, i.second_reading AS ipu_second_reading,
+        i.second_energy_per_item_j AS ipu_second_energy_per_item_j,
+        i.second_implied_power_w AS ipu_second_implied_power_w,
+        g.second_reading AS gpu_second_reading, g.second_energy_per_item_j AS gpu_second_energy_per_item_j,
+        g.second_implied_power_w AS gpu_second_implied_power_w
     FROM energy_ipu_gpu p
     JOIN energy_per_item i ON i.result_id = p.ipu_result_id
     JOIN energy_per_item g ON g.result_id = p.gpu_result_id
-    ORDER BY p.document_id, p.network, p.batch_size, p.chips, p.ipu_platform, p.gpu_platform, p.gpu_result_id
+    ORDER BY p.document_id, p.network, p.batch_size, p.chips, p.ipu_platform, p.gpu_platform, p.ipu_result_id,
+        p.gpu_result_id
 """
 ROWS = """
     FROM energy_per_item ORDER BY item, network, task, power_scope, publisher, platform, chips, batch_size, result_id
@@ -32,6 +37,7 @@ NOTES = (
     "compare.",
     "Implied power is energy per item times items per second. Above the rating of the chips, one of the figures or "
     "units is wrong: rule R29 flags the row (✖), and its ratio is not to be quoted.",
+    "A second reading of the printed units is shown where the code that measured gives reason. Neither is chosen.",
     "The last column takes the GPU at its rated power, the most that it can draw for long.",
 )
 Row = Mapping[str, Any]
@@ -115,4 +121,9 @@ def _format_power(row: Row, side: str) -> str:
     if implied is None:
         return "unknown"
     limit = f"rated {format_computed(rated, 4)} W" if rated else "no rating known"
-    return f"{format_computed(implied, 4)} W, {limit}"
+    second = row[f"{side}second_reading"]
+    if not second:
+        return f"{format_computed(implied, 4)} W, {limit}"
+    energy, power = (row[f"{side}second_{name}"] for name in ("energy_per_item_j", "implied_power_w"))
+    other = f"{format_computed(energy, 4)} J, {format_computed(power, 4)} W if read as: {second}"
+    return join(f"{format_computed(implied, 4)} W, {limit}; ", tag("small", other))

@@ -22,7 +22,7 @@ from ipu_results.site.microbenchmarks import build_microbenchmark_pages
 from ipu_results.site.page import Page
 from ipu_results.site.peak_pages import build_peak_pages
 from ipu_results.site.preview import draw_card, draw_chart
-from ipu_results.site.replication_page import build_replication_page
+from ipu_results.site.replication_page import build_replication_pages
 from ipu_results.site.result_files import build_result_files, format_schema
 from ipu_results.store.files import get_parquet_name
 
@@ -53,7 +53,7 @@ def build_pages(
     history = read_records(records)
     names = [get_parquet_name(table.name) for table in TABLES]
     pages = [*build_chart_pages(charts), *build_claim_pages(connection), *build_compare_pages(connection)]
-    pages += [build_replication_page(connection, charts), build_energy_page(connection)]
+    pages += [*build_replication_pages(connection, charts), build_energy_page(connection)]
     pages += [*build_peak_pages(connection, charts), *build_microbenchmark_pages(connection)]
     pages += [_build_downloads(names), build_changed_page(history, version)]
     lists = sorted((page for page in pages if page.path in LISTS), key=lambda page: LISTS.index(page.path))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -14,8 +14,13 @@ from ipu_results.site.evidence import VALUE, Evidence, format_number, format_uni
 from ipu_results.site.html import Markup, format_table, join, link, list_items, tag
 from ipu_results.site.page import Page
 
-PATH, NAME = "replications.html", "replications"
-TITLE = "How well do the vendor's figures replicate?"
+NAME, IPU = "replications", "IPU"
+# A page for the pairs on IPUs, and one for those on other chips.
+PATHS = {IPU: "replications.html", "other": "replications-other-chips.html"}
+TITLES = {
+    IPU: "How well do the vendor's figures replicate?",
+    "other": "How well do figures on GPUs and other chips replicate?",
+}
 COLUMNS = {"throughput": "throughput", "mlperf time to train": "time_to_train_s", "microbenchmark": VALUE}
 PAIRS = """
     SELECT r.*, m.canonical_unit
@@ -23,7 +28,7 @@ PAIRS = """
     ORDER BY counts DESC, reason, parties DESC, measure, network, test, chip, chips, first_publisher, second_publisher,
         first_result_id, second_result_id
 """
-SUMMARY = "FROM replication_summary ORDER BY parties DESC"
+SUMMARY = "FROM replication_summary ORDER BY machines = 'IPU' DESC, parties DESC"
 RULES = (
     "A pair is one work on one chip and one number of chips, by two parties. The vendor is first, else the earlier.",
     "The ratio is the performance of the second party over that of the first. Below 1, the second is slower.",
@@ -33,18 +38,36 @@ RULES = (
 Row = Mapping[str, Any]
 
 
-def build_replication_page(connection: duckdb.DuckDBPyConnection, charts: Sequence[Mapping[str, Any]]) -> Page:
-    """Build the page; it has the chart where `charts` has it."""
+def build_replication_pages(
+    connection: duckdb.DuckDBPyConnection, charts: Sequence[Mapping[str, Any]]
+) -> Iterator[Page]:
+    """Yield the page of IPUs, with the chart where `charts` has it, and that of other chips."""
     evidence = Evidence(connection, COLUMNS.values())
     pairs = run_query(connection, PAIRS).to_pylist()
     summary = run_query(connection, SUMMARY).to_pylist()
+    chart = [_format_chart(chart) for chart in charts if chart["name"] == NAME]
+    for machines, path in PATHS.items():
+        own = [row for row in pairs if row["machines"] == machines]
+        groups = [row for row in summary if row["machines"] == machines]
+        description = " ".join(_describe_group(row) for row in groups)
+        others = [tag("p", link(other, TITLES[name])) for name, other in PATHS.items() if name != machines]
+        content = join(
+            tag("p", description, class_="finding"),
+            _format_summary(groups),
+            *(chart if machines == IPU else []),
+            *others,
+            _format_all(own, evidence),
+            tag("h2", "How pairs are made"),
+            list_items(*RULES),
+            tag("p", "The views ", tag("code", NAME), " and ", tag("code", "replication_summary"), " hold this."),
+        )
+        yield Page(path, TITLES[machines], description, content, f"#/charts/{NAME}", card=(description,))
+
+
+def _format_all(pairs: Sequence[Row], evidence: Evidence) -> Markup:
     counted = [row for row in pairs if row["counts"]]
     others = [row for row in pairs if not row["counts"]]
-    description = " ".join(_describe_group(row) for row in summary)
-    content = join(
-        tag("p", description, class_="finding"),
-        _format_summary(summary),
-        *(_format_chart(chart) for chart in charts if chart["name"] == NAME),
+    return join(
         tag("h2", f"The {len(counted)} pairs that count"),
         _format_pairs(counted, evidence),
         tag("h2", f"The {len(others)} pairs that are shown and not counted"),
@@ -52,11 +75,7 @@ def build_replication_page(connection: duckdb.DuckDBPyConnection, charts: Sequen
             join(tag("h3", f"{reason[:1].upper()}{reason[1:]}"), _format_pairs(list(rows), evidence))
             for reason, rows in groupby(others, key=lambda row: str(row["reason"]))
         ),
-        tag("h2", "How pairs are made"),
-        list_items(*RULES),
-        tag("p", "The views ", tag("code", "replications"), " and ", tag("code", "replication_summary"), " hold this."),
     )
-    return Page(PATH, TITLE, description, content, f"#/charts/{NAME}", card=(description,))
 
 
 def _describe_group(row: Row) -> str:
