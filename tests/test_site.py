@@ -124,7 +124,7 @@ def test_findings_of_the_start_page_are_those_of_the_readme(connection: duckdb.D
     assert 3 <= len(findings) <= 5
     figures = {name: re.findall(r"\d+(?:[.,]\d+)*", finding["figure"]) for name, finding in findings.items()}
     assert figures.pop("too-short") == ["6"]
-    assert "Six printed latencies" in readme
+    assert "Six latencies on the vendor's page" in readme
     [count] = re.findall(r"times, of (\w+) comparisons", readme)
     pairs = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"].index(count)
     assert f"{pairs} published pairs" in findings["forty-times"]["text"]
@@ -257,7 +257,7 @@ def test_site_is_whole_safe_and_reproducible(tmp_path: Path) -> None:
     written, again = build_site(release, tmp_path / "out"), build_site(release, tmp_path / "again")
     assert [path.read_bytes() for path in written] == [path.read_bytes() for path in again]
     scripts = {path.stem: path.read_text(encoding="utf-8") for path in written if path.suffix == ".js"}
-    assert set(scripts) == {"start", "charts", "emulator", *FAST}
+    assert set(scripts) == {"start", "charts", "citations", "emulator", *FAST}
     for name, text in scripts.items():
         assert not UNSAFE & set(text), name
     data = parse_script(scripts["results"])

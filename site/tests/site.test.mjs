@@ -386,7 +386,7 @@ test("throughput per chip, watt and dollar is blank where it is unknown, never 0
 test("a figure's link, citation and report name it", () =>
   onPage("#/results?q=46174", async (page) => {
     await page.getByRole("button", { name: /^46,174/ }).click();
-    await click(page, "Cite");
+    await page.getByRole("dialog").getByRole("button", { name: "Cite", exact: true }).click();
     const text = await page.getByLabel("BibTeX").inputValue();
     const id = await page.evaluate(() => /show=([0-9a-f]+)/.exec(location.hash)[1]);
     for (const part of [id, "46,174 items/sec", "Graphcore", "@misc{", "build"]) assert.ok(text.includes(part), part);
