@@ -224,6 +224,7 @@ SELECT
     a.micro_batch_size AS first_micro_batch_size, b.micro_batch_size AS second_micro_batch_size,
     a.dataset AS first_dataset, b.dataset AS second_dataset,
     a.conditions AS first_conditions, b.conditions AS second_conditions,
+    a.path AS first_path, b.path AS second_path,
     a.errors + b.errors AS errors,
     a.document_id AS first_document_id, b.document_id AS second_document_id,
     a.result_id AS first_result_id, b.result_id AS second_result_id

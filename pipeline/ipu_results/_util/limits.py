@@ -37,3 +37,8 @@ MAX_UNPACKED_BYTES = 10**9  # bytes that any archive may unpack to
 MAX_RATIO = 500  # unpacked bytes per byte of an archive; the logs of v2.0 compress by a factor of 20
 MAX_HEADER = 2**20  # bytes of a header in an archive
 MAX_XZ_MEMORY = 2**28  # bytes of memory to unpack an xz file
+
+# Runs of other machines
+MAX_RUN_FILE_BYTES = 500_000_000  # bytes of the blocks or the stamps of a run
+MAX_RUN_FOLDERS = 100_000  # folders below one source that are looked at
+MAX_RUN_DEPTH = 8  # folders between a source and a run in it

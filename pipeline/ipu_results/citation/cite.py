@@ -43,6 +43,11 @@ def cite(ids: str | Iterable[str], *, format: str = "markdown", warehouse: str |
     names = [ids] if isinstance(ids, str) else list(ids)
     folder = DATASET if warehouse is None else Path(warehouse)
     version, results = read_one_build(folder, lambda folder: _load(folder, names))
+    return format_citation(results, version, format)
+
+
+def format_citation(results: Sequence[CitedResult], version: DatasetVersion, format: str) -> str:
+    """Format the citation of loaded results in one of `FORMATS`."""
     write = {"markdown": _format_markdown, "bibtex": _format_bibtex, "csl-json": _format_csl, "latex": _format_latex}
     return write[format](results, version)
 

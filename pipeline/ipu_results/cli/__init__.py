@@ -8,9 +8,11 @@ from ipu_results.cli.add import add
 from ipu_results.cli.analyses import analyse
 from ipu_results.cli.cite import cite, table
 from ipu_results.cli.claims import claims
+from ipu_results.cli.collect import collect
 from ipu_results.cli.common import Group
 from ipu_results.cli.compare import compare
 from ipu_results.cli.emulator import predict
+from ipu_results.cli.mcp import mcp
 from ipu_results.cli.mlperf import mlperf
 from ipu_results.cli.publish import diff, publish, verify
 from ipu_results.cli.sweep import sweep
@@ -31,7 +33,8 @@ def main() -> None:
 
 
 COMMANDS = (
-    *(query, analyse, claims, compare, cite, table, predict, sweep),  # use the dataset, and measure
+    *(query, analyse, claims, compare, cite, table, mcp),  # use the dataset
+    *(predict, sweep, collect),  # predict and measure
     *(add, fetch, extract, mlperf, ingest, validate_emulator),  # make it
     *(publish, verify, diff),  # release it
 )

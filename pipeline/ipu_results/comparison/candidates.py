@@ -29,49 +29,67 @@ SQL = """
     FROM results r
     LEFT JOIN platforms p USING (platform)
     LEFT JOIN mlperf_entries e USING (result_id)
-    WHERE r.network = {network} AND r.same_as IS NULL
+    WHERE {where}
     ORDER BY r.document_id, r.table_name, r.row_number, r.result_id
 """
 
 
+class Obstacle(str):
+    """Why a row or a figure may not be compared, in words; `code` names the rule for programs."""
+
+    code: str
+
+    def __new__(cls, reason: str, code: str = "other") -> Obstacle:
+        obstacle = super().__new__(cls, reason)
+        obstacle.code = code
+        return obstacle
+
+
 def load_candidates(connection: duckdb.DuckDBPyConnection, network: str) -> list[dict[str, Any]]:
     """Load the rows of a network, each measurement once."""
-    rows: list[dict[str, Any]] = run_query(connection, SQL.format(network=quote(network))).to_pylist()
+    return load_rows(connection, f"r.network = {quote(network)} AND r.same_as IS NULL")
+
+
+def load_rows(connection: duckdb.DuckDBPyConnection, where: str = "true") -> list[dict[str, Any]]:
+    """Load rows of `results` with what a comparison needs of their machine and official entry."""
+    rows: list[dict[str, Any]] = run_query(connection, SQL.format(where=where)).to_pylist()
     return rows
 
 
-def find_obstacle(ours: Measurement, row: Row) -> str | None:
+def find_obstacle(ours: Measurement, row: Row) -> Obstacle | None:
     """Return why a row may not be compared with the measurement at all; None where it may."""
     if ours.task != row["task"]:
-        return REASONS["task"].format(theirs=row["task"], ours=ours.task)
+        return Obstacle(REASONS["task"].format(theirs=row["task"], ours=ours.task), "different-tasks")
     if row["run_id"] is not None and row["run_id"] == ours.run_id:
-        return "the row is of the same run"
+        return Obstacle("the row is of the same run", "same-measurement")
     if obstacle := _find_mlperf_obstacle(ours, row):
         return obstacle
     if row["errors"]:
-        return REASONS["error"]
+        return Obstacle(REASONS["error"], "flagged")
     if row["suspect"]:
-        return REASONS["suspect"]
+        return Obstacle(REASONS["suspect"], "flagged")
     if ours.phase != row["phase"]:
-        return _differ("phase", ours.phase, row["phase"])
+        return _differ("phase", ours.phase, row["phase"], "different-workloads")
     if ours.sequence_length != row["sequence_length"]:
-        return _differ("sequence length", ours.sequence_length, row["sequence_length"])
+        return _differ("sequence length", ours.sequence_length, row["sequence_length"], "different-workloads")
     if (ours.packed or False) != (row["packed"] or False):
-        return _differ("packed sequences", ours.packed, row["packed"])
+        return _differ("packed sequences", ours.packed, row["packed"], "different-workloads")
     return _find_batch_obstacle(ours, row)
 
 
-def _find_mlperf_obstacle(ours: Measurement, row: Row) -> str | None:
+def _find_mlperf_obstacle(ours: Measurement, row: Row) -> Obstacle | None:
     if MLPERF not in (ours.benchmark, row["benchmark"]):
         return None
     if ours.benchmark != row["benchmark"]:
-        return REASONS["mlperf"]
+        return Obstacle(REASONS["mlperf"], "mlperf-with-other")
     if ours.division is None or ours.mlperf_round is None:
-        return "the division or the round of your MLPerf run is not stated (--division, --round)"
+        return Obstacle(
+            "the division or the round of your MLPerf run is not stated (--division, --round)", "mlperf-divisions"
+        )
     if ours.division != row["division"]:
-        return _differ("MLPerf division", ours.division, row["division"])
+        return _differ("MLPerf division", ours.division, row["division"], "mlperf-divisions")
     if not _is_comparable_round(ours.mlperf_round, row):
-        return "MLCommons lists the two rounds of the benchmark as not comparable"
+        return Obstacle("MLCommons lists the two rounds of the benchmark as not comparable", "mlperf-rounds")
     return None
 
 
@@ -84,45 +102,45 @@ def _is_comparable_round(mlperf_round: str, row: Row) -> bool:
         return False
 
 
-def _find_batch_obstacle(ours: Measurement, row: Row) -> str | None:
+def _find_batch_obstacle(ours: Measurement, row: Row) -> Obstacle | None:
     """Return why the batch sizes of two inference rows are too far apart."""
     theirs = row["batch_size"]
     if ours.task != "inference" or (ours.batch_size is None and theirs is None):
         return None
     if ours.batch_size is None:
-        return REASONS["batch_not_stated"]
+        return Obstacle(REASONS["batch_not_stated"], "different-batch-sizes")
     if theirs is not None and max(ours.batch_size / theirs, theirs / ours.batch_size) > MAX_BATCH_FACTOR:
-        return REASONS["batch"].format(factor=f"{MAX_BATCH_FACTOR:g}")
+        return Obstacle(REASONS["batch"].format(factor=f"{MAX_BATCH_FACTOR:g}"), "different-batch-sizes")
     return None
 
 
-def find_figure_obstacle(figure: str, ours: Measurement, row: Row) -> str | None:
+def find_figure_obstacle(figure: str, ours: Measurement, row: Row) -> Obstacle | None:
     """Return why one figure may not be compared although the rows may; None where it may."""
     if figure in ("throughput", "efficiency") and (ours.item is None or ours.item != row["item"]):
-        return _differ("item", ours.item, row["item"])
+        return _differ("item", ours.item, row["item"], "different-items")
     if figure == "latency_ms":
         return _find_latency_obstacle(
             ours.latency_basis or ours.latency_kind, row["latency_basis"] or row["latency_kind"]
         )
     if figure in ("efficiency", "power_w") and (ours.power_scope is None or ours.power_scope != row["power_scope"]):
-        return _differ("power scope", ours.power_scope, row["power_scope"])
+        return _differ("power scope", ours.power_scope, row["power_scope"], "different-power-scopes")
     if figure == "minutes" and (ours.benchmark is None or ours.benchmark != row["benchmark"]):
-        return _differ("benchmark", ours.benchmark, row["benchmark"])
+        return _differ("benchmark", ours.benchmark, row["benchmark"], "mlperf-with-other")
     return None
 
 
-def _find_latency_obstacle(ours: str | None, theirs: str | None) -> str | None:
+def _find_latency_obstacle(ours: str | None, theirs: str | None) -> Obstacle | None:
     if ours == theirs or frozenset({ours, theirs}) in SAME_LATENCY:
         return None
     if PER_ITEM in (ours, theirs) or (ours and theirs):
-        return _differ("what the latency times", ours, theirs)
+        return _differ("what the latency times", ours, theirs, "different-latencies")
     return None
 
 
-def _differ(what: str, ours: Any, theirs: Any) -> str:
+def _differ(what: str, ours: Any, theirs: Any, code: str) -> Obstacle:
     stated = {"ours": ours, "theirs": theirs}
     words = {side: REASONS["not_stated"] if value is None else value for side, value in stated.items()}
-    return REASONS["differ"].format(what=what, **words)
+    return Obstacle(REASONS["differ"].format(what=what, **words), code)
 
 
 def name_precision(precision: str | None) -> str | None:

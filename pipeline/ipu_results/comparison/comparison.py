@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from ipu_results._util.text import to_json_value
-from ipu_results.comparison.candidates import RUN, Row
+from ipu_results.comparison.candidates import RUN, Obstacle, Row
 from ipu_results.comparison.differences import Difference
 from ipu_results.comparison.measurement import Measurement
 from ipu_results.comparison.plausibility import Check
@@ -59,7 +59,7 @@ class Match:
 class Refusal:
     """Rows that may not be compared, with the reason."""
 
-    reason: str
+    reason: Obstacle
     rows: int
     examples: tuple[str, ...]
 

@@ -17,6 +17,7 @@ from ipu_results._util.virtual_machine import LocalMachine, parse_machine
 from ipu_results.comparison.measurement import ALIASES, FIELDS, Measurement, build_measurement
 from ipu_results.comparison.words import KnownWords
 from ipu_results.errors import ComparisonError, DamagedRunError
+from ipu_results.runner.reference_rows import parse_sequence_length
 from ipu_results.schema.vocabulary import load_vocabulary
 
 POINTS, SIDECAR, RECORD = "points.csv", "points.csv.toml", "record.json"
@@ -58,6 +59,8 @@ def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
         origin = {"simulated": "emulated"}.get(values.get("origin") or "", values.get("origin"))
         own = {name: value for name, value in values.items() if ALIASES.get(name, name) in FIELDS}
         own["run_id"] = run_id
+        if length := parse_sequence_length(own):
+            own |= {"sequence_length": str(length), "packed": "false"}  # `sweep` packs nothing
         if machine is not None and own.get("platform") == machine.processor:
             own["platform"] = machine.name
         measurements.append(build_measurement({**own, "origin": origin}, words, label=label, local=True, setup=setup))

@@ -19,6 +19,7 @@ from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentToo
 from ipu_results.sources.sidecar import RUN, Sidecar, list_placeholders, parse_sidecar, read_entry
 
 UNFINISHED = ".unfinished"  # ends the folder name of a run in progress
+COLLECTING = ".collecting"  # holds runs of other machines until they are complete and verified
 PDF = b"%PDF-"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
 RECORD = (
@@ -160,7 +161,7 @@ def _files(raw: Path, pattern: str) -> Iterator[Path]:
     """Yield every entry but folders: what is not a regular file is refused when it is opened."""
     for path in raw.rglob(pattern):
         folders = path.relative_to(raw).parent.parts
-        if not path.is_dir() and not any(folder.endswith(UNFINISHED) for folder in folders):
+        if not path.is_dir() and not any(folder.endswith((UNFINISHED, COLLECTING)) for folder in folders):
             yield path
 
 
