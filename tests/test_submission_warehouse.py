@@ -1,4 +1,4 @@
-"""An accepted bundle becomes results of its own, and changes nothing else: no view, analysis, claim, flag or page."""
+"""An accepted bundle becomes results of its own, and changes nothing else: no view, analysis, claim or flag."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ipu_results.sources.catalogue import find_orphans, load_catalogue
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import open_warehouse
 from submission_support import ADA, get_place, latency, make_files, put_folder, throughput
+from test_site import decode
 
 CPU = {"platform": "Example CPU 9000", "chip": "", "chip_count": "", "framework": "ONNX Runtime", "precision": "fp32"}
 A100 = {"platform": "1x A100-40GB", "chip": "A100-40GB", "chip_count": "1", "precision": "mixed", "batch_size": "256"}
@@ -83,12 +84,17 @@ def test_tables_that_grow_keep_every_row(grown: Path, warehouse: Path) -> None:
 
 
 @pytest.mark.slow
-def test_page_lists_no_submitted_row(grown: Path, warehouse: Path) -> None:
+def test_page_names_who_measured_a_submitted_row_and_changes_nothing_else(grown: Path, warehouse: Path) -> None:
+    [[count]] = query_rows(grown, "SELECT count(*) FROM submitted")
     built = []
     for folder in (warehouse, grown):
         with open_warehouse(folder) as connection:
             built.append(build_results(connection))
-    assert built[0] == built[1]
+    parties = [decode(page["results"], "relationship") for page in built]
+    assert [names.count("submitted") for names in parties] == [0, count]
+    assert len(parties[1]) - len(parties[0]) == count > 0
+    sizes = [{name: len(rows) for name, rows in page["sets"].items()} for page in built]
+    assert sizes[0] == sizes[1]
 
 
 @pytest.mark.slow

@@ -127,13 +127,14 @@ def _format_latex(results: Sequence[CitedResult], version: DatasetVersion) -> st
     lines, notes = [f"% {' & '.join(LATEX_COLUMNS)}"], []
     for number, of_source in enumerate(group_by_source(results).values(), 1):
         for result in of_source:
-            cells = " & ".join(map(escape_latex, _list_latex_cells(result)))
+            cells = " & ".join(map(escape_latex, list_latex_cells(result)))
             lines.append(rf"{cells}\footnotemark[{number}] \\")
         notes.append(rf"\footnotetext[{number}]{{{escape_latex(format_footnote(of_source, version))}}}")
     return "\n".join([*lines, "% after the table:", *notes])
 
 
-def _list_latex_cells(result: CitedResult) -> list[str]:
+def list_latex_cells(result: CitedResult) -> list[str]:
+    """List the cells of the LaTeX row of a result, unescaped: those of LATEX_COLUMNS."""
     row = result.row
     software = " ".join(filter(None, (row["framework"], row["compiler"], row["sdk_version"])))
     figures = ", ".join(format_figure(figure, result.status) for figure in find_figures(result))

@@ -9,6 +9,7 @@ from typing import Any
 
 from ipu_results._util.resources import DATASET
 from ipu_results.comparison.candidates import (
+    REASONS,
     Obstacle,
     Row,
     find_figure_obstacle,
@@ -111,7 +112,8 @@ def _find_missing_figure(ours: Measurement, row: Row) -> Obstacle | None:
     if not shared:
         theirs = [name for name in FIGURES if row[name] is not None]
         own = [name for name in FIGURES if getattr(ours, name) is not None]
-        return Obstacle(f"no figure in common: {', '.join(own)} / {', '.join(theirs) or 'none'}", "different-figures")
+        reason = REASONS["no_figure"].format(ours=", ".join(own), theirs=", ".join(theirs) or "none")
+        return Obstacle(reason, "different-figures")
     reasons = list(dict.fromkeys(obstacle for obstacle in obstacles if obstacle is not None))
     return None if None in obstacles else Obstacle("; ".join(reasons), reasons[0].code)
 

@@ -1,4 +1,4 @@
-"""All results but submitted ones, with the rows of each flag and analysis, other names to search by, and prices."""
+"""All results, with the rows of each flag and analysis, other names to search by, and prices."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from ipu_results.check.rules import RULES
 from ipu_results.site.aliases import build_aliases
 from ipu_results.site.encode import encode_query
 
-# As printed; the vendor's own newest page first.
-ORDER = """
-    ORDER BY publisher <> 'Graphcore', published_on DESC NULLS LAST, document_id, table_name, row_number, result_id
+PAGE = "graphcore-performance-2023-07-04"  # the vendor's page of results, its last capture
+# As printed; that page first, then the vendor's newest documents.
+ORDER = f"""
+    ORDER BY document_id <> '{PAGE}', publisher <> 'Graphcore',
+        published_on DESC NULLS LAST, document_id, table_name, row_number, result_id
 """
 PRICES = "SELECT platform, list_price_usd FROM platforms WHERE list_price_usd IS NOT NULL ORDER BY platform"
 # With the kind of processor, so that a search for "GPU" finds it.
@@ -24,15 +26,16 @@ RESULTS = f"""
         WHEN regexp_matches(p.family, '^(NVIDIA|AMD)') THEN 'GPU'
         WHEN p.family = 'Google' THEN 'TPU'
     END AS processor
-    FROM record r LEFT JOIN platforms p USING (platform) {ORDER}
+    FROM results r LEFT JOIN platforms p USING (platform) {ORDER}
 """
-FLAGS = "SELECT result_id, rule, severity, column_name FROM flags SEMI JOIN record USING (result_id) ORDER BY ALL"
+# A flag may be on a row of `microbenchmarks`, which has a page of its own.
+FLAGS = "SELECT result_id, rule, severity, column_name FROM flags SEMI JOIN results USING (result_id) ORDER BY ALL"
 
 
 def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect what the views of results and of comparisons need."""
     results = encode_query(connection, RESULTS, compact=True)
-    ids = run_query(connection, f"SELECT result_id FROM record {ORDER}")["result_id"].to_pylist()
+    ids = run_query(connection, f"SELECT result_id FROM results {ORDER}")["result_id"].to_pylist()
     position = {result_id: row for row, result_id in enumerate(ids)}
     return {
         "results": results,

@@ -12,6 +12,7 @@ from ipu_results._util.sql import run_query
 from ipu_results.errors import WarehouseError
 from ipu_results.release.files import RELEASE
 from ipu_results.release.snapshot import read_json
+from ipu_results.site.results import PAGE
 
 REPOSITORY = "https://github.com/ipu-results/ipu-results"
 COUNTS = """
@@ -132,17 +133,17 @@ FINDINGS = (
         "{rows} cannot",
         "{rows} latencies on the vendor's page are too short: at the printed throughput, they hold {low:.3f} to "
         "{high:.2f} of the batch that they are printed for. They are kept as printed, with a flag.",
-        """
+        f"""
         SELECT count(*) AS rows, min(throughput * latency_ms / 1000 / batch_size) AS low,
             max(throughput * latency_ms / 1000 / batch_size) AS high
-        FROM record JOIN flags USING (result_id) WHERE rule = 'R01'
+        FROM record JOIN flags USING (result_id) WHERE rule = 'R01' AND document_id = '{PAGE}'
         """,
-        """
+        f"""
         SELECT model || ', batch ' || batch_size AS label, throughput * latency_ms / 1000 / batch_size AS value
-        FROM record JOIN flags USING (result_id) WHERE rule = 'R01' ORDER BY value
+        FROM record JOIN flags USING (result_id) WHERE rule = 'R01' AND document_id = '{PAGE}' ORDER BY value
         """,
         " of a batch",
-        "#/results?flag=R01",
+        f"#/results?flag=R01&q={PAGE}",
         "The rows",
         ("one batch", "1"),
     ),
