@@ -1,0 +1,171 @@
+"""Headers over several lines, groups of columns, references in brackets, units apart, glyphs without a character."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from ipu_results.read import ParsedDocument
+from ipu_results.read.pdf import read_pdf
+from ipu_results.schema.table_headers import TableHeader
+from reportlab.pdfgen.canvas import Canvas
+
+from tests.reading_support import problems
+
+Text = tuple[float, float, str]
+X = (100, 220, 330, 440)
+ROWS = (("one tile", "1", "0.123", "122.565"), ("two tiles", "2", "0.130", "65.040"), ("a board", "4", "0.157", "39.2"))
+NAMES = {"Experiment": "model", "Source tile count": "value", "Total latency": "value", "Avg. latency": "value"}
+STACKED = [
+    (X[0], 700, "Experiment"), (X[1], 700, "Source"), (X[2], 700, "Total"), (X[3], 700, "Avg. latency"),
+    (X[1], 689, "tile"), (X[2], 689, "latency"), (X[3], 689, "(ns)"),
+    (X[1], 678, "count"),
+]  # fmt: skip
+
+
+def set_texts(*texts: Text) -> bytes:
+    out = io.BytesIO()
+    canvas = Canvas(out, pagesize=(612, 792))
+    canvas.setFont("Times-Roman", 10)
+    for x, y, text in texts:
+        canvas.drawString(x, y, text)
+    canvas.save()
+    return out.getvalue()
+
+
+def rows_below(y: float, rows: tuple[tuple[str, ...], ...] = ROWS, places: tuple[float, ...] = X) -> list[Text]:
+    return [(x, y - 12 * n, text) for n, row in enumerate(rows, 1) for x, text in zip(places, row, strict=True)]
+
+
+def read(names: dict[str, str], *texts: Text) -> ParsedDocument:
+    return read_pdf(set_texts(*texts), [TableHeader("inference-paper", "t", tuple(names.items()), "inference")])
+
+
+def cells(document: ParsedDocument) -> list[tuple[str, ...]]:
+    return [row.cells for table in document.tables for row in table.rows]
+
+
+# --- several lines
+
+
+def test_header_over_three_lines_is_joined_by_column() -> None:
+    document = read(NAMES, *STACKED, *rows_below(676))
+    assert document.problems == ()
+    assert document.tables[0].columns == ("Experiment", "Source tile count", "Total latency", "Avg. latency (ns)")
+    assert cells(document) == list(ROWS)
+
+
+@pytest.mark.parametrize("edge", ["left", "right", "middle"])
+def test_lines_of_a_name_share_an_edge_or_the_middle(edge: str) -> None:
+    width = {"Latency": 32.8, "of all": 25.0}
+    at = {
+        "left": X[2],
+        "right": X[2] + width["Latency"] - width["of all"],
+        "middle": X[2] + (width["Latency"] - width["of all"]) / 2,
+    }[edge]
+    header = [(X[0], 700, "Experiment"), (X[1], 700, "Tiles"), (X[2], 700, "Latency"), (at, 689, "of all")]
+    rows = tuple(row[:3] for row in ROWS)
+    document = read(
+        {"Experiment": "model", "Tiles": "value", "Latency of all": "value"}, *header, *rows_below(687, rows, X[:3])
+    )
+    assert (document.problems, cells(document)) == ((), list(rows))
+
+
+def test_line_under_no_name_in_particular_is_not_joined() -> None:
+    # "of all" overlaps "Latency", but begins, ends and is centred elsewhere: it may be of a group of columns
+    header = [(X[0], 700, "Experiment"), (X[2], 700, "Latency"), (X[2] + 16, 689, "of all transfers")]
+    rows = tuple((row[0], row[2]) for row in ROWS)
+    document = read(
+        {"Experiment": "model", "Latency of all transfers": "value"}, *header, *rows_below(687, rows, (X[0], X[2]))
+    )
+    assert not document.tables
+    assert [reason for _, _, reason in problems(document)] == ["unknown-header"]
+
+
+def test_lines_far_apart_are_not_one_header() -> None:
+    far = [(x, y - 12 if y < 700 else y, text) for x, y, text in STACKED]
+    document = read(NAMES, *far, (100, 740, "Table 1. Total latency of transfers"), *rows_below(664))
+    assert not document.tables
+    assert document.problems
+
+
+def test_a_name_that_is_not_known_refuses_the_table() -> None:
+    other = [(x, y, "tiles" if text == "tile" else text) for x, y, text in STACKED]
+    document = read(NAMES, (100, 740, "Table 1. Total latency of transfers"), *other, *rows_below(676))
+    assert not document.tables
+    assert document.problems
+
+
+# --- groups of columns
+
+GROUPS = [
+    (100, 700, "Layer"), (200, 711, "Throughput in TFLOPS of each"), (360, 711, "Efficiency in W of each chip"),
+    (200, 700, "IPU"), (280, 700, "GPU"), (360, 700, "IPU"), (440, 700, "GPU"),
+]  # fmt: skip
+GROUP_ROWS = (("Conv1", "15.04", "6.26", "0.10", "0.03"), ("Conv2", "62.07", "22.85", "0.41", "0.09"))
+
+
+def test_group_above_names_that_repeat_is_a_part_of_them() -> None:
+    groups = ("Throughput in TFLOPS of each", "Efficiency in W of each chip")
+    names = {"Layer": "model"} | {f"{group} {chip}": "value" for group in groups for chip in ("IPU", "GPU")}
+    document = read(names, *GROUPS, *rows_below(698, GROUP_ROWS, (100, 200, 280, 360, 440)))
+    assert (document.problems, cells(document)) == ((), list(GROUP_ROWS))
+    assert document.tables[0].columns[1] == f"{groups[0]} IPU"
+
+
+def test_repeated_names_with_a_group_over_some_of_them_are_refused() -> None:
+    short = [(x, y, "Throughput" if y > 700 and x < 300 else text) for x, y, text in GROUPS if (x, y) != (360, 711)]
+    names = {"Layer": "model", "Throughput IPU": "value", "GPU": "value", "IPU": "value"}
+    caption = (100, 740, "Table 1. Throughput IPU and GPU")
+    document = read(names, caption, *short, *rows_below(698, GROUP_ROWS, (100, 200, 280, 360, 440)))
+    assert not document.tables
+    assert document.problems
+
+
+def test_group_above_distinct_names_is_not_a_part_of_them() -> None:
+    header = [(100, 700, "Tiles"), (220, 711, "Throughput (images/sec) of"), (220, 700, "first"), (310, 700, "second")]
+    rows = (("16 tiles", "1,113.0", "1,862.9"), ("32 tiles", "1,538.2", "3,717.2"))
+    document = read(
+        {"Tiles": "model", "first": "value", "second": "value"}, *header, *rows_below(698, rows, (100, 220, 310))
+    )
+    assert (document.problems, cells(document)) == ((), list(rows))
+
+
+# --- parts of a cell
+
+PLAIN = {"Experiment": "model", "Latency": "value"}
+PLAIN_HEADER = [(100, 700, "Experiment"), (300, 700, "Latency in all")]
+
+
+def test_reference_in_brackets_belongs_to_the_label_before_it() -> None:
+    names = {"Experiment": "model", "Latency in all": "value"}
+    rows = (("On-chip", "(a)", "0.133"), ("Off-chip", "(b*)", "0.633"))
+    document = read(names, *PLAIN_HEADER, *rows_below(698, rows, (100, 220, 300)))
+    assert document.problems == ()
+    assert cells(document) == [("On-chip (a)", "0.133"), ("Off-chip (b*)", "0.633")]
+
+
+@pytest.mark.parametrize("mark", ["(1)", "a", "12", "(a", "(abcd)"])
+def test_other_text_between_label_and_figure_refuses_the_row(mark: str) -> None:
+    names = {"Experiment": "model", "Latency in all": "value"}
+    rows = (("On-chip", mark, "0.133"), ("Off-chip", "(b)", "0.633"))
+    document = read(names, *PLAIN_HEADER, *rows_below(698, rows, (100, 220, 300)))
+    assert cells(document) == [("Off-chip (b)", "0.633")]
+    assert [(row, reason) for _, row, reason in problems(document)] == [(1, "row-width")]
+
+
+@pytest.mark.parametrize("unit", ["TFLOPS", "%", "img/sec", "µs"])
+def test_unit_apart_from_its_figure_is_one_cell_with_it(unit: str) -> None:
+    names = {"Experiment": "model", "Latency in all": "value"}
+    rows = (("GEMM", "18.9", unit), ("SpMM", "58.2", unit))
+    document = read(names, *PLAIN_HEADER, *rows_below(698, rows, (100, 300, 328)))
+    assert document.problems == ()
+    assert cells(document) == [("GEMM", f"18.9 {unit}"), ("SpMM", f"58.2 {unit}")]
+
+
+@pytest.mark.parametrize("other", ["7.1", "-", "x2", "of all"])
+def test_second_text_under_a_figure_column_that_is_no_unit_refuses_the_row(other: str) -> None:
+    names = {"Experiment": "model", "Latency in all": "value"}
+    document = read(names, *PLAIN_HEADER, *rows_below(698, (("GEMM", "18.9", other),), (100, 300, 328)))
+    assert cells(document) == []
+    assert problems(document)
