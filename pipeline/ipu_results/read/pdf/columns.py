@@ -99,8 +99,10 @@ def _join_parts(
     under: list[list[int]] = []
     for number, cell in enumerate(cells):
         following = cells[number + 1] if number + 1 < len(cells) else None
-        if joined and not HAS_DIGIT(cell.text) and (
-            _is_mark(joined[-1], cell, following, columns) or _is_unit(joined[-1], cell, columns)
+        if (
+            joined
+            and not HAS_DIGIT(cell.text)
+            and (_is_mark(joined[-1], cell, following, columns) or _is_unit(joined[-1], cell, columns))
         ):
             joined[-1] = _join(joined[-1], cell)
         else:

@@ -75,11 +75,16 @@ def _select_pages(texts: Sequence[str], headers: Sequence[TableHeader]) -> list[
     pages: set[int] = set()
     for number, text in enumerate(texts, 1):
         words = re.sub(r"[\s\-_]+", " ", text.translate(terms.LIGATURES)).casefold()
-        if any(all(name in words for name in header.keys) for header in headers):
+        if any(all(name in words for name in header.keys) or _has_words(words, header) for header in headers):
             pages |= {number, number + 1}
         elif CAPTION_ANYWHERE.search(words) or any(f"{label.casefold()}:" in words for label in terms.METADATA_LABELS):
             pages.add(number)
     return sorted(number for number in pages if number <= len(texts))
+
+
+def _has_words(text: str, header: TableHeader) -> bool:
+    """Check whether a page has all words of a header with long names: they may be on several lines."""
+    return set(text.split()) >= {word for name in header.keys for word in name.split()}
 
 
 def _make_document(

@@ -42,4 +42,6 @@ def _find_name(glyph: Glyph, named: dict[tuple[int, int], list[tuple[float, floa
         if abs(glyph.x0 - x) <= SAME_PLACE and abs(y - height) <= SAME_PLACE
     }
     (name,) = found if len(found) == 1 else ("",)
-    return name if name and category(name)[0] in NAMED_KINDS else glyph.text
+    # A character that is the code itself is a guess: the glyph may be a digit.
+    is_named = bool(name) and category(name)[0] in NAMED_KINDS and f"(cid:{ord(name)})" != glyph.text
+    return name if is_named else glyph.text
