@@ -59,6 +59,14 @@ def test_header_over_three_lines_is_joined_by_column() -> None:
     assert cells(document) == list(ROWS)
 
 
+def test_line_of_units_alone_is_a_part_of_the_header() -> None:
+    header = [*STACKED[:4], (X[1], 689, "tile count"), (X[2], 689, "latency"), (X[2], 678, "(µs)"), (X[3], 678, "(ns)")]
+    document = read(NAMES, *header, (100, 740, "Table 1. Latency"), *rows_below(676))
+    assert document.problems == ()
+    assert document.tables[0].columns[2:] == ("Total latency (µs)", "Avg. latency (ns)")
+    assert cells(document) == list(ROWS)
+
+
 @pytest.mark.parametrize("edge", ["left", "right", "middle"])
 def test_lines_of_a_name_share_an_edge_or_the_middle(edge: str) -> None:
     width = {"Latency": 32.8, "of all": 25.0}
@@ -97,6 +105,21 @@ def test_a_name_that_is_not_known_refuses_the_table() -> None:
     document = read(NAMES, (100, 740, "Table 1. Total latency of transfers"), *other, *rows_below(676))
     assert not document.tables
     assert document.problems
+
+
+def test_a_figure_that_is_a_name_elsewhere_does_not_end_a_table() -> None:
+    batches = {"Layer name": "model", "1": "value", "2": "value", "4": "value"}
+    headers = [TableHeader("inference-paper", name, tuple(n.items()), "") for name, n in (("t", NAMES), ("b", batches))]
+    document = read_pdf(set_texts((100, 740, "Table 1. Latency"), *STACKED, *rows_below(676)), headers)
+    assert cells(document) == list(ROWS)
+
+
+def test_header_of_figures_that_is_printed_again_is_no_row() -> None:
+    header = [(100, 700, "Layer name"), (220, 700, "1"), (330, 700, "2"), (440, 700, "4")]
+    again = [(x, 640, text) for x, _, text in header[1:]]
+    names = {"Layer name": "model", "1": "value", "2": "value", "4": "value"}
+    document = read(names, *header, *rows_below(698), *again)
+    assert cells(document) == list(ROWS)
 
 
 # --- groups of columns

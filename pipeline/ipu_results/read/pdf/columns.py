@@ -94,7 +94,7 @@ def align_cells(cells: Sequence[PrintedCell], columns: Columns) -> AlignedCells 
 def _join_parts(
     cells: Sequence[PrintedCell], columns: Columns
 ) -> tuple[Sequence[PrintedCell], Sequence[Sequence[int]]]:
-    """Join a reference in brackets to the label before it, and a unit to its figure. Return the columns of each cell."""
+    """Join a reference in brackets to its label, and a unit to its figure. Return the columns of each cell."""
     joined: list[PrintedCell] = []
     under: list[list[int]] = []
     for number, cell in enumerate(cells):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ipu_results.read.paper import terms
 from ipu_results.read.pdf.columns import ColumnSpan, cells_in_band, make_columns, overlaps
 from ipu_results.read.pdf.rows import PrintedRow, find_rows
-from ipu_results.read.pdf.stacked import stack_lines
+from ipu_results.read.pdf.stacked import StackedHeader, stack_lines
 from ipu_results.read.pdf.words import Box, PrintedCell, PrintedLine, Strip, enclose
 from ipu_results.schema.table_headers import TableHeader, find_headers, normalise_header
 
@@ -145,17 +145,17 @@ def _read_headers(
     names = terms.known_names(headers)
     if on_line or not any(_begins_name(cell, names) for cell in line.cells):
         return
+    best: tuple[StackedHeader, list[tuple[tuple[TableHeader, ...], tuple[PrintedCell, ...]]]] | None = None
     for stack in stack_lines(strip, place):
         if any(True for _ in _match_headers(strip[stack.place], headers)):
-            return
-        matched = list(_match_headers(stack.line, headers))
+            break
+        if matched := list(_match_headers(stack.line, headers)):
+            best = stack, matched  # the last line may be of units, which are no part of the names
+    if best is not None:
+        stack, matched = best
         for matches, cells in matched:
-            yield (
-                PrintedHeader(matches, cells, number, stack.place, stack.parts, stack.foot),
-                cells == stack.line.cells,
-            )
-        if matched:
-            return
+            header = PrintedHeader(matches, cells, number, stack.place, stack.parts, stack.foot)
+            yield header, cells == stack.line.cells
 
 
 def _begins_name(cell: PrintedCell, names: frozenset[str]) -> bool:
