@@ -1,4 +1,5 @@
-// Builds four classic scripts: the page, and the documentation, the charts and the SQL engine that it loads on demand.
+// Builds five classic scripts: the page, and the documentation, further views, the charts and the SQL engine, each loaded on
+// demand.
 // Usage: node build.mjs [FOLDER], `dist` by default.
 import { copyFile, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
@@ -26,7 +27,10 @@ const tomlImports = {
   transform: (code, id) => (id.endsWith(".toml") ? `export default ${JSON.stringify(parse(code))}` : null),
 };
 
-async function bundle(name, entry, first) {
+// Views loaded on demand share the hooks and the renderer of the page, which `src/shared.ts` puts there.
+const SHARED = { "preact/jsx-runtime": "__jsx", "preact/hooks": "__hooks" };
+
+async function bundle(name, entry, first, shared = {}) {
   await build({
     configFile: false,
     logLevel: "warn",
@@ -39,6 +43,7 @@ async function bundle(name, entry, first) {
       emptyOutDir: false,
       lib: { entry, formats: ["iife"], name: `__${name}`, fileName: () => `${name}.js`, cssFileName: name },
       chunkSizeWarningLimit: 2000,
+      rollupOptions: { external: Object.keys(shared), output: { globals: shared } },
     },
   });
 }
@@ -54,6 +59,7 @@ const sizes = {};
 await bundle("engine", "src/engine.ts", false);
 Object.assign(sizes, await weighEngine());
 await bundle("app", "src/main.tsx", true);
+await bundle("more", "src/more.ts", false, SHARED);
 await bundle("pages", "src/pages.ts", false);
 await bundle("vega", "src/vega.ts", false);
 await mkdir(`${OUT}/vendor`, { recursive: true });

@@ -68,6 +68,7 @@ def load_dataset() -> Dataset:
             if header.strict
         ),
         identities=vocabulary.identities,
+        packed_datasets=vocabulary.packed_datasets,
         gmacs=vocabulary.gmacs,
         peaks=vocabulary.peaks,
         chip_ratings=vocabulary.chip_ratings,

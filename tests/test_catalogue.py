@@ -90,7 +90,10 @@ def test_all_missing_and_unknown_keys_are_named_with_the_accepted_words(put: Put
     with pytest.raises(CatalogueError) as caught:
         load_catalogue(raw)
     message = str(caught.value)
-    assert "missing required field `kind` (one of transcription, derived, curated, capture, pointer, run)" in message
+    assert (
+        "missing required field `kind` (one of transcription, derived, curated, capture, pointer, run, submission)"
+        in message
+    )
     assert "missing required field `reader` (one of performance-page, inference-paper, performance-csv" in message
     assert "unknown field `retreived_on`, nearest: `retrieved_on`" in message
 
@@ -105,7 +108,7 @@ def test_committed_documents_match_their_sidecars() -> None:
 OPTIONAL = ("url", "published_on", "tables")
 INVALID: list[tuple[dict[str, Any], str]] = [
     *(({"without": key}, f"missing required field `{key}`") for key in ENTRY if key not in OPTIONAL),
-    ({"without": "url"}, "url is missing; only a local run has none"),
+    ({"without": "url"}, "url is missing; only a local run and a submission have none"),
     ({"retreived_on": date(2023, 7, 4)}, "unknown field `retreived_on`"),
     ({"title": 5}, "`$.title`"),
     ({"sha256": "abc"}, "`$.sha256`"),

@@ -15,7 +15,7 @@ from ipu_results.runner.blocks import Block
 from ipu_results.runner.estimate import compute_interval
 from ipu_results.runner.record import STAMPS
 
-RUNS = sorted(path for path in (RAW / "runs").iterdir() if path.is_dir())
+RUNS = sorted(path for path in (RAW / "runs").iterdir() if path.is_dir() and not path.name.startswith("."))
 EXPECTED = {
     ("onnxruntime", "fp32", "fp32"),
     ("openvino", None, "fp32"),

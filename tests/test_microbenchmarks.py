@@ -156,7 +156,9 @@ def test_share_times_number_is_the_total() -> None:
     assert flag("R33", total, share) == []
     [(number, severity, message)] = flag("R33", total, {**share, "value": "1.361"})
     assert (number, severity) == (2, "warn")
-    assert "1.361 ns × 1216 is +21.6% of 1.361 us" in message
+    assert "1.361 ns × 1216 is 21.6% above 1.361 us" in message
+    [(_, _, message)] = flag("R33", total, {**share, "unit": "us", "value": "1.361"})
+    assert "1.361 us × 1216 is 1220 times 1.361 us" in message
 
 
 def test_peak_is_the_largest_of_its_series() -> None:

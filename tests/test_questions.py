@@ -23,8 +23,8 @@ UNORDERED = {"6"}  # rows with equal ratios
 QUESTIONS = QUESTION.findall(PAGE.read_text(encoding="utf-8"))
 
 
-def test_there_are_thirteen_questions_each_with_a_short_caveat() -> None:
-    assert [number for number, *_ in QUESTIONS] == [str(number) for number in range(1, 14)]
+def test_there_are_fifteen_questions_each_with_a_short_caveat() -> None:
+    assert [number for number, *_ in QUESTIONS] == [str(number) for number in range(1, 16)]
     for *_, caveat in QUESTIONS:
         assert 10 < len(caveat.split()) < 70
 

@@ -94,6 +94,8 @@ def test_task_survives_the_journal_and_publishes_no_path() -> None:
         "threads": task.threads,
         "power_declared": None,
         "model": "net.onnx",
+        "network": None,
+        "sequence_length": None,
         "images": "images",
         "power_command": True,
         "options": {"a": 1},

@@ -17,6 +17,7 @@ WORKER_SIDE = (
     "runner/__init__.py",
     "runner/worker.py",
     "runner/images.py",
+    "runner/sequences.py",
     "runner/backends/__init__.py",
     "runner/backends/popart.py",
 )
@@ -80,7 +81,8 @@ def test_newer_features_are_detected(source: str, newer: list[str]) -> None:
 
 
 def test_worker_side_needs_numpy_and_pillow_only() -> None:
-    modules = "ipu_results.runner.worker, ipu_results.runner.images, ipu_results.runner.backends.popart"
+    names = ("worker", "images", "sequences", "backends.popart")
+    modules = ", ".join(f"ipu_results.runner.{name}" for name in names)
     program = f"import sys, {modules}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT, env=dict(os.environ)

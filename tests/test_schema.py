@@ -140,7 +140,8 @@ def test_views_have_their_described_columns_and_rows(query: Query) -> None:
     for view in VIEWS:
         described = [(row["column_name"], row["type"]) for row in dictionary_rows(view)[1:]]
         assert [row[:2] for row in query(f"DESCRIBE FROM {view.source}")] == described, view.name
-        assert query(f"SELECT count(*) > 0 FROM {view.source}") == [(True,)], view.name
+        is_filled = view.name != "submitted"  # until a first bundle is accepted
+        assert query(f"SELECT count(*) > 0 FROM {view.source}") == [(is_filled,)], view.name
 
 
 def test_views_split_the_results(query: Query) -> None:

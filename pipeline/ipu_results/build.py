@@ -22,7 +22,7 @@ from ipu_results.check.tables import (
     build_model_frame,
     build_source_frames,
 )
-from ipu_results.derive import derive_results
+from ipu_results.derive import derive_results, select_record
 from ipu_results.errors import DamagedDocumentError, DocumentError
 from ipu_results.link import LINKING, Links, collect_links, link_document
 from ipu_results.link.configurations import build_configuration_frame
@@ -206,7 +206,7 @@ def check_documents(
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(printed_tables), vocabulary))
         frames["results"] = derive_results({**frames, "documents": build_document_frame(documents)}, vocabulary)
         start_writing(frames)
-        frames |= evaluate_claims(kept, sql_texts, frames)
+        frames |= evaluate_claims(kept, sql_texts, {**frames, "results": select_record(frames["results"])})
     words = [word for document in kept for row in document.rejected for word in row.words]
     return CheckedTables(frames, counts, frames["results"]["document_id"].value_counts().to_dict(), words)
 

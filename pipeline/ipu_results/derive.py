@@ -20,12 +20,13 @@ from ipu_results.schema.frames import to_arrow
 from ipu_results.schema.vocabulary import Vocabulary
 
 RESULTS = "results"
+SUBMITTED = "submitted"
 DEFINITIONS = f"schema/tables/{RESULTS}.toml"
 STATEMENT = f"schema/derived/{RESULTS}.sql"
 VOCABULARY_COLUMNS = {
     "known_network": ("model", "variant", "platform", "framework", "network"),
     "known_phase": ("model", "pattern", "phase"),
-    "known_dataset": ("dataset", "canonical"),
+    "known_dataset": ("dataset", "canonical", "packed"),
     "known_maker": ("chip", "maker"),
 }
 
@@ -57,6 +58,11 @@ def derive_results(
         row = ids.iloc[failures[0].row]
         raise GateError(f"{row}: {failures[0].message} ({len(failures)} failures)", place=STATEMENT)
     return complete
+
+
+def select_record(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the results that users did not hand in, as the view `record` does."""
+    return results[results["relationship"].ne(SUBMITTED).fillna(True)]
 
 
 def collect_inputs(definition: Table) -> dict[str, list[str]]:

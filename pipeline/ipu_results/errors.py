@@ -60,6 +60,8 @@ IpuResultsError
       The SQL is wrong, or it tries to write.
   ComparisonError
       The figures to compare cannot be read, hold an unknown word, or contradict each other.
+  SubmissionError
+      A file of a submission cannot be read, or what it says may not be submitted.
 """
 
 from __future__ import annotations
@@ -188,4 +190,8 @@ class QueryError(IpuResultsError):
 
 
 class ComparisonError(IpuResultsError):
+    pass
+
+
+class SubmissionError(IpuResultsError):
     pass

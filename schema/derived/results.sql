@@ -61,7 +61,7 @@ SELECT
     p.phase,
     CAST(nullif(regexp_extract(r.variant, '\bSL(\d+)\b', 1), '') AS BIGINT) AS sequence_length,
     CASE
-        WHEN regexp_matches(r.variant, '(?i)\bpacked\b') THEN TRUE
+        WHEN regexp_matches(r.variant, '(?i)\bpacked\b') OR d.packed = 'yes' THEN TRUE
         WHEN regexp_matches(r.variant, '\bSL\d+\b') THEN FALSE
     END AS packed,
     coalesce(d.canonical, r.dataset, e.dataset) AS dataset_canonical,
@@ -77,6 +77,7 @@ SELECT
     END AS batches_in_flight,
     CASE
         WHEN r.origin = 'official' THEN 'official'
+        WHEN documents.kind = 'submission' THEN 'submitted'
         WHEN r.origin IN ('measured', 'emulated') THEN 'own'
         WHEN m.maker IN (r.publisher, documents.measured_by) THEN 'vendor'
         WHEN m.maker IS NOT NULL THEN 'independent'

@@ -33,7 +33,7 @@ best AS (
 limits AS (  -- what a source of microbenchmarks computes from the hardware
     SELECT
         device, if(operation = 'read local memory', 'local memory', NULL) AS resource, max(canonical_value) AS limit_value,
-        any_value(concat(document_id, ', ', place)) AS limit_source
+        min(concat(document_id, ', ', place)) AS limit_source
     FROM microbenchmarks
     WHERE statistic = 'theoretical' AND metric = 'bandwidth' AND operation = 'read local memory'
     GROUP BY ALL

@@ -1,4 +1,14 @@
-WITH rows AS (
+WITH readings AS (  -- the code that measured GPT-117M divides the batch by the time of a step and trains sequences of 1,024 tokens
+    -- (FZJ-JSC/CARAML, llm_training/llm_benchmark_ipu.yaml: sequence_length, tokens_per_second)
+    SELECT 'independent-caraml-2024' AS document_id, 'GPT-117M' AS network, 1024 AS tokens
+),
+rules AS (
+    SELECT result_id, string_agg(DISTINCT rule, ', ' ORDER BY rule) AS error_rules
+    FROM flags
+    WHERE severity = 'error'
+    GROUP BY result_id
+),
+rows AS (
     SELECT
         r.*, p.family, p.rated_chip_power_w,
         CASE
@@ -6,7 +16,8 @@ WITH rows AS (
             WHEN p.family LIKE 'NVIDIA %' OR p.family LIKE 'AMD CDNA%' THEN 'GPU'
         END AS kind,
         coalesce(r.energy_per_item_j, 1 / r.efficiency) AS joules,
-        r.power_scope IN ('device', 'board', 'package') AS of_chips
+        r.power_scope IN ('device', 'board', 'package') AS of_chips,
+        if(regexp_matches(r.conditions, '(?i)\bper (IPU|GPU|GCD)\b'), 1, r.chips) AS energy_chips
     FROM measurements r
     LEFT JOIN (
         SELECT chip, any_value(family) AS family, max(rated_chip_power_w) AS rated_chip_power_w
@@ -19,7 +30,13 @@ SELECT
     origin, publisher, relationship, task, network, variant, item, kind, platform, chip, chips, framework, sdk_version,
     effective_precision, batch_size, throughput, joules AS energy_per_item_j,
     if(energy_per_item_j IS NOT NULL, 'energy per item', 'efficiency') AS basis, power_scope,
-    joules * throughput AS implied_power_w, if(of_chips, chips * rated_chip_power_w, NULL) AS rated_w,
-    joules * throughput > if(of_chips, chips * rated_chip_power_w, NULL) AS above_rating,
+    if(of_chips, energy_chips, NULL) AS energy_chips,
+    joules * throughput AS implied_power_w, if(of_chips, energy_chips * rated_chip_power_w, NULL) AS rated_w,
+    joules * throughput > if(of_chips, energy_chips * rated_chip_power_w, NULL) AS above_rating, error_rules,
+    if(tokens IS NOT NULL, concat('the batch counts sequences of ', tokens, ' tokens, the throughput tokens'), NULL)
+        AS second_reading,
+    joules / tokens AS second_energy_per_item_j, joules / tokens * throughput AS second_implied_power_w,
     conditions, errors, document_id, result_id
 FROM rows
+LEFT JOIN readings USING (document_id, network)
+LEFT JOIN rules USING (result_id)

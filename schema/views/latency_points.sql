@@ -19,7 +19,7 @@ SELECT
         ''
     ) AS remark,
     r.document_id, r.table_name, r.row_number, r.conditions
-FROM results r
+FROM record r
 LEFT JOIN comparison_remarks m
     ON r.origin = 'published' AND m.publisher = r.publisher AND m.task = r.task AND m.network = r.network
     AND m.framework = r.framework

@@ -12,5 +12,5 @@ SELECT
     r.network, r.effective_precision, r.batches_in_flight, r.relationship, r.errors, r.warnings, r.remarks
 FROM run_points p
 JOIN runs u USING (run_id)
-JOIN results r USING (result_id)
+JOIN record r USING (result_id)
 ORDER BY u.started_at, u.run_id, r.batch_size

@@ -1,4 +1,4 @@
-WITH quantiles AS (  -- Student's t, 95 % two-sided, by degrees of freedom
+WITH quantiles AS (  -- Student's t, 95 % two-sided, by degrees of freedom; beyond them by the expansion of Cornish and Fisher
     SELECT unnest(range(1, 31)) AS df, unnest([
         12.7062047362, 4.3026527297, 3.1824463053, 2.7764451052, 2.5705818356, 2.4469118511, 2.3646242516, 2.3060041352,
         2.2621571629, 2.2281388520, 2.2009851601, 2.1788128297, 2.1603686565, 2.1447866879, 2.1314495456, 2.1199052992,
@@ -8,33 +8,47 @@ WITH quantiles AS (  -- Student's t, 95 % two-sided, by degrees of freedom
 ),
 works AS (  -- pairs of one work on one number of chips count once
     SELECT
-        parties, measure, network, task, phase, sequence_length, test, chip, chips, first_publisher, second_publisher,
+        parties, machines, measure, network, task, phase, sequence_length, test, chip, chips, first_publisher, second_publisher,
         list_aggregate(list(ln(ratio) ORDER BY ratio) FILTER (counts), 'avg') AS log_ratio
     FROM replications
     GROUP BY ALL
 ),
 summary AS (
     SELECT
-        parties, len(ratios) AS works, list_aggregate(ratios, 'avg') AS mean,
+        parties, machines, len(ratios) AS works, list_aggregate(ratios, 'avg') AS mean,
         list_aggregate(ratios, 'stddev_samp') AS deviation, list_aggregate(ratios, 'median') AS middle
     FROM (  -- in order, so that sums have the same last bits in every build
-        SELECT parties, list(log_ratio ORDER BY log_ratio) FILTER (log_ratio IS NOT NULL) AS ratios
+        SELECT parties, machines, list(log_ratio ORDER BY log_ratio) FILTER (log_ratio IS NOT NULL) AS ratios
         FROM works
-        GROUP BY parties
+        GROUP BY parties, machines
     )
 ),
 pairs AS (
     SELECT
-        parties, count(*) AS pairs, count(*) FILTER (counts) AS counted,
+        parties, machines, count(*) AS pairs, count(*) FILTER (counts) AS counted,
         count(*) FILTER (counts AND abs(ratio - 1) <= 0.05) AS within_5_percent,
         min(ratio) FILTER (counts) AS lowest_ratio, max(ratio) FILTER (counts) AS highest_ratio
     FROM replications
-    GROUP BY parties
+    GROUP BY parties, machines
+),
+errors AS (
+    SELECT
+        s.*, 1.959963984540054 AS z,
+        coalesce(
+            q.t,
+            if(
+                works > 31,
+                z + (z ** 3 + z) / (4 * (works - 1)) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * (works - 1) ** 2)
+                + (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / (384 * (works - 1) ** 3),
+                NULL
+            )
+        ) * deviation / sqrt(works) AS half_width
+    FROM summary s
+    LEFT JOIN quantiles q ON q.df = s.works - 1
 )
 SELECT
-    p.parties, p.pairs, p.counted, p.within_5_percent, s.works, exp(s.mean) AS mean_ratio,
-    exp(s.mean - q.t * s.deviation / sqrt(s.works)) AS mean_low, exp(s.mean + q.t * s.deviation / sqrt(s.works)) AS mean_high,
-    exp(s.middle) AS median_ratio, p.lowest_ratio, p.highest_ratio
+    p.machines, p.parties, p.pairs, p.counted, p.within_5_percent, e.works, exp(e.mean) AS mean_ratio,
+    exp(e.mean - e.half_width) AS mean_low, exp(e.mean + e.half_width) AS mean_high,
+    exp(e.middle) AS median_ratio, p.lowest_ratio, p.highest_ratio
 FROM pairs p
-JOIN summary s USING (parties)
-LEFT JOIN quantiles q ON q.df = s.works - 1
+JOIN errors e USING (parties, machines)

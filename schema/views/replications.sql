@@ -1,28 +1,49 @@
-WITH sides AS (
+WITH makers AS (
     SELECT
-        'throughput' AS measure, NULL::VARCHAR AS test, result_id, document_id, publisher, relationship, published_on,
-        network, task, phase, sequence_length, item, chip, chips, platform,
-        framework, sdk_version, effective_precision AS precision, batch_size, micro_batch_size,
+        chip, if(family IN ('Mk1', 'Classic', 'Bow', 'C600'), 'IPU', 'other') AS machines,
+        if(machines = 'IPU', 'graphcore', lower(split_part(family, ' ', 1))) AS maker, lower(split_part(chip, ' ', 1)) AS brand
+    FROM (SELECT chip, coalesce(any_value(family), chip) AS family FROM platforms WHERE chip IS NOT NULL GROUP BY chip)
+),
+entries AS (
+    SELECT
+        e.*, r.network, r.task, r.phase, r.sequence_length, r.chip, r.chips, r.platform, r.framework AS canonical_framework,
+        r.sdk_version, r.effective_precision, r.micro_batch_size, r.dataset_canonical, r.packed, r.errors, r.published_on,
+        contains(lower(e.submitter), m.maker) OR contains(lower(e.submitter), m.brand) AS by_maker,
+        regexp_matches(e.submitter, '[+&]') AS is_joint
+    FROM mlperf_entries e
+    JOIN record r USING (result_id)
+    JOIN makers m ON m.chip = r.chip
+    WHERE e.minutes IS NOT NULL AND e.division = 'closed'
+),
+sides AS (
+    SELECT
+        'throughput' AS measure, NULL::VARCHAR AS test, r.result_id, r.document_id, publisher, relationship, published_on,
+        network, task, phase, sequence_length, item, r.chip, chips, platform,
+        framework, compiler, sdk_version, effective_precision AS precision,
+        coalesce(  -- NVIDIA prints the batch of one GPU
+            batch_size, chips * TRY_CAST(regexp_extract(c.raw_text, '^(\d+) ?/ ?GPU$', 1) AS BIGINT)
+        ) AS batch_size,
+        micro_batch_size,
         dataset_canonical AS dataset, packed, regexp_extract(variant, '\d{2,}x\d{2,}') AS input_size, conditions,
         throughput AS figure, FALSE AS is_time, errors
-    FROM measurements
+    FROM measurements r
+    LEFT JOIN cells c
+        ON c.result_id = r.result_id AND c.document_id = r.document_id AND c.column_name = 'batch_size'
+        AND c.raw_text LIKE '%/%GPU'
     WHERE
         origin = 'published' AND benchmark IS NULL AND relationship IN ('vendor', 'independent')
-        AND throughput IS NOT NULL AND chip IS NOT NULL AND chips IS NOT NULL
+        AND throughput IS NOT NULL AND r.chip IS NOT NULL AND chips IS NOT NULL
     UNION ALL BY NAME
-    SELECT  -- official entries on IPUs; `mlperf_pairs` has those of every chip
-        'mlperf time to train' AS measure, concat('MLPerf Training v', e.round, ' ', e.benchmark) AS test,
-        r.result_id, r.document_id, e.submitter AS publisher,
-        CASE WHEN e.submitter = 'Graphcore' THEN 'vendor' ELSE 'independent' END AS relationship, r.published_on,
-        r.network, r.task, r.phase, r.sequence_length, NULL::VARCHAR AS item, r.chip, r.chips, r.platform,
-        r.framework, r.sdk_version, r.effective_precision AS precision, e.global_batch_size AS batch_size,
-        r.micro_batch_size, r.dataset_canonical AS dataset, r.packed, NULL::VARCHAR AS input_size,
-        NULL::VARCHAR AS conditions, e.minutes AS figure, TRUE AS is_time, r.errors
-    FROM mlperf_entries e
-    JOIN results r USING (result_id)
-    WHERE
-        e.minutes IS NOT NULL AND e.division = 'closed'
-        AND r.chip IN (SELECT chip FROM platforms WHERE family IN ('Mk1', 'Classic', 'Bow', 'C600'))
+    SELECT  -- official entries; one handed in with the maker has no independent party
+        'mlperf time to train' AS measure, concat('MLPerf Training v', round, ' ', benchmark) AS test,
+        result_id, document_id, submitter AS publisher, if(by_maker, 'vendor', 'independent') AS relationship, published_on,
+        network, task, phase, sequence_length, NULL::VARCHAR AS item, chip, chips, platform,
+        canonical_framework AS framework, NULL::VARCHAR AS compiler, sdk_version, effective_precision AS precision,
+        global_batch_size AS batch_size, micro_batch_size, dataset_canonical AS dataset, packed,
+        NULL::VARCHAR AS input_size, NULL::VARCHAR AS conditions, minutes AS figure, TRUE AS is_time, errors,
+        nodes, host_processor, round, path
+    FROM entries
+    WHERE NOT is_joint
     UNION ALL BY NAME
     SELECT
         'microbenchmark' AS measure,
@@ -48,21 +69,26 @@ WITH sides AS (
 classes AS (  -- what two set-ups are compared by
     SELECT
         *,
-        regexp_replace(framework, '\d+$', '') AS family,
+        regexp_replace(framework, '\d+(,|$)', '\1', 'g') AS family, list_sort(string_split(family, ', ')) AS families,
+        try_cast(regexp_extract(sdk_version, '^\d+\.\d+') AS DOUBLE) AS release,
         CASE
             WHEN regexp_matches(precision, '(?i)^(16\.|mixed|fp16|half|bf16)') THEN '16 bits'
             WHEN regexp_matches(precision, '(?i)^(32\.|fp32|single)') THEN '32 bits'
             ELSE upper(precision)
         END AS precision_class,
         coalesce(regexp_matches(conditions, '(?i)\b(1st epoch|epoch 1 of|step 0)\b'), FALSE) AS starts_up,
-        coalesce(regexp_matches(conditions, '(?i)\bvertex \w*simple'), FALSE) AS is_naive
+        coalesce(regexp_matches(conditions, '(?i)\bepoch of unstated number\b'), FALSE) AS epoch_is_open,
+        coalesce(regexp_matches(conditions, '(?i)\bvertex \w*simple'), FALSE) AS is_naive,
+        coalesce((SELECT any_value(machines) FROM makers WHERE makers.chip = sides.chip), 'other') AS machines
     FROM sides
 ),
 pairs AS (
     SELECT
         a, b,
         [
-            CASE WHEN a.family <> b.family THEN 'framework' END,
+            CASE WHEN NOT list_has_any(a.families, b.families) THEN 'framework' END,
+            CASE WHEN a.compiler IS DISTINCT FROM b.compiler THEN 'compiler' END,
+            CASE WHEN a.nodes <> b.nodes THEN 'number of hosts' END,
             CASE WHEN a.precision_class <> b.precision_class THEN 'precision' END,
             CASE WHEN greatest(a.batch_size / b.batch_size, b.batch_size / a.batch_size) > 2 THEN 'batch' END,
             CASE
@@ -78,6 +104,7 @@ pairs AS (
         [
             CASE WHEN a.framework <> b.framework AND a.family = b.family THEN 'framework version' END,
             CASE WHEN a.sdk_version <> b.sdk_version THEN 'SDK' END,
+            CASE WHEN a.host_processor <> b.host_processor THEN 'host processor' END,
             CASE WHEN a.precision <> b.precision AND a.precision_class = b.precision_class THEN 'precision name' END,
             CASE
                 WHEN a.batch_size <> b.batch_size AND b.batch_size / a.batch_size BETWEEN 0.5 AND 2
@@ -90,6 +117,10 @@ pairs AS (
         ] AS minor,
         [
             CASE WHEN a.measure = 'throughput' AND (a.framework IS NULL OR b.framework IS NULL) THEN 'framework' END,
+            CASE
+                WHEN a.families <> b.families AND list_has_any(a.families, b.families) THEN 'which of several frameworks'
+            END,
+            CASE WHEN a.epoch_is_open <> b.epoch_is_open THEN 'epoch' END,
             CASE WHEN a.sdk_version IS NULL OR b.sdk_version IS NULL THEN 'SDK' END,
             CASE WHEN a.precision IS NULL OR b.precision IS NULL THEN 'precision' END,
             CASE
@@ -105,9 +136,10 @@ pairs AS (
         AND b.sequence_length IS NOT DISTINCT FROM a.sequence_length AND b.item IS NOT DISTINCT FROM a.item
         AND b.chip = a.chip AND b.chips = a.chips AND b.publisher <> a.publisher
         AND (a.measure <> 'microbenchmark' OR b.precision IS NOT DISTINCT FROM a.precision)
-    WHERE  -- the vendor first, else the older
+    WHERE  -- the vendor first, else the older; `mlperf_pairs` has two official entries of others on other chips
         (a.relationship = 'vendor' AND b.relationship <> 'vendor')
         OR (a.relationship = 'independent' AND b.relationship = 'independent'
+            AND (a.measure <> 'mlperf time to train' OR a.machines = 'IPU')
             AND (coalesce(a.published_on, DATE '9999-12-31'), a.document_id)
                 < (coalesce(b.published_on, DATE '9999-12-31'), b.document_id))
 ),
@@ -119,7 +151,8 @@ ordered AS (  -- no figure has a say in which set-ups are close; of equally clos
             coalesce(abs(ln(a.batch_size / b.batch_size)), 0)
                 + coalesce(abs(ln(a.micro_batch_size / b.micro_batch_size)), 0),
             -coalesce(a.batch_size, 0) - coalesce(b.batch_size, 0),
-            -coalesce(a.micro_batch_size, 0) - coalesce(b.micro_batch_size, 0)
+            -coalesce(a.micro_batch_size, 0) - coalesce(b.micro_batch_size, 0),
+            coalesce(abs(a.release - b.release), 0)
         ) AS distance,
         rank() OVER (PARTITION BY a.result_id, b.publisher ORDER BY distance) AS rank_for_first,
         rank() OVER (PARTITION BY b.result_id, a.publisher ORDER BY distance) AS rank_for_second
@@ -141,6 +174,13 @@ judged AS (
         CASE
             WHEN list_count(explaining) > 0 THEN 'the set-up explains it'
             WHEN a.errors + b.errors > 0 THEN 'a row has an error flag'
+            WHEN list_contains(unstated, 'which of several frameworks')
+                THEN 'a party lists several frameworks and not which of them ran'
+            WHEN EXISTS (
+                FROM mlperf_shared_logs l
+                WHERE l.round = a.round AND l.other_round = b.round
+                    AND (l.path, l.other_path) IN ((a.path, b.path), (b.path, a.path))
+            ) THEN 'both entries have a log in common'
             WHEN list_contains(unstated, 'precision') AND greatest(s.precisions, t.precisions) > 1
                 THEN 'precision is not stated, and the other party prints several'
             WHEN list_contains(unstated, 'batch') AND greatest(s.batches, t.batches) > 1
@@ -162,7 +202,7 @@ judged AS (
         AND t.family IS NOT DISTINCT FROM b.family
 )
 SELECT
-    if(a.relationship = b.relationship, 'two independent', 'vendor and independent') AS parties,
+    if(a.relationship = b.relationship, 'two independent', 'vendor and independent') AS parties, a.machines,
     a.measure, a.network, a.task, a.phase, a.sequence_length, a.item, a.test, a.chip, a.chips,
     a.publisher AS first_publisher, b.publisher AS second_publisher,
     a.figure AS first_figure, b.figure AS second_figure,
@@ -184,6 +224,7 @@ SELECT
     a.micro_batch_size AS first_micro_batch_size, b.micro_batch_size AS second_micro_batch_size,
     a.dataset AS first_dataset, b.dataset AS second_dataset,
     a.conditions AS first_conditions, b.conditions AS second_conditions,
+    a.path AS first_path, b.path AS second_path,
     a.errors + b.errors AS errors,
     a.document_id AS first_document_id, b.document_id AS second_document_id,
     a.result_id AS first_result_id, b.result_id AS second_result_id

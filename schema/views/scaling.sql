@@ -1,6 +1,6 @@
 WITH counted AS (
     SELECT r.*, p.family
-    FROM results r
+    FROM record r
     JOIN platforms p USING (platform)
     WHERE r.task = 'training' AND r.chip_count >= 16 AND p.family IN ('Classic', 'Bow')
 ),
@@ -63,13 +63,13 @@ curves AS (
         CAST(NULL AS VARCHAR) AS benchmark, CAST(NULL AS VARCHAR) AS submitter, CAST(NULL AS VARCHAR) AS round,
         CAST(NULL AS VARCHAR) AS division, CAST(NULL AS VARCHAR) AS comparable_rounds, CAST(NULL AS VARCHAR) AS mlperf_id,
         CAST(NULL AS VARCHAR) AS mlperf_id_confidence, CAST(NULL AS VARCHAR) AS attribution,
-        batch_size / base_batch_size AS batch_ratio
+        batch_size / base_batch_size AS batch_ratio, conditions
     FROM throughputs
     QUALIFY row_number() OVER (
         PARTITION BY
             publisher, family, model, variant, dataset, framework, precision, compute_precision, platform, sdk_version,
             batch_size, throughput, base_platform, base_sdk_version, base_batch_size, base_throughput
-        ORDER BY published_on DESC NULLS LAST, document_id DESC
+        ORDER BY published_on DESC NULLS LAST, document_id DESC, row_number
     ) = 1
     UNION ALL
     SELECT
@@ -84,11 +84,11 @@ curves AS (
         mlperf_benchmark, submitter, round, division, comparable_rounds, entry_id, mlperf_id_confidence,
         attribution || CASE WHEN result_id = base_result_id THEN '' ELSE '; against ' || base_attribution END
             || '; speed-up and efficiency are not MLPerf metrics',
-        global_batch_size / base_batch_size
+        global_batch_size / base_batch_size, NULL
     FROM entries
 )
 SELECT
-    *,
+    * EXCLUDE (conditions),
     CASE
         WHEN chip_count = base_chip_count THEN 'smallest'
         WHEN batch_ratio BETWEEN 1 / 1.02 AND 1.02 THEN 'fixed'
@@ -96,5 +96,6 @@ SELECT
             THEN 'grown-with-chips'
         WHEN batch_ratio > 1 THEN 'grown'
         WHEN batch_ratio < 1 THEN 'reduced'
-    END AS batch_growth
+    END AS batch_growth,
+    conditions
 FROM curves

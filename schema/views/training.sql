@@ -6,5 +6,5 @@ SELECT
     document_id, table_name, row_number, published_on,
     compiler, benchmark, time_to_result_s, network, phase, sequence_length, packed, dataset_canonical,
     effective_precision, micro_batch_size, chips, throughput_per_chip, minutes, relationship, remarks, conditions, same_as
-FROM results
+FROM record
 WHERE task = 'training' AND benchmark IS DISTINCT FROM 'mlperf-training'

@@ -7,6 +7,7 @@ import { Compare } from "./compare";
 import { WithDataset } from "./data";
 import { Emulator } from "./emulator";
 import type { StartData } from "./load";
+import { More } from "./lazy";
 import { Provenance } from "./provenance";
 import { Results } from "./results";
 import { formatHash, type Route, useRoute } from "./route";
@@ -18,8 +19,10 @@ const VIEWS: Record<string, string> = {
   start: "Start",
   results: "Results",
   compare: "Compare",
+  run: "Your run",
   charts: "Charts",
   claims: "Claims",
+  microbenchmarks: "Microbenchmarks",
   emulator: "Emulator",
   sql: "SQL",
 };
@@ -63,7 +66,7 @@ export function App({ start }: { start: StartData }) {
         {build.documents} documents. Printed figures are exact; measured and computed ones are rounded in tables, and ≈ is emulated.{" "}
         <a href="changed.html">What changed</a> · <a href="downloads.html">Downloads</a>
       </footer>
-      {show && <WithDataset>{(data) => <Provenance data={data} show={show} start={start} />}</WithDataset>}
+      {show && view !== "microbenchmarks" && <WithDataset>{(data) => <Provenance data={data} show={show} start={start} />}</WithDataset>}
     </>
   );
 }
@@ -72,12 +75,14 @@ function View({ view, route, start }: { view: string; route: Route; start: Start
   if (view === "start") return <Start data={start} />;
   if (view === ABOUT) return <About name={route.detail} repository={start.repository} />;
   if (view === "claims") return <Claims query={route.query} name={route.detail} />;
+  if (view === "microbenchmarks") return <More name="Microbenchmarks" query={route.query} />;
   if (view === "sql") return <Sql query={route.query} />;
   return (
     <WithDataset>
       {(data) => {
         if (view === "charts") return <Charts data={data} name={route.detail} query={route.query} />;
         if (view === "emulator") return <Emulator query={route.query} data={data} />;
+        if (view === "run") return <More name="OwnRun" data={data} query={route.query} />;
         if (view === "compare") return <Compare data={data} query={route.query} />;
         return <Results data={data} query={route.query} />;
       }}

@@ -72,6 +72,9 @@ function Answers({ data, charts, name, query }: { data: Dataset; charts: ChartDa
   );
 }
 
+/** Static pages with what a chart draws and leaves out. */
+const PAGES: Record<string, string> = { replications: "replications.html", roofline: "peak.html" };
+
 function Answer({ data, chart }: { data: Dataset; chart: ChartData }) {
   const rows = data.getAnalysisRows(chart.name).length;
   const [sentence, ...key] = chart.shows;
@@ -110,6 +113,7 @@ function Answer({ data, chart }: { data: Dataset; chart: ChartData }) {
       <Numbers data={data} tables={chart.numbers} />
       <p class="links">
         {rows > 0 && <a href={formatHash("results", "", { analysis: chart.name })}>Its {formatCount(rows, "row")} in the table</a>}
+        {PAGES[chart.name] && <a href={PAGES[chart.name]!}>Every figure with its page and table</a>}
         {chart.views.map((view) => (
           <a key={view} href={formatHash("sql", "", { q: `SELECT * FROM ${view}` })}>
             <code>{view}</code> in SQL

@@ -38,7 +38,7 @@ export function getMeasure(per: string) {
 function listColumns(per: string): Column[] {
   const rate = getMeasure(per);
   return [
-    { name: "model", title: "Result", width: 174, render: (data, row) => <Lines first={renderModel(data, row)} second={describeTest(data, row)} /> },
+    { name: "model", title: "Result", width: 160, render: (data, row) => <Lines first={renderModel(data, row)} second={describeTest(data, row)} /> },
     { name: "platform", title: "Machine", width: 136, render: (data, row) => <Lines first={data.getText(row, "platform")} second={describeMachine(data, row)} /> },
     { name: "framework", title: "Software", width: 100, render: (data, row) => <Lines first={data.getText(row, "framework")} second={data.getText(row, "sdk_version")} /> },
     { name: "precision", title: "Precision", width: 80, render: (data, row) => data.getPrecision(row) },
@@ -47,7 +47,7 @@ function listColumns(per: string): Column[] {
     makeFigureColumn("latency_ms", "Latency, ms", 82),
     makeFigureColumn("minutes", "Train, min", 72),
     { name: "flags", title: "Flags", width: 108, render: (data, row) => renderFlags(data, row, "info") },
-    { name: "publisher", title: "Publisher", width: 110, render: (data, row) => <Lines first={data.getText(row, "publisher")} second={data.getText(row, "published_on")} /> },
+    { name: "publisher", title: "Publisher", width: 124, render: (data, row) => <Lines first={data.getText(row, "publisher")} second={describeWhen(data, row)} /> },
   ];
 }
 
@@ -56,7 +56,7 @@ const MORE: Record<string, string> = {
   sdk_version: "SDK", published_on: "Date", relationship: "Who measured", mlperf_id: "MLPerf id", mlperf_round: "Round",
   submitter: "Submitter", document_id: "Document",
 };
-const MORE_FIGURES = ["efficiency", "power_w", "latency_p99_ms", "batches_in_flight", "quality_value"];
+const MORE_FIGURES = ["efficiency", "power_w", "energy_per_item_j", "latency_p99_ms", "batches_in_flight", "quality_value"];
 
 /** Columns that a reader can add. */
 export const ADDITIONAL: Record<string, string> = {
@@ -125,6 +125,11 @@ function renderModel(data: Dataset, row: number) {
   );
 }
 
+/** Who measured, seen from the maker of the chip, and the month: the panel has the day. */
+function describeWhen(data: Dataset, row: number): string {
+  return [data.getText(row, "relationship"), data.getText(row, "published_on").slice(0, 7)].filter(Boolean).join(", ");
+}
+
 function describeTest(data: Dataset, row: number): string {
   const mlperf = data.getText(row, "benchmark").startsWith("mlperf") && `MLPerf ${data.getText(row, "mlperf_round")}`;
   return [data.getText(row, "task"), mlperf && mlperf.trim()].filter(Boolean).join(" · ");
@@ -137,7 +142,7 @@ function describeMachine(data: Dataset, row: number): string {
 
 function renderCard(data: Dataset, row: number) {
   const batch = data.getText(row, "batch_size");
-  const details = [data.getText(row, "platform"), describeMachine(data, row)];
+  const details = [data.getText(row, "platform"), describeMachine(data, row), data.getText(row, "relationship")];
   const more = [describeTest(data, row), data.getText(row, "framework"), data.getText(row, "sdk_version"), batch && `batch ${batch}`];
   return (
     <span class="card">

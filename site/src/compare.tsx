@@ -80,7 +80,7 @@ export function Compare({ data, query }: { data: Dataset; query: URLSearchParams
             Of all pairs of rows of one test, the one with the fewest differences is shown, then the one with the best figures. What
             still differs is named, and can be the reason for the ratio.
           </li>
-          <li>Emulated results, rows with an error flag or a doubt, and repeated rows are left out.</li>
+          <li>Emulated and submitted results, rows with an error flag or a doubt, and repeated rows are left out.</li>
         </ul>
       </details>
     </div>

@@ -3,11 +3,12 @@ import { equalIgnoringCase, formatFigure, ROUNDED, ROUNDED_DIGITS } from "./form
 import { type Column, expand, getColumn, getValue, type TextColumn, type Value } from "./frame";
 import type { ResultsData, Severity } from "./load";
 
-export const FACETS = ["origin", "task", "item", "model", "platform", "sdk_version", "framework", "precision", "flag"] as const;
+export const FACETS = ["origin", "relationship", "task", "item", "model", "platform", "sdk_version", "framework", "precision", "flag"] as const;
 export type FacetName = (typeof FACETS)[number];
 
 export const FACET_TITLES: Record<FacetName, string> = {
   origin: "Origin",
+  relationship: "Who measured",
   task: "Task",
   item: "Unit of throughput",
   model: "Model",
@@ -27,6 +28,7 @@ export interface Facet {
 }
 
 export const PER_PRICE = "throughput_per_1000_usd";
+export const SUBMITTED = "submitted"; // rows that contributors handed in are shown by an explicit choice only
 const COUNTS = new Set(["batch_size", "chips"]); // set by whoever ran it, never emulated
 const BLANK = "(blank)";
 const NO_FLAG = "(no flag)";

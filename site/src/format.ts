@@ -33,7 +33,21 @@ export const SOURCES: Record<string, string> = {
 
 /** The unit of a figure; that of a throughput names its item. */
 export function formatUnit(name: string, item: string): string {
-  return (UNITS[name] ?? "").replace("items", `${item || "item"}s`);
+  return (UNITS[name] ?? "").replace("items", `${item || "item"}s`).replace("per item", `per ${item || "item"}`);
+}
+
+const RELATIONSHIPS: Record<string, string> = {
+  vendor: "the maker of the chip",
+  independent: "another party than the maker of the chip",
+  official: "the submitter to MLPerf",
+  own: "this project",
+  submitted: "a contributor to this project",
+};
+
+/** Says who measured, seen from the maker of the chip. */
+export function describeRelationship(relationship: string): string {
+  const text = RELATIONSHIPS[relationship];
+  return text ? `${relationship}: ${text}` : relationship;
 }
 
 export const UNITS: Record<string, string> = {
@@ -41,6 +55,8 @@ export const UNITS: Record<string, string> = {
   latency_ms: "ms",
   efficiency: "items/s/W",
   power_w: "W",
+  energy_per_item_j: "J per item",
+  run_energy_j: "J",
   time_to_train_s: "s",
   time_to_result_s: "s",
   minutes: "min",
@@ -54,6 +70,8 @@ export const TITLES: Record<string, string> = {
   latency_ms: "Latency",
   efficiency: "Efficiency",
   power_w: "Power",
+  energy_per_item_j: "Energy per item",
+  run_energy_j: "Energy of the run",
   time_to_train_s: "Time to train",
   time_to_result_s: "Time to result",
   minutes: "Time to train",

@@ -1,5 +1,7 @@
 // Scripts next to the page, each loaded once. A page opened from disk can load scripts, but neither modules nor JSON.
+import type { Citations } from "./citation";
 import { expand, type Frame } from "./frame";
+import type { Known } from "./nearest";
 
 export type Severity = "error" | "warn" | "info";
 
@@ -93,6 +95,22 @@ export interface Point {
   emulated: number;
 }
 
+export interface MicrobenchmarkFlag {
+  result_id: string; // a microbenchmark_id
+  rule: string;
+  title: string;
+  severity: Severity;
+  column_name: string;
+  message: string;
+  suggested: string | null;
+}
+
+export interface MicrobenchmarkData {
+  rows: Frame; // compact
+  documents: { document_id: string; title: string; publisher: string; published_on: string | null; url: string | null; licence: string | null; file: string }[];
+  flags: MicrobenchmarkFlag[];
+}
+
 export interface Use {
   claim_id: string;
   result_id: string;
@@ -107,6 +125,9 @@ export interface Data {
   claims: Record<"claims" | "recomputations" | "contradictions", Frame> & { uses: Use[] };
   charts: ChartData[];
   rankings: Frame;
+  citations: Citations;
+  run: Known;
+  microbenchmarks: MicrobenchmarkData;
   emulator: { predictions: Prediction[]; points: Point[] };
   sql: {
     files: Record<string, string>;

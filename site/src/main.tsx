@@ -1,4 +1,5 @@
 import { render } from "preact";
+import "./shared";
 import { App } from "./app";
 import { load } from "./load";
 import "./app.css";

@@ -1,6 +1,6 @@
 // Pairs of results that may be compared: what two machines, or two SDKs, share.
 import comparison from "../../schema/comparison.toml";
-import type { Dataset } from "./dataset";
+import { type Dataset, SUBMITTED } from "./dataset";
 
 /** What is compared, and what must be the same besides the test. */
 export const SIDES: Record<string, { title: string; noun: string; same: string[] }> = {
@@ -102,9 +102,10 @@ export class Index {
   }
 }
 
-/** Whether a figure may be compared: measured once, not emulated, without an error flag or doubt, and not of a single item. */
+/** Whether a figure may be compared: measured once, not emulated nor submitted, without an error flag or doubt, and not of a single item. */
 function isComparable(data: Dataset, row: number, { name }: Measure): boolean {
   if (data.getValue(row, name) === null || data.getText(row, "origin") === "emulated") return false;
+  if (data.getText(row, "relationship") === SUBMITTED) return false;
   if (data.getText(row, "same_as") || data.getText(row, "suspect")) return false;
   if (name === "latency_ms" && data.getText(row, "latency_basis") === "per-item") return false;
   return data.getValue(row, "errors") === 0;

@@ -1,10 +1,10 @@
 // The panel of a figure: where it was printed, what is flagged, and which claims use it.
-import { useEffect, useRef } from "preact/hooks";
 import { Boundary } from "./boundary";
 import { WithData } from "./data";
 import type { Dataset } from "./dataset";
+import { Dialog } from "./dialog";
 import { Actions } from "./actions";
-import { formatFigure, formatUnit, SOURCES, TITLES } from "./format";
+import { describeRelationship, formatFigure, formatUnit, SOURCES, TITLES } from "./format";
 import { getRows, getText, type Row } from "./frame";
 import type { StartData } from "./load";
 import { Origin, Verdict } from "./marks";
@@ -29,35 +29,18 @@ export function Provenance({ data, show, start }: { data: Dataset; show: string;
 
 function Panel(figure: Figure) {
   const { data, row, id, name } = figure;
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const element = dialog.current!;
-    element.showModal();
-    return () => element.close();
-  }, []);
-  const close = (event?: Event) => {
-    event?.preventDefault();
-    dialog.current?.close(); // before the address changes, so that the focus returns to the figure
-    setParameter("show", null);
-  };
-  const closeOutside = (event: MouseEvent) => event.target === dialog.current && close();
   return (
-    <dialog ref={dialog} class="panel" aria-labelledby="panel-title" onCancel={close} onClick={closeOutside}>
-      <div class="panel-inside">
-        <button type="button" class="quiet close" onClick={() => close()} aria-label="Close">
-          ×
-        </button>
-        {row < 0 ? (
-          <Missing kind="result" name={id} />
-        ) : !data.has(name) ? (
-          <Missing kind="column" name={name} />
-        ) : (
-          <Boundary hash={location.hash}>
-            <Content {...figure} />
-          </Boundary>
-        )}
-      </div>
-    </dialog>
+    <Dialog onClose={() => setParameter("show", null)}>
+      {row < 0 ? (
+        <Missing kind="result" name={id} />
+      ) : !data.has(name) ? (
+        <Missing kind="column" name={name} />
+      ) : (
+        <Boundary hash={location.hash}>
+          <Content {...figure} />
+        </Boundary>
+      )}
+    </Dialog>
   );
 }
 
@@ -108,6 +91,9 @@ function Content(figure: Figure) {
           <Field name="Result id" value={id} code />
           <Field name="Table" value={text("table_name")} />
           <Field name="Row of that table" value={text("row_number")} />
+          <Field name="Who measured" value={describeRelationship(text("relationship"))} />
+          <Field name="Power or energy of" value={text("power_scope")} />
+          <Field name="Conditions" value={text("conditions")} />
           <Field name="Latency counts" value={text("latency_basis") || text("latency_kind")} />
           <Field name="Band or interval" value={band.every(Boolean) ? `${band.join(" to ")} ms` : ""} />
           <Field name="Calibration" value={text("calibration_id")} />

@@ -1,11 +1,12 @@
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { ADDITIONAL, HIDEABLE, MEASURES, getMeasure, selectColumns, selectNarrow } from "./columns";
 import { useMedia, WithData } from "./data";
-import { type Dataset, FACETS, FACET_TITLES } from "./dataset";
+import { type Dataset, FACETS, FACET_TITLES, SUBMITTED } from "./dataset";
 import { formatCsv, saveFile } from "./download";
 import { FacetList } from "./facets";
 import { formatCount } from "./format";
 import { getRows, getText } from "./frame";
+import { More } from "./lazy";
 import { formatHash, navigate, setParameter, setParameters, toggleValue } from "./route";
 import { type Filters, type Group, parseFigure, selectRows } from "./select";
 import { Table } from "./table";
@@ -29,6 +30,7 @@ function parseFilters(data: Dataset, query: URLSearchParams): Filters {
 export function Results({ data, query }: { data: Dataset; query: URLSearchParams }) {
   const filters = parseFilters(data, query);
   const selection = useMemo(() => selectRows(data, filters), [data, JSON.stringify(filters)]);
+  const [citing, setCiting] = useState(false);
   const wide = useMedia("(min-width: 821px)");
   const per = query.get("per") ?? "";
   const [hidden, added] = [query.getAll("hide"), query.getAll("add")];
@@ -92,13 +94,33 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
           >
             CSV ↓
           </button>
+          <button type="button" aria-expanded={citing} onClick={() => setCiting(!citing)}>
+            Cite
+          </button>
         </div>
+        {citing && <More name="Cite" ids={Array.from(selection.rows, (row) => data.getText(row, "result_id"))} />}
         <Chips data={data} filters={filters} />
+        <Submitted data={data} counts={selection.counts.get("relationship")!} picked={filters.picked.relationship ?? []} />
         <FigureClaims search={filters.search} />
         <Choices groups={selection.groups} sort={filters.sort} />
         <Table data={data} rows={selection.rows} groups={selection.groups} columns={columns} sort={filters.sort} wide={wide} />
       </div>
     </>
+  );
+}
+
+/** Says how many submitted rows are kept apart, and offers them. */
+function Submitted({ data, counts, picked }: { data: Dataset; counts: Int32Array; picked: string[] }) {
+  const facet = data.facets.find(({ name }) => name === "relationship")!;
+  const count = counts[facet.words.indexOf(SUBMITTED)] ?? 0;
+  if (count === 0 || picked.length > 0) return null;
+  return (
+    <p class="note">
+      {formatCount(count, "row")} that contributors submitted {count === 1 ? "is" : "are"} not shown, since no other source prints them.{" "}
+      <button type="button" class="chip" onClick={() => toggleValue("relationship", SUBMITTED)}>
+        Show submitted rows
+      </button>
+    </p>
   );
 }
 

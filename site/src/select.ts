@@ -1,5 +1,5 @@
 // Which rows the table shows, in which order, and how many there would be for each value of each facet.
-import type { Dataset, Facet, FacetName } from "./dataset";
+import { type Dataset, type Facet, type FacetName, SUBMITTED } from "./dataset";
 
 export interface Filters {
   search: string;
@@ -83,7 +83,8 @@ function countRow(facet: Facet, counts: Int32Array, row: number): void {
 }
 
 function encodePicked(facet: Facet, words: string[] | undefined): Uint8Array | null {
-  if (!words?.length) return null;
+  const isApart = facet.name === "relationship" && facet.words.includes(SUBMITTED);
+  if (!words?.length) return isApart ? Uint8Array.from(facet.words, (word) => (word === SUBMITTED ? 0 : 1)) : null;
   return Uint8Array.from(facet.words, (word) => (words.includes(word) ? 1 : 0));
 }
 

@@ -10,6 +10,14 @@ const QUESTIONS: [string, string][] = [
   ["What do the NVIDIA A100 rows say?", "#/results?q=A100+NVIDIA"],
 ];
 
+/** Static pages on what others measured, each figure with its page and table. */
+const EVIDENCE: [string, string][] = [
+  ["How well do the vendor's figures replicate?", "replications.html"],
+  ["Joules per image and per token, IPU next to GPU", "energy.html"],
+  ["What share of its peak does each chip reach?", "peak.html"],
+  ["Microbenchmarks by operation", "microbenchmarks.html"],
+];
+
 export function Start({ data }: { data: StartData }) {
   const { build, counts } = data;
   return (
@@ -74,6 +82,9 @@ export function Start({ data }: { data: StartData }) {
               </li>
             ))}
             <li>
+              <a href="#/run">Is my own run plausible next to these?</a>
+            </li>
+            <li>
               <a href="#/claims">Which claims hold?</a>
             </li>
             <li>
@@ -84,6 +95,11 @@ export function Start({ data }: { data: StartData }) {
         <section>
           <h3>Read</h3>
           <ul>
+            {EVIDENCE.map(([title, address]) => (
+              <li key={address}>
+                <a href={address}>{title}</a>
+              </li>
+            ))}
             <li>
               <a href={formatHash("about", "methodology")}>Methodology: how a figure gets here, and when to trust it</a>
             </li>

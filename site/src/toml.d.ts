@@ -8,6 +8,7 @@ declare module "*/comparison.toml" {
   const comparison: {
     measures: { column: string; title: string; unit: string; higher_is_better: boolean; test: string[] }[];
     conditions: Record<string, string>;
+    run: import("./nearest").Rules;
   };
   export default comparison;
 }

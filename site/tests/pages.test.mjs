@@ -8,7 +8,10 @@ import { DIST } from "./server.mjs";
 import { onPage, openPage } from "./session.mjs";
 
 const NARROW = { viewport: { width: 362, height: 800 } };
-const STATIC = ["claims.html", "charts.html", "compare.html", "downloads.html", "changed.html"];
+const STATIC = [
+  "claims.html", "charts.html", "compare.html", "downloads.html", "changed.html", "replications.html", "energy.html", "peak.html",
+  "microbenchmarks.html", "peak/gc200.html", "microbenchmark/matrix-product.html",
+];
 
 async function waitForChart(page) {
   await page.locator(".chart canvas").waitFor();

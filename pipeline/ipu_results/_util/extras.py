@@ -16,6 +16,7 @@ EXTRAS = {
     "dask": "distributed",
     "distributed": "distributed",
     "mlcroissant": "croissant",
+    "mcp": "mcp",
 }
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+from collections.abc import Mapping
 from errno import EINVAL, EISDIR
 from io import BufferedReader
 from pathlib import Path
@@ -12,21 +14,23 @@ from uuid import uuid4
 from ipu_results.errors import IpuResultsError
 
 KINDS = (
+    (stat.S_ISLNK, "link"),
     (stat.S_ISFIFO, "named pipe"),
     (stat.S_ISSOCK, "socket"),
     (stat.S_ISCHR, "device"),
     (stat.S_ISBLK, "device"),
 )
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 NON_BLOCKING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-def open_regular_file(path: Path) -> BufferedReader:
+def open_regular_file(path: Path, *, follow_links: bool = True) -> BufferedReader:
     """Open a file for reading, and refuse what a read could wait for without end.
 
-    Raises OSError, also for a named pipe, a socket, a device or a folder.
+    Raises OSError, also for a named pipe, a socket, a device or a folder, and for a link if links are not followed.
     """
-    _assert_regular(os.stat(path))  # opening some devices has an effect
-    descriptor = os.open(path, os.O_RDONLY | NON_BLOCKING)
+    _assert_regular(os.stat(path, follow_symlinks=follow_links))  # opening some devices has an effect
+    descriptor = os.open(path, os.O_RDONLY | NON_BLOCKING | (0 if follow_links else NO_FOLLOW))
     try:
         _assert_regular(os.fstat(descriptor))  # the path may be another file by now
         return os.fdopen(descriptor, "rb")
@@ -62,6 +66,26 @@ def write_atomically(path: Path, data: bytes) -> None:
             _replace(target, data)
     except OSError as error:
         raise IpuResultsError(f"cannot be written: {error.strerror}", place=str(path)) from error
+
+
+def write_folder(target: Path, files: Mapping[str, bytes], work: Path) -> None:
+    """Make a folder with these files in one step; `work`, next to it, holds them until all are on disk.
+
+    A process killed before the last step leaves `work`, which the next call replaces. Raises IpuResultsError.
+    """
+    try:
+        work.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir()
+        for name, data in files.items():
+            (work / name).write_bytes(data)
+            sync_to_disk(work / name)
+        sync_to_disk(work)
+        os.rename(work, target)
+        sync_to_disk(target.parent)
+    except OSError as error:
+        shutil.rmtree(work, ignore_errors=True)
+        raise IpuResultsError(f"cannot be written: {error.strerror}", place=str(target)) from error
 
 
 def sync_to_disk(path: Path) -> None:

@@ -37,3 +37,20 @@ MAX_UNPACKED_BYTES = 10**9  # bytes that any archive may unpack to
 MAX_RATIO = 500  # unpacked bytes per byte of an archive; the logs of v2.0 compress by a factor of 20
 MAX_HEADER = 2**20  # bytes of a header in an archive
 MAX_XZ_MEMORY = 2**28  # bytes of memory to unpack an xz file
+
+# Runs of other machines
+MAX_RUN_FILE_BYTES = 500_000_000  # bytes of the blocks or the stamps of a run
+MAX_RUN_FOLDERS = 100_000  # folders below one source that are looked at
+MAX_RUN_DEPTH = 8  # folders between a source and a run in it
+# Submissions
+MAX_BUNDLE_BYTES = 5_000_000  # bytes of the archive of a bundle, and of what it unpacks to
+MAX_BUNDLE_FILE = 2_000_000  # bytes of one file of a bundle
+MAX_BUNDLE_FILES = 16  # entries of a bundle's folder or archive
+MAX_BUNDLE_RATIO = 100  # unpacked bytes per byte of a file in the archive of a bundle
+MAX_BUNDLES = 200  # bundles of one folder that are checked
+MAX_SUBMITTED_ROWS = 1_000  # figures of a bundle
+MAX_SUBMITTED_TEXT = 2_000  # characters of the text on how it was measured
+MAX_SUBMITTED_BYTES = 20_000_000  # bytes of a report or log that an adapter reads
+MAX_SUBMITTED_LINE = 2_000_000  # characters of a line of a log that figures are read from
+MAX_SUBMITTED_FIGURES = 10_000  # figures that one report or log makes
+MAX_SUBMITTED_CELL = 500  # characters of one cell of a submission

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,21 +17,26 @@ from ipu_results.schema import VIEWS
 
 HINT = re.compile(r"^\s*((?:Did you mean|Candidate)[^\n]*(?:\n\t[^\n]+)*)", re.MULTILINE)
 READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
+INTERRUPT_EVERY_S = 0.2
 LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "lock_configuration": "true",
 }
 
 
-def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
-    """Return the result of one reading statement.
+class WriteRefusedError(QueryError):
+    """The statement is not one that only reads."""
+
+
+def run_query(connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int | None = None) -> pa.Table:
+    """Return the result of one reading statement, its first `max_rows` rows where a number is stated.
 
     Raises QueryError for wrong SQL, for a statement that writes, and for two result columns of the same name.
     """
     with _read_only(connection, sql) as statement:
-        result = connection.sql(statement).to_arrow_table()
-    _check_names(result.column_names)
-    return result
+        relation = connection.sql(statement)
+        _check_names(relation.columns)  # before `limit`, which renames repeated ones
+        return (relation if max_rows is None else relation.limit(max_rows)).to_arrow_table()
 
 
 def fetch_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
@@ -43,6 +49,26 @@ def fetch_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[dict[st
 
 
 @contextmanager
+def limit_time(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[None]:
+    """Interrupt the statements of a connection once `seconds` have passed: they raise duckdb.InterruptException."""
+    done = threading.Event()
+
+    def interrupt() -> None:
+        wait = seconds
+        while not done.wait(wait):
+            connection.interrupt()  # again and again: it stops what is running, not what comes next
+            wait = INTERRUPT_EVERY_S
+
+    watcher = threading.Thread(target=interrupt, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+@contextmanager
 def _read_only(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[duckdb.Statement]:
     """Parse one reading statement and open a read-only transaction for it."""
     try:
@@ -50,7 +76,7 @@ def _read_only(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[duck
         if len(statements) != 1:
             raise QueryError(f"expected one statement, got {len(statements)}")
         if statements[0].type not in READ_ONLY:
-            raise QueryError(f"the warehouse is read-only: {statements[0].type.name.lower()} is refused")
+            raise WriteRefusedError(f"the warehouse is read-only: {statements[0].type.name.lower()} is refused")
         connection.execute("BEGIN TRANSACTION READ ONLY")
         try:
             yield statements[0]

@@ -58,7 +58,9 @@ ANALYSES: tuple[Analysis, ...] = (
 def load_frames(
     connection: duckdb.DuckDBPyConnection, analysis: Analysis, parameters: Mapping[str, float] | None = None
 ) -> Frames:
-    """Load the rows of an analysis' views and macros by name; `parameters` go to the macros that have them.
+    """Load the rows of an analysis' views and macros by name, in the order of their files.
+
+    `parameters` go to the macros that have them.
 
     Raises QueryError for a warehouse without these views.
     """
@@ -67,7 +69,7 @@ def load_frames(
         known = [name for name, _ in view.parameters]
         arguments = ", ".join(f"{name} := {value!r}" for name, value in (parameters or {}).items() if name in known)
         source = f"{view.name}({arguments})" if view.parameters else view.name
-        frames[view.name] = run_query(connection, f"FROM {source}").to_pandas()
+        frames[view.name] = run_query(connection, view.select_rows(source)).to_pandas()
     return frames
 
 

@@ -141,6 +141,7 @@ def _make_roofs(frames: Frames, chip: str) -> list[Record]:
 
 def _make_point(row: Record) -> Record:
     return {
+        "result_id": row["result_id"],
         "network": row["network"],
         "task": row["task"],
         "publisher": row["publisher"],

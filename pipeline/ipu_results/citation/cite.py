@@ -43,6 +43,11 @@ def cite(ids: str | Iterable[str], *, format: str = "markdown", warehouse: str |
     names = [ids] if isinstance(ids, str) else list(ids)
     folder = DATASET if warehouse is None else Path(warehouse)
     version, results = read_one_build(folder, lambda folder: _load(folder, names))
+    return format_citation(results, version, format)
+
+
+def format_citation(results: Sequence[CitedResult], version: DatasetVersion, format: str) -> str:
+    """Format the citation of loaded results in one of `FORMATS`."""
     write = {"markdown": _format_markdown, "bibtex": _format_bibtex, "csl-json": _format_csl, "latex": _format_latex}
     return write[format](results, version)
 
@@ -122,13 +127,14 @@ def _format_latex(results: Sequence[CitedResult], version: DatasetVersion) -> st
     lines, notes = [f"% {' & '.join(LATEX_COLUMNS)}"], []
     for number, of_source in enumerate(group_by_source(results).values(), 1):
         for result in of_source:
-            cells = " & ".join(map(escape_latex, _list_latex_cells(result)))
+            cells = " & ".join(map(escape_latex, list_latex_cells(result)))
             lines.append(rf"{cells}\footnotemark[{number}] \\")
         notes.append(rf"\footnotetext[{number}]{{{escape_latex(format_footnote(of_source, version))}}}")
     return "\n".join([*lines, "% after the table:", *notes])
 
 
-def _list_latex_cells(result: CitedResult) -> list[str]:
+def list_latex_cells(result: CitedResult) -> list[str]:
+    """List the cells of the LaTeX row of a result, unescaped: those of LATEX_COLUMNS."""
     row = result.row
     software = " ".join(filter(None, (row["framework"], row["compiler"], row["sdk_version"])))
     figures = ", ".join(format_figure(figure, result.status) for figure in find_figures(result))

@@ -8,11 +8,14 @@ from ipu_results.cli.add import add
 from ipu_results.cli.analyses import analyse
 from ipu_results.cli.cite import cite, table
 from ipu_results.cli.claims import claims
+from ipu_results.cli.collect import collect
 from ipu_results.cli.common import Group
 from ipu_results.cli.compare import compare
 from ipu_results.cli.emulator import predict
+from ipu_results.cli.mcp import mcp
 from ipu_results.cli.mlperf import mlperf
 from ipu_results.cli.publish import diff, publish, verify
+from ipu_results.cli.submit import check_submission, submit
 from ipu_results.cli.sweep import sweep
 from ipu_results.cli.validate import validate_emulator
 from ipu_results.cli.warehouse import extract, fetch, ingest, query
@@ -31,9 +34,11 @@ def main() -> None:
 
 
 COMMANDS = (
-    *(query, analyse, claims, compare, cite, table, predict, sweep),  # use the dataset, and measure
+    *(query, analyse, claims, compare, cite, table, mcp),  # use the dataset
+    *(predict, sweep, collect),  # predict and measure
     *(add, fetch, extract, mlperf, ingest, validate_emulator),  # make it
     *(publish, verify, diff),  # release it
+    *(submit, check_submission),  # hand figures in
 )
 for command in COMMANDS:
     main.add_command(command)

@@ -30,6 +30,8 @@ WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output
 @click.option("--target", type=click.Choice(TARGETS), default="c2", show_default=True, help="Machine to emulate.")
 @batch_sizes_option("Batches over all sessions.  [default: 2,4,6,8,10,12; 4,8,16,32,64 on four emulated chips]")
 @click.option("--model", default="resnext101-32x4d", show_default=True, metavar="FILE", help="ONNX file or built-in.")
+@click.option("--network", metavar="NAME", help="Network in an ONNX file, such as resnet50. [default: the file's name]")
+@click.option("--sequence-length", type=click.IntRange(min=1), help="Tokens of a text.  [default: the model's, or 128]")
 @click.option("--precision", type=click.Choice(PRECISIONS), help="Requested precision.  [default: the backend's own]")
 @click.option("--images", type=FOLDER, help="JPEG and PNG files to feed.  [default: seeded ones are generated]")
 @click.option("--sessions", type=click.IntRange(min=1), help="Processes that share a batch.  [default: 2; one a chip]")
@@ -61,11 +63,15 @@ WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output
 @click.option("--strict", is_flag=True, help="Exit 3 when a row is suspect.")
 @click.pass_context
 def sweep(context: click.Context, /, **params: Any) -> None:
-    """Run the paper's ResNeXt101 inference sweep on this machine and append the run to OUT.
+    """Run an inference sweep, by default the paper's of ResNeXt101, on this machine and append the run to OUT.
 
     On a real IPU where there is one, else on a GPU, else on an emulated C2 and on this CPU. Rounds visit every batch
     size in random order; intervals are over rounds. What looks disturbed is marked as suspect and kept. Emulated rows
     are predicted, never measured, and marked so everywhere.
+
+    --model takes a built-in network (resnext101-32x4d, resnext101-32x8d, resnet50, efficientnet-b0, efficientnet-b4,
+    bert-base, bert-large) or an ONNX file of images or of text. The weights of a built-in one are random: the run
+    measures time, not accuracy. Published rows of the same network are shown next to it, and drawn by --plot.
 
     An interrupted run keeps every finished block: go on with --resume.
 
@@ -81,6 +87,8 @@ def sweep(context: click.Context, /, **params: Any) -> None:
       ipu-results sweep --backend emulator --target c2
       ipu-results sweep --backend onnxruntime --batch-sizes 2,8 --budget 60
       ipu-results sweep --backend openvino --precision int8 --plot sweep.svg --plot sweep.png
+      ipu-results sweep --backend onnxruntime --model bert-base --sequence-length 128 --batch-sizes 2,4,8,16
+      ipu-results sweep --backend onnxruntime --model my.onnx --network resnet50
       ipu-results sweep --resume
     """
     if params["list_devices"]:

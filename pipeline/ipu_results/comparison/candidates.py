@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 
+from ipu_results._util.resources import load_schema_file
 from ipu_results._util.sql import run_query
 from ipu_results.check.constants import PER_ITEM
 from ipu_results.comparison.measurement import Measurement
@@ -17,72 +18,78 @@ from ipu_results.schema.vocabulary import normalise_name
 
 Row = Mapping[str, Any]
 
-MLPERF = "mlperf-training"
-MAX_BATCH_FACTOR = 2.0  # inference: beyond it, throughput and latency follow the batch more than the machine
-
-# The distance of a row is the sum of these parts; docs/how-to/compare-my-run.md has the same table. What differs in
-# machine, batch or precision weighs more than all other parts together.
-OTHER_CHIP_COUNT = 3.0  # plus |log2| of the ratio
-OTHER_CHIP = 6.0
-OTHER_FAMILY = 8.0
-UNKNOWN_MACHINE = 6.0
-PER_DOUBLED_BATCH = 4.0
-UNKNOWN_BATCH = 4.0
-OTHER_PRECISION, UNKNOWN_PRECISION = 3.0, 1.0
-OTHER_FRAMEWORK, UNKNOWN_FRAMEWORK = 1.0, 0.5
-OTHER_VARIANT = 0.5
-OTHER_SDK = 0.25
-
-# Latencies that may be compared: what each side times, in either order. Unknown fits all but the latency of an item.
-SAME_LATENCY = frozenset({frozenset({"isolated", "per-batch"}), frozenset({"amortised", "per-batch"})})
+RUN = load_schema_file("comparison.toml")["run"]  # shared with the form of the page
+MLPERF: str = RUN["mlperf"]
+MAX_BATCH_FACTOR: float = RUN["max_batch_factor"]
+SAME_LATENCY = frozenset(frozenset(pair) for pair in RUN["same_latency"])
+REASONS: Mapping[str, str] = RUN["reasons"]
+DISTANCE: Mapping[str, float] = RUN["distance"]
 SQL = """
     SELECT r.*, p.family, e.comparable_rounds, e.minutes_low, e.minutes_high, e.attribution
     FROM results r
     LEFT JOIN platforms p USING (platform)
     LEFT JOIN mlperf_entries e USING (result_id)
-    WHERE r.network = {network} AND r.same_as IS NULL
+    WHERE {where}
     ORDER BY r.document_id, r.table_name, r.row_number, r.result_id
 """
 
 
+class Obstacle(str):
+    """Why a row or a figure may not be compared, in words; `code` names the rule for programs."""
+
+    code: str
+
+    def __new__(cls, reason: str, code: str = "other") -> Obstacle:
+        obstacle = super().__new__(cls, reason)
+        obstacle.code = code
+        return obstacle
+
+
 def load_candidates(connection: duckdb.DuckDBPyConnection, network: str) -> list[dict[str, Any]]:
     """Load the rows of a network, each measurement once."""
-    rows: list[dict[str, Any]] = run_query(connection, SQL.format(network=quote(network))).to_pylist()
+    return load_rows(connection, f"r.network = {quote(network)} AND r.same_as IS NULL")
+
+
+def load_rows(connection: duckdb.DuckDBPyConnection, where: str = "true") -> list[dict[str, Any]]:
+    """Load rows of `results` with what a comparison needs of their machine and official entry."""
+    rows: list[dict[str, Any]] = run_query(connection, SQL.format(where=where)).to_pylist()
     return rows
 
 
-def find_obstacle(ours: Measurement, row: Row) -> str | None:
+def find_obstacle(ours: Measurement, row: Row) -> Obstacle | None:
     """Return why a row may not be compared with the measurement at all; None where it may."""
     if ours.task != row["task"]:
-        return f"{row['task']} may not be compared with {ours.task}"
+        return Obstacle(REASONS["task"].format(theirs=row["task"], ours=ours.task), "different-tasks")
     if row["run_id"] is not None and row["run_id"] == ours.run_id:
-        return "the row is of the same run"
+        return Obstacle("the row is of the same run", "same-measurement")
     if obstacle := _find_mlperf_obstacle(ours, row):
         return obstacle
     if row["errors"]:
-        return "a quality rule flags the row as an error"
+        return Obstacle(REASONS["error"], "flagged")
     if row["suspect"]:
-        return "the row is marked as suspect"
+        return Obstacle(REASONS["suspect"], "flagged")
     if ours.phase != row["phase"]:
-        return _differ("phase", ours.phase, row["phase"])
+        return _differ("phase", ours.phase, row["phase"], "different-workloads")
     if ours.sequence_length != row["sequence_length"]:
-        return _differ("sequence length", ours.sequence_length, row["sequence_length"])
+        return _differ("sequence length", ours.sequence_length, row["sequence_length"], "different-workloads")
     if (ours.packed or False) != (row["packed"] or False):
-        return _differ("packed sequences", ours.packed, row["packed"])
+        return _differ("packed sequences", ours.packed, row["packed"], "different-workloads")
     return _find_batch_obstacle(ours, row)
 
 
-def _find_mlperf_obstacle(ours: Measurement, row: Row) -> str | None:
+def _find_mlperf_obstacle(ours: Measurement, row: Row) -> Obstacle | None:
     if MLPERF not in (ours.benchmark, row["benchmark"]):
         return None
     if ours.benchmark != row["benchmark"]:
-        return "an MLPerf result may be compared with results of the same MLPerf benchmark only (MLCommons' rule)"
+        return Obstacle(REASONS["mlperf"], "mlperf-with-other")
     if ours.division is None or ours.mlperf_round is None:
-        return "the division or the round of your MLPerf run is not stated (--division, --round)"
+        return Obstacle(
+            "the division or the round of your MLPerf run is not stated (--division, --round)", "mlperf-divisions"
+        )
     if ours.division != row["division"]:
-        return _differ("MLPerf division", ours.division, row["division"])
+        return _differ("MLPerf division", ours.division, row["division"], "mlperf-divisions")
     if not _is_comparable_round(ours.mlperf_round, row):
-        return "MLCommons lists the two rounds of the benchmark as not comparable"
+        return Obstacle("MLCommons lists the two rounds of the benchmark as not comparable", "mlperf-rounds")
     return None
 
 
@@ -95,43 +102,45 @@ def _is_comparable_round(mlperf_round: str, row: Row) -> bool:
         return False
 
 
-def _find_batch_obstacle(ours: Measurement, row: Row) -> str | None:
+def _find_batch_obstacle(ours: Measurement, row: Row) -> Obstacle | None:
     """Return why the batch sizes of two inference rows are too far apart."""
     theirs = row["batch_size"]
     if ours.task != "inference" or (ours.batch_size is None and theirs is None):
         return None
     if ours.batch_size is None:
-        return "your batch size is not stated (--batch-size)"
+        return Obstacle(REASONS["batch_not_stated"], "different-batch-sizes")
     if theirs is not None and max(ours.batch_size / theirs, theirs / ours.batch_size) > MAX_BATCH_FACTOR:
-        return f"the batch sizes differ by more than a factor of {MAX_BATCH_FACTOR:g}"
+        return Obstacle(REASONS["batch"].format(factor=f"{MAX_BATCH_FACTOR:g}"), "different-batch-sizes")
     return None
 
 
-def find_figure_obstacle(figure: str, ours: Measurement, row: Row) -> str | None:
+def find_figure_obstacle(figure: str, ours: Measurement, row: Row) -> Obstacle | None:
     """Return why one figure may not be compared although the rows may; None where it may."""
     if figure in ("throughput", "efficiency") and (ours.item is None or ours.item != row["item"]):
-        return _differ("item", ours.item, row["item"])
+        return _differ("item", ours.item, row["item"], "different-items")
     if figure == "latency_ms":
         return _find_latency_obstacle(
             ours.latency_basis or ours.latency_kind, row["latency_basis"] or row["latency_kind"]
         )
     if figure in ("efficiency", "power_w") and (ours.power_scope is None or ours.power_scope != row["power_scope"]):
-        return _differ("power scope", ours.power_scope, row["power_scope"])
+        return _differ("power scope", ours.power_scope, row["power_scope"], "different-power-scopes")
     if figure == "minutes" and (ours.benchmark is None or ours.benchmark != row["benchmark"]):
-        return _differ("benchmark", ours.benchmark, row["benchmark"])
+        return _differ("benchmark", ours.benchmark, row["benchmark"], "mlperf-with-other")
     return None
 
 
-def _find_latency_obstacle(ours: str | None, theirs: str | None) -> str | None:
+def _find_latency_obstacle(ours: str | None, theirs: str | None) -> Obstacle | None:
     if ours == theirs or frozenset({ours, theirs}) in SAME_LATENCY:
         return None
     if PER_ITEM in (ours, theirs) or (ours and theirs):
-        return _differ("what the latency times", ours, theirs)
+        return _differ("what the latency times", ours, theirs, "different-latencies")
     return None
 
 
-def _differ(what: str, ours: Any, theirs: Any) -> str:
-    return f"{what}: {'not stated' if ours is None else ours} / {'not stated' if theirs is None else theirs}"
+def _differ(what: str, ours: Any, theirs: Any, code: str) -> Obstacle:
+    stated = {"ours": ours, "theirs": theirs}
+    words = {side: REASONS["not_stated"] if value is None else value for side, value in stated.items()}
+    return Obstacle(REASONS["differ"].format(what=what, **words), code)
 
 
 def name_precision(precision: str | None) -> str | None:
@@ -148,30 +157,30 @@ def compute_distance(ours: Measurement, row: Row, family: str | None) -> float:
             _weigh(
                 name_precision(ours.precision),
                 name_precision(row["effective_precision"]),
-                OTHER_PRECISION,
-                UNKNOWN_PRECISION,
+                DISTANCE["other_precision"],
+                DISTANCE["unknown_precision"],
             ),
-            _weigh(ours.framework, row["framework"], OTHER_FRAMEWORK, UNKNOWN_FRAMEWORK),
-            OTHER_VARIANT * (_normalise(ours.variant) != _normalise(row["variant"])),
-            OTHER_SDK * (ours.sdk_version != row["sdk_version"]),
+            _weigh(ours.framework, row["framework"], DISTANCE["other_framework"], DISTANCE["unknown_framework"]),
+            DISTANCE["other_variant"] * (_normalise(ours.variant) != _normalise(row["variant"])),
+            DISTANCE["other_sdk"] * (ours.sdk_version != row["sdk_version"]),
         )
     )
 
 
 def _compute_machine_distance(ours: Measurement, row: Row, family: str | None) -> float:
     if ours.platform is None:
-        return UNKNOWN_MACHINE
+        return DISTANCE["unknown_machine"]
     if ours.platform == row["platform"]:
         return 0.0
     if ours.chip is not None and ours.chip == row["chip"]:
-        return OTHER_CHIP_COUNT + _log_ratio(ours.chips, row["chips"])
-    return OTHER_CHIP if family is not None and family == row["family"] else OTHER_FAMILY
+        return DISTANCE["other_chip_count"] + _log_ratio(ours.chips, row["chips"])
+    return DISTANCE["other_chip"] if family is not None and family == row["family"] else DISTANCE["other_family"]
 
 
 def _compute_batch_distance(ours: int | None, theirs: int | None) -> float:
     if ours is None or theirs is None:
-        return 0.0 if ours == theirs else UNKNOWN_BATCH
-    return PER_DOUBLED_BATCH * _log_ratio(ours, theirs)
+        return 0.0 if ours == theirs else DISTANCE["unknown_batch"]
+    return DISTANCE["per_doubled_batch"] * _log_ratio(ours, theirs)
 
 
 def _log_ratio(ours: int | None, theirs: int | None) -> float:

@@ -9,13 +9,15 @@ from typing import Any
 
 from ipu_results._util.resources import DATASET
 from ipu_results.comparison.candidates import (
+    REASONS,
+    Obstacle,
     Row,
     find_figure_obstacle,
     find_obstacle,
     load_candidates,
     sort_by_distance,
 )
-from ipu_results.comparison.comparison import GROUPS, Comparison, Match, Ratio, Refusal, get_group
+from ipu_results.comparison.comparison import GROUPS, UNVERIFIED, Comparison, Match, Ratio, Refusal, get_group
 from ipu_results.comparison.differences import list_differences
 from ipu_results.comparison.measurement import FIELDS, FIGURES, Measurement, build_measurement
 from ipu_results.comparison.plausibility import check_plausibility
@@ -48,21 +50,24 @@ def compare(
     """
     if (source is None) == (not figures):
         raise ComparisonError("compare either a file or figures: state one of the two")
-    if unknown := sorted(set(figures) - FIELDS):
-        raise ComparisonError(f"unknown figures or columns: {', '.join(unknown)}")
     with open_warehouse(DATASET if warehouse is None else Path(warehouse)) as connection:
         words = load_known_words(connection)
-        if source is None:
-            measurements = [build_measurement(figures, words, label="your figures")]
-        else:
-            measurements = read_source(Path(source), words)
+        measurements = [build_stated(figures, words)] if source is None else read_source(Path(source), words)
         rows = {network: load_candidates(connection, network) for network in {own.network for own in measurements}}
-    return [_compare(own, rows[own.network], words) for own in measurements]
+    return [compare_with_rows(own, rows[own.network], words) for own in measurements]
 
 
-def _compare(ours: Measurement, rows: Sequence[Row], words: KnownWords) -> Comparison:
+def build_stated(figures: Mapping[str, Any], words: KnownWords) -> Measurement:
+    """Check the keywords of `compare`. Raises ComparisonError as `compare` does."""
+    if unknown := sorted(set(figures) - FIELDS):
+        raise ComparisonError(f"unknown figures or columns: {', '.join(unknown)}")
+    return build_measurement(figures, words, label="your figures")
+
+
+def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords) -> Comparison:
+    """Compare one measurement with rows of its network, from `load_candidates`."""
     machine = words.machines.get(ours.platform or "", {})
-    refused: dict[str, list[str]] = {}
+    refused: dict[Obstacle, list[str]] = {}
     comparable: list[Row] = []
     for row in rows:
         reason = find_obstacle(ours, row) or _find_missing_figure(ours, row)
@@ -79,7 +84,7 @@ def _compare(ours: Measurement, rows: Sequence[Row], words: KnownWords) -> Compa
     return Comparison(ours, status, verdict, matches, refusals, checks, peers)
 
 
-def _sort_by_size(refused: Mapping[str, list[str]], ours: Measurement) -> list[tuple[str, list[str]]]:
+def _sort_by_size(refused: Mapping[Obstacle, list[str]], ours: Measurement) -> list[tuple[Obstacle, list[str]]]:
     """Return the largest groups first; rows of another task, which nothing could make comparable, last."""
     other_task = f"may not be compared with {ours.task}"
     return sorted(refused.items(), key=lambda item: (item[0].endswith(other_task), -len(item[1]), item[0]))
@@ -100,15 +105,17 @@ def _list_shared_figures(ours: Measurement, row: Row) -> Iterator[str]:
     return (name for name in FIGURES if getattr(ours, name) is not None and row[name] is not None)
 
 
-def _find_missing_figure(ours: Measurement, row: Row) -> str | None:
+def _find_missing_figure(ours: Measurement, row: Row) -> Obstacle | None:
     """Return why no figure of a row can be compared; None where one can."""
     shared = list(_list_shared_figures(ours, row))
     obstacles = [find_figure_obstacle(name, ours, row) for name in shared]
     if not shared:
         theirs = [name for name in FIGURES if row[name] is not None]
         own = [name for name in FIGURES if getattr(ours, name) is not None]
-        return f"no figure in common: {', '.join(own)} / {', '.join(theirs) or 'none'}"
-    return None if None in obstacles else "; ".join(dict.fromkeys(filter(None, obstacles)))
+        reason = REASONS["no_figure"].format(ours=", ".join(own), theirs=", ".join(theirs) or "none")
+        return Obstacle(reason, "different-figures")
+    reasons = list(dict.fromkeys(obstacle for obstacle in obstacles if obstacle is not None))
+    return None if None in obstacles else Obstacle("; ".join(reasons), reasons[0].code)
 
 
 def _build_match(ours: Measurement, distance: float, row: Row) -> Match:
@@ -150,7 +157,7 @@ def _describe_peers(ours: Measurement, rows: Sequence[Row]) -> dict[str, Any]:
     values = [
         row["throughput"]
         for row in rows
-        if is_same_set_up(ours, row) and row["throughput"] and get_group(row) != "emulated"
+        if is_same_set_up(ours, row) and row["throughput"] and get_group(row) not in UNVERIFIED
     ]
     return {
         "rows": len(values),

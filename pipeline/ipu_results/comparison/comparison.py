@@ -7,22 +7,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from ipu_results._util.text import to_json_value
-from ipu_results.comparison.candidates import Row
+from ipu_results.comparison.candidates import RUN, Obstacle, Row
 from ipu_results.comparison.differences import Difference
 from ipu_results.comparison.measurement import Measurement
 from ipu_results.comparison.plausibility import Check
 
 UNKNOWN = "unknown"  # published, by whom seen from the maker of the chip is not known
-GROUPS = ("vendor", "independent", "official", "submitted", "own", UNKNOWN, "emulated")
-GROUP_NAMES = {
-    "vendor": "published by the chip's maker",
-    "independent": "published by another party",
-    "official": "official MLPerf",
-    "submitted": "submitted",
-    "own": "measured by this project",
-    UNKNOWN: "published, maker of the chip unknown",
-    "emulated": "emulated, not measured",
-}
+GROUP_NAMES: Mapping[str, str] = RUN["groups"]
+GROUPS = tuple(GROUP_NAMES)
+UNVERIFIED = ("emulated", "submitted")  # groups that no verdict rests on
 ROW_COLUMNS = (
     *("result_id", "origin", "relationship", "publisher", "document_id", "table_name", "row_number", "published_on"),
     *("network", "variant", "task", "phase", "platform", "chip", "chips", "framework", "sdk_version"),
@@ -67,7 +60,7 @@ class Match:
 class Refusal:
     """Rows that may not be compared, with the reason."""
 
-    reason: str
+    reason: Obstacle
     rows: int
     examples: tuple[str, ...]
 

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ipu_results._util.files import open_regular_file
-from ipu_results._util.virtual_machine import LocalMachine, parse_machine
+from ipu_results._util.virtual_machine import parse_machine
 from ipu_results.comparison.measurement import ALIASES, FIELDS, Measurement, build_measurement
 from ipu_results.comparison.words import KnownWords
 from ipu_results.errors import ComparisonError, DamagedRunError
+from ipu_results.runner.reference_rows import parse_sequence_length
 from ipu_results.schema.vocabulary import load_vocabulary
 
 POINTS, SIDECAR, RECORD = "points.csv", "points.csv.toml", "record.json"
@@ -37,7 +38,11 @@ def read_source(path: Path, words: KnownWords) -> list[Measurement]:
     return [build_measurement(values, words, label=label) for label, values in _read_rows(path, _read(path), FIELDS)]
 
 
-def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
+def read_run(folder: Path) -> tuple[list[tuple[str, Mapping[str, str]]], dict[str, Any]]:
+    """Return the label and the texts by column of each point of a run folder, and its environment, empty if unknown.
+
+    Raises ComparisonError for what cannot be read, and DamagedRunError for a folder that contradicts itself.
+    """
     if not (folder / POINTS).exists():
         raise ComparisonError(f"has no {POINTS}; a run folder of `ipu-results sweep` has one", place=str(folder))
     data = _read(folder / POINTS)
@@ -49,30 +54,37 @@ def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
         if digest != hashlib.sha256(data).hexdigest():
             raise DamagedRunError(f"is not the file that {SIDECAR} describes", place=str(folder / POINTS))
     known = {*FIELDS, *load_vocabulary().header_of(READER, TABLE).names}
+    return _read_rows(folder / POINTS, data, known), _read_environment(folder / RECORD)
+
+
+def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
+    lines, environment = read_run(folder)
     run_id = folder.resolve().name
-    machine = _read_machine(folder / RECORD, run_id)
+    machine = parse_machine(run_id, environment) if environment else None
     measurements = []
-    for label, values in _read_rows(folder / POINTS, data, known):
+    for label, values in lines:
         setup = {name: values[name] for name in SETUP if values.get(name)}
         # A simulated device counts as emulated in every comparison.
         origin = {"simulated": "emulated"}.get(values.get("origin") or "", values.get("origin"))
         own = {name: value for name, value in values.items() if ALIASES.get(name, name) in FIELDS}
         own["run_id"] = run_id
+        if length := parse_sequence_length(own):
+            own |= {"sequence_length": str(length), "packed": "false"}  # `sweep` packs nothing
         if machine is not None and own.get("platform") == machine.processor:
             own["platform"] = machine.name
         measurements.append(build_measurement({**own, "origin": origin}, words, label=label, local=True, setup=setup))
     return measurements
 
 
-def _read_machine(path: Path, run_id: str) -> LocalMachine | None:
-    """Return the virtual machine of a run, under the name that `ingest` gives it."""
+def _read_environment(path: Path) -> dict[str, Any]:
+    """Return the environment of a run, empty where it has none."""
     if not path.exists():
-        return None
+        return {}
     try:
         environment = json.loads(_read(path))["environment"]
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedRunError("is not the record of a run", place=str(path)) from error
-    return parse_machine(run_id, environment) if isinstance(environment, dict) else None
+    return environment if isinstance(environment, dict) else {}
 
 
 def _read(path: Path) -> bytes:

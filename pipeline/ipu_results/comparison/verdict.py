@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ipu_results.comparison.candidates import Row, name_precision
-from ipu_results.comparison.comparison import GROUP_NAMES, Match, Refusal, Status, get_unit
+from ipu_results.comparison.comparison import GROUP_NAMES, UNVERIFIED, Match, Refusal, Status, get_unit
 from ipu_results.comparison.measurement import Measurement
 from ipu_results.comparison.plausibility import Check
 
@@ -38,7 +38,8 @@ def judge(
 
 
 def _judge_by_rows(ours: Measurement, matches: Sequence[Match], refusals: Sequence[Refusal]) -> tuple[Status, str]:
-    measured = [match for match in matches if match.group != "emulated"]
+    measured = [match for match in matches if match.group not in UNVERIFIED]
+    emulated = [match for match in matches if match.group == "emulated"]
     same = [match for match in measured if is_same_set_up(ours, match.row)]
     if same:
         nearest = min(same, key=lambda match: match.distance)
@@ -50,8 +51,10 @@ def _judge_by_rows(ours: Measurement, matches: Sequence[Match], refusals: Sequen
     if measured:
         nearest = min(measured, key=lambda match: match.distance)
         return "other-conditions", f"{describe_match(nearest)}: no row of the same machine, batch size and precision"
+    if emulated:
+        return "only-emulated", f"{describe_match(emulated[0])}: no measured row may be compared"
     if matches:
-        return "only-emulated", f"{describe_match(matches[0])}: no measured row may be compared"
+        return "no-comparable-row", f"{describe_match(matches[0])}: no other row may be compared"
     if refusals:
         largest = refusals[0]
         count = sum(refusal.rows for refusal in refusals)

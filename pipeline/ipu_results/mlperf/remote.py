@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, cast
 
-from ipu_results.errors import ClusterError, MissingExtraError, UnrecognisedDocumentError
+from ipu_results._util.remote import call, connect, describe_error, is_url, join_path
+from ipu_results.errors import ClusterError, UnrecognisedDocumentError
 from ipu_results.mlperf.entries import Finding
 from ipu_results.mlperf.log import CHUNK
 from ipu_results.mlperf.tree import Listing, LocalTree, Tree, walk
 
-T = TypeVar("T")
-
-
-def is_url(path: str) -> bool:
-    return "://" in path or "::" in path
+__all__ = ["RemoteTree", "is_url", "open_file", "open_tree"]
 
 
 def open_tree(url: str) -> Tree:
     """Return the tree at a URL, a LocalTree for a local one. Raises MissingExtraError, UnrecognisedDocumentError."""
-    files, root = _connect(url)
+    files, root = connect(url)
     return LocalTree(root) if getattr(files, "local_file", False) else RemoteTree(url)
 
 
 def open_file(url: str) -> BinaryIO:
     """Open one file at a URL. Raises MissingExtraError, UnrecognisedDocumentError, OSError."""
-    files, path = _connect(url)
-    return cast(BinaryIO, _call(lambda: files.open(path, "rb", block_size=CHUNK)))
+    files, path = connect(url)
+    return cast(BinaryIO, call(lambda: files.open(path, "rb", block_size=CHUNK)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +41,21 @@ class RemoteTree:
 
     def listing(self) -> Listing:
         """List the round. Raises MissingExtraError, UnrecognisedDocumentError for a file or one submitter's folder."""
-        files, root = _connect(self.url)
+        files, root = connect(self.url)
         try:
             is_folder = files.isdir(root)
         except Exception as error:
-            raise UnrecognisedDocumentError(f"cannot be read: {_describe(error)}", document=self.url) from error
+            raise UnrecognisedDocumentError(f"cannot be read: {describe_error(error)}", document=self.url) from error
         if not is_folder:
             raise UnrecognisedDocumentError("is not a folder", document=self.url)
         findings: list[Finding] = []
         return walk(self.url, partial(_list_remote, files, root, findings), findings)
 
     def chunks(self, path: str) -> Iterator[bytes]:
-        files, root = _connect(self.url)
-        file = _call(lambda: files.open(_join(root, path), "rb", block_size=CHUNK))
+        files, root = connect(self.url)
+        file = call(lambda: files.open(join_path(root, path), "rb", block_size=CHUNK))
         with closing(file):
-            while chunk := _call(lambda: file.read(CHUNK)):
+            while chunk := call(lambda: file.read(CHUNK)):
                 yield chunk
 
     def __reduce__(self) -> tuple[type[RemoteTree], tuple[str]]:
@@ -69,11 +66,11 @@ class RemoteTree:
 
 def _list_remote(files: Any, start: str, findings: list[Finding], path: str, folders: bool, suffix: str) -> list[str]:
     """List folder by folder: on object storage `find` would go through the submitters' code too."""
-    folder = _join(start, path)
+    folder = join_path(start, path)
     try:
         listed = files.ls(folder, detail=True)
     except Exception as error:
-        findings.append(Finding(path or ".", f"cannot be listed: {_describe(error)}"))
+        findings.append(Finding(path or ".", f"cannot be listed: {describe_error(error)}"))
         return []
     kinds = {str(item["name"]).strip("/"): "other" if item.get("islink") else item.get("type") for item in listed}
     kinds.pop(folder.strip("/"), None)
@@ -83,36 +80,5 @@ def _list_remote(files: Any, start: str, findings: list[Finding], path: str, fol
         if kind == ("directory" if folders else "file") and name.endswith(suffix):
             names.append(name)
         elif kind not in ("file", "directory") and not folders and name.endswith(suffix):
-            findings.append(Finding(_join(path, name), "is a link or not a regular file; not read"))
+            findings.append(Finding(join_path(path, name), "is a link or not a regular file; not read"))
     return names
-
-
-def _connect(url: str) -> tuple[Any, str]:
-    """Return the file system and the path in it; fsspec keeps one file system per address and process."""
-    try:
-        from fsspec.core import url_to_fs  # noqa: PLC0415  (optional)
-    except ImportError as error:
-        raise MissingExtraError("a URL needs fsspec: pip install 'ipu-results[remote]'", document=url) from error
-    try:
-        files, root = url_to_fs(url)
-    except Exception as error:
-        raise UnrecognisedDocumentError(f"cannot be opened: {_describe(error)}", document=url) from error
-    return files, str(root)
-
-
-def _call(operation: Callable[[], T]) -> T:
-    """Turn the errors of a file system, which may be of any class, into OSError: a file that cannot be read."""
-    try:
-        return operation()
-    except OSError:
-        raise
-    except Exception as error:
-        raise OSError(_describe(error)) from error
-
-
-def _join(root: str, path: str) -> str:
-    return f"{root.rstrip('/')}/{path}" if root and path else root or path
-
-
-def _describe(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

@@ -15,6 +15,7 @@ from ipu_results.read.document import SourceRow, SourceTable
 from ipu_results.schema.table_headers import TableHeader, parse_unit
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
+from ipu_results.sources.sidecar import SUBMISSION
 
 FIGURE_FIELDS = frozenset(
     {
@@ -200,7 +201,7 @@ def find_printed_unit(table: SourceTable, header: str) -> str | None:
 def get_constants(document: Document, header: TableHeader) -> dict[str, Any]:
     """Return the values of `results` that document and table give to every row."""
     return {
-        "origin": "published",
+        "origin": "measured" if document.kind == SUBMISSION else "published",
         "publisher": document.publisher,
         "document_id": document.document_id,
         "table_name": header.result_table or header.table,

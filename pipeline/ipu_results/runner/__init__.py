@@ -11,8 +11,8 @@ From Python:
 `run_sweep` returns a result for each device that the configuration selects. `resume_sweep` goes on with an interrupted
 run. A `Progress` reports what a sweep does.
 
-`worker`, `images`, `backends` and `backends.popart` keep to Python 3.8, the newest version that PopART's wheels
-support. So nothing is imported here before it is used.
+`worker`, `images`, `sequences`, `backends` and `backends.popart` keep to Python 3.8, the newest version that PopART's
+wheels support. So nothing is imported here before it is used.
 """
 
 from __future__ import annotations

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES
 from ipu_results.errors import RunnerError, SweepConfigError
+from ipu_results.networks import NAMES
 from ipu_results.runner.backends import Device
 from ipu_results.runner.devices import AUTO, ListDevices, SelectedDevice, list_devices, select_devices
 from ipu_results.runner.environment import count_usable_cores, read_cpu_quota
 from ipu_results.runner.plan import BUDGET_S, LEAST_ROUNDS, MOST_ROUNDS, RUNS, SweepPlan, check_batch_sizes
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 SESSIONS = {"m2000": 4, "bow-2000": 4}  # one per chip
 DEFAULT_SESSIONS = 2  # as in the paper
@@ -31,7 +34,9 @@ class SweepConfig:
     device: the backend's own name of a device, as `ipu-results sweep --list-devices` prints it.
     target: the machine to emulate, `c2`, `m2000` or `bow-2000`.
     batch_sizes: images of a batch over all sessions. Default: the paper's, or the vendor's for four sessions.
-    model: a built-in network or an ONNX file.
+    model: a built-in network or an ONNX file, of images or of text.
+    network: what an ONNX file holds, by a name of the record. Default: the file's name.
+    sequence_length: tokens of a sequence. Default: the model's own, 128 for a built-in one.
     precision: `fp32`, `fp16`, `bf16` or `int8`.
     images: a folder of JPEG and PNG files; None generates seeded ones.
     sessions, threads: processes that share each batch (default 2, or one per emulated chip), and threads of each
@@ -52,6 +57,8 @@ class SweepConfig:
     target: str = "c2"
     batch_sizes: tuple[int, ...] | None = None
     model: str = "resnext101-32x4d"
+    network: str | None = None
+    sequence_length: int | None = None
     precision: str | None = None
     images: str | None = None
     sessions: int | None = None
@@ -89,9 +96,10 @@ class SweepTask:
             rounds = f"{plan.least_rounds} {'round' if plan.least_rounds == 1 else 'rounds'}"
         precision = self.config.precision or "the precision of the backend"
         sizes = ", ".join(map(str, plan.batch_sizes))
+        length = f", sequences of {config.sequence_length} tokens" if (config := self.config).sequence_length else ""
         return (
             f"{device.backend} {device.name} ({device.description}): {self.reason}\n"
-            f"  {self.config.model} in {precision}, {plan.sessions} sessions\n"
+            f"  {config.network or config.model}{length} in {precision}, {plan.sessions} sessions\n"
             f"  batch sizes {sizes}; {rounds}, seed {plan.seed}"
         )
 
@@ -103,6 +111,8 @@ class SweepTask:
             "threads": self.threads,
             "power_declared": config.power_declared,
             "model": Path(config.model).name,
+            "network": config.network,
+            "sequence_length": config.sequence_length,
             "images": None if config.images is None else Path(config.images).name,
             "power_command": config.power_command is not None,
             "options": dict(config.options),
@@ -126,7 +136,23 @@ def plan_sweeps(config: SweepConfig, out: Path, probe: ListDevices | None = None
         raise SweepConfigError(
             f"a simulated run is not a result and is not appended to {RUNS}; name another folder (--out)"
         )
+    config = replace(config, network=_find_network(config))
     return [_plan_sweep(config, choice) for choice in selected]
+
+
+def _find_network(config: SweepConfig) -> str | None:
+    """Return the record's name of the network that an ONNX file holds, None where none is stated."""
+    if config.network is None:
+        return None
+    if config.model in NAMES:
+        raise SweepConfigError(f"--network is for an ONNX file: {config.model} is a built-in network")
+    models = load_vocabulary().models
+    known = models.get(normalise_name(config.network))
+    if known is None:
+        near = get_close_matches(normalise_name(config.network), models, n=1, cutoff=0)
+        hint = f"; the nearest is {models[near[0]]['model']}" if near else ""
+        raise SweepConfigError(f"--network {config.network} is not a network of the record{hint}")
+    return str(known["model"])
 
 
 def _plan_sweep(config: SweepConfig, choice: SelectedDevice) -> SweepTask:

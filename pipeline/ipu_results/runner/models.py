@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,14 +18,20 @@ from google.protobuf.message import DecodeError, EncodeError
 from onnx import TensorProto
 
 from ipu_results import networks
-from ipu_results.errors import RunnerError
+from ipu_results.errors import RunnerError, UnrecognisedModelError
 from ipu_results.networks.builder import BATCH
 from ipu_results.runner.backends import format_error
+from ipu_results.runner.text_inputs import TextInput, fix_text_inputs, generate_sequences, is_text
 
 Array = npt.NDArray[Any]
+Feeds = Mapping[str, Array]
 
 SEEDED = "random-he-seed0"
-EXPECTED = "expected one float32 image input of shape (batch, 3, height, width) with fixed height and width"
+SEEDED_TEXT = "random-seed0"  # of 0.02, as published, and not by He's rule
+EXPECTED = (
+    "expected one float32 image input of shape (batch, 3, height, width) with fixed height and width, "
+    "or integer inputs of shape (batch, sequence)"
+)
 QUANTISED = frozenset({"QuantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger"})
 FLOATS = {TensorProto.FLOAT: "fp32", TensorProto.FLOAT16: "fp16", TensorProto.BFLOAT16: "bf16"}
 PER_CHANNEL_OPSET = 13  # the first in which QuantizeLinear takes an axis
@@ -33,8 +41,9 @@ PER_CHANNEL_OPSET = 13  # the first in which QuantizeLinear takes an axis
 class PreparedModel:
     """The file that is run, fp32, fp16 or int8 in `precision`, and what it was made from.
 
-    `weights` is "random-he-seed0" or the sha256 of the user's file, which `source_sha256` is too: of the file alone, or
-    of the file followed by its external data in the order of their names.
+    `weights` is "random-he-seed0", "random-seed0" for text, or the sha256 of the user's file, which `source_sha256` is
+    too: of the file alone, or of the file followed by its external data in the order of their names. `outputs` counts
+    the values of the first output per item. A text model has `text_inputs` and `sequence_length` in place of an image.
     """
 
     path: Path
@@ -48,34 +57,62 @@ class PreparedModel:
     height: int
     width: int
     outputs: int
+    text_inputs: tuple[TextInput, ...] = ()
+    sequence_length: int | None = None
 
 
-def prepare_model(source: str, precision: str | None, folder: Path, calibration: Array | None = None) -> PreparedModel:
+def prepare_model(
+    source: str,
+    precision: str | None,
+    folder: Path,
+    calibration: Array | Feeds | None = None,
+    sequence_length: int | None = None,
+) -> PreparedModel:
     """Write a built-in network, or an ONNX file, into `folder` with a symbolic batch and in the requested precision.
 
     fp16 converts weights and activations, inputs and outputs too. int8 is static QDQ, calibrated on `calibration`, fp32
-    images as the network takes them. bf16 leaves the file unchanged, for the backend to lower. None is the file's own.
-    Raises `RunnerError` for a network that is not an image classifier, or that cannot be converted.
+    images as the network takes them, or sequences by input. bf16 leaves the file unchanged, for the backend to lower.
+    None is the file's own. `sequence_length` is that of a text model that takes any. Raises `RunnerError` for a network
+    that takes neither images nor text, or that cannot be converted.
     """
-    model, origin, seeded = _load_source(source)
-    image = _find_image_input(model, source)
+    model, origin, seeded = _load_source(source, sequence_length)
+    inputs = _list_inputs(model)
+    texts: tuple[TextInput, ...] = ()
+    length, changed = None, False
+    if is_text(inputs):
+        texts, length, changed = fix_text_inputs(model, inputs, sequence_length, source)
+        name, shape = texts[0].name, (0, 0, 0)
+        feeds = generate_sequences(texts, 2, 0)
+    else:
+        if sequence_length is not None:
+            raise RunnerError("takes images: --sequence-length is for text models", document=source)
+        image = _find_image_input(inputs, source)
+        channels, height, width = (axis.dim_value for axis in image.type.tensor_type.shape.dim[1:])
+        name, shape = image.name, (channels, height, width)
+        feeds = {name: np.zeros((2, *shape), dtype=np.float32)}
     own = _detect_precision(model)
     target = own if precision in (None, "bf16") else str(precision)
     if own not in (target, "fp32"):
         raise RunnerError(f"is {own} already and cannot be converted to {target}", document=source)
     plain = folder / f"{source if seeded else Path(source).stem}-{own}.onnx"
-    _write_plain(model, plain, source, seeded)
-    outputs = (
-        model.graph.output[0].type.tensor_type.shape.dim[1].dim_value
-        if seeded
-        else _count_classes(plain, image, source)
-    )
-    channels, height, width = (axis.dim_value for axis in image.type.tensor_type.shape.dim[1:])
+    _write_plain(model, plain, source, seeded or changed)
+    items = "sequences" if texts else "images"
+    outputs = _count_declared(model) if seeded else _count_outputs(plain, feeds, items, source)
     origin = origin or _hash_file(plain)
     path = plain if target == own else _convert(model, plain, target, calibration, source)
-    weights, name = SEEDED if seeded else origin, plain.stem.removesuffix(f"-{own}")
+    weights = (SEEDED_TEXT if texts else SEEDED) if seeded else origin
     return PreparedModel(
-        path, _hash_file(path), origin, weights, target, name, image.name, channels, height, width, outputs
+        path,
+        _hash_file(path),
+        origin,
+        weights,
+        target,
+        plain.stem.removesuffix(f"-{own}"),
+        name,
+        *shape,
+        outputs,
+        texts,
+        length,
     )
 
 
@@ -97,15 +134,22 @@ def open_cpu_session(path: Path) -> Any:
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
-def _load_source(source: str) -> tuple[onnx.ModelProto, str, bool]:
+def name_inputs(session: Any, batch: Array | Feeds) -> dict[str, Array]:
+    """Return arrays by input: images are those of the only input."""
+    return dict(batch) if isinstance(batch, Mapping) else {session.get_inputs()[0].name: batch}
+
+
+def _load_source(source: str, sequence_length: int | None) -> tuple[onnx.ModelProto, str, bool]:
     """Return the model, the sha256 of its file ("" for a built-in one), and whether it is built in."""
     if source in networks.NAMES:
-        if source not in networks.IMAGES:
-            raise RunnerError(f"takes tokens, not images: {EXPECTED}", document=source)
-        return networks.build(source, weights=True), "", True
+        try:
+            model = networks.build(source, weights=True, sequence=sequence_length or networks.SEQUENCE)
+        except UnrecognisedModelError as error:
+            raise RunnerError(error.message, document=source) from error
+        return model, "", True
     path = Path(source)
     if not path.is_file():
-        names = ", ".join(networks.IMAGES)
+        names = ", ".join(networks.NAMES)
         raise RunnerError(f"is neither a file nor a built-in network: {names}", document=source)
     try:
         model = onnx.load(path)
@@ -128,8 +172,7 @@ def _list_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     return [value for value in model.graph.input if value.name not in weights]
 
 
-def _find_image_input(model: onnx.ModelProto, source: str) -> onnx.ValueInfoProto:
-    inputs = _list_inputs(model)
+def _find_image_input(inputs: list[onnx.ValueInfoProto], source: str) -> onnx.ValueInfoProto:
     if len(inputs) != 1:
         names = ", ".join(f"'{value.name}'" for value in inputs) or "none"
         raise RunnerError(f"has {len(inputs)} inputs ({names}): {EXPECTED}", document=source)
@@ -139,8 +182,6 @@ def _find_image_input(model: onnx.ModelProto, source: str) -> onnx.ValueInfoProt
     if kind.elem_type != TensorProto.FLOAT or len(shape) != 4 or shape[1] != 3 or not fixed:
         printed = f"{TensorProto.DataType.Name(kind.elem_type).lower()} ({', '.join(map(str, shape))})"
         raise RunnerError(f"input '{inputs[0].name}' is {printed}: {EXPECTED}", document=source)
-    if len(model.graph.output) != 1:
-        raise RunnerError(f"has {len(model.graph.output)} outputs: expected one, (batch, classes)", document=source)
     return inputs[0]
 
 
@@ -155,12 +196,12 @@ def _detect_precision(model: onnx.ModelProto) -> str:
     return FLOATS[max(sizes, key=lambda kind: sizes[kind])]
 
 
-def _write_plain(model: onnx.ModelProto, path: Path, source: str, seeded: bool) -> None:
+def _write_plain(model: onnx.ModelProto, path: Path, source: str, changed: bool) -> None:
     """Copy the user's own bytes where they can be run; else write one file with a symbolic batch."""
     fixed = any(value.type.tensor_type.shape.dim[0].HasField("dim_value") for value in _list_inputs(model))
     if fixed:
         _set_batch(model, BATCH)
-    if seeded or fixed or _list_external_files(source):
+    if changed or fixed or _list_external_files(source):
         _save(model, path, source)
     else:
         shutil.copyfile(source, path)
@@ -174,20 +215,23 @@ def _set_batch(model: onnx.ModelProto, batch: int | str) -> None:
             setattr(axis, "dim_value" if isinstance(batch, int) else "dim_param", batch)
 
 
-def _count_classes(path: Path, image: onnx.ValueInfoProto, source: str) -> int:
-    """Run a batch of two and return the outputs per image. A batch that the nodes have built in shows up here."""
-    shape = [2, *(axis.dim_value for axis in image.type.tensor_type.shape.dim[1:])]
+def _count_declared(model: onnx.ModelProto) -> int:
+    return math.prod(axis.dim_value for axis in model.graph.output[0].type.tensor_type.shape.dim[1:])
+
+
+def _count_outputs(path: Path, feeds: Feeds, items: str, source: str) -> int:
+    """Run a batch of two and return the outputs per item. A batch that the nodes have built in shows up here."""
     try:
-        outputs = open_cpu_session(path).run(None, {image.name: np.zeros(shape, dtype=np.float32)})[0]
+        outputs = open_cpu_session(path).run(None, dict(feeds))[0]
     except Exception as error:  # the library's own classes share no other base
-        raise RunnerError(f"does not run for a batch of two images: {format_error(error)}", document=source) from error
-    if np.ndim(outputs) != 2 or len(outputs) != 2:
-        printed = f"is of shape {np.shape(outputs)} for two images"
-        raise RunnerError(f"output {printed}: expected shape (batch, classes)", document=source)
-    return int(outputs.shape[1])
+        raise RunnerError(f"does not run for a batch of two {items}: {format_error(error)}", document=source) from error
+    if not np.ndim(outputs) or len(outputs) != 2 or not np.size(outputs):
+        printed = f"is of shape {np.shape(outputs)} for two {items}"
+        raise RunnerError(f"output {printed}: expected the batch first", document=source)
+    return int(np.size(outputs) // 2)
 
 
-def _convert(model: onnx.ModelProto, plain: Path, target: str, calibration: Array | None, source: str) -> Path:
+def _convert(model: onnx.ModelProto, plain: Path, target: str, calibration: Array | Feeds | None, source: str) -> Path:
     """Write the fp32 model, which is in `plain`, as fp16 or int8 to the same folder. Raises RunnerError."""
     from onnxruntime.transformers.float16 import convert_float_to_float16  # noqa: PLC0415
 
@@ -207,7 +251,7 @@ def _convert(model: onnx.ModelProto, plain: Path, target: str, calibration: Arra
     return path
 
 
-def _quantise(plain: Path, path: Path, images: Array) -> None:
+def _quantise(plain: Path, path: Path, calibration: Array | Feeds) -> None:
     """Quantise to unsigned activations and signed weights of seven bits, per channel, batch-norms folded first.
 
     Without VNNI two products are added in 16 bits, which saturate at 8 bits of weight (2 × 255 × 127) and not at seven.
@@ -220,8 +264,9 @@ def _quantise(plain: Path, path: Path, images: Array) -> None:
     try:
         quant_pre_process(str(plain), str(folded), skip_symbolic_shape=True)
         _raise_opset(folded)
-        name = open_cpu_session(folded).get_inputs()[0].name
-        feeds = iter([{name: images[i : i + 1]} for i in range(len(images))])
+        arrays = name_inputs(open_cpu_session(folded), calibration)
+        count = len(next(iter(arrays.values())))
+        feeds = iter([{name: x[i : i + 1] for name, x in arrays.items()} for i in range(count)])
         reader = SimpleNamespace(get_next=lambda: next(feeds, None))
         kinds = {"activation_type": quantization.QuantType.QUInt8, "weight_type": quantization.QuantType.QInt8}
         quantization.quantize_static(str(folded), str(path), reader, per_channel=True, reduce_range=True, **kinds)

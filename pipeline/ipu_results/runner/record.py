@@ -21,9 +21,10 @@ from ipu_results.runner.config import SweepTask
 from ipu_results.runner.estimate import Estimate, estimate
 from ipu_results.schema.vocabulary import load_vocabulary
 
-READER, POINTS_READER, POINTS_TABLE = "sweep-record", "sweep-points", "sweep_points"
+READER, POINTS_READER = "sweep-record", "sweep-points"
+POINTS_TABLE, SEQUENCES_TABLE = "sweep_points", "sweep_sequence_points"  # the latter with the variant of a text model
 STAMPS = ("start_ns", "loaded_ns", "preprocessed_ns", "inferred_ns", "retrieved_ns")
-ITEM = "image"
+ITEM, TEXT_ITEM = "image", "sequence"
 LICENCE = "CC-BY-4.0"
 ORIGINS = {"emulated": "emulated", "simulated": "simulated"}  # by kind of device, measured elsewhere
 NOTE = "One sweep of this project's runner, {how}. Raw stamps and blocks lie beside it."  # kept: text of sidecars
@@ -78,7 +79,7 @@ def build_points(run: RunData) -> list[Point]:
 
 def _build_point(run: RunData, ready: Mapping[str, Any], row: Estimate, blocks: Sequence[Block]) -> Point:
     facts, opened, device, plan = run.opened["facts"], run.opened, run.task.device, run.task.plan
-    power = opened["power"]
+    power, length = opened["power"], opened["model"].get("sequence_length")
     unread = next((block.power_reason for block in blocks if block.power_reason), None)
     point: Point = {
         "batch_size": ready["batch_size"],
@@ -92,7 +93,7 @@ def _build_point(run: RunData, ready: Mapping[str, Any], row: Estimate, blocks: 
         "platform": facts["platform"],
         **{name: facts[name] for name in ("chip", "chip_count", "sdk_version", "framework")},
         "compute_precision": facts["compute_precision"] or None,
-        "item": ITEM,
+        "item": TEXT_ITEM if length else ITEM,
         "power_w": row.power_w,
         "power_scope": None if row.power_w is None else power["scope"],
         "power_reason": None,
@@ -108,6 +109,8 @@ def _build_point(run: RunData, ready: Mapping[str, Any], row: Estimate, blocks: 
         "compile_s": ready["compile_s"] if ready["compile_s"] > COMPILED_S else facts["compile_s"],
         **{name: ready[name] for name in ("cosine", "top1", "first_run_ms", "warm_up_runs")},
     }
+    if length:
+        point["variant"] = f"SL{length}"
     if row.power_w is None:  # no sensor, or one that could not be read
         point["power_reason"] = power["description"] if power["scope"] is None else unread
     if run.origin == "emulated":  # a prediction has its own band and no rounds that could differ
@@ -129,15 +132,16 @@ def _list_doubts(ready: Mapping[str, Any]) -> list[str]:
 
 def build_files(run: RunData, points: Sequence[Point]) -> dict[str, bytes]:
     """Return every file of the finished run by name, sidecars last."""
+    table_name = SEQUENCES_TABLE if run.opened["model"].get("sequence_length") else POINTS_TABLE
     files = {
         "record.json": _format_record(run),
-        "points.csv": _format_csv(points),
+        "points.csv": _format_csv(points, table_name),
         "blocks.jsonl": b"".join(_format_block(block) for block in run.blocks),
         "stamps.parquet": _format_stamps(run.blocks),
     }
     attachments = {name: hashlib.sha256(files[name]).hexdigest() for name in ("blocks.jsonl", "stamps.parquet")}
     record = _build_sidecar(run, "", READER, files["record.json"], "runs", 1)
-    table = _build_sidecar(run, "-points", POINTS_READER, files["points.csv"], POINTS_TABLE, len(points))
+    table = _build_sidecar(run, "-points", POINTS_READER, files["points.csv"], table_name, len(points))
     files["record.json.toml"] = tomli_w.dumps(record).encode()
     files["points.csv.toml"] = tomli_w.dumps({**table, "attachments": attachments}).encode()
     return files
@@ -185,8 +189,8 @@ def _build_sidecar(run: RunData, suffix: str, reader: str, data: bytes, table: s
     }
 
 
-def _format_csv(points: Sequence[Point]) -> bytes:
-    columns = load_vocabulary().header_of(POINTS_READER, POINTS_TABLE).names
+def _format_csv(points: Sequence[Point], table_name: str) -> bytes:
+    columns = load_vocabulary().header_of(POINTS_READER, table_name).names
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -18,6 +19,7 @@ from ipu_results.store.query import open_warehouse
 Point = Mapping[str, Any]  # a line of points.csv, typed
 
 PAPER = "qwant_c2"
+SEQUENCE = re.compile(r"\bSL(\d+)\b")  # as schema/derived/results.sql reads it
 UNKNOWN = "not known"
 UNSTATED = "not stated by the source"
 EMULATED = "emulated, not measured"
@@ -69,6 +71,8 @@ class ReferenceRow:
     power_w: float | None
     power_scope: str | None
     errors: int
+    sequence_length: int | None = None
+    packed: bool | None = None
     setup: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
@@ -87,9 +91,17 @@ class ReferenceRow:
         return ", ".join(name for name in (self.framework, self.compiler) if name) or None
 
     @property
-    def sweep(self) -> tuple[str | None, ...]:
+    def sweep(self) -> tuple[Any, ...]:
         """Return what it shares with the rows of the same source that differ in the batch only."""
-        return (self.document_id, self.table_name, self.platform, self.software, self.computed_in)
+        return (
+            self.document_id,
+            self.table_name,
+            self.platform,
+            self.software,
+            self.computed_in,
+            self.sequence_length,
+            self.packed,
+        )
 
     def get(self, name: str) -> Any:
         """Return a column, else what its table's setup says; None where the source is silent."""
@@ -138,10 +150,21 @@ def query_reference_rows(connection: duckdb.DuckDBPyConnection, model: str) -> l
 def find_reference_row(point: Point, rows: Sequence[ReferenceRow]) -> ReferenceRow | None:
     """Return the row of the point's total batch: of its own platform first, then the paper's, then the most similar.
 
-    Rows with an error flag do not count.
+    Rows with an error flag, of another sequence length or of packed sequences do not count.
     """
-    fit = [row for row in rows if row.batch_size == point["batch_size"] and not row.errors]
+    length = parse_sequence_length(point)
+    fit = [
+        row
+        for row in rows
+        if (row.batch_size, row.sequence_length) == (point["batch_size"], length) and not (row.errors or row.packed)
+    ]
     return min(fit, key=lambda row: _rank(point, row), default=None)
+
+
+def parse_sequence_length(point: Point) -> int | None:
+    """Return the tokens of a sequence, which the variant states: `SL128`; None for images."""
+    match = SEQUENCE.search(str(point.get("variant") or ""))
+    return int(match[1]) if match else None
 
 
 def find_reference_sweeps(points: Sequence[Point], rows: Sequence[ReferenceRow]) -> list[ReferenceRow]:

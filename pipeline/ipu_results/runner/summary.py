@@ -28,7 +28,12 @@ def format_summary(points: Sequence[Point], published: Sequence[ReferenceRow], n
     runs = {point.get("run_id"): point for point in points}
     headings = [f"{names[run]}: " * (len(runs) > 1) + _format_heading(point) for run, point in runs.items()]
     table = _format_table([_build_line(point, row, points, names) for point, row in zip(points, rows, strict=True)])
-    notes = [*_explain_table(points), *_list_suspects(points), *_list_differences(points, rows)]
+    notes = [
+        *_explain_table(points),
+        *_explain_weights(points),
+        *_list_suspects(points),
+        *_list_differences(points, rows),
+    ]
     return "\n".join([*headings, table, "", *notes, *_list_without_row(points, rows, note)])
 
 
@@ -127,6 +132,11 @@ def _explain_table(points: Sequence[Point]) -> list[str]:
         batches = _format_batches(emulated, points)
         lines.append(f"{EMULATED}: {batches}; from, to: the prediction's band{calibration}")
     return lines
+
+
+def _explain_weights(points: Sequence[Point]) -> list[str]:
+    seeded = sorted({str(point.get("weights")) for point in points if str(point.get("weights")).startswith("random-")})
+    return [f"weights: {', '.join(seeded)}; the run measures time, not accuracy"] if seeded else []
 
 
 def _list_suspects(points: Sequence[Point]) -> list[str]:

@@ -285,7 +285,8 @@ class _Sweep:
 def _describe_model(workload: Workload | None) -> dict[str, Any]:
     if workload is None:
         return {"name": "none", "weights": "none"}
-    names = ("name", "precision", "weights", "sha256", "source_sha256", "height", "width", "outputs")
+    sizes = ("sequence_length",) if workload.model.sequence_length else ("height", "width")
+    names = ("name", "precision", "weights", "sha256", "source_sha256", *sizes, "outputs")
     return {name: getattr(workload.model, name) for name in names}
 
 

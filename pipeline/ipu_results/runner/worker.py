@@ -41,7 +41,7 @@ class WorkerServer:
         return {"devices": [vars(device) for device in load_backend(backend).probe()]}
 
     def open(self, backend: str, spec: dict[str, Any], images: dict[str, Any] | None) -> dict[str, Any]:
-        """Open the session. `images` are the arguments of its `ImageStream` but for type and size of a batch."""
+        """Open the session. `images` are the arguments of its stream but for type and size of a batch."""
         from ipu_results.runner.backends import SessionSpec, load_backend  # noqa: PLC0415
 
         micro_batches = tuple(spec["micro_batches"])
@@ -87,13 +87,18 @@ class WorkerServer:
         return {}
 
     def _open_stream(self, always: bool = False) -> Any:
-        """Return the session's images from the first one on, or None where nothing is computed."""
+        """Return the session's images or sequences from the first one on, or None where nothing is computed."""
         if self.images is None or (self.session.virtual and not always):
             return None
+        shape = {"dtype": self.session.dtype, "micro_batch": self.micro_batch}
+        if "file" in self.images:
+            from ipu_results.runner.sequences import SequenceStream  # noqa: PLC0415
+
+            return SequenceStream(**self.images, **shape)
         from ipu_results.runner.images import ImageStream  # noqa: PLC0415
 
         place = {**self.images, "folder": Path(self.images["folder"])}
-        return ImageStream(**place, dtype=self.session.dtype, micro_batch=self.micro_batch)
+        return ImageStream(**place, **shape)
 
 
 def run_batches(session: Session, feed: Feed, until: int, min_batches: int) -> list[tuple[int, ...]]:

@@ -1,36 +1,42 @@
-"""What a sweep runs: the model in the requested precision, images, and the outputs that fp32 computes for them."""
+"""What a sweep runs: the model in the requested precision, its inputs, and the outputs that fp32 computes for them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ipu_results.errors import RunnerError
 from ipu_results.runner.backends import converts_models
 from ipu_results.runner.config import SweepTask
 from ipu_results.runner.images import ImageStream, find_usable_images, hash_images
-from ipu_results.runner.models import PreparedModel, fix_batch_size, open_cpu_session, prepare_model
+from ipu_results.runner.models import Feeds, PreparedModel, fix_batch_size, name_inputs, open_cpu_session, prepare_model
+from ipu_results.runner.sequences import SequenceStream, save_sequences
 from ipu_results.runner.synthetic_images import generate_images
+from ipu_results.runner.text_inputs import generate_sequences, hash_sequences
 
 Array = npt.NDArray[Any]
 
 GENERATED = 48
 MAX_IMAGES = 256
 SEED = 0
-CHUNK = 8  # images that the reference runs at once
+IMAGES_ONLY = ("popart",)
+CHUNK = 8  # items that the reference runs at once
 PREPROCESSING = "centre crop {height} × {width} without resize, ImageNet normalisation"
+TOKENS = "seeded tokens, {length} a sequence, no padding"
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The prepared model and images of a sweep.
+    """The prepared model and inputs of a sweep.
 
-    `images` are arguments of `ImageStream`. `reference` are fp32 outputs for the first images, None where the model's
-    own file is not fp32. `metadata` describes the images in the record; `excluded` says which are not used, and why.
+    `images` are arguments of `ImageStream`, or of `SequenceStream` for text. `reference` are fp32 outputs for the first
+    of them, None where the model's own file is not fp32. `metadata` describes them in the record; `excluded` says which
+    are not used, and why.
     """
 
     model: PreparedModel
@@ -39,50 +45,83 @@ class Workload:
     metadata: Mapping[str, Any]
     excluded: tuple[str, ...]
     options: Mapping[str, Any]
-
-    @property
-    def preprocessing(self) -> str:
-        return PREPROCESSING.format(**self.images)
+    preprocessing: str = ""
 
     def select_reference(self, batch: int, sessions: int) -> Array | None:
-        """Return the reference outputs in the order in which the sessions share the images of their first batch."""
+        """Return the reference outputs in the order in which the sessions share the items of their first batch."""
         if self.reference is None:
             return None
         order = [session + turn * sessions for session in range(sessions) for turn in range(batch // sessions)]
         return np.asarray(self.reference[[number % len(self.reference) for number in order]])
 
 
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    stream: Mapping[str, Any]
+    first: Array | Feeds
+    metadata: Mapping[str, Any]
+    preprocessing: str
+    excluded: tuple[str, ...] = ()
+
+
 def prepare_workload(task: SweepTask, work: Path) -> Workload:
-    """Write the model and the images into the folder `work`. Raises RunnerError or ModelError naming the file."""
+    """Write the model and its inputs into the folder `work`. Raises RunnerError or ModelError naming the file."""
+    config, length = task.config, task.config.sequence_length
+    plain = prepare_model(config.model, None, work, None, length)
+    inputs = _prepare_sequences(task, plain, work) if plain.text_inputs else _prepare_images(task, plain, work)
+    unchanged = config.precision in (None, plain.precision) or converts_models(task.device.backend)
+    model = plain if unchanged else prepare_model(config.model, config.precision, work, inputs.first, length)
+    return Workload(
+        model=model if config.network is None else replace(model, name=config.network),
+        images=inputs.stream,
+        reference=compute_reference(plain.path, inputs.first) if plain.precision == "fp32" else None,
+        metadata=inputs.metadata,
+        excluded=inputs.excluded,
+        options=_complete_options(task, plain, work),
+        preprocessing=inputs.preprocessing,
+    )
+
+
+def _prepare_images(task: SweepTask, model: PreparedModel, work: Path) -> _Inputs:
     config, batch_sizes = task.config, task.plan.batch_sizes
-    plain = prepare_model(config.model, None, work)
     if config.images is None:
         folder, source = work / "images", f"generated, seed {SEED}"
         excluded: list[str] = []
         names = generate_images(folder, max(GENERATED, *batch_sizes), SEED)
     else:
         folder, source = Path(config.images), "folder"
-        names, excluded = find_usable_images(folder, MAX_IMAGES, (plain.height, plain.width))
+        names, excluded = find_usable_images(folder, MAX_IMAGES, (model.height, model.width))
         if len(names) == MAX_IMAGES:
             excluded = [*excluded, f"all after {names[-1]}: {MAX_IMAGES} are taken"]
     count = min(len(names), max(batch_sizes))
-    stream = ImageStream(folder, names, plain.height, plain.width, micro_batch=count)
-    first = stream.prepare(stream.load())
-    unchanged = config.precision in (None, plain.precision) or converts_models(task.device.backend)
-    model = plain if unchanged else prepare_model(config.model, config.precision, work, first)
-    return Workload(
-        model=model,
-        images={"folder": str(folder.resolve()), "names": names, "height": plain.height, "width": plain.width},
-        reference=compute_reference(plain.path, first) if plain.precision == "fp32" else None,
-        metadata={
-            "source": source,
-            "count": len(names),
-            "sha256": hash_images(folder, names),
-            "left_out": list(excluded),
-        },
-        excluded=tuple(excluded),
-        options=_complete_options(task, plain, work),
+    stream = ImageStream(folder, names, model.height, model.width, micro_batch=count)
+    return _Inputs(
+        {"folder": str(folder.resolve()), "names": names, "height": model.height, "width": model.width},
+        stream.prepare(stream.load()),
+        {"source": source, "count": len(names), "sha256": hash_images(folder, names), "left_out": list(excluded)},
+        PREPROCESSING.format(height=model.height, width=model.width),
+        tuple(excluded),
     )
+
+
+def _prepare_sequences(task: SweepTask, model: PreparedModel, work: Path) -> _Inputs:
+    """Generate full sequences. Raises RunnerError for a folder of images, and for a backend that takes images only."""
+    if task.config.images is not None:
+        raise RunnerError("takes text: --images is for image models", document=task.config.model)
+    if task.device.backend in IMAGES_ONLY:
+        message = f"takes text, which {task.device.backend} does not run here: choose another --backend"
+        raise RunnerError(message, document=task.config.model)
+    arrays = generate_sequences(model.text_inputs, max(GENERATED, *task.plan.batch_sizes), SEED)
+    arguments = save_sequences(work / "sequences.npz", arrays)
+    stream = SequenceStream(**arguments, micro_batch=max(task.plan.batch_sizes))
+    metadata = {
+        "source": f"generated, seed {SEED}",
+        "count": len(arrays[model.input_name]),
+        "sha256": hash_sequences(arrays),
+        "sequence_length": model.sequence_length,
+        "inputs": {own.name: own.role for own in model.text_inputs},
+    }
+    return _Inputs(arguments, stream.prepare(stream.load()), metadata, TOKENS.format(length=model.sequence_length))
 
 
 def _complete_options(task: SweepTask, model: PreparedModel, work: Path) -> dict[str, Any]:
@@ -94,18 +133,23 @@ def _complete_options(task: SweepTask, model: PreparedModel, work: Path) -> dict
     return options
 
 
-def compute_reference(path: Path, images: Array) -> npt.NDArray[np.float32]:
-    """Run images (n, 3, height, width) through an fp32 model by ONNX Runtime on the CPU; return (n, outputs)."""
+def compute_reference(path: Path, batch: Array | Feeds) -> npt.NDArray[np.float32]:
+    """Run images (n, 3, height, width), or sequences by input, through an fp32 model by ONNX Runtime on the CPU.
+
+    Return the values of its first output, (n, outputs).
+    """
     session = open_cpu_session(path)
-    name = session.get_inputs()[0].name
-    parts = [session.run(None, {name: images[i : i + CHUNK]})[0] for i in range(0, len(images), CHUNK)]
-    return np.concatenate(parts).astype(np.float32)
+    arrays = name_inputs(session, batch)
+    count = len(next(iter(arrays.values())))
+    cuts = [slice(start, start + CHUNK) for start in range(0, count, CHUNK)]
+    parts = [session.run(None, {name: x[cut] for name, x in arrays.items()})[0] for cut in cuts]
+    return np.concatenate(parts).reshape(count, -1).astype(np.float32)
 
 
 def compare_outputs(outputs: Array, reference: Array) -> tuple[float | None, float]:
-    """Return the smallest cosine of an image's outputs with the reference, and the share of images of equal top-1.
+    """Return the smallest cosine of an item's outputs with the reference, and the share of items of equal top-1.
 
-    Outputs are (images, outputs). The cosine is None where it is undefined: another shape, no image, a row of zeros,
+    Outputs are (items, outputs). The cosine is None where it is undefined: another shape, no item, a row of zeros,
     NaN or infinity. Rows with NaN or infinity agree with nothing.
     """
     if outputs.shape != reference.shape or not outputs.size:

@@ -111,8 +111,12 @@ class View:
     @property
     def rows_sql(self) -> str:
         """The SELECT statement for the rows of the view's files, in their order."""
+        return self.select_rows(self.source)
+
+    def select_rows(self, source: str) -> str:
+        """Return the SELECT statement for the rows of `source`, the view or a call of it, in the order of its files."""
         columns = ", ".join(column.name for column in self.columns)
-        return f"SELECT {columns} FROM {self.source} ORDER BY {', '.join(self.order) or 'ALL'}"
+        return f"SELECT {columns} FROM {source} ORDER BY {', '.join(self.order) or 'ALL'}"
 
     @property
     def file_table(self) -> Table:

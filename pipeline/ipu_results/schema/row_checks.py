@@ -12,6 +12,7 @@ from ipu_results.schema.vocabulary import load_vocabulary
 FIGURES = [column.name for column in table("results").columns if column.figure]
 EFFICIENCY_TOLERANCE = 1e-9
 AMORTISED_TOLERANCE = 1e-6
+SUBMITTED_TABLE = "independent_results"  # the table of a bundle that a user handed in
 
 RowCheck = Callable[[pd.DataFrame], "pd.Series[bool]"]
 
@@ -33,7 +34,7 @@ def match_precision_bits(frame: pd.DataFrame) -> pd.Series[bool]:
 
 
 def match_origin_and_place(frame: pd.DataFrame) -> pd.Series[bool]:
-    """Require a document for published and official rows, and a run for measured and emulated ones."""
+    """Require a document for published, official and submitted rows, and a run for all others."""
     local = _is_local(frame)
     return (local & frame["run_id"].notna()) | (~local & frame["document_id"].notna() & frame["run_id"].isna())
 
@@ -84,7 +85,13 @@ def order_run_times(frame: pd.DataFrame) -> pd.Series[bool]:
 
 
 def _is_local(frame: pd.DataFrame) -> pd.Series[bool]:
-    return frame["origin"].isin(["measured", "emulated"])
+    return frame["origin"].isin(["measured", "emulated"]) & ~_is_submitted(frame)
+
+
+def _is_submitted(frame: pd.DataFrame) -> pd.Series[bool]:
+    """Return which rows were measured by a user: they have a document and no run here."""
+    in_table = (frame["table_name"] == SUBMITTED_TABLE).fillna(False)
+    return (frame["origin"] == "measured") & frame["run_id"].isna() & in_table
 
 
 def _agree(first: pd.Series[float], second: pd.Series[float], tolerance: float) -> pd.Series[bool]:

@@ -113,6 +113,11 @@ class Vocabulary:
         entries = {"platform": self.platforms, "model": self.models}[key].values()
         return [entry for _, entry in sorted({entry[key]: entry for entry in entries}.items())]
 
+    @property
+    def packed_datasets(self) -> frozenset[str]:
+        """The printed names of datasets whose rows have several sequences in each row of the batch."""
+        return frozenset(entry["dataset"] for entry in self.derived["dataset"] if entry.get("packed") == "yes")
+
 
 @cache
 def load_vocabulary() -> Vocabulary:

@@ -14,8 +14,11 @@ from ipu_results.release import verify_release
 from ipu_results.release.files import RELEASE
 from ipu_results.schema import TABLES
 from ipu_results.site.charts import build_charts
+from ipu_results.site.citations import build_citations
 from ipu_results.site.claims import build_claims
 from ipu_results.site.encode import format_script
+from ipu_results.site.microbenchmarks import build_microbenchmarks
+from ipu_results.site.own_run import build_own_run
 from ipu_results.site.pages import build_pages
 from ipu_results.site.predictions import build_predictions
 from ipu_results.site.provenance import build_mlperf, build_provenance
@@ -34,6 +37,8 @@ SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], Any]] = {
     "charts": build_charts,
     "rankings": build_rankings,
     "emulator": build_predictions,
+    "run": build_own_run,
+    "microbenchmarks": build_microbenchmarks,
     "sql": build_sql,
 }
 
@@ -48,6 +53,7 @@ def build_site(release: Path, out: Path, pages: Path | None = None, base_url: st
     with open_warehouse(release) as connection:
         data = {name: build(connection) for name, build in SCRIPTS.items()}
         data["start"] = build_start(connection, release)
+        data["citations"] = build_citations(connection, release)
         texts = build_pages(connection, data["charts"], data["start"], base_url) if pages else {}
     files = {out / f"{name}.js": format_script(name, data[name]).encode() for name in sorted(data)}
     for name in (get_parquet_name(table.name) for table in TABLES):

@@ -39,7 +39,7 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
     tensions = run_query(connection, CONTRADICTIONS).to_pylist()
     for claim in claims:
         key = claim["claim_id"]
-        named = [tension for tension in tensions if key in tension["claim_ids"].split()]
+        named = [tension for tension in tensions if key in (tension["claim_ids"] or "").split()]
         results = {use["result_id"]: labels[use["result_id"]] for use in uses[key] if use["result_id"] in labels}
         yield _build_page(claim, values[key], results, documents[claim["document_id"]], named)
     yield _build_list(claims)

@@ -41,7 +41,7 @@ RULES = (
     "Latencies need the same batch size and basis as well.",
     "MLPerf minutes are compared with MLPerf minutes of the same network, division and dataset only.",
     "Of all pairs of one test, the one with the fewest differences is shown. What differs can be the reason.",
-    "Emulated results, rows with an error flag or a doubt, and repeated rows are left out.",
+    "Emulated and submitted results, rows with an error flag or a doubt, and repeated rows are left out.",
 )
 
 
@@ -84,11 +84,11 @@ def _format_query(measure: Measure) -> str:
     tests = ", ".join(f"l.{name}" for name in measure.test)
     basis = "AND latency_basis IS DISTINCT FROM 'per-item'" if measure.column == "latency_ms" else ""
     return f"""
-        WITH machines AS (SELECT DISTINCT platform FROM results WHERE origin = 'published'),
+        WITH machines AS (SELECT DISTINCT platform FROM record WHERE origin = 'published'),
         comparable AS (
-            SELECT r.*, {measure.column} AS figure FROM results r JOIN machines USING (platform)
+            SELECT r.*, {measure.column} AS figure FROM record r JOIN machines USING (platform)
             WHERE {measure.column} IS NOT NULL AND origin <> 'emulated' AND same_as IS NULL AND suspect IS NULL
-                AND errors = 0 {basis}
+                AND errors = 0 AND relationship IS DISTINCT FROM 'submitted' {basis}
         )
         SELECT {", ".join(sides)}
         FROM comparable l JOIN comparable r ON l.platform < r.platform AND {same}
@@ -120,7 +120,7 @@ def _build_page(left: str, right: str, rows: list[Pair]) -> Page:
             headings = ["Test", left, right, "Times as fast", "What differs"]
             tables += [tag("h2", measure.title), format_table(headings, [_format_row(measure, row) for row in ordered])]
     content = join(*tables, tag("h2", "What is compared, and what is not"), list_items(*RULES))
-    path = f"compare/{_format_slug(left)}-vs-{_format_slug(right)}.html"
+    path = f"compare/{format_slug(left)}-vs-{format_slug(right)}.html"
     title, description = f"{left} against {right}", _describe(left, right, rows)
     query = f"#/compare?{urlencode({'a': left, 'b': right})}"
     return Page(path, title, description, join(tag("p", description), content), query, card=(description,))
@@ -131,15 +131,16 @@ def _describe(left: str, right: str, rows: list[Pair]) -> str:
     for measure in MEASURES:
         ratios = sorted(_compute_ratio(measure, row) for each, row in rows if each is measure)
         if ratios:
-            ends = f" ({_format_ratio(ratios[0])} to {_format_ratio(ratios[-1])})" if len(ratios) > 1 else ""
+            ends = f" ({format_ratio(ratios[0])} to {format_ratio(ratios[-1])})" if len(ratios) > 1 else ""
             tests = f"{len(ratios)} test{'s' * (len(ratios) != 1)}"
-            parts.append(f"{measure.title.lower()} {_format_ratio(median(ratios))}× as good, median of {tests}{ends}")
+            parts.append(f"{measure.title.lower()} {format_ratio(median(ratios))}× as good, median of {tests}{ends}")
     same = all(row["left_chips"] == row["right_chips"] for _, row in rows)
     note = "" if same else " The machines have different numbers of chips."
     return f"{left} over {right}: {'; '.join(parts)}.{note}"
 
 
-def _format_ratio(ratio: float) -> str:
+def format_ratio(ratio: float) -> str:
+    """Format a ratio, with three digits below 100."""
     return f"{ratio:#.{DIGITS}g}" if ratio < MAX_DIGITS_BELOW else f"{ratio:,.0f}"
 
 
@@ -153,7 +154,7 @@ def _format_row(measure: Measure, row: Mapping[str, Any]) -> list[str]:
         test,
         _format_figure(measure, row, "left"),
         _format_figure(measure, row, "right"),
-        f"{_format_ratio(_compute_ratio(measure, row))}×",
+        f"{format_ratio(_compute_ratio(measure, row))}×",
         "; ".join(_list_differences(measure, row)) or "nothing that is known",
     ]
 
@@ -171,5 +172,6 @@ def _list_differences(measure: Measure, row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _format_slug(name: str) -> str:
+def format_slug(name: str) -> str:
+    """Format a name as part of an address."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

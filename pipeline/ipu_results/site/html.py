@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; base-uri 'none'"
 SITE_NAME = "ipu-results"
 MAX_DESCRIPTION = 200  # characters that search engines and previews show
-VOID = ("img", "meta", "link")
+VOID = ("img", "meta", "link", "br")
 
 
 class Markup(str):
@@ -91,6 +91,10 @@ def format_page(
             link(f"{up}claims.html", "Claims"),
             link(f"{up}charts.html", "Charts"),
             link(f"{up}compare.html", "Comparisons"),
+            link(f"{up}replications.html", "Replications"),
+            link(f"{up}energy.html", "Energy"),
+            link(f"{up}peak.html", "Share of peak"),
+            link(f"{up}microbenchmarks.html", "Microbenchmarks"),
             link(f"{up}downloads.html", "Downloads"),
             link(f"{up}changed.html", "What changed"),
         ),

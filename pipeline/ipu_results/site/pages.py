@@ -15,15 +15,22 @@ from ipu_results.site.changed import RECORDS, build_changed_page, read_records
 from ipu_results.site.chart_pages import build_chart_pages, format_csv
 from ipu_results.site.claim_pages import build_claim_pages
 from ipu_results.site.compare_pages import build_compare_pages
+from ipu_results.site.energy_page import build_energy_page
 from ipu_results.site.feed import format_feed, format_guide, format_sitemap
 from ipu_results.site.html import format_page, format_table, join, link, list_items, tag
+from ipu_results.site.microbenchmarks import build_microbenchmark_pages
 from ipu_results.site.page import Page
+from ipu_results.site.peak_pages import build_peak_pages
 from ipu_results.site.preview import draw_card, draw_chart
+from ipu_results.site.replication_page import build_replication_pages
 from ipu_results.site.result_files import build_result_files, format_schema
 from ipu_results.store.files import get_parquet_name
 
 PREVIEWS = "preview"
-LISTS = ("charts.html", "claims.html", "compare.html", "downloads.html", "changed.html")
+LISTS = (
+    *("replications.html", "energy.html", "peak.html", "microbenchmarks.html", "charts.html", "claims.html"),
+    *("compare.html", "downloads.html", "changed.html"),
+)
 HOME = (
     "The open, verified record of how fast Graphcore's IPU, an AI processor, was: every figure that was printed, with "
     "the place it was printed at, claims recomputed, and doubtful figures flagged."
@@ -46,6 +53,8 @@ def build_pages(
     history = read_records(records)
     names = [get_parquet_name(table.name) for table in TABLES]
     pages = [*build_chart_pages(charts), *build_claim_pages(connection), *build_compare_pages(connection)]
+    pages += [*build_replication_pages(connection, charts), build_energy_page(connection)]
+    pages += [*build_peak_pages(connection, charts), *build_microbenchmark_pages(connection)]
     pages += [_build_downloads(names), build_changed_page(history, version)]
     lists = sorted((page for page in pages if page.path in LISTS), key=lambda page: LISTS.index(page.path))
     results = build_result_files(connection, version)

@@ -8,14 +8,17 @@ import duckdb
 
 from ipu_results.site.encode import encode_query
 
-# Columns that the panel shows; the Parquet files hold the others.
+# Columns that the panel shows; the Parquet files hold the others. Microbenchmarks have a page of their own.
 CELLS = """
     SELECT
         c.result_id, c.column_name, c.header, c.raw_text, c.value, c.unit, c.factor, c.marks, c.document_id, c.locator,
         p.locator_in, p.source_url, p.source_locator
-    FROM cells c LEFT JOIN provenance p ON p.result_id = c.result_id AND p.cell_number = c.cell_number
+    FROM cells c
+    SEMI JOIN results r ON r.result_id = c.result_id
+    LEFT JOIN provenance p ON p.result_id = c.result_id AND p.cell_number = c.cell_number
     WHERE c.raw_text <> '' ORDER BY c.result_id, c.cell_number
 """
+FLAGS = "SELECT * FROM flags SEMI JOIN results USING (result_id) ORDER BY result_id, rule, column_name"
 CONFIGURATIONS = """
     FROM configurations WHERE repository IS NOT NULL ORDER BY result_document, result_table, result_row
 """
@@ -32,7 +35,7 @@ def build_provenance(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     return {
         "cells": encode_query(connection, CELLS, compact=True),
         "documents": encode_query(connection, "FROM documents ORDER BY document_id", compact=True),
-        "flags": encode_query(connection, "FROM flags ORDER BY result_id, rule, column_name", compact=True),
+        "flags": encode_query(connection, FLAGS, compact=True),
         "configurations": encode_query(connection, CONFIGURATIONS, compact=True),
         "runs": encode_query(
             connection, "SELECT run_id, backend, device, started_at FROM runs ORDER BY run_id", compact=True

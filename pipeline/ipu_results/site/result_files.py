@@ -21,6 +21,7 @@ UNITS = {
     "latency_ms": "ms",
     "efficiency": "{item}s/s/W",
     "power_w": "W",
+    "energy_per_item_j": "J/{item}",
     "time_to_train_s": "s",
     "time_to_result_s": "s",
     "minutes": "min",

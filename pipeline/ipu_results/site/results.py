@@ -12,9 +12,11 @@ from ipu_results.check.rules import RULES
 from ipu_results.site.aliases import build_aliases
 from ipu_results.site.encode import encode_query
 
-# As printed; the vendor's own newest page first.
-ORDER = """
-    ORDER BY publisher <> 'Graphcore', published_on DESC NULLS LAST, document_id, table_name, row_number, result_id
+PAGE = "graphcore-performance-2023-07-04"  # the vendor's page of results, its last capture
+# As printed; that page first, then the vendor's newest documents.
+ORDER = f"""
+    ORDER BY document_id <> '{PAGE}', publisher <> 'Graphcore',
+        published_on DESC NULLS LAST, document_id, table_name, row_number, result_id
 """
 PRICES = "SELECT platform, list_price_usd FROM platforms WHERE list_price_usd IS NOT NULL ORDER BY platform"
 # With the kind of processor, so that a search for "GPU" finds it.
@@ -26,7 +28,8 @@ RESULTS = f"""
     END AS processor
     FROM results r LEFT JOIN platforms p USING (platform) {ORDER}
 """
-FLAGS = "SELECT result_id, rule, severity, column_name FROM flags ORDER BY ALL"
+# A flag may be on a row of `microbenchmarks`, which has a page of its own.
+FLAGS = "SELECT result_id, rule, severity, column_name FROM flags SEMI JOIN results USING (result_id) ORDER BY ALL"
 
 
 def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from ipu_results._util.sql import run_query
 from ipu_results.errors import WarehouseError
 from ipu_results.release.files import RELEASE
 from ipu_results.release.snapshot import read_json
+from ipu_results.site.results import PAGE
 
 REPOSITORY = "https://github.com/ipu-results/ipu-results"
 COUNTS = """
-    SELECT (SELECT count(*) FROM results) AS results, (SELECT count(*) FROM documents) AS documents,
+    SELECT (SELECT count(*) FROM record) AS results, (SELECT count(*) FROM documents) AS documents,
         (SELECT count(*) FROM claims) AS claims, (SELECT count(*) FROM flags WHERE severity = 'error') AS errors,
         (SELECT CAST(max(greatest(published_on, retrieved_on)) AS VARCHAR) FROM documents) AS newest_document,
         (SELECT min(build_id) FROM build) AS build_id
@@ -132,17 +133,17 @@ FINDINGS = (
         "{rows} cannot",
         "{rows} latencies on the vendor's page are too short: at the printed throughput, they hold {low:.3f} to "
         "{high:.2f} of the batch that they are printed for. They are kept as printed, with a flag.",
-        """
+        f"""
         SELECT count(*) AS rows, min(throughput * latency_ms / 1000 / batch_size) AS low,
             max(throughput * latency_ms / 1000 / batch_size) AS high
-        FROM results JOIN flags USING (result_id) WHERE rule = 'R01'
+        FROM record JOIN flags USING (result_id) WHERE rule = 'R01' AND document_id = '{PAGE}'
         """,
-        """
+        f"""
         SELECT model || ', batch ' || batch_size AS label, throughput * latency_ms / 1000 / batch_size AS value
-        FROM results JOIN flags USING (result_id) WHERE rule = 'R01' ORDER BY value
+        FROM record JOIN flags USING (result_id) WHERE rule = 'R01' AND document_id = '{PAGE}' ORDER BY value
         """,
         " of a batch",
-        "#/results?flag=R01",
+        f"#/results?flag=R01&q={PAGE}",
         "The rows",
         ("one batch", "1"),
     ),

@@ -19,6 +19,9 @@ from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentToo
 from ipu_results.sources.sidecar import RUN, Sidecar, list_placeholders, parse_sidecar, read_entry
 
 UNFINISHED = ".unfinished"  # ends the folder name of a run in progress
+COLLECTING = ".collecting"  # holds runs of other machines until they are complete and verified
+PART = ".part"  # ends the folder name of a bundle that is being written
+BUNDLE = "submission.toml"  # describes a bundle that a user handed in; it is not a sidecar
 PDF = b"%PDF-"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
 RECORD = (
@@ -157,10 +160,12 @@ def find_unfinished_runs(raw: Path) -> list[str]:
 
 
 def _files(raw: Path, pattern: str) -> Iterator[Path]:
-    """Yield every entry but folders: what is not a regular file is refused when it is opened."""
+    """Yield every entry but folders and bundles: what is not a regular file is refused when it is opened."""
     for path in raw.rglob(pattern):
         folders = path.relative_to(raw).parent.parts
-        if not path.is_dir() and not any(folder.endswith(UNFINISHED) for folder in folders):
+        if path.is_dir() or path.name == BUNDLE:
+            continue
+        if not any(folder.endswith((UNFINISHED, COLLECTING, PART)) for folder in folders):
             yield path
 
 

@@ -19,6 +19,7 @@ from ipu_results.schema import table
 from ipu_results.sources.kinds import ALIASES, KINDS
 
 RUN, LOCAL_PUBLISHER = "run", "local"
+SUBMISSION = "submission"  # kind of the figures that a user handed in
 INGESTED = tuple(name for name, kind in KINDS.items() if kind.is_ingested)
 NOT_UTF8 = "the name of the file or of a folder is not UTF-8; rename it"
 PLACEHOLDER = "TODO"  # begins a value of a drafted sidecar that a person has still to fill in
@@ -65,7 +66,7 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     below, with their sha256. `commit` is the version of a repository that was read, `missing` are files whose content
     was absent in the copy of it. `sources` are the files that a
     transcription was made from; `measured_by`, `measured_on` and `verified` say who measured, on what, and how the
-    transcription was verified. Only a local run has no `url`.
+    transcription was verified. Only a local run and a submission have no `url`.
     """
 
     document_id: str
@@ -169,6 +170,6 @@ def _find_invalid(sidecar: Sidecar) -> str | None:
         return f"reader {sidecar.reader!r} does not go with kind {sidecar.kind!r}"
     if (sidecar.publisher == LOCAL_PUBLISHER) is not is_run:
         return f"publisher {sidecar.publisher!r} does not go with kind {sidecar.kind!r}"
-    if sidecar.url is None and not is_run:
-        return "url is missing; only a local run has none"
+    if sidecar.url is None and sidecar.kind not in (RUN, SUBMISSION):
+        return "url is missing; only a local run and a submission have none"
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -39,9 +39,12 @@ def open_warehouse(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def connect_warehouse(warehouse: Path) -> duckdb.DuckDBPyConnection:
-    """Connect as `open_warehouse` does; the caller closes the connection."""
-    return read_one_build(warehouse, _connect_once)
+def connect_warehouse(warehouse: Path, limits: Mapping[str, str | int] | None = None) -> duckdb.DuckDBPyConnection:
+    """Connect as `open_warehouse` does; the caller closes the connection.
+
+    `limits` are settings of DuckDB such as `memory_limit`, which no statement can then change.
+    """
+    return read_one_build(warehouse, lambda folder: _connect_once(folder, limits or {}))
 
 
 def read_one_build(warehouse: Path, read: Callable[[Path], T]) -> T:
@@ -56,11 +59,11 @@ def read_one_build(warehouse: Path, read: Callable[[Path], T]) -> T:
     return read(warehouse)
 
 
-def _connect_once(warehouse: Path) -> duckdb.DuckDBPyConnection:
+def _connect_once(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
     database = warehouse / DATABASE
     build_id = read_build_id(warehouse)
     try:
-        connection = _open_database(database) if database.exists() else _load_parquet(warehouse)
+        connection = _open_database(database, limits) if database.exists() else _load_parquet(warehouse, limits)
         builds = connection.execute("SELECT min(build_id), max(build_id) FROM build").fetchall()
     except duckdb.Error as error:
         raise WarehouseError(f"cannot be opened: {get_first_line(error)}", place=str(database)) from error
@@ -113,13 +116,13 @@ def _read_build_id_of(path: Path) -> str:
     return str(metadata.get(BUILD_ID.encode(), b"").decode())
 
 
-def _open_database(database: Path) -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(str(database), read_only=True, config=LOCKDOWN)
+def _open_database(database: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(str(database), read_only=True, config={**LOCKDOWN, **limits})
 
 
-def _load_parquet(warehouse: Path) -> duckdb.DuckDBPyConnection:
+def _load_parquet(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
     """Open a database made from the Parquet files for this connection alone, which cannot write to it."""
     tables = {table.name: pq.read_table(warehouse / get_parquet_name(table.name)) for table in TABLES}
     with TemporaryDirectory(prefix="ipu-results-", ignore_cleanup_errors=True) as folder:
         write_duckdb(database := Path(folder) / DATABASE, tables)
-        return _open_database(database)
+        return _open_database(database, limits)

@@ -59,7 +59,7 @@ class Dataset:
 
     `sections` gives the platform that the text around a table is about. `printed_tables` are the tables with a printed
     header. Both name a table as (document_id, table_name). `official` is `mlperf_entries`. `gmacs`, `peaks`,
-    `chip_ratings` and `precision_settings` are those of the vocabulary.
+    `packed_datasets`, `chip_ratings` and `precision_settings` are those of the vocabulary.
     """
 
     results: pd.DataFrame
@@ -71,6 +71,7 @@ class Dataset:
     sections: Mapping[tuple[str, str], str]
     printed_tables: frozenset[tuple[str, str]]
     identities: Sequence[NetworkIdentity]
+    packed_datasets: frozenset[str]
     gmacs: Mapping[tuple[str, str], float]
     peaks: Mapping[str, str]
     chip_ratings: Mapping[str, float]
@@ -191,6 +192,7 @@ def build_dataset(
         sections=sections,
         printed_tables=printed_tables,
         identities=vocabulary.identities,
+        packed_datasets=vocabulary.packed_datasets,
         gmacs=vocabulary.gmacs,
         peaks=vocabulary.peaks,
         chip_ratings=vocabulary.chip_ratings,

@@ -111,12 +111,14 @@ def flag_network_identity(data: Dataset) -> pd.DataFrame:
 
 
 def flag_packed_batch(data: Dataset) -> pd.DataFrame:
-    """Flag the batch of a variant that is printed as packed: it counts packs, while the throughput counts sequences.
+    """Flag the batch of packed sequences: it counts packs, while the throughput counts sequences.
 
-    A pack holds several sequences, so the batch is not a number of the items that the throughput counts.
+    The variant says that a row is packed, or its dataset is one of packs. A pack holds several sequences, so the batch
+    is not a number of the items that the throughput counts.
     """
-    rows = data.published[["result_id", "variant", "batch_size", "throughput"]]
-    rows = rows[rows["variant"].str.contains(PACKED, case=False).eq(True) & rows["batch_size"].notna()]
+    rows = data.published[["result_id", "variant", "dataset", "batch_size", "throughput"]]
+    packed = rows["variant"].str.contains(PACKED, case=False).eq(True) | rows["dataset"].isin(data.packed_datasets)
+    rows = rows[packed & rows["batch_size"].notna()]
     template = (
         "batch {batch_size} counts packs, which hold several sequences each; throughput {throughput} counts sequences"
     )

@@ -206,7 +206,7 @@ def _parse_shape(shape: object) -> dict[str, int]:
 def _format_ratio(ratio: float) -> str:
     """Return the ratio of two figures in words: as a difference where they are near each other."""
     if not 1 / NEAR < ratio < NEAR:
-        return f"{ratio:.3g} times"
+        return f"{format_figure(float(format(ratio, '.3g')))} times"
     return f"{abs(ratio - 1):.1%} {'above' if ratio > 1 else 'below'}"
 
 

@@ -38,7 +38,7 @@ def find_pdf_headers(data: bytes, max_pages: int) -> list[FirstRow]:
         columns = split_columns(lines, page.width)
         on_page: list[FirstRow] = []
         for strip in (lines, *columns) if len(columns) > 1 else (lines,):
-            # A table over both columns of the page comes first: its halves are no tables.
+            # A table over both columns of the page comes first: its halves are not tables.
             known = {normalise_header(name) for _, names in on_page for name in names}
             on_page += [row for row in _find_headers(strip) if not {*map(normalise_header, row[1])} & known]
         for place, names in on_page:
@@ -67,7 +67,7 @@ def _repeat(names: tuple[str, ...]) -> bool:
 
 
 def _take_header(strip: Strip, row: int) -> list[PrintedLine]:
-    """Return the lines close above a row that have no figure and are no caption, from the top."""
+    """Return the lines close above a row without a figure or a caption, from the top."""
     block: list[PrintedLine] = []
     for line in reversed(strip[max(row - MAX_HEADER_LINES, 0) : row]):
         below = block[0] if block else strip[row]

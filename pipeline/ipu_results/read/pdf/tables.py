@@ -150,7 +150,7 @@ def _read_headers(
         if any(True for _ in _match_headers(strip[stack.place], headers)):
             break
         if matched := list(_match_headers(stack.line, headers)):
-            best = stack, matched  # the last line may be of units, which are no part of the names
+            best = stack, matched  # the last line may have units alone, which names do not include
     if best is not None:
         stack, matched = best
         for matches, cells in matched:

@@ -33,15 +33,15 @@ def name_unmapped(picture: Any, page: Any, glyphs: Sequence[Glyph]) -> list[Glyp
 
 
 def _find_name(glyph: Glyph, named: dict[tuple[int, int], list[tuple[float, float, str]]], page_height: float) -> str:
-    """Return the one letter or symbol at the place of a glyph; its text as it is if there is none or another."""
+    """Return the one letter or symbol at the place of a glyph; its own text if there is none or another."""
     y = page_height - glyph.baseline
-    found = {
+    characters = {
         character
         for across, up in product((0, -1, 1), repeat=2)
         for x, height, character in named.get((round(glyph.x0) + across, round(y) + up), ())
         if abs(glyph.x0 - x) <= SAME_PLACE and abs(y - height) <= SAME_PLACE
     }
-    (name,) = found if len(found) == 1 else ("",)
+    (name,) = characters if len(characters) == 1 else ("",)
     # A character that is the code itself is a guess: the glyph may be a digit.
     is_named = bool(name) and category(name)[0] in NAMED_KINDS and f"(cid:{ord(name)})" != glyph.text
     return name if is_named else glyph.text

@@ -43,8 +43,8 @@ class Device:
 class SessionSpec:
     """One session to open: number `session` of `sessions`, each with `threads` threads (None: the backend's choice).
 
-    `model` is the path of an ONNX file with one image input and one output per image. `precision` None is the backend's
-    default. `options` are the backend's own.
+    `model` is the path of an ONNX file with one image input, or with the inputs of a text model. `precision` None is
+    the backend's default. `options` are the backend's own.
     """
 
     device: str
@@ -80,7 +80,8 @@ class SessionFacts:
 class Session:
     """Base of every session.
 
-    `dtype` is that of the images that `run` accepts: C-contiguous, (micro-batch, 3, height, width).
+    `dtype` is that of the images that `run` accepts, C-contiguous, (micro-batch, 3, height, width), or of the float
+    inputs of a text model, which it accepts by name.
     """
 
     facts: SessionFacts
@@ -100,7 +101,7 @@ class Session:
         """Make ready for batches of this size, measured as `amortised` or `isolated`."""
 
     def run(self, images: Any) -> Any:
-        """Return the outputs of one batch, an array (micro-batch, outputs) on the host."""
+        """Return the first output of one batch, an array (micro-batch, outputs) on the host."""
         raise NotImplementedError
 
     def predict_point(self) -> dict[str, Any]:
@@ -162,6 +163,16 @@ def check_images(images: Any, dtype: str, shape: tuple[int | None, ...], place: 
     if images.dtype != dtype or not fits:
         raise BackendError(f"takes {dtype} images of shape {shape}, not {images.dtype} {images.shape}", place=place)
     return tuple(images.shape)
+
+
+def check_inputs(batch: Any, expected: dict[str, tuple[str, tuple[int | None, ...]]], place: str) -> None:
+    """Raise BackendError where a text model's inputs have other names, types or shapes; None matches any length."""
+    if set(batch) != set(expected):
+        raise BackendError(f"takes the inputs {', '.join(expected)}, not {', '.join(batch)}", place=place)
+    for name, (dtype, shape) in expected.items():
+        x = batch[name]
+        if x.dtype != dtype or len(x.shape) != len(shape) or any(b not in (None, a) for a, b in zip(x.shape, shape)):  # noqa: B905
+            raise BackendError(f"input {name} is {dtype} {shape}, not {x.dtype} {x.shape}", place=place)
 
 
 def format_error(error: Exception) -> str:

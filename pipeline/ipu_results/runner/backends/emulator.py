@@ -95,5 +95,5 @@ class EmulatedChip(VirtualSession):
     def run(self, images: Any) -> Any:
         if images is None:
             return self.advance(self._seconds)
-        (outputs,) = self._compiled.run_chip(np.asarray(images)).values()
-        return outputs.astype(np.float32)
+        outputs = next(iter(self._compiled.run_chip(images).values()))
+        return outputs.reshape(len(outputs), -1).astype(np.float32)

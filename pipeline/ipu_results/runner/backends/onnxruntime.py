@@ -19,13 +19,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import Device, Session, SessionFacts, SessionSpec, check_images, format_error
+from ipu_results.runner.backends import (
+    Device,
+    Session,
+    SessionFacts,
+    SessionSpec,
+    check_images,
+    check_inputs,
+    format_error,
+)
 
 NAME = "onnxruntime"
 PRECISIONS = ("fp32", "fp16", "int8")
 INSTEAD = "in place of onnxruntime and never together with it, for they share one module name"
 TYPES = {"float": "fp32", "float16": "fp16", "bfloat16": "bf16", "uint8": "int8", "int8": "int8"}
 DTYPES = {"tensor(float)": "float32", "tensor(float16)": "float16"}
+INTEGERS = {"tensor(int64)": "int64", "tensor(int32)": "int32", "tensor(bool)": "bool"}  # of a text model
 FATAL = 4  # failures are raised, so the library need not print them too
 TF32_SINCE = 8.0  # compute capability
 
@@ -89,31 +98,39 @@ class OnnxRuntimeSession(Session):
 
     def __init__(self, spec: SessionSpec, provider: Provider, session: Any, load_s: float) -> None:
         self._place, self._session = spec.device, session
-        self._input, self._outputs = session.get_inputs()[0], [session.get_outputs()[0].name]
-        self.dtype = DTYPES[self._input.type]
-        self._kind = np.dtype(self.dtype)
-        self._expected = tuple(axis if isinstance(axis, int) else None for axis in self._input.shape)
-        self._shape: tuple[int, ...] = ()
+        self._input, self._outputs = session.get_inputs()[0], [value.name for value in session.get_outputs()]
+        self._inputs = {value.name: (_get_dtype(value), _get_shape(value)) for value in session.get_inputs()}
+        self.dtype = next((dtype for dtype, _ in self._inputs.values() if dtype in DTYPES.values()), "float32")
+        self._checked: list[tuple[Any, ...]] = []
         self.facts = _build_facts(spec, provider, session, load_s)
         if spec.session == 0:
             self._read_precision(spec, provider)
 
-    def run(self, images: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        if images.shape != self._shape or images.dtype != self._kind:  # checked once for each shape
-            self._shape = check_images(images, self.dtype, self._expected, self._place)
+    def run(self, images: npt.NDArray[Any] | dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.float32]:
+        feed = images if isinstance(images, dict) else {self._input.name: images}
+        seen = [(name, x.shape, x.dtype) for name, x in feed.items()]
+        if seen != self._checked:  # checked once for each shape
+            self._check(images)
+            self._checked = seen
         if self._session is None:
             raise BackendError("is closed", place=self._place)
         try:
-            outputs = self._session.run(self._outputs, {self._input.name: images})[0]
+            outputs = self._session.run(self._outputs, feed)[0]
         except Exception as error:  # the library's own classes share no other base
             raise BackendError(format_error(error), place=self._place) from error
-        return np.asarray(outputs, dtype=np.float32)
+        return np.asarray(outputs, dtype=np.float32).reshape(len(outputs), -1)
+
+    def _check(self, images: npt.NDArray[Any] | dict[str, npt.NDArray[Any]]) -> None:
+        if isinstance(images, dict):
+            check_inputs(images, self._inputs, self._place)
+        else:
+            check_images(images, *self._inputs[self._input.name], self._place)
 
     def close(self) -> None:
         self._session = None
 
     def _read_precision(self, spec: SessionSpec, provider: Provider) -> None:
-        kinds = Counter[str]() if provider.opaque else _count_kernels(spec, provider, self._input, self.dtype)
+        kinds = Counter[str]() if provider.opaque else _count_kernels(spec, provider, self._inputs)
         if not kinds:
             self.facts.notes.append(f"{provider.name} does not say in what precision it computes")
             return
@@ -165,8 +182,9 @@ def _create(spec: SessionSpec, provider: Provider, options: Mapping[str, str], p
     if session.get_providers()[0] != provider.name:
         message = f"{provider.name} did not start: {', '.join(session.get_providers())} did"
         raise BackendError(message, place=spec.device)
-    if session.get_inputs()[0].type not in DTYPES:
-        raise BackendError(f"the model takes {session.get_inputs()[0].type}, not float images", place=spec.device)
+    kinds = [value.type for value in session.get_inputs()]
+    if unknown := [kind for kind in kinds if kind not in (DTYPES | INTEGERS)]:
+        raise BackendError(f"the model takes {unknown[0]}, not float images or integer tokens", place=spec.device)
     return session
 
 
@@ -201,13 +219,26 @@ def _build_facts(spec: SessionSpec, provider: Provider, session: Any, load_s: fl
     )
 
 
-def _count_kernels(spec: SessionSpec, provider: Provider, image: Any, dtype: str) -> Counter[str]:
+def _get_dtype(value: Any) -> str:
+    return (DTYPES | INTEGERS)[value.type]
+
+
+def _get_shape(value: Any) -> tuple[int | None, ...]:
+    return tuple(axis if isinstance(axis, int) else None for axis in value.shape)
+
+
+def _count_kernels(
+    spec: SessionSpec, provider: Provider, inputs: Mapping[str, tuple[str, tuple[int | None, ...]]]
+) -> Counter[str]:
     """Count convolutions (matrix products, where a model has none) by the precision of their kernels' operands."""
     options = _select_provider(spec)[1]
     with tempfile.TemporaryDirectory() as folder:
         session = _create(spec, provider, options, Path(folder) / "profile")
-        shape = [image.shape[0] if isinstance(image.shape[0], int) else min(spec.micro_batches), *image.shape[1:]]
-        session.run(None, {image.name: np.zeros(shape, dtype=dtype)})
+        batch = min(spec.micro_batches)
+        zeros = {
+            name: np.zeros([size or batch for size in shape], dtype=dtype) for name, (dtype, shape) in inputs.items()
+        }
+        session.run(None, zeros)
         events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
     kernels = [event["args"] for event in events if str(event.get("name", "")).endswith("_kernel_time")]
     return _count_operands(kernels, r"Conv(?!ert)") or _count_operands(kernels, r"Gemm|MatMul")

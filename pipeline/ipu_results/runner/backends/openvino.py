@@ -10,13 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import Device, Session, SessionFacts, SessionSpec, check_images, format_error
+from ipu_results.runner.backends import (
+    Device,
+    Session,
+    SessionFacts,
+    SessionSpec,
+    check_images,
+    check_inputs,
+    format_error,
+)
 
 NAME = "openvino"
 EXTRA = "pip install 'ipu-results[openvino]'"
 HINTS = {"fp32": "f32", "fp16": "f16", "bf16": "bf16"}
 TYPES = {"f32": "fp32", "f16": "fp16", "bf16": "bf16", "u8": "int8", "i8": "int8"}
 DTYPES = ("float32", "float16")
+INTEGERS = ("int64", "int32", "bool")  # of a text model
 CONVOLUTIONS = ("convolution", "groupconvolution")
 PRODUCTS = ("fullyconnected", "fully_connected", "matmul", "gemm")
 
@@ -59,29 +68,41 @@ class OpenVinoSession(Session):
 
     def __init__(self, spec: SessionSpec, compiled: Any, facts: SessionFacts) -> None:
         self._place, self.facts = spec.device, facts
-        self.dtype = str(np.dtype(compiled.inputs[0].get_element_type().to_dtype()))
-        if self.dtype not in DTYPES:
-            raise BackendError(f"the model takes {self.dtype}, not float images", place=spec.device)
-        self._expected = tuple(
-            int(axis.get_length()) if axis.is_static else None for axis in compiled.inputs[0].get_partial_shape()
-        )
+        self._inputs = {own.get_any_name(): (_get_dtype(own), _get_shape(own)) for own in compiled.inputs}
+        kinds = [dtype for dtype, _ in self._inputs.values()]
+        if unknown := [kind for kind in kinds if kind not in (*DTYPES, *INTEGERS)]:
+            raise BackendError(f"the model takes {unknown[0]}, not float images or integer tokens", place=spec.device)
+        self.dtype = next((kind for kind in kinds if kind in DTYPES), "float32")
         self._request = compiled.create_infer_request()
-        self._kind = np.dtype(self.dtype)
-        self._shape: tuple[int, ...] = ()
+        self._checked: list[tuple[Any, ...]] = []
 
-    def run(self, images: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        if images.shape != self._shape or images.dtype != self._kind:  # checked once for each shape
-            self._shape = check_images(images, self.dtype, self._expected, self._place)
+    def run(self, images: npt.NDArray[Any] | dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.float32]:
+        feed = images if isinstance(images, dict) else {next(iter(self._inputs)): images}
+        seen = [(name, x.shape, x.dtype) for name, x in feed.items()]
+        if seen != self._checked:  # checked once for each shape
+            if isinstance(images, dict):
+                check_inputs(images, self._inputs, self._place)
+            else:
+                check_images(images, *next(iter(self._inputs.values())), self._place)
+            self._checked = seen
         if self._request is None:
             raise BackendError("is closed", place=self._place)
         try:
-            outputs = self._request.infer([images], share_inputs=True)[0]
+            outputs = self._request.infer(feed, share_inputs=True)[0]
         except Exception as error:  # openvino raises RuntimeError and TypeError alike
             raise BackendError(format_error(error), place=self._place) from error
-        return np.asarray(outputs, dtype=np.float32)
+        return np.asarray(outputs, dtype=np.float32).reshape(len(outputs), -1)
 
     def close(self) -> None:
         self._request = None
+
+
+def _get_dtype(port: Any) -> str:
+    return str(np.dtype(port.get_element_type().to_dtype()))
+
+
+def _get_shape(port: Any) -> tuple[int | None, ...]:
+    return tuple(int(axis.get_length()) if axis.is_static else None for axis in port.get_partial_shape())
 
 
 def _open_core() -> Any:

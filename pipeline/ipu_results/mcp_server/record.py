@@ -1,0 +1,126 @@
+"""The open record that the tools share, and how an answer describes results of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from ipu_results._util.sql import run_query
+from ipu_results._util.text import to_json_value
+from ipu_results.citation.cite import format_citation
+from ipu_results.citation.facts import CitedResult, describe_row, load_results
+from ipu_results.citation.version import DatasetVersion, read_dataset_version
+from ipu_results.comparison.candidates import load_rows
+from ipu_results.comparison.words import KnownWords, load_known_words
+from ipu_results.mcp_server.refusal import RefusalError
+from ipu_results.schema import quote, table
+from ipu_results.store.query import connect_warehouse, read_build_id
+
+Row = Mapping[str, Any]
+
+SUBMITTED, EMULATED = "submitted", "emulated"
+NEAREST = 3
+FIGURES = (
+    *("throughput", "latency_ms", "minutes", "efficiency", "power_w", "energy_per_item_j", "run_energy_j"),
+    *("time_to_result_s", "quality_value"),
+)
+MAIN_FIGURES = ("throughput", "latency_ms", "minutes", "power_w")  # named where a row does not print them
+CONDITIONS = (
+    *("publisher", "submitter", "published_on", "network", "variant", "task", "phase", "platform", "chip", "chips"),
+    *("batch_size", "sequence_length", "packed", "dataset", "framework", "sdk_version", "effective_precision"),
+    *("latency_basis", "latency_kind", "power_scope", "conditions", "benchmark", "division", "mlperf_round"),
+    *("mlperf_id", "run_id", "calibration_id", "suspect", "same_as"),
+)
+ORIGINS = {
+    "published": "printed in a document of its publisher",
+    "official": "computed from the official logs of MLPerf",
+    "measured": "measured on a machine",
+    EMULATED: "emulated, not measured",
+}
+
+
+@dataclass(frozen=True)
+class Record:
+    """The warehouse, open for reading, with the rows of `results` and the words that it knows."""
+
+    folder: Path
+    connection: duckdb.DuckDBPyConnection
+    version: DatasetVersion
+    words: KnownWords
+    rows: Sequence[Row]
+
+    def get_row(self, result_id: str) -> Row:
+        """Return the row of an id. Raises RefusalError for an unknown one."""
+        row = next((row for row in self.rows if row["result_id"] == result_id), None)
+        if row is None:
+            raise RefusalError("unknown-word", f"there is no result {result_id!r}", "find gives the ids of results")
+        return row
+
+    def load(self, ids: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
+        """Return what an answer says of results, and their citation as Markdown."""
+        if not ids:
+            return [], ""
+        with self.connection.cursor() as cursor:
+            results = load_results(cursor, ids)
+            where = f"result_id IN ({', '.join(map(quote, ids))})"
+            flags = run_query(cursor, f"FROM flags WHERE {where} ORDER BY ALL").to_pylist()
+        by_id = {row["result_id"]: row for row in self.rows if row["result_id"] in set(ids)}
+        described = [_describe(result, by_id[result.result_id], flags) for result in results]
+        return described, format_citation(results, self.version, "markdown")
+
+
+def open_record(folder: Path) -> Record:
+    """Open a warehouse. Raises WarehouseError if there is none."""
+    connection = connect_warehouse(folder)
+    version = read_dataset_version(folder, read_build_id(folder))
+    return Record(folder, connection, version, load_known_words(connection), load_rows(connection))
+
+
+def get_unit(figure: str, row: Row) -> str | None:
+    """Return the unit of a column of `results`, with the item of the row in it."""
+    unit = table("results").column(figure).unit
+    return unit.replace("item", row["item"] or "item") if unit else None
+
+
+def _describe(result: CitedResult, row: Row, flags: Sequence[Row]) -> dict[str, Any]:
+    printed = {figure.column: figure for figure in result.figures}
+    figures: dict[str, Any] = {}
+    for name in FIGURES:
+        if row[name] is not None:
+            # `minutes` is the printed time to train in another unit
+            own = printed.get({"minutes": "time_to_train_s"}.get(name, name))
+            figures[name] = {
+                "value": row[name],
+                "unit": get_unit(name, row),
+                "as_printed": own and " ".join(filter(None, (own.text, own.unit))),
+                "place": own and own.place,
+            }
+    described = {
+        "result_id": result.result_id,
+        "what": describe_row(row),
+        "relationship": row["relationship"],
+        "origin": row["origin"],
+        "how_obtained": ORIGINS[row["origin"]],
+        "status": result.status,
+        "figures": figures,
+        "not_printed": [name for name in MAIN_FIGURES if row[name] is None],
+        "flags": [
+            {name: flag[name] for name in ("rule", "severity", "column_name", "message")}
+            for flag in flags
+            if flag["result_id"] == result.result_id
+        ],
+        "conditions": {name: row[name] for name in CONDITIONS},
+    }
+    return {name: to_json_value(value) for name, value in described.items()}
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Name the known words that are nearest to an unknown one."""
+    names = sorted(set(known))
+    near = get_close_matches(word, names, n=NEAREST, cutoff=0.4) or names[:12]
+    return f"nearest: {', '.join(near)}"

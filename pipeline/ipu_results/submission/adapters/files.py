@@ -1,0 +1,200 @@
+"""The file that a submitter hands in, read as data: text in UTF-8, and JSON whose numbers keep their digits."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ipu_results._util.files import open_regular_file
+from ipu_results._util.limits import MAX_SUBMITTED_BYTES, MAX_SUBMITTED_CELL, MAX_SUBMITTED_LINE
+from ipu_results.errors import SubmissionError
+
+JSON_STARTS = ("{", "[")
+COUNT = re.compile(r"(?=0*[1-9])[0-9]{1,10}")
+MEGABYTE = 1_000_000
+
+
+class Number(str):
+    """A JSON number, in the digits that the file writes."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class _Constant:
+    """NaN or an infinity: harmless where nothing is read, refused where a figure is."""
+
+    text: str
+
+
+class _RepeatedKeyError(ValueError):
+    """A JSON object has a key twice, so it means two things."""
+
+
+@dataclass(frozen=True)
+class SubmittedFile:
+    """The content of one file. `path` is what errors name, `name` what the place of a figure names."""
+
+    path: str
+    name: str
+    data: bytes
+    text: str
+
+    @cached_property
+    def value(self) -> Any:
+        """The JSON value of the file, None if it is not meant to be JSON. Raises SubmissionError."""
+        return self._parse_json()
+
+    def list_lines(self) -> Iterator[tuple[int, str]]:
+        """Yield line number and text; what a progress bar wrote over is a piece of its own with the same number.
+
+        Raises SubmissionError for a line that is too long. JSON has no lines.
+        """
+        if self.value is not None:
+            return
+        for number, line in enumerate(self.text.split("\n"), 1):
+            for piece in line.split("\r"):
+                if len(piece) > MAX_SUBMITTED_LINE:
+                    self.fail(f"is longer than {MAX_SUBMITTED_LINE:,} characters", f"line {number}")
+                yield number, piece
+
+    def require_line_end(self, number: int, place: str) -> None:
+        """Refuse a figure that the end of the file may have cut. Raises SubmissionError."""
+        if not self.text.endswith(("\n", "\r")) and number == self.text.count("\n") + 1:
+            self.fail("the file ends in this line, so digits may be missing; if not, add a line end", place)
+
+    def check_count(self, text: str, place: str) -> str:
+        """Return the text of a whole number from 1. Raises SubmissionError."""
+        if not COUNT.fullmatch(text):
+            self.fail(f"{text[:40]!r} is not a whole number from 1 to 10 digits long", place)
+        return text
+
+    def fail(self, message: str, place: str | None = None) -> NoReturn:
+        """Raise SubmissionError that names the file and the place."""
+        raise SubmissionError(_to_printable(message), document=self.path, place=_to_printable(place or "") or None)
+
+    def parse(self, text: str, place: str | None = None) -> Any:
+        """Parse JSON text strictly: no repeated keys, numbers as `Number`. Raises SubmissionError."""
+        decoder = json.JSONDecoder(
+            parse_float=Number, parse_int=Number, parse_constant=_Constant, object_pairs_hook=_collect_unique
+        )
+        try:
+            return decoder.decode(text)
+        except RecursionError:
+            self.fail("is not readable JSON: it is nested too deeply", place)
+        except json.JSONDecodeError as error:
+            self.fail(f"is not JSON: {error.msg}", place or f"line {error.lineno}, column {error.colno}")
+        except ValueError as error:
+            self.fail(str(error), place)
+
+    def _parse_json(self) -> Any:
+        text = self.text.strip()
+        if not text.startswith(JSON_STARTS):
+            return None
+        try:
+            return self.parse(text)
+        except SubmissionError:
+            # A line of a log may begin with a bracket or with a Python dictionary.
+            rest = text[1:].lstrip()
+            if text.startswith("{") and rest[:1] in ('"', "}", ""):
+                raise
+            return None
+
+
+def read_file(path: Path) -> SubmittedFile:
+    """Read a file. Raises SubmissionError if it is empty, too large, binary or not a regular file."""
+    place = str(path)
+    try:
+        with open_regular_file(path) as file:
+            data = file.read(MAX_SUBMITTED_BYTES + 1)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise SubmissionError(f"cannot be read: {getattr(error, 'strerror', None) or error}", document=place) from error
+    if len(data) > MAX_SUBMITTED_BYTES:
+        raise SubmissionError(f"is larger than {MAX_SUBMITTED_BYTES // MEGABYTE} MB", document=place)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SubmissionError("is not text in UTF-8", document=place, place=f"byte {error.start}") from error
+    if "\0" in text:
+        position = text.index("\0")
+        raise SubmissionError("is not text: it holds a NUL", document=place, place=f"character {position + 1}")
+    if not text.strip():
+        raise SubmissionError("is empty", document=place)
+    return SubmittedFile(place, path.name, data, text)
+
+
+class Section:
+    """One JSON object of a file, whose fields are read with their types. Every method raises SubmissionError."""
+
+    def __init__(self, file: SubmittedFile, value: Any, place: str = "") -> None:
+        if not isinstance(value, dict):
+            file.fail("is not a JSON object", place or None)
+        self.file, self.place, self.fields = file, place, value
+
+    def get_key(self, key: str) -> str:
+        """Return the path of a field, as the place of a figure names it."""
+        return f"{self.place}.{key}" if self.place else key
+
+    def read_text(self, key: str) -> str:
+        """Return a string, "" if it is absent or null."""
+        value = self.fields.get(key)
+        if value is None:
+            return ""
+        if not isinstance(value, str) or isinstance(value, Number):
+            self.file.fail("is not a string", self.get_key(key))
+        return value.strip()
+
+    def read_number(self, key: str) -> str:
+        """Return the text of a number, "" if it is absent or null."""
+        value = self.fields.get(key)
+        if value is None:
+            return ""
+        if not isinstance(value, Number):
+            shown = f"{value.text}, " if isinstance(value, _Constant) else ""
+            self.file.fail(f"is {shown}not a number", self.get_key(key))
+        return value
+
+    def read_count(self, key: str) -> str:
+        """Return the text of a whole number from 1, "" if it is absent or null."""
+        text = self.read_number(key)
+        return self.file.check_count(text, self.get_key(key)) if text else ""
+
+    def read_section(self, key: str) -> Section | None:
+        """Return an object, None if it is absent or null."""
+        value = self.fields.get(key)
+        return None if value is None else Section(self.file, value, self.get_key(key))
+
+    def read_sections(self, key: str) -> list[Section]:
+        """Return the objects of a list, or of the lists that it holds."""
+        value = self.fields.get(key)
+        if not isinstance(value, list):
+            self.file.fail("is not a list" if key in self.fields else "is absent", self.get_key(key))
+        sections = []
+        for index, item in enumerate(value):
+            place = f"{self.get_key(key)}[{index}]"
+            if isinstance(item, list):
+                sections += [Section(self.file, part, f"{place}[{number}]") for number, part in enumerate(item)]
+            else:
+                sections.append(Section(self.file, item, place))
+        return sections
+
+
+def _to_printable(text: str) -> str:
+    """Return text of a file that is safe in a message: short, with characters that a terminal acts on escaped."""
+    return "".join(
+        character if character.isprintable() else ascii(character)[1:-1] for character in text[:MAX_SUBMITTED_CELL]
+    )
+
+
+def _collect_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in fields:
+            raise _RepeatedKeyError(f"key {key[:40]!r} occurs twice in one object")
+        fields[key] = value
+    return fields

@@ -1,0 +1,155 @@
+"""Make a bundle from run folders of `sweep` and from files that an adapter reads. The files stay out of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tomli_w
+
+from ipu_results._util.limits import MAX_BUNDLE_FILE
+from ipu_results.comparison.sources import POINTS, read_run
+from ipu_results.errors import SubmissionError
+from ipu_results.sources.catalogue import read_limited
+from ipu_results.submission.adapters import read_figures
+from ipu_results.submission.bundle import MEASURED, compute_id, make_slug
+from ipu_results.submission.contents import DESCRIPTION, ENVIRONMENT, RESULTS
+from ipu_results.submission.template import COLUMNS, format_rows
+
+SWEEP = "sweep"
+METRICS = {  # columns of points.csv, with the metric and the unit of the template
+    "throughput": ("throughput", "{item}s/s"),
+    "latency_ms": ("latency", "ms"),
+    "latency_p90_ms": ("latency p90", "ms"),
+    "latency_p99_ms": ("latency p99", "ms"),
+    "power_w": ("power", "W"),
+}
+SHARED = ("model", "platform", "chip", "chip_count", "framework", "sdk_version", "batch_size", "micro_batch_size")
+CONDITIONS = (  # columns of points.csv in the template's `conditions`, with what they are called there
+    *(("latency_kind", "latency"), ("latency_ms_low", "latency from"), ("latency_ms_high", "to")),
+    *(("interval_confidence", "confidence"), ("sessions", "sessions"), ("provider", "provider")),
+    *(("threads", "threads"), ("pipeline", "pipeline"), ("weights", "weights"), ("suspect", "suspect")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionRequest:
+    """The paths to read, who measured how, and texts for blank columns by name; `adapter` is guessed if None."""
+
+    paths: Sequence[Path]
+    name: str
+    licence: str
+    how: str
+    machine: str | None = None
+    relation: str = "none"
+    orcid: str | None = None
+    affiliation: str | None = None
+    contact: str | None = None
+    account: str | None = None
+    new_words: Sequence[str] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    adapter: str | None = None
+    submitted_on: date | None = None
+
+
+class PreparedBundle(NamedTuple):
+    """A bundle that is not written: its `<who>/<id>`, its files, and remarks of the adapters for the submitter."""
+
+    place: str
+    files: dict[str, bytes]
+    remarks: Sequence[str]
+
+
+@dataclass(slots=True)
+class Collected:
+    """What the paths hold: rows of the template, environment, sources, remarks, and machines that a run names."""
+
+    rows: list[dict[str, str]] = field(default_factory=list)
+    environment: dict[str, Any] = field(default_factory=dict)
+    sources: list[dict[str, str]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    platforms: list[str] = field(default_factory=list)
+
+
+def prepare_bundle(request: SubmissionRequest) -> PreparedBundle:
+    """Read the paths and return a bundle. Nothing is written.
+
+    Raises SubmissionError for a file that cannot be read, and for figures of an emulator.
+    """
+    collected = Collected()
+    for path in request.paths:
+        _collect_run(path, collected) if path.is_dir() else _collect_file(path, request.adapter, collected)
+    rows = [_fill_in(row, request.defaults) for row in collected.rows]
+    if not rows:
+        raise SubmissionError("no figure was read; name a run folder or a file with figures")
+    results = format_rows(rows)
+    environment = json.dumps(collected.environment, indent=1).encode() + b"\n" if collected.environment else None
+    who = {name: getattr(request, name) for name in ("name", "orcid", "affiliation", "contact", "account")}
+    machines = dict.fromkeys(row["platform"] for row in rows if row["platform"])
+    description: dict[str, Any] = {
+        "origin": MEASURED,
+        "submitted_on": request.submitted_on or date.today(),
+        "licence": request.licence,
+        "how": request.how,
+        "machine": request.machine or ", ".join(machines),
+        "relation": request.relation,
+        "new_words": sorted({*request.new_words, *collected.platforms}),
+        "who": {name: value for name, value in who.items() if value},
+        "sources": collected.sources,
+    }
+    identity = compute_id(description, results, environment)
+    files = {DESCRIPTION: tomli_w.dumps({"id": identity, **description}).encode(), RESULTS: results}
+    if environment is not None:
+        files[ENVIRONMENT] = environment
+    return PreparedBundle(f"{make_slug(request.name)}/{identity}", files, collected.remarks)
+
+
+def _fill_in(row: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
+    """Return the row with texts for its blank columns. Raises SubmissionError for one that says another thing."""
+    for name, text in defaults.items():
+        if row.get(name) and row[name] != text:
+            raise SubmissionError(f"says {name} {row[name]!r}, not {text!r}", place=row.get("place"))
+    return {**{name: row.get(name, "") for name in COLUMNS}, **defaults}
+
+
+def _collect_file(path: Path, adapter: str | None, collected: Collected) -> None:
+    read = read_figures(path, adapter)
+    collected.rows += read.figures
+    collected.environment |= read.environment
+    collected.remarks += [f"{path.name}: {remark}" for remark in read.remarks]
+    collected.sources.append(_describe_source(path, read.adapter))
+
+
+def _describe_source(path: Path, adapter: str) -> dict[str, str]:
+    data = read_limited(path, path.name, MAX_BUNDLE_FILE * 100)
+    return {"file": path.name, "adapter": adapter, "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _collect_run(folder: Path, collected: Collected) -> None:
+    """Add the points of a run folder of `sweep`, each figure as its file prints it."""
+    lines, environment = read_run(folder)
+    for label, line in lines:
+        if line.get("origin") != MEASURED:
+            message = f"is {line.get('origin') or 'of unknown origin'}: only measured figures may be handed in"
+            raise SubmissionError(message, document=folder.name, place=label)
+        shared = {name: line.get(name, "") for name in SHARED}
+        shared |= {
+            "task": "inference",
+            "precision": line.get("compute_precision", ""),
+            "conditions": ", ".join(f"{text} {line[name]}" for name, text in CONDITIONS if line.get(name)),
+        }
+        for name, (metric, unit) in METRICS.items():
+            if line.get(name):
+                scope = line.get("power_scope", "") if metric == "power" else ""
+                figure = {"metric": metric, "unit": unit.format(item=line.get("item") or "item"), "value": line[name]}
+                place = f"{label} of run {folder.resolve().name}, {name}"
+                collected.rows.append({**shared, **figure, "power_scope": scope, "place": place})
+        if line.get("platform"):
+            collected.platforms.append(line["platform"])
+    collected.environment |= environment
+    collected.sources.append(_describe_source(folder / POINTS, SWEEP))

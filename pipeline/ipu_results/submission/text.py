@@ -1,0 +1,48 @@
+"""Check texts of a stranger: refuse what a terminal, a spreadsheet, a browser, a shell or a database acts on."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from ipu_results._util.limits import MAX_SUBMITTED_CELL
+from ipu_results._util.text import mark_formula
+from ipu_results.submission.fault import Fault
+
+HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of Unicode that show nothing
+MARKUP = re.compile(r"<\s*[a-z!/?]|&(?:#\w{1,8}|[a-z]{2,8});", re.I)
+CODE = re.compile(r"\$\(|\$\{|\{\{|`|<%|(?:javascript|vbscript|data|file)\s*:(?!\s)", re.I)
+SQL = re.compile(
+    r"\b(?:drop|alter|create)\s+(?:table|view|schema|database|macro)\b|\b(?:delete|select)\b.*\bfrom\s+\w+\s*(?:;|where\b|$)"
+    r"|\binsert\s+into\b|\bupdate\s+\w+\s+set\b|\bunion\s+(?:all\s+)?select\b|\b(?:attach|install|load|copy)\s+'"
+    r"|'\s*(?:or|and)\s+['\d]|/\*",
+    re.I,
+)
+
+
+def check_text(text: str, place: str, limit: int = MAX_SUBMITTED_CELL, *, lines: bool = False) -> Iterator[Fault]:
+    """Yield what is wrong with a text. With `lines` it is prose: line breaks, lists and quotes are accepted."""
+    if len(text) > limit:
+        yield Fault("too-large", f"has {len(text):,} characters, at most {limit:,} are accepted", place)
+        return
+    kept = text.replace("\n", " ").replace("`", " ") if lines else text
+    if hidden := next((char for char in kept if unicodedata.category(char) in HIDDEN), None):
+        yield Fault("control-characters", f"has the character U+{ord(hidden):04X}, which shows nothing", place)
+    if not lines and mark_formula(kept.strip()) != kept.strip():
+        yield Fault("formula", "begins like a formula of a spreadsheet; write text or a figure", place)
+    if MARKUP.search(kept):
+        yield Fault("markup", "holds HTML; write plain text", place)
+    if CODE.search(kept) or SQL.search(kept):
+        yield Fault("code", "holds a script, a shell expression or SQL; write plain text", place)
+
+
+def decode_text(data: bytes, place: str) -> str | Fault:
+    """Decode UTF-8; return what is wrong otherwise."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return Fault("encoding", f"is not UTF-8: byte {error.start + 1}", place)
+    if "\0" in text:
+        return Fault("encoding", "holds a NUL character", place)
+    return text

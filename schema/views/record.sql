@@ -1,0 +1,3 @@
+SELECT *
+FROM results
+WHERE relationship IS DISTINCT FROM 'submitted'

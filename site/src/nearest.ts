@@ -1,0 +1,215 @@
+// The published rows that are nearest to a run, and those that may not be compared with it. The rules are data of
+// schema/comparison.toml, as for `ipu-results compare`; tests/test_site_compare.py compares the two.
+import type { Row, Value } from "./frame";
+
+export interface Rules {
+  max_batch_factor: number;
+  mlperf: string;
+  same_latency: string[][];
+  reasons: Record<string, string>;
+  distance: Record<string, number>;
+  groups: Record<string, string>;
+}
+
+/** What the command knows besides rows and rules: family, chip and chip count of machines, items, spellings. */
+export interface Known {
+  machines: Record<string, [string | null, string | null, number | null]>;
+  items: Record<string, string>;
+  precisions: Record<string, string>;
+  figures: string[];
+  per_item: string;
+  min_batches_in_flight: number;
+}
+
+/** A run in the columns of `results`; null is not stated. */
+export interface Run {
+  network: string;
+  task: string;
+  platform: string | null;
+  batch_size: number | null;
+  precision: string | null;
+  framework: string | null;
+  phase: string | null;
+  sequence_length: number | null;
+  latency_basis: string | null;
+  throughput: number | null;
+  latency_ms: number | null;
+}
+
+export interface Match {
+  group: string;
+  row: Row;
+  distance: number;
+  ratios: { figure: string; ours: number; theirs: number; ratio: number }[];
+  not_compared: Record<string, string>;
+  ratio_per_chip: number | null;
+}
+
+export interface Nearest {
+  matches: Match[];
+  refusals: { reason: string; rows: number }[];
+  batches_in_flight: number | null; // Little's law; null where it is not checked
+  impossible: boolean;
+}
+
+const FIGURES = ["throughput", "latency_ms"] as const; // those that the form asks for
+
+interface Context {
+  rules: Rules;
+  known: Known;
+  run: Run & { item: string | null; chip: string | null; chips: number | null; family: string | null };
+}
+
+/** Finds the nearest row of each group among the rows of a network. */
+export function findNearest({ rows, rules, known }: { rows: Row[]; rules: Rules; known: Known }, run: Run): Nearest {
+  const [family, chip, chips] = (run.platform !== null && known.machines[run.platform]) || [null, null, null];
+  const context: Context = { rules, known, run: { ...run, family, chip, chips, item: known.items[run.network] ?? null } };
+  const refused = new Map<string, number>();
+  const comparable: { row: Row; distance: number }[] = [];
+  for (const row of rows) {
+    if (row["network"] !== run.network || row["same_as"] !== null) continue;
+    const reason = findObstacle(context, row) ?? findMissingFigure(context, row);
+    if (reason === null) comparable.push({ row, distance: computeDistance(context, row) });
+    else refused.set(reason, (refused.get(reason) ?? 0) + 1);
+  }
+  comparable.sort((left, right) => left.distance - right.distance || compareSources(left.row, right.row));
+  const nearest = new Map<string, Match>();
+  for (const { row, distance } of comparable) {
+    const group = getGroup(row);
+    if (!nearest.has(group)) nearest.set(group, makeMatch(context, row, distance, group));
+  }
+  const flight = computeFlight(context);
+  return {
+    matches: Object.keys(rules.groups).flatMap((group) => nearest.get(group) ?? []),
+    refusals: sortRefusals(refused, run.task),
+    batches_in_flight: flight,
+    impossible: flight !== null && flight < known.min_batches_in_flight && run.latency_basis !== "per-batch",
+  };
+}
+
+function fill(template: string, words: Record<string, Value>): string {
+  return template.replace(/\{(\w+)\}/g, (_, name: string) => String(words[name]));
+}
+
+function differ({ reasons }: Rules, what: string, ours: Value, theirs: Value): string {
+  return fill(reasons["differ"]!, { what, ours: ours ?? reasons["not_stated"]!, theirs: theirs ?? reasons["not_stated"]! });
+}
+
+/** Why a row may not be compared at all; null where it may. */
+function findObstacle({ rules, run }: Context, row: Row): string | null {
+  const { reasons } = rules;
+  const get = (name: string) => row[name] ?? null;
+  if (run.task !== get("task")) return fill(reasons["task"]!, { theirs: get("task"), ours: run.task });
+  if (get("benchmark") === rules.mlperf) return reasons["mlperf"]!;
+  if (get("errors")) return reasons["error"]!;
+  if (get("suspect")) return reasons["suspect"]!;
+  if (run.phase !== get("phase")) return differ(rules, "phase", run.phase, get("phase"));
+  if (run.sequence_length !== get("sequence_length")) return differ(rules, "sequence length", run.sequence_length, get("sequence_length"));
+  if (get("packed") === "true") return differ(rules, "packed sequences", null, "True");
+  const theirs = get("batch_size") as number | null;
+  if (run.task !== "inference" || (run.batch_size === null && theirs === null)) return null;
+  if (run.batch_size === null) return reasons["batch_not_stated"]!;
+  if (theirs !== null && Math.max(run.batch_size / theirs, theirs / run.batch_size) > rules.max_batch_factor)
+    return fill(reasons["batch"]!, { factor: rules.max_batch_factor });
+  return null;
+}
+
+/** Why one figure may not be compared although the rows may; null where it may. */
+function findFigureObstacle({ rules, known, run }: Context, figure: string, row: Row): string | null {
+  const item = row["item"] ?? null;
+  if (figure === "throughput") return run.item === null || run.item !== item ? differ(rules, "item", run.item, item) : null;
+  const [ours, theirs] = [run.latency_basis, (row["latency_basis"] ?? row["latency_kind"] ?? null) as string | null];
+  const same = rules.same_latency.some((pair) => ours !== theirs && pair.includes(ours ?? "") && pair.includes(theirs ?? ""));
+  if (ours === theirs || same) return null;
+  if ([ours, theirs].includes(known.per_item) || (ours && theirs)) return differ(rules, "what the latency times", ours, theirs);
+  return null;
+}
+
+const listShared = (run: Run, row: Row) => FIGURES.filter((name) => run[name] !== null && (row[name] ?? null) !== null);
+
+/** Why no figure of a row can be compared; null where one can. */
+function findMissingFigure(context: Context, row: Row): string | null {
+  const { rules, known, run } = context;
+  const obstacles = listShared(run, row).map((name) => findFigureObstacle(context, name, row));
+  if (obstacles.length === 0) {
+    const ours = FIGURES.filter((name) => run[name] !== null).join(", ");
+    const theirs = known.figures.filter((name) => (row[name] ?? null) !== null).join(", ");
+    return fill(rules.reasons["no_figure"]!, { ours, theirs: theirs || "none" });
+  }
+  return obstacles.includes(null) ? null : [...new Set(obstacles)].join("; ");
+}
+
+function computeDistance({ rules, known, run }: Context, row: Row): number {
+  const parts = rules.distance as Record<string, number>;
+  const weigh = (ours: Value, theirs: Value, name: string) =>
+    ours === null || theirs === null ? parts[`unknown_${name}`]! : ours === theirs ? 0 : parts[`other_${name}`]!;
+  const spell = (precision: Value) => (precision === null ? null : (known.precisions[precision] ?? precision));
+  const theirs = (name: string) => row[name] ?? null;
+  const batch = theirs("batch_size") as number | null;
+  const ofBatch = run.batch_size === null || batch === null ? (run.batch_size === batch ? 0 : parts["unknown_batch"]!) : parts["per_doubled_batch"]! * logRatio(run.batch_size, batch);
+  return (
+    computeMachineDistance(parts, run, row) +
+    ofBatch +
+    weigh(spell(run.precision), spell(theirs("effective_precision")), "precision") +
+    weigh(run.framework, theirs("framework"), "framework") +
+    (theirs("variant") ? parts["other_variant"]! : 0) +
+    (theirs("sdk_version") ? parts["other_sdk"]! : 0)
+  );
+}
+
+function computeMachineDistance(parts: Record<string, number>, run: Context["run"], row: Row): number {
+  if (run.platform === null) return parts["unknown_machine"]!;
+  if (run.platform === row["platform"]) return 0;
+  if (run.chip !== null && run.chip === row["chip"]) return parts["other_chip_count"]! + logRatio(run.chips, row["chips"] as number | null);
+  return run.family !== null && run.family === row["family"] ? parts["other_chip"]! : parts["other_family"]!;
+}
+
+function logRatio(ours: number | null, theirs: number | null): number {
+  return ours && theirs ? Math.abs(Math.log2(ours / theirs)) : 0;
+}
+
+/** The order of equally near rows: the newest first, then as the sources print them. */
+function compareSources(left: Row, right: Row): number {
+  const [first, second] = [left, right].map((row) => String(row["published_on"] ?? ""));
+  if (first !== second) return first! > second! ? -1 : 1;
+  for (const name of ["document_id", "table_name", "row_number", "result_id"]) {
+    const [one, other] = [left[name] ?? null, right[name] ?? null];
+    if (one === other) continue;
+    if (one === null || other === null) return one === null ? 1 : -1;
+    return one < other ? -1 : 1;
+  }
+  return 0;
+}
+
+function getGroup(row: Row): string {
+  return row["origin"] === "emulated" ? "emulated" : String(row["relationship"] ?? "unknown");
+}
+
+function makeMatch(context: Context, row: Row, distance: number, group: string): Match {
+  const { run } = context;
+  const ratios: Match["ratios"] = [];
+  const refused: Record<string, string> = {};
+  for (const figure of listShared(run, row)) {
+    const obstacle = findFigureObstacle(context, figure, row);
+    const [ours, theirs] = [run[figure]!, row[figure] as number];
+    if (obstacle === null) ratios.push({ figure, ours, theirs, ratio: ours / theirs });
+    else refused[figure] = obstacle;
+  }
+  const chips = row["chips"] as number | null;
+  const other = ratios[0]?.figure === "throughput" && run.chips && chips && run.chips !== chips;
+  return { group, row, distance, ratios, not_compared: refused, ratio_per_chip: other ? (ratios[0]!.ratio / run.chips!) * chips! : null };
+}
+
+/** The largest groups first; rows of another task, which nothing could make comparable, last. */
+function sortRefusals(refused: Map<string, number>, task: string): Nearest["refusals"] {
+  const isTask = (reason: string) => Number(reason.endsWith(`may not be compared with ${task}`));
+  return [...refused]
+    .map(([reason, rows]) => ({ reason, rows }))
+    .sort((left, right) => isTask(left.reason) - isTask(right.reason) || right.rows - left.rows || (left.reason < right.reason ? -1 : 1));
+}
+
+/** Batches in flight by Little's law; null where it is not checked. */
+function computeFlight({ known, run }: Context): number | null {
+  if (run.latency_basis === known.per_item || !run.throughput || !run.latency_ms || !run.batch_size) return null;
+  return (run.throughput * run.latency_ms) / 1000 / run.batch_size;
+}

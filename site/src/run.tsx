@@ -1,0 +1,263 @@
+// Compare my run: the nearest published rows, the ratio and what differs. It runs in the browser; nothing is sent.
+import comparison from "../../schema/comparison.toml";
+import { WithData } from "./data";
+import { type Dataset, SUBMITTED } from "./dataset";
+import { formatFigure, formatUnit, TITLES } from "./format";
+import { getText, type Row, type TextColumn } from "./frame";
+import { Origin } from "./marks";
+import { findNearest, type Known, type Match, type Nearest, type Run } from "./nearest";
+import { PlainTable } from "./parts";
+import { formatHash, navigate, setParameter } from "./route";
+
+const RULES = comparison.run;
+const TASKS = ["inference", "training"];
+const BASES = ["per-batch", "per-item", "several-in-flight"];
+const COLUMNS = [
+  "result_id", "origin", "relationship", "publisher", "published_on", "document_id", "table_name", "row_number", "network", "variant",
+  "task", "phase", "sequence_length", "packed", "platform", "chip", "chips", "family", "framework", "sdk_version", "effective_precision",
+  "batch_size", "throughput", "item", "latency_ms", "latency_basis", "latency_kind", "minutes", "efficiency", "power_w", "dataset",
+  "conditions", "benchmark", "errors", "suspect", "same_as",
+];
+const DIGITS = 3;
+
+export function OwnRun({ data, query }: { data: Dataset; query: URLSearchParams }) {
+  return (
+    <WithData name="run" loading="Loading the machines">
+      {(known) => <Content data={data} known={known} query={query} />}
+    </WithData>
+  );
+}
+
+function parseRun(query: URLSearchParams): { run: Run; problems: string[] } {
+  const problems: string[] = [];
+  const text = (name: string) => query.get(name)?.trim() || null;
+  const number = (name: string, whole = false) => {
+    const stated = text(name);
+    if (stated === null) return null;
+    const value = Number(stated.replaceAll(",", ""));
+    if (Number.isFinite(value) && value > 0 && (!whole || Number.isInteger(value))) return value;
+    problems.push(`${name.replaceAll("_", " ")} ${stated} is not a ${whole ? "whole " : ""}number above 0`);
+    return null;
+  };
+  const run = {
+    network: text("network") ?? "",
+    task: text("task") ?? "inference",
+    platform: text("platform"),
+    batch_size: number("batch_size", true),
+    precision: text("precision"),
+    framework: text("framework"),
+    phase: text("phase"),
+    sequence_length: number("sequence_length", true),
+    latency_basis: text("latency_basis"),
+    throughput: number("throughput"),
+    latency_ms: number("latency_ms"),
+  };
+  if (!run.network) problems.push("state which network ran");
+  if (query.size > 0 && !problems.length && run.throughput === null && run.latency_ms === null) problems.push("state a throughput or a latency");
+  return { run, problems };
+}
+
+function Content({ data, known, query }: { data: Dataset; known: Known; query: URLSearchParams }) {
+  const words = (name: string) => [...(data.getColumn(name) as TextColumn).words].sort((left, right) => left.localeCompare(right, "en", { numeric: true }));
+  const { run, problems } = parseRun(query);
+  const select = (name: string, title: string, values: string[], blank: string) => (
+    <label>
+      {title}
+      <select name={name} defaultValue={query.get(name) ?? ""} key={query.get(name)}>
+        {blank && <option value="">{blank}</option>}
+        {values.map((value) => (
+          <option key={value} value={value} selected={value === query.get(name)}>
+            {value}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+  const input = (name: string, title: string) => (
+    <label>
+      {title}
+      <input name={name} inputMode="decimal" autocomplete="off" defaultValue={query.get(name) ?? ""} key={query.get(name)} />
+    </label>
+  );
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const stated = [...new FormData(event.currentTarget as HTMLFormElement)].filter(([, value]) => String(value).trim());
+    navigate(formatHash("run", "", Object.fromEntries(stated.map(([name, value]) => [name, String(value).trim()]))));
+  };
+  return (
+    <div class="own-run">
+      <h2>Compare my run</h2>
+      <p>
+        State what you ran. You get the nearest figures of the record, each with the ratio and what differs. The comparison runs in this
+        page: nothing is sent.
+      </p>
+      <form onSubmit={submit} key={query.toString()}>
+        <div class="choices">
+          {select("network", "Network", words("network"), "choose a network")}
+          {select("task", "Task", TASKS, "")}
+          {select("platform", "Machine", Object.keys(known.machines), "unknown here, or not stated")}
+          {input("batch_size", "Batch, over the whole machine")}
+          {input("throughput", "Throughput, items/s")}
+          {input("latency_ms", "Latency, ms")}
+        </div>
+        <details open={["precision", "framework", "latency_basis", "sequence_length", "phase"].some((name) => query.has(name))}>
+          <summary>More conditions</summary>
+          <div class="choices">
+            {select("precision", "Precision", Object.keys(known.precisions), "not stated")}
+            {select("framework", "Framework", words("framework"), "not stated")}
+            {select("latency_basis", "The latency times", BASES, "not stated")}
+            {input("sequence_length", "Tokens a sequence")}
+            {select("phase", "Phase of training", words("phase"), "none")}
+          </div>
+        </details>
+        <button type="submit" class="main">
+          Compare
+        </button>
+      </form>
+      {query.size > 0 && (problems.length > 0 ? <p role="alert">{problems.join("; ")}.</p> : <Answer data={data} known={known} run={run} />)}
+    </div>
+  );
+}
+
+/** The rows of a network as records; rows that contributors submitted are left to the command. */
+function collectRows(data: Dataset, network: string): Row[] {
+  const rows: Row[] = [];
+  for (let row = 0; row < data.rows; row += 1)
+    if (data.getText(row, "network") === network && data.getText(row, "relationship") !== SUBMITTED)
+      rows.push(Object.fromEntries(COLUMNS.map((name) => [name, data.getValue(row, name)])));
+  return rows;
+}
+
+function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run }) {
+  const nearest = findNearest({ rows: collectRows(data, run.network), rules: RULES, known }, run);
+  const item = known.items[run.network] ?? "item";
+  return (
+    <section aria-live="polite">
+      <h3>The nearest rows</h3>
+      {nearest.matches.length === 0 ? (
+        <p>
+          <strong>No row may be compared.</strong> The reasons are below.
+        </p>
+      ) : (
+        <PlainTable label="Nearest rows" headings={["Nearest row", "Yours / theirs", "Yours", "Theirs", "What differs"]} right={["Yours / theirs", "Yours", "Theirs"]}>
+          {nearest.matches.flatMap((match) => match.ratios.map((ratio) => <Line key={match.group + ratio.figure} match={match} ratio={ratio} run={run} known={known} />))}
+        </PlainTable>
+      )}
+      <Little nearest={nearest} known={known} />
+      {nearest.refusals.length > 0 && (
+        <>
+          <h3>Not compared</h3>
+          <ul>
+            {nearest.refusals.map(({ reason, rows }) => (
+              <li key={reason}>
+                {rows.toLocaleString("en")} × {reason}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      <h3>The full comparison</h3>
+      <p>
+        The command also checks the peak of the chips, the power rating and stated intervals, and gives a verdict. Assumed here: one item
+        is one {item}
+        {run.platform && `, and all chips of ${run.platform} took part`}.
+      </p>
+      <pre tabIndex={0} aria-label="Command">
+        {formatCommand(run)}
+      </pre>
+    </section>
+  );
+}
+
+interface LineProps {
+  match: Match;
+  ratio: Match["ratios"][number];
+  run: Run;
+  known: Known;
+}
+
+function Line({ match, ratio, run, known }: LineProps) {
+  const { row, group } = match;
+  const unit = formatUnit(ratio.figure, getText(row, "item"));
+  const isFirst = match.ratios[0] === ratio;
+  const details = [getText(row, "publisher"), getText(row, "platform"), getText(row, "published_on")].filter(Boolean);
+  const digits = row["origin"] === "published" ? undefined : 5;
+  return (
+    <tr>
+      <td>
+        <Origin origin={getText(row, "origin")} brief={row["origin"] !== "emulated"} /> {RULES.groups[group]}
+        <br />
+        <small>{details.join(", ")}</small>
+      </td>
+      <td class="right">
+        <strong>{formatRatio(ratio.ratio)}×</strong>
+        {isFirst && match.ratio_per_chip !== null && (
+          <>
+            <br />
+            <small>{formatRatio(match.ratio_per_chip)}× per chip</small>
+          </>
+        )}
+      </td>
+      <td class="right">
+        {TITLES[ratio.figure]}: {formatFigure(ratio.ours)} <small>{unit}</small>
+      </td>
+      <td class="right">
+        <button type="button" class="figure link" aria-haspopup="dialog" onClick={() => setParameter("show", `${getText(row, "result_id")}.${ratio.figure}`)}>
+          {row["origin"] === "emulated" && "≈ "}
+          {formatFigure(ratio.theirs, digits)} <small>{unit}</small>
+        </button>
+      </td>
+      <td>{listDifferences(match, run, known).join("; ") || "nothing that is known"}</td>
+    </tr>
+  );
+}
+
+const formatRatio = (ratio: number) => formatFigure(Number(ratio.toPrecision(DIGITS)));
+
+/** What differs, yours / theirs, then what only the row states. */
+function listDifferences({ row, not_compared }: Match, run: Run, known: Known): string[] {
+  const ours: Record<string, string | number | null> = {
+    platform: run.platform,
+    chips: run.platform === null ? null : (known.machines[run.platform]?.[2] ?? null),
+    batch_size: run.batch_size,
+    effective_precision: run.precision,
+    framework: run.framework,
+    latency_basis: run.latency_basis,
+  };
+  const names: Record<string, string> = { platform: "machine", latency_basis: "latency times", ...comparison.conditions, conditions: "conditions" };
+  const spell = (name: string, value: string | number) => (name === "effective_precision" ? (known.precisions[value] ?? value) : value);
+  const texts = { differs: [] as string[], theirs: [] as string[] };
+  for (const name of [...Object.keys(ours), "variant", "sdk_version", "dataset", "conditions"]) {
+    const [own, theirs] = [ours[name] ?? null, row[name] ?? null];
+    if (theirs === null || own === theirs) continue;
+    if (own === null) texts.theirs.push(`${names[name] ?? name} ${theirs}`);
+    else if (spell(name, own) !== spell(name, theirs)) texts.differs.push(`${names[name] ?? name} ${own} / ${theirs}`);
+  }
+  const stated = texts.theirs.length ? [`theirs states: ${texts.theirs.join(", ")}`] : [];
+  return [...texts.differs, ...stated, ...Object.entries(not_compared).map(([figure, reason]) => `${TITLES[figure] ?? figure} not compared: ${reason}`)];
+}
+
+function Little({ nearest, known }: { nearest: Nearest; known: Known }) {
+  const flight = nearest.batches_in_flight;
+  if (flight === null) return null;
+  return (
+    <p class={nearest.impossible ? "warning" : ""}>
+      Little's law: {formatRatio(flight)} batches in flight (throughput × latency / batch).{" "}
+      {nearest.impossible && `Below ${known.min_batches_in_flight}, the three figures cannot all be true, unless the latency is that of an item.`}
+    </p>
+  );
+}
+
+const OPTIONS: Record<keyof Run, string> = {
+  network: "model", platform: "platform", batch_size: "batch-size", throughput: "throughput", latency_ms: "latency-ms", task: "task",
+  precision: "precision", framework: "framework", latency_basis: "latency-basis", sequence_length: "sequence-length", phase: "phase",
+};
+
+function formatCommand(run: Run): string {
+  const quote = (value: string) => (/^[\w./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`);
+  const parts = Object.entries(OPTIONS).flatMap(([name, option]) => {
+    const value = run[name as keyof Run];
+    return value === null ? [] : [`--${option} ${quote(String(value))}`];
+  });
+  return `ipu-results compare ${parts.join(" ")}`;
+}
