@@ -93,6 +93,14 @@ def test_line_under_no_name_in_particular_is_not_joined() -> None:
         )
 
 
+def test_line_below_two_names_refuses_the_table() -> None:
+    header = [(100, 700, "Experiment"), (220, 700, "Latency"), (270, 700, "Tiles"), (220, 689, "of all the tiles here")]
+    names = {"Experiment": "model", "Latency of all the tiles here": "value", "Tiles": "value"}
+    rows = tuple(row[:3] for row in ROWS)
+    with pytest.raises(UnrecognisedDocumentError):
+        read(names, *header, *rows_below(687, rows, (100, 220, 270)))
+
+
 def test_lines_far_apart_are_not_one_header() -> None:
     far = [(x, y - 12 if y < 700 else y, text) for x, y, text in STACKED]
     document = read(NAMES, *far, (100, 740, "Table 1. Total latency of transfers"), *rows_below(664))
@@ -116,10 +124,10 @@ def test_a_figure_that_is_a_name_elsewhere_does_not_end_a_table() -> None:
 
 def test_header_of_figures_that_is_printed_again_is_no_row() -> None:
     header = [(100, 700, "Layer name"), (220, 700, "1"), (330, 700, "2"), (440, 700, "4")]
-    again = [(x, 640, text) for x, _, text in header[1:]]
+    again = [(x, 650, text) for x, _, text in header[1:]]
     names = {"Layer name": "model", "1": "value", "2": "value", "4": "value"}
     document = read(names, *header, *rows_below(698), *again)
-    assert cells(document) == list(ROWS)
+    assert (document.problems, cells(document)) == ((), list(ROWS))
 
 
 # --- groups of columns
@@ -170,6 +178,14 @@ def test_reference_in_brackets_belongs_to_the_label_before_it() -> None:
     assert cells(document) == [("On-chip (a)", "0.133"), ("Off-chip (b*)", "0.633")]
 
 
+def test_text_in_brackets_under_a_name_of_its_own_is_its_cell() -> None:
+    names = {"Experiment": "model", "Board": "place", "Latency in all": "value"}
+    header = [(100, 700, "Experiment"), (220, 700, "Board"), (300, 700, "Latency in all")]
+    rows = (("On-chip", "(a)", "0.133"), ("Off-chip", "(b)", "0.633"))
+    document = read(names, *header, *rows_below(698, rows, (100, 220, 300)))
+    assert (document.problems, cells(document)) == ((), list(rows))
+
+
 @pytest.mark.parametrize("mark", ["(1)", "a", "12", "(a", "(abcd)"])
 def test_other_text_between_label_and_figure_refuses_the_row(mark: str) -> None:
     names = {"Experiment": "model", "Latency in all": "value"}
@@ -188,12 +204,34 @@ def test_unit_apart_from_its_figure_is_one_cell_with_it(unit: str) -> None:
     assert cells(document) == [("GEMM", f"18.9 {unit}"), ("SpMM", f"58.2 {unit}")]
 
 
+def test_unit_behind_what_is_no_figure_refuses_the_row() -> None:
+    names = {"Experiment": "model", "Latency in all": "value"}
+    document = read(names, *PLAIN_HEADER, *rows_below(698, (("GEMM", "v18", "W"),), (100, 300, 328)))
+    assert cells(document) == []
+    assert problems(document)
+
+
 @pytest.mark.parametrize("other", ["7.1", "-", "x2", "of all"])
 def test_second_text_under_a_figure_column_that_is_no_unit_refuses_the_row(other: str) -> None:
     names = {"Experiment": "model", "Latency in all": "value"}
     document = read(names, *PLAIN_HEADER, *rows_below(698, (("GEMM", "18.9", other),), (100, 300, 328)))
     assert cells(document) == []
     assert problems(document)
+
+
+# --- next to the tables of another paper
+
+
+def test_table_that_is_not_joined_may_have_any_number_of_rows() -> None:
+    others = [(100, 500, "Latency"), (220, 500, "Batch size"), (100, 540, "Table 2. Latency")]
+    joined = TableHeader(
+        "inference-paper", "j", (("Batch size", "batch_size"), ("Latency", "latency_ms")), "", joins=True
+    )
+    header = TableHeader("inference-paper", "t", tuple(NAMES.items()), "")
+    texts = [(100, 740, "Table 1. Total latency"), *STACKED, *rows_below(676), *others]
+    document = read_pdf(set_texts(*texts, *rows_below(498, (("1.36", "2"),), X[:2])), [joined, header])
+    assert {table.name: len(table.rows) for table in document.tables} == {"t": 3, "j": 1}
+    assert document.problems == ()
 
 
 # --- glyphs without a character
@@ -250,4 +288,6 @@ def test_names_of_an_unknown_header_are_drafted() -> None:
 def test_a_page_without_a_caption_or_with_prose_alone_has_no_draft() -> None:
     prose = [(100, 700 - 12 * line, "In 2020 and 12 of 4.75 there were 3 of them, of a kind") for line in range(9)]
     assert find_pdf_headers(set_texts((100, 740, "Table 1. Prose"), *prose), 10) == []
+    wide = [(100, 700, "of these sentences, each has more words than a name"), (420, 700, "and so on")]
+    assert find_pdf_headers(set_texts((100, 740, "Table 1."), *wide, (100, 688, "12"), (420, 688, "4.75")), 10) == []
     assert find_pdf_headers(set_texts(*STACKED, *rows_below(676)), 10) == []

@@ -20,7 +20,7 @@ SHIFT_TOLERANCE = 2.0
 MIN_UNDER_NAME = 0.5
 """As many cells as columns are a row, in their order, if at least this share is under the names of the columns."""
 
-MARK = re.compile(r"[(\[][^()\[\]\d]{1,3}[)\]]")
+MARK = re.compile(r"[(\[][^()\[\]]{1,3}[)\]]")
 """A reference in brackets, such as (a): no figure, and a part of the label before it."""
 UNIT_WORD = re.compile(r"(?=\S*[^\W\d_]|[%×°])[^\s\d()\[\]]{1,12}")
 """A unit that is printed apart from its figure."""

@@ -48,7 +48,7 @@ def read_pdf(data: bytes, headers: Sequence[TableHeader], *, max_pages: int = 50
     if not document.tables and not problems:
         raise UnrecognisedDocumentError(describe_failure(data, find_hidden_pages(pages, headers)))
     document = replace(document, problems=problems)
-    return terms.refuse_incomplete_tables(document) if any(header.joins for header in headers) else document
+    return terms.refuse_incomplete_tables(document, headers)
 
 
 def _find_next_pages(pages: Sequence[PageWords], count: int, headers: Sequence[TableHeader]) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from ipu_results.read.paper import terms
 from ipu_results.read.pdf.words import Box, PrintedCell, PrintedLine, Strip, enclose, make_line
@@ -80,18 +79,17 @@ def _find_groups(lines: Sequence[Sequence[PrintedCell]]) -> list[PrintedCell]:
 
 
 def _group_columns(cells: Sequence[PrintedCell]) -> list[Column] | None:
-    """Return the cells by column, from the top; None if a cell overlaps two columns or is not aligned with its own."""
+    """Return the cells by column, from the top; None if a cell overlaps two columns."""
     columns: list[Column] = []
     for cell in cells:
         own = [column for column in columns if _overlap(cell.box, _hull(column))]
-        if len(own) > 1 or (own and not any(_is_aligned(cell.box, other.box) for other in own[0])):
+        if len(own) > 1:
             return None
         if own:
             own[0].append(cell)
         else:
             columns.append([cell])
-    hulls = sorted((_hull(column) for column in columns), key=lambda box: box.x0)
-    return None if any(_overlap(left, right) for left, right in pairwise(hulls)) else columns
+    return columns
 
 
 def _is_under(group: PrintedCell, column: Column) -> bool:
