@@ -12,6 +12,7 @@ from ipu_results.read.pdf import read_pdf, unmapped
 from ipu_results.read.pdf.first_rows import find_pdf_headers
 from ipu_results.read.pdf.glyphs import Glyph
 from ipu_results.schema.table_headers import TableHeader
+from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
 
 from tests.reading_support import problems
@@ -94,11 +95,12 @@ def test_line_under_no_name_in_particular_is_not_joined() -> None:
 
 
 def test_line_below_two_names_refuses_the_table() -> None:
-    header = [(100, 700, "Experiment"), (220, 700, "Latency"), (270, 700, "Tiles"), (220, 689, "of all the tiles here")]
-    names = {"Experiment": "model", "Latency of all the tiles here": "value", "Tiles": "value"}
-    rows = tuple(row[:3] for row in ROWS)
+    below = "of all the tiles here"
+    x = 220 + stringWidth(below, "Times-Roman", 10) - stringWidth("Tiles", "Times-Roman", 10)
+    header = [(100, 700, "Experiment"), (220, 700, "Latency"), (x, 700, "Tiles"), (220, 689, below)]
+    names = {"Experiment": "model", f"Latency {below}": "value", "Tiles": "value"}
     with pytest.raises(UnrecognisedDocumentError):
-        read(names, *header, *rows_below(687, rows, (100, 220, 270)))
+        read(names, *header, *rows_below(687, tuple(row[:3] for row in ROWS), (100, 220, x)))
 
 
 def test_lines_far_apart_are_not_one_header() -> None:
