@@ -41,6 +41,7 @@ FILLED_IN = {  # what a person fills in, with what belongs there
 DATES = ("published_on", "retrieved_on")
 ANY_URL = "https://example.org"
 NOT_IN_ID = re.compile(r"[^a-z0-9.@-]+")
+GUESSED_KINDS = {".csv": "performance-csv", ".pdf": "inference-paper"}
 LEDGERS = ("claims", "contradictions")  # tables that a new document does not change
 
 
@@ -152,14 +153,18 @@ def recognise(config: AddConfig, vocabulary: Vocabulary) -> tuple[str, ParsedDoc
 
 
 def draft_headers(config: AddConfig) -> str:
-    """Draft the entries of `table_headers.toml` for the tables of a file, "" for a PDF. Raises a DocumentError."""
+    """Draft the entries of `table_headers.toml` for the tables of a file, "" if it has none. Raises a DocumentError."""
     suffix = config.file.suffix.lower()
-    if suffix == ".pdf":
-        return ""
     data = read_limited(config.file, config.file.name, config.max_bytes)
-    guessed = "performance-csv" if suffix == ".csv" else "performance-page"
+    guessed = GUESSED_KINDS.get(suffix, "performance-page")
     kind = guessed if config.kind is None else ALIASES.get(config.kind, config.kind)
-    return format_header_entries(find_first_rows(data, suffix), kind, _make_document_id(config), load_vocabulary())
+    if suffix == ".pdf":
+        from ipu_results.read.pdf.first_rows import find_pdf_headers  # noqa: PLC0415  (pdfplumber is slow to import)
+
+        rows = find_pdf_headers(data, config.max_pages)
+    else:
+        rows = find_first_rows(data, suffix)
+    return format_header_entries(rows, kind, _make_document_id(config), load_vocabulary())
 
 
 def preview_source(config: AddConfig) -> SourcePreview:

@@ -161,6 +161,8 @@ def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages
         click.echo(format_tables(output, reading))
     for problem in reading.problems:
         echo_labelled("error", format_problem(file.name, problem))
+    if reading.problems and not reading.tables:
+        click.echo("next: ipu-results add FILE drafts the header entry of each table that is not known", err=True)
     if reading.problems:
         raise click.exceptions.Exit(1)
 

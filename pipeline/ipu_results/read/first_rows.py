@@ -24,7 +24,7 @@ FirstRow = tuple[str, tuple[str, ...]]
 def find_first_rows(data: bytes, suffix: str) -> list[FirstRow]:
     """Return the first row of words of each HTML table, of each block of delimited text, or of a CSV file.
 
-    A PDF has none: what its columns are is not known without a header.
+    Of a PDF, `ipu_results.read.pdf.first_rows` finds them.
     """
     text = decode(data, find_charset(data))
     if suffix == ".csv":

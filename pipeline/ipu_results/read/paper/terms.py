@@ -114,20 +114,21 @@ def assign_captions(offers: Iterable[CaptionOffer]) -> dict[int, int]:
     return assigned
 
 
-def refuse_incomplete_tables(document: ParsedDocument) -> ParsedDocument:
-    """Turn each table that has another number of rows than the others into a problem.
+def refuse_incomplete_tables(document: ParsedDocument, headers: Iterable[TableHeader]) -> ParsedDocument:
+    """Turn each table that has another number of rows than the others that it is joined with into a problem.
 
-    The tables of the paper list one sweep, so such a table has lost or gained cells. If no number of rows is the most
-    common one, the largest counts as right.
+    The tables whose rows are joined list one sweep, so such a table has lost or gained cells. If no number of rows is
+    the most common one, the largest counts as right.
     """
     unread = Counter(problem.table_name for problem in document.problems if problem.row_number is not None)
-    sizes = {table.name: len(table.rows) + unread[table.name] for table in document.tables}
+    joined = {header.table for header in headers if header.joins}
+    sizes = {table.name: len(table.rows) + unread[table.name] for table in document.tables if table.name in joined}
     counts = Counter(sizes.values())
     usual = max(counts, key=lambda size: (counts[size], size), default=0)
     problems = [
         ReadProblem(table.name, None, table.locator, "cells-missing", f"has {sizes[table.name]} rows, others {usual}")
         for table in document.tables
-        if sizes[table.name] != usual
+        if sizes.get(table.name, usual) != usual
     ]
-    kept = tuple(table for table in document.tables if sizes[table.name] == usual)
+    kept = tuple(table for table in document.tables if sizes.get(table.name, usual) == usual)
     return replace(document, tables=kept, problems=(*document.problems, *problems))

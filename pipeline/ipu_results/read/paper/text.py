@@ -79,7 +79,7 @@ def read_paper_text(text: str, headers: Sequence[TableHeader]) -> ParsedDocument
         if table.header is not None and table.rows
     )
     problems = tuple(_name_problems(tables, headers))
-    return terms.refuse_incomplete_tables(ParsedDocument(read, problems, lines.metadata()))
+    return terms.refuse_incomplete_tables(ParsedDocument(read, problems, lines.metadata()), headers)
 
 
 def _read_row_by_row(lines: TextLines) -> Iterator[TextTable]:

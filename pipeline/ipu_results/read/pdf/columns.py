@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ipu_results.read.paper import terms
-from ipu_results.read.pdf.words import HAS_DIGIT, Box, PrintedCell, PrintedLine
+from ipu_results.read.pdf.words import HAS_DIGIT, Box, PrintedCell, PrintedLine, enclose
 from ipu_results.schema.figures import NUMERIC_FIELDS
 from ipu_results.schema.table_headers import TableHeader, normalise_header
 
@@ -18,6 +19,13 @@ SHIFT_TOLERANCE = 2.0
 """Columns of a table that continues in another page column shift alike, to within this, in points."""
 MIN_UNDER_NAME = 0.5
 """As many cells as columns are a row, in their order, if at least this share is under the names of the columns."""
+
+MARK = re.compile(r"[(\[][^()\[\]]{1,3}[)\]]")
+"""A reference in brackets, such as (a): no figure, and a part of the label before it."""
+UNIT_WORD = re.compile(r"(?=\S*[^\W\d_]|[%×°])[^\s\d()\[\]]{1,12}")
+"""A unit that is printed apart from its figure."""
+UNIT_GAP = 2.0
+"""It is at most this far away from it, in ems."""
 
 ColumnSpan = tuple[float, float]
 """Left and right edge of a column, in points."""
@@ -71,7 +79,7 @@ def cells_in_band(line: PrintedLine, spans: Sequence[ColumnSpan]) -> tuple[Print
 
 def align_cells(cells: Sequence[PrintedCell], columns: Columns) -> AlignedCells | None:
     """Return the cell of each column; None for text, and for cells that overlap no column, two, or one another's."""
-    under = [[column for column, span in enumerate(columns.spans) if overlaps(cell.box, span)] for cell in cells]
+    cells, under = _join_parts(cells, columns)
     if columns.has_text and len(cells) == len(columns.spans) and _are_in_order(under):
         return tuple(cells)
     aligned: list[PrintedCell | None] = [None] * len(columns.spans)
@@ -81,6 +89,64 @@ def align_cells(cells: Sequence[PrintedCell], columns: Columns) -> AlignedCells 
         aligned[places[0]] = cell
     is_row = len(cells) > 1 and any(character.isdigit() for cell in cells for character in cell.text)
     return tuple(aligned) if is_row or all(terms.is_figure(cell.text) for cell in cells) else None
+
+
+def _join_parts(
+    cells: Sequence[PrintedCell], columns: Columns
+) -> tuple[Sequence[PrintedCell], Sequence[Sequence[int]]]:
+    """Join a reference in brackets to its label, and a unit to its figure. Return the columns of each cell."""
+    joined: list[PrintedCell] = []
+    under: list[list[int]] = []
+    for number, cell in enumerate(cells):
+        following = cells[number + 1] if number + 1 < len(cells) else None
+        if (
+            joined
+            and not HAS_DIGIT(cell.text)
+            and (_is_mark(joined[-1], cell, following, columns) or _is_unit(joined[-1], cell, columns))
+        ):
+            joined[-1] = _join(joined[-1], cell)
+        else:
+            joined.append(cell)
+            under.append(_find_columns(cell, columns))
+    return joined, under
+
+
+def _is_mark(label: PrintedCell, cell: PrintedCell, following: PrintedCell | None, columns: Columns) -> bool:
+    """Check whether a reference is between a label and a figure, and the figure alone is left for its column."""
+    own = _find_columns(label, columns)
+    if following is None or not MARK.fullmatch(cell.text) or len(own) != 1 or own[0] in columns.figures:
+        return False
+    places, after = _find_columns(cell, columns), _find_columns(following, columns)
+    return bool(HAS_DIGIT(following.text)) and set(after) <= columns.figures and (not places or places == after)
+
+
+def _is_unit(figure: PrintedCell, cell: PrintedCell, columns: Columns) -> bool:
+    """Check whether a cell without a digit is a unit close behind a figure, both under one column of figures."""
+    places = _find_columns(cell, columns)
+    return (
+        len(places) == 1
+        and places[0] in columns.figures
+        and places == _find_columns(figure, columns)
+        and terms.is_figure(figure.text)
+        and UNIT_WORD.fullmatch(cell.text) is not None
+        and cell.box.x0 - figure.box.x1 <= UNIT_GAP * figure.size
+    )
+
+
+def _join(first: PrintedCell, other: PrintedCell) -> PrintedCell:
+    if first.footnotes:
+        return replace(first, doubt=first.doubt or "a footnote mark is between two parts of it")
+    return replace(
+        first,
+        text=f"{first.text} {other.text}",
+        footnotes=other.footnotes,
+        box=enclose((first.box, other.box)),
+        doubt=first.doubt or other.doubt,
+    )
+
+
+def _find_columns(cell: PrintedCell, columns: Columns) -> list[int]:
+    return [column for column, span in enumerate(columns.spans) if overlaps(cell.box, span)]
 
 
 def _are_in_order(under: Sequence[Sequence[int]]) -> bool:

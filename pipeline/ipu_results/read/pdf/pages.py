@@ -33,6 +33,7 @@ from ipu_results.read.pdf.drawn import check_drawn_size
 from ipu_results.read.pdf.glyphs import find_hidden, find_repeats, is_struck, list_strike_annotations, read_layout
 from ipu_results.read.pdf.streams import check_unpacked_size
 from ipu_results.read.pdf.superiors import lower_superiors
+from ipu_results.read.pdf.unmapped import UNKNOWN, UNMAPPED, name_unmapped
 from ipu_results.read.pdf.words import BASELINE_SLACK, Box, Word
 
 HEAD_BYTES = 1024
@@ -172,7 +173,7 @@ def _read_page(page: Any, pictures: Any) -> PageWords:
     repeats, clashes = find_repeats(layout.glyphs)
     picture = pictures[page.page_number - 1]
     try:
-        glyphs = lower_superiors(picture, page, layout.glyphs)
+        glyphs = lower_superiors(picture, page, name_unmapped(picture, page, layout.glyphs))
         hidden = find_hidden(picture, layout.glyphs)
     finally:
         picture.close()
@@ -201,6 +202,8 @@ def _read_page(page: Any, pictures: Any) -> PageWords:
             doubt = "a part of it cannot be seen"
         elif clashes[numbers].any():
             doubt = "other text is printed over it"
+        elif UNMAPPED.search(text):
+            doubt = UNKNOWN
         elif len(lines) and HAS_DIGIT.search(text) and is_struck(lines, box.x0, box.x1, baseline, size):
             doubt = "it is struck through"
         words.append(Word(text, size, box, baseline, doubt))

@@ -48,7 +48,7 @@ def read_pdf(data: bytes, headers: Sequence[TableHeader], *, max_pages: int = 50
     if not document.tables and not problems:
         raise UnrecognisedDocumentError(describe_failure(data, find_hidden_pages(pages, headers)))
     document = replace(document, problems=problems)
-    return terms.refuse_incomplete_tables(document) if any(header.joins for header in headers) else document
+    return terms.refuse_incomplete_tables(document, headers)
 
 
 def _find_next_pages(pages: Sequence[PageWords], count: int, headers: Sequence[TableHeader]) -> list[int]:
@@ -75,11 +75,16 @@ def _select_pages(texts: Sequence[str], headers: Sequence[TableHeader]) -> list[
     pages: set[int] = set()
     for number, text in enumerate(texts, 1):
         words = re.sub(r"[\s\-_]+", " ", text.translate(terms.LIGATURES)).casefold()
-        if any(all(name in words for name in header.keys) for header in headers):
+        if any(all(name in words for name in header.keys) or _has_words(words, header) for header in headers):
             pages |= {number, number + 1}
         elif CAPTION_ANYWHERE.search(words) or any(f"{label.casefold()}:" in words for label in terms.METADATA_LABELS):
             pages.add(number)
     return sorted(number for number in pages if number <= len(texts))
+
+
+def _has_words(text: str, header: TableHeader) -> bool:
+    """Check whether a page has all words of a header with long names: they may be on several lines."""
+    return set(text.split()) >= {word for name in header.keys for word in name.split()}
 
 
 def _make_document(

@@ -197,8 +197,13 @@ def _iter_lines(
 
 
 def _ends_table(cells: Sequence[PrintedCell], names: frozenset[str]) -> bool:
-    is_caption = terms.is_caption(" ".join(cell.text for cell in cells))
-    return is_caption or any(terms.normalise_text(cell.text) in names for cell in cells)
+    """Check whether a line is a caption or has a known name; a figure is one only among others."""
+    if terms.is_caption(" ".join(cell.text for cell in cells)):
+        return True
+    known = [terms.normalise_text(cell.text) in names for cell in cells]
+    return all(known) or any(
+        is_known and not terms.is_figure(cell.text) for cell, is_known in zip(cells, known, strict=True)
+    )
 
 
 def _find_start_of_run(strip: Strip, place: int, earliest: int, columns: Columns) -> int | None:

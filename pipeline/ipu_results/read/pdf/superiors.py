@@ -45,22 +45,26 @@ def _lower(glyph: Glyph, superiors: Mapping[tuple[int, int], Ink], page_height: 
 
 
 def _find_superiors(picture: Any, box: Sequence[float]) -> Iterator[Ink]:
+    for character, (x, baseline), foot, height in list_characters(picture, box):
+        if character.isalnum() and height and foot - baseline >= MIN_RISE * height:
+            yield x, baseline, foot, height
+
+
+def list_characters(picture: Any, box: Sequence[float]) -> Iterator[tuple[str, tuple[float, float], float, float]]:
+    """Yield the characters of a page by PDFium, each with its origin, and foot and height of its ink."""
     turns = picture.get_rotation() // 90
     text_page = picture.get_textpage()
     left, right, bottom, top, x, y = (c_double() for _ in range(6))
     try:
         for number in range(text_page.count_chars()):
-            if not chr(pdfium.FPDFText_GetUnicode(text_page.raw, number)).isalnum():
-                continue
+            character = chr(pdfium.FPDFText_GetUnicode(text_page.raw, number))
             pdfium.FPDFText_GetCharBox(text_page.raw, number, byref(left), byref(right), byref(bottom), byref(top))
             pdfium.FPDFText_GetCharOrigin(text_page.raw, number, byref(x), byref(y))
             start, end, origin = (
                 _turn(turns, box, *point)
                 for point in ((left.value, bottom.value), (right.value, top.value), (x.value, y.value))
             )
-            foot, height = min(start[1], end[1]), abs(end[1] - start[1])
-            if height and foot - origin[1] >= MIN_RISE * height:
-                yield *origin, foot, height
+            yield character, origin, min(start[1], end[1]), abs(end[1] - start[1])
     finally:
         text_page.close()
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from ipu_results.read.paper import terms
 from ipu_results.read.pdf.columns import ColumnSpan, cells_in_band, make_columns, overlaps
 from ipu_results.read.pdf.rows import PrintedRow, find_rows
+from ipu_results.read.pdf.stacked import StackedHeader, stack_lines
 from ipu_results.read.pdf.words import Box, PrintedCell, PrintedLine, Strip, enclose
 from ipu_results.schema.table_headers import TableHeader, find_headers, normalise_header
 
@@ -21,12 +22,15 @@ class PrintedHeader:
     """The header cells of a table, the known headers that they match, and the place of their line in its strip.
 
     They match several headers if the tables of these are printed as one, with the labels of the rows printed once.
+    `place` is the last line of a header of several lines, `foot` its box, and `parts` are the cells as printed.
     """
 
     headers: tuple[TableHeader, ...]
     cells: tuple[PrintedCell, ...]
     strip: int
     place: int
+    parts: tuple[Box, ...] = ()
+    foot: Box | None = None
 
     @property
     def header(self) -> TableHeader:
@@ -40,6 +44,10 @@ class PrintedHeader:
     def names(self) -> tuple[str, ...]:
         return tuple(cell.text for cell in self.cells)
 
+    @property
+    def boxes(self) -> frozenset[Box]:
+        return frozenset((*self.parts, *(cell.box for cell in self.cells)))
+
 
 @dataclass(frozen=True, slots=True)
 class PrintedTable:
@@ -51,7 +59,7 @@ class PrintedTable:
 
     @property
     def cell_boxes(self) -> Iterator[Box]:
-        yield from (cell.box for cell in self.header.cells)
+        yield from self.header.boxes
         for row in self.rows:
             yield from (cell.box for cell in (*row.cells, *row.loose) if cell is not None)
 
@@ -78,7 +86,7 @@ def find_tables(strips: Sequence[Strip], columns: int, headers: Sequence[TableHe
     names = terms.known_names(headers)
     tables = []
     for header in _find_headers(strips, columns, headers):
-        place = enclose(cell.box for cell in header.cells)
+        place = header.foot or enclose(cell.box for cell in header.cells)
         under = make_columns(header.cells, header.headers)
         rows, below = find_rows(under, strips, place, (header.strip, header.place), names)
         tables.append(PrintedTable(_choose_header(header, rows, headers), rows, below))
@@ -108,21 +116,51 @@ def _divide(table: PrintedTable) -> Iterator[PrintedTable]:
 
 
 def _find_headers(strips: Sequence[Strip], columns: int, headers: Sequence[TableHeader]) -> list[PrintedHeader]:
-    """Find every header: neighbouring cells whose names are those of a known one.
+    """Find every header: neighbouring cells whose names are those of a known one, on one line or on several.
 
-    On a whole page a header counts only if it is alone on its line, and has cells that no header in a column has.
+    On a whole page a header counts only if it is alone on its lines, and has cells that no header in a column has.
     """
     printed: list[PrintedHeader] = []
     for number, strip in enumerate(strips):
         for place, line in enumerate(strip):
-            for matches, cells in _match_headers(line, headers):
-                boxes = {cell.box for cell in cells}
-                parts = [other for other in printed if any(cell.box in boxes for cell in other.cells)]
-                is_wider = cells == line.cells and sum(len(part.cells) for part in parts) < len(cells)
+            for header, is_alone in _read_headers(strip, number, place, line, headers):
+                parts = [other for other in printed if other.boxes & header.boxes]
+                is_wider = is_alone and sum(len(part.cells) for part in parts) < len(header.cells)
                 if number < columns or is_wider:
                     printed = [other for other in printed if other not in parts]
-                    printed.append(_add_units(PrintedHeader(matches, cells, number, place), strip))
+                    printed.append(header)
     return printed
+
+
+def _read_headers(
+    strip: Strip, number: int, place: int, line: PrintedLine, headers: Sequence[TableHeader]
+) -> Iterator[tuple[PrintedHeader, bool]]:
+    """Yield the headers that begin on a line, each with whether nothing else is on its lines.
+
+    Names on one line come before those that lines give together.
+    """
+    on_line = list(_match_headers(line, headers))
+    for matches, cells in on_line:
+        yield _add_units(PrintedHeader(matches, cells, number, place), strip), cells == line.cells
+    names = terms.known_names(headers)
+    if on_line or not any(_begins_name(cell, names) for cell in line.cells):
+        return
+    best: tuple[StackedHeader, list[tuple[tuple[TableHeader, ...], tuple[PrintedCell, ...]]]] | None = None
+    for stack in stack_lines(strip, place):
+        if any(True for _ in _match_headers(strip[stack.place], headers)):
+            break
+        if matched := list(_match_headers(stack.line, headers)):
+            best = stack, matched  # the last line may have units alone, which names do not include
+    if best is not None:
+        stack, matched = best
+        for matches, cells in matched:
+            header = PrintedHeader(matches, cells, number, stack.place, stack.parts, stack.foot)
+            yield header, cells == stack.line.cells
+
+
+def _begins_name(cell: PrintedCell, names: frozenset[str]) -> bool:
+    text = terms.normalise_text(cell.text)
+    return any(name.startswith(text) for name in names)
 
 
 def _match_headers(
