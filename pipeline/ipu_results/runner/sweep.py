@@ -127,7 +127,7 @@ class _Sweep:
             concurrent = stack.enter_context(announce_sweep(self.journal.run_id))
             if concurrent.reason:
                 self.progress.warn(f"other sweeps on this machine cannot be seen: {concurrent.reason}")
-            self.progress.stage("building the model and the images")
+            self.progress.stage("building the model and its inputs")
             workload = prepare_workload(task, work) if computes_outputs(device.backend) else None
             sensor, reason = find_sensor(
                 device.kind, device.name, task.config.power_command, task.config.power_declared
