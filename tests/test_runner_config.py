@@ -125,7 +125,7 @@ def test_sweep_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert [(point["batch_size"], point["origin"]) for point in run.points] == [(2, "emulated"), (4, "emulated")]
     record = json.loads((run.folder / "record.json").read_text(encoding="utf-8"))
     assert record["command_line"] == "ipu_results.runner.run_sweep"
-    assert progress.stages[0] == "building the model and the images"
+    assert progress.stages[0] == "building the model and its inputs"
 
 
 def test_public_names_and_the_example_of_the_package() -> None:
