@@ -111,7 +111,7 @@ def test_relationships(query: Query) -> None:
     sql = "SELECT relationship, count(*) FROM results WHERE origin <> 'official' AND {} GROUP BY ALL ORDER BY ALL"
     for where, expected in (
         ("publisher = 'Qwant'", [("independent", 6)]),
-        ("publisher = 'local'", [("own", 30)]),
+        ("publisher = 'local'", [("own", 48)]),
         ("publisher = 'NVIDIA'", [("vendor", 242)]),
         ("publisher = 'Graphcore'", [("vendor", 298 + 132)]),
         ("publisher = 'ByteDance'", [("vendor", 71)]),

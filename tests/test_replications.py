@@ -189,7 +189,9 @@ def test_training_counts_three_times_the_operations(query: Query) -> None:
 
 
 def test_highest_measured_figure_is_the_ceiling(query: Query) -> None:
-    rows = "SELECT measured, stated, share FROM ceilings WHERE chip = 'GC2' AND is_ceiling AND resource LIKE '%16 bits'"
+    rows = (
+        "SELECT measured, stated, share FROM ceilings WHERE chip = 'GC2' AND is_ceiling AND component LIKE '%16 bits'"
+    )
     assert query(rows) == [(58.9, 124.5, pytest.approx(58.9 / 124.5))]
 
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -89,14 +90,17 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
 def run_installed(installed: Path, folder: Path, code: str) -> subprocess.CompletedProcess[str]:
     """Run code with the unpacked wheel and the libraries, but without the checkout and without packages of extras."""
     paths = (str(installed), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
-    return subprocess.run(
-        [sys.executable, "-S", "-P", "-c", BLOCK + code],  # -S: no `.pth` file, which may lead to the checkout
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env={"PYTHONPATH": ":".join(dict.fromkeys(paths)), "PATH": "/usr/bin:/bin"},
-        check=False,
-    )
+    with tempfile.NamedTemporaryFile("w", suffix=".py", encoding="utf-8") as script:  # with -c DuckDB prints progress
+        script.write(BLOCK + code)
+        script.flush()
+        return subprocess.run(
+            [sys.executable, "-S", "-P", script.name],  # -S: no `.pth` file, which may lead to the checkout
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            env={"PYTHONPATH": ":".join(dict.fromkeys(paths)), "PATH": "/usr/bin:/bin"},
+            check=False,
+        )
 
 
 @pytest.mark.slow

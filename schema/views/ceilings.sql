@@ -17,7 +17,7 @@ measured AS (
             WHEN metric = 'bandwidth' AND operation IN ('read local memory', 'STREAM Triad') THEN 'local memory'
             WHEN metric = 'bandwidth' AND operation = 'point-to-point transfer' THEN 'exchange'
             WHEN metric = 'bandwidth' AND operation = 'transfer from host' THEN 'host link'
-        END AS resource
+        END AS component
     FROM microbenchmarks
     WHERE
         device_count = 1
@@ -25,36 +25,36 @@ measured AS (
 ),
 best AS (
     FROM measured
-    WHERE resource IS NOT NULL
+    WHERE component IS NOT NULL
     QUALIFY row_number() OVER (
-        PARTITION BY device, resource, operation, publisher ORDER BY canonical_value DESC, document_id, row_number
+        PARTITION BY device, component, operation, publisher ORDER BY canonical_value DESC, document_id, row_number
     ) = 1
 ),
 limits AS (  -- what a source of microbenchmarks computes from the hardware
     SELECT
-        device, if(operation = 'read local memory', 'local memory', NULL) AS resource, max(canonical_value) AS limit_value,
+        device, if(operation = 'read local memory', 'local memory', NULL) AS component, max(canonical_value) AS limit_value,
         min(concat(document_id, ', ', place)) AS limit_source
     FROM microbenchmarks
     WHERE statistic = 'theoretical' AND metric = 'bandwidth' AND operation = 'read local memory'
     GROUP BY ALL
 )
 SELECT
-    b.device AS chip, b.resource, b.operation, b.publisher, b.precision, b.canonical_value AS measured,
+    b.device AS chip, b.component, b.operation, b.publisher, b.precision, b.canonical_value AS measured,
     b.canonical_unit AS unit,
-    row_number() OVER (PARTITION BY b.device, b.resource ORDER BY b.canonical_value DESC, b.publisher, b.operation) = 1
+    row_number() OVER (PARTITION BY b.device, b.component ORDER BY b.canonical_value DESC, b.publisher, b.operation) = 1
         AS is_ceiling,
-    CASE b.resource
+    CASE b.component
         WHEN 'matrix product at 16 bits' THEN c.peak_fp16_tflops
         WHEN 'matrix product at 32 bits' THEN c.peak_fp32_tflops
         ELSE l.limit_value
     END AS stated,
-    b.canonical_value / CASE b.resource
+    b.canonical_value / CASE b.component
         WHEN 'matrix product at 16 bits' THEN c.peak_fp16_tflops
         WHEN 'matrix product at 32 bits' THEN c.peak_fp32_tflops
         ELSE l.limit_value
     END AS share,
-    CASE WHEN b.resource LIKE 'matrix product%' THEN c.peak_source ELSE l.limit_source END AS stated_source,
+    CASE WHEN b.component LIKE 'matrix product%' THEN c.peak_source ELSE l.limit_source END AS stated_source,
     b.shape, b.statistic, b.sdk_version, b.conditions, b.place, b.document_id, b.microbenchmark_id
 FROM best b
 LEFT JOIN chips c ON c.chip = b.device
-LEFT JOIN limits l ON l.device = b.device AND l.resource = b.resource
+LEFT JOIN limits l ON l.device = b.device AND l.component = b.component

@@ -9,14 +9,14 @@ WITH chips AS (
 peaks AS (
     SELECT
         chip,
-        max(measured) FILTER (resource = 'matrix product at 16 bits') AS fp16,
-        max(measured) FILTER (resource = 'matrix product at 32 bits') AS fp32
+        max(measured) FILTER (component = 'matrix product at 16 bits') AS fp16,
+        max(measured) FILTER (component = 'matrix product at 32 bits') AS fp32
     FROM ceilings
     GROUP BY chip
 ),
 counted AS (
     SELECT
-        r.*, o.macs, o.parameters, o.activations, o.source AS operations_source,
+        r.*, o.macs, o.parameters, o.activations, o.counted_from AS operations_source,
         2 * o.macs * if(r.task = 'training', 3, 1) AS flop_per_item,
         CASE
             WHEN regexp_matches(r.effective_precision, '(?i)^(16\.|mixed|fp16|half|bf16)') THEN 16
@@ -37,8 +37,8 @@ counted AS (
 SELECT
     r.origin, r.publisher, r.relationship, r.task, r.network, r.variant, r.platform, r.chip, r.chips, r.framework,
     r.compiler, r.sdk_version, r.effective_precision, r.batch_size, r.micro_batch_size, r.dataset, r.conditions, r.throughput_per_chip,
-    r.flop_per_item / 1e9 AS gflop_per_item,
-    r.throughput_per_chip * r.flop_per_item / 1e12 AS achieved_tflops,
+    r.flop_per_item / 1000000000 AS gflop_per_item,
+    r.throughput_per_chip * r.flop_per_item / 1000000000000 AS achieved_tflops,
     CASE r.bits WHEN 16 THEN m.fp16 WHEN 32 THEN if(r.name <> 'TF32', m.fp32, NULL) END AS measured_peak_tflops,
     CASE
         WHEN r.bits = 16 THEN c.fp16 WHEN r.name = 'TF32' THEN c.tf32 WHEN r.bits = 32 THEN c.fp32

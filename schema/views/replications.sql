@@ -150,12 +150,12 @@ ordered AS (  -- no figure has a say in which set-ups are close; of equally clos
             list_count(explaining), list_count(unstated), list_count(minor),
             coalesce(abs(ln(a.batch_size / b.batch_size)), 0)
                 + coalesce(abs(ln(a.micro_batch_size / b.micro_batch_size)), 0),
-            -coalesce(a.batch_size, 0) - coalesce(b.batch_size, 0),
-            -coalesce(a.micro_batch_size, 0) - coalesce(b.micro_batch_size, 0),
+            0 - coalesce(a.batch_size, 0) - coalesce(b.batch_size, 0),
+            0 - coalesce(a.micro_batch_size, 0) - coalesce(b.micro_batch_size, 0),
             coalesce(abs(a.release - b.release), 0)
-        ) AS distance,
-        rank() OVER (PARTITION BY a.result_id, b.publisher ORDER BY distance) AS rank_for_first,
-        rank() OVER (PARTITION BY b.result_id, a.publisher ORDER BY distance) AS rank_for_second
+        ) AS set_up_distance,
+        rank() OVER (PARTITION BY a.result_id, b.publisher ORDER BY set_up_distance) AS rank_for_first,
+        rank() OVER (PARTITION BY b.result_id, a.publisher ORDER BY set_up_distance) AS rank_for_second
     FROM pairs
 ),
 closest AS (  -- each row with the closest row of the other party
@@ -188,7 +188,7 @@ judged AS (
             WHEN greatest(rank_for_first, rank_for_second) > 1 THEN 'another row of one party is closer'
             WHEN row_number() OVER (
                 PARTITION BY a.publisher, b.publisher, a.measure, a.test, a.network, a.task, a.chip, a.chips, a.figure, b.figure
-                ORDER BY list_count(explaining), distance, a.result_id, b.result_id
+                ORDER BY list_count(explaining), set_up_distance, a.result_id, b.result_id
             ) > 1 THEN 'both print the figure at a second place'
         END AS reason
     FROM closest c

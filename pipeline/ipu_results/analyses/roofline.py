@@ -73,9 +73,9 @@ def _describe_best(row: Record) -> str:
 
 
 def _describe_ceilings(ceilings: pd.DataFrame) -> str:
-    known = make_records(ceilings[ceilings["share"].notna() & ceilings["chip"].isin(CHIPS)], ["chip", "resource"])
+    known = make_records(ceilings[ceilings["share"].notna() & ceilings["chip"].isin(CHIPS)], ["chip", "component"])
     parts = [
-        f"{format_percent(row['share'])} on {row['chip']} ({row['resource']}, {row['measured']:,.1f} of "
+        f"{format_percent(row['share'])} on {row['chip']} ({row['component']}, {row['measured']:,.1f} of "
         f"{row['stated']:,.1f} {row['unit']})"
         for row in known
     ]
@@ -122,7 +122,7 @@ def _make_axes(alt: Any) -> dict[str, Any]:
 def _make_roofs(frames: Frames, chip: str) -> list[Record]:
     """Make the ends of each ceiling: flat at a peak, rising with the intensity below the memory bandwidth."""
     shares, ceilings = frames["peak_shares"], frames["ceilings"]
-    of_chip = ceilings[(ceilings["chip"] == chip) & ceilings["is_ceiling"]].set_index("resource")["measured"]
+    of_chip = ceilings[(ceilings["chip"] == chip) & ceilings["is_ceiling"]].set_index("component")["measured"]
     stated = shares[(shares["chip"] == chip) & shares["effective_precision"].isin(["16.16", "mixed", "FP16"])]
     peaks = {DATASHEET: stated["datasheet_peak_tflops"].max(), MEASURED: of_chip.get(MATRIX)}
     roofs = [

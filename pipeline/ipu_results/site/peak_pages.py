@@ -16,7 +16,7 @@ from ipu_results.site.page import Page
 
 PATH, NAME, FOLDER = "peak.html", "roofline", "peak"
 TITLE = "What share of its peak does each chip reach?"
-CEILINGS = "FROM ceilings ORDER BY chip, resource, operation, publisher"
+CEILINGS = "FROM ceilings ORDER BY chip, component, operation, publisher"
 SHARES = """
     SELECT s.*, greatest(coalesce(s.datasheet_share, 0), coalesce(s.measured_share, 0)) AS share FROM peak_shares s
     ORDER BY chip, datasheet_share DESC NULLS LAST, document_id, table_name, row_number, result_id
@@ -118,7 +118,7 @@ def _format_ceilings(rows: Sequence[Row], evidence: Evidence, up: str) -> Markup
     cells = [
         [
             row["chip"],
-            row["resource"],
+            row["component"],
             row["operation"],
             evidence.format_figure(
                 row["microbenchmark_id"], VALUE, f"{format_number(row['measured'])} {row['unit']}", up
