@@ -214,6 +214,13 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "changed record": (lambda run: (run / "record.json").write_text("{}"), "sha256 is"),
     "sidecar of nothing": (lambda run: (run / "record.json.toml").write_text("x = 1\n"), "record.json.toml"),
     "sidecar is not TOML": (lambda run: (run / "points.csv.toml").write_text("{{"), "points.csv.toml"),
+    "sidecar that takes hours to parse": (
+        lambda run: (run / "points.csv.toml").write_text("a" + ".a" * 900_000 + " = 1\n"),
+        "is not a readable sidecar",
+    ),
+    "title with HTML": (edit_sidecar("points.csv.toml", title="<script>alert(1)</script>"), "title holds HTML"),
+    "note that runs backwards": (edit_sidecar("record.json.toml", note="\u202e"), "note has the character U+202E"),
+    "HTML in a point": (lambda run: change_points(run, "Some CPU", "<b>CPU"), "platform holds HTML"),
     "attachment outside": (edit_sidecar("points.csv.toml", attachments={"../../x": "0" * 64}), "points.csv.toml"),
     "blocks not attached": (edit_sidecar("points.csv.toml", attachments={}), "attaches nothing"),
     "other document": (edit_sidecar("record.json.toml", document_id=f"sweep-{OTHER_ID}"), "is not a document of"),

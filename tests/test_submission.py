@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from conftest import run_cli
 from ipu_results.errors import SubmissionError
-from ipu_results.submission.bundle import is_orcid, make_slug
+from ipu_results.submission.bundle import is_orcid, make_slug, parse_bundle
 from ipu_results.submission.check import CheckedBundle, CheckRequest, check_submission
 from ipu_results.submission.contents import DESCRIPTION, RESULTS
 from ipu_results.submission.prepare import SubmissionRequest, prepare_bundle
@@ -72,6 +72,10 @@ GOOD: Mapping[str, Mapping[str, Any]] = {
         "new_words": ["Example CPU 9000", "TinyNet-9"],
         "environment": {"cpu": "Example CPU 9000", "cpu_flags": ["avx2"], "memory_gb": 25.3, "governor": None},
     },
+    "units and names with letters of other scripts": {
+        "rows": [throughput("14377.25", conditions="20 μs, ΔT 3 °C, Ωm, naïve, Müller-Łódź, 日本, ResNet-Сеть")]
+    },
+    "batch size with a thousands mark": {"rows": [throughput("14377.25", batch_size="1,024")]},
     "a name in another script": {"who": {"name": "Фёдор Пример", "contact": "fyodor@example.org"}},
     "time to train": {"rows": [figure("time to train", "31.37", "min", **POD)], "licence": "CC0-1.0"},
     "percentiles with a quality": {
@@ -150,6 +154,21 @@ def test_original_files_and_their_folders_stay_out_of_the_bundle(tmp_path: Path)
     _, files, _ = prepare_bundle(SubmissionRequest([file], "Ada", **HOW))
     assert set(files) == {DESCRIPTION, RESULTS}
     assert b"secret-folder" not in b"".join(files.values())
+
+
+@pytest.mark.parametrize("name", ["my résumé [1] #2,v&co.csv", ".hidden.csv", "x" * 250 + ".csv"])
+def test_any_name_of_a_file_can_be_handed_in(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(format_rows(ROWS))
+    _, files, _ = prepare_bundle(SubmissionRequest([tmp_path / name], "Ada", **HOW))
+    bundle, faults = parse_bundle(files)
+    assert bundle is not None
+    assert not faults
+
+
+def test_option_that_is_not_utf8_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "figures.csv").write_bytes(format_rows(ROWS))
+    with pytest.raises(SubmissionError, match="not UTF-8"):
+        prepare_bundle(SubmissionRequest([tmp_path / "figures.csv"], "A\udcff", **HOW))
 
 
 def test_refused_figures_are_not_written(tmp_path: Path, warehouse: Path) -> None:

@@ -12,6 +12,7 @@ import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 
 import ipu_results
@@ -247,6 +248,21 @@ CONTAINERS: dict[str, tuple[Put, str]] = {
     ),
     "figure changed afterwards": (put_edited, "id"),
     "forged ORCID": (with_text(DESCRIPTION, ADA["orcid"], "0000-0002-1825-0098"), "owner"),
+    "dotted key that takes hours to parse": (
+        with_file(DESCRIPTION, b"a" + b".a" * 900_000 + b" = 1\n"),
+        "not-a-bundle",
+    ),
+    "dotted key in a short description": (with_file(DESCRIPTION, b"a" + b".a" * 2_001 + b" = 1\n"), "not-a-bundle"),
+    "number beyond every number": (put_environment(b'{"memory_gb": 1e999}'), "not-a-bundle"),
+    "variation selector in a name": (with_text(DESCRIPTION, "Ada Example", "Graphcore\ufe0f"), "control-characters"),
+    "filler in a platform": (with_rows(throughput("14377.25", platform="IPU-M2000\u3164")), "control-characters"),
+    "Cyrillic letter in a Latin name": (with_text(DESCRIPTION, "Ada Example", "Gr\u0430phcore"), "control-characters"),
+    "Greek capital in a platform": (with_rows(throughput("14377.25", platform="IPU-\u039c2000")), "control-characters"),
+    "ORCID in other digits": (with_text(DESCRIPTION, ADA["orcid"], "\u0660\u0660\u0660\u0660-0002-1825-0097"), "owner"),
+    "handed in in the future": (with_rows(*ROWS, submitted_on=date(2999, 1, 1)), "schema"),
+    "batch size with a decimal": (with_rows(throughput("14377.25", batch_size="16,0")), "unreadable-figure"),
+    "batch size of zero": (with_rows(throughput("14377.25", batch_size="0")), "unreadable-figure"),
+    "quality above 100 %": (with_rows(figure("quality top-1", "761", "%")), "implausible"),
     "source in another folder": (
         with_rows(*ROWS, sources=[{"file": "../../etc/passwd", "adapter": "a", "sha256": "0" * 64}]),
         "out-of-place",
@@ -260,6 +276,9 @@ def test_hostile_container_or_text_is_refused(name: str, tmp_path: Path) -> None
     path = put(tmp_path)
     assert reason in refuse(path, CheckRequest(tmp_path / "raw", tmp_path / "no warehouse is opened"))
 
+
+# Throughput and batch size of rows of an IPU-M2000 that Graphcore published.
+TABLE = (("43472", "128"), ("36193", "64"))
 
 FIGURES: dict[str, tuple[Put, str]] = {
     "two values for one key": (with_rows(throughput("14377.25"), throughput("15377.25")), "contradiction"),
@@ -288,12 +307,21 @@ FIGURES: dict[str, tuple[Put, str]] = {
         ),
         "copied",
     ),
+    "table of the vendor for a machine of another name": (
+        with_rows(
+            *(throughput("14321", platform="My box", dataset="one", chip=""),),
+            *(throughput(text, platform="My box", dataset=text, chip="", batch_size=size) for text, size in TABLE),
+            new_words=["My box"],
+        ),
+        "copied",
+    ),
     "figure in words": (with_rows(throughput("14377 or so")), "unreadable-figure"),
     "infinite figure": (with_rows(throughput("1e999")), "unreadable-figure"),
     "negative figure": (with_rows(throughput("-14377.25")), "unreadable-figure"),
     "unknown unit": (with_rows(figure("throughput", "14377.25", "furlongs/s")), "unknown-word"),
     "unknown metric": (with_rows(figure("thruput", "14377.25", "images/s")), "unknown-word"),
     "name of a publisher": (with_rows(*ROWS, who={"name": "Graph Core"}), "owner"),
+    "name of a publisher in wide letters": (with_rows(*ROWS, who={"name": "\uff27raphcore"}), "owner"),
 }
 
 

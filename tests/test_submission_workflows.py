@@ -80,6 +80,16 @@ def test_actions_are_pinned_and_no_text_of_an_event_is_in_a_script() -> None:
         assert "timeout-minutes:" in text
 
 
+def test_line_of_a_report_is_not_a_command_to_the_runner(tmp_path: Path) -> None:
+    if os.name == "nt":
+        pytest.skip("needs a shell")
+    (tmp_path / "finding").mkdir()
+    (tmp_path / "finding" / "report.txt").write_text("::stop-commands::x/y: refused\n", encoding="utf-8")
+    [show] = [line.strip() for line in read_script(CHECK).splitlines() if line.strip().endswith("runner")]
+    shown = subprocess.run(["sh", "-c", show], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert not shown.lstrip().startswith("::")
+
+
 @pytest.fixture
 def post(tmp_path: Path) -> object:
     """Run the script of the comment with a `gh` that notes what it was called with."""

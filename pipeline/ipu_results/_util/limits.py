@@ -53,4 +53,6 @@ MAX_SUBMITTED_TEXT = 2_000  # characters of the text on how it was measured
 MAX_SUBMITTED_BYTES = 20_000_000  # bytes of a report or log that an adapter reads
 MAX_SUBMITTED_LINE = 2_000_000  # characters of a line of a log that figures are read from
 MAX_SUBMITTED_FIGURES = 10_000  # figures that one report or log makes
+MAX_TOML_CHARACTERS = 200_000  # characters of a sidecar, or of the description of a bundle
+MAX_TOML_DOTS = 2_000  # points in one line of it: the time that a dotted key takes grows with their square
 MAX_SUBMITTED_CELL = 500  # characters of one cell of a submission

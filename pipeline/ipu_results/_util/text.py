@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
@@ -14,6 +15,8 @@ from decimal import Decimal
 from typing import Any
 
 from tabulate import tabulate
+
+from ipu_results._util.limits import MAX_TOML_CHARACTERS, MAX_TOML_DOTS
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")  # how a text begins that a spreadsheet takes for a formula, marked or not
 # A figure alone, or a sign alone: a spreadsheet has nothing to compute.
@@ -100,6 +103,18 @@ def escape_unprintable(text: str, keep: str = "") -> str:
         char if char.isprintable() or char in keep or unicodedata.category(char) == "Zs" else ascii(char)[1:-1]
         for char in text
     )
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML of a stranger. Raises ValueError, also for a text that tomllib would take hours for."""
+    if len(text) > MAX_TOML_CHARACTERS:
+        raise ValueError(f"it has more than {MAX_TOML_CHARACTERS:,} characters")
+    if max((line.count(".") for line in text.split("\n")), default=0) > MAX_TOML_DOTS:
+        raise ValueError(f"a line of it has more than {MAX_TOML_DOTS:,} points")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def to_json_value(value: Any) -> Any:

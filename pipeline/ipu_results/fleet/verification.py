@@ -16,8 +16,10 @@ from ipu_results.normalise.by_source import get_run_id
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
 from ipu_results.sources.sidecar import RUN
+from ipu_results.submission.text import check_text
 
 DOCUMENTS = (POINTS, RECORD)
+TEXT_FAULTS = ("control-characters", "markup")  # of a text that a page or a terminal acts on
 
 
 def compute_run_digest(digests: Mapping[str, str]) -> str:
@@ -38,6 +40,9 @@ def check_run(raw: Path, run_id: str) -> None:
     for document in documents:
         if document.kind != RUN or get_run_id(document) != run_id:
             raise CatalogueError(f"is not a document of the run {run_id}", document=document.document_id)
+        _check_texts(
+            {"title": document.title, "note": document.note, "licence": document.licence}, document.document_id
+        )
         loaded.append(load_document(document, vocabulary, config))  # compares every digest
         check_expected_tables(document, loaded[-1].parsed)
     attached = {path.name for document in documents for path in document.attached}
@@ -49,5 +54,16 @@ def check_run(raw: Path, run_id: str) -> None:
     if results.empty:
         rejected = [row.message for own in accepted for row in own.rejected]
         raise DamagedRunError(f"no point of it makes a result: {', '.join(rejected[:1])}", document=run_id)
+    for column, texts in results.select_dtypes(exclude="number").items():
+        for text in {text for text in texts if isinstance(text, str)}:
+            _check_texts({str(column): text}, run_id)
     if len(origins := sorted(set(results["origin"]))) > 1:
         raise DamagedRunError(f"mixes origins: {', '.join(origins)}", document=run_id)
+
+
+def _check_texts(texts: Mapping[str, str], document: str) -> None:
+    """Raise DamagedRunError for a text that hides something, or that a terminal or a page would act on."""
+    for name, text in texts.items():
+        for fault in check_text(text, name, len(text)):
+            if fault.reason in TEXT_FAULTS:
+                raise DamagedRunError(f"{name} {fault.message}", document=document)

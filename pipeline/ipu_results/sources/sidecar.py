@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Annotated, Any
 import msgspec
 
 from ipu_results._util.files import open_regular_file
-from ipu_results._util.text import escape_unprintable
+from ipu_results._util.limits import MAX_TOML_CHARACTERS
+from ipu_results._util.text import escape_unprintable, parse_toml
 from ipu_results.errors import CatalogueError
 from ipu_results.schema import table
 from ipu_results.sources.kinds import ALIASES, KINDS
@@ -103,10 +103,10 @@ def read_entry(path: Path, place: str) -> dict[str, Any]:
         raise CatalogueError(NOT_UTF8, place=escape_unprintable(place))
     try:
         with open_regular_file(path) as file:
-            return tomllib.load(file)
+            return parse_toml(file.read(4 * MAX_TOML_CHARACTERS + 1).decode())
     except OSError as error:
         raise CatalogueError(f"is not a readable sidecar: {error.strerror}", place=place) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except ValueError as error:
         raise CatalogueError(f"is not a readable sidecar: {error}", place=place) from error
 
 

@@ -6,18 +6,19 @@ import csv
 import hashlib
 import io
 import json
+import math
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 
 from ipu_results._util.limits import MAX_SUBMITTED_CELL, MAX_SUBMITTED_ROWS, MAX_SUBMITTED_TEXT
+from ipu_results._util.text import parse_toml
 from ipu_results.submission.contents import DESCRIPTION, ENVIRONMENT, RESULTS, Files
 from ipu_results.submission.fault import Fault
 from ipu_results.submission.template import COLUMNS, REQUIRED
@@ -31,10 +32,11 @@ LICENCES = (
 """Licences under which the figures may be published again, as SPDX ids."""
 RELATIONS = ("none", "maker", "employee", "customer", "partner")
 """What the submitter is to the maker of the machine."""
-ORCID = re.compile(r"\d{4}-\d{4}-\d{4}-\d{3}[\dX]")
+ORCID = re.compile(r"[0-9]{4}-[0-9]{4}-[0-9]{4}-[0-9]{3}[0-9X]")
 ACCOUNT = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}")
 FILE_NAME = re.compile(r"\w[\w .()+@-]{0,199}")
 ID_DIGITS = 12
+FIRST_DAY = date(2020, 1, 1)
 MAX_SLUG = 60
 MAX_DEPTH, MAX_VALUES = 4, 500  # of the environment
 LISTED = 3
@@ -137,8 +139,8 @@ def parse_bundle(files: Files) -> tuple[Bundle | None, list[Fault]]:
 
 def _parse_toml(text: str, faults: list[Fault]) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        return parse_toml(text)
+    except ValueError as error:
         faults.append(Fault("not-a-bundle", f"is not TOML: {str(error)[:200]}", DESCRIPTION))
         return {}
 
@@ -172,6 +174,12 @@ def _check_submission(submission: Submission) -> Iterator[Fault]:
     if submission.origin != MEASURED:
         message = f"origin is {submission.origin[:40]!r}: only measured figures are accepted"
         yield Fault("emulated", message, DESCRIPTION)
+    if not FIRST_DAY <= submission.submitted_on <= date.today() + timedelta(days=1):  # another time zone
+        yield Fault(
+            "schema",
+            f"{submission.submitted_on} is not a day on which it can have been handed in",
+            f"{DESCRIPTION}, submitted_on",
+        )
     if submission.licence not in LICENCES:
         message = f"{submission.licence[:40]!r} is not one of {', '.join(LICENCES)}"
         yield Fault("licence", message, f"{DESCRIPTION}, licence")
@@ -236,7 +244,9 @@ def _parse_rows(text: str, faults: list[Fault]) -> list[Mapping[str, str]] | Non
 def _parse_environment(text: str, faults: list[Fault]) -> dict[str, Any] | None:
     """Return the environment, None if it cannot be read."""
     try:
-        environment = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repetition)
+        environment = json.loads(
+            text, parse_constant=_refuse_constant, parse_float=_parse_float, object_pairs_hook=_refuse_repetition
+        )
     except (ValueError, RecursionError) as error:
         faults.append(Fault("not-a-bundle", f"is not JSON: {str(error)[:200]}", ENVIRONMENT))
         return None
@@ -270,6 +280,12 @@ def _list_texts(value: Any, place: str, depth: int) -> Iterator[tuple[str, str |
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number")
+
+
+def _parse_float(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"{text[:40]} is too large")
+    return value
 
 
 def _refuse_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from ipu_results._util.text import to_json_value
 from ipu_results.comparison.comparison import Comparison, Match
 from ipu_results.comparison.report import describe_measurement
 from ipu_results.errors import IpuResultsError, SubmissionError
+from ipu_results.normalise.values import UnreadableCellError, parse_number, parse_whole_number
 from ipu_results.store.query import open_warehouse
 from ipu_results.submission.bundle import Bundle, parse_bundle
 from ipu_results.submission.contents import DESCRIPTION, RESULTS, Files, list_folders, read_contents
@@ -23,6 +25,8 @@ from ipu_results.submission.preview import Preview, preview_bundle
 from ipu_results.submission.record import FIGURES, compare_rows, describe_row, load_publishers
 from ipu_results.submission.words import check_words, list_unknown_words, load_submission_words
 
+PERCENT = 100
+COUNTS = ("batch_size", "micro_batch_size")
 EMULATED = re.compile(r"\b(?:emulat|simulat)\w*|\bpredicted\b|\bIPU_?Model\b", re.I)
 MACHINE_COLUMNS = ("variant", "platform", "chip", "framework", "conditions")
 
@@ -144,6 +148,7 @@ def check_files(
     if bundle is None:
         return CheckedBundle(name, tuple(problems))
     problems += _find_emulated(bundle)
+    problems += _find_unreadable(bundle)
     problems += check_present(bundle, request.raw, path)
     if problems:  # the texts cannot be relied on: nothing else looks at them
         return CheckedBundle(name, tuple(problems), bundle=bundle)
@@ -185,3 +190,18 @@ def _find_emulated(bundle: Bundle) -> Iterator[Fault]:
                 return
     if bundle.environment.get("backend") in ("emulator", "simulator"):
         yield Fault("emulated", "the backend is an emulator: its figures are not measured", "environment.json")
+
+
+def _find_unreadable(bundle: Bundle) -> Iterator[Fault]:
+    """Yield a fault for a batch size that the readers would leave blank, and for a quality above 100 %."""
+    for number, row in enumerate(bundle.rows, 2):
+        for name in COUNTS:
+            if text := row[name].strip():
+                try:
+                    parse_whole_number(text)
+                except UnreadableCellError as error:
+                    yield Fault("unreadable-figure", str(error), f"{RESULTS}, line {number}, {name}")
+        if row["unit"].strip() == "%" and row["metric"].strip().startswith("quality"):
+            with suppress(UnreadableCellError):  # the preview names it
+                if parse_number(row["value"].strip()) > PERCENT:
+                    yield Fault("implausible", f"a quality of {row['value'].strip()} %", f"{RESULTS}, line {number}")

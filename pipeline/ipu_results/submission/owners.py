@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ipu_results.schema.vocabulary import normalise_name
-from ipu_results.submission.bundle import Bundle
+from ipu_results.submission.bundle import Bundle, make_slug
 from ipu_results.submission.contents import DESCRIPTION, KNOWN, SIDECAR
 from ipu_results.submission.fault import Fault
 from ipu_results.submission.lay import SUBMISSIONS, format_sidecar, get_folder
@@ -29,7 +29,9 @@ def check_owner(
     own = f"{submission.folder}/{submission.id}"
     if place is not None and place != own:
         yield Fault("out-of-place", f"belongs in {SUBMISSIONS}/{own}", place)
-    if normalise_name(who.name) in {normalise_name(name) for name in publishers}:
+    if {normalise_name(who.name), submission.folder} & {
+        form(name) for name in publishers for form in (normalise_name, make_slug)
+    }:
         message = f"{who.name} publishes figures that the record has from elsewhere; use your own name and affiliation"
         yield Fault("owner", message, f"{DESCRIPTION}, who.name")
     if account is not None and (who.account or "").casefold() != account.casefold():

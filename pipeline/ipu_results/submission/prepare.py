@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -22,6 +23,7 @@ from ipu_results.submission.contents import DESCRIPTION, ENVIRONMENT, RESULTS
 from ipu_results.submission.template import COLUMNS, format_rows
 
 SWEEP = "sweep"
+MAX_FILE_NAME = 200
 METRICS = {  # columns of points.csv, with the metric and the unit of the template
     "throughput": ("throughput", "{item}s/s"),
     "latency_ms": ("latency", "ms"),
@@ -103,7 +105,10 @@ def prepare_bundle(request: SubmissionRequest) -> PreparedBundle:
         "sources": collected.sources,
     }
     identity = compute_id(description, results, environment)
-    files = {DESCRIPTION: tomli_w.dumps({"id": identity, **description}).encode(), RESULTS: results}
+    try:
+        files = {DESCRIPTION: tomli_w.dumps({"id": identity, **description}).encode(), RESULTS: results}
+    except UnicodeEncodeError as error:
+        raise SubmissionError("an option has a byte that is not UTF-8; write it again") from error
     if environment is not None:
         files[ENVIRONMENT] = environment
     return PreparedBundle(f"{make_slug(request.name)}/{identity}", files, collected.remarks)
@@ -127,7 +132,12 @@ def _collect_file(path: Path, adapter: str | None, collected: Collected) -> None
 
 def _describe_source(path: Path, adapter: str) -> dict[str, str]:
     data = read_limited(path, path.name, MAX_BUNDLE_FILE * 100)
-    return {"file": path.name, "adapter": adapter, "sha256": hashlib.sha256(data).hexdigest()}
+    return {"file": clean_file_name(path.name), "adapter": adapter, "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def clean_file_name(name: str) -> str:
+    """Return the name of a file as a bundle accepts it; the sha256 tells which one it was."""
+    return re.sub(r"^\W|[^\w .()+@-]", "_", name)[:MAX_FILE_NAME]
 
 
 def _collect_run(folder: Path, collected: Collected) -> None:

@@ -21,6 +21,7 @@ from ipu_results.submission.fault import Fault
 FIGURES = tuple(column.name for column in table("results").columns if column.figure)
 # Significant digits of equal figures from which a row counts as copied: on one machine and batch, and elsewhere.
 DIGITS_OF_SAME, DIGITS_OF_OTHER = 4, 6
+ROWS_OF_TABLE = 3  # rows with figures of one document from which a table counts as copied
 THOUSAND = 3.0  # decimal powers that a wrong unit adds
 NEAR = 0.5  # decimal powers by which the nearest row may itself be off
 COPIED_COLUMNS = ("task", "platform", "batch_size")
@@ -48,6 +49,7 @@ def compare_rows(
             faults += _find_impossible(comparison, place)
             faults += _find_thousandfold(comparison, place)
         compared.append((row, comparison, faults))
+    _find_copied_table(compared, candidates)
     return compared
 
 
@@ -79,6 +81,26 @@ def _find_copies(row: Row, others: Sequence[Row], place: str) -> Iterator[Fault]
                 message = f"{texts}: the record has this figure from {whose}; hand in figures of your own"
                 yield Fault("copied", message, place)
             return
+
+
+def _find_copied_table(
+    compared: Sequence[tuple[Row, Comparison | None, list[Fault]]], candidates: Mapping[str, Sequence[Row]]
+) -> None:
+    """Add a fault to the first row if most rows have the figures of one document, whatever the machine is called."""
+    found: dict[str, set[tuple[float, ...]]] = {}
+    for row, _, _ in compared:
+        for other in candidates[row["network"]]:
+            if all(row[name] == other[name] for name in ("task", "batch_size")):
+                equal = tuple(
+                    row[name] for name in FIGURES if row.get(name) is not None and row[name] == other.get(name)
+                )
+                if sum(map(count_digits, equal)) >= DIGITS_OF_SAME:
+                    found.setdefault(f"{other['publisher']} ({other['document_id']})", set()).add(equal)
+    for whose, figures in found.items():
+        faults = compared[0][2]
+        if len(figures) >= max(ROWS_OF_TABLE, len(compared) / 2) and not any(own.reason == "copied" for own in faults):
+            message = f"{len(figures)} of {len(compared)} rows have figures that the record has from {whose}"
+            faults.append(Fault("copied", f"{message}, of another machine; hand in figures of your own", "results.csv"))
 
 
 def _find_impossible(comparison: Comparison, place: str) -> Iterator[Fault]:
