@@ -128,6 +128,12 @@ def test_energy_of_an_image_next_to_the_gpu(query: Query) -> None:
     assert rating == pytest.approx(400 / throughput / ipu)
 
 
+def test_half_a_chip_draws_no_more_than_a_whole_one(query: Query) -> None:
+    half = "chip = 'MI250 GCD' AND network = 'ResNet-50 v1.5'"
+    rows = query(f"SELECT batch_size, above_rating, rated_w FROM energy_per_item WHERE {half} ORDER BY batch_size")
+    assert rows == [(batch, batch <= 64, None) for batch in (16, 32, 64, 128, 256, 512)]
+
+
 def test_energy_that_implies_more_than_the_rating_is_marked(query: Query) -> None:
     rows = "SELECT implied_power_w, above_rating FROM energy_per_item WHERE network = 'GPT-117M' AND batch_size = 64"
     assert query(rows) == [(pytest.approx(64.99 / 4.08 * 3600, rel=1e-3), True)]
