@@ -173,6 +173,7 @@ def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
         ({"throughput": 7800, "precision": "fp16"}, "peak of the chips", "ok", 7800 * 4.089 * 2 / 1000),
         ({"throughput": 150_000, "precision": "16.16"}, "peak of the chips", "impossible", 150_000 * 4.089 * 2 / 1000),
         ({"throughput": 7800}, "peak of the chips", "not checked", None),
+        ({"throughput": 7_800_000}, "peak of the chips", "impossible", 7_800_000 * 4.089 * 2 / 1000),
         ({"throughput": 7800, "power_w": 100}, "power rating", "not checked", None),  # no source rates the IPU-M2000
         ({"throughput": 800, "power_w": 301, "platform": "C2"}, "power rating", "doubtful", 301),
         ({"throughput": 800, "power_w": 100, "efficiency": 80}, "efficiency", "impossible", 0.1),
@@ -188,6 +189,55 @@ def test_plausibility_by_hand(
     assert (comparison.status == "implausible") == (outcome == "impossible")
     if outcome == "impossible":
         assert comparison.verdict.startswith(f"implausible: {check}: ")
+
+
+def test_a_latency_far_from_the_nearest_row_is_doubtful_where_the_throughput_fits(warehouse: Path) -> None:
+    stated = compare_one(warehouse, **RESNET, throughput=7800, latency_ms=4, latency_basis="several-in-flight")
+    assert stated.status == "doubtful"
+    assert "1.66 ms): more than a factor of 2" in stated.verdict
+    slip = compare_one(warehouse, **RESNET, throughput=7800, latency_ms=510)
+    assert (slip.status, slip.checks[0].outcome) == ("doubtful", "doubtful")
+    assert "994 batches in flight" in slip.verdict
+    unstated = compare_one(
+        warehouse, **RESNET, throughput=7800, latency_ms=0.52
+    )  # perhaps of one batch, theirs of several
+    assert unstated.status == "plausible"
+
+
+def test_a_machine_with_other_chips_in_use_is_another_set_up(warehouse: Path) -> None:
+    figures = {"model": "resnet50", "platform": "ipu-m2000", "task": "training", "batch_size": 256}
+    comparison = compare_one(warehouse, **figures, chips=1, precision="mixed", throughput=1890)
+    assert comparison.status == "other-conditions"
+    nearest = next(match for match in comparison.matches if match.group == "independent")
+    assert (nearest.row["platform"], nearest.row["chips"]) == ("1x GC200 (IPU-M2000)", 1)
+
+
+def test_images_of_another_size_are_other_work(warehouse: Path) -> None:
+    figures = {"model": "yolov4-p5", "platform": "GC200 IPU", "batch_size": 16, "throughput": 2000}
+    comparison = compare_one(warehouse, **figures, variant="640x640")
+    assert all("640x640" in match.row["variant"] for match in comparison.matches)
+    assert "input size: 640x640 / 128x128" in get_reasons(comparison)
+    assert "GC200 IPU, 128x128, batch 16" in compare_one(warehouse, **figures).verdict
+
+
+def test_the_docs_state_how_far_rows_of_one_set_up_differ(query: Query) -> None:
+    page = (ROOT / "docs" / "how-to" / "compare-my-run.md").read_text(encoding="utf-8")
+    ((widest,),) = query("""
+        SELECT max(spread) FROM (
+            SELECT max(throughput) / min(throughput) AS spread FROM results
+            WHERE origin = 'published' AND benchmark IS NULL AND errors = 0 AND suspect IS NULL
+                AND throughput IS NOT NULL AND batch_size IS NOT NULL AND platform IS NOT NULL
+            GROUP BY
+                publisher, task, network, phase, sequence_length, packed, variant, platform, chips, batch_size,
+                effective_precision
+        )
+    """)
+    assert f"differ by up to {widest:.2f} " in page
+
+
+def test_half_is_fp16(warehouse: Path) -> None:
+    figures = {"model": "yolov4-p5", "platform": "GC200 IPU", "batch_size": 1, "variant": "64x64", "throughput": 530}
+    assert compare_one(warehouse, **figures, precision="fp16").status == "plausible"
 
 
 def test_a_slip_of_the_unit_is_doubtful(warehouse: Path) -> None:

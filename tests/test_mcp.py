@@ -226,6 +226,11 @@ REFUSED = (
         "flagged",
     ),
     ("find", {"network": "ResNet-50", "relationship": "submitted"}, "no-match"),
+    (  # images of forty sizes
+        "find",
+        {"network": "YOLOv4-P5", "machine": "GC200 IPU", "figure": "throughput", "order": "highest", "batch_size": 1},
+        "different-workloads",
+    ),
     ("provenance", {"result_id": "0000000000000000"}, "unknown-word"),
     ("provenance", {}, "wrong-input"),
     (

@@ -42,6 +42,7 @@ RUNS: tuple[dict[str, Any], ...] = (
     {**RESNET, "throughput": 7800, "platform": None, "batch_size": 3},
     {**RESNET, "throughput": 30000, "platform": "Bow Pod16", "batch_size": 64},
     {**RESNET, "task": "training", "throughput": 30000, "platform": "Bow Pod16", "batch_size": 2048},
+    {**RESNET, "task": "training", "throughput": 109000, "platform": "Bow Pod64", "batch_size": None},
     {**BERT, "platform": "Bow-2000", "throughput": 3000, "batch_size": 4},
     {**BERT, "sequence_length": None, "platform": "Bow-2000", "throughput": 3000, "batch_size": 4},
     {**BERT, "task": "training", "platform": "Bow Pod16", "throughput": 3000, "phase": "pre-training phase 1"},

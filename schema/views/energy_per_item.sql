@@ -2,6 +2,11 @@ WITH readings AS (  -- the code that measured GPT-117M divides the batch by the 
     -- (FZJ-JSC/CARAML, llm_training/llm_benchmark_ipu.yaml: sequence_length, tokens_per_second)
     SELECT 'independent-caraml-2024' AS document_id, 'GPT-117M' AS network, 1024 AS tokens
 ),
+ratings AS (
+    SELECT chip, any_value(family) AS family, max(rated_chip_power_w) AS rated_chip_power_w
+    FROM platforms
+    GROUP BY chip
+),
 rules AS (
     SELECT result_id, string_agg(DISTINCT rule, ', ' ORDER BY rule) AS error_rules
     FROM flags
@@ -11,6 +16,7 @@ rules AS (
 rows AS (
     SELECT
         r.*, p.family, p.rated_chip_power_w,
+        coalesce(p.rated_chip_power_w, w.rated_chip_power_w) AS highest_chip_power_w,  -- half a chip draws no more than all of it
         CASE
             WHEN p.family IN ('Mk1', 'Classic', 'Bow', 'C600') THEN 'IPU'
             WHEN p.family LIKE 'NVIDIA %' OR p.family LIKE 'AMD CDNA%' THEN 'GPU'
@@ -19,11 +25,8 @@ rows AS (
         r.power_scope IN ('device', 'board', 'package') AS of_chips,
         if(regexp_matches(r.conditions, '(?i)\bper (IPU|GPU|GCD)\b'), 1, r.chips) AS energy_chips
     FROM measurements r
-    LEFT JOIN (
-        SELECT chip, any_value(family) AS family, max(rated_chip_power_w) AS rated_chip_power_w
-        FROM platforms
-        GROUP BY chip
-    ) p ON p.chip = r.chip
+    LEFT JOIN ratings p ON p.chip = r.chip
+    LEFT JOIN ratings w ON concat(w.chip, ' GCD') = r.chip
     WHERE r.origin <> 'emulated' AND (r.energy_per_item_j IS NOT NULL OR r.efficiency IS NOT NULL)
 )
 SELECT
@@ -32,7 +35,7 @@ SELECT
     if(energy_per_item_j IS NOT NULL, 'energy per item', 'efficiency') AS basis, power_scope,
     if(of_chips, energy_chips, NULL) AS energy_chips,
     joules * throughput AS implied_power_w, if(of_chips, energy_chips * rated_chip_power_w, NULL) AS rated_w,
-    joules * throughput > if(of_chips, energy_chips * rated_chip_power_w, NULL) AS above_rating, error_rules,
+    joules * throughput > if(of_chips, energy_chips * highest_chip_power_w, NULL) AS above_rating, error_rules,
     if(tokens IS NOT NULL, concat('the batch counts sequences of ', tokens, ' tokens, the throughput tokens'), NULL)
         AS second_reading,
     joules / tokens AS second_energy_per_item_j, joules / tokens * throughput AS second_implied_power_w,

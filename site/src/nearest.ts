@@ -159,8 +159,9 @@ function computeDistance({ rules, known, run }: Context, row: Row): number {
 
 function computeMachineDistance(parts: Record<string, number>, run: Context["run"], row: Row): number {
   if (run.platform === null) return parts["unknown_machine"]!;
-  if (run.platform === row["platform"]) return 0;
-  if (run.chip !== null && run.chip === row["chip"]) return parts["other_chip_count"]! + logRatio(run.chips, row["chips"] as number | null);
+  const chips = row["chips"] as number | null;
+  if (run.platform === row["platform"] && (!run.chips || !chips || run.chips === chips)) return 0;
+  if (run.chip !== null && run.chip === row["chip"]) return parts["other_chip_count"]! + logRatio(run.chips, chips);
   return run.family !== null && run.family === row["family"] ? parts["other_chip"]! : parts["other_family"]!;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,8 @@ MAX_BATCH_FACTOR: float = RUN["max_batch_factor"]
 SAME_LATENCY = frozenset(frozenset(pair) for pair in RUN["same_latency"])
 REASONS: Mapping[str, str] = RUN["reasons"]
 DISTANCE: Mapping[str, float] = RUN["distance"]
+SPELLINGS = {"half": "fp16", "single": "fp32"}  # of a precision
+INPUT_SIZE = re.compile(r"\d{2,}x\d{2,}")  # of an image, in a variant
 SQL = """
     SELECT r.*, p.family, e.comparable_rounds, e.minutes_low, e.minutes_high, e.attribution
     FROM results r
@@ -74,6 +77,9 @@ def find_obstacle(ours: Measurement, row: Row) -> Obstacle | None:
         return _differ("sequence length", ours.sequence_length, row["sequence_length"], "different-workloads")
     if (ours.packed or False) != (row["packed"] or False):
         return _differ("packed sequences", ours.packed, row["packed"], "different-workloads")
+    size, their_size = find_input_size(ours.variant), find_input_size(row["variant"])
+    if size and their_size and size != their_size:
+        return _differ("input size", size, their_size, "different-workloads")
     return _find_batch_obstacle(ours, row)
 
 
@@ -145,7 +151,21 @@ def _differ(what: str, ours: Any, theirs: Any, code: str) -> Obstacle:
 
 def name_precision(precision: str | None) -> str | None:
     """Return a precision in the form in which two are compared: 16.16 is fp16."""
-    return None if precision is None else normalise_name(BITS.get(precision, precision))
+    if precision is None:
+        return None
+    name = normalise_name(BITS.get(precision, precision))
+    return SPELLINGS.get(name, name)
+
+
+def find_input_size(variant: str | None) -> str | None:
+    """Return the size of an image that a variant names, such as 224x224; None where it names none."""
+    match = INPUT_SIZE.search(variant or "")
+    return match.group() if match else None
+
+
+def has_same_chips(ours: Measurement, row: Row) -> bool:
+    """Return whether as many chips took part, as far as both sides say."""
+    return None in (ours.chips, row["chips"]) or ours.chips == row["chips"]
 
 
 def compute_distance(ours: Measurement, row: Row, family: str | None) -> float:
@@ -170,7 +190,7 @@ def compute_distance(ours: Measurement, row: Row, family: str | None) -> float:
 def _compute_machine_distance(ours: Measurement, row: Row, family: str | None) -> float:
     if ours.platform is None:
         return DISTANCE["unknown_machine"]
-    if ours.platform == row["platform"]:
+    if ours.platform == row["platform"] and has_same_chips(ours, row):
         return 0.0
     if ours.chip is not None and ours.chip == row["chip"]:
         return DISTANCE["other_chip_count"] + _log_ratio(ours.chips, row["chips"])

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ipu_results.check.constants import (
     FLOP_PER_MAC,
     GIGA_PER_TERA,
+    MAX_BATCHES_IN_FLIGHT,
     MIN_BATCHES_IN_FLIGHT,
     PER_ITEM,
     TRAINING_PASSES,
@@ -48,6 +49,9 @@ def _check_little(ours: Measurement) -> Check:
         return Check(name, "not checked", f"needs {', '.join(missing)}")
     depth = ours.throughput * ours.latency_ms / MS / ours.batch_size
     text = f"{depth:.3g} batches in flight: {ours.throughput:g} × {ours.latency_ms:g} ms / batch {ours.batch_size}"
+    if depth > MAX_BATCHES_IN_FLIGHT:
+        far = f"more than {MAX_BATCHES_IN_FLIGHT}; is the latency in ms, and that of one batch?"
+        return Check(name, "doubtful", f"{text}; {far}", depth, MAX_BATCHES_IN_FLIGHT)
     if depth >= MIN_BATCHES_IN_FLIGHT:
         return Check(name, "ok", text, depth, MIN_BATCHES_IN_FLIGHT)
     if ours.latency_basis == "per-batch" or ours.latency_kind == "isolated":  # as R01: stated, so it can have gaps
@@ -67,6 +71,8 @@ def _check_peak(ours: Measurement, machine: Mapping[str, Any]) -> Check:
     peaks = {normalise_name(word): column for word, column in vocabulary.peaks.items()}
     precision = MACHINE_BITS.get(ours.precision or "", ours.precision or "")
     peak = machine.get(peaks.get(normalise_name(precision), "")) if precision else None
+    passes = TRAINING_PASSES if ours.task == "training" else 1
+    work = (ours.throughput or 0.0) * (gmacs or 0.0) * FLOP_PER_MAC * passes / GIGA_PER_TERA
     missing = [
         text
         for value, text in (
@@ -80,6 +86,11 @@ def _check_peak(ours: Measurement, machine: Mapping[str, Any]) -> Check:
         )
         if value is None
     ]
+    highest = max((machine[column] for column in peaks.values() if machine.get(column)), default=None)
+    if ours.precision is None and highest and ours.chips and work > highest * ours.chips:
+        limit = highest * ours.chips
+        text = f"{work:.4g} TFLOP/s, above {limit:g}, the highest peak of {ours.chips} × {ours.chip} at any precision"
+        return Check(name, "impossible", text, work, limit)
     if missing:
         return Check(name, "not checked", f"needs {', '.join(missing)}")
     if peak is None:
@@ -89,8 +100,7 @@ def _check_peak(ours: Measurement, machine: Mapping[str, Any]) -> Check:
     assert ours.throughput
     assert gmacs
     assert ours.chips
-    passes = TRAINING_PASSES if ours.task == "training" else 1
-    work, limit = ours.throughput * gmacs * FLOP_PER_MAC * passes / GIGA_PER_TERA, peak * ours.chips
+    limit = peak * ours.chips
     text = (
         f"{work:.4g} TFLOP/s: {ours.throughput:g} × {gmacs:g} GMAC × {FLOP_PER_MAC * passes}, {work / limit:.1%} of "
         f"{limit:g} ({ours.chips} × {ours.chip or 'chip'} at {ours.precision})"

@@ -22,7 +22,7 @@ MAX_REASONS = 3
 CHIPS_STEP = f"ask with chips_basis {PER_CHIP}, or with {WHOLE} to compare machines of different size as they are"
 KEY = (  # of what a row may be compared with
     *("task", "network", "phase", "sequence_length", "packed", "item", "benchmark", "division", "mlperf_round"),
-    *("comparable_rounds", "latency_basis", "latency_kind", "power_scope", "origin"),
+    *("comparable_rounds", "latency_basis", "latency_kind", "power_scope", "origin", "variant"),
 )
 
 

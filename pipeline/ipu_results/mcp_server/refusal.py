@@ -7,7 +7,7 @@ from ipu_results.errors import IpuResultsError
 CODES = {
     "different-tasks": "training against inference",
     "different-networks": "two networks",
-    "different-workloads": "another phase of training, sequence length or packing",
+    "different-workloads": "another phase of training, sequence length, packing or input size",
     "different-figures": "two kinds of figure, such as time to train against throughput",
     "different-units": "a unit that does not fit the figure, such as minutes for a throughput",
     "different-items": "items of two kinds, such as images against sequences",
