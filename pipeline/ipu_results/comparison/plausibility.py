@@ -48,7 +48,9 @@ def _check_little(ours: Measurement) -> Check:
         missing = [key for key in ("throughput", "latency_ms", "batch_size") if getattr(ours, key) is None]
         return Check(name, "not checked", f"needs {', '.join(missing)}")
     depth = ours.throughput * ours.latency_ms / MS / ours.batch_size
-    text = f"{depth:.3g} batches in flight: {ours.throughput:g} × {ours.latency_ms:g} ms / batch {ours.batch_size}"
+    text = (
+        f"{depth:.3g} batches in flight: {ours.throughput:.12g} × {ours.latency_ms:.12g} ms / batch {ours.batch_size}"
+    )
     if depth > MAX_BATCHES_IN_FLIGHT:
         far = f"more than {MAX_BATCHES_IN_FLIGHT}; is the latency in ms, and that of one batch?"
         return Check(name, "doubtful", f"{text}; {far}", depth, MAX_BATCHES_IN_FLIGHT)

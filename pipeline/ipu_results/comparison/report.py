@@ -42,7 +42,7 @@ def describe_measurement(ours: Measurement) -> str:
     batch = f", batch {ours.batch_size}" if ours.batch_size else ""
     origin = " (emulated, not measured)" if ours.origin == "emulated" else ""
     figures = (
-        f"{name} {value:.6g} {get_unit(name, {'item': ours.item})}"
+        f"{name} {value:.12g} {get_unit(name, {'item': ours.item})}"
         for name in FIGURES
         if (value := getattr(ours, name)) is not None
     )
@@ -115,7 +115,7 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
     if comparison.peers.get("rows"):
         count, low, high = (comparison.peers[name] for name in ("rows", "throughput_low", "throughput_high"))
         yield (
-            f"rows of this machine, batch size and precision: {count}, throughput {low:g} to {high:g}",
+            f"rows of this machine, batch size and precision: {count}, throughput {low:.12g} to {high:.12g}",
             [],
         )
     yield "plausibility", [f"{check.name}: {check.outcome}: {check.message}" for check in comparison.checks]

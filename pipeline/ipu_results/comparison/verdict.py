@@ -85,7 +85,7 @@ def describe_match(match: Match, ratio: Ratio | None = None) -> str:
     ends = f" ({ratio.low:.3g} to {ratio.high:.3g})" if ratio.low is not None and ratio.high is not None else ""
     batch = f", batch {row['batch_size']}" if row["batch_size"] else ""
     software = f", {row['framework']}" if row["framework"] else ""
-    figure = f"{ratio.theirs:.6g} {get_unit(ratio.figure, row)}"
+    figure = f"{ratio.theirs:.12g} {get_unit(ratio.figure, row)}"
     size = f", {own}" if (own := find_input_size(row["variant"])) else ""
     where = f"{row['publisher']}, {row['platform']}{size}{batch}{software}, {figure}"
     return f"{ratio.ratio:.3g} ×{ends} the nearest row {GROUP_NAMES[match.group]} ({where})"

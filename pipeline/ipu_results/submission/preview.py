@@ -90,7 +90,7 @@ def _find_contradictions(rows: list[dict[str, Any]], figures: tuple[str, ...]) -
         first = seen.setdefault(tuple(row[name] for name in KEY), row)
         shared = [name for name in figures if first is not row and None not in (row[name], first[name])]
         if differing := [name for name in shared if row[name] != first[name]]:
-            texts = "; ".join(f"{name} {first[name]:g} and {row[name]:g}" for name in differing)
+            texts = "; ".join(f"{name} {first[name]:.12g} and {row[name]:.12g}" for name in differing)
             message = f"and row {first['row_number']} are of one configuration: {texts}"
             yield Fault("contradiction", message, f"{RESULTS}, row {row['row_number']}")
         elif shared:

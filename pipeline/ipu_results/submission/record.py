@@ -72,7 +72,7 @@ def _find_copies(row: Row, others: Sequence[Row], place: str) -> Iterator[Fault]
         equal = [name for name in FIGURES if row.get(name) is not None and row[name] == other.get(name)]
         same = all(row[name] == other[name] for name in COPIED_COLUMNS)
         if sum(count_digits(row[name]) for name in equal) >= (DIGITS_OF_SAME if same else DIGITS_OF_OTHER):
-            texts = ", ".join(f"{name} {row[name]:g}" for name in equal)
+            texts = ", ".join(f"{name} {row[name]:.12g}" for name in equal)
             whose = f"{other['publisher']} ({other['document_id']}, result {other['result_id']})"
             if other["origin"] == "emulated":
                 message = f"{texts}: the figure of the emulator, {whose}; hand in what was measured"
