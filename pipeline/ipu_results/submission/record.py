@@ -87,7 +87,7 @@ def _find_copied_table(
     compared: Sequence[tuple[Row, Comparison | None, list[Fault]]], candidates: Mapping[str, Sequence[Row]]
 ) -> None:
     """Add a fault to the first row if most rows have the figures of one document, whatever the machine is called."""
-    found: dict[str, set[tuple[float, ...]]] = {}
+    equal_rows: dict[str, set[tuple[float, ...]]] = {}
     for row, _, _ in compared:
         for other in candidates[row["network"]]:
             if all(row[name] == other[name] for name in ("task", "batch_size")):
@@ -95,8 +95,8 @@ def _find_copied_table(
                     row[name] for name in FIGURES if row.get(name) is not None and row[name] == other.get(name)
                 )
                 if sum(map(count_digits, equal)) >= DIGITS_OF_SAME:
-                    found.setdefault(f"{other['publisher']} ({other['document_id']})", set()).add(equal)
-    for whose, figures in found.items():
+                    equal_rows.setdefault(f"{other['publisher']} ({other['document_id']})", set()).add(equal)
+    for whose, figures in equal_rows.items():
         faults = compared[0][2]
         if len(figures) >= max(ROWS_OF_TABLE, len(compared) / 2) and not any(own.reason == "copied" for own in faults):
             message = f"{len(figures)} of {len(compared)} rows have figures that the record has from {whose}"
