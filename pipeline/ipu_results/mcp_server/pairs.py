@@ -113,7 +113,7 @@ def _build_ratio(record: Record, first: Row, second: Row, figure: str, basis: st
         "first": values[0],
         "second": values[1],
         "ratio": values[0] / values[1],
-        "statement": f"{values[0]:.12g} {unit} / {values[1]:.12g} {unit} = {values[0] / values[1]:.4g}, first over second",
+        "statement": f"{values[0]:.12g} {unit} / {values[1]:.12g} {unit} = {values[0] / values[1]:.4g}",
         "what_differs": differences,
         "results": results,
         "citation": citation,
