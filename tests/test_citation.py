@@ -147,6 +147,19 @@ def test_flag_of_the_row_is_disclosed(query: Query, warehouse: Path) -> None:
     assert f"Quality rule {rule} of ipu-results flags an error" in cite(name, warehouse=warehouse)
 
 
+def test_microbenchmark_is_cited_and_tabled_as_printed(query: Query, warehouse: Path) -> None:
+    """Citadel, table 3.1: 15.26 TB/s, which the dataset also holds as 15,260 GB/s."""
+    where = "document_id = 'independent-citadel-2019' AND value = 15.26 AND unit = 'TB/s'"
+    [(name,)] = query(f"SELECT microbenchmark_id FROM microbenchmarks WHERE {where}")
+    text = cite(name, warehouse=warehouse)
+    assert "read local memory, bandwidth" in text
+    assert "GC2, 1 chip, 1.0.49: value 15.26 TB/s (page 27, table 3.1, row 4, column Bandwidth)" in text
+    sql = f"SELECT microbenchmark_id AS result_id, device, value FROM microbenchmarks WHERE {where}"
+    assert format_cited_table(sql, "markdown", warehouse).startswith(
+        "| device | value (TB/s) |\n| --- | --- |\n| GC2<sup>a</sup> | 15.26 |\n"
+    )
+
+
 def test_unknown_id_and_format_are_one_line(warehouse: Path, printed: str) -> None:
     for name in ("0" * 16, "' OR 1=1 --", ""):
         done = run_cli("cite", printed, name, "--warehouse", warehouse)

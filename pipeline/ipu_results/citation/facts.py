@@ -18,7 +18,16 @@ AUTHOR = "The ipu-results authors"
 MLPERF = "mlperf-training"
 LOCAL = "local"  # the publisher of this project's own runs
 MAX_IDS = 500
-FIGURES = tuple(column.name for column in table("results").columns if column.figure)
+FIGURES = (*(column.name for column in table("results").columns if column.figure), "value")
+CITABLE = """
+    FROM results UNION ALL BY NAME
+    SELECT
+        microbenchmark_id AS result_id, 'published' AS origin, publisher, document_id, operation AS model,
+        operation AS network, concat_ws(', ', metric, statistic, shape, conditions) AS variant,
+        'microbenchmark' AS task, device AS platform, device_count AS chips, sdk_version,
+        precision AS effective_precision, value
+    FROM microbenchmarks
+"""
 LABELS = {
     "latency_ms": "latency",
     "power_w": "power",
@@ -82,13 +91,16 @@ class CitedResult:
 
 
 def load_results(connection: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> list[CitedResult]:
-    """Load results with what their citation needs, in the order of `ids`. Raises QueryError for an unknown id."""
+    """Load results or microbenchmarks with what their citation needs, in the order of `ids`.
+
+    Raises QueryError for an unknown id.
+    """
     if not ids:
         raise QueryError("no result_id to cite")
     if len(ids) > MAX_IDS:
         raise QueryError(f"{len(ids)} results are too many to cite at once, at most {MAX_IDS}")
     where = f"result_id IN ({', '.join(map(quote, ids))})"
-    rows = {row["result_id"]: row for row in run_query(connection, f"FROM results WHERE {where}").to_pylist()}
+    rows = {row["result_id"]: row for row in run_query(connection, f"FROM ({CITABLE}) WHERE {where}").to_pylist()}
     if unknown := [name for name in dict.fromkeys(ids) if name not in rows]:
         raise QueryError(f"there is no result {', '.join(map(repr, unknown[:5]))}; a result_id has 16 hex digits")
     documents = {row["document_id"]: row for row in run_query(connection, "FROM documents").to_pylist()}
@@ -210,7 +222,7 @@ def describe_row(row: Mapping[str, Any]) -> str:
         row["variant"],
         row["task"],
         f"{row['platform']}",
-        f"{row['chips']} chips" if row["chips"] else None,
+        f"{row['chips']} chip{'s' if row['chips'] > 1 else ''}" if row["chips"] else None,
         f"batch {row['batch_size']}" if row["batch_size"] else None,
         " ".join(filter(None, (row["framework"], row["compiler"], row["sdk_version"]))),
         row["effective_precision"],

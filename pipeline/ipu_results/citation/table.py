@@ -15,6 +15,7 @@ from ipu_results._util.sql import run_query
 from ipu_results.citation.cite import format_footnote, group_by_source
 from ipu_results.citation.escape import escape_html, escape_latex, escape_markdown_line
 from ipu_results.citation.facts import (
+    FIGURES,
     LABELS,
     MLPERF,
     CitedResult,
@@ -133,7 +134,7 @@ def _find_printed(name: str, value: Any, result: CitedResult) -> Figure | None:
 def _format_cell(value: Any, figure: Figure | None, result: CitedResult, shared: str | None) -> str:
     if figure is not None:
         unit = f" {figure.unit}" if figure.unit and figure.unit != shared else ""
-        is_figure = table("results").column(figure.column).figure
+        is_figure = figure.column in FIGURES
         status = f" ({result.status})" if result.status and is_figure else ""
         return f"{figure.text}{unit}{status}"
     if value is None:
