@@ -164,8 +164,8 @@ def test_unknown_id_and_format_are_one_line(warehouse: Path, printed: str) -> No
     for name in ("0" * 16, "' OR 1=1 --", ""):
         done = run_cli("cite", printed, name, "--warehouse", warehouse)
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.startswith("error: there is no result ")
-    with pytest.raises(QueryError, match="there is no format 'ris'"):
+        assert done.stderr.startswith("error: unknown result ")
+    with pytest.raises(QueryError, match="unknown format 'ris'"):
         cite(printed, format="ris", warehouse=warehouse)
     with pytest.raises(QueryError, match="no result_id to cite"):
         cite([], warehouse=warehouse)
@@ -285,7 +285,7 @@ def test_table_of_mlperf_scores_marks_each_and_warns_of_a_mixture(warehouse: Pat
         ("SELECT result_id, model FROM results WHERE false", "returns 0 rows"),
         ("SELECT result_id, model FROM results", "a table has 1 to 500"),
         ("SELECT NULL AS result_id, 1 AS one", "cannot be cited"),
-        ("SELECT 'x' AS result_id, 1 AS one", "there is no result 'x'"),
+        ("SELECT 'x' AS result_id, 1 AS one", "unknown result 'x'"),
         ("DROP TABLE results", "read-only"),
         ("SELEKT", "syntax error"),
     ],

@@ -131,6 +131,6 @@ def test_unknown_no_and_too_many_results_are_refused(connection: duckdb.DuckDBPy
     calls = [["formatCitation", ids, "latex"] for ids in ([], ["toString"], many)]
     assert [answer["error"] for answer in evaluate("citation.ts", citations, calls)] == [
         "no result to cite",
-        "there is no result toString",
+        "unknown result toString",
         f"{MAX_IDS + 1} results are too many to cite at once, at most {MAX_IDS}",
     ]

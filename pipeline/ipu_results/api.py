@@ -124,7 +124,7 @@ def provenance(result_id: str, *, warehouse: str | Path | None = None) -> pd.Dat
     with open_warehouse(DATASET if warehouse is None else Path(warehouse)) as connection:
         where = f"result_id = {quote(result_id)}"
         if not run_query(connection, f"FROM results WHERE {where}").num_rows:
-            raise QueryError(f"there is no result {result_id!r}")
+            raise QueryError(f"unknown result {result_id!r}")
         return run_query(connection, f"FROM provenance WHERE {where}").to_pandas()
 
 

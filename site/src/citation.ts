@@ -41,7 +41,7 @@ export function formatCitation(data: Citations, ids: string[], format: Format): 
   const groups = new Map<number, Group>();
   for (const id of known) {
     const part = Object.hasOwn(data.results, id) ? data.results[id]! : undefined;
-    if (!part) throw new Error(`there is no result ${id}`);
+    if (!part) throw new Error(`unknown result ${id}`);
     const group = groups.get(part[0]) ?? { source: data.sources[part[0]]!, results: [] };
     group.results.push({ id, part });
     groups.set(part[0], group);

@@ -167,7 +167,7 @@ function Panel({ id, data, row, flags }: PanelProps) {
         <>
           <h2 id="panel-title">No such microbenchmark</h2>
           <p>
-            There is no microbenchmark <code>{id}</code> in this build. It may come from another release.
+            This build does not hold the microbenchmark <code>{id}</code>. It may come from another release.
           </p>
         </>
       ) : (

@@ -39,7 +39,7 @@ def cite(ids: str | Iterable[str], *, format: str = "markdown", warehouse: str |
     Raises `ipu_results.errors.QueryError` for an unknown result or format, WarehouseError without a dataset.
     """
     if format not in FORMATS:
-        raise QueryError(f"there is no format {format!r}; choose from: {', '.join(FORMATS)}")
+        raise QueryError(f"unknown format {format!r}; choose from: {', '.join(FORMATS)}")
     names = [ids] if isinstance(ids, str) else list(ids)
     folder = DATASET if warehouse is None else Path(warehouse)
     version, results = read_one_build(folder, lambda folder: _load(folder, names))

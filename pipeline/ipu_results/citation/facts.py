@@ -35,12 +35,11 @@ LABELS = {
     "time_to_result_s": "time to result",
     "quality_value": "quality",
 }
-# The ownership legend that MLCommons requires: MLPerf Results Messaging Guidelines, "Attribution", read on 2026-11-22
-# at commit c195f80f of mlcommons/policies. An unverified result also needs the word at each score, and this sentence.
+# MLCommons also requires an ownership legend, whose wording is its own: "Attribution" in its Results Messaging Guidelines,
+# read on 2026-11-22 at commit c195f80f of mlcommons/policies. An unverified result needs the word at each score, too.
 LEGEND = (
-    "The MLPerf name and logo are registered and unregistered trademarks of MLCommons Association in the United States "
-    "and other countries. All rights reserved. Unauthorized use strictly prohibited. See www.mlcommons.org for more "
-    "information."
+    "MLPerf is a trademark of MLCommons Association. Add the ownership legend that its messaging guidelines ask for: "
+    "https://github.com/mlcommons/policies"
 )
 NOT_VERIFIED = "Result not verified by MLCommons Association."
 STATED = ", result not verified by MLCommons Association"  # at the end of the column `attribution`
@@ -102,7 +101,7 @@ def load_results(connection: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> l
     where = f"result_id IN ({', '.join(map(quote, ids))})"
     rows = {row["result_id"]: row for row in run_query(connection, f"FROM ({CITABLE}) WHERE {where}").to_pylist()}
     if unknown := [name for name in dict.fromkeys(ids) if name not in rows]:
-        raise QueryError(f"there is no result {', '.join(map(repr, unknown[:5]))}; a result_id has 16 hex digits")
+        raise QueryError(f"unknown result {', '.join(map(repr, unknown[:5]))}; a result_id has 16 hex digits")
     documents = {row["document_id"]: row for row in run_query(connection, "FROM documents").to_pylist()}
     cells = _group(run_query(connection, f"FROM provenance WHERE {where} ORDER BY result_id, cell_number").to_pylist())
     flags = _group(run_query(connection, f"FROM flags WHERE {where} AND severity = 'error' ORDER BY ALL").to_pylist())

@@ -141,7 +141,7 @@ INTERVAL_COLUMNS = ("batch_size", "latency_ms_low", "latency_ms_high", "minutes_
 
 
 def get_interval(figure: str, values: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return the stated interval or band of a figure, the lower end first; None where there is none.
+    """Return the stated interval or band of a figure, the lower end first; None for a figure without one.
 
     The interval of an amortised latency is that of the throughput, too: batch size over latency.
     """

@@ -206,7 +206,7 @@ def _publish(staged: _Staged, into: Path, conflicts: Path | None) -> CollectedRu
 
 
 def _hash_in_place(into: Path, run_id: str) -> str | None:
-    """Return the digest of the run in place, None where there is no whole run."""
+    """Return the digest of the run in place, None for a missing or unfinished one."""
     try:
         return compute_run_digest(_hash_files(into, run_id))
     except (OSError, DamagedRunError):

@@ -58,7 +58,7 @@ class Record:
         """Return the row of an id. Raises RefusalError for an unknown one."""
         row = next((row for row in self.rows if row["result_id"] == result_id), None)
         if row is None:
-            raise RefusalError("unknown-word", f"there is no result {result_id!r}", "find gives the ids of results")
+            raise RefusalError("unknown-word", f"unknown result {result_id!r}", "find gives the ids of results")
         return row
 
     def load(self, ids: Sequence[str]) -> tuple[list[dict[str, Any]], str]:

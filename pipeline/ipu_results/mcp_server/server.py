@@ -31,7 +31,7 @@ MAX_PROBLEM = 300
 
 
 def serve(warehouse: Path) -> None:
-    """Serve until stdin ends. Raises WarehouseError if there is no warehouse."""
+    """Serve until stdin ends. Raises WarehouseError for a folder without a dataset."""
     record = open_record(warehouse)
     worker = SqlWorker(record)
 
@@ -112,7 +112,7 @@ def answer(
     """Answer one call, or return why it is refused. An argument that is null counts as not stated."""
     try:
         if name not in load_descriptions()["tools"]:
-            raise RefusalError("wrong-input", f"there is no tool {name[:MAX_WORD]!r}")
+            raise RefusalError("wrong-input", f"unknown tool {name[:MAX_WORD]!r}")
         stated = {key: _to_integer(value) for key, value in arguments.items() if value is not None}
         _check(name, stated)
         result = run_sql(record, worker, stated, cancelled) if name == "sql" else TOOLS[name](record, stated)
