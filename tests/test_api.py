@@ -153,7 +153,7 @@ def test_provenance_lists_the_printed_figures() -> None:
 
 @pytest.mark.parametrize("result_id", ["0000000000000000", "'; DROP TABLE results; --"])
 def test_provenance_of_an_unknown_result_is_refused(result_id: str) -> None:
-    with pytest.raises(QueryError, match="there is no result"):
+    with pytest.raises(QueryError, match="unknown result"):
         provenance(result_id)
 
 

@@ -38,8 +38,8 @@ export function getMeasure(per: string) {
 function listColumns(per: string): Column[] {
   const rate = getMeasure(per);
   return [
-    { name: "model", title: "Result", width: 160, render: (data, row) => <Lines first={renderModel(data, row)} second={describeTest(data, row)} /> },
-    { name: "platform", title: "Machine", width: 136, render: (data, row) => <Lines first={data.getText(row, "platform")} second={describeMachine(data, row)} /> },
+    { name: "model", title: "Result", width: 156, render: (data, row) => <Lines first={renderModel(data, row)} second={describeTest(data, row)} /> },
+    { name: "platform", title: "Machine", width: 132, render: (data, row) => <Lines first={data.getText(row, "platform")} second={describeMachine(data, row)} /> },
     { name: "framework", title: "Software", width: 100, render: (data, row) => <Lines first={data.getText(row, "framework")} second={data.getText(row, "sdk_version")} /> },
     { name: "precision", title: "Precision", width: 80, render: (data, row) => data.getPrecision(row) },
     makeFigureColumn("batch_size", "Batch", 66),

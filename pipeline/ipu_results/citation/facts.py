@@ -35,8 +35,9 @@ LABELS = {
     "time_to_result_s": "time to result",
     "quality_value": "quality",
 }
-# MLCommons also requires an ownership legend, whose wording is its own: "Attribution" in its Results Messaging Guidelines,
-# read on 2026-11-22 at commit c195f80f of mlcommons/policies. An unverified result needs the word at each score, too.
+# MLCommons also requires an ownership legend, whose wording is its own: "Attribution" in its Results Messaging
+# Guidelines, read on 2026-11-22 at commit c195f80f of mlcommons/policies. An unverified result needs the word at each
+# score, too.
 LEGEND = (
     "MLPerf is a trademark of MLCommons Association. Add the ownership legend that its messaging guidelines ask for: "
     "https://github.com/mlcommons/policies"
