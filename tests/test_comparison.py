@@ -12,7 +12,11 @@ import pytest
 from conftest import ROOT, Query, run_cli
 from ipu_results import compare
 from ipu_results.comparison import Comparison
+from ipu_results.comparison.report import format_comparisons
+from ipu_results.comparison.words import load_known_words
 from ipu_results.errors import ComparisonError, DamagedRunError
+from ipu_results.store.query import open_warehouse
+from ipu_results.submission.words import load_submission_words
 
 RESNET = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 4}
 EMULATED_RUN = ROOT / "raw" / "runs" / "20261121-141051-emulator-c2-0912"
@@ -243,6 +247,50 @@ def test_the_docs_state_how_far_rows_of_one_set_up_differ(query: Query) -> None:
 def test_half_is_fp16(warehouse: Path) -> None:
     figures = {"model": "yolov4-p5", "platform": "GC200 IPU", "batch_size": 1, "variant": "64x64", "throughput": 530}
     assert compare_one(warehouse, **figures, precision="fp16").status == "plausible"
+
+
+def test_a_latency_is_compared_with_the_nearest_row_of_each_basis_where_none_is_stated(warehouse: Path) -> None:
+    """0.52 ms is printed per batch (6013660a177dead0), 1.66 ms of the same set-up with several batches in flight."""
+    own = compare_one(warehouse, **RESNET, latency_ms=0.52)
+    vendor = {match.row["latency_basis"]: match.row["result_id"] for match in own.matches if match.group == "vendor"}
+    assert vendor == {"per-batch": "6013660a177dead0", "several-in-flight": "9f9c88dbd0e35f60"}
+    assert own.status == "depends"
+    assert "1 × if per-batch" in own.verdict
+    assert "0.313 × if several-in-flight" in own.verdict
+    assert own.peers["latency_ms"]["per-batch"] == {"rows": 1, "low": 0.52, "high": 0.52}
+    assert own.peers["latency_ms"]["several-in-flight"]["low"] == 1.66
+    assert "several-in-flight: 2 rows, 1.66 to 2.04 ms" in format_comparisons([own], "text")
+    assert compare_one(warehouse, **RESNET, latency_ms=0.52, latency_basis="per-batch").status == "plausible"
+    assert compare_one(warehouse, **RESNET, latency_ms=1.0).status == "plausible"  # by either basis
+    assert compare_one(warehouse, **RESNET, latency_ms=0.01).status == "doubtful"  # by neither
+    assert compare_one(warehouse, **RESNET, latency_ms=520).status == "doubtful"  # µs taken for ms
+
+
+WORD_COLUMNS = {
+    "framework": ("framework",),
+    "platform": ("platform",),
+    "model": ("model", "network"),
+    "precision": ("precision", "compute_precision", "effective_precision"),
+    **{name: (name,) for name in ("item", "task", "phase", "latency_kind", "latency_basis", "power_scope")},
+    **{name: (name,) for name in ("benchmark", "division", "origin")},
+}
+
+
+def test_every_word_of_a_row_of_the_record_is_known_and_stays_as_it_is(query: Query, warehouse: Path) -> None:
+    with open_warehouse(warehouse) as connection:
+        words, submitted = load_known_words(connection), load_submission_words(connection)
+    for field, columns in WORD_COLUMNS.items():
+        for column in columns:
+            values = [value for (value,) in query(f"SELECT DISTINCT {column} FROM results WHERE {column} IS NOT NULL")]
+            assert values
+            assert [(words.find(field, value), submitted.find(field, value)) for value in values] == [
+                (value, value) for value in values
+            ]
+
+
+@pytest.mark.parametrize(("stated", "precision"), [("float16", "fp16"), ("torch.bfloat16", "BF16"), ("INT8", "INT8")])
+def test_widespread_names_of_precisions_are_known(stated: str, precision: str, warehouse: Path) -> None:
+    assert compare_one(warehouse, **RESNET, throughput=7800, precision=stated).measurement.precision == precision
 
 
 def test_a_slip_of_the_unit_is_doubtful(warehouse: Path) -> None:

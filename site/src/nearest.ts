@@ -60,7 +60,7 @@ interface Context {
   run: Run & { item: string | null; chip: string | null; chips: number | null; family: string | null };
 }
 
-/** Finds the nearest row of each group among the rows of a network. */
+/** Finds the nearest row of each group, and of each latency basis where a latency is stated without one. */
 export function findNearest({ rows, rules, known }: { rows: Row[]; rules: Rules; known: Known }, run: Run): Nearest {
   const [family, chip, chips] = (run.platform !== null && known.machines[run.platform]) || [null, null, null];
   const context: Context = { rules, known, run: { ...run, family, chip, chips, item: known.items[run.network] ?? null } };
@@ -76,11 +76,15 @@ export function findNearest({ rows, rules, known }: { rows: Row[]; rules: Rules;
   const nearest = new Map<string, Match>();
   for (const { row, distance } of comparable) {
     const group = getGroup(row);
-    if (!nearest.has(group)) nearest.set(group, makeMatch(context, row, distance, group));
+    const match = makeMatch(context, row, distance, group);
+    const isOpen = run.latency_basis === null && match.ratios[0]!.figure === "latency_ms";
+    const basis = isOpen ? getBasis(row) : null;
+    const isFirst = ![...nearest.values()].some((other) => other.group === group);
+    if (isFirst || (basis !== null && !nearest.has(`${group}/${basis}`))) nearest.set(`${group}/${basis}`, match);
   }
   const flight = computeFlight(context);
   return {
-    matches: Object.keys(rules.groups).flatMap((group) => nearest.get(group) ?? []),
+    matches: Object.keys(rules.groups).flatMap((group) => [...nearest.values()].filter((match) => match.group === group)),
     refusals: sortRefusals(refused, run.task),
     batches_in_flight: flight,
     impossible: flight !== null && flight < known.min_batches_in_flight && run.latency_basis !== "per-batch",
@@ -118,12 +122,14 @@ function findObstacle({ rules, run }: Context, row: Row): string | null {
 function findFigureObstacle({ rules, known, run }: Context, figure: string, row: Row): string | null {
   const item = row["item"] ?? null;
   if (figure === "throughput") return run.item === null || run.item !== item ? differ(rules, "item", run.item, item) : null;
-  const [ours, theirs] = [run.latency_basis, (row["latency_basis"] ?? row["latency_kind"] ?? null) as string | null];
+  const [ours, theirs] = [run.latency_basis, getBasis(row)];
   const same = rules.same_latency.some((pair) => ours !== theirs && pair.includes(ours ?? "") && pair.includes(theirs ?? ""));
   if (ours === theirs || same) return null;
   if ([ours, theirs].includes(known.per_item) || (ours && theirs)) return differ(rules, "what the latency times", ours, theirs);
   return null;
 }
+
+const getBasis = (row: Row) => (row["latency_basis"] ?? row["latency_kind"] ?? null) as string | null;
 
 const listShared = (run: Run, row: Row) => FIGURES.filter((name) => run[name] !== null && (row[name] ?? null) !== null);
 

@@ -140,8 +140,13 @@ function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run })
         </p>
       ) : (
         <PlainTable label="Nearest rows" headings={["Nearest row", "Yours / theirs", "Yours", "Theirs", "What differs"]} right={["Yours / theirs", "Yours", "Theirs"]}>
-          {nearest.matches.flatMap((match) => match.ratios.map((ratio) => <Line key={match.group + ratio.figure} match={match} ratio={ratio} run={run} known={known} />))}
+          {nearest.matches.flatMap((match) => match.ratios.map((ratio) => <Line key={String(match.row["result_id"]) + ratio.figure} match={match} ratio={ratio} run={run} known={known} />))}
         </PlainTable>
+      )}
+      {run.latency_ms !== null && run.latency_basis === null && (
+        <p>
+          What your latency times is not stated, and it can decide the ratio. State it under <i>More conditions</i>.
+        </p>
       )}
       <Little nearest={nearest} known={known} />
       {nearest.refusals.length > 0 && (

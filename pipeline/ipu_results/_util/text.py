@@ -95,6 +95,13 @@ def _format_record_layout(columns: Sequence[str], rows: Iterable[Sequence[Any]])
     return "\n\n".join(records)
 
 
+def format_plain(value: float, digits: int = 3) -> str:
+    """Format a number with this many significant digits, whole from there on, and without an exponent."""
+    if abs(value) >= 10**digits:
+        return f"{value:.0f}"
+    return f"{Decimal(f'{value:.{digits}g}'):f}"
+
+
 def escape_unprintable(text: str, keep: str = "") -> str:
     """Escape every character that a terminal would act on instead of showing it, except those to keep and blanks."""
     if text.isprintable():

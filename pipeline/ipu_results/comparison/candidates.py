@@ -15,7 +15,7 @@ from ipu_results.check.constants import PER_ITEM
 from ipu_results.comparison.measurement import Measurement
 from ipu_results.runner.reference_rows import BITS
 from ipu_results.schema import quote
-from ipu_results.schema.vocabulary import normalise_name
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 Row = Mapping[str, Any]
 
@@ -25,7 +25,6 @@ MAX_BATCH_FACTOR: float = RUN["max_batch_factor"]
 SAME_LATENCY = frozenset(frozenset(pair) for pair in RUN["same_latency"])
 REASONS: Mapping[str, str] = RUN["reasons"]
 DISTANCE: Mapping[str, float] = RUN["distance"]
-SPELLINGS = {"half": "fp16", "single": "fp32"}  # of a precision
 INPUT_SIZE = re.compile(r"\d{2,}x\d{2,}")  # of an image, in a variant
 SQL = """
     SELECT r.*, p.family, e.comparable_rounds, e.minutes_low, e.minutes_high, e.attribution
@@ -125,14 +124,18 @@ def find_figure_obstacle(figure: str, ours: Measurement, row: Row) -> Obstacle |
     if figure in ("throughput", "efficiency") and (ours.item is None or ours.item != row["item"]):
         return _differ("item", ours.item, row["item"], "different-items")
     if figure == "latency_ms":
-        return _find_latency_obstacle(
-            ours.latency_basis or ours.latency_kind, row["latency_basis"] or row["latency_kind"]
-        )
+        return _find_latency_obstacle(ours.stated_basis, get_latency_basis(row))
     if figure in ("efficiency", "power_w") and (ours.power_scope is None or ours.power_scope != row["power_scope"]):
         return _differ("power scope", ours.power_scope, row["power_scope"], "different-power-scopes")
     if figure == "minutes" and (ours.benchmark is None or ours.benchmark != row["benchmark"]):
         return _differ("benchmark", ours.benchmark, row["benchmark"], "mlperf-with-other")
     return None
+
+
+def get_latency_basis(row: Row) -> str | None:
+    """Return what the latency of a row times; None where its source does not say."""
+    basis: str | None = row["latency_basis"] or row["latency_kind"]
+    return basis
 
 
 def _find_latency_obstacle(ours: str | None, theirs: str | None) -> Obstacle | None:
@@ -154,7 +157,7 @@ def name_precision(precision: str | None) -> str | None:
     if precision is None:
         return None
     name = normalise_name(BITS.get(precision, precision))
-    return SPELLINGS.get(name, name)
+    return normalise_name(load_vocabulary().precision_spellings.get(name, name))
 
 
 def find_input_size(variant: str | None) -> str | None:

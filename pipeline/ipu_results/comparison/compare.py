@@ -14,6 +14,7 @@ from ipu_results.comparison.candidates import (
     Row,
     find_figure_obstacle,
     find_obstacle,
+    get_latency_basis,
     load_candidates,
     sort_by_distance,
 )
@@ -76,7 +77,7 @@ def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords)
         else:
             refused.setdefault(reason, []).append(row["result_id"])
     ordered = sort_by_distance(ours, comparable, machine.get("family"))
-    matches = tuple(_build_match(ours, distance, row) for distance, row in _select_nearest(ordered))
+    matches = tuple(_build_match(ours, distance, row) for distance, row in _select_nearest(ours, ordered))
     refusals = tuple(Refusal(why, len(ids), tuple(ids[:MAX_EXAMPLES])) for why, ids in _sort_by_size(refused, ours))
     checks = tuple(check_plausibility(ours, machine))
     peers = _describe_peers(ours, comparable)
@@ -90,19 +91,26 @@ def _sort_by_size(refused: Mapping[Obstacle, list[str]], ours: Measurement) -> l
     return sorted(refused.items(), key=lambda item: (item[0].endswith(other_task), -len(item[1]), item[0]))
 
 
-def _select_nearest(ordered: Sequence[tuple[float, Row]]) -> list[tuple[float, Row]]:
-    seen: Counter[str] = Counter()
+def _select_nearest(ours: Measurement, ordered: Sequence[tuple[float, Row]]) -> list[tuple[float, Row]]:
+    """Return the nearest row of each group, and of each latency basis where the run states a latency without one."""
+    seen: Counter[tuple[str, str | None]] = Counter()
     chosen = []
     for distance, row in ordered:
         group = get_group(row)
-        seen[group] += 1
-        if seen[group] <= PER_GROUP:
+        is_open = ours.stated_basis is None and _get_first_figure(ours, row) == "latency_ms"
+        basis = get_latency_basis(row) if is_open else None
+        if seen[group, basis] < PER_GROUP and (basis or group not in {own for own, _ in seen}):
             chosen.append((distance, row))
+            seen[group, basis] += 1
     return sorted(chosen, key=lambda pair: GROUPS.index(get_group(pair[1])))
 
 
 def _list_shared_figures(ours: Measurement, row: Row) -> Iterator[str]:
     return (name for name in FIGURES if getattr(ours, name) is not None and row[name] is not None)
+
+
+def _get_first_figure(ours: Measurement, row: Row) -> str:
+    return next(name for name in _list_shared_figures(ours, row) if find_figure_obstacle(name, ours, row) is None)
 
 
 def _find_missing_figure(ours: Measurement, row: Row) -> Obstacle | None:
@@ -153,14 +161,23 @@ def get_interval(figure: str, values: Mapping[str, Any]) -> tuple[float, float] 
 
 
 def _describe_peers(ours: Measurement, rows: Sequence[Row]) -> dict[str, Any]:
-    """Return number, lowest and highest throughput of the measured rows with our machine, batch and precision."""
-    values = [
-        row["throughput"]
-        for row in rows
-        if is_same_set_up(ours, row) and row["throughput"] and get_group(row) not in UNVERIFIED
-    ]
-    return {
+    """Return number, lowest and highest throughput of the measured rows with our machine, batch and precision.
+
+    A run with a latency gets the same of their latencies, by what they time.
+    """
+    peers = [row for row in rows if is_same_set_up(ours, row) and get_group(row) not in UNVERIFIED]
+    values = [row["throughput"] for row in peers if row["throughput"]]
+    described: dict[str, Any] = {
         "rows": len(values),
         "throughput_low": min(values, default=None),
         "throughput_high": max(values, default=None),
     }
+    if ours.latency_ms is not None:
+        latencies: dict[str, list[float]] = {}
+        for row in peers:
+            if row["latency_ms"]:
+                latencies.setdefault(get_latency_basis(row) or REASONS["not_stated"], []).append(row["latency_ms"])
+        described["latency_ms"] = {
+            basis: {"rows": len(own), "low": min(own), "high": max(own)} for basis, own in sorted(latencies.items())
+        }
+    return described

@@ -14,6 +14,7 @@ from ipu_results.comparison.plausibility import Check
 
 UNKNOWN = "unknown"  # published, by whom seen from the maker of the chip is not known
 GROUP_NAMES: Mapping[str, str] = RUN["groups"]
+ROW_NAMES: Mapping[str, str] = RUN["rows"]
 GROUPS = tuple(GROUP_NAMES)
 UNVERIFIED = ("emulated", "submitted")  # groups that no verdict rests on
 ROW_COLUMNS = (
@@ -23,7 +24,8 @@ ROW_COLUMNS = (
     *("minutes", "efficiency", "power_w", "power_scope", "calibration_id", "run_id", "errors", "warnings"),
 )
 
-Status = Literal["implausible", "doubtful", "plausible", "other-conditions", "only-emulated", "no-comparable-row"]
+Status = Literal[
+    "implausible", "doubtful", "plausible", "depends", "other-conditions", "only-emulated", "no-comparable-row"]
 
 
 @dataclass(frozen=True, slots=True)

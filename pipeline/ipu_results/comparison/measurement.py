@@ -68,6 +68,11 @@ class Measurement:
     setup: Mapping[str, Any] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
+    @property
+    def stated_basis(self) -> str | None:
+        """What the latency times; None where it is not stated."""
+        return self.latency_basis or self.latency_kind
+
 
 def build_measurement(
     values: Mapping[str, Any], words: KnownWords, *, label: str, local: bool = False, setup: Mapping[str, Any] = {}

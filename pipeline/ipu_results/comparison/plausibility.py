@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ipu_results._util.text import format_plain
 from ipu_results.check.constants import (
     FLOP_PER_MAC,
     GIGA_PER_TERA,
@@ -20,6 +21,7 @@ from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 EFFICIENCY_TOLERANCE = 0.05  # of throughput over power against the efficiency
 MACHINE_BITS = {"fp16": "FP16", "fp32": "32.32", "int8": "INT8"}  # words of the emulator and the runner
 MS = 1000.0
+DIGITS = 4  # of a figure that is computed here
 
 Outcome = Literal["ok", "impossible", "doubtful", "not checked"]
 
@@ -49,7 +51,7 @@ def _check_little(ours: Measurement) -> Check:
         return Check(name, "not checked", f"needs {', '.join(missing)}")
     depth = ours.throughput * ours.latency_ms / MS / ours.batch_size
     text = (
-        f"{depth:.3g} batches in flight: {ours.throughput:.12g} × {ours.latency_ms:.12g} ms / batch {ours.batch_size}"
+        f"{format_plain(depth)} batches in flight: {ours.throughput:.12g} × {ours.latency_ms:.12g} ms / batch {ours.batch_size}"
     )
     if depth > MAX_BATCHES_IN_FLIGHT:
         far = f"more than {MAX_BATCHES_IN_FLIGHT}; is the latency in ms, and that of one batch?"
@@ -60,7 +62,7 @@ def _check_little(ours: Measurement) -> Check:
         return Check(
             name, "ok", f"{text}; the throughput counts time outside the batches", depth, MIN_BATCHES_IN_FLIGHT
         )
-    shortest = f"a batch takes at least {ours.batch_size / ours.throughput * MS:.4g} ms at this throughput"
+    shortest = f"a batch takes at least {format_plain(ours.batch_size / ours.throughput * MS, DIGITS)} ms at this throughput"
     hint = "; is the latency that of an item (--latency-basis per-item)?" if ours.batch_size > 1 else ""
     return Check(name, "impossible", f"{text}; {shortest}{hint}", depth, MIN_BATCHES_IN_FLIGHT)
 
@@ -91,7 +93,7 @@ def _check_peak(ours: Measurement, machine: Mapping[str, Any]) -> Check:
     highest = max((machine[column] for column in peaks.values() if machine.get(column)), default=None)
     if ours.precision is None and highest and ours.chips and work > highest * ours.chips:
         limit = highest * ours.chips
-        text = f"{work:.4g} TFLOP/s, above {limit:g}, the highest peak of {ours.chips} × {ours.chip} at any precision"
+        text = f"{format_plain(work, DIGITS)} TFLOP/s, above {format_plain(limit, DIGITS)}, the highest peak of {ours.chips} × {ours.chip} at any precision"
         return Check(name, "impossible", text, work, limit)
     if missing:
         return Check(name, "not checked", f"needs {', '.join(missing)}")
@@ -104,8 +106,8 @@ def _check_peak(ours: Measurement, machine: Mapping[str, Any]) -> Check:
     assert ours.chips
     limit = peak * ours.chips
     text = (
-        f"{work:.4g} TFLOP/s: {ours.throughput:g} × {gmacs:g} GMAC × {FLOP_PER_MAC * passes}, {work / limit:.1%} of "
-        f"{limit:g} ({ours.chips} × {ours.chip or 'chip'} at {ours.precision})"
+        f"{format_plain(work, DIGITS)} TFLOP/s: {ours.throughput:.12g} × {gmacs:g} GMAC × {FLOP_PER_MAC * passes}, {work / limit:.1%} of "
+        f"{format_plain(limit, DIGITS)} ({ours.chips} × {ours.chip or 'chip'} at {ours.precision})"
     )
     return Check(name, "impossible" if work > limit else "ok", text, work, limit)
 
@@ -119,7 +121,7 @@ def _check_power(ours: Measurement, machine: Mapping[str, Any]) -> Check:
         return Check(name, "not checked", "needs power_w, or throughput and efficiency")
     if rated is None:
         return Check(name, "not checked", f"no source gives the power rating of {ours.platform or 'the machine'}")
-    text = f"{power:.4g} W; {ours.platform} is rated {rated:g} W"
+    text = f"{format_plain(power, DIGITS)} W; {ours.platform} is rated {format_plain(rated, DIGITS)} W"
     return Check(name, "doubtful" if power > rated else "ok", text, power, rated)
 
 
@@ -129,6 +131,6 @@ def _check_efficiency(ours: Measurement) -> list[Check]:
         return []
     ratio = ours.throughput / ours.power_w / ours.efficiency
     implied = ours.throughput / ours.power_w
-    text = f"throughput / power is {implied:.4g} item/s/W, the stated efficiency {ours.efficiency:g}"
+    text = f"throughput / power is {format_plain(implied, DIGITS)} item/s/W, the stated efficiency {ours.efficiency:.12g}"
     wrong = abs(ratio - 1) > EFFICIENCY_TOLERANCE
     return [Check("efficiency", "impossible" if wrong else "ok", text, ratio, 1.0)]

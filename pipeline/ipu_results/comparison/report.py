@@ -8,7 +8,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from ipu_results._util.text import escape_unprintable, format_json, format_table
+from ipu_results._util.text import escape_unprintable, format_json, format_plain, format_table
+from ipu_results.comparison.candidates import REASONS, get_latency_basis
 from ipu_results.comparison.comparison import GROUP_NAMES, Comparison, Match, get_unit
 from ipu_results.comparison.measurement import FIGURES, Measurement
 
@@ -87,12 +88,12 @@ def _build_cells(match: Match, number: int) -> Cells:
         _to_text(row["framework"]),
         _to_text(row["document_id"]),
         row["result_id"],
-        f"{match.distance:.3g}",
+        format_plain(match.distance),
     ]
 
 
 def _round(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
+    return "" if value is None else format_plain(value)
 
 
 def _to_text(value: Any) -> str:
@@ -108,7 +109,9 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
         lines = [*known, *([f"stated on one side only: {', '.join(open_)}"] if open_ else []), *refused]
         if match.row["attribution"]:
             lines.append(f"cite as: {match.row['attribution']}")
-        title = f"what differs, ours / {GROUP_NAMES[match.group]} ({match.row['publisher']})"
+        several = [own.group for own in comparison.matches].count(match.group) > 1
+        basis = f", {get_latency_basis(match.row) or REASONS['not_stated']}" if several else ""
+        title = f"what differs, ours / {GROUP_NAMES[match.group]} ({match.row['publisher']}{basis})"
         yield (title, lines) if lines else (f"{title}: nothing known", [])
     if comparison.matches and any(ratio.low is not None for match in comparison.matches for ratio in match.ratios):
         yield INTERVAL_NOTE, []
@@ -118,6 +121,10 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
             f"rows of this machine, batch size and precision: {count}, throughput {low:.12g} to {high:.12g}",
             [],
         )
+    for basis, own in (comparison.peers.get("latency_ms") or {}).items():
+        ends = " to ".join(f"{end:.12g}" for end in sorted({own["low"], own["high"]}))
+        rows = f"{own['rows']} row{'s' * (own['rows'] != 1)}"
+        yield f"latencies of this machine, batch size and precision, {basis}: {rows}, {ends} ms", []
     yield "plausibility", [f"{check.name}: {check.outcome}: {check.message}" for check in comparison.checks]
     if comparison.refusals:
         yield "not compared", [f"{refusal.rows} × {refusal.reason}" for refusal in comparison.refusals]

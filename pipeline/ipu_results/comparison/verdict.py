@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ipu_results.comparison.candidates import Row, find_input_size, has_same_chips, name_precision
-from ipu_results.comparison.comparison import GROUP_NAMES, UNVERIFIED, Match, Ratio, Refusal, Status, get_unit
+from ipu_results._util.text import format_plain
+from ipu_results.check.constants import MAX_BATCHES_IN_FLIGHT
+from ipu_results.comparison.candidates import Row, find_input_size, get_latency_basis, has_same_chips, name_precision
+from ipu_results.comparison.comparison import ROW_NAMES, UNVERIFIED, Match, Ratio, Refusal, Status, get_unit
 from ipu_results.comparison.measurement import Measurement
 from ipu_results.comparison.plausibility import Check
 
@@ -40,8 +42,11 @@ def _judge_by_rows(ours: Measurement, matches: Sequence[Match], refusals: Sequen
     measured = [match for match in matches if match.group not in UNVERIFIED]
     emulated = [match for match in matches if match.group == "emulated"]
     same = [match for match in measured if is_same_set_up(ours, match.row)]
-    if same:
-        nearest = min(same, key=lambda match: match.distance)
+    settled = [match for match in same if not _has_open_basis(ours, match)]
+    if same and not settled:
+        return _judge_by_bases(ours, same)
+    if settled:
+        nearest = min(settled, key=lambda match: match.distance)
         ratio = max(_list_settled(ours, nearest), key=_get_gap)
         if _get_gap(ratio) > DOUBTFUL_FACTOR:
             batch = "" if ours.benchmark else " at the same batch size"
@@ -66,12 +71,37 @@ def _judge_by_rows(ours: Measurement, matches: Sequence[Match], refusals: Sequen
     return "no-comparable-row", f"the record has no row of {ours.network}"
 
 
+def _has_open_basis(ours: Measurement, match: Match) -> bool:
+    """Return whether a match rests on a latency of which a side does not say what it times."""
+    return match.ratio.figure == "latency_ms" and None in (ours.stated_basis, get_latency_basis(match.row))
+
+
+def _judge_by_bases(ours: Measurement, matches: Sequence[Match]) -> tuple[Status, str]:
+    """Judge a latency by the nearest row of each basis; what only the basis can explain settles nothing."""
+    bases: dict[str | None, Match] = {}
+    for match in sorted(matches, key=lambda match: match.distance):
+        bases.setdefault(get_latency_basis(match.row), match)
+    gaps = [_get_gap(match.ratio) for match in bases.values()]
+    texts = [
+        f"{format_plain(match.ratio.ratio)} × if {basis} {_describe_row(match, match.ratio)}"
+        if basis
+        else f"{format_plain(match.ratio.ratio)} × a row that does not say what it times "
+        f"{_describe_row(match, match.ratio)}"
+        for basis, match in bases.items()
+    ]
+    stated = "; ".join(texts)
+    if max(gaps) <= DOUBTFUL_FACTOR:
+        return "plausible", stated
+    several = len(bases.keys() - {None}) > 1
+    if min(gaps) > DOUBTFUL_FACTOR * (1 if several else MAX_BATCHES_IN_FLIGHT):
+        return "doubtful", f"{stated}: more than a factor of {DOUBTFUL_FACTOR:g} apart, whatever the latency times"
+    step = "the rows do not say" if ours.stated_basis else "state it with --latency-basis"
+    return "depends", f"{stated}: what the latency times decides; {step}"
+
+
 def _list_settled(ours: Measurement, match: Match) -> list[Ratio]:
     """Return the first ratio, and each other one but that of a latency of which a side does not say what it times."""
-    stated = [
-        ours.latency_basis or ours.latency_kind,
-        match.row["latency_basis"] or match.row["latency_kind"],
-    ]
+    stated = [ours.stated_basis, get_latency_basis(match.row)]
     return [match.ratio, *(own for own in match.ratios[1:] if own.figure != "latency_ms" or all(stated))]
 
 
@@ -81,11 +111,17 @@ def _get_gap(ratio: Ratio) -> float:
 
 def describe_match(match: Match, ratio: Ratio | None = None) -> str:
     """Describe a match in one line: ratio, by default that of the first figure, interval, figure and the row."""
-    ratio, row = ratio or match.ratio, match.row
-    ends = f" ({ratio.low:.3g} to {ratio.high:.3g})" if ratio.low is not None and ratio.high is not None else ""
+    ratio = ratio or match.ratio
+    ends = ""
+    if ratio.low is not None and ratio.high is not None:
+        ends = f" ({format_plain(ratio.low)} to {format_plain(ratio.high)})"
+    return f"{format_plain(ratio.ratio)}{ends} × the nearest {ROW_NAMES[match.group]} {_describe_row(match, ratio)}"
+
+
+def _describe_row(match: Match, ratio: Ratio) -> str:
+    row = match.row
     batch = f", batch {row['batch_size']}" if row["batch_size"] else ""
     software = f", {row['framework']}" if row["framework"] else ""
     figure = f"{ratio.theirs:.12g} {get_unit(ratio.figure, row)}"
     size = f", {own}" if (own := find_input_size(row["variant"])) else ""
-    where = f"{row['publisher']}, {row['platform']}{size}{batch}{software}, {figure}"
-    return f"{ratio.ratio:.3g} ×{ends} the nearest row {GROUP_NAMES[match.group]} ({where})"
+    return f"({row['publisher']}, {row['platform']}{size}{batch}{software}, {figure})"

@@ -34,8 +34,9 @@ class KnownWords:
     machines: Mapping[str, Mapping[str, Any]]
 
     def find(self, field: str, word: str) -> str | None:
-        """Return the canonical form of a word, None if it is unknown."""
-        return self.fields[field].get(normalise_name(word))
+        """Return the canonical form of a word, None if it is unknown; what a row of the record has stays as it is."""
+        known = self.fields[field]
+        return known.get(word) or known.get(normalise_name(word))
 
     def describe_unknown(self, field: str, word: str) -> str:
         """Describe an unknown word and the known ones that are nearest to it."""
@@ -52,7 +53,9 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     """Load the known words of an open warehouse."""
     vocabulary = load_vocabulary()
     rows = run_query(
-        connection, "SELECT DISTINCT model, network, effective_precision AS precision, item FROM results"
+        connection,
+        "SELECT DISTINCT model, network, effective_precision AS precision, item, framework, platform FROM results "
+        "ORDER BY ALL",
     ).to_pylist()
     machines = run_query(connection, "FROM platforms ORDER BY platform").to_pylist()
     models = {key: str(entry["model"]) for key, entry in vocabulary.models.items()}
@@ -60,7 +63,7 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     for row in rows:
         networks.setdefault(row["model"], set()).add(row["network"])
         networks.setdefault(row["network"], set()).add(row["network"])
-    precisions = [*vocabulary.precision_bits, *BITS.values(), *(row["precision"] for row in rows if row["precision"])]
+    precisions = [*vocabulary.precision_bits, *BITS.values(), *_list_words(rows, "precision")]
     results = table("results")
     choices = {
         name: _by_name(results.column(name).choices or ())
@@ -70,17 +73,29 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     items = {entry["model"]: entry["item"] for entry in vocabulary.list_entries("model") if entry.get("item")}
     return KnownWords(
         fields={
-            "model": _by_name(networks) | models,
-            "platform": _by_name(machine["platform"] for machine in machines) | platforms,
-            "framework": dict(vocabulary.frameworks),
-            "precision": _by_name(precisions),
-            "item": _by_name({*items.values(), *(row["item"] for row in rows if row["item"])}),
+            "model": _by_name(networks) | models | _as_printed(networks),
+            "platform": _by_name(machine["platform"] for machine in machines)
+            | platforms
+            | _as_printed(_list_words(rows, "platform")),
+            "framework": _by_name(_list_words(rows, "framework"))
+            | vocabulary.frameworks
+            | _as_printed(_list_words(rows, "framework")),
+            "precision": vocabulary.precision_spellings | _by_name(precisions) | _as_printed(precisions),
+            "item": _by_name([*items.values(), *_list_words(rows, "item")]),
             **choices,
         },
         networks={model: tuple(sorted(names)) for model, names in networks.items()},
         items={row["network"]: items[row["model"]] for row in rows if row["model"] in items} | items,
         machines={machine["platform"]: machine for machine in machines},
     )
+
+
+def _list_words(rows: Iterable[Mapping[str, Any]], column: str) -> list[str]:
+    return sorted({row[column] for row in rows if row[column]})
+
+
+def _as_printed(words: Iterable[str]) -> dict[str, str]:
+    return {word: word for word in words}
 
 
 def _by_name(words: Iterable[str]) -> dict[str, str]:
