@@ -21,6 +21,8 @@ from ipu_results.submission.words import load_submission_words
 RESNET = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 4}
 EMULATED_RUN = ROOT / "raw" / "runs" / "20261121-141051-emulator-c2-0912"
 MEASURED_RUN = ROOT / "raw" / "runs" / "20261121-130222-onnxruntime-cpu-fp32-97e7"
+GMACS = 4.089184256  # of ResNet-50 v1.5, table operation_counts
+BERT_FP8 = {"model": "bert-base", "platform": "c600", "batch_size": 45, "precision": "fp8", "throughput": 4464}
 CLEAR = "\x1b[2J"
 
 
@@ -104,7 +106,7 @@ def test_run_on_a_known_virtual_machine_is_compared_with_its_own_rows(warehouse:
 @pytest.mark.parametrize(
     ("figures", "reason"),
     [
-        ({"model": "resnet50", "minutes": 20}, "an MLPerf result may be compared with results of"),  # minutes: training
+        ({"model": "resnet50", "minutes": 20}, "state --benchmark mlperf-training, --division and --round"),
         (
             {"model": "resnet50", "task": "training", "throughput": 20000},
             "an MLPerf result may be compared with results",
@@ -160,6 +162,53 @@ def test_mlperf_scores_are_compared_within_division_and_comparable_rounds(wareho
     assert "cite as: MLPerf Training v2.0 closed resnet, Graphcore" in done.stdout
 
 
+def test_minutes_without_a_benchmark_say_what_to_state(warehouse: Path) -> None:
+    own = compare_one(warehouse, model="resnet50", platform="Bow Pod16", minutes=18)
+    step = "minutes are MLPerf scores: state --benchmark mlperf-training, --division and --round"
+    assert (own.refusals[0].reason, own.refusals[0].reason.code) == (step, "mlperf-with-other")
+    assert step in own.verdict
+    own = compare_one(warehouse, model="resnet50", platform="Bow Pod16", minutes=18, benchmark="mlperf-training")
+    assert "(--division, --round)" in own.verdict
+
+
+def test_operations_are_those_of_the_table_operation_counts(warehouse: Path, query: Query) -> None:
+    for network, variant, macs in query("SELECT network, variant, macs FROM operation_counts WHERE macs > 0"):
+        length = int(variant[2:]) if variant.startswith("SL") else None
+        own = compare_one(
+            warehouse,
+            **{"model": network, "platform": "c600", "precision": "fp8", "throughput": 10},
+            **({"sequence_length": length} if length else {"variant": variant}),
+        )
+        assert own.checks[1].value == pytest.approx(10 * macs * 2 / 1e12)
+    checks = [
+        compare_one(warehouse, **BERT_FP8, **stated).checks[1]
+        for stated in ({}, {"sequence_length": 100}, {"sequence_length": 384, "packed": True})
+    ]
+    assert "state --sequence-length, counted are 128, 256, 384" in checks[0].message
+    assert "(SL100), which are counted for SL128, SL256, SL384 only" in checks[1].message
+    assert "in packed sequences, whose lengths are not known" in checks[2].message
+
+
+def test_packed_rows_of_the_same_set_up_are_named(warehouse: Path) -> None:
+    own = compare_one(warehouse, **BERT_FP8, sequence_length=384)
+    assert own.status == "other-conditions"
+    assert own.verdict.endswith(
+        "1 row of packed sequences has this machine, batch size and precision: state --packed if yours are packed"
+    )
+    assert "--packed" not in compare_one(warehouse, **BERT_FP8, sequence_length=384, packed=False).verdict
+    assert compare_one(warehouse, **BERT_FP8, sequence_length=384, packed=True).matches[0].ratio.ratio == 1
+
+
+def test_figures_are_written_plainly(warehouse: Path) -> None:
+    own = compare_one(warehouse, **RESNET, throughput=7_800_000, latency_ms=1000)
+    text = format_comparisons([own], "text")
+    assert "63791 TFLOP/s" in text
+    assert "1950000 batches in flight" in text
+    assert not re.search(r"\d[eE][+-]?\d\d\b(?!-)", re.sub(r"\b[0-9a-f]{16}\b", "", text))
+    figures = {"model": "resnet50", "benchmark": "mlperf-training", "division": "closed", "mlperf_round": "2.0"}
+    assert " × the nearest official MLPerf row (" in compare_one(warehouse, **figures, minutes=20).verdict
+
+
 def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
     far = compare_one(warehouse, model="resnet50", platform="c2", batch_size=100_000, throughput=5)
     assert (far.status, far.matches) == ("no-comparable-row", ())
@@ -179,10 +228,10 @@ def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
         ({"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-item"}, "Little's law", "not checked", None),
         ({"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-batch"}, "Little's law", "ok", 0.195),
         ({"throughput": 7800}, "Little's law", "not checked", None),
-        ({"throughput": 7800, "precision": "fp16"}, "peak of the chips", "ok", 7800 * 4.089 * 2 / 1000),
-        ({"throughput": 150_000, "precision": "16.16"}, "peak of the chips", "impossible", 150_000 * 4.089 * 2 / 1000),
+        ({"throughput": 7800, "precision": "fp16"}, "peak of the chips", "ok", 7800 * GMACS * 2 / 1000),
+        ({"throughput": 150_000, "precision": "16.16"}, "peak of the chips", "impossible", 150_000 * GMACS * 2 / 1000),
         ({"throughput": 7800}, "peak of the chips", "not checked", None),
-        ({"throughput": 7_800_000}, "peak of the chips", "impossible", 7_800_000 * 4.089 * 2 / 1000),
+        ({"throughput": 7_800_000}, "peak of the chips", "impossible", 7_800_000 * GMACS * 2 / 1000),
         ({"throughput": 7800, "power_w": 100}, "power rating", "not checked", None),  # no source rates the IPU-M2000
         ({"throughput": 800, "power_w": 301, "platform": "C2"}, "power rating", "doubtful", 301),
         ({"throughput": 800, "power_w": 100, "efficiency": 80}, "efficiency", "impossible", 0.1),

@@ -37,13 +37,17 @@ SQL = """
 
 
 class Obstacle(str):
-    """Why a row or a figure may not be compared, in words; `code` names the rule for programs."""
+    """Why a row or a figure may not be compared, in words; `code` names the rule for programs.
+
+    `has_next_step` says that the user can state what is missing.
+    """
 
     code: str
+    has_next_step: bool
 
-    def __new__(cls, reason: str, code: str = "other") -> Obstacle:
+    def __new__(cls, reason: str, code: str = "other", *, has_next_step: bool = False) -> Obstacle:
         obstacle = super().__new__(cls, reason)
-        obstacle.code = code
+        obstacle.code, obstacle.has_next_step = code, has_next_step
         return obstacle
 
 
@@ -85,11 +89,15 @@ def find_obstacle(ours: Measurement, row: Row) -> Obstacle | None:
 def _find_mlperf_obstacle(ours: Measurement, row: Row) -> Obstacle | None:
     if MLPERF not in (ours.benchmark, row["benchmark"]):
         return None
+    if ours.benchmark is None and ours.minutes is not None:
+        return Obstacle(REASONS["minutes"], "mlperf-with-other", has_next_step=True)
     if ours.benchmark != row["benchmark"]:
         return Obstacle(REASONS["mlperf"], "mlperf-with-other")
     if ours.division is None or ours.mlperf_round is None:
         return Obstacle(
-            "the division or the round of your MLPerf run is not stated (--division, --round)", "mlperf-divisions"
+            "the division or the round of your MLPerf run is not stated (--division, --round)",
+            "mlperf-divisions",
+            has_next_step=True,
         )
     if ours.division != row["division"]:
         return _differ("MLPerf division", ours.division, row["division"], "mlperf-divisions")

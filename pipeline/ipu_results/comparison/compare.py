@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,13 +83,35 @@ def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords)
     checks = tuple(check_plausibility(ours, machine))
     peers = _describe_peers(ours, comparable)
     status, verdict = judge(ours, matches, refusals, checks)
+    verdict += _describe_packed(ours, rows, matches)
     return Comparison(ours, status, verdict, matches, refusals, checks, peers)
 
 
+def _describe_packed(ours: Measurement, rows: Sequence[Row], matches: Sequence[Match]) -> str:
+    """Say that rows of our machine, batch size and precision have packed sequences, where no other row has all three."""
+    if ours.packed is not None or any(is_same_set_up(ours, match.row) for match in matches):
+        return ""
+    packed = replace(ours, packed=True)
+    count = sum(
+        is_same_set_up(packed, row) and find_obstacle(packed, row) is None and _find_missing_figure(packed, row) is None
+        for row in rows
+    )
+    if not count:
+        return ""
+    subject = "1 row of packed sequences has" if count == 1 else f"{count} rows of packed sequences have"
+    return f"; {subject} this machine, batch size and precision: state --packed if yours are packed"
+
+
 def _sort_by_size(refused: Mapping[Obstacle, list[str]], ours: Measurement) -> list[tuple[Obstacle, list[str]]]:
-    """Return the largest groups first; rows of another task, which nothing could make comparable, last."""
+    """Return what the user can state first, then the largest groups; rows of another task come last.
+
+    Nothing could make those comparable.
+    """
     other_task = f"may not be compared with {ours.task}"
-    return sorted(refused.items(), key=lambda item: (item[0].endswith(other_task), -len(item[1]), item[0]))
+    return sorted(
+        refused.items(),
+        key=lambda item: (not item[0].has_next_step, item[0].endswith(other_task), -len(item[1]), item[0]),
+    )
 
 
 def _select_nearest(ours: Measurement, ordered: Sequence[tuple[float, Row]]) -> list[tuple[float, Row]]:

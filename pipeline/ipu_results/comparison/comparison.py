@@ -25,7 +25,8 @@ ROW_COLUMNS = (
 )
 
 Status = Literal[
-    "implausible", "doubtful", "plausible", "depends", "other-conditions", "only-emulated", "no-comparable-row"]
+    "implausible", "doubtful", "plausible", "depends", "other-conditions", "only-emulated", "no-comparable-row"
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,13 @@ from ipu_results.check.constants import (
     TRAINING_PASSES,
 )
 from ipu_results.comparison.measurement import Measurement
+from ipu_results.runner.reference_rows import SEQUENCE
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 EFFICIENCY_TOLERANCE = 0.05  # of throughput over power against the efficiency
 MACHINE_BITS = {"fp16": "FP16", "fp32": "32.32", "int8": "INT8"}  # words of the emulator and the runner
 MS = 1000.0
+GIGA = 10**9
 DIGITS = 4  # of a figure that is computed here
 
 Outcome = Literal["ok", "impossible", "doubtful", "not checked"]
@@ -50,9 +52,7 @@ def _check_little(ours: Measurement) -> Check:
         missing = [key for key in ("throughput", "latency_ms", "batch_size") if getattr(ours, key) is None]
         return Check(name, "not checked", f"needs {', '.join(missing)}")
     depth = ours.throughput * ours.latency_ms / MS / ours.batch_size
-    text = (
-        f"{format_plain(depth)} batches in flight: {ours.throughput:.12g} × {ours.latency_ms:.12g} ms / batch {ours.batch_size}"
-    )
+    text = f"{format_plain(depth)} batches in flight: {ours.throughput:.12g} × {ours.latency_ms:.12g} ms / batch {ours.batch_size}"
     if depth > MAX_BATCHES_IN_FLIGHT:
         far = f"more than {MAX_BATCHES_IN_FLIGHT}; is the latency in ms, and that of one batch?"
         return Check(name, "doubtful", f"{text}; {far}", depth, MAX_BATCHES_IN_FLIGHT)
@@ -62,17 +62,18 @@ def _check_little(ours: Measurement) -> Check:
         return Check(
             name, "ok", f"{text}; the throughput counts time outside the batches", depth, MIN_BATCHES_IN_FLIGHT
         )
-    shortest = f"a batch takes at least {format_plain(ours.batch_size / ours.throughput * MS, DIGITS)} ms at this throughput"
+    shortest = (
+        f"a batch takes at least {format_plain(ours.batch_size / ours.throughput * MS, DIGITS)} ms at this throughput"
+    )
     hint = "; is the latency that of an item (--latency-basis per-item)?" if ours.batch_size > 1 else ""
     return Check(name, "impossible", f"{text}; {shortest}{hint}", depth, MIN_BATCHES_IN_FLIGHT)
 
 
 def _check_peak(ours: Measurement, machine: Mapping[str, Any]) -> Check:
     name = "peak of the chips"
-    vocabulary = load_vocabulary()
-    variant = f"SL{ours.sequence_length}" if ours.sequence_length else ours.variant or ""
-    gmacs = vocabulary.gmacs.get((ours.network, variant))
-    peaks = {normalise_name(word): column for word, column in vocabulary.peaks.items()}
+    macs, uncounted = _find_macs(ours)
+    gmacs = macs / GIGA if macs else None
+    peaks = {normalise_name(word): column for word, column in load_vocabulary().peaks.items()}
     precision = MACHINE_BITS.get(ours.precision or "", ours.precision or "")
     peak = machine.get(peaks.get(normalise_name(precision), "")) if precision else None
     passes = TRAINING_PASSES if ours.task == "training" else 1
@@ -81,10 +82,7 @@ def _check_peak(ours: Measurement, machine: Mapping[str, Any]) -> Check:
         text
         for value, text in (
             (ours.throughput, "a throughput"),
-            (
-                gmacs,
-                f"the operations of {ours.network}{f' ({variant})' if variant else ''}, which are not counted here",
-            ),
+            (gmacs, uncounted),
             (ours.precision, "a precision"),
             (ours.chips, "the number of chips"),
         )
@@ -106,10 +104,33 @@ def _check_peak(ours: Measurement, machine: Mapping[str, Any]) -> Check:
     assert ours.chips
     limit = peak * ours.chips
     text = (
-        f"{format_plain(work, DIGITS)} TFLOP/s: {ours.throughput:.12g} × {gmacs:g} GMAC × {FLOP_PER_MAC * passes}, {work / limit:.1%} of "
+        f"{format_plain(work, DIGITS)} TFLOP/s: {ours.throughput:.12g} × {gmacs:.4g} GMAC × {FLOP_PER_MAC * passes}, {work / limit:.1%} of "
         f"{format_plain(limit, DIGITS)} ({ours.chips} × {ours.chip or 'chip'} at {ours.precision})"
     )
     return Check(name, "impossible" if work > limit else "ok", text, work, limit)
+
+
+def _find_macs(ours: Measurement) -> tuple[int | None, str]:
+    """Return the multiply-accumulates of one item, from the table `operation_counts`, else what is missing of them."""
+    counts = {
+        str(entry["variant"]): entry for entry in load_vocabulary().operation_counts if entry["network"] == ours.network
+    }
+    variant = f"SL{ours.sequence_length}" if ours.sequence_length else ours.variant or ""
+    what = f"the operations of {ours.network}{f' ({variant})' if variant else ''}"
+    if not counts:
+        return None, f"{what}, which are not counted here"
+    if ours.packed:
+        return None, f"{what} in packed sequences, whose lengths are not known"
+    entry = counts.get(variant)
+    if entry is None:
+        lengths = [match[1] for name in sorted(counts) if (match := SEQUENCE.fullmatch(name))]
+        if lengths and not ours.sequence_length:
+            return None, f"the length of a sequence: state --sequence-length, counted are {', '.join(lengths)}"
+        names = ", ".join(name for name in sorted(counts) if name)
+        return None, f"{what}, which are counted {f'for {names} only' if names else 'without a variant only'}"
+    if ours.task == "training" and not entry["training"]:
+        return None, f"{what} in training, which are counted for inference only"
+    return int(entry["macs"]), ""
 
 
 def _check_power(ours: Measurement, machine: Mapping[str, Any]) -> Check:
@@ -131,6 +152,8 @@ def _check_efficiency(ours: Measurement) -> list[Check]:
         return []
     ratio = ours.throughput / ours.power_w / ours.efficiency
     implied = ours.throughput / ours.power_w
-    text = f"throughput / power is {format_plain(implied, DIGITS)} item/s/W, the stated efficiency {ours.efficiency:.12g}"
+    text = (
+        f"throughput / power is {format_plain(implied, DIGITS)} item/s/W, the stated efficiency {ours.efficiency:.12g}"
+    )
     wrong = abs(ratio - 1) > EFFICIENCY_TOLERANCE
     return [Check("efficiency", "impossible" if wrong else "ok", text, ratio, 1.0)]
