@@ -19,7 +19,7 @@ from ipu_results import cite
 from ipu_results.citation import format_cited_table
 from ipu_results.citation.cite import FORMATS
 from ipu_results.citation.escape import escape_html, escape_latex, escape_url
-from ipu_results.citation.facts import LEGEND
+from ipu_results.citation.facts import FIGURES, LEGEND, make_label
 from ipu_results.errors import QueryError, WarehouseError
 
 ATTACK = r'}\input{/etc/passwd}%$^~#&_[2]*{"<script>alert(1)</script>"|`x`' + "\x1b[2J\n\u202e"
@@ -266,6 +266,44 @@ def test_computed_value_is_never_shown_as_printed(warehouse: Path) -> None:
     assert "| throughput (item/s)† |" in text
     assert "| 2948.32<sup>a</sup> |" in text
     assert "not printed by the source" in text
+
+
+PAIR = """
+    SELECT {ids}, first_publisher, first_figure, second_publisher, second_figure, ratio
+    FROM replications WHERE first_publisher = 'Graphcore' AND first_figure = 4311
+"""
+
+
+def test_each_figure_of_a_pair_is_cited_by_its_own_source(warehouse: Path) -> None:
+    sql = PAIR.format(ids="first_result_id, second_result_id")
+    header, _, row, *notes = format_cited_table(sql, "markdown", warehouse).splitlines()
+    assert "first figure (items/sec) | second publisher | second figure (img/sec) | ratio† |" in header
+    assert "| Graphcore<sup>a</sup> | 4,311<sup>a</sup> |" in row
+    assert "| 4,200<sup>b</sup> |" in row
+    assert [note for note in notes if note.startswith("<sup>a</sup> Graphcore, ")]
+    assert [note for note in notes if note.startswith("<sup>b</sup> Texas A")]
+    for ids in ("first_result_id AS result_id", "first_result_id", "second_result_id"):
+        with pytest.raises(QueryError, match="so that each figure is cited by its own source"):
+            format_cited_table(PAIR.format(ids=ids), "markdown", warehouse)
+    alone = "SELECT ipu_result_id AS result_id, energy_ratio FROM energy_ipu_gpu LIMIT 1"
+    with pytest.raises(QueryError, match="select ipu_result_id and gpu_result_id under those names"):
+        format_cited_table(alone, "markdown", warehouse)
+
+
+def test_table_of_energy_discloses_the_flags_of_both_sides(warehouse: Path) -> None:
+    columns = "ipu_result_id, gpu_result_id, ipu_energy_per_item_j, gpu_energy_per_item_j, energy_ratio"
+    where = "contains(gpu_error_rules, 'R29') AND ipu_error_rules IS NULL"
+    for output in ("latex", "markdown", "html"):
+        text = format_cited_table(f"SELECT {columns} FROM energy_ipu_gpu WHERE {where}", output, warehouse)
+        assert "Quality rule R29" in text
+        assert "ipu energy per item (J)" in text.replace(r"\_", "_").replace("†", "")
+
+
+def test_header_has_a_plain_label_and_the_unit_of_what_is_computed(warehouse: Path) -> None:
+    sql = "SELECT result_id, throughput_per_chip, run_energy_j FROM results WHERE run_energy_j IS NOT NULL LIMIT 2"
+    header = format_cited_table(sql, "markdown", warehouse).splitlines()[0]
+    assert header == "| throughput per chip (item/s)† | run energy (Wh) |"
+    assert not any("_" in make_label(name) or make_label(name).endswith((" ms", " s", " w", " j")) for name in FIGURES)
 
 
 def test_table_of_mlperf_scores_marks_each_and_warns_of_a_mixture(warehouse: Path, official: str, printed: str) -> None:

@@ -118,7 +118,7 @@ def _format_message(table: Table, column: str, reason: str, value: Any) -> str:
         return f"{column} is blank or missing"
     if reason == "repeated-key":
         return f"{' and '.join(table.key)} are also those of another row"
-    if reason == f"{column}-not-a-choice":
+    if reason == _get_reason(column, "isin"):
         return f"{column} is {str(value)[:80]!r}, which is not one of {', '.join(table.choices(column))}"
     if column in table.names and reason.replace("-", "_") not in ROW_CHECKS.get(table.name, {}):
         return f"{column} is {str(value)[:80]!r}, which {reason} refuses"

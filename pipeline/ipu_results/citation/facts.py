@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from typing import Any
 
 import duckdb
 
 from ipu_results._util.sql import run_query
 from ipu_results.errors import QueryError
-from ipu_results.schema import quote, table
+from ipu_results.schema import TABLES, VIEWS, quote, table
 
 AUTHOR = "The ipu-results authors"
 MLPERF = "mlperf-training"
@@ -28,13 +29,7 @@ CITABLE = """
         precision AS effective_precision, value
     FROM microbenchmarks
 """
-LABELS = {
-    "latency_ms": "latency",
-    "power_w": "power",
-    "time_to_train_s": "time to train",
-    "time_to_result_s": "time to result",
-    "quality_value": "quality",
-}
+LABELS = {"quality_value": "quality"}  # where the name of a column without its unit is no label
 # MLCommons also requires an ownership legend, whose wording is its own: "Attribution" in its Results Messaging
 # Guidelines, read on 2026-11-22 at commit c195f80f of mlcommons/policies. An unverified result needs the word at each
 # score, too.
@@ -45,6 +40,23 @@ LEGEND = (
 NOT_VERIFIED = "Result not verified by MLCommons Association."
 STATED = ", result not verified by MLCommons Association"  # at the end of the column `attribution`
 UNMARKED = re.compile(r"\bMLPerf\b(?! ?®)")
+
+
+@cache
+def load_units() -> Mapping[str, str | None]:
+    """Load the unit of each column by name, None where columns of that name differ in it."""
+    units: dict[str, set[str | None]] = {}
+    for relation in (*TABLES, *VIEWS):
+        for column in relation.columns:
+            units.setdefault(column.name, set()).add(column.unit)
+    return {name: next(iter(own)) if len(own) == 1 else None for name, own in units.items()}
+
+
+def make_label(name: str) -> str:
+    """Make the label of a column: its name in words, without the unit that the name ends in."""
+    unit = (load_units().get(name) or "").casefold()
+    words = name.split("_")
+    return LABELS.get(name, " ".join(words[:-1] if len(words) > 1 and words[-1] == unit else words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +71,7 @@ class Figure:
 
     @property
     def label(self) -> str:
-        return LABELS.get(self.column, self.column)
+        return make_label(self.column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,11 @@ NUMBERS = click.FLOAT
 @click.option("--sdk-version", metavar="V", help="Such as 3.3.")
 @click.option("--chips", type=int, metavar="N", help="Processors that took part.  [default: all of the platform]")
 @click.option("--power-w", type=NUMBERS, metavar="W", help="Power drawn.")
-@click.option("--power-scope", metavar="NAME", help="What the power covers: device, board, package, wall.")
+@click.option(
+    "--power-scope",
+    metavar="NAME",
+    help="What the power covers: device (chip), board (card), package, machine, wall, declared.",
+)
 @click.option("--efficiency", type=NUMBERS, metavar="X", help="Items per second per watt.")
 @click.option(
     "--task", type=click.Choice(("inference", "training")), help="[default: inference, or training with --minutes]"

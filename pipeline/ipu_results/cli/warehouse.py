@@ -182,8 +182,9 @@ def query(sql: str, warehouse: Path, output: str) -> None:
 
     \b
     Examples:
-      ipu-results query "FROM results WHERE model = 'ResNet-50' LIMIT 1" --format record
-      ipu-results query "SELECT model, platform, batch_size, latency_ms FROM inference ORDER BY latency_ms LIMIT 3"
+      ipu-results query "FROM results WHERE model = 'ResNet-50 v1.5' LIMIT 1" --format record
+      ipu-results query "SELECT model, platform, batch_size, latency_ms FROM inference
+        WHERE latency_basis = 'per-batch' AND errors = 0 ORDER BY latency_ms LIMIT 3"
     """
     from ipu_results._util.sql import run_query
     from ipu_results._util.text import format_records

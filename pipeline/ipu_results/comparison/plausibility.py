@@ -104,8 +104,9 @@ def _check_peak(ours: Measurement, machine: Mapping[str, Any]) -> Check:
     assert ours.chips
     limit = peak * ours.chips
     text = (
-        f"{format_plain(work, DIGITS)} TFLOP/s: {ours.throughput:.12g} × {gmacs:.4g} GMAC × {FLOP_PER_MAC * passes}, {work / limit:.1%} of "
-        f"{format_plain(limit, DIGITS)} ({ours.chips} × {ours.chip or 'chip'} at {ours.precision})"
+        f"{format_plain(work, DIGITS)} TFLOP/s: {ours.throughput:.12g} × {gmacs:.4g} GMAC × {FLOP_PER_MAC * passes}, "
+        f"{work / limit:.1%} of {format_plain(limit, DIGITS)} "
+        f"({ours.chips} × {ours.chip or 'chip'} at {ours.precision})"
     )
     return Check(name, "impossible" if work > limit else "ok", text, work, limit)
 

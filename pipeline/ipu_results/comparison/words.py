@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 
 from ipu_results._util.sql import run_query
+from ipu_results.normalise.fields import POWER_SCOPES
 from ipu_results.runner.reference_rows import BITS
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
@@ -69,6 +70,7 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
         name: _by_name(results.column(name).choices or ())
         for name in ("task", "phase", "latency_kind", "latency_basis", "power_scope", "benchmark", "division", "origin")
     }
+    choices["power_scope"] |= POWER_SCOPES
     platforms = {key: str(entry["platform"]) for key, entry in vocabulary.platforms.items()}
     items = {entry["model"]: entry["item"] for entry in vocabulary.list_entries("model") if entry.get("item")}
     return KnownWords(

@@ -80,6 +80,9 @@ def describe_unknown_words(words: Iterable[UnknownWord], vocabulary: Vocabulary)
 
 def _suggest(word: UnknownWord, vocabulary: Vocabulary) -> str:
     known = list_known_words(word.kind, word.column, vocabulary)
+    owners = [column for column in vocabulary.units if vocabulary.find_unit(column, word.text)]
+    if word.kind == "unit" and owners:
+        return f"a unit of {', '.join(owners)}; is it the right metric?"
     nearest = find_nearest(word.text, known)
     if nearest is not None:
         return f"nearest known: {nearest!r}"

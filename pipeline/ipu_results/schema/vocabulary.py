@@ -59,7 +59,7 @@ class Vocabulary:
     fields. `benchmarks` maps an MLPerf folder to its model. `gmacs` holds 10⁹ multiply-accumulates of one inference by
     network and printed variant ("" for none). `peaks` names the column of `platforms` that bounds work at a precision.
     `precision_settings` maps what a configuration sets to the printed precisions that fit it, none if it leaves them
-    open. `precision_spellings` maps the normalised names by which a precision is stated to that in which it is compared.
+    open. `precision_spellings` maps normalised names by which a precision is stated to the one in which it is compared.
     `latency_bases` maps a script's definition of latency to what it times, None if it times nothing. `vendors` maps the
     vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`,
     `operation_counts` those of the table of that name. `derived` holds the lists that derived columns rest on.

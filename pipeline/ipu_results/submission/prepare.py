@@ -16,8 +16,10 @@ import tomli_w
 from ipu_results._util.limits import MAX_BUNDLE_FILE
 from ipu_results.comparison.sources import POINTS, read_run
 from ipu_results.errors import SubmissionError
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.sources.catalogue import read_limited
 from ipu_results.submission.adapters import read_figures
+from ipu_results.submission.adapters.figures import describe_missing
 from ipu_results.submission.bundle import MEASURED, compute_id, make_slug
 from ipu_results.submission.contents import DESCRIPTION, ENVIRONMENT, RESULTS
 from ipu_results.submission.template import COLUMNS, format_rows
@@ -85,7 +87,7 @@ def prepare_bundle(request: SubmissionRequest) -> PreparedBundle:
     """
     collected = Collected()
     for path in request.paths:
-        _collect_run(path, collected) if path.is_dir() else _collect_file(path, request.adapter, collected)
+        _collect_run(path, collected) if path.is_dir() else _collect_file(path, request, collected)
     rows = [_fill_in(row, request.defaults) for row in collected.rows]
     if not rows:
         raise SubmissionError("no figure was read; name a run folder or a file with figures")
@@ -117,16 +119,30 @@ def prepare_bundle(request: SubmissionRequest) -> PreparedBundle:
 def _fill_in(row: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
     """Return the row with texts for its blank columns. Raises SubmissionError for one that says another thing."""
     for name, text in defaults.items():
-        if row.get(name) and row[name] != text:
+        if row.get(name) and _get_meaning(name, row[name]) != _get_meaning(name, text):
             raise SubmissionError(f"says {name} {row[name]!r}, not {text!r}", place=row.get("place"))
-    return {**{name: row.get(name, "") for name in COLUMNS}, **defaults}
+    return {name: row.get(name) or defaults.get(name, "") for name in {**dict.fromkeys(COLUMNS), **defaults}}
 
 
-def _collect_file(path: Path, adapter: str | None, collected: Collected) -> None:
-    read = read_figures(path, adapter)
+def _get_meaning(name: str, text: str) -> str:
+    """Return a precision, model, platform or framework in its one spelling, any other text as it is."""
+    vocabulary = load_vocabulary()
+    spellings: dict[str, Mapping[str, Any]] = {
+        "precision": vocabulary.precision_spellings,
+        "framework": vocabulary.frameworks,
+        "model": {key: entry["model"] for key, entry in vocabulary.models.items()},
+        "platform": {key: entry["platform"] for key, entry in vocabulary.platforms.items()},
+    }
+    return str(spellings.get(name, {}).get(normalise_name(text), text))
+
+
+def _collect_file(path: Path, request: SubmissionRequest, collected: Collected) -> None:
+    read = read_figures(path, request.adapter)
+    missing = describe_missing(_fill_in(row, request.defaults) for row in read.figures)
+    others = [remark for remark in read.remarks if remark != describe_missing(read.figures)]
     collected.rows += read.figures
     collected.environment |= read.environment
-    collected.remarks += [f"{path.name}: {remark}" for remark in read.remarks]
+    collected.remarks += [f"{path.name}: {remark}" for remark in filter(None, [missing, *others])]
     collected.sources.append(_describe_source(path, read.adapter))
 
 

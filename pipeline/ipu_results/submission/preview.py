@@ -51,7 +51,7 @@ def preview_bundle(bundle: Bundle, figures: tuple[str, ...]) -> tuple[Preview, l
     faults = [
         Fault(
             UNREADABLE.get(row.reason, "unknown-word" if row.words else "unreadable-figure"),
-            "; ".join([row.message, *describe_unknown_words(row.words, vocabulary)]),
+            _describe_rejected(row.message, describe_unknown_words(row.words, vocabulary)),
             f"{RESULTS}, {row.locator}",
         )
         for row in own.normalised.rejected
@@ -66,6 +66,11 @@ def preview_bundle(bundle: Bundle, figures: tuple[str, ...]) -> tuple[Preview, l
     faults += _find_repeated(bundle)
     faults += _find_contradictions(rows, figures)
     return Preview(rows, _to_records(flags)), faults
+
+
+def _describe_rejected(message: str, words: list[str]) -> str:
+    """Join the reason and the unknown words, which often say the same."""
+    return "; ".join(words if any(text.startswith(message) for text in words) else [message, *words])
 
 
 def _to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:

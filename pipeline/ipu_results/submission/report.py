@@ -49,4 +49,5 @@ def _describe_row(row: CheckedRow) -> Iterator[str]:
     yield f"row: {row.description} (result {result_id}, {row.values.get('relationship')})"
     yield f"  {row.verdict}"
     for match in row.nearest:
-        yield f"  {describe_match(match)}"
+        if (text := describe_match(match)) not in row.verdict:
+            yield f"  {text}"

@@ -8,7 +8,7 @@ from ipu_results.submission.adapters.figures import Draft, ReadFile
 from ipu_results.submission.adapters.files import Section, SubmittedFile
 
 NAME = "bytemlperf"
-PRINTED_MODEL = re.compile(r"(.+)-(?:TORCH|TF|ONNX)-FP32")
+PRINTED_MODEL = re.compile(r"(.+)-(?:TORCH|TF|ONNX)-FP32", re.IGNORECASE)
 # The networks of the suite's model zoo, by the names and variants that the record has for them.
 NETWORKS = {
     "ALBERT": ("ALBERT-Base", "SL384"),
@@ -42,7 +42,7 @@ def read_report(file: SubmittedFile) -> ReadFile:
     if not printed:
         file.fail("is absent or blank", "Model")
     match = PRINTED_MODEL.fullmatch(printed)
-    model, variant = NETWORKS.get(match[1] if match else printed, (printed, ""))
+    model, variant = NETWORKS.get((match[1] if match else printed).upper(), (printed, ""))
     compiled = report.read_section("Graph Compile")
     executed = report.read_text("Execution Date").split(" ")[0]
     sparsity = str(compiled.fields.get(SPARSITY, "")) if compiled else ""

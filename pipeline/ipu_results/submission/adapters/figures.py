@@ -39,6 +39,13 @@ def list_columns() -> tuple[str, ...]:
     return load_vocabulary().header_of(READER, TABLE).names
 
 
+def describe_missing(figures: Iterable[Mapping[str, str]]) -> str | None:
+    """Describe the facts that some figure lacks, None if all are stated."""
+    rows = list(figures)
+    missing = [name for name in FACTS if any(not row[name] for row in rows)]
+    return f"the file does not state {', '.join(missing)}: fill in what you know" if missing else None
+
+
 @dataclass
 class Draft:
     """The lines, environment and remarks of a file while an adapter reads it. Methods raise SubmissionError."""
@@ -88,9 +95,8 @@ class Draft:
         """Return the result, with a remark on the facts that the file does not state."""
         if not self.figures:
             self.file.fail(f"holds no figure that the adapter {adapter} reads", None)
-        missing = [name for name in FACTS if any(not figure[name] for figure in self.figures)]
-        if missing:
-            self.remarks.insert(0, f"the file does not state {', '.join(missing)}: fill in what you know")
+        if missing := describe_missing(self.figures):
+            self.remarks.insert(0, missing)
         return ReadFile(adapter, self.figures, self.environment, self.remarks)
 
     def _check_cell(self, name: str, text: str, place: str) -> None:
