@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from conftest import Query, run_cli
+from conftest import ROOT, Query, run_cli
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results import cite
@@ -20,6 +20,7 @@ from ipu_results.citation import format_cited_table
 from ipu_results.citation.cite import FORMATS
 from ipu_results.citation.escape import escape_html, escape_latex, escape_url
 from ipu_results.citation.facts import FIGURES, LEGEND, make_label
+from ipu_results.citation.version import REPOSITORY
 from ipu_results.errors import QueryError, WarehouseError
 
 ATTACK = r'}\input{/etc/passwd}%$^~#&_[2]*{"<script>alert(1)</script>"|`x`' + "\x1b[2J\n\u202e"
@@ -102,6 +103,15 @@ def test_release_is_cited_with_version_and_digest(small_release: Path) -> None:
     assert f"version = {{{release['version']}}}" in text
     assert f"Dataset, CC-BY-4.0, version {release['version']}, sha256 of SHA256SUMS {digest}" in text
     assert "unreleased" not in text
+
+
+def test_dataset_is_cited_with_year_and_address(warehouse: Path, printed: str, query: Query) -> None:
+    ((newest,),) = query("SELECT max(retrieved_on) FROM documents")
+    (dataset, *_) = cite(printed, format="bibtex", warehouse=warehouse).split("\n\n")
+    assert f"  year = {{{newest.year}}}," in dataset
+    assert f"  url = {{{REPOSITORY}}}," in dataset
+    assert json.loads(cite(printed, format="csl-json", warehouse=warehouse))[0]["URL"] == REPOSITORY
+    assert f'url: "{REPOSITORY}"' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_release_of_another_build_is_not_cited(built: Path, printed: str) -> None:

@@ -229,6 +229,26 @@ def parquet_only(built: Path) -> Path:
     return built
 
 
+def test_examples_of_query_return_rows_without_error_flags(warehouse: Path) -> None:
+    text = " ".join(run_cli("query", "--help").stdout.split())
+    examples = re.findall(r'ipu-results query "([^"]+)"', text)
+    assert len(examples) == 2
+    for sql in examples:
+        rows = json.loads(run_cli("query", sql, "--warehouse", warehouse, "--format", "json").stdout)
+        assert rows
+        place = "model, platform, batch_size, latency_ms" if "latency_ms" in rows[0] else "result_id"
+        known = run_cli(
+            "query", f"SELECT {place} FROM results WHERE errors = 0", "--warehouse", warehouse, "--format", "json"
+        )
+        clean = json.loads(known.stdout)
+        assert all({name: row[name] for name in place.split(", ")} in clean for row in rows)
+
+
+def test_records_of_a_query_without_rows_are_counted(warehouse: Path) -> None:
+    done = run_cli("query", "FROM results WHERE false", "--format", "record", "--warehouse", warehouse)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "0 rows\n")
+
+
 @pytest.mark.parametrize("fixture", ["warehouse", "parquet_only"])
 def test_query_refuses_to_write_and_to_leave_the_warehouse(request: pytest.FixtureRequest, fixture: str) -> None:
     folder = request.getfixturevalue(fixture)

@@ -15,11 +15,13 @@ from typing import Any
 
 import pytest
 from conftest import run_cli
+from ipu_results.comparison.verdict import describe_match
 from ipu_results.errors import SubmissionError
 from ipu_results.submission.bundle import is_orcid, make_slug, parse_bundle
 from ipu_results.submission.check import CheckedBundle, CheckRequest, check_submission
 from ipu_results.submission.contents import DESCRIPTION, RESULTS
 from ipu_results.submission.prepare import SubmissionRequest, prepare_bundle
+from ipu_results.submission.report import format_checks
 from ipu_results.submission.template import COLUMNS, format_rows
 from runs_support import put_emulated, put_run
 from submission_support import ROWS, figure, make_files, put_folder, put_zip, throughput
@@ -145,6 +147,23 @@ def test_blank_columns_are_filled_and_no_stated_one_is_replaced(tmp_path: Path) 
     assert b",IPU-M2000,GC200," in files[RESULTS]
     with pytest.raises(SubmissionError, match="says batch_size '16', not '4'"):
         prepare_bundle(SubmissionRequest([file], "Ada", **HOW, defaults={"batch_size": "4"}))
+
+
+def test_wrong_unit_and_scope_name_what_fits_and_are_said_once(check: Check, tmp_path: Path) -> None:
+    rows = [figure("throughput", "5011.5", "ms"), figure("power", "912.5", "W", power_scope="socket")]
+    checked = check(put_folder(tmp_path / "own", make_files(rows)))
+    unit, scope = (next(str(own) for own in checked.faults if word in str(own)) for word in ("'ms'", "socket"))
+    assert unit.count("unknown unit") == 1
+    assert "a unit of latency_ms" in unit
+    assert "which is not one of device, board, package, machine, wall, declared" in scope
+
+
+def test_verdict_is_not_repeated_as_the_first_nearest_row(check: Check, tmp_path: Path) -> None:
+    checked = check(put_folder(tmp_path / "own", make_files([throughput("14377.25")])))
+    assert checked.rows[0].nearest
+    lines = format_checks([checked], "text").splitlines()
+    [verdict] = [line for line in lines if describe_match(checked.rows[0].nearest[0]) in line]
+    assert verdict.strip() == checked.rows[0].verdict
 
 
 def test_original_files_and_their_folders_stay_out_of_the_bundle(tmp_path: Path) -> None:

@@ -5,9 +5,13 @@ The files here have the form of those that the tools write, with figures of our 
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,8 +19,11 @@ from hypothesis import strategies as st
 from ipu_results._util.limits import MAX_SUBMITTED_BYTES
 from ipu_results.errors import SubmissionError
 from ipu_results.schema.vocabulary import load_vocabulary
+from ipu_results.store.query import open_warehouse
 from ipu_results.submission.adapters import NAMES, ReadFile, list_columns, read_figures
 from ipu_results.submission.adapters.figures import READER
+from ipu_results.submission.prepare import SubmissionRequest, prepare_bundle
+from ipu_results.submission.words import load_submission_words
 
 PAGE = Path(__file__).parents[1] / "docs/reference/submission-formats.md"
 BYTEMLPERF = """{
@@ -157,7 +164,7 @@ TRAINING = (
     + mllog("run_stop", None, 1700000100234, status="success")
 )
 LATENCY = {"unit": "s", "values": [0.5], "count": 1, "mean": 0.5, "p50": 0.5, "p90": 0.75, "p99": 0.8, "stdev": 0.1}
-OPTIMUM = {
+OPTIMUM: dict[str, Any] = {
     "config": {
         "backend": {"name": "pytorch", "version": "2.5", "model": "bert", "device": "cuda", "device_ids": "0"},
         "scenario": {"name": "inference", "input_shapes": {"batch_size": 4, "sequence_length": 16}},
@@ -499,6 +506,30 @@ def test_optimum_report_leaves_out_a_rate_of_tokens_called_samples(tmp_path: Pat
     assert "left out: load_model" in result.remarks
     right = json.loads(json.dumps(OPTIMUM).replace("792.0", "8.0"))
     assert len(read(tmp_path, json.dumps(right)).figures) == len(result.figures) + 1
+
+
+def test_optimum_report_is_handed_in_as_it_is(tmp_path: Path, warehouse: Path) -> None:
+    backend = {**OPTIMUM["config"]["backend"], "model": "bert-base-uncased", "torch_dtype": "float16"}
+    report = {**OPTIMUM, "config": {**OPTIMUM["config"], "backend": backend}}
+    (tmp_path / "benchmark.json").write_text(json.dumps(report), encoding="utf-8")
+    stated = {"platform": "C600", "sdk_version": "3.3", "precision": "fp16"}
+    request = SubmissionRequest([tmp_path / "benchmark.json"], "Ada", "CC-BY-4.0", "as read", defaults=stated)
+    prepared = prepare_bundle(request)
+    rows = list(csv.DictReader(io.StringIO(prepared.files["results.csv"].decode())))
+    assert {(row["model"], row["precision"]) for row in rows} == {("bert-base-uncased", "float16")}  # as printed
+    with open_warehouse(warehouse) as connection:
+        words = load_submission_words(connection)
+    assert [words.find("model", "bert-base-uncased"), words.find("precision", "float16")] == ["BERT-Base", "fp16"]
+    missing = next(remark for remark in prepared.remarks if "does not state" in remark)
+    assert not any(name in missing for name in stated)
+    with pytest.raises(SubmissionError, match="says precision 'float16', not 'fp32'"):
+        prepare_bundle(replace(request, defaults={"precision": "fp32"}))
+
+
+def test_bytemlperf_names_are_known_in_any_case(tmp_path: Path) -> None:
+    lower = BYTEMLPERF.replace("RESNET50-TORCH-FP32", "resnet50-torch-fp32")
+    assert lower != BYTEMLPERF
+    assert read(tmp_path, lower).figures[0]["model"] == read(tmp_path, BYTEMLPERF).figures[0]["model"]
 
 
 def test_optimum_training_rate_of_all_steps_is_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ interface Source {
 }
 
 export interface Citations {
-  dataset: { key: string; author: string; title: string; version: string; published_on: string | null; text: string };
+  dataset: { key: string; author: string; title: string; version: string; published_on: string | null; year: string; url: string; text: string };
   legend: string;
   max: number; // results that are cited at once
   latex: Record<string, string>;
@@ -72,11 +72,12 @@ function formatLatex(data: Citations, groups: Group[]): string {
 
 function formatBibtex(data: Citations, groups: Group[]): string {
   const escape = (text: string) => escapeLatex(data, text);
-  const { key, author, title, version, published_on, text } = data.dataset;
+  const { key, author, title, version, published_on, year, url, text } = data.dataset;
   const entry = {
     author: `{${escape(author)}}`,
     title: `{${escape(title)}}`,
-    year: published_on?.slice(0, 4) ?? "",
+    year,
+    url,
     date: published_on ?? "",
     version: escape(version),
     note: escape(`Dataset, CC-BY-4.0, ${text}`),
@@ -102,7 +103,7 @@ function formatEntry(key: string, fields: Record<string, string>): string {
 }
 
 function formatCsl(data: Citations, groups: Group[]): string {
-  const { key, author, title, version, published_on, text } = data.dataset;
+  const { key, author, title, version, published_on, url, text } = data.dataset;
   const dataset = {
     id: key,
     type: "dataset",
@@ -110,6 +111,7 @@ function formatCsl(data: Citations, groups: Group[]): string {
     author: [{ literal: author }],
     version,
     note: text,
+    URL: url,
     issued: formatDate(published_on),
   };
   const items = groups.map((group) => ({

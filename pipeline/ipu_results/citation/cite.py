@@ -20,7 +20,7 @@ from ipu_results.citation.facts import (
     load_results,
     mark_name,
 )
-from ipu_results.citation.version import NAME, DatasetVersion, read_dataset_version
+from ipu_results.citation.version import NAME, REPOSITORY, DatasetVersion, read_dataset_version
 from ipu_results.errors import QueryError
 from ipu_results.store.query import open_warehouse, read_build_id, read_one_build
 
@@ -154,7 +154,8 @@ def _build_dataset_fields(version: DatasetVersion) -> dict[str, str]:
     return {
         "author": f"{{{escape_latex(AUTHOR)}}}",
         "title": f"{{{escape_latex(NAME)}}}",
-        "year": (version.published_on or "")[:4],
+        "year": version.year,
+        "url": REPOSITORY,
         "date": version.published_on or "",
         "version": escape_latex(version.version or "unreleased"),
         "note": escape_latex(f"Dataset, CC-BY-4.0, {version}"),
@@ -190,6 +191,7 @@ def _format_csl(results: Sequence[CitedResult], version: DatasetVersion) -> str:
         "author": [{"literal": AUTHOR}],
         "version": version.version or "unreleased",
         "note": str(version),
+        "URL": REPOSITORY,
     }
     if version.published_on:
         dataset["issued"] = _format_date(date.fromisoformat(version.published_on))

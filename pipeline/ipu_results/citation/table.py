@@ -57,9 +57,10 @@ class CitedTable:
 def format_cited_table(sql: str, output: str, warehouse: Path = DATASET) -> str:
     """Run one read-only query and format its rows as `latex`, `markdown` or `html`.
 
-    The query selects `result_id`, which is not shown: it leads to what the sources print. A query of pairs selects the id
-    of each side, such as `ipu_result_id` and `gpu_result_id`, and each column is cited by the id that its name begins
-    like. Raises QueryError without an id, with one side's alone, for a row without a result, and for too many rows.
+    The query selects `result_id`, which is not shown: it leads to what the sources print. A query of pairs selects the
+    id of each side, such as `ipu_result_id` and `gpu_result_id`, and each column is cited by the id whose name begins
+    like its own. Raises QueryError without an id, with one side's alone, for a row without a result, and for too many
+    rows.
     """
     built = read_one_build(warehouse, lambda folder: _build_table(folder, sql))
     return {"latex": _format_latex, "markdown": _format_markdown, "html": _format_html}[output](built)
@@ -117,7 +118,7 @@ def is_id(name: str) -> bool:
 
 
 def _check_sides(sql: str, names: Sequence[str], ids: Sequence[str]) -> None:
-    """Check that a query of a view of pairs selects the id of each side; a figure has the footnote of its own source."""
+    """Check that a query of a view of pairs selects the id of each side: a figure is cited by its own source."""
     words = set(re.findall(r"\w+", sql.casefold()))
     is_renamed = re.search(rf'\w_{RESULT_ID}"?\s+(as\s+)?"?{RESULT_ID}\b', sql, re.IGNORECASE)
     known = {column.name for column in table("results").columns}

@@ -46,8 +46,8 @@ def table(sql: str, output: str, warehouse: Path) -> None:
     """Print the rows of a QUERY as a publishable table with one footnote per source.
 
     QUERY is one read-only SQL statement that selects `result_id`, which is not printed. A query of pairs selects the id
-    of each side, such as ipu_result_id and gpu_result_id. Figures are exactly as printed by the source, with its unit. What the query computes is marked. MLPerf figures are marked as unverified and
-    emulated ones as emulated.
+    of each side, such as ipu_result_id and gpu_result_id. Figures are exactly as printed by the source, with its unit.
+    What the query computes is marked. MLPerf figures are marked as unverified and emulated ones as emulated.
 
     \b
     Example:

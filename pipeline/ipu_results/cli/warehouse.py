@@ -182,7 +182,7 @@ def query(sql: str, warehouse: Path, output: str) -> None:
 
     \b
     Examples:
-      ipu-results query "FROM results WHERE model = 'ResNet-50 v1.5' LIMIT 1" --format record
+      ipu-results query "FROM results WHERE model = 'ResNet-50 v1.5' AND errors = 0 LIMIT 1" --format record
       ipu-results query "SELECT model, platform, batch_size, latency_ms FROM inference
         WHERE latency_basis = 'per-batch' AND errors = 0 ORDER BY latency_ms LIMIT 3"
     """
@@ -198,5 +198,5 @@ def query(sql: str, warehouse: Path, output: str) -> None:
     if output == "table" and is_wider_than_terminal(text):
         text = format_records("record", result.column_names, rows)
     click.echo(text)
-    if output == "table":
+    if output in ("table", "record"):
         click.echo(f"{result.num_rows} {'row' if result.num_rows == 1 else 'rows'}", err=True)

@@ -88,7 +88,7 @@ def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords)
 
 
 def _describe_packed(ours: Measurement, rows: Sequence[Row], matches: Sequence[Match]) -> str:
-    """Say that rows of our machine, batch size and precision have packed sequences, where no other row has all three."""
+    """Say that only rows of packed sequences have our machine, batch size and precision; "" where others have."""
     if ours.packed is not None or any(is_same_set_up(ours, match.row) for match in matches):
         return ""
     packed = replace(ours, packed=True)

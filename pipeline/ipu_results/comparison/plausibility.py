@@ -52,7 +52,8 @@ def _check_little(ours: Measurement) -> Check:
         missing = [key for key in ("throughput", "latency_ms", "batch_size") if getattr(ours, key) is None]
         return Check(name, "not checked", f"needs {', '.join(missing)}")
     depth = ours.throughput * ours.latency_ms / MS / ours.batch_size
-    text = f"{format_plain(depth)} batches in flight: {ours.throughput:.12g} × {ours.latency_ms:.12g} ms / batch {ours.batch_size}"
+    product = f"{ours.throughput:.12g} × {ours.latency_ms:.12g} ms / batch {ours.batch_size}"
+    text = f"{format_plain(depth)} batches in flight: {product}"
     if depth > MAX_BATCHES_IN_FLIGHT:
         far = f"more than {MAX_BATCHES_IN_FLIGHT}; is the latency in ms, and that of one batch?"
         return Check(name, "doubtful", f"{text}; {far}", depth, MAX_BATCHES_IN_FLIGHT)
@@ -91,7 +92,8 @@ def _check_peak(ours: Measurement, machine: Mapping[str, Any]) -> Check:
     highest = max((machine[column] for column in peaks.values() if machine.get(column)), default=None)
     if ours.precision is None and highest and ours.chips and work > highest * ours.chips:
         limit = highest * ours.chips
-        text = f"{format_plain(work, DIGITS)} TFLOP/s, above {format_plain(limit, DIGITS)}, the highest peak of {ours.chips} × {ours.chip} at any precision"
+        highest_of = f"the highest peak of {ours.chips} × {ours.chip} at any precision"
+        text = f"{format_plain(work, DIGITS)} TFLOP/s, above {format_plain(limit, DIGITS)}, {highest_of}"
         return Check(name, "impossible", text, work, limit)
     if missing:
         return Check(name, "not checked", f"needs {', '.join(missing)}")

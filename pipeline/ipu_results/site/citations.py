@@ -22,7 +22,7 @@ from ipu_results.citation.facts import (
     format_figure,
     load_results,
 )
-from ipu_results.citation.version import NAME, DatasetVersion, read_dataset_version
+from ipu_results.citation.version import NAME, REPOSITORY, DatasetVersion, read_dataset_version
 from ipu_results.store.query import read_build_id
 
 IDS = "SELECT result_id FROM results ORDER BY result_id"
@@ -58,6 +58,8 @@ def _describe_dataset(version: DatasetVersion) -> dict[str, Any]:
         "title": NAME,
         "version": version.version or "unreleased",
         "published_on": version.published_on,
+        "year": version.year,
+        "url": REPOSITORY,
         "text": str(version),
     }
 

@@ -9,12 +9,12 @@ from typing import Any
 import duckdb
 
 from ipu_results._util.sql import run_query
+from ipu_results.citation.version import REPOSITORY
 from ipu_results.errors import WarehouseError
 from ipu_results.release.files import RELEASE
 from ipu_results.release.snapshot import read_json
 from ipu_results.site.results import PAGE
 
-REPOSITORY = "https://github.com/ipu-results/ipu-results"
 COUNTS = """
     SELECT (SELECT count(*) FROM record) AS results, (SELECT count(*) FROM documents) AS documents,
         (SELECT count(*) FROM claims) AS claims, (SELECT count(*) FROM flags WHERE severity = 'error') AS errors,
