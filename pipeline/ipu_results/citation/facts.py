@@ -13,7 +13,7 @@ import duckdb
 
 from ipu_results._util.sql import run_query
 from ipu_results.errors import QueryError
-from ipu_results.schema import TABLES, VIEWS, quote, table
+from ipu_results.schema import TABLES, VIEWS, Table, View, quote, table
 
 AUTHOR = "The ipu-results authors"
 MLPERF = "mlperf-training"
@@ -46,7 +46,8 @@ UNMARKED = re.compile(r"\bMLPerf\b(?! ?®)")
 def load_units() -> Mapping[str, str | None]:
     """Load the unit of each column by name, None where columns of that name differ in it."""
     units: dict[str, set[str | None]] = {}
-    for relation in (*TABLES, *VIEWS):
+    relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
+    for relation in relations:
         for column in relation.columns:
             units.setdefault(column.name, set()).add(column.unit)
     return {name: next(iter(own)) if len(own) == 1 else None for name, own in units.items()}

@@ -27,7 +27,7 @@ from ipu_results.citation.facts import (
 )
 from ipu_results.citation.version import read_dataset_version
 from ipu_results.errors import QueryError
-from ipu_results.schema import TABLES, VIEWS, table
+from ipu_results.schema import TABLES, VIEWS, Table, View, table
 from ipu_results.store.query import open_warehouse, read_build_id, read_one_build
 
 FORMATS = ("latex", "markdown", "html")
@@ -122,7 +122,8 @@ def _check_sides(sql: str, names: Sequence[str], ids: Sequence[str]) -> None:
     words = set(re.findall(r"\w+", sql.casefold()))
     is_renamed = re.search(rf'\w_{RESULT_ID}"?\s+(as\s+)?"?{RESULT_ID}\b', sql, re.IGNORECASE)
     known = {column.name for column in table("results").columns}
-    for view in (*TABLES, *VIEWS):
+    relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
+    for view in relations:
         sides = [column.name for column in view.columns if is_id(column.name)]
         own = {column.name for column in view.columns} - known
         missing = [name for name in sides if name not in ids]

@@ -80,9 +80,9 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
             | platforms
             | _as_printed(_list_words(rows, "platform")),
             "framework": _by_name(_list_words(rows, "framework"))
-            | vocabulary.frameworks
+            | dict(vocabulary.frameworks)
             | _as_printed(_list_words(rows, "framework")),
-            "precision": vocabulary.precision_spellings | _by_name(precisions) | _as_printed(precisions),
+            "precision": dict(vocabulary.precision_spellings) | _by_name(precisions) | _as_printed(precisions),
             "item": _by_name([*items.values(), *_list_words(rows, "item")]),
             **choices,
         },
