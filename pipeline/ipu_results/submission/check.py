@@ -18,11 +18,12 @@ from ipu_results.normalise.values import UnreadableCellError, parse_number, pars
 from ipu_results.store.query import open_warehouse
 from ipu_results.submission.bundle import Bundle, parse_bundle
 from ipu_results.submission.contents import DESCRIPTION, RESULTS, Files, list_folders, read_contents
+from ipu_results.submission.copies import FIGURES
 from ipu_results.submission.fault import Fault, Reason
 from ipu_results.submission.lay import SUBMISSIONS
 from ipu_results.submission.owners import check_owner, check_present, is_laid
 from ipu_results.submission.preview import Preview, preview_bundle
-from ipu_results.submission.record import FIGURES, compare_rows, describe_row, load_publishers
+from ipu_results.submission.record import compare_rows, describe_row, load_publishers
 from ipu_results.submission.words import check_words, list_unknown_words, load_submission_words
 
 PERCENT = 100
