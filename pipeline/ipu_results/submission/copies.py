@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ COPIED_COLUMNS = (*TABLE_COLUMNS, "platform")
 # row, and of any row after rounding, a change of unit or a division by the chips; and from which it is one of a copied
 # table. tests/test_submission_evidence.py counts how often a row of the record has that many by chance.
 DIGITS_OF_SAME, DIGITS_OF_NETWORK, DIGITS_OF_ANY, DIGITS_OF_SCALED, DIGITS_OF_TABLE = 5, 6, 7, 8, 4
-MIN_DIGITS, MAX_DIGITS = 2, 12  # of a figure that is looked up
+MIN_DIGITS, MAX_DIGITS = 2, 12  # of a figure that counts, and that is looked up
 ROWS_OF_TABLE = 3  # rows with figures of one document from which a table counts as copied
 ONE_BATCH = 0.02  # by which throughput × latency may differ from a batch if one of them was computed from the other
 
@@ -113,7 +113,8 @@ def _format_digits(value: float, size: int) -> str:
 
 def _count_independent_digits(row: Row, names: Sequence[str]) -> int:
     """Count the digits of figures; of a throughput and a latency that follow from each other, only those of one."""
-    digits: Mapping[str, int] = {name: count_digits(row[name]) for name in names}
+    counts = {name: count_digits(row[name]) for name in names}
+    digits = {name: count for name, count in counts.items() if count >= MIN_DIGITS}
     if {"throughput", "latency_ms"} <= digits.keys() and row["batch_size"]:
         batches = row["throughput"] * row["latency_ms"] / MS / row["batch_size"]
         if abs(batches - 1) <= ONE_BATCH:
