@@ -29,6 +29,7 @@ from ipu_results.submission.words import check_words, list_unknown_words, load_s
 PERCENT = 100
 COUNTS = ("batch_size", "micro_batch_size")
 EMULATED = re.compile(r"\b(?:emulat|simulat)\w*|\bpredicted\b|\bIPU_?Model\b", re.I)
+EMULATOR = re.compile(r"\bemulat\w*", re.I)  # networks may simulate
 MACHINE_COLUMNS = ("variant", "platform", "chip", "framework", "conditions")
 
 
@@ -172,6 +173,8 @@ def check_files(
         f"{name} {text!r} is new to the record ({rows} rows)"
         for (name, text), rows in sorted(list_unknown_words(bundle.rows, words).items())
     ]
+    if word := EMULATED.search(bundle.submission.how):
+        flags.append(f"how says {word[0]!r}: read whether the figures are measured")
     flags += [f"{own.measurement.label}: {own.verdict}" for _, own, _ in compared if own and own.status == "doubtful"]
     rows = tuple(CheckedRow.of(row, comparison) for row, comparison, _ in compared)
     return CheckedBundle(name, tuple(dict.fromkeys(problems)), tuple(flags), rows, bundle)
@@ -189,6 +192,12 @@ def _find_emulated(bundle: Bundle) -> Iterator[Fault]:
                 message = f"says {word[0]!r}: an emulated figure may not be handed in as measured"
                 yield Fault("emulated", message, f"{RESULTS}, line {number}, {name}")
                 return
+        if word := EMULATOR.search(row["model"]):
+            message = f"says {word[0]!r}: an emulated figure may not be handed in as measured"
+            yield Fault("emulated", message, f"{RESULTS}, line {number}, model")
+            return
+    if word := EMULATED.search(bundle.submission.machine):
+        yield Fault("emulated", f"says {word[0]!r}: figures of an emulator are not measured", f"{DESCRIPTION}, machine")
     if bundle.environment.get("backend") in ("emulator", "simulator"):
         yield Fault("emulated", "the backend is an emulator: its figures are not measured", "environment.json")
 

@@ -115,6 +115,15 @@ def find_wrong_power(row: Row, evidence: PowerEvidence, place: str) -> Iterator[
             return
 
 
+def compute_rate_at_rating(row: Row, evidence: PowerEvidence) -> float | None:
+    """Return the items per second at the rated power of the chips, for energy of an item without a rate or time."""
+    rating = evidence.find_rating(row)
+    efficiency = row["efficiency"] or (1 / row["energy_per_item_j"] if row["energy_per_item_j"] else None)
+    if not efficiency or row["throughput"] or row["latency_ms"] or not row["chips"] or rating.low != rating.high:
+        return None
+    return float(rating.high * row["chips"] * efficiency)
+
+
 def _list_powers(row: Row) -> Iterator[Power]:
     """Yield the power that a row states, and that its energy and its efficiency imply."""
     throughput, time = row["throughput"], row["time_to_train_s"] or row["time_to_result_s"]

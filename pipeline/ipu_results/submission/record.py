@@ -15,9 +15,10 @@ from ipu_results.comparison.compare import compare_with_rows
 from ipu_results.comparison.comparison import UNVERIFIED, Comparison
 from ipu_results.comparison.measurement import FIELDS, build_measurement
 from ipu_results.comparison.words import KnownWords
+from ipu_results.submission.consistency import find_inconsistencies
 from ipu_results.submission.copies import FigureIndex, find_copied_table, find_copies
 from ipu_results.submission.fault import Fault
-from ipu_results.submission.power import PowerEvidence, find_wrong_power
+from ipu_results.submission.power import PowerEvidence, compute_rate_at_rating, find_wrong_power
 
 THOUSAND = 3.0  # decimal powers that a wrong unit adds
 NEAR = 0.5  # decimal powers by which the nearest row may itself be off
@@ -38,6 +39,7 @@ def compare_rows(
         place = f"results.csv, row {row['row_number']}"
         shared = list(index.find(row))
         faults = list(find_copies(row, candidates[row["network"]], shared, place))
+        faults += find_inconsistencies(row, words, place)
         faults += find_wrong_power(row, evidence, place)
         comparison = None
         if any(row.get(name) is not None for name in ("throughput", "latency_ms", "efficiency", "power_w", "minutes")):
@@ -45,10 +47,14 @@ def compare_rows(
             faults += _find_impossible(comparison, place)
             faults += _find_thousandfold(comparison, place)
         if row["energy_per_item_j"] and not row["efficiency"]:
-            implied = _compare_row(
-                {**row, "efficiency": 1 / row["energy_per_item_j"]}, candidates[row["network"]], words, place
+            implied = {**row, "efficiency": 1 / row["energy_per_item_j"]}
+            faults += _find_thousandfold(
+                _compare_row(implied, candidates[row["network"]], words, place), place, "1 / energy per item"
             )
-            faults += _find_thousandfold(implied, place)
+        if rate := compute_rate_at_rating(row, evidence):
+            implied = {**row, "throughput": rate, "efficiency": None, "power_w": None}
+            text = "rated power over energy per item"
+            faults += _find_thousandfold(_compare_row(implied, candidates[row["network"]], words, place), place, text)
         compared.append((row, comparison, faults))
         shared_figures.append((row, shared))
     if compared and not any(fault.reason == "copied" for fault in compared[0][2]):
@@ -75,8 +81,11 @@ def _find_impossible(comparison: Comparison, place: str) -> Iterator[Fault]:
             yield Fault("implausible", f"{check.name}: {check.message}", place)
 
 
-def _find_thousandfold(comparison: Comparison, place: str) -> Iterator[Fault]:
-    """Yield a fault for a figure that is about 1000 or 1,000,000 times, or such a part of, a row of the same chip."""
+def _find_thousandfold(comparison: Comparison, place: str, computed: str | None = None) -> Iterator[Fault]:
+    """Yield a fault for a figure that is about 1000 or 1,000,000 times, or such a part of, a row of the same chip.
+
+    `computed` names how the figure follows from those of the row, None for a stated one.
+    """
     ours = comparison.measurement
     for match in comparison.matches:
         same = ours.platform == match.row["platform"] or (ours.chip is not None and ours.chip == match.row["chip"])
@@ -89,8 +98,10 @@ def _find_thousandfold(comparison: Comparison, place: str) -> Iterator[Fault]:
             if steps and abs(power - steps * THOUSAND) <= NEAR:
                 row = match.row
                 nearest = f"{row['publisher']}, {row['platform']}, batch {row['batch_size']}, result {row['result_id']}"
-                message = f"{ratio.figure} is {per_chip or ratio.ratio:.3g} times that of the nearest row ({nearest})"
-                yield Fault("unit", f"{message}: is the unit right (ms for s or µs)?", place)
+                name = f"{computed}, a {ratio.figure} of {ratio.ours:.4g}," if computed else ratio.figure
+                message = f"{name} is {per_chip or ratio.ratio:.3g} times that of the nearest row ({nearest})"
+                hint = "J for mJ" if computed else "ms for s or µs"
+                yield Fault("unit", f"{message}: is the unit right ({hint})?", place)
                 return
 
 
