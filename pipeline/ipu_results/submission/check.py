@@ -11,7 +11,9 @@ from typing import Any
 
 from ipu_results._util.limits import MAX_BUNDLES
 from ipu_results._util.text import to_json_value
+from ipu_results.check.constants import MIN_BATCHES_IN_FLIGHT, PER_ITEM
 from ipu_results.comparison.comparison import Comparison, Match
+from ipu_results.comparison.plausibility import MS
 from ipu_results.comparison.report import describe_measurement
 from ipu_results.errors import IpuResultsError, SubmissionError
 from ipu_results.normalise.values import UnreadableCellError, parse_number, parse_whole_number
@@ -27,6 +29,7 @@ from ipu_results.submission.record import compare_rows, describe_row, load_publi
 from ipu_results.submission.words import check_words, list_unknown_words, load_submission_words
 
 PERCENT = 100
+LITTLE = "R01"  # the quality rule on less than one batch in flight
 COUNTS = ("batch_size", "micro_batch_size")
 EMULATED = re.compile(r"\b(?:emulat|simulat)\w*|\bpredicted\b|\bIPU_?Model\b", re.I)
 EMULATOR = re.compile(r"\bemulat\w*", re.I)  # networks may simulate
@@ -167,8 +170,9 @@ def check_files(
         problems += rejected
         compared = compare_rows(connection, words, preview.rows, bundle.submission.document_id)
     problems += [fault for _, _, own in compared for fault in own]
-    problems += [Fault("implausible", f"{flag['rule']}: {flag['message']}") for flag in _select(preview, ("error",))]
-    flags = [f"{flag['severity']} {flag['rule']}: {flag['message']}" for flag in _select(preview, ("warn", "info"))]
+    errors, doubts = _sort_flags(preview)
+    problems += [Fault("implausible", f"{flag['rule']}: {flag['message']}") for flag in errors]
+    flags = [f"{flag['severity']} {flag['rule']}: {flag['message']}" for flag in doubts]
     flags += [
         f"{name} {text!r} is new to the record ({rows} rows)"
         for (name, text), rows in sorted(list_unknown_words(bundle.rows, words).items())
@@ -180,8 +184,25 @@ def check_files(
     return CheckedBundle(name, tuple(dict.fromkeys(problems)), tuple(flags), rows, bundle)
 
 
-def _select(preview: Preview, severities: tuple[str, ...]) -> list[dict[str, Any]]:
-    return [flag for flag in preview.flags if flag["severity"] in severities]
+def _sort_flags(preview: Preview) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the flags that refuse a bundle, and the others.
+
+    A latency that the bundle calls that of an item is no error, although one that a page calls a latency is (R01).
+    """
+    per_item = {
+        row["result_id"]
+        for row in preview.rows
+        if row["latency_basis"] == PER_ITEM
+        and (row["throughput"] or 0.0) * (row["latency_ms"] or 0.0) / MS >= MIN_BATCHES_IN_FLIGHT
+    }
+    errors: list[dict[str, Any]] = []
+    doubts: list[dict[str, Any]] = []
+    for flag in preview.flags:
+        if flag["rule"] == LITTLE and flag["result_id"] in per_item:
+            doubts.append({**flag, "severity": "info"})
+        else:
+            (errors if flag["severity"] == "error" else doubts).append(flag)
+    return errors, doubts
 
 
 def _find_emulated(bundle: Bundle) -> Iterator[Fault]:

@@ -44,7 +44,8 @@ class FigureIndex:
             for name in _list_figures(row):
                 self._add(name, row[name], count_digits(row[name]), place)
             if row["throughput"] and (row["chips"] or 1) > 1:
-                self._add("throughput", row["throughput"] / row["chips"], count_digits(row["throughput"]), place)
+                per_chip = row["throughput"] / row["chips"]
+                self._add("throughput", per_chip, count_digits(per_chip), place)
 
     def _add(self, name: str, value: float, digits: int, place: int) -> None:
         for size in range(MIN_DIGITS, min(digits, MAX_DIGITS) + 1):
