@@ -182,11 +182,6 @@ def put_results(change: Callable[[bytes], bytes]) -> Put:
     return put
 
 
-def put_id_of_another(folder: Path) -> Path:
-    other = make_files([throughput("11003.5")])
-    return put_folder(folder / "bundle", {**make_files(), DESCRIPTION: other[DESCRIPTION]})
-
-
 def put_many_entries(folder: Path) -> Path:
     return put_zip(folder / "bundle.zip", {}, *((f"{number}.csv", b"") for number in range(5000)))
 
@@ -327,7 +322,6 @@ CONTAINERS: dict[str, tuple[Put, str]] = {
         "emulated",
     ),
     "emulator as the machine": (with_rows(*ROWS, machine="IPUModel of an IPU-M2000"), "emulated"),
-    "description of another bundle": (put_id_of_another, "id"),
     "id that is a path": (
         lambda folder: put_folder(
             folder / "bundle",

@@ -187,7 +187,7 @@ def check_files(
 def _sort_flags(preview: Preview) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the flags that refuse a bundle, and the others.
 
-    A latency that the bundle calls that of an item is no error, although one that a page calls a latency is (R01).
+    A bundle may state the latency of an item. It is R01's error only where a page calls it a latency.
     """
     per_item = {
         row["result_id"]
