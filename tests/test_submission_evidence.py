@@ -150,6 +150,12 @@ def test_throughput_that_follows_from_the_latency_is_one_figure(record: Record) 
     assert [shared.digits for shared in FigureIndex([own]).find(own)] == [5]
 
 
+def test_figures_of_one_digit_are_no_evidence(record: Record) -> None:
+    own = {**record.rows[0], **dict.fromkeys(FIGURES), "latency_min_ms": 1.0, "latency_max_ms": 2.0, "latency_ms": 1.374}
+    assert not is_copied(own, FigureIndex([]), [own])
+    assert is_copied({**own, "latency_std_ms": 0.19}, FigureIndex([]), [{**own, "latency_std_ms": 0.19}])
+
+
 def test_power_of_the_record_is_refused_only_where_a_rule_finds_an_error(record: Record) -> None:
     rows = [row for row in record.rows if any(row[name] for name in POWER_COLUMNS)]
     refused = [row for row in rows if list(find_wrong_power(row, record.evidence, "row"))]
