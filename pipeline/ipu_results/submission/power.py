@@ -23,7 +23,7 @@ from ipu_results.submission.fault import Fault, Reason
 THOUSAND = 1000.0
 HALF_OF_THOUSAND = math.sqrt(THOUSAND)
 """Factor from which a figure is nearer to a thousandfold than to what it is held against. Rows of the record without an
-error flag draw 0.55 to 0.99 times the rating of their chips (view `energy_per_item`); none states an idle power."""
+error flag draw 0.55 to 0.99 times the rating of their chips (view `energy_per_item`); none is idle."""
 FIT = 10.0  # by which the thousandth of a wrong figure may itself be off
 OF_CHIPS = ("device", "board", "package")
 HOUR = re.compile(r"\b(?:one|an|1|per) hour\b", re.I)  # of `conditions`: what the energy of a run covers
