@@ -151,7 +151,13 @@ def test_throughput_that_follows_from_the_latency_is_one_figure(record: Record) 
 
 
 def test_figures_of_one_digit_are_no_evidence(record: Record) -> None:
-    own = {**record.rows[0], **dict.fromkeys(FIGURES), "latency_min_ms": 1.0, "latency_max_ms": 2.0, "latency_ms": 1.374}
+    own = {
+        **record.rows[0],
+        **dict.fromkeys(FIGURES),
+        "latency_min_ms": 1.0,
+        "latency_max_ms": 2.0,
+        "latency_ms": 1.374,
+    }
     assert not is_copied(own, FigureIndex([]), [own])
     assert is_copied({**own, "latency_std_ms": 0.19}, FigureIndex([]), [{**own, "latency_std_ms": 0.19}])
 
