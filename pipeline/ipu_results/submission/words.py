@@ -11,6 +11,7 @@ from dataclasses import replace
 import duckdb
 
 from ipu_results._util.sql import run_query
+from ipu_results._util.text import format_count
 from ipu_results.comparison.words import KnownWords, load_known_words
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.submission.bundle import Bundle
@@ -58,6 +59,5 @@ def check_words(bundle: Bundle, words: KnownWords) -> Iterator[Fault]:
             message = f"{name} {text!r} is {same} in another spelling; write {same}"
             yield Fault("unknown-word", message, RESULTS)
         elif text not in declared:
-            count = f"{rows} row{'' if rows == 1 else 's'}"
-            message = f"{words.describe_unknown(name, text)}, in {count}"
+            message = f"{words.describe_unknown(name, text)}, in {format_count(rows, 'row')}"
             yield Fault("unknown-word", f"{message}; correct it, or declare it as new (--new-word)", RESULTS)
