@@ -149,7 +149,7 @@ def test_blank_columns_are_filled_and_no_stated_one_is_replaced(tmp_path: Path) 
         prepare_bundle(SubmissionRequest([file], "Ada", **HOW, defaults={"batch_size": "4"}))
 
 
-def test_wrong_unit_and_scope_name_what_fits_and_are_said_once(check: Check, tmp_path: Path) -> None:
+def test_wrong_unit_and_scope_are_reported_once_with_what_fits(check: Check, tmp_path: Path) -> None:
     rows = [figure("throughput", "5011.5", "ms"), figure("power", "912.5", "W", power_scope="socket")]
     checked = check(put_folder(tmp_path / "own", make_files(rows)))
     unit, scope = (next(str(own) for own in checked.faults if word in str(own)) for word in ("'ms'", "socket"))

@@ -29,7 +29,7 @@ CITABLE = """
         precision AS effective_precision, value
     FROM microbenchmarks
 """
-LABELS = {"quality_value": "quality"}  # where the name of a column without its unit is no label
+LABELS = {"quality_value": "quality"}  # where the name of a column without its unit makes a poor label
 # MLCommons also requires an ownership legend, whose wording is its own: "Attribution" in its Results Messaging
 # Guidelines, read on 2026-11-22 at commit c195f80f of mlcommons/policies. An unverified result needs the word at each
 # score, too.

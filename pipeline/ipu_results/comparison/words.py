@@ -34,7 +34,7 @@ class KnownWords:
     machines: Mapping[str, Mapping[str, Any]]
 
     def find(self, field: str, word: str) -> str | None:
-        """Return the canonical form of a word, None if it is unknown; what a row of the record has stays as it is."""
+        """Return the canonical form of a word, None if it is unknown; what a row of the record has is not changed."""
         known = self.fields[field]
         return known.get(word) or known.get(normalise_name(word))
 

@@ -125,7 +125,7 @@ def _fill_in(row: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, s
 
 
 def _get_meaning(name: str, text: str) -> str:
-    """Return a precision, model, platform or framework in its one spelling, any other text as it is."""
+    """Return a precision, model, platform or framework in its one spelling, any other text unchanged."""
     vocabulary = load_vocabulary()
     spellings: dict[str, Mapping[str, Any]] = {
         "precision": vocabulary.precision_spellings,
