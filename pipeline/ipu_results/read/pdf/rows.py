@@ -81,7 +81,7 @@ def find_rows(
     around = _find_rows_below(strips, names, columns, (header_at, _find_end(rows, header, header_at)[1]), home)
     below = [row for row in around if (row.strip, row.place) not in read]
     rows = _mark_wrapped(_loosen_overlaps(rows), columns, header)
-    return _mark_merged(rows, columns), below
+    return mark_merged(rows, columns), below
 
 
 def _find_end(rows: Sequence[PrintedRow], header: Box, header_at: Start) -> tuple[Start, int]:
@@ -112,6 +112,8 @@ def _read_run(
 
 def _classify_line(cells: tuple[PrintedCell, ...], columns: Columns, names: frozenset[str]) -> PrintedRow | None:
     """Return the cells of a line as a row or as text that may be part of one; None where the table ends."""
+    if terms.is_continuation_note(" ".join(cell.text for cell in cells)):
+        return None
     aligned = align_cells(cells, columns)
     row = PrintedRow(0, 0, cells[0].box, aligned or (), () if aligned else cells)
     if not columns.has_text:
@@ -286,7 +288,7 @@ def _measure_pitch(first: Box, other: Box) -> float | None:
     return abs(other.middle - first.middle) if first.page == other.page else None
 
 
-def _mark_merged(rows: Sequence[PrintedRow], columns: Columns) -> list[PrintedRow]:
+def mark_merged(rows: Sequence[PrintedRow], columns: Columns) -> list[PrintedRow]:
     """Doubt rows without a label that another row with the same model has."""
     if not columns.has_text or columns.model is None:
         return list(rows)
