@@ -16,6 +16,7 @@ from ipu_results.read.pdf.columns import (
     match_full_row,
     overlaps,
 )
+from ipu_results.read.pdf.titles import TableLine, find_titles
 from ipu_results.read.pdf.words import HAS_DIGIT, Box, PrintedCell, Strip, enclose
 
 ROW_GAP = 1.6
@@ -260,15 +261,21 @@ def _mark_wrapped(rows: Sequence[PrintedRow], columns: Columns, header: Box) -> 
     ]
     if not pitches and numbers and (pitch := _measure_pitch(header, rows[numbers[0]].box)) is not None:
         pitches = [pitch]
+    titles = find_titles([_describe_line(row, is_whole) for row, is_whole in zip(rows, whole, strict=True)])
     doubtful: set[int] = set()
     for number, row in enumerate(rows):
-        if pitches and not whole[number]:
+        if pitches and not whole[number] and number not in titles:
             is_label = row.is_text and columns.has_text
             reach = (WRAPPED_PITCH if is_label else CLOSE_PITCH) * min(pitches)
             doubtful |= set(_find_neighbours(rows, whole, number, reach))
     return [
         replace(row, doubt=WRAPPED) if number in doubtful else row for number, row in enumerate(rows) if not row.is_text
     ]
+
+
+def _describe_line(row: PrintedRow, is_whole: bool) -> TableLine:
+    cells = row.loose or [cell for cell in row.cells if cell]
+    return TableLine(row.box, cells, row.is_text, is_whole)
 
 
 def _find_neighbours(rows: Sequence[PrintedRow], whole: Sequence[bool], number: int, reach: float) -> Iterator[int]:
