@@ -151,7 +151,7 @@ def _join(first: PrintedCell, other: PrintedCell) -> PrintedCell:
 def _find_columns(cell: PrintedCell, columns: Columns) -> list[int]:
     """Return the columns that a cell is under: the one that has most of it, if it merely comes close to others.
 
-    Where no column has text, what is close to two columns counts as under both: nothing else tells rows from other text.
+    Where no column has text, it is under all that it is close to: nothing else tells a row from other text.
     """
     near = [column for column, span in enumerate(columns.spans) if overlaps(cell.box, span)]
     if not columns.has_text:
