@@ -84,23 +84,25 @@ def test_lines_in_two_other_fonts_are_not_titles() -> None:
 # --- cells that reach below the next name
 
 
-def set_ends(y: float, row: Row, ends: Sequence[float]) -> list[Text]:
-    """Set a row with its label on the left and its figures at right edges."""
-    return [
-        (X[0], y, row[0], REGULAR),
-        *((*end_at(end, text)[:1], y, text, REGULAR) for end, text in zip(ends, row[1:], strict=True)),
-    ]
-
-
-ENDS = (220.0, 330.0)
 LONG = "2 chips on different boards and"
+WIDE_HEADER = ("Layer", "Throughput in all", "Latency")
+WIDE = {"Layer": "model", "Throughput in all": "value", "Latency": "value"}
+FIRST_ROW = ("one chip", "1,474.16", "1.36")
+
+
+def set_wide_table(*rows: Row) -> list[Text]:
+    """Set rows with figures at right edges: the second name begins at 205, where a long label has not ended."""
+    texts = set_row(700, WIDE_HEADER, x=(X[0], 205, 340))
+    for number, row in enumerate(rows, 1):
+        ends = X[0] + stringWidth(row[0], REGULAR, 10), 272, 370
+        places = [end - stringWidth(text, REGULAR, 10) for end, text in zip(ends, row, strict=True)]
+        texts += [text for text in set_row(700 - 12 * number, row, x=places) if text[2]]
+    return texts
 
 
 def test_label_that_reaches_below_the_next_name_is_read_if_every_column_has_a_cell() -> None:
-    header = [(100, 700, "Layer", REGULAR), (205, 700, "Throughput in all", REGULAR), (340, 700, "Latency", REGULAR)]
-    rows = [("one chip", "1,474.16", "1.36"), (LONG, "9.5", "2.82")]
-    names = {"Layer": "model", "Throughput in all": "value", "Latency": "value"}
-    document = read(*header, *set_ends(688, rows[0], (272, 370)), *set_ends(676, rows[1], (272, 370)), names=names)
+    rows = [FIRST_ROW, (LONG, "9.5", "2.82")]
+    document = read(*set_wide_table(*rows), names=WIDE)
     assert stringWidth(LONG, REGULAR, 10) > 205 - X[0]
     assert (document.problems, list_rows(document)) == ((), rows)
 
@@ -113,36 +115,21 @@ def test_label_that_reaches_below_the_next_name_is_read_if_every_column_has_a_ce
     ],
 )
 def test_label_that_reaches_below_the_next_name_otherwise_refuses_the_row(row: Row) -> None:
-    header = [(100, 700, "Layer", REGULAR), (205, 700, "Throughput in all", REGULAR), (340, 700, "Latency", REGULAR)]
-    first = ("one chip", "1,474.16", "1.36")
-    names = {"Layer": "model", "Throughput in all": "value", "Latency": "value"}
-    texts = [text for text in set_ends(676, row, (272, 370)) if text[2]]
-    document = read(*header, *set_ends(688, first, (272, 370)), *texts, names=names)
-    assert list_rows(document) == [first]
+    document = read(*set_wide_table(FIRST_ROW, row), names=WIDE)
+    assert list_rows(document) == [FIRST_ROW]
     assert [problem.reason for problem in document.problems] == ["row-width"]
 
 
 @pytest.mark.parametrize(("left", "is_read"), [(318.5, True), (313.0, False)])
 def test_figure_close_to_the_name_before_its_own_is_under_its_own(left: float, is_read: bool) -> None:
-    """`Throughput per chip` ends at about 317: the figure begins within 2 points of it, or below it."""
-    header = [
-        (100, 700, "Layer", REGULAR),
-        (317.4 - stringWidth("Throughput per chip", REGULAR, 10), 700, "Throughput per chip", REGULAR),
-        (330, 700, "Latency", REGULAR),
-        (420, 700, "Power", REGULAR),
-    ]
-    names = {"Layer": "model", "Throughput per chip": "value", "Latency": "value", "Power": "value"}
-    first = [
-        (100, 688, "conv1", REGULAR),
-        (250, 688, "1,474.16", REGULAR),
-        (335, 688, "1.36", REGULAR),
-        (420, 688, "91.5", REGULAR),
-    ]
-    second = [
-        (100, 676, "conv2", REGULAR),
-        (250, 676, "1,500.00", REGULAR),
-        (left, 676, "1175.38", REGULAR),
-        (420, 676, "92.0", REGULAR),
-    ]
-    document = read(*header, *first, *second, names=names)
-    assert list_rows(document) == [tuple(text for _, _, text, _ in row) for row in (first, second)[: 1 + is_read]]
+    """The name before ends at 317.4 points: the figure begins within 2 points of it, or below it."""
+    header = ("Layer", "Throughput per chip", "Latency", "Power")
+    start = 317.4 - stringWidth(header[1], REGULAR, 10)
+    rows = [("conv1", "1,474.16", "1.36", "91.5"), ("conv2", "1,500.00", "1175.38", "92.0")]
+    texts = [*set_row(700, header, x=(100, start, 330, 420)), *set_row(688, rows[0], x=(100, 250, 335, 420))]
+    document = read(
+        *texts,
+        *set_row(676, rows[1], x=(100, 250, left, 420)),
+        names=dict.fromkeys(header, "value") | {"Layer": "model"},
+    )
+    assert list_rows(document) == rows[: 1 + is_read]
