@@ -100,6 +100,36 @@ def test_table_over_both_columns_of_a_page_continues() -> None:
     assert (document.problems, list_rows(document)) == ((), FIRST + SECOND)
 
 
+def test_long_caption_is_that_of_the_table_below_it() -> None:
+    lines = [
+        "Table 4.2: Layers of the network,",
+        "of which each",
+        "was measured",
+        "on one chip",
+        "of the first",
+        "board",
+    ]
+    caption = [(100.0, 768.0 - 9 * number, line) for number, line in enumerate(lines)]
+    document = read([(440.0, 780.0, "7"), *caption, *TOP[1:]], [(440.0, 780.0, "8"), *AGAIN])
+    assert (document.problems, list_rows(document)) == ((), FIRST + SECOND)
+    assert document.tables[0].caption == " ".join(lines)
+
+
+def test_short_name_in_the_caption_of_the_next_table_is_no_mention() -> None:
+    names = {"Layer": "model", "S": "value", "Latency": "value"}
+    head = ("Layer", "S", "Latency (ms)")
+    header = TableHeader("inference-paper", "t", tuple(names.items()), "inference")
+    next_one = TableHeader("inference-paper", "u", (("Chip", "model"), ("Clock rate", "value")), "inference")
+    following = [
+        (100.0, 630.0, "Table 4.3: Chips in images/s"),
+        *set_rows(600, ("Chip", "Clock rate"), ("GC2", "1.6"), x=X[:2]),
+    ]
+    pages = [CAPTION, *set_rows(700, head, *FIRST)], [*set_rows(700, head, *SECOND), *following]
+    document = read_pdf(make_pdf(*pages), [header, next_one])
+    assert (document.problems, list_rows(document)) == ((), [*FIRST, *SECOND, ("GC2", "1.6")])
+    assert [table.caption for table in document.tables] == [CAPTION[2], "Table 4.3: Chips in images/s"]
+
+
 GROUPED = {"Layer": "model", "Small": "value", "Large": "value"}
 
 
@@ -138,6 +168,11 @@ def test_other_line_over_the_same_names_is_another_table() -> None:
             [*TOP, (100.0, 400.0, "Total"), (240.0, 400.0, "16"), (100.0, 40.0, "1")],
             [*AGAIN, (100.0, 400.0, "Total"), (240.0, 400.0, "17.5"), (340.0, 400.0, "17"), (100.0, 40.0, "2")],
             id="a count below that is no page number",
+        ),
+        pytest.param(
+            [(100.0, 760.0, "Run"), (440.0, 760.0, "16"), *TOP],
+            [(100.0, 760.0, "Test"), (440.0, 760.0, "64"), *AGAIN],
+            id="a count above that is no page number",
         ),
         pytest.param(
             TOP, [(100.0, 724.0, "Table 4.2: Layers of another network"), *AGAIN], id="same number, other text"

@@ -76,6 +76,17 @@ def test_line_that_may_be_a_part_of_a_label_refuses_the_row(texts: list[Text], r
     assert [problem.reason for problem in document.problems] == ["row-width"] * len(refused)
 
 
+def test_line_of_two_cells_is_not_a_title() -> None:
+    names = {"Layer": "model", "Place": "place", "Throughput": "value", "Latency": "value", "Power": "value"}
+    x = (100, 180, 260, 340, 420)
+    texts, rows = set_row(700, tuple(names), x=x), [(row[0], "board", *row[1:], "91.5") for row in ROWS]
+    for group in (0, 1):
+        texts += set_row(680 - 60 * group, ("ResNet", "all of it"), x=x[:2], font=BOLD)
+        for number, row in enumerate(rows[3 * group : 3 * group + 3], 1):
+            texts += set_row(680 - 60 * group - 12 * number, row, x=x)
+    assert list_rows(read(*texts, names=names)) == [*rows[1:3], *rows[4:]]
+
+
 def test_lines_in_two_other_fonts_are_not_titles() -> None:
     texts = [(x, y, text, "Times-Italic" if text == "VGG" else font) for x, y, text, font in set_groups(2)]
     assert len(list_rows(read(*texts))) == len(ROWS) - 3
@@ -90,11 +101,11 @@ WIDE = {"Layer": "model", "Throughput in all": "value", "Latency": "value"}
 FIRST_ROW = ("one chip", "1,474.16", "1.36")
 
 
-def set_wide_table(*rows: Row) -> list[Text]:
+def set_wide_table(*rows: Row, end: float = 272) -> list[Text]:
     """Set rows with figures at right edges: the second name begins at 205, where a long label has not ended."""
     texts = set_row(700, WIDE_HEADER, x=(X[0], 205, 340))
     for number, row in enumerate(rows, 1):
-        ends = X[0] + stringWidth(row[0], REGULAR, 10), 272, 370
+        ends = X[0] + stringWidth(row[0], REGULAR, 10), end if row[0] == LONG else 272, 370
         places = [end - stringWidth(text, REGULAR, 10) for end, text in zip(ends, row, strict=True)]
         texts += [text for text in set_row(700 - 12 * number, row, x=places) if text[2]]
     return texts
@@ -118,6 +129,11 @@ def test_label_that_reaches_below_the_next_name_otherwise_refuses_the_row(row: R
     document = read(*set_wide_table(FIRST_ROW, row), names=WIDE)
     assert list_rows(document) == [FIRST_ROW]
     assert [problem.reason for problem in document.problems] == ["row-width"]
+
+
+def test_label_that_reaches_below_a_name_with_no_figure_under_it_refuses_the_row() -> None:
+    document = read(*set_wide_table(FIRST_ROW, (LONG, "9.5", "2.82"), end=300), names=WIDE)
+    assert list_rows(document) == [FIRST_ROW]
 
 
 @pytest.mark.parametrize(("left", "is_read"), [(318.5, True), (313.0, False)])

@@ -60,11 +60,10 @@ def _page_of(header: PrintedHeader) -> int:
 
 
 def _may_share(caption: Caption | None, own: Caption | None) -> bool:
-    """Check whether the caption of a part is that of the table, or the one of both."""
+    """Check whether a part has no caption of its own, or one with the number of the table."""
     if caption is None or own is None:
         return True
-    same = terms.read_caption_number(caption.text) == terms.read_caption_number(own.text)
-    return same and (caption.text == own.text or terms.says_continued(own.text))
+    return terms.read_caption_number(caption.text) == terms.read_caption_number(own.text)
 
 
 def _continues(
@@ -109,7 +108,6 @@ def _are_alike(first: Lines, other: Lines, shift: float) -> bool:
     return all(
         (cell.text, cell.footnotes) == (again.text, again.footnotes)
         and abs(again.box.x0 - cell.box.x0 - shift) <= SHIFT_TOLERANCE
-        and abs(again.box.x1 - cell.box.x1 - shift) <= SHIFT_TOLERANCE
         for cell, again in pairs
     )
 
