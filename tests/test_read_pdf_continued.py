@@ -167,12 +167,12 @@ def test_other_line_over_the_same_names_is_another_table() -> None:
         pytest.param(
             [*TOP, (100.0, 400.0, "Total"), (240.0, 400.0, "16"), (100.0, 40.0, "1")],
             [*AGAIN, (100.0, 400.0, "Total"), (240.0, 400.0, "17.5"), (340.0, 400.0, "17"), (100.0, 40.0, "2")],
-            id="a count below that is no page number",
+            id="a count below, and another page number",
         ),
         pytest.param(
             [(100.0, 760.0, "Run"), (440.0, 760.0, "16"), *TOP],
             [(100.0, 760.0, "Test"), (440.0, 760.0, "64"), *AGAIN],
-            id="a count above that is no page number",
+            id="a count above in place of a page number",
         ),
         pytest.param(
             TOP, [(100.0, 724.0, "Table 4.2: Layers of another network"), *AGAIN], id="same number, other text"

@@ -74,7 +74,7 @@ def read_caption_number(text: str) -> str | None:
     return match[1].casefold() if match else None
 
 
-def says_continued(text: str) -> bool:
+def mentions_continuation(text: str) -> bool:
     return CONTINUED.search(text) is not None
 
 
