@@ -121,7 +121,11 @@ def _is_note(line: PrintedLine, caption: Caption | None) -> bool:
     number = terms.read_caption_number(line.text)
     if number is None:
         return terms.is_continuation_note(line.text)
-    return terms.mentions_continuation(line.text) and caption is not None and number == terms.read_caption_number(caption.text)
+    return (
+        terms.mentions_continuation(line.text)
+        and caption is not None
+        and number == terms.read_caption_number(caption.text)
+    )
 
 
 def _is_running_head(line: PrintedLine, first: Lines, other: Lines, has_caption: bool) -> bool:
