@@ -30,7 +30,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from ipu_results._util.sql import LOCKDOWN, fetch_rows
+from ipu_results._util.sql import LOCKDOWN, create_table, fetch_rows
 from ipu_results.errors import DamagedDocumentError, QueryError
 from ipu_results.recompute.margin import measure_sdk_margin
 from ipu_results.recompute.verdict import HOLDS
@@ -149,9 +149,7 @@ def open_recomputer(
         tables[PRINTED] = pa.Table.from_pandas(printed, preserve_index=False)
         tables[CURRENT] = pa.Table.from_pandas(current, preserve_index=False)  # a table of its own: see reads_claims
         for name, rows in tables.items():
-            connection.register("incoming", rows)
-            connection.execute(f"CREATE TABLE {name} AS FROM incoming")
-            connection.unregister("incoming")
+            create_table(connection, name, rows)
         for statement in (CLAIM_VIEW, *MACROS):
             connection.execute(statement)
         yield Recomputer(connection, {**frames, CLAIMS: printed})

@@ -49,7 +49,7 @@ def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
     own = printed.groupby(["document_id", "device", printed["precision"].map(data.peaks)])["canonical_value"].max()
     sheets = data.platforms.groupby("chip")[sorted(set(data.peaks.values()))].first()
     findings: Findings = []
-    for row in rows[rows["statistic"] != THEORETICAL].itertuples():
+    for row in _list_rows(rows[rows["statistic"] != THEORETICAL]):
         bound = data.peaks.get(str(row.precision))
         if bound is None:
             continue
@@ -111,11 +111,15 @@ def flag_two_figures_of_one_work(data: Dataset) -> pd.DataFrame:
 def _group(rows: pd.DataFrame, names: Sequence[str]) -> list[list[Any]]:
     """Return the rows as tuples, in groups of equal columns; null equals null. Faster than a groupby of many groups."""
     groups: dict[Hashable, list[Any]] = defaultdict(list)
-    for key, row in zip(
-        zip(*(rows[name].astype("str") for name in names), strict=True), rows.itertuples(), strict=True
-    ):
+    keys = zip(*(rows[name].astype("str").tolist() for name in names), strict=True)
+    for key, row in zip(keys, _list_rows(rows), strict=True):
         groups[key].append(row)
     return list(groups.values())
+
+
+def _list_rows(rows: pd.DataFrame) -> list[Any]:
+    """Return the rows as tuples. As objects, since Arrow's texts are converted one at a time otherwise."""
+    return list(rows.astype(object).itertuples())
 
 
 def _disagree(row: Any, other: Any) -> bool:
@@ -125,13 +129,13 @@ def _disagree(row: Any, other: Any) -> bool:
 
 def flag_share_against_total(data: Dataset) -> pd.DataFrame:
     """Flag a figure per transfer, tile, core or operand that, times their number, is not the total of the same work."""
-    rows = _read(data)
+    rows = _list_rows(_read(data))
     totals: dict[Hashable, list[Any]] = defaultdict(list)
-    for row in rows.itertuples():
+    for row in rows:
         if not _find_parts(row):
             totals[_get_work(row)].append(row)
     findings: Findings = []
-    for row in rows.itertuples():
+    for row in rows:
         parts = _find_parts(row)
         sizes = _parse_shape(row.shape)
         if not parts or any(part not in sizes for part in parts):
