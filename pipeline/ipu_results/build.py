@@ -124,6 +124,7 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
     `progress` is called with a step and what it works on. Raises an IpuResultsError that names document and place.
     """
     with lock_folder(config.warehouse, config.wait_s), WarehouseWriter(config.warehouse) as writer:
+        writer.start()
         documents = load_catalogue(config.raw)
         vocabulary = load_vocabulary()
         captures = [document for document in documents if document.is_capture]
@@ -139,7 +140,7 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
             return loaded
 
         def start_writing(frames: Mapping[str, pd.DataFrame]) -> None:
-            writer.start({**frames, "documents": document_frame})
+            writer.add({**frames, "documents": document_frame})
 
         document_frame = build_document_frame(documents)
         printed = [document for document in documents if not document.is_capture]
