@@ -177,7 +177,7 @@ def _split_inputs(inputs: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 def _list_keys(definition: Table, frame: pd.DataFrame) -> Iterator[str]:
     """Return the key of each row as `inputs` names it."""
-    columns = (frame[name].astype(str) for name in definition.key)
+    columns = (frame[name].astype(str).tolist() for name in definition.key)
     return ("/".join(values) for values in zip(*columns, strict=True))
 
 

@@ -46,8 +46,8 @@ def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
     rows = _read(data)
     rows = rows[rows["metric"] == "arithmetic throughput"]
     printed = rows[rows["statistic"] == THEORETICAL]
-    own = printed.groupby(["document_id", "device", printed["precision"].map(data.peaks)])["canonical_value"].max()
-    sheets = data.platforms.groupby("chip")[sorted(set(data.peaks.values()))].first()
+    own = printed.groupby(["document_id", "device", printed["precision"].map(data.peaks)])["canonical_value"].max().to_dict()
+    sheets = data.platforms.groupby("chip")[sorted(set(data.peaks.values()))].first().to_dict()
     findings: Findings = []
     for row in _list_rows(rows[rows["statistic"] != THEORETICAL]):
         bound = data.peaks.get(str(row.precision))
