@@ -81,15 +81,13 @@ def flag_thousandfold(data: Dataset) -> pd.DataFrame:
     findings: Findings = []
     for series in _group(rows, [*keys, "statistic", "base"]):
         ordered = sorted(series, key=lambda row: row.size)
-        values = np.array([row.canonical_value for row in ordered])
-        sizes_of = np.array([row.size for row in ordered])
         for at, row in enumerate(ordered):
-            start = min(max(at - 1, 0), max(len(values) - 3, 0))
-            near = [other for other in range(start, min(start + 3, len(values))) if other != at]
-            ratios = values[at] / values[near]
-            both = np.concatenate([ratios, ratios / (sizes_of[at] / sizes_of[near])])
-            if near and ((both >= THOUSAND).all() or (both <= 1 / THOUSAND).all()):
-                others = " and ".join(format_figure(float(value)) for value in values[near])
+            start = min(max(at - 1, 0), max(len(ordered) - 3, 0))
+            near = [other for other in ordered[start : start + 3] if other is not row]
+            ratios = [row.canonical_value / other.canonical_value for other in near]
+            both = [*ratios, *(ratio / (row.size / other.size) for ratio, other in zip(ratios, near, strict=True))]
+            if near and (min(both) >= THOUSAND or max(both) <= 1 / THOUSAND):
+                others = " and ".join(format_figure(other.canonical_value) for other in near)
                 message = f"{row.raw} {row.unit}; the neighbouring sizes have {others} {row.canonical_unit}"
                 findings.append((str(row.result_id), "warn", message))
     return _build("R31", findings)
