@@ -58,4 +58,3 @@ def _evaluate_fraction(a: float, b: float, x: float) -> float:
         if abs(d * c - 1) < EPSILON:
             break
     return value
-

@@ -46,7 +46,8 @@ def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
     rows = _read(data)
     rows = rows[rows["metric"] == "arithmetic throughput"]
     printed = rows[rows["statistic"] == THEORETICAL]
-    own = printed.groupby(["document_id", "device", printed["precision"].map(data.peaks)])["canonical_value"].max().to_dict()
+    bounds = printed["precision"].map(data.peaks)
+    own = printed.groupby(["document_id", "device", bounds])["canonical_value"].max().to_dict()
     sheets = data.platforms.groupby("chip")[sorted(set(data.peaks.values()))].first().to_dict()
     findings: Findings = []
     for row in _list_rows(rows[rows["statistic"] != THEORETICAL]):
