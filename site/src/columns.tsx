@@ -39,7 +39,7 @@ export function getMeasure(per: string) {
 function listColumns(per: string): Column[] {
   const rate = getMeasure(per);
   return [
-    { name: "model", title: "Result", width: 156, least: 112, render: (data, row) => <Lines first={renderModel(data, row)} second={describeTest(data, row)} /> },
+    { name: "model", title: "Result", width: 156, least: 112, render: (data, row) => <Lines title={data.getText(row, "model")} first={renderModel(data, row)} second={describeTest(data, row)} /> },
     { name: "platform", title: "Machine", width: 132, least: 96, render: (data, row) => <Lines first={data.getText(row, "platform")} second={describeMachine(data, row)} /> },
     { name: "framework", title: "Software", width: 100, least: 92, render: (data, row) => <Lines first={data.getText(row, "framework")} second={data.getText(row, "sdk_version")} /> },
     { name: "precision", title: "Precision", width: 80, least: 80, render: (data, row) => data.getPrecision(row) },
@@ -106,8 +106,7 @@ export function selectNarrow(per: string): Column[] {
   );
 }
 
-function Lines({ first, second }: { first: ComponentChildren; second: string }) {
-  const title = typeof first === "string" ? first : undefined;
+function Lines({ first, second, title = typeof first === "string" ? first : undefined }: { first: ComponentChildren; second: string; title?: string | undefined }) {
   return (
     <span class="lines">
       <span title={title}>{first}</span>

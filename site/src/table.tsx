@@ -10,6 +10,7 @@ import type { Group } from "./select";
 const OVERSCAN = 8; // rows rendered beyond the view
 const CELL_PADDING = { wide: 32, narrow: 28 }; // pixels: the padding of a figure's cell and the sign of a doubt
 const UNIT_SCALE = 0.85; // of the small font of units
+const EMULATED_SIGN = 2; // characters of ≈ and a blank
 const ONE_LINE = 14; // characters of a figure with its unit, beyond which a narrow table puts the unit below
 
 /** The width of a text in digits; a comma or a point is about half as wide as a digit. */
@@ -29,7 +30,7 @@ function useWidths(data: Dataset, columns: Column[], rows: Int32Array, visible: 
     for (const row of visible)
       for (const { name, withUnit } of column.figures) {
         const unit = withUnit && data.getValue(row, name) !== null ? describeUnit(data, row, name).length * UNIT_SCALE : 0;
-        const figure = countDigits(data.formatOnScreen(row, name));
+        const figure = countDigits(data.formatOnScreen(row, name)) + (data.isEmulated(row, name) ? EMULATED_SIGN : 0);
         characters[index] = Math.max(characters[index]!, figure, wide ? unit : Math.min(figure + 1 + unit, ONE_LINE));
       }
     return `max(${column.width}px, ${characters[index]}ch + ${CELL_PADDING[wide ? "wide" : "narrow"]}px)`;
