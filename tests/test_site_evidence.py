@@ -121,6 +121,11 @@ def test_share_of_peak_of_every_counted_result_is_on_the_page_of_its_chip(
     assert {page.title.removeprefix("Share of peak: ") for page in chips} == {row["chip"] for row in rows}
     assert ceilings.keys() <= list_figures([overview]).keys()
     best = {row[0].split(">")[1].split("<")[0]: row[2] for row in read_rows(overview) if len(row) == 5}
+    items = {row["result_id"]: row["item"] for row in run_query(connection, "FROM results").to_pylist()}
+    shown = [re.findall(r"show=(\w+)\.throughput\">[\d,.]+ (\w+)s/s", page.content) for page in (overview, *chips)]
+    assert sum(map(len, shown[1:])) == len(rows)
+    assert all(items[key] == unit for own in shown for key, unit in own)
+    assert {unit for _, unit in shown[0]} >= {"image", "sequence"}
     for chip in ("GC200", "Bow", "C600"):
         clean = [row for row in rows if row["chip"] == chip and not row["errors"] and not row["precision_doubtful"]]
         highest = max(row["datasheet_share"] or 0 for row in clean)
