@@ -121,6 +121,11 @@ function renderModel(data: Dataset, row: number) {
   return (
     <>
       <Origin origin={origin} brief={origin !== "emulated"} /> <strong>{data.getText(row, "model")}</strong> {variant && <small>{variant}</small>}
+      {data.isSparse(row) && (
+        <span class="flag flag-info" title="Weights that are zero are left out: do not compare it with a dense network">
+          sparse
+        </span>
+      )}
     </>
   );
 }

@@ -338,6 +338,40 @@ test("visitor: which machine is fastest on ResNet-50 within 5 ms, per chip?", ()
     assert.match(await page.getByRole("dialog").textContent(), /Computed: [\d,.]+ images\/s ÷ \d+ chips/);
   }));
 
+test("a row of a sparse network is marked", () =>
+  onPage("#/results?platform=S30", async (page) => {
+    await tableRows(page).first().waitFor();
+    const expected = await page.evaluate(() => {
+      const { columns } = window.__data.results.results;
+      const find = (name) => columns.find((column) => column.name === name);
+      const [platform, sparsity] = [find("platform"), find("sparsity")];
+      return sparsity ? platform.codes.filter((code, row) => platform.words[code] === "S30" && sparsity.values[row] !== null).length : 0;
+    });
+    assert.equal(await page.getByText("sparse", { exact: true }).count(), expected);
+  }));
+
+test("no value of a bar is crossed by the line, and emphasis is no asterisk", () =>
+  onPage("", async (page) => {
+    await page.locator(".bars rect").first().waitFor();
+    const crossed = await page.evaluate(() =>
+      [...document.querySelectorAll(".bars")].flatMap((chart) => {
+        const line = chart.querySelector("line")?.getBoundingClientRect();
+        const values = [...chart.querySelectorAll("text.value, text.inside")];
+        const view = chart.getBoundingClientRect();
+        return values
+          .filter((value) => {
+            const { left, right } = value.getBoundingClientRect();
+            return (line && left <= line.right && right >= line.left) || right > view.right;
+          })
+          .map((value) => value.textContent);
+      }),
+    );
+    assert.deepEqual(crossed, []);
+    await openHash(page, "#/about/cite");
+    await page.locator(".about em", { hasText: "unverified" }).waitFor();
+    assert.doesNotMatch(await page.locator(".about").textContent(), /\*\w/);
+  }));
+
 test("visitor: what is doubtful about Yolo v4?", () =>
   onPage("", async (page) => {
     await page.getByRole("link", { name: "What is doubtful about Yolo v4?" }).click();
