@@ -350,7 +350,7 @@ test("a row of a sparse network is marked", () =>
     assert.equal(await page.getByText("sparse", { exact: true }).count(), expected);
   }));
 
-test("no value of a bar is crossed by the line, and emphasis is no asterisk", () =>
+test("no value of a bar is crossed by the line, and emphasis is rendered", () =>
   onPage("", async (page) => {
     await page.locator(".bars rect").first().waitFor();
     const crossed = await page.evaluate(() =>

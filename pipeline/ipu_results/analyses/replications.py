@@ -8,7 +8,15 @@ import pandas as pd
 
 from ipu_results._util.charts import CROSS, PALETTE, SHAPES, apply_theme, make_data, make_title
 from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import STEP, WIDTH, draw_rule, make_log_axis, make_scale, make_tooltips
+from ipu_results.analyses.drawing import (
+    STEP,
+    WIDTH,
+    draw_rule,
+    make_label_axis,
+    make_log_axis,
+    make_scale,
+    make_tooltips,
+)
 from ipu_results.analyses.text import UNVERIFIED, Record, compute_mean, join_paragraphs, join_words, make_records
 
 VENDOR, INDEPENDENT = "vendor and independent", "two independent"
@@ -101,10 +109,8 @@ def _draw_panel(alt: Any, frames: Frames, machines: str) -> Any:
     rows, summary = (frames[name][frames[name]["machines"] == machines] for name in ANALYSIS.views)
     points = [_make_point(row) for row in make_records(rows, ORDER)]
     means = [_make_mean(row) for row in reversed(make_records(summary, ["parties"]))]
-    labels = list(dict.fromkeys(record["label"] for record in (*means, *points)))
     x = make_log_axis(alt, "X", "ratio", TITLE, TICKS)
-    above = {"titleAngle": 0, "titleAlign": "right", "titleX": -8, "titleY": -7}
-    y = alt.Y("label:N", title="Work", sort=labels, axis=alt.Axis(labelLimit=520, grid=True, **above))
+    y = make_label_axis(alt, [*means, *points], "Work", 520)
     names = [VENDOR, INDEPENDENT]
     color = alt.Color("parties:N", title="Parties", scale=make_scale(alt, names, PALETTE.series))
     shape = alt.Shape("parties:N", title="Parties", scale=make_scale(alt, names, SHAPES))
