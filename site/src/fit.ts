@@ -38,7 +38,8 @@ function arrangePart(part: Part, width: number): void {
   if (width >= NARROW) return;
   const parts = [part, ...(part.layer ?? [])];
   for (const each of parts) shorten(each.encoding ?? {}, width);
-  if (part.height?.step && parts.some(({ mark }) => mark?.type === "point")) raiseLabels(part, parts, width);
+  const marks = parts.map(({ mark }) => mark?.type ?? mark);
+  if (part.height?.step && marks.includes("point") && !marks.includes("bar")) raiseLabels(part, parts, width);
   if (typeof part.title === "string") part.title = { text: wrap(part.title, Math.floor(width / 9)), anchor: "start" };
 }
 
