@@ -38,8 +38,7 @@ function arrangePart(part: Part, width: number): void {
   if (width >= NARROW) return;
   const parts = [part, ...(part.layer ?? [])];
   for (const each of parts) shorten(each.encoding ?? {}, width);
-  const marks = parts.map(({ mark }) => mark?.type ?? mark);
-  if (part.height?.step && marks.includes("point") && !marks.includes("bar")) raiseLabels(part, parts, width);
+  if (part.height?.step && parts.some(isRowOfPoints)) raiseLabels(part, parts, width);
   if (typeof part.title === "string") part.title = { text: wrap(part.title, Math.floor(width / 9)), anchor: "start" };
 }
 
@@ -57,6 +56,9 @@ function shorten(encoding: Part, width: number): void {
   for (const name of ["x", "y"]) if (typeof encoding[name]?.title === "string") encoding[name].title = wrap(encoding[name].title, TITLE_CHARACTERS);
   if (encoding.y?.axis?.labelLimit) encoding.y.axis.labelLimit = Math.floor(width * LABEL_SHARE);
 }
+
+/** Whether points are on lines of a grid, one for each label; bars would be covered by labels above them. */
+const isRowOfPoints = ({ mark, encoding }: Part): boolean => mark?.type === "point" && encoding?.y?.axis?.labelLimit && encoding.y.axis.grid;
 
 /** Puts the labels of rows above their points, where they have the whole width. */
 function raiseLabels(part: Part, parts: Part[], width: number): void {
