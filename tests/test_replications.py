@@ -6,17 +6,20 @@ import math
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from analysis_support import load, make_warehouse
 from conftest import Query
 from ipu_results import networks
+from ipu_results._util.charts import CROSS
 from ipu_results._util.resources import SCHEMA
 from ipu_results._util.student import compute_t_quantile
-from ipu_results.analyses import ANALYSES
+from ipu_results.analyses import ANALYSES, build_specification, load_frames
 from ipu_results.analyses.text import make_records
 from ipu_results.emulator.scoring import load_network
+from ipu_results.store.query import open_warehouse
 
 COUNTS = tomllib.loads((SCHEMA / "vocabulary" / "operation_counts.toml").read_text(encoding="utf-8"))["network"]
 
@@ -356,3 +359,45 @@ def test_entry_of_the_maker_or_with_others_is_no_second_party(submitter: str) ->
 @pytest.mark.parametrize("change", [{"accelerators": 16}, {"benchmark": "ssd"}, {"round": "3.1"}, {"division": "open"}])
 def test_other_round_benchmark_division_or_count_is_no_pair(change: dict[str, object]) -> None:
     assert pair_entries({**LAB, **change}) == []
+
+
+def test_chart_draws_the_interval_of_each_mean_and_pairs_that_do_not_count_as_crosses(
+    query: Query, warehouse: Path
+) -> None:
+    panels = _draw("replications", warehouse)["vconcat"]
+    rows = "SELECT mean_low, mean_high, mean_ratio FROM replication_summary WHERE machines = '{}' ORDER BY parties DESC"
+    counts = "SELECT count(*) FILTER (counts), count(*) FILTER (NOT counts) FROM replications WHERE machines = '{}'"
+    for machines, panel in zip(("IPU", "other"), panels, strict=True):
+        _, crosses, solid, bars, ticks = panel["layer"]
+        assert (bars["mark"]["type"], ticks["mark"]["type"]) == ("rule", "tick")
+        drawn = [(row["low"], row["high"], row["mean"]) for row in bars["data"]["values"]]
+        assert drawn == [pytest.approx(row, abs=1e-4) for row in query(rows.format(machines))]
+        records = crosses["data"]["values"]
+        assert records == solid["data"]["values"]
+        assert solid["encoding"]["shape"]["field"] == "parties"
+        assert (crosses["mark"]["shape"], "shape" in crosses["encoding"]) == (CROSS, False)
+        counted = sum(row["counted"] == "counted" for row in records)
+        assert query(counts.format(machines)) == [(counted, len(records) - counted)]
+
+
+def test_roofline_draws_the_peak_of_fp8_and_leaves_out_a_width_in_doubt(query: Query, warehouse: Path) -> None:
+    chart = _draw("roofline", warehouse)
+    panels = {panel["title"]: panel["layer"] for pair in chart["hconcat"][0]["vconcat"] for panel in pair["hconcat"]}
+    for chip, (roofs, hollow, filled) in panels.items():
+        where = f"chip = '{chip}' AND intensity IS NOT NULL AND errors = 0 AND NOT precision_doubtful"
+        columns = "result_id, effective_precision ILIKE 'fp8'"
+        expected = query(f"SELECT {columns} FROM peak_shares WHERE {where} ORDER BY 1")
+        points = hollow["data"]["values"]
+        assert sorted((row["result_id"], row["precision"].upper() == "FP8") for row in points) == expected
+        assert "== 'FP8'" in filled["transform"][0]["filter"]
+        assert filled["mark"]["filled"]
+        peaks = {row["kind"]: row["tflops"] for row in roofs["data"]["values"] if row["roof"].startswith("datasheet")}
+        stated = f"SELECT DISTINCT datasheet_peak_tflops FROM peak_shares WHERE chip = '{chip}' AND effective_precision"
+        assert query(f"{stated} IN ('16.16', 'mixed', 'FP16')") == [(peaks["datasheet, 16 bits"],)]
+        assert query(f"{stated} ILIKE 'fp8'") == [(peaks[kind],) for kind in ("datasheet, FP8",) if kind in peaks]
+
+
+def _draw(name: str, warehouse: Path) -> dict[str, Any]:
+    analysis = next(analysis for analysis in ANALYSES if analysis.name == name)
+    with open_warehouse(warehouse) as connection:
+        return build_specification(analysis, load_frames(connection, analysis))

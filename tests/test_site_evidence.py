@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from ipu_results._util.sql import run_query
 from ipu_results.site.compare_pages import build_compare_pages
-from ipu_results.site.energy_page import build_energy_page
+from ipu_results.site.energy_page import _describe_scopes, build_energy_page
 from ipu_results.site.microbenchmarks import build_microbenchmark_pages, build_microbenchmarks
 from ipu_results.site.page import Page
 from ipu_results.site.peak_pages import build_peak_pages
@@ -78,6 +78,26 @@ def test_energy_of_an_ipu_is_next_to_that_of_gpus_and_an_impossible_power_is_mar
     doubtful = [row for row in pairs if row["errors"] or row["gpu_above_rating"]]
     assert 0 < len(doubtful) < len(pairs)
     assert page.content.count("not to be quoted</td>") == len(doubtful)
+    unchecked = [row for row in pairs if row not in doubtful and row["gpu_rated_w"] is None]
+    assert page.content.count("not checked: no rating known</td>") == len(unchecked) > 0
+    assert page.content.count("<s>") == len(doubtful) + len(unchecked)
+
+
+def test_energy_page_states_the_scope_of_each_energy_and_what_the_ratio_bounds(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    content = build_energy_page(connection).content
+    pairs = run_query(connection, "FROM energy_ipu_gpu").to_pylist()
+    for (ipu, gpu), count in Counter((row["ipu_power_scope"], row["gpu_power_scope"]) for row in pairs).items():
+        assert f"In {count} rows, the energy of the IPU is of the {ipu}, that of the GPU of the {gpu}." in content
+    assert "each is an upper bound of GPU device over IPU device" in content
+    assert content.count("<small>board</small></td>") >= len(pairs)
+    columns = ("ipu_power_scope", "gpu_power_scope")
+    scopes = [("board", "device"), ("wall", "wall"), ("wall", "wall"), (None, "wall")]
+    lower, unknown, same = _describe_scopes([dict(zip(columns, row, strict=True)) for row in scopes])
+    assert "is a lower bound of GPU device over IPU device" in lower
+    assert same.startswith("In 2 rows, both energies are of the wall")
+    assert unknown.endswith("the scope of the IPU is not stated, that of the GPU wall: the ratio cannot be read.")
 
 
 def test_share_of_peak_of_every_counted_result_is_on_the_page_of_its_chip(
@@ -93,6 +113,11 @@ def test_share_of_peak_of_every_counted_result_is_on_the_page_of_its_chip(
     assert {page.title.removeprefix("Share of peak: ") for page in chips} == {row["chip"] for row in rows}
     assert ceilings.keys() <= list_figures([overview]).keys()
     best = {row[0].split(">")[1].split("<")[0]: row[2] for row in read_rows(overview) if len(row) == 5}
+    items = {row["result_id"]: row["item"] for row in run_query(connection, "FROM results").to_pylist()}
+    shown = [re.findall(r"show=(\w+)\.throughput\">[\d,.]+ (\w+)s/s", page.content) for page in (overview, *chips)]
+    assert sum(map(len, shown[1:])) == len(rows)
+    assert all(items[key] == unit for own in shown for key, unit in own)
+    assert {unit for _, unit in shown[0]} >= {"image", "sequence"}
     for chip in ("GC200", "Bow", "C600"):
         clean = [row for row in rows if row["chip"] == chip and not row["errors"] and not row["precision_doubtful"]]
         highest = max(row["datasheet_share"] or 0 for row in clean)

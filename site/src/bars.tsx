@@ -6,6 +6,7 @@ const VALUE = 62; // room for the value behind a bar
 const CHARACTER = 7.2; // of a label
 const LONG_LABEL = 12; // characters, from which a label is above its bar
 const BAR = 14;
+const GAP = 5; // between a value and what is next to it
 const TOP = 18; // room for the label of the line
 
 export function BarChart({ title, bars, unit, rule }: Bars & { title: string }) {
@@ -27,9 +28,7 @@ export function BarChart({ title, bars, unit, rule }: Bars & { title: string }) 
             {label}
           </text>
           <rect x={from} y={above ? 17 : 2} width={Math.max(1, value * scale)} height={BAR} rx={2} />
-          <text class="value" x={from + value * scale + 5} y={above ? 28 : 13}>
-            {formatValue(value) + suffix}
-          </text>
+          <Value text={formatValue(value) + suffix} end={from + value * scale} from={from} rule={rule ? at : null} y={above ? 28 : 13} />
         </g>
       ))}
       {rule && (
@@ -39,6 +38,15 @@ export function BarChart({ title, bars, unit, rule }: Bars & { title: string }) 
       )}
     </svg>
   );
+}
+
+/** The value behind its bar; where the line of the rule would cross it, within the bar, or else behind the line. */
+function Value({ text, end, from, rule, y }: { text: string; end: number; from: number; rule: number | null; y: number }) {
+  const width = text.length * CHARACTER;
+  const isClear = (left: number) => rule === null || rule < left - GAP + 1 || rule > left + width + GAP;
+  if (isClear(end + GAP)) return <text class="value" x={end + GAP} y={y}>{text}</text>;
+  if (end - GAP - width >= from && isClear(end - GAP - width)) return <text class="inside" x={end - GAP} y={y} text-anchor="end">{text}</text>;
+  return <text class="value" x={Math.max(end, rule!) + GAP} y={y}>{text}</text>;
 }
 
 /** Two decimals, or three digits of a fraction of one. */

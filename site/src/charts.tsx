@@ -131,7 +131,7 @@ export function Numbers({ data, tables }: { data: Dataset; tables: NumberTable[]
   const count = tables.reduce((total, table) => total + table.rows.length, 0);
   return (
     <details class="numbers">
-      <summary>Show the {formatCount(count, "number row")}</summary>
+      <summary>Show the numbers: {formatCount(count, "row")}</summary>
       {tables.map((table) => (
         <PlainTable key={table.headings.join()} label="Numbers of the chart" headings={[...table.headings, "Source"]}>
           {table.rows.map((values, index) => (

@@ -8,6 +8,7 @@ interface TextColumn {
   name: string; // what it is sorted by
   title: string;
   width: number;
+  least: number; // the width that it may shrink to, to leave room for long figures
   render?: (data: Dataset, row: number) => ComponentChildren;
 }
 
@@ -38,16 +39,16 @@ export function getMeasure(per: string) {
 function listColumns(per: string): Column[] {
   const rate = getMeasure(per);
   return [
-    { name: "model", title: "Result", width: 156, render: (data, row) => <Lines first={renderModel(data, row)} second={describeTest(data, row)} /> },
-    { name: "platform", title: "Machine", width: 132, render: (data, row) => <Lines first={data.getText(row, "platform")} second={describeMachine(data, row)} /> },
-    { name: "framework", title: "Software", width: 100, render: (data, row) => <Lines first={data.getText(row, "framework")} second={data.getText(row, "sdk_version")} /> },
-    { name: "precision", title: "Precision", width: 80, render: (data, row) => data.getPrecision(row) },
+    { name: "model", title: "Result", width: 156, least: 112, render: (data, row) => <Lines title={data.getText(row, "model")} first={renderModel(data, row)} second={describeTest(data, row)} /> },
+    { name: "platform", title: "Machine", width: 132, least: 96, render: (data, row) => <Lines first={data.getText(row, "platform")} second={describeMachine(data, row)} /> },
+    { name: "framework", title: "Software", width: 100, least: 92, render: (data, row) => <Lines first={data.getText(row, "framework")} second={data.getText(row, "sdk_version")} /> },
+    { name: "precision", title: "Precision", width: 80, least: 80, render: (data, row) => data.getPrecision(row) },
     makeFigureColumn("batch_size", "Batch", 66),
     makeFigureColumn(rate.name, rate.title, 100, true),
     makeFigureColumn("latency_ms", "Latency, ms", 82),
     makeFigureColumn("minutes", "Train, min", 72),
-    { name: "flags", title: "Flags", width: 108, render: (data, row) => renderFlags(data, row, "info") },
-    { name: "publisher", title: "Publisher", width: 124, render: (data, row) => <Lines first={data.getText(row, "publisher")} second={describeWhen(data, row)} /> },
+    { name: "flags", title: "Flags", width: 108, least: 72, render: (data, row) => renderFlags(data, row, "info") },
+    { name: "publisher", title: "Publisher", width: 124, least: 92, render: (data, row) => <Lines first={data.getText(row, "publisher")} second={describeWhen(data, row)} /> },
   ];
 }
 
@@ -70,7 +71,7 @@ export function selectColumns(per: string, hidden: string[], added: string[]): C
   const more = Object.entries(ADDITIONAL).filter(([name]) => added.includes(name));
   return [
     ...columns,
-    ...more.map(([name, title]) => (Object.hasOwn(MORE, name) ? { name, title, width: 110 } : makeFigureColumn(name, title, 110))),
+    ...more.map(([name, title]) => (Object.hasOwn(MORE, name) ? { name, title, width: 110, least: 110 } : makeFigureColumn(name, title, 110))),
   ];
 }
 
@@ -84,7 +85,7 @@ export const HIDEABLE: Record<string, string> = Object.fromEntries(
 );
 
 export const NARROW: Column[] = [
-  { name: "model", title: "Result", width: 150, render: renderCard },
+  { name: "model", title: "Result", width: 150, least: 128, render: renderCard },
   {
     name: "figures",
     width: 120,
@@ -105,8 +106,7 @@ export function selectNarrow(per: string): Column[] {
   );
 }
 
-function Lines({ first, second }: { first: ComponentChildren; second: string }) {
-  const title = typeof first === "string" ? first : undefined;
+function Lines({ first, second, title = typeof first === "string" ? first : undefined }: { first: ComponentChildren; second: string; title?: string | undefined }) {
   return (
     <span class="lines">
       <span title={title}>{first}</span>
@@ -121,6 +121,11 @@ function renderModel(data: Dataset, row: number) {
   return (
     <>
       <Origin origin={origin} brief={origin !== "emulated"} /> <strong>{data.getText(row, "model")}</strong> {variant && <small>{variant}</small>}
+      {data.isSparse(row) && (
+        <span class="flag flag-info" title="Weights that are zero are left out: do not compare it with a dense network">
+          sparse
+        </span>
+      )}
     </>
   );
 }

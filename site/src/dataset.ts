@@ -94,6 +94,11 @@ export class Dataset {
     return !COUNTS.has(name) && this.getText(row, "origin") === "emulated";
   }
 
+  /** Whether a network leaves out weights that are zero, which makes it another one than the dense. */
+  isSparse(row: number): boolean {
+    return this.has("sparsity") && this.getValue(row, "sparsity") !== null;
+  }
+
   getPrecision(row: number): string {
     return this.getText(row, "precision") || this.getText(row, "compute_precision");
   }

@@ -9,6 +9,8 @@ const LABEL_SHARE = 0.42; // of the width, for the labels of rows
 const TITLE_CHARACTERS = 26; // of a line, of the title of an axis
 const MARGIN = 110; // of a narrow legend, which begins below the panel
 const STACKED = { direction: "vertical", anchor: "start", margin: 4 };
+const RAISED_STEP = 32; // pixels of a row with its label above the points
+const RAISED = { labelAlign: "left", labelPadding: -4, labelOffset: -10, tickSize: 0, titleAlign: "left", titleX: 0 };
 const [CHARACTER, SYMBOL] = [6.2, 40]; // pixels of a legend
 
 /** Arranges the panels of a specification for a width; the page shows its title itself. */
@@ -34,7 +36,9 @@ function arrangePart(part: Part, width: number): void {
   if (part.facet && part.columns) part.columns = Math.max(1, Math.min(part.columns, Math.floor(width / PANEL)));
   for (const inner of listInner(part)) arrangePart(inner, width);
   if (width >= NARROW) return;
-  for (const each of [part, ...(part.layer ?? [])]) shorten(each.encoding ?? {}, width);
+  const parts = [part, ...(part.layer ?? [])];
+  for (const each of parts) shorten(each.encoding ?? {}, width);
+  if (part.height?.step && parts.some(isRowOfPoints)) raiseLabels(part, parts, width);
   if (typeof part.title === "string") part.title = { text: wrap(part.title, Math.floor(width / 9)), anchor: "start" };
 }
 
@@ -51,6 +55,15 @@ function listWords(part: unknown): string[] {
 function shorten(encoding: Part, width: number): void {
   for (const name of ["x", "y"]) if (typeof encoding[name]?.title === "string") encoding[name].title = wrap(encoding[name].title, TITLE_CHARACTERS);
   if (encoding.y?.axis?.labelLimit) encoding.y.axis.labelLimit = Math.floor(width * LABEL_SHARE);
+}
+
+/** Whether points are on lines of a grid, one for each label; bars would be covered by labels above them. */
+const isRowOfPoints = ({ mark, encoding }: Part): boolean => mark?.type === "point" && encoding?.y?.axis?.labelLimit && encoding.y.axis.grid;
+
+/** Puts the labels of rows above their points, where they have the whole width. */
+function raiseLabels(part: Part, parts: Part[], width: number): void {
+  for (const { encoding } of parts) if (encoding?.y?.axis?.labelLimit) Object.assign(encoding.y.axis, RAISED, { labelLimit: width - SYMBOL });
+  part.height = { step: RAISED_STEP };
 }
 
 const listInner = (part: Part): Part[] => [...(part.concat ?? []), ...(part.vconcat ?? []), ...(part.hconcat ?? []), ...(part.spec ? [part.spec] : [])];

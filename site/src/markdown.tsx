@@ -74,16 +74,17 @@ function Table({ text, link }: Props) {
   );
 }
 
-const INLINE = /`([^`]+)`|\*\*([^*]+)\*\*|!?\[([^\]]*)\]\(([^)]+)\)/g;
+const INLINE = /`([^`]+)`|\*\*([^*]+)\*\*|(?<![\w*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\w*])|!?\[([^\]]*)\]\(([^)]+)\)/g;
 
 function renderText(text: string, link: Props["link"]): ComponentChildren[] {
   const parts: ComponentChildren[] = [];
   let end = 0;
   for (const match of text.matchAll(INLINE)) {
-    const [whole, code, strong, label, target] = match;
+    const [whole, code, strong, emphasis, label, target] = match;
     parts.push(text.slice(end, match.index));
     if (code !== undefined) parts.push(<code>{code}</code>);
     else if (strong !== undefined) parts.push(<strong>{renderText(strong, link)}</strong>);
+    else if (emphasis !== undefined) parts.push(<em>{renderText(emphasis, link)}</em>);
     else parts.push(<a href={link(target ?? "")}>{renderText(label ?? "", link)}</a>);
     end = match.index + whole.length;
   }

@@ -10,22 +10,39 @@ import type { Group } from "./select";
 const OVERSCAN = 8; // rows rendered beyond the view
 const CELL_PADDING = { wide: 32, narrow: 28 }; // pixels: the padding of a figure's cell and the sign of a doubt
 const UNIT_SCALE = 0.85; // of the small font of units
+const EMULATED_SIGN = 2; // characters of ≈ and a blank
+const ONE_LINE = 14; // characters of a figure with its unit, beyond which a narrow table puts the unit below
 
-/** Widths for all rows that were in view since these were selected, so that no column changes to and fro. */
+/** The width of a text in digits; a comma or a point is about half as wide as a digit. */
+const countDigits = (text: string): number => text.length - (text.match(/[.,]/g)?.length ?? 0) / 2;
+
+/** Widths for all rows that were in view since these were selected, so that no column changes to and fro.
+ *
+ * Columns of figures have the width of their widest figure. Columns of text shrink by what the box then lacks.
+ */
 function useWidths(data: Dataset, columns: Column[], rows: Int32Array, visible: number[], wide: boolean): string[] {
   const makeState = () => ({ rows, columns, characters: columns.map(() => 0) });
   const state = useRef(makeState());
   if (state.current.rows !== rows || state.current.columns !== columns) state.current = makeState();
   const { characters } = state.current;
-  return columns.map((column, index) => {
-    if (!("figures" in column)) return `${column.width}px`;
+  const figures = columns.map((column, index) => {
+    if (!("figures" in column)) return "";
     for (const row of visible)
       for (const { name, withUnit } of column.figures) {
         const unit = withUnit && data.getValue(row, name) !== null ? describeUnit(data, row, name).length * UNIT_SCALE : 0;
-        const figure = data.formatOnScreen(row, name).length;
-        characters[index] = Math.max(characters[index]!, wide ? Math.max(figure, unit) : figure + 1 + unit);
+        const figure = countDigits(data.formatOnScreen(row, name)) + (data.isEmulated(row, name) ? EMULATED_SIGN : 0);
+        characters[index] = Math.max(characters[index]!, figure, wide ? unit : Math.min(figure + 1 + unit, ONE_LINE));
       }
     return `max(${column.width}px, ${characters[index]}ch + ${CELL_PADDING[wide ? "wide" : "narrow"]}px)`;
+  });
+  const [wanted, spare] = columns.reduce(
+    ([all, less], column) => ("figures" in column ? [all, less] : [all + column.width, less + column.width - column.least]),
+    [0, 0],
+  );
+  const lacking = [...figures.filter(Boolean), `${wanted}px - 100cqw`].join(" + ");
+  return columns.map((column, index) => {
+    if ("figures" in column) return figures[index]!;
+    return `clamp(${column.least}px, ${column.width}px - (${lacking}) * ${(column.width - column.least) / spare}, ${column.width}px)`;
   });
 }
 
@@ -191,8 +208,8 @@ function Figure({ data, row, name, withUnit }: { data: Dataset; row: number; nam
     >
       {data.isEmulated(row, name) && <span title="emulated, not measured">≈ </span>}
       <DoubtSign flags={doubts} />
-      {text}
-      {unit && <small> {unit}</small>}
+      <span class="digits">{text}</span>
+      {unit && <> <small>{unit}</small></>}
     </button>
   );
 }

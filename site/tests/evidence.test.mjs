@@ -9,6 +9,7 @@ import { onPage, openPage } from "./session.mjs";
 const MAX_FIRST_VIEW = 130_000; // bytes, unpacked
 const WIDTHS = [360, 768, 1280, 1920];
 const RUN = "#/run?network=ResNet-50+v1.5&task=inference&platform=IPU-M2000&batch_size=4&throughput=7800";
+const PHONE = { viewport: { width: 360, height: 760 }, isMobile: true, hasTouch: true };
 const VIEWS = ["#/microbenchmarks", RUN];
 const PAGES = ["replications.html", "energy.html", "peak.html", "microbenchmarks.html", "peak/gc200.html", "microbenchmark/convolution.html"];
 const rows = (page) => page.locator(".micro tbody tr");
@@ -166,3 +167,40 @@ for (const colorScheme of ["light", "dark"])
       await opened.context.close();
     }
   });
+
+test("a chart of a static page keeps its size on a phone, within a box that scrolls, and is dark in a dark page", async () => {
+  const { page, context } = await openPage("chart/replications.html", { ...PHONE, colorScheme: "dark" });
+  const { image, natural, box, document: whole, filter } = await page.evaluate(() => {
+    const [figure, picture] = [document.querySelector("figure"), document.querySelector("figure img")];
+    const sizes = { image: picture.clientWidth, natural: picture.naturalWidth, box: figure.scrollWidth > figure.clientWidth };
+    return { ...sizes, document: document.documentElement.scrollWidth, filter: getComputedStyle(picture).filter };
+  });
+  assert.equal(image, natural);
+  assert.ok(box && whole <= PHONE.viewport.width, `${whole}`);
+  assert.match(filter, /invert/);
+  await context.close();
+});
+
+test("a label of a row that a phone cuts is that of one row only", () =>
+  onPage("", async (page) => {
+    await page.addInitScript(() => {
+      window.drawn = new Set();
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+        window.drawn.add(text);
+        return fillText.call(this, text, ...place);
+      };
+    });
+    await page.goto(new URL("#/charts/replications", page.url()).href);
+    await page.reload();
+    await page.locator(".chart canvas").waitFor();
+    await page.waitForFunction(() => [...window.drawn].some((text) => text.startsWith("heat equation")));
+    const [labels, drawn] = await page.evaluate(() => {
+      const { specification } = window.__data.charts.find(({ name }) => name === "replications");
+      const records = specification.vconcat.flatMap(({ layer }) => layer.flatMap(({ data }) => data.values));
+      return [[...new Set(records.map(({ label }) => label))], [...window.drawn]];
+    });
+    const cut = drawn.filter((text) => text.endsWith("…"));
+    assert.ok(cut.some((text) => text.startsWith("heat equation")));
+    for (const text of cut) assert.equal(labels.filter((label) => label?.startsWith(text.slice(0, -1))).length, 1, text);
+  }, PHONE));

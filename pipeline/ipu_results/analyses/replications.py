@@ -6,15 +6,24 @@ from typing import Any
 
 import pandas as pd
 
-from ipu_results._util.charts import PALETTE, SHAPES, apply_theme, make_data, make_title
+from ipu_results._util.charts import CROSS, PALETTE, SHAPES, apply_theme, make_data, make_title
 from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import STEP, WIDTH, draw_rule, make_label_axis, make_log_axis, make_scale
+from ipu_results.analyses.drawing import (
+    STEP,
+    WIDTH,
+    draw_rule,
+    make_label_axis,
+    make_log_axis,
+    make_scale,
+    make_tooltips,
+)
 from ipu_results.analyses.text import UNVERIFIED, Record, compute_mean, join_paragraphs, join_words, make_records
 
 VENDOR, INDEPENDENT = "vendor and independent", "two independent"
 IPU, OTHER = "IPU", "other"
 CLOSE = 0.05
 TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5)
+TITLE = "Second party over the first (log scale)"
 SHOWN = "shown, not counted"
 ORDER = ["parties", "measure", "chip", "chips", "ratio", "first_result_id", "second_result_id"]
 
@@ -85,32 +94,55 @@ def _describe_reasons(rows: pd.DataFrame) -> str:
 
 
 def build_chart(alt: Any, frames: Frames) -> Any:
-    """Draw the ratio of each pair, a line per work on IPUs and per benchmark on others; hollow points do not count."""
-    rows = frames["replications"]
-    panels = [_draw_panel(alt, rows[rows["machines"] == name], name) for name in (IPU, OTHER)]
+    """Draw the ratio of each pair, a line per work on IPUs and per benchmark on others, and the means of the works."""
+    panels = [_draw_panel(alt, frames, name) for name in (IPU, OTHER)]
     title = make_title(
         alt,
         "One work, one chip, one number of chips, two parties",
-        "Filled: counted. Hollow: shown, since the set-up explains the ratio or leaves it open. MLPerf: unverified",
+        "Filled: counted. Crosses: shown, since the set-up explains the ratio or leaves it open. MLPerf: unverified",
+        "First lines: geometric mean of the works that count, with its interval of 95 %",
     )
     return apply_theme(alt.vconcat(*panels, spacing=30).properties(title=title), 2)
 
 
-def _draw_panel(alt: Any, rows: pd.DataFrame, machines: str) -> Any:
+def _draw_panel(alt: Any, frames: Frames, machines: str) -> Any:
+    rows, summary = (frames[name][frames[name]["machines"] == machines] for name in ANALYSIS.views)
     points = [_make_point(row) for row in make_records(rows, ORDER)]
-    x = make_log_axis(alt, "X", "ratio", "Second party over the first (log scale)", TICKS)
-    y = make_label_axis(alt, points, "Work", 520)
+    means = [_make_mean(row) for row in reversed(make_records(summary, ["parties"]))]
+    x = make_log_axis(alt, "X", "ratio", TITLE, TICKS)
+    y = make_label_axis(alt, [*means, *points], "Work", 520)
     names = [VENDOR, INDEPENDENT]
     color = alt.Color("parties:N", title="Parties", scale=make_scale(alt, names, PALETTE.series))
     shape = alt.Shape("parties:N", title="Parties", scale=make_scale(alt, names, SHAPES))
     fields = ("parties", "test", "first", "second", "ratio", "reason", "differs", "unstated")
     tooltip = [f"{name}:N" for name in fields]
-    base = alt.Chart(make_data(alt, points)).encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip)
-    hollow = base.transform_filter(f"datum.counted == '{SHOWN}'").mark_point(size=30, opacity=0.45, strokeWidth=1)
+    base = alt.Chart(make_data(alt, points)).encode(x=x, y=y, color=color, tooltip=tooltip)
+    crosses = base.transform_filter(f"datum.counted == '{SHOWN}'")
+    crosses = crosses.mark_point(shape=CROSS, size=30, opacity=0.6, strokeWidth=1)
     solid = base.transform_filter(f"datum.counted != '{SHOWN}'").mark_point(size=60, filled=True, opacity=1)
     title = "IPUs" if machines == IPU else "Other chips, next to their makers"
-    layers = alt.layer(draw_rule(alt, 1, x), hollow, solid)
+    layers = alt.layer(draw_rule(alt, 1, x), crosses, solid.encode(shape=shape), *_draw_means(alt, means, y, color))
     return layers.properties(width=WIDTH, height=alt.Step(STEP), title=title)
+
+
+def _draw_means(alt: Any, means: list[Record], y: Any, color: Any) -> list[Any]:
+    """Draw each mean as a tick on the bar of its interval; the mean of one work has none."""
+    tooltip = make_tooltips(alt, "label", "mean", "low", "high", "works", label="Mean of", low="From", high="To")
+    base = alt.Chart(make_data(alt, means)).encode(y=y, color=color, tooltip=tooltip)
+    low, mean = (make_log_axis(alt, "X", name, TITLE, TICKS) for name in ("low", "mean"))
+    bars = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=3, opacity=0.6)
+    return [bars.encode(x=low, x2="high"), base.mark_tick(thickness=3, size=13).encode(x=mean)]
+
+
+def _make_mean(row: Record) -> Record:
+    return {
+        "label": f"mean of {row['works']} works, {row['parties']}",
+        "parties": row["parties"],
+        "mean": round(row["mean_ratio"], 4),
+        "low": None if row["mean_low"] is None else round(row["mean_low"], 4),
+        "high": None if row["mean_high"] is None else round(row["mean_high"], 4),
+        "works": row["works"],
+    }
 
 
 def _make_point(row: Record) -> Record:

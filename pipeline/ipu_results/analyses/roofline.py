@@ -25,7 +25,9 @@ NETWORKS = (
 SMALL_PANEL = {"width": 280, "height": 270}
 X_ENDS, Y_ENDS = (1.0, 1000.0), (1.0, 1000.0)
 TICKS = (1, 10, 100, 1000)
-DATASHEET, MEASURED = "datasheet", "measured"
+DATASHEET, DATASHEET_FP8, MEASURED = "datasheet, 16 bits", "datasheet, FP8", "measured"
+PRECISIONS = {DATASHEET: ("16.16", "MIXED", "FP16"), DATASHEET_FP8: ("FP8",)}  # of which a datasheet states one peak
+DASHES = {DATASHEET: [1, 0], DATASHEET_FP8: [7, 2], MEASURED: [4, 3]}
 MATRIX, MEMORY = "matrix product at 16 bits", "local memory"
 
 
@@ -34,7 +36,9 @@ def summarise(frames: Frames) -> str:
     rows = frames["peak_shares"]
     clean = rows[(rows["errors"] == 0) & ~rows["precision_doubtful"] & rows["datasheet_share"].notna()]
     best = [_find_best(clean, chip) for chip in CHIPS if (clean["chip"] == chip).any()]
-    above = rows[rows["datasheet_share"] > 1]
+    drawn = rows[rows["chip"].isin(CHIPS)]
+    above = drawn["datasheet_share"] > 1
+    doubtful = drawn["precision_doubtful"] & ~above
     return join_paragraphs(
         [_describe_finding(best)],
         [
@@ -46,8 +50,8 @@ def summarise(frames: Frames) -> str:
             "training. Sequences count at full length, also where a source pads shorter ones.",
             "Intensity assumes that each weight is read once a batch and each result written and read once.",
             "Only the GC2 and the GC200 have a measured memory bandwidth, so the other panels have no slope.",
-            f"Left out: {len(above)} rows above the peak of their printed precision, which R21 flags, and "
-            f"{rows['precision_doubtful'].sum()} rows whose document prints the same throughput at another width.",
+            f"Left out: {_count_rows(above.sum())} above the peak of the printed precision, which R21 flags, and "
+            f"{_count_rows(doubtful.sum())} whose document prints the same throughput at another width.",
         ],
     )
 
@@ -58,11 +62,16 @@ def _find_best(rows: pd.DataFrame, chip: str) -> Record:
 
 
 def _describe_finding(best: list[Record]) -> str:
-    shares = [row["datasheet_share"] for row in best]
+    lowest, *_, highest = sorted(best, key=lambda row: float(row["datasheet_share"]))
+    low, high = (format_percent(row["datasheet_share"]) for row in (lowest, highest))
     return (
-        f"No counted network reaches more than {format_percent(max(shares))} of an IPU's datasheet peak at its printed "
-        f"precision, and the best of each of {len(best)} chips reaches from {format_percent(min(shares))}."
+        f"No counted network reaches more than {high} of an IPU's datasheet peak at its printed precision: the best of "
+        f"each of {len(best)} chips reaches between {low} ({lowest['chip']}) and {high} ({highest['chip']})."
     )
+
+
+def _count_rows(count: int) -> str:
+    return f"{count} row{'' if count == 1 else 's'}"
 
 
 def _describe_best(row: Record) -> str:
@@ -87,8 +96,9 @@ def build_chart(alt: Any, frames: Frames) -> Any:
     panels = [_draw_panel(alt, frames, chip) for chip in CHIPS]
     title = (
         "Achieved FLOP/s of a chip over operations per byte of local memory",
-        "Solid: peak of the datasheet at 16 bits. Dashed: highest measured matrix product and memory bandwidth. "
-        "No row with an error flag",
+        "Solid: peak of the datasheet at 16 bits. Long dashes: at FP8. Short dashes: highest measured matrix product "
+        "and memory bandwidth",
+        "Filled points: FP8, hollow ones: 16 bits. No row with an error flag or a width in doubt",
     )
     pairs = [alt.hconcat(*panels[at : at + 2], spacing=30) for at in (0, 2)]
     return join_panels(alt, [alt.vconcat(*pairs)], title, 4, legends="shared")
@@ -96,20 +106,20 @@ def build_chart(alt: Any, frames: Frames) -> Any:
 
 def _draw_panel(alt: Any, frames: Frames, chip: str) -> Any:
     shares = frames["peak_shares"]
-    rows = shares[(shares["chip"] == chip) & (shares["errors"] == 0) & shares["intensity"].notna()]
+    clean = (shares["errors"] == 0) & ~shares["precision_doubtful"] & shares["intensity"].notna()
+    rows = shares[(shares["chip"] == chip) & clean]
     points = [_make_point(row) for row in make_records(rows, ["network", "achieved_tflops", "result_id"])]
     color = alt.Color("network:N", title="Network", scale=make_scale(alt, NETWORKS, PALETTE.series))
     shape = alt.Shape("task:N", title="Task", scale=make_scale(alt, ("inference", "training"), ("circle", "diamond")))
     tooltip = [f"{name}:N" for name in ("network", "task", "publisher", "precision", "batch", "tflops", "share")]
-    marks = (
-        alt.Chart(make_data(alt, points))
-        .mark_point(size=40, opacity=0.8)
-        .encode(**_make_axes(alt), color=color, shape=shape, tooltip=tooltip)
-    )
+    base = alt.Chart(make_data(alt, points)).encode(**_make_axes(alt), color=color, shape=shape, tooltip=tooltip)
+    is_fp8 = f"upper(datum.precision) == '{PRECISIONS[DATASHEET_FP8][0]}'"
+    hollow = base.transform_filter(f"!({is_fp8})").mark_point(size=40, opacity=0.8)
+    filled = base.transform_filter(is_fp8).mark_point(size=40, opacity=0.8, filled=True)
     lines = alt.Chart(make_data(alt, _make_roofs(frames, chip))).mark_line(color=PALETTE.ink["rule"], strokeWidth=1.5)
-    dashes = alt.StrokeDash("kind:N", title="Ceiling", scale=make_scale(alt, (DATASHEET, MEASURED), ([1, 0], [4, 3])))
+    dashes = alt.StrokeDash("kind:N", title="Ceiling", scale=make_scale(alt, DASHES, DASHES.values()))
     roofs = lines.encode(**_make_axes(alt), detail="roof:N", strokeDash=dashes)
-    return alt.layer(roofs, marks).properties(**SMALL_PANEL, title=chip)
+    return alt.layer(roofs, hollow, filled).properties(**SMALL_PANEL, title=chip)
 
 
 def _make_axes(alt: Any) -> dict[str, Any]:
@@ -123,8 +133,10 @@ def _make_roofs(frames: Frames, chip: str) -> list[Record]:
     """Make the ends of each ceiling: flat at a peak, rising with the intensity below the memory bandwidth."""
     shares, ceilings = frames["peak_shares"], frames["ceilings"]
     of_chip = ceilings[(ceilings["chip"] == chip) & ceilings["is_ceiling"]].set_index("component")["measured"]
-    stated = shares[(shares["chip"] == chip) & shares["effective_precision"].isin(["16.16", "mixed", "FP16"])]
-    peaks = {DATASHEET: stated["datasheet_peak_tflops"].max(), MEASURED: of_chip.get(MATRIX)}
+    own = shares[shares["chip"] == chip]
+    precision = own["effective_precision"].str.upper()
+    peaks = {kind: own.loc[precision.isin(names), "datasheet_peak_tflops"].max() for kind, names in PRECISIONS.items()}
+    peaks[MEASURED] = of_chip.get(MATRIX)
     roofs = [
         {"roof": f"{kind} peak", "kind": kind, "intensity": at, "tflops": peak}
         for kind, peak in peaks.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -32,11 +33,15 @@ PAIRS = """
 ROWS = """
     FROM energy_per_item ORDER BY item, network, task, power_scope, publisher, platform, chips, batch_size, result_id
 """
+SCOPES = ("device", "package", "board", "machine", "wall")  # each includes the one before
+NOT_STATED = "not stated"
 NOTES = (
-    "Energy is as printed, or 1 over the printed efficiency. The scope says what it covers: rows of two scopes do not "
-    "compare.",
-    "Implied power is energy per item times items per second. Above the rating of the chips, one of the figures or "
-    "units is wrong: rule R29 flags the row (✖), and its ratio is not to be quoted.",
+    "Energy is as printed, or 1 over the printed efficiency. The scope, next to each figure, says what it covers: a "
+    "device is a chip, a board a card.",
+    "Implied power is energy per item times items per second. Above the rating, one of the figures or units is wrong: "
+    "rule R29 flags the row (✖). Half a chip has no rating, and draws no more than the whole chip is rated for.",
+    "A ratio is struck out, and not to be quoted, where a row has an error flag, where the implied power is too high, "
+    "or where no rating is known to check it.",
     "A second reading of the printed units is shown where the code that measured gives reason. Neither is chosen.",
     "The last column takes the GPU at its rated power, the most that it can draw for long.",
 )
@@ -47,15 +52,18 @@ def build_energy_page(connection: duckdb.DuckDBPyConnection) -> Page:
     """Build the page from the views `energy_ipu_gpu` and `energy_per_item`."""
     evidence = Evidence(connection, BASIS.values())
     pairs, rows = (run_query(connection, sql).to_pylist() for sql in (PAIRS, ROWS))
-    doubtful = sum(_is_doubtful(row) for row in pairs)
+    doubtful = sum(_is_wrong(row) for row in pairs)
+    unchecked = sum(_is_unchecked(row) for row in pairs)
     description = (
         f"{len(pairs)} rows of an IPU next to a GPU of the same paper, network and batch. In {doubtful} of them, a "
-        "figure has an error flag or implies more power than the chip is rated for."
+        "figure has an error flag or implies more power than the chip is rated for. No rating is known to check "
+        f"{unchecked} more."
     )
     content = join(
         tag("p", description, class_="finding"),
         list_items(*NOTES),
         tag("h2", "IPU next to GPU"),
+        list_items(*_describe_scopes(pairs)),
         _format_pairs(pairs, evidence),
         tag("h2", f"All {len(rows)} figures of energy"),
         *(
@@ -66,8 +74,33 @@ def build_energy_page(connection: duckdb.DuckDBPyConnection) -> Page:
     return Page(PATH, TITLE, description, content, "#/sql?q=SELECT+*+FROM+energy_ipu_gpu", card=(description,))
 
 
-def _is_doubtful(row: Row) -> bool:
+def _is_wrong(row: Row) -> bool:
     return bool(row["errors"] or row["ipu_above_rating"] or row["gpu_above_rating"])
+
+
+def _is_unchecked(row: Row) -> bool:
+    return not _is_wrong(row) and (row["ipu_rated_w"] is None or row["gpu_rated_w"] is None)
+
+
+def _describe_scopes(pairs: Sequence[Row]) -> list[str]:
+    """Say for the pairs of each two scopes what the ratio is: of like parts, a bound, or neither."""
+    counts = Counter(tuple(row[f"{side}_power_scope"] or NOT_STATED for side in ("ipu", "gpu")) for row in pairs)
+    return [_describe_scope(count, *scopes) for scopes, count in sorted(counts.items())]
+
+
+def _describe_scope(count: int, ipu: str, gpu: str) -> str:
+    rows = f"In {count} row{'' if count == 1 else 's'}"
+    if ipu == gpu != NOT_STATED:
+        return f"{rows}, both energies are of the {ipu}: the ratio compares like with like."
+    if ipu not in SCOPES or gpu not in SCOPES:
+        return f"{rows}, the scope of the IPU is {ipu}, that of the GPU {gpu}: the ratio cannot be read."
+    narrower, wider = sorted((ipu, gpu), key=SCOPES.index)
+    bound = "an upper" if wider == gpu else "a lower"
+    return (
+        f"{rows}, the energy of the IPU is of the {ipu}, that of the GPU of the {gpu}. A {wider} includes "
+        f"more than a {narrower}, so the ratios are not like for like: even where both energies hold, each is "
+        f"{bound} bound of GPU {narrower} over IPU {narrower}."
+    )
 
 
 def _format_pairs(rows: Sequence[Row], evidence: Evidence) -> Markup:
@@ -77,32 +110,27 @@ def _format_pairs(rows: Sequence[Row], evidence: Evidence) -> Markup:
 
 def _format_pair(row: Row, evidence: Evidence) -> list[str]:
     ratio = f"{format_ratio(row['energy_ratio'])}×"
+    doubt = "not to be quoted" if _is_wrong(row) else "not checked: no rating known" if _is_unchecked(row) else ""
     return [
-        f"{row['network']}, {row['task']}, batch {row['batch_size']}, {row['publisher']}; {_describe_scopes(row)}",
+        f"{row['network']}, {row['task']}, batch {row['batch_size']}, {row['publisher']}",
         row["ipu_platform"],
         _format_energy(row, "ipu_", evidence),
         row["gpu_platform"],
         _format_energy(row, "gpu_", evidence),
         _format_power(row, "gpu_"),
-        join(tag("s", ratio), " not to be quoted") if _is_doubtful(row) else ratio,
+        join(tag("s", ratio), f" {doubt}") if doubt else ratio,
         f"{format_ratio(row['energy_ratio_at_gpu_rating'])}×" if row["energy_ratio_at_gpu_rating"] else "",
     ]
 
 
-def _describe_scopes(row: Row) -> str:
-    scopes = list(dict.fromkeys(row[f"{side}_power_scope"] or "not stated" for side in ("ipu", "gpu")))
-    return f"energy of the {scopes[0]}" if len(scopes) == 1 else f"energy of IPU {scopes[0]}, of GPU {scopes[1]}"
-
-
 def _format_rows(rows: Sequence[Row], evidence: Evidence) -> Markup:
-    headings = ["Machine", "Chips", "Work", "J per item", "Scope", "Power implied", "Publisher"]
+    headings = ["Machine", "Chips", "Work", "J per item", "Power implied", "Publisher"]
     cells = [
         [
             row["platform"],
             str(row["chips"] or ""),
             ", ".join(filter(None, (row["task"], row["variant"], f"batch {row['batch_size'] or 'not stated'}"))),
             _format_energy(row, "", evidence),
-            row["power_scope"] or "not stated",
             _format_power(row, ""),
             f"{row['publisher']} ({row['relationship'] or 'relationship not known'})",
         ]
@@ -113,7 +141,8 @@ def _format_rows(rows: Sequence[Row], evidence: Evidence) -> Markup:
 
 def _format_energy(row: Row, side: str, evidence: Evidence) -> Markup:
     key, column = row[f"{side}result_id"], BASIS[row[f"{side}basis"]]
-    return evidence.format_figure(key, column, format_computed(row[f"{side}energy_per_item_j"], 4))
+    figure = evidence.format_figure(key, column, format_computed(row[f"{side}energy_per_item_j"], 4))
+    return join(figure, " ", tag("small", row[f"{side}power_scope"] or f"scope {NOT_STATED}"))
 
 
 def _format_power(row: Row, side: str) -> str:
@@ -121,6 +150,8 @@ def _format_power(row: Row, side: str) -> str:
     if implied is None:
         return "unknown"
     limit = f"rated {format_computed(rated, 4)} W" if rated else "no rating known"
+    if not rated and row[f"{side}above_rating"]:
+        limit = "more than the whole chip is rated for"
     second = row[f"{side}second_reading"]
     if not second:
         return f"{format_computed(implied, 4)} W, {limit}"

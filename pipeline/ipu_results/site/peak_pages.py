@@ -19,7 +19,9 @@ PATH, NAME, FOLDER = "peak.html", "roofline", "peak"
 TITLE = "What share of its peak does each chip reach?"
 CEILINGS = "FROM ceilings ORDER BY chip, component, operation, publisher"
 SHARES = """
-    SELECT s.*, greatest(coalesce(s.datasheet_share, 0), coalesce(s.measured_share, 0)) AS share FROM peak_shares s
+    SELECT s.*, r.item, greatest(coalesce(s.datasheet_share, 0), coalesce(s.measured_share, 0)) AS share
+    FROM peak_shares s
+    JOIN (SELECT result_id, item FROM results) r USING (result_id)
     ORDER BY chip, datasheet_share DESC NULLS LAST, document_id, table_name, row_number, result_id
 """
 NOTES = (
@@ -78,19 +80,22 @@ def _build_chip(chip: str, rows: Sequence[Row], ceilings: Sequence[Row], evidenc
 
 def _format_row(row: Row, evidence: Evidence) -> list[str]:
     doubt = " (width in doubt)" if row["precision_doubtful"] else ""
-    throughput = f"{format_computed(row['throughput_per_chip'], 5)} a chip"
     return [
         _describe_work(row),
         f"{row['platform']}, {row['framework'] or 'framework not stated'}",
         f"{row['effective_precision'] or 'not stated'}{doubt}",
         str(row["batch_size"] or ""),
-        evidence.format_figure(row["result_id"], "throughput", throughput, "../"),
+        evidence.format_figure(row["result_id"], "throughput", f"{_format_throughput(row)} a chip", "../"),
         format_computed(row["achieved_tflops"]),
         _format_share(row["datasheet_share"], row["datasheet_peak_tflops"]),
         _format_share(row["measured_share"], row["measured_peak_tflops"]),
         format_computed(row["intensity"]),
         f"{row['publisher']} ({row['relationship'] or 'relationship not known'})",
     ]
+
+
+def _format_throughput(row: Row) -> str:
+    return f"{format_computed(row['throughput_per_chip'], 5)} {row['item'] or 'item'}s/s"
 
 
 def _describe_work(row: Row) -> str:
@@ -108,8 +113,7 @@ def _format_best(page: Page, rows: Sequence[Row], evidence: Evidence) -> list[st
     if not clean:
         return [chip, str(len(rows)), "no peak or precision known", "", ""]
     best = clean[0]  # rows are ordered by share
-    throughput = format_computed(best["throughput_per_chip"], 5)
-    figure = evidence.format_figure(best["result_id"], "throughput", throughput)
+    figure = evidence.format_figure(best["result_id"], "throughput", _format_throughput(best))
     share = _format_share(best["datasheet_share"], best["datasheet_peak_tflops"])
     return [chip, str(len(rows)), f"{share} TFLOP/s", figure, f"{_describe_work(best)}, {best['publisher']}"]
 
