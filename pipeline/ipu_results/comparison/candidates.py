@@ -15,7 +15,7 @@ from ipu_results.check.constants import PER_ITEM
 from ipu_results.comparison.measurement import Measurement
 from ipu_results.runner.reference_rows import BITS
 from ipu_results.schema import quote
-from ipu_results.schema.vocabulary import normalise_name
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 Row = Mapping[str, Any]
 
@@ -25,7 +25,6 @@ MAX_BATCH_FACTOR: float = RUN["max_batch_factor"]
 SAME_LATENCY = frozenset(frozenset(pair) for pair in RUN["same_latency"])
 REASONS: Mapping[str, str] = RUN["reasons"]
 DISTANCE: Mapping[str, float] = RUN["distance"]
-SPELLINGS = {"half": "fp16", "single": "fp32"}  # of a precision
 INPUT_SIZE = re.compile(r"\d{2,}x\d{2,}")  # of an image, in a variant
 SQL = """
     SELECT r.*, p.family, e.comparable_rounds, e.minutes_low, e.minutes_high, e.attribution
@@ -77,6 +76,9 @@ def find_obstacle(ours: Measurement, row: Row) -> Obstacle | None:
         return _differ("sequence length", ours.sequence_length, row["sequence_length"], "different-workloads")
     if (ours.packed or False) != (row["packed"] or False):
         return _differ("packed sequences", ours.packed, row["packed"], "different-workloads")
+    if ours.sparsity != row["sparsity"]:
+        dense = REASONS["dense"]
+        return _differ("sparsity", ours.sparsity or dense, row["sparsity"] or dense, "different-workloads")
     size, their_size = find_input_size(ours.variant), find_input_size(row["variant"])
     if size and their_size and size != their_size:
         return _differ("input size", size, their_size, "different-workloads")
@@ -153,8 +155,8 @@ def name_precision(precision: str | None) -> str | None:
     """Return a precision in the form in which two are compared: 16.16 is fp16."""
     if precision is None:
         return None
-    name = normalise_name(BITS.get(precision, precision))
-    return SPELLINGS.get(name, name)
+    name = BITS.get(precision, precision)
+    return normalise_name(load_vocabulary().precision_names.get(name.casefold(), name))
 
 
 def find_input_size(variant: str | None) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ipu_results.comparison.measurement import Measurement
-from ipu_results.runner.reference_rows import EMULATED, SETUPS, ReferenceRow, is_same, pair_conditions
+from ipu_results.runner.reference_rows import BITS, EMULATED, SETUPS, ReferenceRow, is_same, pair_conditions
 
 NAMES = {"SDK": "SDK version", "compute precision": "precision"}
 
@@ -37,7 +37,7 @@ def _list_pairs(ours: Measurement, row: Mapping[str, Any]) -> Iterator[tuple[str
         "platform": ours.platform,
         "chip_count": ours.chips,
         "model": ours.network,
-        "compute_precision": ours.precision if ours.precision != "16.16" else "fp16",
+        "compute_precision": BITS.get(ours.precision or "", ours.precision),
         "latency_kind": ours.latency_kind or ours.latency_basis,
         "framework": ours.framework,
         "sdk_version": ours.sdk_version,
@@ -52,12 +52,13 @@ def _list_pairs(ours: Measurement, row: Mapping[str, Any]) -> Iterator[tuple[str
         "chip_count": row["chips"],
         "model": row["network"],
         "latency_kind": row["latency_kind"] or row["latency_basis"],
+        "compute_precision": BITS.get(row["effective_precision"] or "", row["effective_precision"]),
     }
     reference = ReferenceRow(**known, errors=row["errors"], setup=SETUPS.get(row["table_name"], {}))
     yield "figures", _name_origin(ours.origin), _name_origin(row["origin"])
     yield "batch size", ours.batch_size, row["batch_size"]
     yield "variant", ours.variant, row["variant"]
-    yield "conditions", None, row.get("conditions")
+    yield "conditions", ours.conditions, row["conditions"]
     yield "dataset", ours.dataset, row["dataset"]
     for what, own, theirs in pair_conditions(point, reference):
         yield NAMES.get(what, what), own or None, theirs or None

@@ -73,7 +73,8 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
             "model": _by_name(networks) | models,
             "platform": _by_name(machine["platform"] for machine in machines) | platforms,
             "framework": dict(vocabulary.frameworks),
-            "precision": _by_name(precisions),
+            "precision": _by_name(precisions)
+            | {normalise_name(spelling): name for spelling, name in vocabulary.precision_names.items()},
             "item": _by_name({*items.values(), *(row["item"] for row in rows if row["item"])}),
             **choices,
         },

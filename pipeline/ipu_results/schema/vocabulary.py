@@ -58,6 +58,7 @@ class Vocabulary:
     printed unit, `metrics` by the printed metric of a comparator. `metadata` maps the labels of a document kind to
     fields. `benchmarks` maps an MLPerf folder to its model. `gmacs` holds 10⁹ multiply-accumulates of one inference by
     network and printed variant ("" for none). `peaks` names the column of `platforms` that bounds work at a precision.
+    `precision_names` maps a precision in lower case to the name that all its spellings share.
     `precision_settings` maps what a configuration sets to the printed precisions that fit it, none if it leaves them
     open.
     `latency_bases` maps a script's definition of latency to what it times, None if it times nothing. `vendors` maps the
@@ -82,6 +83,7 @@ class Vocabulary:
     tasks: Mapping[str, str]
     gmacs: Mapping[tuple[str, str], float]
     peaks: Mapping[str, str]
+    precision_names: Mapping[str, str]
     precision_settings: Mapping[str, Sequence[str]]
     latency_bases: Mapping[str, str | None]
     identities: tuple[NetworkIdentity, ...]
@@ -161,6 +163,9 @@ def load_vocabulary() -> Vocabulary:
             for variant in entry.get("gmacs_variants", [])
         },
         peaks=precisions["peaks"],
+        precision_names={
+            spelling.casefold(): name for name, spellings in precisions["names"].items() for spelling in spellings
+        },
         precision_settings=precisions["settings"],
         latency_bases={entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]},
         identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
