@@ -93,6 +93,7 @@ def test_citation_has_figures_as_printed_source_place_and_build(
         assert "2026-11-21" in text
 
 
+@pytest.mark.slow
 def test_release_is_cited_with_version_and_digest(small_release: Path) -> None:
     release = json.loads((small_release / "release.json").read_text(encoding="utf-8"))
     digest = hashlib.sha256((small_release / "SHA256SUMS").read_bytes()).hexdigest()
@@ -179,6 +180,7 @@ def test_results_of_one_source_share_a_footnote_and_an_entry(query: Query, wareh
     assert len(json.loads(cite(names, format="csl-json", warehouse=warehouse))) == 2
 
 
+@pytest.mark.slow
 def test_hostile_text_ends_no_row_command_or_entry(hostile: Path, printed: str) -> None:
     sql = f"SELECT result_id, variant, throughput, latency_ms FROM results WHERE result_id = '{printed}'"
     tex = format_cited_table(sql, "latex", hostile)

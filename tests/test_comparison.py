@@ -100,7 +100,7 @@ def test_run_on_a_known_virtual_machine_is_compared_with_its_own_rows(warehouse:
 @pytest.mark.parametrize(
     ("figures", "reason"),
     [
-        ({"model": "resnet50", "task": "training", "minutes": 20}, "an MLPerf result may be compared with results of"),
+        ({"model": "resnet50", "minutes": 20}, "an MLPerf result may be compared with results of"),  # minutes: training
         (
             {"model": "resnet50", "task": "training", "throughput": 20000},
             "an MLPerf result may be compared with results",
@@ -132,6 +132,11 @@ def test_what_may_not_be_compared_is_refused_with_the_reason(
         assert match.row["task"] == comparison.measurement.task
         assert match.row["benchmark"] == comparison.measurement.benchmark
         assert not any(ratio.figure == "minutes" for ratio in match.ratios)
+
+
+def test_minutes_of_inference_are_refused(warehouse: Path) -> None:
+    with pytest.raises(ComparisonError, match="minutes are a time to train, and the task is inference"):
+        compare_one(warehouse, model="resnet50", task="inference", minutes=20)
 
 
 def test_mlperf_scores_are_compared_within_division_and_comparable_rounds(warehouse: Path, query: Query) -> None:

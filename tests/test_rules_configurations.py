@@ -329,6 +329,7 @@ CHIP_MESSAGE = "57300 W: throughput 64.99 / efficiency 0.001133; 1 × GC200 (pow
         (CHIPS | {"efficiency": 64.99 / 300.1}, [("efficiency", None)]),
         (CHIPS | {"efficiency": 64.99 / 299.9}, []),
         (CHIPS | {"efficiency": 64.99 / 599, "chip_count": 2}, []),
+        (CHIPS | {"efficiency": 64.99 / 599, "chip_count": 2, "conditions": "Wh per IPU"}, [("efficiency", None)]),
         (CHIPS | {"chip": "a chip that no source rates"}, []),
         (CHIPS | {"power_scope": None}, []),
         (CHIPS | {"power_scope": "wall"}, []),

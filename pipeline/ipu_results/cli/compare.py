@@ -34,7 +34,9 @@ NUMBERS = click.FLOAT
 @click.option("--power-w", type=NUMBERS, metavar="W", help="Power drawn.")
 @click.option("--power-scope", metavar="NAME", help="What the power covers: device, board, package, wall.")
 @click.option("--efficiency", type=NUMBERS, metavar="X", help="Items per second per watt.")
-@click.option("--task", type=click.Choice(("inference", "training")), help="[default: inference]")
+@click.option(
+    "--task", type=click.Choice(("inference", "training")), help="[default: inference, or training with --minutes]"
+)
 @click.option("--item", metavar="NAME", help="What one item is.  [default: that of the network]")
 @click.option("--phase", metavar="NAME", help="Phase of training, such as 'pre-training phase 1'.")
 @click.option("--sequence-length", type=int, metavar="N", help="Tokens a sequence.")

@@ -93,11 +93,15 @@ def build_measurement(
         problems.append("no model; state which network ran, with --model")
     if not any(name in fields for name in FIGURES):
         problems.append(f"no figure; state at least one of {', '.join(FIGURES)}")
+    if "minutes" in fields and fields.get("task") == "inference":
+        problems.append("minutes are a time to train, and the task is inference; state latency_ms instead")
     if problems:
         raise ComparisonError("; ".join(problems), place=label)
     _check_interval(fields, label)
     network = _find_network(fields["model"], words, label)
     remarks = _fill(fields, network, words)
+    if "minutes" in fields and "task" not in fields:
+        fields["task"], remarks = "training", (*remarks, "task training: minutes are a time to train")
     return Measurement(label=label, network=network, setup=setup, remarks=remarks, **{"task": "inference", **fields})
 
 

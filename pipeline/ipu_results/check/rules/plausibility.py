@@ -14,6 +14,7 @@ from ipu_results.check.rules.findings import build_flags, fill_template, round_f
 NAMED = ("model", "platform", "framework")
 OF_CHIPS = ("device", "board")
 OF_MACHINE = "machine"
+OF_ONE_CHIP = r"(?i)\bper (?:IPU|GPU|GCD)\b"  # in the conditions: the power is that of one chip, whatever their number
 
 
 def flag_flops_above_peak(data: Dataset) -> pd.DataFrame:
@@ -94,11 +95,14 @@ def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
     """Flag more power than the chips or the machine that `power_scope` names are rated for.
 
     The power is the printed one, else throughput × energy per item, else throughput / efficiency. Energy of chips or
-    cards is compared with the rating of one chip × chips. A row without a scope, or without a rating, is not checked.
+    cards is compared with the rating of one chip × chips, or of one where the conditions say that it is of each chip. A
+    row without a scope, or without a rating, is not checked.
     """
     rows = data.published[
         ["result_id", "platform", "chip", "chip_count", "throughput", "efficiency", "energy_per_item_j", "power_w"]
     ].assign(scope=data.published["power_scope"])
+    each = data.published["conditions"].str.contains(OF_ONE_CHIP, na=False, regex=True)
+    rows["chip_count"] = rows["chip_count"].mask(each & rows["scope"].isin(OF_CHIPS), 1)
     machines = data.platforms.drop_duplicates("platform").set_index("platform")["rated_power_w"]
     of_chips = rows["chip"].map(data.chip_ratings).astype("float64") * rows["chip_count"]
     of_machine = rows["platform"].map(machines).astype("float64")
