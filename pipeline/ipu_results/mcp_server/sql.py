@@ -106,8 +106,9 @@ def run_sql(
     answer = worker.run(statement, arguments.get("max_rows", DEFAULT_ROWS), cancelled)
     names = answer["columns"]
     # an id counts in whatever column it is: result_id, first_result_id, microbenchmark_id, same_as, or an alias
-    results = [record.sources[own] for own in dict.fromkeys(_list_texts(answer["rows"])) if own in record.sources]
-    cited = [row["result_id"] for row in results][:MAX_CITED]
+    named = [[record.sources[own] for own in _list_texts(row) if own in record.sources] for row in answer["rows"]]
+    results = list({result["result_id"]: result for row in named for result in row}.values())
+    cited = [result["result_id"] for result in results][:MAX_CITED]
     return {
         **answer,
         "units_of_columns_with_these_names": {name: _find_units(name) for name in names},
@@ -115,7 +116,7 @@ def run_sql(
             {name: row[name] for name in ("result_id", "relationship", "origin", "errors", "suspect")}
             for row in results
         ],
-        "remarks": _list_remarks(results, cited),
+        "remarks": _list_remarks(named, len(results), len(cited)),
         "citation": record.cite(cited),
     }
 
@@ -137,16 +138,17 @@ def _find_units(name: str) -> list[str]:
     return sorted({column.unit for column in columns if column.name == name and column.unit})
 
 
-def _list_remarks(rows: Sequence[Row], cited: Sequence[str]) -> list[str]:
+def _list_remarks(rows: Sequence[Sequence[Row]], results: int, cited: int) -> list[str]:
+    """List what to know: `rows` are the results that each row of the answer names, `results` how many in all."""
     remarks = [
         "SQL is not checked for what may be compared. Null means that the source does not print the figure.",
         "Units go by the name of a column: an expression or an alias may have another.",
     ]
     for name, kind in (("origin", EMULATED), ("relationship", SUBMITTED)):
-        if count := sum(row[name] == kind for row in rows):
-            remarks.append(f"{count} of the results are {kind}{', not measured' if kind == EMULATED else ''}.")
-    if not rows:
+        if count := sum(any(result[name] == kind for result in row) for row in rows):
+            remarks.append(f"{count} of the rows are {kind}{', not measured' if kind == EMULATED else ''}.")
+    if not results:
         remarks.append("Select result_id to get citation, relationship and origin, and to know emulated rows.")
-    elif len(rows) > len(cited):
-        remarks.append(f"The citation names the first {len(cited)} results.")
+    elif results > cited:
+        remarks.append(f"The citation names the first {cited} results.")
     return remarks
