@@ -85,7 +85,7 @@ def test_emulated_run_is_never_called_measured(warehouse: Path) -> None:
 def test_emulated_row_settles_no_verdict(warehouse: Path) -> None:
     figures = {"model": "resnext101-32x4d", "platform": "c2", "batch_size": 2, "precision": "fp16"}
     comparison = compare_one(warehouse, **figures, throughput=1505)
-    assert [match.group for match in comparison.matches if match.row["effective_precision"] == "fp16"] == ["emulated"]
+    assert [match.group for match in comparison.matches if match.row["effective_precision"] == "FP16"] == ["emulated"]
     assert comparison.status == "other-conditions"
 
 
@@ -240,9 +240,24 @@ def test_the_docs_state_how_far_rows_of_one_set_up_differ(query: Query) -> None:
     assert f"differ by up to {widest:.2f} " in page
 
 
-def test_half_is_fp16(warehouse: Path) -> None:
+@pytest.mark.parametrize("precision", ["fp16", "half", "FP16"])
+def test_half_is_fp16(precision: str, warehouse: Path) -> None:
     figures = {"model": "yolov4-p5", "platform": "GC200 IPU", "batch_size": 1, "variant": "64x64", "throughput": 530}
-    assert compare_one(warehouse, **figures, precision="fp16").status == "plausible"
+    comparison = compare_one(warehouse, **figures, precision=precision)
+    assert comparison.status == "plausible"
+    assert "precision" not in [own.what for own in comparison.matches[0].differences]
+
+
+def test_sparse_network_is_compared_with_none_that_is_dense(warehouse: Path) -> None:
+    figures = {"model": "bert-base", "platform": "C600", "batch_size": 64, "throughput": 4000, "sequence_length": 384}
+    dense = compare_one(warehouse, **figures)
+    assert "S30" not in [match.row["platform"] for match in dense.matches]
+    assert "sparsity: dense / 0.9375" in get_reasons(dense)
+    sparse = compare_one(warehouse, **figures, sparsity=0.9375)
+    assert {match.row["platform"] for match in sparse.matches} == {"S30"}
+    assert "sparsity: 0.9375 / dense" in get_reasons(sparse)
+    with pytest.raises(ComparisonError, match=r"sparsity 93\.75"):
+        compare_one(warehouse, **figures, sparsity=93.75)
 
 
 def test_a_slip_of_the_unit_is_doubtful(warehouse: Path) -> None:
@@ -267,7 +282,7 @@ def test_all_unknown_words_are_named_at_once_with_the_nearest(warehouse: Path) -
     for text in (
         "model 'resnt50' is unknown; the nearest: ResNet-50 v1.5",
         "platform 'ipu-m3000' is unknown; the nearest: IPU-M2000",
-        "precision 'fp17' is unknown; the nearest: fp16",
+        "precision 'fp17' is unknown; the nearest: FP16",
         "throughput '7,800' is not a number",
         "batch_size 0 is not above 0; leave out what was not measured",
     ):

@@ -150,8 +150,8 @@ def _describe_excluded(points: pd.DataFrame) -> str:
     shortest = items.loc[items["latency_ms"].idxmin()]
     return (
         f"Excluded are {len(errors)} rows with error flags ({join_words(sorted(errors['model'].unique()))}), "
-        f"{(points['left_out'] == 'suspect').sum()} suspect local rows and {(points['left_out'] == 'per-item').sum()} "
-        f"more that time a single item. An example is {shortest['model']}, whose {shortest['latency_ms']:g} ms is not "
+        f"{(points['left_out'] == 'suspect').sum()} suspect local rows, {(points['left_out'] == 'sparse').sum()} of sparse "
+        f"networks and {(points['left_out'] == 'per-item').sum()} more that time a single item. An example is {shortest['model']}, whose {shortest['latency_ms']:g} ms is not "
         "the latency of a batch."
     )
 
