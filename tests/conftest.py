@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 from filelock import FileLock
@@ -36,6 +37,7 @@ settings.load_profile("suite")
 
 ROOT = Path(__file__).resolve().parent.parent
 RAW = ROOT / "raw"
+COMMITTED = ROOT / "warehouse"
 FIRST = ("test_benchmarks.py", "test_emulator_docs.py", "test_sweep_command.py", "test_validation.py")
 PAGE = "graphcore/performance-2023-07-04.html"
 PAGE_ID = "graphcore-performance-2023-07-04"
@@ -167,6 +169,13 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ingest_output(warehouse: Path) -> list[str]:
     """Return the lines that the ingest of `warehouse` printed."""
     return (warehouse.parent / "stdout.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture(scope="session")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the committed warehouse."""
+    with open_warehouse(COMMITTED) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

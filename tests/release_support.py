@@ -12,9 +12,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from ipu_results._util.files import hash_file
 from ipu_results._util.text import format_json
 from ipu_results.release import PublishedRelease, ReleaseRequest, publish
-from ipu_results.release.files import CHECKSUMS, hash_file, write_checksums
+from ipu_results.release.files import CHECKSUMS, write_checksums
 from ipu_results.schema import TABLES
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.tables import describe_build, write_parquet

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -34,11 +34,9 @@ from ipu_results.site.results import build_results
 from ipu_results.site.sql import EXAMPLES, build_sql
 from ipu_results.site.start import build_start, read_release
 from ipu_results.store.files import DATABASE
-from ipu_results.store.query import open_warehouse
 
-from tests.conftest import ROOT
+from tests.conftest import COMMITTED, ROOT
 
-COMMITTED = ROOT / "warehouse"
 SITE = ROOT / "site"
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 EVIL = "</script><script>alert(1)</script><!-- & \u2028"
@@ -50,12 +48,6 @@ FAST: dict[str, Callable[..., Any]] = {
     "claims": build_claims,
     "sql": build_sql,
 }
-
-
-@pytest.fixture(scope="module")
-def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    with open_warehouse(COMMITTED) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,9 @@ from ipu_results.release import ReleaseRequest, publish
 from ipu_results.site.citations import build_citations
 from ipu_results.store.query import open_warehouse
 
-from tests.conftest import ROOT
+from tests.conftest import COMMITTED, ROOT
 from tests.test_site import copy_with_text
 
-COMMITTED = ROOT / "warehouse"
 SITE = ROOT / "site"
 Evaluate = Callable[..., list[Any]]
 pytestmark = [
@@ -48,12 +47,6 @@ KINDS = (
     "energy_per_item_j IS NOT NULL OR efficiency IS NOT NULL",
     "publisher LIKE '%ü%'",
 )
-
-
-@pytest.fixture(scope="module")
-def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    with open_warehouse(COMMITTED) as opened:
-        yield opened
 
 
 def evaluate(module: str, shared: Any, calls: list[list[Any]]) -> list[Any]:

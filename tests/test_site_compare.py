@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from typing import Any
 
 import duckdb
@@ -14,10 +13,9 @@ from ipu_results._util.resources import load_schema_file
 from ipu_results._util.sql import run_query
 from ipu_results._util.text import to_json_value
 from ipu_results.site.own_run import build_own_run
-from ipu_results.store.query import open_warehouse
 
-from tests.conftest import ROOT
-from tests.test_site_cite import COMMITTED, evaluate
+from tests.conftest import COMMITTED, ROOT
+from tests.test_site_cite import evaluate
 
 pytestmark = [
     pytest.mark.slow,
@@ -49,12 +47,6 @@ RUNS: tuple[dict[str, Any], ...] = (
     {"network": "ResNeXt101-32x4d", "task": "inference", "platform": "C2", "throughput": 900, "batch_size": 6},
     {"network": "GPT2-Medium", "task": "training", "platform": "IPU-POD16", "throughput": 1, "batch_size": 1},
 )
-
-
-@pytest.fixture(scope="module")
-def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    with open_warehouse(COMMITTED) as opened:
-        yield opened
 
 
 def load_rows(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
@@ -23,19 +22,12 @@ from ipu_results.site.replication_page import build_replication_pages
 from ipu_results.site.results import build_results
 from ipu_results.store.query import open_warehouse
 
-from tests.conftest import ROOT
+from tests.conftest import COMMITTED
 from tests.test_site import decode
 
-COMMITTED = ROOT / "warehouse"
 CHARTS = [
     {"name": name, "finding": f"F {name}.", "caveats": ["C."]} for name in ("replications", "roofline", "sdk_effect")
 ]
-
-
-@pytest.fixture(scope="module")
-def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    with open_warehouse(COMMITTED) as opened:
-        yield opened
 
 
 def read_rows(page: Page) -> list[list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from html import unescape
 from math import log
 from pathlib import Path
@@ -23,11 +23,7 @@ from ipu_results.site.chart_pages import format_csv
 from ipu_results.site.charts import list_numbers
 from ipu_results.site.html import format_page, link, tag
 from ipu_results.site.pages import build_pages
-from ipu_results.store.query import open_warehouse
 
-from tests.conftest import ROOT
-
-COMMITTED = ROOT / "warehouse"
 EVIL = '"><script>alert(1)</script>&'
 BASE = "https://example.org/ipu"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -44,12 +40,6 @@ RECORD = {
     "figures_changed": [{"model": "BERT", "old": 1.5, "new": 2.5}],
 }
 Files = Mapping[str, Any]
-
-
-@pytest.fixture(scope="module")
-def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    with open_warehouse(COMMITTED) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from ipu_results._util.limits import MAX_SUBMITTED_BYTES
 from ipu_results.errors import SubmissionError
 from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.submission.adapters import NAMES, ReadFile, list_columns, read_figures
-from ipu_results.submission.adapters.figures import READER
+from ipu_results.submission.adapters import NAMES, ReadFile, read_figures
+from ipu_results.submission.template import COLUMNS
 
 PAGE = Path(__file__).parents[1] / "docs/reference/submission-formats.md"
 BYTEMLPERF = """{
@@ -203,11 +203,95 @@ def assert_refused(folder: Path, text: str | bytes, *parts: str) -> None:
     assert all(part in str(caught.value) for part in parts), caught.value
 
 
+BROKEN: tuple[tuple[str | bytes, list[str]], ...] = (
+    (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": NaN'), ["Performance[0].QPS", "NaN"]),
+    (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": -1'), ["Performance[0].QPS", "'-1'"]),
+    (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": "12"'), ["Performance[0].QPS", "not a number"]),
+    (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": true'), ["Performance[0].QPS", "not a number"]),
+    (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": 1e999'), ["Performance[0].QPS", "1e999"]),
+    (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": ' + "9" * 5000), ["Performance[0].QPS", "not a figure"]),
+    (
+        BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": 1234567.12345678901'),
+        ["Performance[0].QPS", "more than 15 digits"],
+    ),
+    (BYTEMLPERF.replace('"QPS": 123456.70, ', ""), ["Performance[0].QPS", "absent"]),
+    (BYTEMLPERF.replace('"BS": 8', '"BS": 8.5'), ["Performance[0].BS", "whole number"]),
+    (BYTEMLPERF.replace('"BS": 8', '"BS": 16'), ["Performance[1].BS", "occurs twice"]),
+    (BYTEMLPERF.replace('"BS": 8', '"BS": ' + "9" * 5000), ["Performance[0].BS"]),
+    (BYTEMLPERF.replace('"BS": 8', '"BS": 8, "BS": 9'), ["'BS' occurs twice in one object"]),
+    (BYTEMLPERF.replace('"AVG Latency": 1.250', '"AVG Latency": 1.250, "AVG_Latency": 2'), ["Performance[0]", "twice"]),
+    (BYTEMLPERF.replace('"Performance": [', '"Performance": [7, '), ["Performance[0]", "not a JSON object"]),
+    (BYTEMLPERF.replace('"RESNET50-TORCH-FP32"', '"a\\u0000b"'), ["control character"]),
+    (BYTEMLPERF.replace('"RESNET50-TORCH-FP32"', '"a\\ud800b"'), ["control character"]),
+    (BYTEMLPERF.replace('"RESNET50-TORCH-FP32"', "[1]"), ["Model", "not a string"]),
+    (BYTEMLPERF.replace("    ]\n}", ""), ["is not JSON", "line"]),
+    (JUBE_CSV.replace(",128.00", ""), ["line 2", "11 cells, the header 12"]),
+    (JUBE_CSV.replace("128.00", "inf"), ["line 2, Tokens/second", "'inf'"]),
+    (JUBE_CSV.replace(",4,512", ",many,512"), ["line 2, Devices"]),
+    (JUBE_CSV.replace("JobID", "System"), ["line 1", "occurs twice"]),
+    (JUBE_CSV.split("\n", maxsplit=1)[0] + "\n", ["line 1", "no row"]),
+    (JUBE_CSV[:-3], ["line 3", "digits may be missing"]),
+    (JUBE_PRETTY.replace("712.50", "").replace("1.250", "").replace("2.500", ""), ["holds no figure"]),
+    (POPRT_ASYNC[:-3], ["line 6", "digits may be missing"]),
+    (POPRT_ASYNC + "Tput: nan\n", ["line 7", "'nan'"]),
+    (POPRT_ASYNC + "Tput:\n", ["line 7", "not a whole line"]),
+    (POPRT_ASYNC + "Run batch size x:\n", ["line 7", "'x'"]),
+    (POPRT_PACKED + POPRT_RECORD[:80], ["line 3", "not a whole line"]),
+    (POPRT_RECORD.replace("'tput'", "'batch_size': 7, 'tput'"), ["'batch_size' occurs twice"]),
+    (POPRT_RECORD.replace("'tput'", "'other'"), ["line 1, tput", "absent"]),
+    (GPT2_TRAINING.replace("11.70", "inf"), ["line 2", "'inf'"]),
+    (GPT2_TRAINING.replace("11.70 samples", "11.70 imgs"), ["line 2", "samples/sec to img/sec"]),
+    (CNN_INFERENCE.replace("num_ipus: 2", "num_ipus: two"), ["num_ipus", "'two'"]),
+    (CNN_INFERENCE.replace("\tdata_mode: real", "\tmicro_batch_size: 8"), ["micro_batch_size has two values"]),
+    (SERVER.replace(": VALID", ": INVALID"), ["not valid", "INVALID"]),
+    (SERVER.replace("No errors encountered", "2 ERRORS encountered"), ["errors in the run: 2"]),
+    (SERVER.replace("PerformanceOnly", "AccuracyOnly"), ["AccuracyOnly"]),
+    (SERVER.replace(": Server", ": Surfer"), ["'Surfer'"]),
+    (SERVER[: SERVER.index("Test Param")], ["not whole"]),
+    (SERVER.replace("639.25", "six"), ["Completed samples per second", "'six'"]),
+    (SERVER + SERVER.replace("1500", "1600"), ["Mean latency (ns) has two values"]),
+    (DETAIL + mllog("error_runtime", "it failed", is_error=True), ["line 9", "error_runtime"]),
+    (DETAIL.replace("8000", '"8000"'), ["is not a number"]),
+    (DETAIL[:-20], ["line 8", "is not JSON"]),
+    (TRAINING.replace('"success"', '"aborted"'), ["aborted"]),
+    (TRAINING[: TRAINING.index(':::MLLOG {"key": "run_stop"')], ["did not end"]),
+    (TRAINING[: TRAINING.rindex(", ")], ["line 6", "is not JSON"]),
+    (TRAINING.replace("1700000100234", "1600000000000"), ["do not make one run"]),
+    (TRAINING.replace("1700000100234", "1700000100234.5"), ["line 6.time_ms", "whole number"]),
+    (TRAINING.replace("1700000100234", "NaN"), ["time_ms"]),
+    (TEMPLATE.replace("batch_size", "batchsize"), ["line 1", "'batchsize'", "nearest: batch_size"]),
+    (TEMPLATE.replace("place", "unit"), ["line 1", "'unit' occurs twice"]),
+    (TEMPLATE.replace("0.5", "=1+1"), ["line 3", "'=1+1'"]),
+    (TEMPLATE.replace("0.5", "0.5 ms"), ["line 3", "'0.5 ms'"]),
+    (TEMPLATE.replace("table 3", "table \x1b[31m3"), ["line 2: table \\x1b[31m3", "control character"]),
+    (TEMPLATE.replace(",0.5,", ",,"), ["line 3", "value is blank"]),
+    (TEMPLATE.replace(",0.5,", ","), ["line 3", "6 cells"]),
+    (TEMPLATE.replace(",table 3", ',"table 3'), ["is not CSV"]),
+    ("metric,value\nthroughput,12", ["line 2", "digits may be missing"]),
+    (TEMPLATE.split("\n", maxsplit=1)[0], ["holds no figure"]),
+    (TEMPLATE.replace("my network", "x" * 600), ["line 2", "longer than 500"]),
+    (b"", ["is empty"]),
+    (b" \n\t", ["is empty"]),
+    (b"\xff\xfe\x00", ["not text", "byte 0"]),
+    (b"metric,value\n\0", ["NUL"]),
+    (b"nothing of the kind\n", ["is not a file that an adapter reads"]),
+    (b'{"a": ' * 100_000, ["nested too deeply"]),
+    (b"a\n" + b"b" * 2_000_001, ["line 2", "longer than 2,000,000"]),
+    (b"[1, 2]", ["is not a file that an adapter reads"]),
+    (b'{"a": 1}', ["is not a file that an adapter reads"]),
+)
+
+
+@pytest.mark.parametrize(("content", "parts"), BROKEN)
+def test_a_broken_file_is_refused_with_its_place(tmp_path: Path, content: str | bytes, parts: list[str]) -> None:
+    assert_refused(tmp_path, content, *parts)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_content_alone_selects_the_adapter(tmp_path: Path, name: str) -> None:
     result = read(tmp_path, FILES[name], "anything.bin")
     assert result.adapter == name
-    assert all(tuple(figure) == list_columns() for figure in result.figures)
+    assert all(tuple(figure) == COLUMNS for figure in result.figures)
     assert all(figure["place"].startswith("anything.bin, ") for figure in result.figures)
 
 
@@ -225,7 +309,6 @@ def test_every_metric_and_unit_is_known_to_the_record(tmp_path: Path, name: str)
             continue
         assert metric in vocabulary.metrics
         assert vocabulary.find_unit(known_units.get(metric, "latency_ms"), unit), (metric, unit)
-    assert READER == "comparators"
 
 
 def test_bytemlperf_report_keeps_digits_and_states_what_is_missing(tmp_path: Path) -> None:
@@ -262,34 +345,6 @@ def test_bytemlperf_sparsity_is_a_condition_and_an_exponent_is_written_out(tmp_p
     assert any("3e-05 is written out" in remark for remark in result.remarks)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "parts"),
-    [
-        ('"QPS": 123456.70', '"QPS": NaN', ["Performance[0].QPS", "NaN"]),
-        ('"QPS": 123456.70', '"QPS": -1', ["Performance[0].QPS", "'-1'"]),
-        ('"QPS": 123456.70', '"QPS": "12"', ["Performance[0].QPS", "not a number"]),
-        ('"QPS": 123456.70', '"QPS": true', ["Performance[0].QPS", "not a number"]),
-        ('"QPS": 123456.70', '"QPS": 1e999', ["Performance[0].QPS", "1e999"]),
-        ('"QPS": 123456.70', '"QPS": ' + "9" * 5000, ["Performance[0].QPS", "not a figure"]),
-        ('"QPS": 123456.70', '"QPS": 1234567.12345678901', ["Performance[0].QPS", "more than 15 digits"]),
-        ('"QPS": 123456.70, ', "", ["Performance[0].QPS", "absent"]),
-        ('"BS": 8', '"BS": 8.5', ["Performance[0].BS", "whole number"]),
-        ('"BS": 8', '"BS": 16', ["Performance[1].BS", "occurs twice"]),
-        ('"BS": 8', '"BS": ' + "9" * 5000, ["Performance[0].BS"]),
-        ('"BS": 8', '"BS": 8, "BS": 9', ["'BS' occurs twice in one object"]),
-        ('"AVG Latency": 1.250', '"AVG Latency": 1.250, "AVG_Latency": 2', ["Performance[0]", "twice"]),
-        ('"Performance": [', '"Performance": [7, ', ["Performance[0]", "not a JSON object"]),
-        ('"RESNET50-TORCH-FP32"', '"a\\u0000b"', ["control character"]),
-        ('"RESNET50-TORCH-FP32"', '"a\\ud800b"', ["control character"]),
-        ('"RESNET50-TORCH-FP32"', "[1]", ["Model", "not a string"]),
-        ("    ]\n}", "", ["is not JSON", "line"]),
-    ],
-)
-def test_a_broken_report_is_refused_with_its_place(tmp_path: Path, old: str, new: str, parts: list[str]) -> None:
-    assert old in BYTEMLPERF
-    assert_refused(tmp_path, BYTEMLPERF.replace(old, new), *parts)
-
-
 def test_jube_table_keeps_the_printed_unit_and_notes_a_rate_of_batches(tmp_path: Path) -> None:
     result = read(tmp_path, JUBE_CSV)
     assert select(result, "model", "chip", "platform", "chip_count", "batch_size", "unit", "value", "place") == [
@@ -309,22 +364,6 @@ def test_jube_table_with_bars_gives_energy_per_chip_and_skips_a_blank_cell(tmp_p
         ("MI250 GCD", "energy", "Wh", "2.500", "chip"),
     ]
     assert "line 5, Images/second: blank, so no figure" in result.remarks
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        (JUBE_CSV.replace(",128.00", ""), ["line 2", "11 cells, the header 12"]),
-        (JUBE_CSV.replace("128.00", "inf"), ["line 2, Tokens/second", "'inf'"]),
-        (JUBE_CSV.replace(",4,512", ",many,512"), ["line 2, Devices"]),
-        (JUBE_CSV.replace("JobID", "System"), ["line 1", "occurs twice"]),
-        (JUBE_CSV.split("\n", maxsplit=1)[0] + "\n", ["line 1", "no row"]),
-        (JUBE_CSV[:-3], ["line 3", "digits may be missing"]),
-        (JUBE_PRETTY.replace("712.50", "").replace("1.250", "").replace("2.500", ""), ["holds no figure"]),
-    ],
-)
-def test_a_broken_jube_table_is_refused(tmp_path: Path, text: str, parts: list[str]) -> None:
-    assert_refused(tmp_path, text, *parts)
 
 
 def test_poprt_logs_say_what_a_latency_is(tmp_path: Path) -> None:
@@ -348,22 +387,6 @@ def test_poprt_logs_say_what_a_latency_is(tmp_path: Path) -> None:
         ("", "", "throughput", "900.25", f"Pack Online (first_fit); {whole_set}"),
         ("", "", "latency per item", "1.1", f"Pack Online (first_fit); {whole_set}"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        (POPRT_ASYNC[:-3], ["line 6", "digits may be missing"]),
-        (POPRT_ASYNC + "Tput: nan\n", ["line 7", "'nan'"]),
-        (POPRT_ASYNC + "Tput:\n", ["line 7", "not a whole line"]),
-        (POPRT_ASYNC + "Run batch size x:\n", ["line 7", "'x'"]),
-        (POPRT_PACKED + POPRT_RECORD[:80], ["line 3", "not a whole line"]),
-        (POPRT_RECORD.replace("'tput'", "'batch_size': 7, 'tput'"), ["'batch_size' occurs twice"]),
-        (POPRT_RECORD.replace("'tput'", "'other'"), ["line 1, tput", "absent"]),
-    ],
-)
-def test_a_broken_poprt_log_is_refused(tmp_path: Path, text: str, parts: list[str]) -> None:
-    assert_refused(tmp_path, text, *parts)
 
 
 def test_poptorch_summary_replaces_the_steps(tmp_path: Path) -> None:
@@ -398,19 +421,6 @@ def test_poptorch_log_without_a_summary_gives_its_last_step(tmp_path: Path) -> N
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        (GPT2_TRAINING.replace("11.70", "inf"), ["line 2", "'inf'"]),
-        (GPT2_TRAINING.replace("11.70 samples", "11.70 imgs"), ["line 2", "samples/sec to img/sec"]),
-        (CNN_INFERENCE.replace("num_ipus: 2", "num_ipus: two"), ["num_ipus", "'two'"]),
-        (CNN_INFERENCE.replace("\tdata_mode: real", "\tmicro_batch_size: 8"), ["micro_batch_size has two values"]),
-    ],
-)
-def test_a_broken_poptorch_log_is_refused(tmp_path: Path, text: str, parts: list[str]) -> None:
-    assert_refused(tmp_path, text, *parts)
-
-
 def test_loadgen_server_counts_what_completed(tmp_path: Path) -> None:
     result = read(tmp_path, SERVER)
     assert select(result, "batch_size", "metric", "unit", "value")[:3] == [
@@ -437,25 +447,6 @@ def test_loadgen_scenarios_define_their_latency(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        (SERVER.replace(": VALID", ": INVALID"), ["not valid", "INVALID"]),
-        (SERVER.replace("No errors encountered", "2 ERRORS encountered"), ["errors in the run: 2"]),
-        (SERVER.replace("PerformanceOnly", "AccuracyOnly"), ["AccuracyOnly"]),
-        (SERVER.replace(": Server", ": Surfer"), ["'Surfer'"]),
-        (SERVER[: SERVER.index("Test Param")], ["not whole"]),
-        (SERVER.replace("639.25", "six"), ["Completed samples per second", "'six'"]),
-        (SERVER + SERVER.replace("1500", "1600"), ["Mean latency (ns) has two values"]),
-        (DETAIL + mllog("error_runtime", "it failed", is_error=True), ["line 9", "error_runtime"]),
-        (DETAIL.replace("8000", '"8000"'), ["is not a number"]),
-        (DETAIL[:-20], ["line 8", "is not JSON"]),
-    ],
-)
-def test_a_loadgen_run_that_is_not_valid_or_whole_is_refused(tmp_path: Path, text: str, parts: list[str]) -> None:
-    assert_refused(tmp_path, text, *parts)
-
-
 def test_training_log_gives_the_exact_time_between_its_lines(tmp_path: Path) -> None:
     result = read(tmp_path, TRAINING)
     assert select(result, "model", "platform", "task", "batch_size", "metric", "unit", "value", "conditions") == [
@@ -465,21 +456,6 @@ def test_training_log_gives_the_exact_time_between_its_lines(tmp_path: Path) -> 
         )
     ]
     assert "line 6, run_stop.time_ms minus line 5, run_start.time_ms" in result.figures[0]["place"]
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        (TRAINING.replace('"success"', '"aborted"'), ["aborted"]),
-        (TRAINING[: TRAINING.index(':::MLLOG {"key": "run_stop"')], ["did not end"]),
-        (TRAINING[: TRAINING.rindex(", ")], ["line 6", "is not JSON"]),
-        (TRAINING.replace("1700000100234", "1600000000000"), ["do not make one run"]),
-        (TRAINING.replace("1700000100234", "1700000100234.5"), ["line 6.time_ms", "whole number"]),
-        (TRAINING.replace("1700000100234", "NaN"), ["time_ms"]),
-    ],
-)
-def test_a_training_run_without_success_is_refused(tmp_path: Path, text: str, parts: list[str]) -> None:
-    assert_refused(tmp_path, text, *parts)
 
 
 def test_optimum_report_leaves_out_a_rate_of_tokens_called_samples(tmp_path: Path) -> None:
@@ -528,29 +504,9 @@ def test_template_keeps_figures_as_printed(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        (TEMPLATE.replace("batch_size", "batchsize"), ["line 1", "'batchsize'", "nearest: batch_size"]),
-        (TEMPLATE.replace("place", "unit"), ["line 1", "'unit' occurs twice"]),
-        (TEMPLATE.replace("0.5", "=1+1"), ["line 3", "'=1+1'"]),
-        (TEMPLATE.replace("0.5", "0.5 ms"), ["line 3", "'0.5 ms'"]),
-        (TEMPLATE.replace("table 3", "table \x1b[31m3"), ["line 2: table \\x1b[31m3", "control character"]),
-        (TEMPLATE.replace(",0.5,", ",,"), ["line 3", "value is blank"]),
-        (TEMPLATE.replace(",0.5,", ","), ["line 3", "6 cells"]),
-        (TEMPLATE.replace(",table 3", ',"table 3'), ["is not CSV"]),
-        ("metric,value\nthroughput,12", ["line 2", "digits may be missing"]),
-        (TEMPLATE.split("\n", maxsplit=1)[0], ["holds no figure"]),
-        (TEMPLATE.replace("my network", "x" * 600), ["line 2", "longer than 500"]),
-    ],
-)
-def test_a_broken_template_is_refused(tmp_path: Path, text: str, parts: list[str]) -> None:
-    assert_refused(tmp_path, text, *parts)
-
-
 def test_the_page_lists_every_adapter_and_its_example_is_readable(tmp_path: Path) -> None:
     page = PAGE.read_text()
-    assert all(f"`{name}`" in page for name in (*NAMES, *list_columns()))
+    assert all(f"`{name}`" in page for name in (*NAMES, *COLUMNS))
     example = page.split("```csv\n")[1].split("```")[0]
     assert select(read(tmp_path, example), "metric", "value") == [
         ("throughput", "7800.5"),
@@ -565,24 +521,6 @@ def test_a_file_that_suits_two_adapters_needs_a_name(tmp_path: Path) -> None:
     assert_refused(tmp_path, POPRT_PACKED + GPT2_TRAINING, "several adapters", "poprt, poptorch")
     with pytest.raises(SubmissionError, match="unknown adapter"):
         read_figures(tmp_path / "file.txt", adapter="other")
-
-
-@pytest.mark.parametrize(
-    ("data", "parts"),
-    [
-        (b"", ["is empty"]),
-        (b" \n\t", ["is empty"]),
-        (b"\xff\xfe\x00", ["not text", "byte 0"]),
-        (b"metric,value\n\0", ["NUL"]),
-        (b"nothing of the kind\n", ["is not a file that an adapter reads"]),
-        (b'{"a": ' * 100_000, ["nested too deeply"]),
-        (b"a\n" + b"b" * 2_000_001, ["line 2", "longer than 2,000,000"]),
-        (b"[1, 2]", ["is not a file that an adapter reads"]),
-        (b'{"a": 1}', ["is not a file that an adapter reads"]),
-    ],
-)
-def test_a_file_of_no_known_form_is_refused(tmp_path: Path, data: bytes, parts: list[str]) -> None:
-    assert_refused(tmp_path, data, *parts)
 
 
 TOKENS = (

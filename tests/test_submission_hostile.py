@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import shutil
 import socket
 import struct
@@ -148,6 +149,39 @@ def _rewrite(path: Path, data: bytes) -> Path:
     return path
 
 
+def put_text_after_archive(folder: Path) -> Path:
+    return _rewrite(folder / "bundle.zip", zip_bytes(make_files()) + SCRIPT)
+
+
+def put_wrong_checksum(folder: Path) -> Path:
+    data = bytearray(zip_bytes(make_files()))
+    data[data.index(b"PK\x01\x02") + 16] ^= 0xFF
+    return _rewrite(folder / "bundle.zip", bytes(data))
+
+
+def put_entries_in_one_place(folder: Path) -> Path:
+    """Write an archive whose entries all have the bytes of the first one."""
+    data = zip_bytes(make_files())
+    for at in (match.start() for match in re.finditer(b"PK\x01\x02", data)):
+        data = data[: at + 42] + bytes(4) + data[at + 46 :]
+    return _rewrite(folder / "bundle.zip", data)
+
+
+def put_folder_for_file(folder: Path) -> Path:
+    bundle = put_folder(folder / "bundle", make_files())
+    (bundle / RESULTS).unlink()
+    (bundle / RESULTS).mkdir()
+    return bundle
+
+
+def put_results(change: Callable[[bytes], bytes]) -> Put:
+    def put(folder: Path) -> Path:
+        files = make_files()
+        return put_folder(folder / "bundle", renew({**files, RESULTS: change(files[RESULTS])}))
+
+    return put
+
+
 def put_many_entries(folder: Path) -> Path:
     return put_zip(folder / "bundle.zip", {}, *((f"{number}.csv", b"") for number in range(5000)))
 
@@ -263,6 +297,39 @@ CONTAINERS: dict[str, tuple[Put, str]] = {
     "batch size with a decimal": (with_rows(throughput("14377.25", batch_size="16,0")), "unreadable-figure"),
     "batch size of zero": (with_rows(throughput("14377.25", batch_size="0")), "unreadable-figure"),
     "quality above 100 %": (with_rows(figure("quality top-1", "761", "%")), "implausible"),
+    "script after the archive": (put_text_after_archive, "not-a-bundle"),
+    "wrong checksum": (put_wrong_checksum, "not-a-bundle"),
+    "entries in one place": (put_entries_in_one_place, "not-a-bundle"),
+    "folder in place of the figures": (put_folder_for_file, "unknown-file"),
+    "file name in other case": (with_entry("bundle/Results.csv"), "unknown-file"),
+    "file name of 60,000 letters": (with_entry(f"bundle/{'x' * 60_000}.csv"), "unknown-file"),
+    "UTF-16": (put_results(lambda data: data.decode().encode("utf-16")), "encoding"),
+    "open quote": (put_results(lambda data: data + b'"open\n'), "not-a-bundle"),
+    "half a megabyte in a cell": (put_results(lambda data: data + b"x" * 500_000 + b"\n"), "not-a-bundle"),
+    "header alone": (put_results(lambda data: data.split(b"\n")[0] + b"\n"), "not-a-bundle"),
+    "byte order mark": (put_results(lambda data: b"\xef\xbb\xbf" + data), "schema"),
+    "half a character": (put_environment(b'{"cpu": "\\ud800"}'), "control-characters"),
+    "number beyond the largest": (put_environment(b'{"memory_gb": 1e999}'), "not-a-bundle"),
+    "number of 10,000 digits": (put_environment(b'{"memory_gb": ' + b"9" * 10_000 + b"}"), "not-a-bundle"),
+    "20,000 new words": (with_rows(*ROWS, new_words=[f"word {number}" for number in range(20_000)]), "not-a-bundle"),
+    "name of 100,000 letters": (with_rows(*ROWS, who={"name": "A" * 100_000}), "too-large"),
+    "stacked marks": (with_rows(throughput("14377.25", conditions="Z" + "\u0301" * 300)), "control-characters"),
+    "wide formula": (with_rows(throughput("14377.25", conditions="\uff1dSUM(A1)")), "formula"),
+    "image in Markdown": (with_text(DESCRIPTION, "machine idle", "![x](https://example.org/x.png)"), "markup"),
+    "link in Markdown": (with_rows(throughput("14377.25", conditions="[log](//example.org)")), "markup"),
+    "emulator in the model": (
+        with_rows(throughput("14377.25", model="Emulated ResNet"), new_words=["Emulated ResNet"]),
+        "emulated",
+    ),
+    "emulator as the machine": (with_rows(*ROWS, machine="IPUModel of an IPU-M2000"), "emulated"),
+    "id that is a path": (
+        lambda folder: put_folder(
+            folder / "bundle",
+            {**make_files(), DESCRIPTION: make_files()[DESCRIPTION].replace(b'id = "', b'id = "../../')},
+        ),
+        "id",
+    ),
+    "figure in Arabic digits": (with_rows(throughput("14377.25", batch_size="\u0661\u0666")), "unreadable-figure"),
     "source in another folder": (
         with_rows(*ROWS, sources=[{"file": "../../etc/passwd", "adapter": "a", "sha256": "0" * 64}]),
         "out-of-place",
@@ -279,6 +346,10 @@ def test_hostile_container_or_text_is_refused(name: str, tmp_path: Path) -> None
 
 # Throughput and batch size of rows of an IPU-M2000 that Graphcore published.
 TABLE = (("43472", "128"), ("36193", "64"))
+
+TINY = {"model": "TinyNet-9"}
+MY_BOX = {"platform": "My box", "chip": ""}
+ONE_CHIP = {"platform": "1x GC200 (IPU-M2000)", "chip_count": "1", "batch_size": "4"}
 
 FIGURES: dict[str, tuple[Put, str]] = {
     "two values for one key": (with_rows(throughput("14377.25"), throughput("15377.25")), "contradiction"),
@@ -314,6 +385,60 @@ FIGURES: dict[str, tuple[Put, str]] = {
             new_words=["My box"],
         ),
         "copied",
+    ),
+    "row of the vendor for another network": (
+        with_rows(*(throughput("14321", **TINY), latency("2.69", **TINY)), new_words=["TinyNet-9"]),
+        "copied",
+    ),
+    "row of the vendor for another network and machine": (
+        with_rows(
+            *(throughput("14321", **TINY, **MY_BOX), latency("2.69", **TINY, **MY_BOX)),
+            new_words=["TinyNet-9", "My box"],
+        ),
+        "copied",
+    ),
+    "row of the vendor in seconds": (
+        with_rows(throughput("14321", **TINY), figure("latency", "0.00269", "s", **TINY), new_words=["TinyNet-9"]),
+        "copied",
+    ),
+    "row of the vendor per chip": (
+        with_rows(
+            throughput("3580.25", **TINY, **ONE_CHIP), latency("2.69", **TINY, **ONE_CHIP), new_words=["TinyNet-9"]
+        ),
+        "copied",
+    ),
+    "table of the vendor for other networks": (
+        with_rows(
+            *(throughput(text, model=f"Net {text}", batch_size=size) for text, size in (*TABLE, ("20927", "16"))),
+            new_words=["Net 43472", "Net 36193", "Net 20927"],
+        ),
+        "copied",
+    ),
+    "known machine in another spelling": (
+        with_rows(throughput("14377.25", platform="IPU M2000!"), new_words=["IPU M2000!"]),
+        "unknown-word",
+    ),
+    "more chips than the machine has": (with_rows(throughput("14377.25", chip_count="7")), "contradiction"),
+    "chip of another machine": (with_rows(throughput("14377.25", chip="GC2")), "contradiction"),
+    "micro-batch larger than the batch": (with_rows(throughput("14377.25", micro_batch_size="64")), "contradiction"),
+    "lowest latency above the highest": (
+        with_rows(*ROWS, figure("latency min", "9.5", "ms"), figure("latency max", "2.75", "ms")),
+        "contradiction",
+    ),
+    "percentiles in the wrong order": (
+        with_rows(*ROWS, figure("latency p90", "3.75", "ms"), figure("latency p99", "3.25", "ms")),
+        "contradiction",
+    ),
+    "zero": (with_rows(throughput("0")), "schema"),
+    "not a number": (with_rows(throughput("NaN")), "unreadable-figure"),
+    "hexadecimal": (with_rows(throughput("0x3829")), "unreadable-figure"),
+    "400 digits": (with_rows(throughput("9" * 400)), "unreadable-figure"),
+    "wide digits": (with_rows(throughput("\uff11\uff14\uff13\uff17\uff17")), "unreadable-figure"),
+    "superscript": (with_rows(throughput("14377\u00b2")), "unreadable-figure"),
+    "batch of thirty digits": (with_rows(throughput("14377.25", batch_size="9" * 30)), "unreadable-figure"),
+    "power of nothing": (
+        with_rows(throughput("14377.25"), figure("power", "912.5", "W", power_scope="the whole rack")),
+        "schema",
     ),
     "figure in words": (with_rows(throughput("14377 or so")), "unreadable-figure"),
     "infinite figure": (with_rows(throughput("1e999")), "unreadable-figure"),

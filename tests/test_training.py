@@ -15,11 +15,12 @@ from ipu_results.emulator.pipeline import Stage, count_rounds, cut_at_layers, cu
 from ipu_results.emulator.stash import count_activations
 from ipu_results.emulator.training import TrainingSetup, load_training_target, predict_training
 from ipu_results.emulator.training_rows import LARGE, load_training_rows
-from ipu_results.emulator.training_scoring import AIMED, add_training_json, score_training, summarise_training
+from ipu_results.emulator.training_scoring import AIMED, add_training_json, score_training, summarise_errors
 from ipu_results.errors import InconsistentModelError
 from ipu_results.store.query import open_warehouse
 
 from benchmarks.emulator import training
+from benchmarks.emulator.page import read_parts
 
 GRADIENTS = 64e6  # bytes of a chip
 LINK, GATEWAY, START = 64e9, 25e9, 2e-6  # bytes per second, seconds
@@ -177,7 +178,7 @@ def test_training_rows_are_scored(warehouse: Path) -> None:
     with open_warehouse(warehouse) as connection:
         scores = score_training(load_training_rows(connection))
     errors = [each.error for each in scores if each.row.set == AIMED]
-    assert 0.08 < summarise_training(errors).median < 0.13
+    assert 0.08 < summarise_errors(errors).median < 0.13
     record = add_training_json({"rows": []}, scores)
     assert {row["set"] for row in record["rows"]} == {each["set"] for each in record["training"]["sets"]}
     assert all("train" in row["set"] for row in record["rows"])
@@ -189,7 +190,7 @@ def test_training_rows_are_scored(warehouse: Path) -> None:
 @pytest.mark.slow
 def test_page_has_the_scores() -> None:
     """`python -m benchmarks.emulator training` writes them, from the committed warehouse."""
-    parts = training.read_parts()
+    parts = read_parts(training.PAGE)
     del parts[training.SENSITIVITY]
     assert parts == training.generate_parts(training.load_scores())
 

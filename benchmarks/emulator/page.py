@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
+from pathlib import Path
 
 from ipu_results.emulator.baselines import DESCRIPTIONS
 from ipu_results.emulator.prediction import MS
@@ -25,9 +27,15 @@ PART = re.compile(r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- end -->)", re.S)
 SENSITIVITY = "sensitivity"
 
 
-def read_parts() -> dict[str, str]:
-    """Return the generated parts of the page by name."""
-    return {name: text for _, name, text, _ in PART.findall(PAGE.read_text(encoding="utf-8"))}
+def read_parts(page: Path = PAGE) -> dict[str, str]:
+    """Return the generated parts of a page by name."""
+    return {name: text for _, name, text, _ in PART.findall(page.read_text(encoding="utf-8"))}
+
+
+def write_parts(parts: Mapping[str, str], page: Path = PAGE) -> None:
+    """Replace these parts of a page."""
+    text = page.read_text(encoding="utf-8")
+    page.write_text(PART.sub(lambda match: match[1] + parts.get(match[2], match[3]) + match[4], text), encoding="utf-8")
 
 
 def update_page(validation: Validation, *, sensitivity: bool = False) -> None:
@@ -36,9 +44,7 @@ def update_page(validation: Validation, *, sensitivity: bool = False) -> None:
     if sensitivity or not read_parts()[SENSITIVITY].startswith(format_stamp(validation)):
         changes = measure_changes(accuracy.load_rows(), workers=os.cpu_count() or 1)
         parts[SENSITIVITY] = format_sensitivity(validation, changes)
-    text = PAGE.read_text(encoding="utf-8")
-    text = PART.sub(lambda match: match[1] + parts.get(match[2], match[3]) + match[4], text)
-    PAGE.write_text(text, encoding="utf-8")
+    write_parts(parts)
     PLOT.write_bytes(accuracy.render_scatter(validation, ".svg"))
 
 

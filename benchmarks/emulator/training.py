@@ -11,6 +11,7 @@ from ipu_results.emulator.baselines import GRID, ROOFLINE
 from ipu_results.emulator.cache import open_plan_cache
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.schedule import Planner
+from ipu_results.emulator.scoring import summarise_errors
 from ipu_results.emulator.split import ConvolutionShape, SplitPlan
 from ipu_results.emulator.target import Target, get_range, load_target
 from ipu_results.emulator.training import load_training_constants, load_training_target, predict_training
@@ -23,12 +24,11 @@ from ipu_results.emulator.training_scoring import (
     check_aim,
     iterate_sets,
     score_training,
-    summarise_training,
 )
 from ipu_results.store.query import open_warehouse
 
 from benchmarks.emulator.accuracy import PERCENT, load_rows
-from benchmarks.emulator.page import PART, format_table
+from benchmarks.emulator.page import format_table, write_parts
 from benchmarks.processes import ROOT
 from benchmarks.report import ReportTable
 
@@ -55,12 +55,7 @@ def update_page(*, sensitivity: bool = False) -> None:
     parts = generate_parts(load_scores())
     if sensitivity:
         parts[SENSITIVITY] = format_sensitivity(load_scores())
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(PART.sub(lambda match: match[1] + parts.get(match[2], match[3]) + match[4], text), encoding="utf-8")
-
-
-def read_parts() -> dict[str, str]:
-    return {name: text for _, name, text, _ in PART.findall(PAGE.read_text(encoding="utf-8"))}
+    write_parts(parts, PAGE)
 
 
 def generate_parts(scores: Sequence[TrainingScore]) -> dict[str, str]:
@@ -72,7 +67,7 @@ def generate_parts(scores: Sequence[TrainingScore]) -> dict[str, str]:
 def _tabulate_sets(scores: Sequence[TrainingScore]) -> ReportTable:
     rows = []
     for name, members in iterate_sets(scores):
-        summary = summarise_training([each.error for each in members])
+        summary = summarise_errors([each.error for each in members])
         met = ["met" if each else "missed" for each in check_aim(summary)] if name == AIMED else []
         verdict = f"median {met[0]}, maximum {met[1]}" if met else ""
         shares = (summary.median, summary.mean, summary.max)
@@ -83,7 +78,7 @@ def _tabulate_sets(scores: Sequence[TrainingScore]) -> ReportTable:
 
 
 def _format_baseline(members: Sequence[TrainingScore], name: str) -> str:
-    summary = summarise_training([each.get_baseline_error(name) for each in members])
+    summary = summarise_errors([each.get_baseline_error(name) for each in members])
     return f"{_format_share(summary.median)} ({_format_share(summary.max)})"
 
 
@@ -96,7 +91,7 @@ def _tabulate_groups(scores: Sequence[TrainingScore]) -> ReportTable:
     rows = []
     for key, members in sorted(groups.items()):
         errors = [each.error for each in members]
-        summary = summarise_training(errors)
+        summary = summarise_errors(errors)
         shares = (_format_share(summary.median), _format_share(summary.max))
         rows.append((*key, str(len(members)), *shares, f"{PERCENT * median(errors):+.1f}"))
     return ReportTable("", ("set", "network", "framework", "n", "median %", "max %", "median error %"), rows)
@@ -137,7 +132,7 @@ def format_sensitivity(scores: Sequence[TrainingScore]) -> str:
     ]
     with ProcessPoolExecutor(2) as pool:
         medians = list(pool.map(_measure, [rows] * len(changes), changes))
-    usual = summarise_training([each.error for each in chosen.values()]).median
+    usual = summarise_errors([each.error for each in chosen.values()]).median
     table = [
         (name, f"{old:g}", f"{new:g}", f"{PERCENT * (value - usual):+.2f}")
         for (name, old, new), value in zip(changes, medians, strict=True)
@@ -165,7 +160,7 @@ def _measure(rows: Sequence[TrainingRow], change: tuple[str, float, float]) -> f
                 row.network, target, row.setup, row.cut, planner=_plan_on(usual, plans), superstep=superstep
             )
             errors.append(prediction.step_s / row.seconds - 1)
-    return summarise_training(errors).median
+    return summarise_errors(errors).median
 
 
 def _plan_on(usual: Target, plans: Planner) -> Planner:

@@ -1,5 +1,5 @@
 // A chart as PNG, SVG and CSV, and the code that shows it on another page.
-import { saveFile } from "./download";
+import { formatCell, saveFile } from "./download";
 import { type ChartData, loadScript, type NumberTable } from "./load";
 import { formatHash } from "./route";
 
@@ -40,7 +40,6 @@ function decode(address: string): Uint8Array {
 }
 
 function formatTable({ headings, rows, ids }: NumberTable): string {
-  const formatCell = (value: string | number | null) => (/[",\r\n]/.test(String(value ?? "")) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
   const lines = rows.map((row, index) => [...row, ids[index] ?? null]);
   return [[...headings, "result_id"], ...lines, []].map((values) => values.map(formatCell).join(",")).join("\r\n");
 }

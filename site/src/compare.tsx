@@ -4,7 +4,7 @@ import type { Dataset } from "./dataset";
 import { formatUnit, SOURCES } from "./format";
 import { DoubtSign, Origin } from "./marks";
 import { CONDITIONS, Index, MEASURES, type Pair, SIDES } from "./pairs";
-import { PlainTable } from "./parts";
+import { Choice, PlainTable } from "./parts";
 import { setParameter, setParameters } from "./route";
 
 export function Compare({ data, query }: { data: Dataset; query: URLSearchParams }) {
@@ -23,38 +23,14 @@ export function Compare({ data, query }: { data: Dataset; query: URLSearchParams
         {[left, right].map((name) => (noun === "SDK" ? `SDK ${name}` : name)).join(" against ")}
       </h2>
       <div class="predict">
-        <label>
-          Compare
-          <select value={by} onChange={(event) => setParameters({ by: event.currentTarget.value, a: null, b: null })}>
-            {Object.entries(SIDES).map(([name, { title }]) => (
-              <option key={name} value={name}>
-                {title}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          First {noun}
-          <select value={left} onChange={(event) => setParameters({ a: event.currentTarget.value, b: null })}>
-            {!names.includes(left) && <option value={left}>{left}</option>}
-            {names.map((name) => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          Second {noun}, by tests shared
-          <select value={right} onChange={(event) => setParameters({ a: left, b: event.currentTarget.value })}>
-            {!partners.some(({ name }) => name === right) && <option value={right}>{right}</option>}
-            {partners.map(({ name, shared }) => (
-              <option key={name} value={name}>
-                {name} ({shared})
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice label="Compare" value={by} options={Object.entries(SIDES).map(([name, { title }]) => [name, title])} onChange={(side) => setParameters({ by: side, a: null, b: null })} />
+        <Choice label={`First ${noun}`} value={left} options={names.map((name) => [name, name])} onChange={(a) => setParameters({ a, b: null })} />
+        <Choice
+          label={`Second ${noun}, by tests shared`}
+          value={right}
+          options={partners.map(({ name, shared }) => [name, `${name} (${shared})`])}
+          onChange={(b) => setParameters({ a: left, b })}
+        />
         <button type="button" class="swap" onClick={() => setParameters({ a: right, b: left })}>
           Swap
         </button>

@@ -18,7 +18,8 @@ export function formatCsv(data: Dataset, rows: Int32Array): string {
   return [names.join(","), ...lines, ""].join("\r\n");
 }
 
-function formatCell(value: Value): string {
+/** Formats a cell of a CSV file; a blank is empty. */
+export function formatCell(value: Value): string {
   const text = String(value ?? "");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

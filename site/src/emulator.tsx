@@ -5,7 +5,7 @@ import type { Dataset } from "./dataset";
 import { formatFigure } from "./format";
 import type { Point, Prediction } from "./load";
 import { Origin } from "./marks";
-import { Field, PlainTable } from "./parts";
+import { Choice, Field, PlainTable } from "./parts";
 import { formatHash, setParameter } from "./route";
 
 const SETS: Record<string, string> = {
@@ -35,19 +35,22 @@ export function Emulator({ query, data }: { query: URLSearchParams; data: Datase
   );
 }
 
-interface Choice {
+interface Picked {
   values: string[];
   picked: string;
   matches: Prediction[];
 }
 
 function Form({ predictions, query }: { predictions: Prediction[]; query: URLSearchParams }) {
-  const choose = (from: Prediction[], field: "target" | "model" | "batch_size", parameter: string): Choice => {
+  const choose = (from: Prediction[], field: "target" | "model" | "batch_size", parameter: string): Picked => {
     const values = [...new Set(from.map((prediction) => String(prediction[field])))];
     const requested = query.get(parameter);
     const picked = requested && values.includes(requested) ? requested : values[0]!;
     return { values, picked, matches: from.filter((prediction) => String(prediction[field]) === picked) };
   };
+  const offer = (label: string, parameter: string, { values, picked }: Picked) => (
+    <Choice label={label} value={picked} options={values.map((value) => [value, value])} onChange={(value) => setParameter(parameter, value)} />
+  );
   const target = choose(predictions, "target", "target");
   const model = choose(target.matches, "model", "model");
   const batch = choose(model.matches, "batch_size", "batch");
@@ -55,27 +58,12 @@ function Form({ predictions, query }: { predictions: Prediction[]; query: URLSea
     <section aria-labelledby="predict">
       <h3 id="predict">Predict a batch</h3>
       <form class="predict" onSubmit={(event) => event.preventDefault()}>
-        <Select label="Target" parameter="target" choice={target} />
-        <Select label="Network" parameter="model" choice={model} />
-        <Select label="Batch over all chips" parameter="batch" choice={batch} />
+        {offer("Target", "target", target)}
+        {offer("Network", "model", model)}
+        {offer("Batch over all chips", "batch", batch)}
       </form>
       <Predicted prediction={batch.matches[0]!} />
     </section>
-  );
-}
-
-function Select({ label, parameter, choice }: { label: string; parameter: string; choice: Choice }) {
-  return (
-    <label>
-      {label}
-      <select value={choice.picked} onChange={(event) => setParameter(parameter, event.currentTarget.value)}>
-        {choice.values.map((value) => (
-          <option key={value} value={value}>
-            {value}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }
 

@@ -68,8 +68,11 @@ export function getText(row: Row, name: string): string {
   return String(row[name] ?? "");
 }
 
-export function groupBy(rows: Row[], name: string): Map<string, Row[]> {
-  const groups = new Map<string, Row[]>();
-  for (const row of rows) groups.set(getText(row, name), [...(groups.get(getText(row, name)) ?? []), row]);
+export function groupBy<Kind extends object>(rows: Kind[], name: keyof Kind): Map<string, Kind[]> {
+  const groups = new Map<string, Kind[]>();
+  for (const row of rows) {
+    const key = String(row[name] ?? "");
+    groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
   return groups;
 }

@@ -1,6 +1,7 @@
 // Scripts next to the page, each loaded once. A page opened from disk can load scripts, but neither modules nor JSON.
 import type { Citations } from "./citation";
 import { expand, type Frame } from "./frame";
+import type { RowFlag } from "./marks";
 import type { Known } from "./nearest";
 
 export type Severity = "error" | "warn" | "info";
@@ -95,14 +96,8 @@ export interface Point {
   emulated: number;
 }
 
-export interface MicrobenchmarkFlag {
+export interface MicrobenchmarkFlag extends RowFlag {
   result_id: string; // a microbenchmark_id
-  rule: string;
-  title: string;
-  severity: Severity;
-  column_name: string;
-  message: string;
-  suggested: string | null;
 }
 
 export interface MicrobenchmarkData {

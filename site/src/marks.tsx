@@ -1,6 +1,7 @@
 // Signs that differ in shape and word, not by colour alone.
 import type { Flag } from "./dataset";
 import type { Severity } from "./load";
+import { Section } from "./parts";
 
 const SHAPES: Record<string, string> = {
   published: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2z",
@@ -40,6 +41,40 @@ export function FlagMark({ flag, title }: { flag: Pick<Flag, "rule" | "severity"
       <span class="unseen">{flag.severity} </span>
       {flag.rule}
     </span>
+  );
+}
+
+export interface RowFlag {
+  rule: string;
+  severity: Severity;
+  title: string;
+  column_name: string;
+  message: string;
+  suggested: string | null;
+}
+
+/** The flags of a row with their evidence. */
+export function FlagList({ flags }: { flags: RowFlag[] }) {
+  if (flags.length === 0) return null;
+  return (
+    <Section title="Flags on this row">
+      <ul class="flags">
+        {flags.map((flag, index) => (
+          <li key={index}>
+            <FlagMark flag={flag} title={flag.title} /> <strong>{flag.title.replaceAll("-", " ")}</strong>, {flag.severity}, on{" "}
+            {flag.column_name.replaceAll("_", " ")}
+            <br />
+            {flag.message}
+            {flag.suggested && (
+              <>
+                <br />
+                Suggested, not applied: <strong>{flag.suggested}</strong>
+              </>
+            )}
+          </li>
+        ))}
+      </ul>
+    </Section>
   );
 }
 

@@ -3,10 +3,10 @@ import { useMemo, useState } from "preact/hooks";
 import { WithData } from "./data";
 import { Dialog } from "./dialog";
 import { formatCount, formatFigure } from "./format";
-import { expand, getColumn, getRows, getText, type Row, type TextColumn } from "./frame";
+import { expand, getColumn, getRows, getText, groupBy, type Row, type TextColumn } from "./frame";
 import type { MicrobenchmarkData, MicrobenchmarkFlag } from "./load";
-import { FlagMark } from "./marks";
-import { Field, PlainTable, Section, WebLink } from "./parts";
+import { FlagList, FlagMark } from "./marks";
+import { DocumentFields, Field, PlainTable, Section } from "./parts";
 import { navigate, setParameter, setParameters } from "./route";
 
 const FILTERS = { device: "Device", operation: "Operation", metric: "Metric", publisher: "Publisher" };
@@ -33,7 +33,7 @@ function Content({ data, query }: { data: MicrobenchmarkData; query: URLSearchPa
   const { matches, counts } = useMemo(() => select(rows, picked, search), [rows, key]);
   const [shown, setShown] = useState({ key, count: PAGE });
   const count = shown.key === key ? shown.count : PAGE;
-  const flags = useMemo(() => groupFlags(data.flags), [data]);
+  const flags = useMemo(() => groupBy(data.flags, "result_id"), [data]);
   const show = query.get("show");
   return (
     <div class="micro">
@@ -109,12 +109,6 @@ function select(rows: Row[], picked: Record<Filter, string[]>, search: string) {
   return { matches, counts };
 }
 
-function groupFlags(flags: MicrobenchmarkFlag[]): Map<string, MicrobenchmarkFlag[]> {
-  const groups = new Map<string, MicrobenchmarkFlag[]>();
-  for (const flag of flags) groups.set(flag.result_id, [...(groups.get(flag.result_id) ?? []), flag]);
-  return groups;
-}
-
 const describe = (row: Row) => ["metric", "statistic", "precision", "shape"].map((name) => getText(row, name)).filter(Boolean).join(", ");
 
 /** The unit of a figure; a ratio has none. */
@@ -188,44 +182,10 @@ function Panel({ id, data, row, flags }: PanelProps) {
               <Field name="Place in our transcription" value={getText(row, "locator")} />
               <Field name="Unit as printed" value={getText(row, "unit")} />
               <Field name="In the unit of the metric" value={`${formatFigure(row["canonical_value"] ?? null)} ${getText(row, "canonical_unit")}`} />
-              <dt>Document</dt>
-              <dd>
-                <cite>{document.title}</cite>
-              </dd>
-              <Field name="Publisher" value={document.publisher} />
-              <Field name="Published" value={document.published_on ?? ""} />
-              {document.url && (
-                <>
-                  <dt>Address</dt>
-                  <dd class="address">
-                    <WebLink to={document.url} />
-                  </dd>
-                </>
-              )}
-              <Field name="Licence" value={document.licence ?? ""} />
-              <Field name="Our file" value={`raw/${document.file}`} />
+              <DocumentFields document={document} url={document.url ?? ""} file={`raw/${document.file}`} />
             </dl>
           </Section>
-          {flags.length > 0 && (
-            <Section title="Flags on this row">
-              <ul class="flags">
-                {flags.map((flag, index) => (
-                  <li key={index}>
-                    <FlagMark flag={flag} title={flag.title} /> <strong>{flag.title.replaceAll("-", " ")}</strong>, {flag.severity}, on{" "}
-                    {flag.column_name.replaceAll("_", " ")}
-                    <br />
-                    {flag.message}
-                    {flag.suggested && (
-                      <>
-                        <br />
-                        Suggested, not applied: <strong>{flag.suggested}</strong>
-                      </>
-                    )}
-                  </li>
-                ))}
-              </ul>
-            </Section>
-          )}
+          <FlagList flags={flags} />
           <Section title="This figure">
             <dl>
               <Field name="Id" value={id} code />

@@ -1,5 +1,6 @@
 // Small elements that several views share.
 import type { ComponentChildren } from "preact";
+import { getText, type Row } from "./frame";
 
 export function Section({ title, children }: { title: string; children: ComponentChildren }) {
   return (
@@ -28,6 +29,55 @@ export function WebLink({ to, children }: { to: string; children?: ComponentChil
     <a href={to} rel="noreferrer noopener" target="_blank">
       {children ?? to}
     </a>
+  );
+}
+
+/** The lines of a definition list that describe a document. */
+export function DocumentFields({ document, url, file }: { document: Row; url: string; file: string }) {
+  return (
+    <>
+      <dt>Document</dt>
+      <dd>
+        <cite>{getText(document, "title")}</cite>
+      </dd>
+      <Field name="Publisher" value={getText(document, "publisher")} />
+      <Field name="Published" value={getText(document, "published_on")} />
+      {url && (
+        <>
+          <dt>Address</dt>
+          <dd class="address">
+            <WebLink to={url} />
+          </dd>
+        </>
+      )}
+      <Field name="Licence" value={getText(document, "licence")} />
+      <Field name="Our file" value={file} />
+    </>
+  );
+}
+
+interface ChoiceProps {
+  label: string;
+  value: string;
+  options: [value: string, title: string][];
+  onChange: (value: string) => void;
+}
+
+/** A labelled choice of one value; one that is set and not among the options is offered as well. */
+export function Choice({ label, value, options, onChange }: ChoiceProps) {
+  const known = options.some(([each]) => each === value);
+  return (
+    <label>
+      {label}
+      <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        {!known && <option value={value}>{value}</option>}
+        {options.map(([each, title]) => (
+          <option key={each} value={each}>
+            {title}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 

@@ -8,7 +8,8 @@ import type { Dataset } from "./dataset";
 import { type Frame, getRows, getText, type Row } from "./frame";
 import type { NumberTable } from "./load";
 import { OUTCOME_COLORS } from "./palette";
-import { formatHash, setParameters } from "./route";
+import { Choice } from "./parts";
+import { formatHash, setParameter } from "./route";
 
 export const RANKING = "mlperf_ranking";
 export const RANKING_QUESTION = "Who leads an MLPerf benchmark, and who is tied?";
@@ -22,12 +23,12 @@ const ATTRIBUTION = "Minutes and intervals are computed from the logs by ipu-res
 export function Ranking({ data, query }: { data: Dataset; query: URLSearchParams }) {
   return (
     <WithData name="rankings" loading="Loading the rankings">
-      {(rankings) => <Choice data={data} rankings={rankings} query={query} />}
+      {(rankings) => <Benchmark data={data} rankings={rankings} query={query} />}
     </WithData>
   );
 }
 
-function Choice({ data, rankings, query }: { data: Dataset; rankings: Frame; query: URLSearchParams }) {
+function Benchmark({ data, rankings, query }: { data: Dataset; rankings: Frame; query: URLSearchParams }) {
   const rows = useMemo(() => getRows(rankings), [rankings]);
   const list = (of: Row[], name: string) => [...new Set(of.map((row) => getText(row, name)))];
   const rounds = list(rows, "round").sort((left, right) => Number(right) - Number(left));
@@ -37,16 +38,7 @@ function Choice({ data, rankings, query }: { data: Dataset; rankings: Frame; que
   const entries = inRound.filter((row) => getText(row, "benchmark") === benchmark);
   const chart = useMemo(() => makeChart(entries, round, benchmark), [rows, round, benchmark]);
   const choose = (name: string, values: string[], value: string, label: string) => (
-    <label>
-      {label}
-      <select value={value} onChange={(event) => setParameters({ [name]: event.currentTarget.value })}>
-        {values.map((each) => (
-          <option key={each} value={each}>
-            {each}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Choice label={label} value={value} options={values.map((each) => [each, each])} onChange={(picked) => setParameter(name, picked)} />
   );
   return (
     <>

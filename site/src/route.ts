@@ -36,19 +36,16 @@ export function navigate(hash: string, replace = false): void {
 
 /** Sets a parameter of this view; null removes it. */
 export function setParameter(name: string, value: string | null, replace = false): void {
-  const { view, detail, query } = parseHash(location.hash);
-  if (value === null) query.delete(name);
-  else query.set(name, value);
-  navigate(formatHash(view, detail, query), replace);
+  setParameters({ [name]: value }, replace);
 }
 
 /** Sets several parameters of this view; null removes one. */
-export function setParameters(parameters: Record<string, string | null>): void {
+export function setParameters(parameters: Record<string, string | null>, replace = false): void {
   const { view, detail, query } = parseHash(location.hash);
   for (const [name, value] of Object.entries(parameters))
     if (value === null) query.delete(name);
     else query.set(name, value);
-  navigate(formatHash(view, detail, query));
+  navigate(formatHash(view, detail, query), replace);
 }
 
 /** Adds a value to a parameter of this view, or removes it where it is set. */

@@ -2,9 +2,9 @@
 import type { Dataset } from "./dataset";
 import { formatFigure } from "./format";
 import { filterRows, getRows, getText, type Row } from "./frame";
-import type { Data, Severity } from "./load";
-import { FlagMark } from "./marks";
-import { Field, PlainTable, Section, WebLink } from "./parts";
+import type { Data } from "./load";
+import { FlagList, type RowFlag } from "./marks";
+import { DocumentFields, Field, PlainTable, Section, WebLink } from "./parts";
 
 export const DIGITS = 7; // of a figure that the emulator calculated
 
@@ -33,7 +33,7 @@ export function Sources({ data, row, id, name, tables }: Props) {
           </>
         )}
       </Section>
-      <Flags rules={data.data.rules} flags={filterRows(tables.flags, "result_id", id)} name={name} />
+      <FlagList flags={sortFlags(filterRows(tables.flags, "result_id", id), data.data.rules, name)} />
       {filterRows(tables.runs, "run_id", data.getText(row, "run_id")).map((run) => (
         <Section key={getText(run, "run_id")} title="The run of this project that produced it">
           <dl>
@@ -103,53 +103,16 @@ function Document({ document, address = "" }: { document: Row | undefined; addre
   const url = address || getText(document, "url");
   return (
     <dl>
-      <dt>Document</dt>
-      <dd>
-        <cite>{getText(document, "title")}</cite>
-      </dd>
-      <Field name="Publisher" value={getText(document, "publisher")} />
-      <Field name="Published" value={getText(document, "published_on")} />
-      {url && (
-        <>
-          <dt>Address</dt>
-          <dd class="address">
-            <WebLink to={url} />
-          </dd>
-        </>
-      )}
-      <Field name="Licence" value={getText(document, "licence")} />
-      <Field name="Our file" value={`${getText(document, "kind")}: raw/${getText(document, "file")}`} />
+      <DocumentFields document={document} url={url} file={`${getText(document, "kind")}: raw/${getText(document, "file")}`} />
     </dl>
   );
 }
 
-function Flags({ rules, flags, name }: { rules: Record<string, string>; flags: Row[]; name: string }) {
-  if (flags.length === 0) return null;
+/** The flags of a row, those of the figure first. */
+function sortFlags(flags: Row[], rules: Record<string, string>, name: string): RowFlag[] {
   const isOwn = (flag: Row) => Number(flag["column_name"] === name);
-  return (
-    <Section title="Flags on this row">
-      <ul class="flags">
-        {[...flags].sort((left, right) => isOwn(right) - isOwn(left)).map((flag, index) => {
-          const rule = getText(flag, "rule");
-          const severity = getText(flag, "severity") as Severity;
-          return (
-            <li key={index}>
-              <FlagMark flag={{ rule, severity }} title={rules[rule] ?? ""} /> <strong>{rules[rule]?.replaceAll("-", " ")}</strong>,{" "}
-              {severity}, on {getText(flag, "column_name").replaceAll("_", " ")}
-              <br />
-              {getText(flag, "message")}
-              {getText(flag, "suggested") && (
-                <>
-                  <br />
-                  Suggested, not applied: <strong>{getText(flag, "suggested")}</strong>
-                </>
-              )}
-            </li>
-          );
-        })}
-      </ul>
-    </Section>
-  );
+  const sorted = [...flags].sort((left, right) => isOwn(right) - isOwn(left));
+  return sorted.map((flag) => ({ ...(flag as unknown as RowFlag), title: rules[getText(flag, "rule")] ?? "" }));
 }
 
 function Configuration({ row }: { row: Row }) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import stat
@@ -45,6 +46,12 @@ def _assert_regular(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = next((name for is_kind, name in KINDS if is_kind(status.st_mode)), "special file")
         raise OSError(EINVAL, f"it is a {kind}, not a regular file")
+
+
+def hash_file(path: Path) -> str:
+    """Return the sha256 of a regular file in hex. Raises OSError as `open_regular_file` does."""
+    with open_regular_file(path) as file:
+        return str(hashlib.file_digest(file, "sha256").hexdigest())
 
 
 def is_inside(path: Path, folder: str) -> bool:

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import Any
 
 from tabulate import tabulate
@@ -22,6 +23,7 @@ FORMULA = re.compile(r"'*[=+\-@\t\r]")  # how a text begins that a spreadsheet t
 # A figure alone, or a sign alone: a spreadsheet has nothing to compute.
 FIGURE = re.compile(r"[+-]|[+-]?([0-9][0-9,]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?%?")
 FORMULA_MARK = "'"
+MAX_NAME = 40  # characters of an unknown name in a message
 # What json does not escape although a terminal acts on it, and what UTF-8 cannot hold.
 UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -103,6 +105,23 @@ def escape_unprintable(text: str, keep: str = "") -> str:
         char if char.isprintable() or char in keep or unicodedata.category(char) == "Zs" else ascii(char)[1:-1]
         for char in text
     )
+
+
+def escape_line(text: str) -> str:
+    """Return text on one line, with the characters escaped that a terminal would act on."""
+    return escape_unprintable(" ".join(text.split()))
+
+
+def describe_unknown_columns(names: Iterable[str], known: Sequence[str]) -> str:
+    """Describe the unknown columns of a file, each with the nearest known one."""
+    near = {name[:MAX_NAME]: get_close_matches(name, known, n=1, cutoff=0.5) for name in names}
+    texts = (f"{name!r}{f' (nearest: {matches[0]})' if matches else ''}" for name, matches in near.items())
+    return f"unknown columns: {', '.join(texts)}"
+
+
+def format_count(count: int, noun: str) -> str:
+    """Format a number of things: `1 row`, `2,000 rows`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def parse_toml(text: str) -> dict[str, Any]:

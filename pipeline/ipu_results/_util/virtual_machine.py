@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ipu_results._util.text import format_count
+
 
 @dataclass(frozen=True, slots=True)
 class LocalMachine:
@@ -19,8 +21,7 @@ class LocalMachine:
     @property
     def name(self) -> str:
         """The platform, such as `2 virtual CPUs (AMD EPYC host)`."""
-        plural = "" if self.virtual_cpus == 1 else "s"
-        return f"{self.virtual_cpus} virtual CPU{plural} ({self.processor} host)"
+        return f"{format_count(self.virtual_cpus, 'virtual CPU')} ({self.processor} host)"
 
     def describe(self) -> dict[str, Any]:
         """Return its row of `platforms`; chip and count stay null, since it has a share of some."""

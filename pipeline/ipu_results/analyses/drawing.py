@@ -79,6 +79,13 @@ def join_panels(
     return apply_theme(chart.resolve_scale(color=legends, shape=legends, strokeDash=legends), legend_columns)
 
 
+def make_label_axis(alt: Any, records: Sequence[Mapping[str, Any]], title: str, limit: int) -> Any:
+    """Make a vertical axis with a line per `label` in the order of the records; `limit` is its width in pixels."""
+    labels = list(dict.fromkeys(record["label"] for record in records))
+    above = {"titleAngle": 0, "titleAlign": "right", "titleX": -8, "titleY": -7}
+    return alt.Y("label:N", title=title, sort=labels, axis=alt.Axis(labelLimit=limit, grid=True, **above))
+
+
 def build_ratio_chart(
     alt: Any, records: Sequence[Mapping[str, Any]], x: Any, legend: str, names: Sequence[str], reference: float
 ) -> Any:
@@ -88,9 +95,7 @@ def build_ratio_chart(
     marks the ratio `reference`.
     """
     base = alt.Chart(make_data(alt, records))
-    labels = list(dict.fromkeys(record["label"] for record in records))
-    above = {"titleAngle": 0, "titleAlign": "right", "titleX": -8, "titleY": -7}
-    y = alt.Y("label:N", title="Test", sort=labels, axis=alt.Axis(labelLimit=420, grid=True, **above))
+    y = make_label_axis(alt, records, "Test", 420)
     color = alt.Color("series:N", title=legend, scale=make_scale(alt, names, PALETTE.series))
     shape = alt.Shape("series:N", title=legend, scale=make_scale(alt, names, SHAPES))
     tooltip = make_tooltips(alt, *(name for name in records[0] if name not in ("crossed", "result_id")))

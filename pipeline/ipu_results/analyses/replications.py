@@ -8,7 +8,7 @@ import pandas as pd
 
 from ipu_results._util.charts import PALETTE, SHAPES, apply_theme, make_data, make_title
 from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import STEP, WIDTH, draw_rule, make_log_axis, make_scale
+from ipu_results.analyses.drawing import STEP, WIDTH, draw_rule, make_label_axis, make_log_axis, make_scale
 from ipu_results.analyses.text import UNVERIFIED, Record, compute_mean, join_paragraphs, join_words, make_records
 
 VENDOR, INDEPENDENT = "vendor and independent", "two independent"
@@ -98,10 +98,8 @@ def build_chart(alt: Any, frames: Frames) -> Any:
 
 def _draw_panel(alt: Any, rows: pd.DataFrame, machines: str) -> Any:
     points = [_make_point(row) for row in make_records(rows, ORDER)]
-    labels = list(dict.fromkeys(point["label"] for point in points))
     x = make_log_axis(alt, "X", "ratio", "Second party over the first (log scale)", TICKS)
-    above = {"titleAngle": 0, "titleAlign": "right", "titleX": -8, "titleY": -7}
-    y = alt.Y("label:N", title="Work", sort=labels, axis=alt.Axis(labelLimit=520, grid=True, **above))
+    y = make_label_axis(alt, points, "Work", 520)
     names = [VENDOR, INDEPENDENT]
     color = alt.Color("parties:N", title="Parties", scale=make_scale(alt, names, PALETTE.series))
     shape = alt.Shape("parties:N", title="Parties", scale=make_scale(alt, names, SHAPES))

@@ -133,6 +133,11 @@ def _format_latex(results: Sequence[CitedResult], version: DatasetVersion) -> st
     return "\n".join([*lines, "% after the table:", *notes])
 
 
+def is_dataset(row: Mapping[str, Any]) -> bool:
+    """Return whether a result is of this project's own data, and not of a page."""
+    return row["origin"] in ("measured", "emulated")
+
+
 def list_latex_cells(result: CitedResult) -> list[str]:
     """List the cells of the LaTeX row of a result, unescaped: those of LATEX_COLUMNS."""
     row = result.row
@@ -163,8 +168,6 @@ def _build_dataset_fields(version: DatasetVersion) -> dict[str, str]:
 
 def _build_source_fields(results: Sequence[CitedResult], version: DatasetVersion) -> dict[str, str]:
     source = results[0].source
-    figures = " ".join(f"{describe_figures(result)}." for result in results)
-    note = " ".join([figures, *describe_disclosures(results), f"Checked in: {describe_dataset(version)}."])
     return {
         "author": f"{{{escape_latex(source.publisher)}}}",
         "title": f"{{{escape_latex(mark_name(source.title))}}}",
@@ -172,8 +175,13 @@ def _build_source_fields(results: Sequence[CitedResult], version: DatasetVersion
         "date": "" if source.published_on is None else source.published_on.isoformat(),
         "url": find_url(results),
         "urldate": "" if source.retrieved_on is None else source.retrieved_on.isoformat(),
-        "note": escape_latex(note),
+        "note": escape_latex(_format_note(results, version)),
     }
+
+
+def _format_note(results: Sequence[CitedResult], version: DatasetVersion) -> str:
+    figures = (f"{describe_figures(result)}." for result in results)
+    return " ".join([*figures, *describe_disclosures(results), f"Checked in: {describe_dataset(version)}."])
 
 
 def _format_entry(key: str, fields: Mapping[str, str]) -> str:
@@ -199,13 +207,12 @@ def _format_csl(results: Sequence[CitedResult], version: DatasetVersion) -> str:
 
 def _build_csl_item(name: str, results: Sequence[CitedResult], version: DatasetVersion) -> dict[str, Any]:
     source = results[0].source
-    figures = " ".join(f"{describe_figures(result)}." for result in results)
     item: dict[str, Any] = {
         "id": f"{KEY}:{make_key(name)}",
-        "type": "dataset" if results[0].row["origin"] in ("measured", "emulated") else "webpage",
+        "type": "dataset" if is_dataset(results[0].row) else "webpage",
         "title": mark_name(source.title),
         "author": [{"literal": source.publisher}],
-        "note": " ".join([figures, *describe_disclosures(results), f"Checked in: {describe_dataset(version)}."]),
+        "note": _format_note(results, version),
     }
     if url := find_url(results):
         item["URL"] = url

@@ -7,7 +7,7 @@ import re
 from urllib.parse import quote
 
 from ipu_results._util.markdown import escape_markdown
-from ipu_results._util.text import escape_unprintable
+from ipu_results._util.text import escape_line
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -45,8 +45,7 @@ SAFE_IN_URL = "%/:=&?~#+!$,;'@()*[]-._"
 
 def escape_latex(text: str) -> str:
     """Return text on one line that LaTeX and BibTeX print unchanged."""
-    one_line = escape_unprintable(" ".join(text.split()))
-    escaped = SPECIAL.sub(lambda match: LATEX[match[0]], one_line)
+    escaped = SPECIAL.sub(lambda match: LATEX[match[0]], escape_line(text))
     return re.sub(r"-\{\}(?!-)", "-", escaped)  # a hyphen alone needs no guard
 
 
@@ -57,12 +56,12 @@ def escape_url(url: str) -> str:
 
 def escape_markdown_line(text: str) -> str:
     """Return text on one line that Markdown shows unchanged."""
-    return escape_markdown(escape_unprintable(" ".join(text.split())))
+    return escape_markdown(escape_line(text))
 
 
 def escape_html(text: str) -> str:
     """Return text that HTML shows unchanged, in content and in quoted attributes."""
-    return html.escape(escape_unprintable(" ".join(text.split())))
+    return html.escape(escape_line(text))
 
 
 def make_key(text: str) -> str:

@@ -15,7 +15,7 @@ import click
 from ipu_results._util.extras import explain_missing
 from ipu_results._util.limits import MAX_BYTES, MAX_MEGABYTES, MAX_PAGES
 from ipu_results._util.resources import DATASET
-from ipu_results._util.text import escape_unprintable
+from ipu_results._util.text import escape_line, escape_unprintable
 from ipu_results.errors import IpuResultsError
 from ipu_results.store.files import DamagedCommitWarning
 
@@ -112,7 +112,7 @@ def _format_error(error: Exception, extra: str | None) -> str:
         error = explain_missing(error, extra)
     if isinstance(error, UnicodeEncodeError):  # Python keeps the bytes of a name that is not UTF-8 as surrogates
         return escape_unprintable(f"{str(error.object)[:MAX_LINE]}: is not UTF-8; rename the file or folder")
-    message = escape_unprintable(" ".join(str(error).split()))
+    message = escape_line(str(error))
     if isinstance(error, IpuResultsError):
         return message
     return f"{type(error).__name__}: {message[:300]} (--debug shows where)"

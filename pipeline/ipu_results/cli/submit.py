@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ipu_results._util.text import format_count
 from ipu_results.cli.common import FOLDER, Command, echo_labelled, echo_text, warehouse_option
 from ipu_results.errors import SubmissionError
 
@@ -119,5 +120,5 @@ def _require_accepted(checks: Any, advice: str) -> None:
     refused = [checked for checked in checks if not checked.accepted]
     if refused:
         count = sum(len(checked.faults) for checked in refused)
-        reasons = f"{count} reason{'' if count == 1 else 's'}"
-        raise SubmissionError(f"refused for {reasons}: {advice}", place=", ".join(own.name for own in refused[:3]))
+        message = f"refused for {format_count(count, 'reason')}: {advice}"
+        raise SubmissionError(message, place=", ".join(own.name for own in refused[:3]))

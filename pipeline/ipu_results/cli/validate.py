@@ -74,12 +74,13 @@ def _format_table(validation: Validation, training: Sequence[TrainingScore]) -> 
 def _format_training(training: Sequence[TrainingScore]) -> str:
     from ipu_results._util.text import format_table
     from ipu_results.emulator import training_scoring as scoring
+    from ipu_results.emulator.scoring import summarise_errors
 
     rows = []
     for name, members in scoring.iterate_sets(training):
-        summary = scoring.summarise_training([each.error for each in members])
+        summary = summarise_errors([each.error for each in members])
         simple = [
-            scoring.summarise_training([each.get_baseline_error(model) for each in members]).median
+            summarise_errors([each.get_baseline_error(model) for each in members]).median
             for model in members[0].baselines
         ]
         verdict = ("met" if all(scoring.check_aim(summary)) else "missed") if name == scoring.AIMED else ""

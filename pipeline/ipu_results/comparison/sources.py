@@ -8,11 +8,11 @@ import io
 import json
 import tomllib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from ipu_results._util.files import open_regular_file
+from ipu_results._util.text import describe_unknown_columns
 from ipu_results._util.virtual_machine import parse_machine
 from ipu_results.comparison.measurement import ALIASES, FIELDS, Measurement, build_measurement
 from ipu_results.comparison.words import KnownWords
@@ -109,9 +109,7 @@ def _read_rows(path: Path, data: bytes, known: Any) -> list[tuple[str, Mapping[s
     names = [name.strip() for name in header]
     accepted = {*known, *ALIASES}
     if unknown := [name for name in names if name not in accepted]:
-        near = {name: get_close_matches(name, sorted(accepted), n=1, cutoff=0.5) for name in unknown}
-        texts = [f"{name!r}{f' (nearest: {near[name][0]})' if near[name] else ''}" for name in unknown]
-        raise ComparisonError(f"unknown columns: {', '.join(texts)}", place=f"{place}, line 1")
+        raise ComparisonError(describe_unknown_columns(unknown, sorted(accepted)), place=f"{place}, line 1")
     if repeated := {name for name in names if names.count(name) > 1}:
         raise ComparisonError(f"column {min(repeated)!r} occurs twice", place=f"{place}, line 1")
     lines = [line for line in lines if any(map(str.strip, line))]

@@ -17,7 +17,6 @@ from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 SUGGESTED = 3
 CUTOFF = 0.5  # similarity from which a known word counts as near
 MAX_LISTED = 12
-PLATFORM_FACTS = ("family", "chip", "chip_count", "rated_power_w")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ipu_results._util.sql import run_query
 from ipu_results.emulator.data import read_toml
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.protocol import Protocol, count_replicas, select_protocol
-from ipu_results.emulator.target import load_target
+from ipu_results.emulator.target import PLATFORMS, load_target
 from ipu_results.errors import WarehouseError
 
 # The fit, the two development sets (not fitted, but their errors were watched), and the blind set, in that order.
@@ -54,7 +54,6 @@ class RowSelector:
     platform: str
     framework: str
     network: str
-    target: str
     source: str
     protocol: str | None = None
     prefetch: bool = False
@@ -63,6 +62,10 @@ class RowSelector:
     variant: str | None = None
     batch_sizes: tuple[int, ...] | None = None
     time: Literal["throughput", "latency"] = "throughput"
+
+    @property
+    def target(self) -> str:
+        return next(name for name, platform in PLATFORMS.items() if platform == self.platform)
 
     def matches(self, record: Mapping[str, Any]) -> bool:
         expected = {"document_id": self.document} | {key: getattr(self, key) for key in KEYS}
@@ -108,7 +111,7 @@ def load_selectors() -> tuple[RowSelector, ...]:
 
 def _parse_selector(entry: Mapping[str, Any], documents: Mapping[str, str]) -> RowSelector:
     batches = tuple(entry["batch_sizes"]) if "batch_sizes" in entry else None
-    return RowSelector(**{**entry, "document": documents[entry["document"]], "batch_sizes": batches})
+    return RowSelector(**{**entry, "document": documents[entry.get("document", "page")], "batch_sizes": batches})
 
 
 def load_published_rows(connection: duckdb.DuckDBPyConnection, sets: Sequence[str] = SETS) -> list[PublishedRow]:

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from types import MappingProxyType
 
 from ipu_results.emulator.calibration import NOTHING, Calibration, Observation, calibrate, predict_seconds
@@ -51,16 +52,17 @@ class ScoredRow:
 
 @dataclass(frozen=True, slots=True)
 class ErrorSummary:
-    """Number of rows, mean and maximum of the absolute errors, as shares."""
+    """Number of rows, and median, mean and maximum of the absolute errors, as shares."""
 
     rows: int
+    median: float
     mean: float
     max: float
 
 
 def summarise_errors(errors: Sequence[float]) -> ErrorSummary:
     sizes = [abs(error) for error in errors]
-    return ErrorSummary(len(sizes), sum(sizes) / len(sizes), max(sizes))
+    return ErrorSummary(len(sizes), median(sizes), sum(sizes) / len(sizes), max(sizes))
 
 
 def load_program(name: str, micro_batch: int) -> Program:

@@ -15,6 +15,7 @@ from ipu_results.errors import UnrecognisedModelError
 
 SHARE = 0.5  # of a value that an assumed constant may be less or more, where no range is stated
 FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow"}
+PLATFORMS = {"c2": "C2", "m2000": "IPU-M2000", "bow-2000": "Bow-2000"}  # in the record
 TARGETS = tuple(FILES)
 DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {  # totals over all chips: the paper's on C2, the page's elsewhere
     "c2": (2, 4, 6, 8, 10, 12),

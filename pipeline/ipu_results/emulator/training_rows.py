@@ -27,12 +27,7 @@ MAX_CHIPS = 64  # of one pod; more are in a set of their own
 LARGE = "train-large"
 SETS = ("train", "train-host-fed", "train-weak", LARGE)
 BOW = "Bow"
-BY_VARIANT: Mapping[str, tuple[str, int]] = {
-    "GPT2-Small (SL1024)": ("gpt2", 1024),
-    "GPT2-Medium (SL1024)": ("gpt2-medium", 1024),
-    "GPT2-Large (SL1024)": ("gpt2-large", 1024),
-    "GPT2-Large (SL512)": ("gpt2-large", 512),
-}
+BY_VARIANT: Mapping[str, str] = {"GPT2-Small": "gpt2", "GPT2-Medium": "gpt2-medium", "GPT2-Large": "gpt2-large"}
 RECOMPUTE: Mapping[str | None, Recompute | None] = {
     None: None,
     "layer": "layer",
@@ -42,8 +37,8 @@ RECOMPUTE: Mapping[str | None, Recompute | None] = {
 
 LISTS = ("frameworks", "variants", "platforms", "cut_after")
 SQL = """
-    SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.platform, r.framework,
-        r.batch_size, r.throughput, c.micro_batch_size, c.replicas, c.gradient_accumulation, c.instances,
+    SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.sequence_length, r.platform,
+        r.framework, r.batch_size, r.throughput, c.micro_batch_size, c.replicas, c.gradient_accumulation, c.instances,
         c.layers_per_ipu, c.recompute, c.available_memory_proportion, c.optimizer_state_offchip
     FROM results r JOIN configurations c USING (result_id)
     WHERE r.task = 'training' AND r.origin = 'published' AND r.throughput IS NOT NULL
@@ -55,15 +50,14 @@ SQL = """
 class TrainingSelector:
     """Rows that are predicted alike. None in `variants` or `platforms` matches any; `rows` is how many there are."""
 
-    set: str
     rows: int
     model: str
     frameworks: tuple[str, ...]
     network: str
     source: str
+    set: str = SETS[0]
     variants: tuple[str, ...] | None = None
     platforms: tuple[str, ...] | None = None
-    sequence: int = SEQUENCE
     head: Head = "last"
     items: float = 1.0
     input_bits: int = 16
@@ -153,13 +147,13 @@ def _parse_row(selector: TrainingSelector, record: Mapping[str, Any]) -> Trainin
         selector.input_bits,
         selector.io_tiles,
     )
-    name, sequence = BY_VARIANT.get(record["variant"] or "", (selector.network, selector.sequence))
+    name = BY_VARIANT.get((record["variant"] or "").split(" ")[0], selector.network)
     chips = len(layers) or (1 if selector.one_chip else len(selector.cut_after) + 1)
     return TrainingRow(
         record["result_id"],
         LARGE if chips * setup.replicas > MAX_CHIPS else selector.set,
         name,
-        load_sized_network(name, sequence),
+        load_sized_network(name, record["sequence_length"] or SEQUENCE),
         "bow-2000" if record["platform"].startswith(BOW) else "m2000",
         record["framework"],
         record["variant"] or "",

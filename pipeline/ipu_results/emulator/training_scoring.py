@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import median
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ipu_results.emulator.baselines import GRID, ROOFLINE, compute_peak, estimate_grid, fit_bsp
@@ -12,6 +11,7 @@ from ipu_results.emulator.cache import open_plan_cache
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.published import PublishedRow
 from ipu_results.emulator.schedule import Planner
+from ipu_results.emulator.scoring import ErrorSummary, summarise_errors
 from ipu_results.emulator.split import DIMENSIONS, ConvolutionShape, SplitPlan
 from ipu_results.emulator.target import Target
 from ipu_results.emulator.training import TrainingPrediction, load_training_target, predict_training
@@ -37,16 +37,6 @@ class TrainingScore:
 
     def get_baseline_error(self, name: str) -> float:
         return self.baselines[name] / self.row.seconds - 1
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingSummary:
-    """Number of rows, and median, mean and maximum of the absolute errors, as shares."""
-
-    rows: int
-    median: float
-    mean: float
-    max: float
 
 
 def score_training(rows: Sequence[TrainingRow], fitted: Sequence[PublishedRow] = ()) -> list[TrainingScore]:
@@ -75,12 +65,7 @@ def plan_on_grid(shape: ConvolutionShape, target: Target) -> SplitPlan:
     return SplitPlan("grid", undivided, estimate_grid(shape, target), 0.0, 0.0, 1, 0.0, share)
 
 
-def summarise_training(errors: Sequence[float]) -> TrainingSummary:
-    sizes = [abs(error) for error in errors]
-    return TrainingSummary(len(sizes), median(sizes), sum(sizes) / len(sizes), max(sizes))
-
-
-def check_aim(summary: TrainingSummary) -> tuple[bool, bool]:
+def check_aim(summary: ErrorSummary) -> tuple[bool, bool]:
     """Return whether the median and the maximum meet the aim."""
     return summary.median <= MEDIAN_LIMIT, summary.max <= MAX_LIMIT
 
@@ -95,17 +80,13 @@ def add_training_json(record: dict[str, Any], scores: Sequence[TrainingScore]) -
     """Add the rows, sets and baselines of training to the JSON of `validate-emulator`."""
     training: dict[str, Any] = {"held_out": True, "blind": False, "sets": [], "baselines": {}}
     for name, members in iterate_sets(scores):
-        summary = summarise_training([each.error for each in members])
+        summary = summarise_errors([each.error for each in members])
         aims = {"median_target": MEDIAN_LIMIT, "max_target": MAX_LIMIT, "met": all(check_aim(summary))}
-        training["sets"].append({"set": name, **_to_json(summary), **(aims if name == AIMED else {})})
+        training["sets"].append({"set": name, **asdict(summary), **(aims if name == AIMED else {})})
         for model in members[0].baselines:
-            errors = summarise_training([each.get_baseline_error(model) for each in members])
-            training["baselines"].setdefault(model, {})[name] = _to_json(errors)
+            errors = summarise_errors([each.get_baseline_error(model) for each in members])
+            training["baselines"].setdefault(model, {})[name] = asdict(errors)
     return {**record, "training": training, "rows": [*record["rows"], *(_row_to_json(each) for each in scores)]}
-
-
-def _to_json(summary: TrainingSummary) -> dict[str, float]:
-    return {"rows": summary.rows, "median": summary.median, "mean": summary.mean, "max": summary.max}
 
 
 def _row_to_json(score: TrainingScore) -> dict[str, Any]:

@@ -32,11 +32,7 @@ class Bert:
     def build(self, graph: GraphBuilder, name: str, sequence: int) -> onnx.ModelProto:
         x = self._add_embedding(graph, sequence)
         mask = graph.add_input("mask", (1, 1, sequence))
-        graph.add_integers("heads", 0, 0, self.hidden // HEAD, HEAD)
-        graph.add_integers("joined", 0, 0, self.hidden)
-        graph.add_scalar("attention.scale", 1 / math.sqrt(HEAD))
-        for name_, value in (("root", math.sqrt(2)), ("one", 1.0), ("half", 0.5)):
-            graph.add_scalar(f"gelu.{name_}", value)
+        add_constants(graph, self.hidden)
         for layer in range(self.layers):
             x = self._add_layer(graph, f"layer{layer}", x, mask)
         if self.masked:
@@ -70,36 +66,47 @@ class Bert:
         return graph.build_model(name, words, (masked, VOCABULARY), OPSET, IR)
 
     def _add_layer(self, graph: GraphBuilder, name: str, x: str, mask: str) -> str:
-        y = add_linear(graph, f"{name}.output", self._add_attention(graph, name, x, mask), (self.hidden, self.hidden))
+        y = add_attention(graph, name, x, self.hidden, mask, separate=self.separate)
+        y = add_linear(graph, f"{name}.output", y, (self.hidden, self.hidden))
         x = self._add_norm(graph, f"{name}.norm", graph.add_node("Add", f"{name}.add", y, x))
         y = add_gelu(graph, f"{name}.gelu", add_linear(graph, f"{name}.widen", x, (self.hidden, 4 * self.hidden)))
         y = add_linear(graph, f"{name}.narrow", y, (4 * self.hidden, self.hidden))
         return self._add_norm(graph, f"{name}.feed.norm", graph.add_node("Add", f"{name}.feed.add", y, x))
 
-    def _add_attention(self, graph: GraphBuilder, name: str, x: str, mask: str) -> str:
-        parts = add_attention_inputs(graph, name, x, self.hidden, separate=self.separate)
-        query, key, value = (self._add_heads(graph, part) for part in parts)
-        turned = graph.add_node("Transpose", f"{name}.key.turned", key, perm=[0, 1, 3, 2])
-        scores = graph.add_node("MatMul", f"{name}.scores", query, turned)
-        scores = graph.add_node("Mul", f"{name}.scaled", scores, "attention.scale")
-        scores = graph.add_node("Add", f"{name}.masked", scores, mask)
-        y = graph.add_node(
-            "MatMul", f"{name}.context", graph.add_node("Softmax", f"{name}.softmax", scores, axis=-1), value
-        )
-        y = graph.add_node("Transpose", f"{name}.context.turned", y, perm=[0, 2, 1, 3])
-        return graph.add_node("Reshape", f"{name}.context.joined", y, "joined")
-
-    def _add_heads(self, graph: GraphBuilder, x: str) -> str:
-        y = graph.add_node("Reshape", f"{x}.heads", x, "heads")
-        return graph.add_node("Transpose", f"{x}.transposed", y, perm=[0, 2, 1, 3])
-
     def _add_norm(self, graph: GraphBuilder, name: str, x: str) -> str:
-        scale = graph.add_filled(f"{name}.scale", (self.hidden,), 1.0)
-        shift = graph.add_filled(f"{name}.shift", (self.hidden,), 0.0)
-        return graph.add_node("LayerNormalization", name, x, scale, shift, axis=-1, epsilon=EPSILON)
+        return add_norm(graph, name, x, self.hidden, EPSILON)
 
 
-def add_attention_inputs(graph: GraphBuilder, name: str, x: str, hidden: int, *, separate: bool) -> list[str]:
+def add_constants(graph: GraphBuilder, hidden: int) -> None:
+    """Add what all layers share: the shapes of the heads, and the numbers of attention and GELU."""
+    graph.add_integers("heads", 0, 0, hidden // HEAD, HEAD)
+    graph.add_integers("joined", 0, 0, hidden)
+    graph.add_scalar("attention.scale", 1 / math.sqrt(HEAD))
+    for name, value in (("root", math.sqrt(2)), ("one", 1.0), ("half", 0.5)):
+        graph.add_scalar(f"gelu.{name}", value)
+
+
+def add_attention(graph: GraphBuilder, name: str, x: str, hidden: int, mask: str | None, *, separate: bool) -> str:
+    """Add self-attention up to its context; the product of its output is the caller's."""
+    parts = _add_attention_inputs(graph, name, x, hidden, separate=separate)
+    query, key, value = (_add_heads(graph, part) for part in parts)
+    turned = graph.add_node("Transpose", f"{name}.key.turned", key, perm=[0, 1, 3, 2])
+    scores = graph.add_node("MatMul", f"{name}.scores", query, turned)
+    scores = graph.add_node("Mul", f"{name}.scaled", scores, "attention.scale")
+    if mask is not None:
+        scores = graph.add_node("Add", f"{name}.masked", scores, mask)
+    scores = graph.add_node("Softmax", f"{name}.softmax", scores, axis=-1)
+    y = graph.add_node("MatMul", f"{name}.context", scores, value)
+    y = graph.add_node("Transpose", f"{name}.context.turned", y, perm=[0, 2, 1, 3])
+    return graph.add_node("Reshape", f"{name}.context.joined", y, "joined")
+
+
+def _add_heads(graph: GraphBuilder, x: str) -> str:
+    y = graph.add_node("Reshape", f"{x}.heads", x, "heads")
+    return graph.add_node("Transpose", f"{x}.transposed", y, perm=[0, 2, 1, 3])
+
+
+def _add_attention_inputs(graph: GraphBuilder, name: str, x: str, hidden: int, *, separate: bool) -> list[str]:
     """Add the products for query, key and value.
 
     One for all three is the default of the public BERT (`split_qkv` False in its bert_model.py); its pre-training
@@ -115,6 +122,11 @@ def add_linear(graph: GraphBuilder, name: str, x: str, channels: tuple[int, int]
     weights = graph.add_drawn(f"{name}.weight", channels, SIGMA)
     product = graph.add_node("MatMul", f"{name}.product", x, weights)
     return graph.add_node("Add", name, product, graph.add_filled(f"{name}.bias", channels[1:], 0.0))
+
+
+def add_norm(graph: GraphBuilder, name: str, x: str, hidden: int, epsilon: float) -> str:
+    scale, shift = (graph.add_filled(f"{name}.{role}", (hidden,), at) for role, at in (("scale", 1.0), ("shift", 0.0)))
+    return graph.add_node("LayerNormalization", name, x, scale, shift, axis=-1, epsilon=epsilon)
 
 
 def add_gelu(graph: GraphBuilder, name: str, x: str) -> str:

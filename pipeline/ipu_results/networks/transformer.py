@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import onnx
 from onnx import TensorProto
 
-from ipu_results.networks.bert import HEAD, IR, OPSET, SIGMA, add_attention_inputs, add_gelu, add_linear
+from ipu_results.networks.bert import IR, OPSET, SIGMA, add_attention, add_constants, add_gelu, add_linear, add_norm
 from ipu_results.networks.builder import GraphBuilder
 
 EPSILON = 1e-6
@@ -35,7 +34,7 @@ class VisionTransformer:
         x = graph.add_node("Pad", "class.token", x, "class.pads")
         x = graph.add_node("Add", "positions", x, graph.add_drawn("positions.table", (PATCHES + 1, self.hidden), SIGMA))
         x = add_layers(graph, x, self.layers, self.hidden)
-        x = add_norm(graph, "norm", x, self.hidden)
+        x = add_norm(graph, "norm", x, self.hidden, EPSILON)
         bounds = [graph.add_integers(f"class.{end}", at) for end, at in (("start", 0), ("end", 1), ("axis", 1))]
         x = graph.add_node("Slice", "class", x, *bounds)
         x = graph.add_node("Flatten", "class.flat", x)
@@ -55,7 +54,7 @@ class Gpt2:
         x = graph.add_node("Add", "embedding.add", words, positions)
         mask = graph.add_drawn("mask", (sequence, sequence), SIGMA)  # additive; its values do not matter here
         x = add_layers(graph, x, self.layers, self.hidden, mask)
-        x = add_norm(graph, "head.norm", x, self.hidden)
+        x = add_norm(graph, "head.norm", x, self.hidden, EPSILON)
         words = graph.add_node(
             "MatMul", "head.logits", x, graph.add_node("Transpose", "head.table", table, perm=[1, 0])
         )
@@ -64,40 +63,17 @@ class Gpt2:
 
 
 def add_layers(graph: GraphBuilder, x: str, layers: int, hidden: int, mask: str | None = None) -> str:
-    graph.add_integers("heads", 0, 0, hidden // HEAD, HEAD)
-    graph.add_integers("joined", 0, 0, hidden)
-    graph.add_scalar("attention.scale", 1 / math.sqrt(HEAD))
-    for name, value in (("root", math.sqrt(2)), ("one", 1.0), ("half", 0.5)):
-        graph.add_scalar(f"gelu.{name}", value)
+    add_constants(graph, hidden)
     for layer in range(layers):
         name = f"layer{layer}"
-        y = add_norm(graph, f"{name}.norm", x, hidden)
-        y = add_linear(graph, f"{name}.output", _add_attention(graph, name, y, hidden, mask), (hidden, hidden))
+        y = add_norm(graph, f"{name}.norm", x, hidden, EPSILON)
+        y = add_attention(graph, name, y, hidden, mask, separate=mask is None)
+        y = add_linear(graph, f"{name}.output", y, (hidden, hidden))
         x = graph.add_node("Add", f"{name}.add", y, x)
-        y = add_norm(graph, f"{name}.feed.norm", x, hidden)
+        y = add_norm(graph, f"{name}.feed.norm", x, hidden, EPSILON)
         y = add_gelu(graph, f"{name}.gelu", add_linear(graph, f"{name}.widen", y, (hidden, 4 * hidden)))
         x = graph.add_node("Add", f"{name}.feed.add", add_linear(graph, f"{name}.narrow", y, (4 * hidden, hidden)), x)
     return x
-
-
-def _add_attention(graph: GraphBuilder, name: str, x: str, hidden: int, mask: str | None) -> str:
-    parts = add_attention_inputs(graph, name, x, hidden, separate=mask is None)
-    heads = (graph.add_node("Reshape", f"{part}.heads", part, "heads") for part in parts)
-    query, key, value = (graph.add_node("Transpose", f"{each}.transposed", each, perm=[0, 2, 1, 3]) for each in heads)
-    turned = graph.add_node("Transpose", f"{name}.key.turned", key, perm=[0, 1, 3, 2])
-    scores = graph.add_node("MatMul", f"{name}.scores", query, turned)
-    scores = graph.add_node("Mul", f"{name}.scaled", scores, "attention.scale")
-    if mask is not None:
-        scores = graph.add_node("Add", f"{name}.masked", scores, mask)
-    scores = graph.add_node("Softmax", f"{name}.softmax", scores, axis=-1)
-    y = graph.add_node("MatMul", f"{name}.context", scores, value)
-    y = graph.add_node("Transpose", f"{name}.context.turned", y, perm=[0, 2, 1, 3])
-    return graph.add_node("Reshape", f"{name}.context.joined", y, "joined")
-
-
-def add_norm(graph: GraphBuilder, name: str, x: str, hidden: int) -> str:
-    scale, shift = (graph.add_filled(f"{name}.{role}", (hidden,), at) for role, at in (("scale", 1.0), ("shift", 0.0)))
-    return graph.add_node("LayerNormalization", name, x, scale, shift, axis=-1, epsilon=EPSILON)
 
 
 IMAGES = {"vit-base": VisionTransformer(12, 768)}

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from ipu_results._util.text import format_count
 from ipu_results.normalise.values import UnreadableCellError
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
@@ -73,8 +74,7 @@ def describe_unknown_words(words: Iterable[UnknownWord], vocabulary: Vocabulary)
     for number, (word, rows) in enumerate(sorted(Counter(words).items())):
         hint = f"; {_suggest(word, vocabulary)}" if number < MAX_COMPARED else ""
         place = f" (schema/vocabulary/{FILES[word.kind]}.toml)" if word.kind in FILES else ""
-        count = f"{rows:,} row{'' if rows == 1 else 's'}"
-        lines.append(f"unknown {word.kind} {word.text!r} for {word.column} in {count}{hint}{place}")
+        lines.append(f"unknown {word.kind} {word.text!r} for {word.column} in {format_count(rows, 'row')}{hint}{place}")
     return lines
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from ipu_results._util.text import escape_unprintable, format_json, to_json_value
+from ipu_results._util.text import escape_unprintable, format_count, format_json, to_json_value
 from ipu_results.release.diff import ChangeCounts, ReleaseDiff, Row, TableDiff
 from ipu_results.release.figure_changes import (
     FigureChange,
@@ -52,7 +52,7 @@ def _list_lines(diff: ReleaseDiff) -> Iterator[str]:
 
 def _list_figure_lines(diff: ReleaseDiff) -> Iterator[str]:
     changes, count = list_figure_changes(diff), sum(map(count_figures, list_reported_tables(diff)))
-    yield f"{_count(count, 'figure')} changed{':' if changes else ''}"
+    yield f"{format_count(count, 'figure')} changed{':' if changes else ''}"
     yield from (f"  {_format_name(change)}: {_format_figure(change)}" for change in changes)
     if count > len(changes) > 0:
         yield f"  and {count - len(changes):,} more"
@@ -65,10 +65,6 @@ def _format_name(change: FigureChange) -> str:
 def _format_figure(change: FigureChange) -> str:
     unit = f" {change.unit}" if change.unit else ""
     return f"{change.column} {_format_value(change.old)} -> {_format_value(change.new)}{unit}"
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _list_table_lines(table: TableDiff) -> Iterator[str]:
@@ -182,7 +178,7 @@ def format_diff_html(diff: ReleaseDiff) -> str:
         parts.append(f"<p>No difference in {diff.same_tables} tables.</p>")
     figures = [(_format_name(change), _format_figure(change)) for change in list_figure_changes(diff)]
     count = sum(map(count_figures, list_reported_tables(diff)))
-    parts.append(f"<p>{_count(count, 'figure')} changed.</p>")
+    parts.append(f"<p>{format_count(count, 'figure')} changed.</p>")
     parts.append(_format_html_table(("row", "figure"), figures))
     parts.append(_format_remainder(count - len(figures), "figures"))
     tables = [(table.name, "removed", f"{table.rows:,}") for table in diff.removed]

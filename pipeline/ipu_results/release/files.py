@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import NamedTuple
+
+from ipu_results._util.files import hash_file
 
 FORMAT = 1
 RELEASE = "release.json"
@@ -47,12 +48,6 @@ class Inventory(NamedTuple):
         expected = list_table_files(self.tables)
         yield from (f"does not describe {name}" for name in sorted(expected - described))
         yield from (f"describes {name}, which is not a file of a table" for name in sorted(described - expected))
-
-
-def hash_file(path: Path) -> str:
-    """Return the sha256 of a file in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_checksums(folder: Path) -> None:

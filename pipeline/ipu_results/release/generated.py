@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ipu_results._util.files import hash_file
 from ipu_results._util.resources import CHECKOUT, PACKAGE, SCHEMA
 from ipu_results._util.text import format_json
 from ipu_results._util.version import read_version
@@ -72,5 +73,5 @@ def _list_code() -> Iterator[tuple[str, Path]]:
 def _digest(paths: Iterable[tuple[str, Path]]) -> str:
     digest = hashlib.sha256()
     for name, path in paths:
-        digest.update(f"{name} {files.hash_file(path)}\n".encode())
+        digest.update(f"{name} {hash_file(path)}\n".encode())
     return digest.hexdigest()

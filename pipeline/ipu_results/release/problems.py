@@ -10,6 +10,7 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
+from ipu_results._util.files import hash_file
 from ipu_results._util.sql import get_first_line
 from ipu_results._util.text import escape_unprintable
 from ipu_results.errors import IpuResultsError, UnreadableReleaseError
@@ -74,7 +75,7 @@ def _compare_checksums(folder: Path) -> Iterator[Problem]:
             yield Problem(name, "is missing")
         elif not _is_plain_file(paths[name]):
             yield Problem(name, "is not a plain file")
-        elif files.hash_file(paths[name]) != digest:
+        elif hash_file(paths[name]) != digest:
             yield Problem(name, f"sha256 differs from {CHECKSUMS}")
     for name in sorted(paths.keys() - digests.keys()):
         if name != SIGNATURE or not _is_plain_file(paths[name]):

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ipu_results._util.files import hash_file
 from ipu_results._util.sql import get_first_line
 from ipu_results.errors import ReleaseError
 from ipu_results.release import files
@@ -110,7 +111,7 @@ def publish(request: ReleaseRequest, progress: Progress = lambda *_: None) -> Pu
             raise ReleaseError(f"the new release fails verification: {problems[0].line}", place=str(request.out))
         record = None if request.record is None else _describe_changes(request, new, release)
         sizes = [path.stat().st_size for path in new.iterdir()]
-        checksum = files.hash_file(new / files.CHECKSUMS)
+        checksum = hash_file(new / files.CHECKSUMS)
     if request.record and record:
         write_record(request.record, record)
     rows = sum(counts[name]["rows"] for name in tables)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ipu_results._util.files import write_atomically
-from ipu_results._util.text import format_json, to_json_value
+from ipu_results._util.text import format_count, format_json, to_json_value
 from ipu_results.release.diff import ReleaseDiff, TableDiff
 from ipu_results.release.figure_changes import count_figures, list_figure_changes, list_reported_tables
 from ipu_results.release.version import get_level, list_changes
@@ -49,7 +49,7 @@ def _summarise_first(release: Mapping[str, Any]) -> Iterator[str]:
 def _summarise(diff: ReleaseDiff) -> Iterator[str]:
     """Yield sentences, figures first."""
     figures = sum(map(count_figures, list_reported_tables(diff)))
-    yield f"{figures:,} figure{'' if figures == 1 else 's'} changed." if figures else "No figure changed."
+    yield f"{format_count(figures, 'figure')} changed." if figures else "No figure changed."
     tables = list_reported_tables(diff)
     yield from filter(None, map(_summarise_rows, tables))
     if diff.added:

@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ipu_results._util.text import format_count
 from ipu_results.errors import CorrectionsError, ReleaseError
 from ipu_results.release.corrections import apply_corrections
 from ipu_results.release.diff import ReleaseDiff, TableDiff, diff_releases
@@ -145,12 +146,12 @@ def _list_column_changes(table: TableDiff) -> Iterator[VersionChange]:
 
 def _list_row_changes(table: TableDiff) -> Iterator[VersionChange]:
     if table.rows.removed:
-        yield VersionChange("major", f"{table.name}: {_count(table.rows.removed, 'row')} gone")
+        yield VersionChange("major", f"{table.name}: {format_count(table.rows.removed, 'row')} gone")
     if table.rows.added:
-        yield VersionChange("minor", f"{table.name}: {_count(table.rows.added, 'row')} new")
+        yield VersionChange("minor", f"{table.name}: {format_count(table.rows.added, 'row')} new")
     for name, cells in table.cells.items():
         yield VersionChange(
-            get_change_level(table.name, name), f"{table.name}.{name}: {_count(sum(cells), 'cell')} changed"
+            get_change_level(table.name, name), f"{table.name}.{name}: {format_count(sum(cells), 'cell')} changed"
         )
 
 
@@ -158,10 +159,6 @@ def get_change_level(table_name: str, column_name: str) -> str:
     """Return the level that changed values of a column raise; major for a column that the schema does not have."""
     columns = KNOWN_TABLES[table_name].columns if table_name in KNOWN_TABLES else ()
     return next((column.change_level for column in columns if column.name == column_name), "major")
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def decide_release(

@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError, EncodeError
 from onnx import TensorProto
 
 from ipu_results import networks
+from ipu_results._util.files import hash_file
 from ipu_results.errors import RunnerError, UnrecognisedModelError
 from ipu_results.networks.builder import BATCH
 from ipu_results.runner.backends import format_error
@@ -98,12 +99,12 @@ def prepare_model(
     _write_plain(model, plain, source, seeded or changed)
     items = "sequences" if texts else "images"
     outputs = _count_declared(model) if seeded else _count_outputs(plain, feeds, items, source)
-    origin = origin or _hash_file(plain)
+    origin = origin or hash_file(plain)
     path = plain if target == own else _convert(model, plain, target, calibration, source)
     weights = (SEEDED_TEXT if texts else SEEDED) if seeded else origin
     return PreparedModel(
         path,
-        _hash_file(path),
+        hash_file(path),
         origin,
         weights,
         target,
@@ -285,8 +286,3 @@ def _save(model: onnx.ModelProto, path: Path, source: str) -> None:
         onnx.save(model, path)
     except (EncodeError, ValueError) as error:
         raise RunnerError(f"does not fit one file of 2 GB: {format_error(error)}", document=source) from error
-
-
-def _hash_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

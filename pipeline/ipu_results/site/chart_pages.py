@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ipu_results.site.html import format_table, join, link, list_items, tag
+from ipu_results.site.html import Markup, format_table, join, link, list_items, tag
 from ipu_results.site.page import Page
 
 Chart = Mapping[str, Any]
@@ -35,6 +35,12 @@ def _build_page(chart: Chart) -> Page:
     )
     path, live = f"chart/{name}.html", f"#/charts/{name}"
     return Page(path, chart["question"], chart["finding"], content, live, image=f"chart/{name}.png")
+
+
+def format_picture(chart: Chart) -> Markup:
+    """Format the picture of a chart as a link to its page, for a page at the top of the site."""
+    image = tag("img", src=f"chart/{chart['name']}.svg", alt=f"Chart. {chart['finding']}")
+    return tag("figure", link(f"chart/{chart['name']}.html", image))
 
 
 def _format_numbers(table: Mapping[str, Any]) -> str:

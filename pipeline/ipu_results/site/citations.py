@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from ipu_results._util.sql import run_query
-from ipu_results._util.text import escape_unprintable
-from ipu_results.citation.cite import KEY, LATEX_COLUMNS, list_latex_cells
+from ipu_results._util.text import escape_line
+from ipu_results.citation.cite import KEY, LATEX_COLUMNS, is_dataset, list_latex_cells
 from ipu_results.citation.escape import LATEX, escape_url, make_key
 from ipu_results.citation.facts import (
     AUTHOR,
@@ -67,36 +66,27 @@ def _encode_result(result: CitedResult, sources: dict[str, dict[str, Any]], text
     if source.document_id not in sources:
         sources[source.document_id] = {
             "key": f"{KEY}:{make_key(source.document_id)}",
-            "title": _clean(source.title),
+            "title": escape_line(source.title),
             "publisher": source.publisher,
             "url": escape_url(source.document_url or ""),
             "published_on": source.published_on and source.published_on.isoformat(),
             "retrieved_on": source.retrieved_on and source.retrieved_on.isoformat(),
         }
-    notes = [texts.setdefault(_clean(note), len(texts)) for note in result.notes]
+    notes = [texts.setdefault(escape_line(note), len(texts)) for note in result.notes]
     attribution = None if result.attribution is None else texts.setdefault(result.attribution, len(texts))
     url = escape_url(source.url or "")
     figures = [
-        [figure.label, _clean(format_figure(figure, result.status)), _clean(figure.place)]
+        [figure.label, escape_line(format_figure(figure, result.status)), escape_line(figure.place)]
         for figure in find_figures(result)
     ]
     place = sources[source.document_id]
     return [
         list(sources).index(source.document_id),
         None if url == place["url"] else url,
-        _clean(describe_row(result.row)),
+        escape_line(describe_row(result.row)),
         figures,
         list_latex_cells(result)[:-1],
         notes,
         attribution,
-        _is_dataset(result.row),
+        int(is_dataset(result.row)),
     ]
-
-
-def _clean(text: str) -> str:
-    """Return text on one line without characters that a terminal acts on, as the formats for people print it."""
-    return escape_unprintable(" ".join(text.split()))
-
-
-def _is_dataset(row: Mapping[str, Any]) -> int:
-    return int(row["origin"] in ("measured", "emulated"))

@@ -14,6 +14,7 @@ import duckdb
 
 from ipu_results._util.resources import load_schema_file
 from ipu_results._util.sql import run_query
+from ipu_results._util.text import format_count
 from ipu_results.site.html import format_table, join, link, list_items, tag
 from ipu_results.site.page import Page
 
@@ -132,7 +133,7 @@ def _describe(left: str, right: str, rows: list[Pair]) -> str:
         ratios = sorted(_compute_ratio(measure, row) for each, row in rows if each is measure)
         if ratios:
             ends = f" ({format_ratio(ratios[0])} to {format_ratio(ratios[-1])})" if len(ratios) > 1 else ""
-            tests = f"{len(ratios)} test{'s' * (len(ratios) != 1)}"
+            tests = format_count(len(ratios), "test")
             parts.append(f"{measure.title.lower()} {format_ratio(median(ratios))}× as good, median of {tests}{ends}")
     same = all(row["left_chips"] == row["right_chips"] for _, row in rows)
     note = "" if same else " The machines have different numbers of chips."

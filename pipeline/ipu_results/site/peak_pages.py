@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 
 from ipu_results._util.sql import run_query
+from ipu_results.site.chart_pages import format_picture
 from ipu_results.site.compare_pages import format_slug
 from ipu_results.site.evidence import VALUE, Evidence, format_computed, format_number
 from ipu_results.site.html import Markup, format_table, join, link, list_items, tag
@@ -45,7 +46,7 @@ def build_peak_pages(connection: duckdb.DuckDBPyConnection, charts: Sequence[Map
     )
     content = join(
         tag("p", description, class_="finding"),
-        *(_format_chart(chart) for chart in charts if chart["name"] == NAME),
+        *(join(tag("p", chart["finding"]), format_picture(chart)) for chart in charts if chart["name"] == NAME),
         tag("h2", "The highest share of each chip"),
         tag(
             "p",
@@ -130,8 +131,3 @@ def _format_ceilings(rows: Sequence[Row], evidence: Evidence, up: str) -> Markup
         for row in rows
     ]
     return format_table(headings, cells)
-
-
-def _format_chart(chart: Mapping[str, Any]) -> Markup:
-    image = tag("img", src=f"chart/{NAME}.svg", alt=f"Chart. {chart['finding']}")
-    return join(tag("p", chart["finding"]), tag("figure", link(f"chart/{NAME}.html", image)))

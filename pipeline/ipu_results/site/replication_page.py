@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 
 from ipu_results._util.sql import run_query
+from ipu_results.site.chart_pages import format_picture
 from ipu_results.site.compare_pages import format_ratio
 from ipu_results.site.evidence import VALUE, Evidence, format_number, format_unit
 from ipu_results.site.html import Markup, format_table, join, link, list_items, tag
@@ -45,7 +46,7 @@ def build_replication_pages(
     evidence = Evidence(connection, COLUMNS.values())
     pairs = run_query(connection, PAIRS).to_pylist()
     summary = run_query(connection, SUMMARY).to_pylist()
-    chart = [_format_chart(chart) for chart in charts if chart["name"] == NAME]
+    chart = [join(format_picture(own), list_items(*own["caveats"])) for own in charts if own["name"] == NAME]
     for machines, path in PATHS.items():
         own = [row for row in pairs if row["machines"] == machines]
         groups = [row for row in summary if row["machines"] == machines]
@@ -109,12 +110,6 @@ def _format_summary(summary: Sequence[Row]) -> Markup:
         for row in summary
     ]
     return format_table(headings, rows)
-
-
-def _format_chart(chart: Mapping[str, Any]) -> Markup:
-    picture = f"chart/{NAME}.svg"
-    image = tag("img", src=picture, alt=f"Chart. {chart['finding']}")
-    return join(tag("figure", link(f"chart/{NAME}.html", image)), list_items(*chart["caveats"]))
 
 
 def _format_pairs(rows: Sequence[Row], evidence: Evidence) -> Markup:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ipu_results._util.files import open_regular_file
+from ipu_results._util.files import hash_file, open_regular_file
 from ipu_results._util.limits import MAX_BYTES
 from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
 from ipu_results.sources.sidecar import RUN, Sidecar, list_placeholders, parse_sidecar, read_entry
@@ -109,8 +109,7 @@ def read_limited(path: Path, document: str, max_bytes: int) -> bytes:
 
 def _digest(path: Path, document: str) -> str:
     try:
-        with open_regular_file(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return hash_file(path)
     except OSError as error:
         raise CatalogueError(f"cannot be read: {error.strerror}", document=document, place=path.name) from error
 

@@ -39,7 +39,6 @@ ID_DIGITS = 12
 FIRST_DAY = date(2020, 1, 1)
 MAX_SLUG = 60
 MAX_DEPTH, MAX_VALUES = 4, 500  # of the environment
-LISTED = 3
 
 
 class Submitter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -11,23 +11,28 @@ from typing import Any
 
 from ipu_results._util.limits import MAX_BUNDLES
 from ipu_results._util.text import to_json_value
+from ipu_results.check.constants import MIN_BATCHES_IN_FLIGHT, PER_ITEM
 from ipu_results.comparison.comparison import Comparison, Match
+from ipu_results.comparison.plausibility import MS
 from ipu_results.comparison.report import describe_measurement
 from ipu_results.errors import IpuResultsError, SubmissionError
 from ipu_results.normalise.values import UnreadableCellError, parse_number, parse_whole_number
 from ipu_results.store.query import open_warehouse
 from ipu_results.submission.bundle import Bundle, parse_bundle
 from ipu_results.submission.contents import DESCRIPTION, RESULTS, Files, list_folders, read_contents
+from ipu_results.submission.copies import FIGURES
 from ipu_results.submission.fault import Fault, Reason
 from ipu_results.submission.lay import SUBMISSIONS
 from ipu_results.submission.owners import check_owner, check_present, is_laid
 from ipu_results.submission.preview import Preview, preview_bundle
-from ipu_results.submission.record import FIGURES, compare_rows, describe_row, load_publishers
+from ipu_results.submission.record import compare_rows, describe_row, load_publishers
 from ipu_results.submission.words import check_words, list_unknown_words, load_submission_words
 
 PERCENT = 100
+LITTLE = "R01"  # the quality rule on less than one batch in flight
 COUNTS = ("batch_size", "micro_batch_size")
 EMULATED = re.compile(r"\b(?:emulat|simulat)\w*|\bpredicted\b|\bIPU_?Model\b", re.I)
+EMULATOR = re.compile(r"\bemulat\w*", re.I)  # networks may simulate
 MACHINE_COLUMNS = ("variant", "platform", "chip", "framework", "conditions")
 
 
@@ -165,19 +170,39 @@ def check_files(
         problems += rejected
         compared = compare_rows(connection, words, preview.rows, bundle.submission.document_id)
     problems += [fault for _, _, own in compared for fault in own]
-    problems += [Fault("implausible", f"{flag['rule']}: {flag['message']}") for flag in _select(preview, ("error",))]
-    flags = [f"{flag['severity']} {flag['rule']}: {flag['message']}" for flag in _select(preview, ("warn", "info"))]
+    errors, doubts = _sort_flags(preview)
+    problems += [Fault("implausible", f"{flag['rule']}: {flag['message']}") for flag in errors]
+    flags = [f"{flag['severity']} {flag['rule']}: {flag['message']}" for flag in doubts]
     flags += [
         f"{name} {text!r} is new to the record ({rows} rows)"
         for (name, text), rows in sorted(list_unknown_words(bundle.rows, words).items())
     ]
+    if word := EMULATED.search(bundle.submission.how):
+        flags.append(f"how says {word[0]!r}: read whether the figures are measured")
     flags += [f"{own.measurement.label}: {own.verdict}" for _, own, _ in compared if own and own.status == "doubtful"]
     rows = tuple(CheckedRow.of(row, comparison) for row, comparison, _ in compared)
     return CheckedBundle(name, tuple(dict.fromkeys(problems)), tuple(flags), rows, bundle)
 
 
-def _select(preview: Preview, severities: tuple[str, ...]) -> list[dict[str, Any]]:
-    return [flag for flag in preview.flags if flag["severity"] in severities]
+def _sort_flags(preview: Preview) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the flags that refuse a bundle, and the others.
+
+    A bundle may state the latency of an item. It is R01's error only where a page calls it a latency.
+    """
+    per_item = {
+        row["result_id"]
+        for row in preview.rows
+        if row["latency_basis"] == PER_ITEM
+        and (row["throughput"] or 0.0) * (row["latency_ms"] or 0.0) / MS >= MIN_BATCHES_IN_FLIGHT
+    }
+    errors: list[dict[str, Any]] = []
+    doubts: list[dict[str, Any]] = []
+    for flag in preview.flags:
+        if flag["rule"] == LITTLE and flag["result_id"] in per_item:
+            doubts.append({**flag, "severity": "info"})
+        else:
+            (errors if flag["severity"] == "error" else doubts).append(flag)
+    return errors, doubts
 
 
 def _find_emulated(bundle: Bundle) -> Iterator[Fault]:
@@ -188,6 +213,12 @@ def _find_emulated(bundle: Bundle) -> Iterator[Fault]:
                 message = f"says {word[0]!r}: an emulated figure may not be handed in as measured"
                 yield Fault("emulated", message, f"{RESULTS}, line {number}, {name}")
                 return
+        if word := EMULATOR.search(row["model"]):
+            message = f"says {word[0]!r}: an emulated figure may not be handed in as measured"
+            yield Fault("emulated", message, f"{RESULTS}, line {number}, model")
+            return
+    if word := EMULATED.search(bundle.submission.machine):
+        yield Fault("emulated", f"says {word[0]!r}: figures of an emulator are not measured", f"{DESCRIPTION}, machine")
     if bundle.environment.get("backend") in ("emulator", "simulator"):
         yield Fault("emulated", "the backend is an emulator: its figures are not measured", "environment.json")
 

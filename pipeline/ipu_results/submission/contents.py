@@ -23,6 +23,8 @@ ZIP = b"PK\x03\x04"
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED = 0x1
 CHUNK = 65536
+END, END_BYTES = b"PK\x05\x06", 22  # record after the directory of an archive; a comment of at most 64 KiB follows it
+MAX_END = END_BYTES + 65535
 
 Files = dict[str, bytes]
 
@@ -78,8 +80,13 @@ def _read_archive(path: Path, faults: list[Fault]) -> Files:
         if start != ZIP:
             faults.append(Fault("not-a-bundle", "is neither a folder nor a ZIP file", path.name))
             return {}
-        if file.seek(0, os.SEEK_END) > MAX_BUNDLE_BYTES:
+        size = file.seek(0, os.SEEK_END)
+        if size > MAX_BUNDLE_BYTES:
             faults.append(Fault("too-large", f"is larger than {MAX_BUNDLE_BYTES:,} bytes", path.name))
+            return {}
+        file.seek(max(0, size - MAX_END))
+        if not _ends_with_directory(file.read(MAX_END)):
+            faults.append(Fault("not-a-bundle", "is a damaged ZIP file: something follows its directory", path.name))
             return {}
         try:
             with zipfile.ZipFile(file) as archive:
@@ -87,6 +94,13 @@ def _read_archive(path: Path, faults: list[Fault]) -> Files:
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
             faults.append(Fault("not-a-bundle", f"is a damaged ZIP file: {error}", path.name))
             return {}
+
+
+def _ends_with_directory(data: bytes) -> bool:
+    """Return whether nothing follows the last record of an archive but the comment whose length it states."""
+    at = data.rfind(END)
+    length = int.from_bytes(data[at + END_BYTES - 2 : at + END_BYTES], "little")
+    return at >= 0 and at + END_BYTES + length == len(data)
 
 
 def _read_members(archive: zipfile.ZipFile, faults: list[Fault]) -> Files:

@@ -3,54 +3,70 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 import duckdb
 
 from ipu_results._util.sql import run_query
-from ipu_results.comparison.candidates import Row, load_candidates
+from ipu_results.comparison.candidates import Row, load_rows
 from ipu_results.comparison.compare import compare_with_rows
 from ipu_results.comparison.comparison import UNVERIFIED, Comparison
 from ipu_results.comparison.measurement import FIELDS, build_measurement
 from ipu_results.comparison.words import KnownWords
-from ipu_results.schema import table
+from ipu_results.submission.consistency import find_inconsistencies
+from ipu_results.submission.copies import FigureIndex, find_copied_table, find_copies
 from ipu_results.submission.fault import Fault
+from ipu_results.submission.power import PowerEvidence, compute_rate_at_rating, find_wrong_power
 
-FIGURES = tuple(column.name for column in table("results").columns if column.figure)
-# Significant digits of equal figures from which a row counts as copied: on one machine and batch, and elsewhere.
-DIGITS_OF_SAME, DIGITS_OF_OTHER = 4, 6
-ROWS_OF_TABLE = 3  # rows with figures of one document from which a table counts as copied
 THOUSAND = 3.0  # decimal powers that a wrong unit adds
 NEAR = 0.5  # decimal powers by which the nearest row may itself be off
-COPIED_COLUMNS = ("task", "platform", "batch_size")
 
 
 def compare_rows(
     connection: duckdb.DuckDBPyConnection, words: KnownWords, rows: Sequence[Row], document_id: str
 ) -> list[tuple[Row, Comparison | None, list[Fault]]]:
     """Return each row with its comparison, None where it has no figure to compare, and what is wrong with it."""
-    candidates: dict[str, list[Row]] = {}
+    others = [row for row in load_rows(connection) if row["document_id"] != document_id and row["same_as"] is None]
+    index, evidence = FigureIndex(others), PowerEvidence(connection, words)
+    candidates: dict[str, list[Row]] = defaultdict(list)
+    for other in others:
+        candidates[other["network"]].append(other)
     compared = []
+    shared_figures = []
     for row in rows:
-        network = row["network"]
-        if network not in candidates:
-            loaded = load_candidates(connection, network)
-            candidates[network] = [other for other in loaded if other["document_id"] != document_id]
         place = f"results.csv, row {row['row_number']}"
-        faults = list(_find_copies(row, candidates[network], place))
+        shared = list(index.find(row))
+        faults = list(find_copies(row, candidates[row["network"]], shared, place))
+        faults += find_inconsistencies(row, words, place)
+        faults += find_wrong_power(row, evidence, place)
         comparison = None
         if any(row.get(name) is not None for name in ("throughput", "latency_ms", "efficiency", "power_w", "minutes")):
-            values = {name: row.get(name) for name in FIELDS if name not in ("model", "precision", "suspect", "run_id")}
-            values |= {"model": network, "precision": row["effective_precision"]}
-            ours = build_measurement(values, words, label=place, local=True)
-            comparison = compare_with_rows(ours, candidates[network], words)
+            comparison = _compare_row(row, candidates[row["network"]], words, place)
             faults += _find_impossible(comparison, place)
             faults += _find_thousandfold(comparison, place)
+        if row["energy_per_item_j"] and not row["efficiency"]:
+            implied = {**row, "efficiency": 1 / row["energy_per_item_j"]}
+            faults += _find_thousandfold(
+                _compare_row(implied, candidates[row["network"]], words, place), place, "1 / energy per item"
+            )
+        if rate := compute_rate_at_rating(row, evidence):
+            implied = {**row, "throughput": rate, "efficiency": None, "power_w": None}
+            text = "rated power over energy per item"
+            faults += _find_thousandfold(_compare_row(implied, candidates[row["network"]], words, place), place, text)
         compared.append((row, comparison, faults))
-    _find_copied_table(compared, candidates)
+        shared_figures.append((row, shared))
+    if compared and not any(fault.reason == "copied" for fault in compared[0][2]):
+        compared[0][2].extend(find_copied_table(shared_figures))
     return compared
+
+
+def _compare_row(row: Row, candidates: Sequence[Row], words: KnownWords, place: str) -> Comparison:
+    values = {name: row.get(name) for name in FIELDS if name not in ("model", "precision", "suspect", "run_id")}
+    values |= {"model": row["network"], "precision": row["effective_precision"]}
+    ours = build_measurement(values, words, label=place, local=True)
+    return compare_with_rows(ours, candidates, words)
 
 
 def load_publishers(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
@@ -59,58 +75,17 @@ def load_publishers(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
     return frozenset(row["publisher"] for row in run_query(connection, sql).to_pylist())
 
 
-def count_digits(value: float) -> int:
-    """Count the significant digits of a figure, zeros at its end excluded."""
-    return len(Decimal(repr(value)).normalize().as_tuple().digits)
-
-
-def _find_copies(row: Row, others: Sequence[Row], place: str) -> Iterator[Fault]:
-    """Yield a fault for a row whose figures are those of a row of the record."""
-    for other in others:
-        if row["task"] != other["task"]:
-            continue
-        equal = [name for name in FIGURES if row.get(name) is not None and row[name] == other.get(name)]
-        same = all(row[name] == other[name] for name in COPIED_COLUMNS)
-        if sum(count_digits(row[name]) for name in equal) >= (DIGITS_OF_SAME if same else DIGITS_OF_OTHER):
-            texts = ", ".join(f"{name} {row[name]:.12g}" for name in equal)
-            whose = f"{other['publisher']} ({other['document_id']}, result {other['result_id']})"
-            if other["origin"] == "emulated":
-                message = f"{texts}: the figure of the emulator, {whose}; hand in what was measured"
-                yield Fault("emulated", message, place)
-            else:
-                message = f"{texts}: the record has this figure from {whose}; hand in figures of your own"
-                yield Fault("copied", message, place)
-            return
-
-
-def _find_copied_table(
-    compared: Sequence[tuple[Row, Comparison | None, list[Fault]]], candidates: Mapping[str, Sequence[Row]]
-) -> None:
-    """Add a fault to the first row if most rows have the figures of one document, whatever the machine is called."""
-    equal_rows: dict[str, set[tuple[float, ...]]] = {}
-    for row, _, _ in compared:
-        for other in candidates[row["network"]]:
-            if all(row[name] == other[name] for name in ("task", "batch_size")):
-                equal = tuple(
-                    row[name] for name in FIGURES if row.get(name) is not None and row[name] == other.get(name)
-                )
-                if sum(map(count_digits, equal)) >= DIGITS_OF_SAME:
-                    equal_rows.setdefault(f"{other['publisher']} ({other['document_id']})", set()).add(equal)
-    for whose, figures in equal_rows.items():
-        faults = compared[0][2]
-        if len(figures) >= max(ROWS_OF_TABLE, len(compared) / 2) and not any(own.reason == "copied" for own in faults):
-            message = f"{len(figures)} of {len(compared)} rows have figures that the record has from {whose}"
-            faults.append(Fault("copied", f"{message}, of another machine; hand in figures of your own", "results.csv"))
-
-
 def _find_impossible(comparison: Comparison, place: str) -> Iterator[Fault]:
     for check in comparison.checks:
         if check.outcome == "impossible":
             yield Fault("implausible", f"{check.name}: {check.message}", place)
 
 
-def _find_thousandfold(comparison: Comparison, place: str) -> Iterator[Fault]:
-    """Yield a fault for a figure that is about 1000 or 1,000,000 times, or such a part of, a row of the same chip."""
+def _find_thousandfold(comparison: Comparison, place: str, computed: str | None = None) -> Iterator[Fault]:
+    """Yield a fault for a figure that is about 1000 or 1,000,000 times, or such a part of, a row of the same chip.
+
+    `computed` names how the figure follows from those of the row, None for a stated one.
+    """
     ours = comparison.measurement
     for match in comparison.matches:
         same = ours.platform == match.row["platform"] or (ours.chip is not None and ours.chip == match.row["chip"])
@@ -123,8 +98,10 @@ def _find_thousandfold(comparison: Comparison, place: str) -> Iterator[Fault]:
             if steps and abs(power - steps * THOUSAND) <= NEAR:
                 row = match.row
                 nearest = f"{row['publisher']}, {row['platform']}, batch {row['batch_size']}, result {row['result_id']}"
-                message = f"{ratio.figure} is {per_chip or ratio.ratio:.3g} times that of the nearest row ({nearest})"
-                yield Fault("unit", f"{message}: is the unit right (ms for s or µs)?", place)
+                name = f"{computed}, a {ratio.figure} of {ratio.ours:.4g}," if computed else ratio.figure
+                message = f"{name} is {per_chip or ratio.ratio:.3g} times that of the nearest row ({nearest})"
+                hint = "J for mJ" if computed else "ms for s or µs"
+                yield Fault("unit", f"{message}: is the unit right ({hint})?", place)
                 return
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ipu_results._util.text import escape_unprintable, format_json
+from ipu_results._util.text import escape_unprintable, format_count, format_json
 from ipu_results.comparison.verdict import describe_match
 from ipu_results.submission.check import CheckedBundle, CheckedRow
 
@@ -27,8 +27,7 @@ def _shorten(line: str) -> str:
 
 
 def _list_lines(check: CheckedBundle) -> Iterator[str]:
-    count = len(check.faults)
-    outcome = "accepted" if check.accepted else f"refused, {count} reason{'' if count == 1 else 's'}"
+    outcome = "accepted" if check.accepted else f"refused, {format_count(len(check.faults), 'reason')}"
     yield f"{check.name}: {outcome}"
     yield from _limit([f"refused: {fault}" for fault in check.faults])
     yield from _limit([f"flag: {flag}" for flag in check.flags])

@@ -20,7 +20,10 @@ LATIN, LOOKALIKE = (
 )
 SHORTEST_WORD = 3  # letters of another script between hyphens or digits that are a word of their own
 WORD = re.compile(r"[^\W\d_]+(?:[-_\d]+[^\W\d_]+)*")
-MARKUP = re.compile(r"<\s*[a-z!/?]|&(?:#\w{1,8}|[a-z]{2,8});", re.I)
+MARKUP = re.compile(
+    r"<\s*[a-z!/?]|&(?:#\w{1,8}|[a-z]{2,8});|\]\(\s*(?:[a-z]+:|//|www\.)", re.I
+)  # HTML, links of Markdown
+MAX_MARKS = 30  # combining marks on one letter: the Stream-Safe Text Format of Unicode (UAX #15) has no more
 CODE = re.compile(r"\$\(|\$\{|\{\{|`|<%|(?:javascript|vbscript|data|file)\s*:(?!\s)", re.I)
 SQL = re.compile(
     r"\b(?:drop|alter|create)\s+(?:table|view|schema|database|macro)\b|\b(?:delete|select)\b.*\bfrom\s+\w+\s*(?:;|where\b|$)"
@@ -38,16 +41,28 @@ def check_text(text: str, place: str, limit: int = MAX_SUBMITTED_CELL, *, lines:
     kept = text.replace("\n", " ").replace("`", " ") if lines else text
     if hidden := next((char for char in kept if unicodedata.category(char) in HIDDEN or BLANK.match(char)), None):
         yield Fault("control-characters", f"has the character U+{ord(hidden):04X}, which shows nothing", place)
+    if _has_stacked_marks(kept):
+        yield Fault("control-characters", f"has more than {MAX_MARKS} combining marks on one letter", place)
     if mixed := next(filter(_is_mixed, WORD.findall(kept)), None):
         like = ord(LOOKALIKE.findall(mixed)[0])
         message = f"{mixed!r} mixes Latin letters with U+{like:04X}, which looks like one; write one script"
         yield Fault("control-characters", message, place)
-    if not lines and mark_formula(kept.strip()) != kept.strip():
+    start = unicodedata.normalize("NFKC", kept.strip())  # a spreadsheet takes a wide sign for the sign
+    if not lines and mark_formula(start) != start:
         yield Fault("formula", "begins like a formula of a spreadsheet; write text or a figure", place)
     if MARKUP.search(kept):
-        yield Fault("markup", "holds HTML; write plain text", place)
+        yield Fault("markup", "holds HTML or a link of Markdown; write plain text", place)
     if CODE.search(kept) or SQL.search(kept):
         yield Fault("code", "holds a script, a shell expression or SQL; write plain text", place)
+
+
+def _has_stacked_marks(text: str) -> bool:
+    run = 0
+    for char in text:
+        run = run + 1 if unicodedata.combining(char) else 0
+        if run > MAX_MARKS:
+            return True
+    return False
 
 
 def _is_mixed(word: str) -> bool:

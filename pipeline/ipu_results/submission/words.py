@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -9,6 +11,7 @@ from dataclasses import replace
 import duckdb
 
 from ipu_results._util.sql import run_query
+from ipu_results._util.text import format_count
 from ipu_results.comparison.words import KnownWords, load_known_words
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.submission.bundle import Bundle
@@ -43,11 +46,18 @@ def list_unknown_words(rows: tuple[Mapping[str, str], ...], words: KnownWords) -
     return Counter({key: count for key, count in texts.items() if words.find(*key) is None})
 
 
+def _strip(text: str) -> str:
+    """Return what tells a name from another one: letters, digits, points and plus signs."""
+    return re.sub(r"[^\w.+]|_", "", unicodedata.normalize("NFKC", text)).casefold()
+
+
 def check_words(bundle: Bundle, words: KnownWords) -> Iterator[Fault]:
     """Yield a fault for each unknown word that the bundle does not declare as new."""
     declared = set(bundle.submission.new_words)
     for (name, text), rows in sorted(list_unknown_words(bundle.rows, words).items()):
-        if text not in declared:
-            count = f"{rows} row{'' if rows == 1 else 's'}"
-            message = f"{words.describe_unknown(name, text)}, in {count}"
+        if same := next((known for key, known in words.fields[name].items() if _strip(key) == _strip(text)), None):
+            message = f"{name} {text!r} is {same} in another spelling; write {same}"
+            yield Fault("unknown-word", message, RESULTS)
+        elif text not in declared:
+            message = f"{words.describe_unknown(name, text)}, in {format_count(rows, 'row')}"
             yield Fault("unknown-word", f"{message}; correct it, or declare it as new (--new-word)", RESULTS)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ipu_results.emulator.target import PLATFORMS, Target, load_target
 from ipu_results.errors import BackendError
 from ipu_results.runner.backends import Device, SessionFacts, SessionSpec, VirtualSession
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 NAME = "emulator"
 VIRTUAL = CONVERTS = True
 PRECISIONS = ("fp16",)
-PLATFORMS = {"c2": "C2", "m2000": "IPU-M2000", "bow-2000": "Bow-2000"}
-CHIPS = {"c2": ("GC2", 2), "m2000": ("GC200", 4), "bow-2000": ("Bow", 4)}
 PROTOCOLS = {"c2": "paper", "m2000": "lowest-latency", "bow-2000": "lowest-latency"}  # nothing in flight but the batch
 NO_POWER = "no published row tells the power of this machine"
 
@@ -32,12 +31,12 @@ def open(spec: SessionSpec) -> EmulatedChip:
     """Open one chip of an emulated machine. Raises BackendError for another precision or number of chips."""
     if spec.device not in PLATFORMS:
         raise BackendError(f"is not an emulated machine; known: {', '.join(PLATFORMS)}", place=spec.device)
-    chip, count = CHIPS[spec.device]
+    target = load_target(spec.device)
     if spec.precision not in (None, *PRECISIONS):
         raise BackendError(f"computes in fp16, not in {spec.precision}", place=spec.device)
-    if spec.sessions != count:
-        raise BackendError(f"has {count} chips, a session each, not {spec.sessions}", place=spec.device)
-    return EmulatedChip(spec, chip, count)
+    if spec.sessions != target.chips:
+        raise BackendError(f"has {target.chips} chips, a session each, not {spec.sessions}", place=spec.device)
+    return EmulatedChip(spec, target)
 
 
 @lru_cache(maxsize=1)
@@ -51,7 +50,7 @@ def _network(path: str) -> Network:
 class EmulatedChip(VirtualSession):
     """One chip's share of a batch. `run(None)` advances by the predicted time; `run(images)` computes outputs."""
 
-    def __init__(self, spec: SessionSpec, chip: str, count: int) -> None:
+    def __init__(self, spec: SessionSpec, target: Target) -> None:
         from ipu_results.emulator.calibration import load_calibration  # noqa: PLC0415
         from ipu_results.emulator.emulator import Emulator  # noqa: PLC0415
 
@@ -65,8 +64,8 @@ class EmulatedChip(VirtualSession):
             framework="emulator",
             backend_version=version("ipu-results"),
             compute_precision="fp16",
-            chip=chip,
-            chip_count=count,
+            chip=target.chip,
+            chip_count=target.chips,
             calibration_id=load_calibration().id,
             notes=["emulated: time and power are predicted by a model of the machine, nothing is measured"],
         )

@@ -16,18 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import (
-    Device,
-    Session,
-    SessionFacts,
-    SessionSpec,
-    check_images,
-    check_inputs,
-    format_error,
-)
+from ipu_results.runner.backends import Device, SessionFacts, SessionSpec, format_error
+from ipu_results.runner.backends.library import Inputs, LibrarySession, find_majority
 
 NAME = "onnxruntime"
 PRECISIONS = ("fp32", "fp16", "int8")
@@ -89,7 +81,7 @@ def open(spec: SessionSpec) -> OnnxRuntimeSession:
     return OnnxRuntimeSession(spec, provider, session, time.perf_counter() - start)
 
 
-class OnnxRuntimeSession(Session):
+class OnnxRuntimeSession(LibrarySession):
     """A loaded model. `load_s` includes the compilation, as ONNX Runtime has one step; nothing is compiled later.
 
     `compute_precision` is read in the first session only, for it costs a second one; it is "" in the others, and
@@ -97,47 +89,21 @@ class OnnxRuntimeSession(Session):
     """
 
     def __init__(self, spec: SessionSpec, provider: Provider, session: Any, load_s: float) -> None:
-        self._place, self._session = spec.device, session
-        self._input, self._outputs = session.get_inputs()[0], [value.name for value in session.get_outputs()]
-        self._inputs = {value.name: (_get_dtype(value), _get_shape(value)) for value in session.get_inputs()}
-        self.dtype = next((dtype for dtype, _ in self._inputs.values() if dtype in DTYPES.values()), "float32")
-        self._checked: list[tuple[Any, ...]] = []
+        names = [value.name for value in session.get_outputs()]
+        inputs = {value.name: (_get_dtype(value), _get_shape(value)) for value in session.get_inputs()}
+        super().__init__(spec.device, inputs, lambda feed: session.run(names, feed)[0])
         self.facts = _build_facts(spec, provider, session, load_s)
         if spec.session == 0:
-            self._read_precision(spec, provider)
+            self._read_precision(spec, provider, session)
 
-    def run(self, images: npt.NDArray[Any] | dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.float32]:
-        feed = images if isinstance(images, dict) else {self._input.name: images}
-        seen = [(name, x.shape, x.dtype) for name, x in feed.items()]
-        if seen != self._checked:  # checked once for each shape
-            self._check(images)
-            self._checked = seen
-        if self._session is None:
-            raise BackendError("is closed", place=self._place)
-        try:
-            outputs = self._session.run(self._outputs, feed)[0]
-        except Exception as error:  # the library's own classes share no other base
-            raise BackendError(format_error(error), place=self._place) from error
-        return np.asarray(outputs, dtype=np.float32).reshape(len(outputs), -1)
-
-    def _check(self, images: npt.NDArray[Any] | dict[str, npt.NDArray[Any]]) -> None:
-        if isinstance(images, dict):
-            check_inputs(images, self._inputs, self._place)
-        else:
-            check_images(images, *self._inputs[self._input.name], self._place)
-
-    def close(self) -> None:
-        self._session = None
-
-    def _read_precision(self, spec: SessionSpec, provider: Provider) -> None:
+    def _read_precision(self, spec: SessionSpec, provider: Provider, session: Any) -> None:
         kinds = Counter[str]() if provider.opaque else _count_kernels(spec, provider, self._inputs)
         if not kinds:
             self.facts.notes.append(f"{provider.name} does not say in what precision it computes")
             return
-        precision, count = kinds.most_common(1)[0]
-        if len(kinds) > 1:
-            self.facts.notes.append(f"{count} of {kinds.total()} convolutions or products are {precision}")
-        self.facts.compute_precision = _resolve_tf32(precision, self._session, spec.device)
+        precision, notes = find_majority(kinds)
+        self.facts.notes += notes
+        self.facts.compute_precision = _resolve_tf32(precision, session, spec.device)
 
 
 def _list_devices(name: str, provider: Provider, available: list[str]) -> list[Device]:
@@ -227,9 +193,7 @@ def _get_shape(value: Any) -> tuple[int | None, ...]:
     return tuple(axis if isinstance(axis, int) else None for axis in value.shape)
 
 
-def _count_kernels(
-    spec: SessionSpec, provider: Provider, inputs: Mapping[str, tuple[str, tuple[int | None, ...]]]
-) -> Counter[str]:
+def _count_kernels(spec: SessionSpec, provider: Provider, inputs: Inputs) -> Counter[str]:
     """Count convolutions (matrix products, where a model has none) by the precision of their kernels' operands."""
     options = _select_provider(spec)[1]
     with tempfile.TemporaryDirectory() as folder:

@@ -7,25 +7,15 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import (
-    Device,
-    Session,
-    SessionFacts,
-    SessionSpec,
-    check_images,
-    check_inputs,
-    format_error,
-)
+from ipu_results.runner.backends import Device, SessionFacts, SessionSpec, format_error
+from ipu_results.runner.backends.library import FLOATS, INTEGERS, LibrarySession, find_majority
 
 NAME = "openvino"
 EXTRA = "pip install 'ipu-results[openvino]'"
 HINTS = {"fp32": "f32", "fp16": "f16", "bf16": "bf16"}
 TYPES = {"f32": "fp32", "f16": "fp16", "bf16": "bf16", "u8": "int8", "i8": "int8"}
-DTYPES = ("float32", "float16")
-INTEGERS = ("int64", "int32", "bool")  # of a text model
 CONVOLUTIONS = ("convolution", "groupconvolution")
 PRODUCTS = ("fullyconnected", "fully_connected", "matmul", "gemm")
 
@@ -63,38 +53,16 @@ def open(spec: SessionSpec) -> OpenVinoSession:
     return OpenVinoSession(spec, compiled, _build_facts(core, spec, compiled, (read - start, end - read)))
 
 
-class OpenVinoSession(Session):
+class OpenVinoSession(LibrarySession):
     """A compiled model; `facts.threads` and the precision hint are its own, not those requested."""
 
     def __init__(self, spec: SessionSpec, compiled: Any, facts: SessionFacts) -> None:
-        self._place, self.facts = spec.device, facts
-        self._inputs = {own.get_any_name(): (_get_dtype(own), _get_shape(own)) for own in compiled.inputs}
-        kinds = [dtype for dtype, _ in self._inputs.values()]
-        if unknown := [kind for kind in kinds if kind not in (*DTYPES, *INTEGERS)]:
+        inputs = {own.get_any_name(): (_get_dtype(own), _get_shape(own)) for own in compiled.inputs}
+        if unknown := [kind for kind, _ in inputs.values() if kind not in (*FLOATS, *INTEGERS)]:
             raise BackendError(f"the model takes {unknown[0]}, not float images or integer tokens", place=spec.device)
-        self.dtype = next((kind for kind in kinds if kind in DTYPES), "float32")
-        self._request = compiled.create_infer_request()
-        self._checked: list[tuple[Any, ...]] = []
-
-    def run(self, images: npt.NDArray[Any] | dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.float32]:
-        feed = images if isinstance(images, dict) else {next(iter(self._inputs)): images}
-        seen = [(name, x.shape, x.dtype) for name, x in feed.items()]
-        if seen != self._checked:  # checked once for each shape
-            if isinstance(images, dict):
-                check_inputs(images, self._inputs, self._place)
-            else:
-                check_images(images, *next(iter(self._inputs.values())), self._place)
-            self._checked = seen
-        if self._request is None:
-            raise BackendError("is closed", place=self._place)
-        try:
-            outputs = self._request.infer(feed, share_inputs=True)[0]
-        except Exception as error:  # openvino raises RuntimeError and TypeError alike
-            raise BackendError(format_error(error), place=self._place) from error
-        return np.asarray(outputs, dtype=np.float32).reshape(len(outputs), -1)
-
-    def close(self) -> None:
-        self._request = None
+        request = compiled.create_infer_request()
+        super().__init__(spec.device, inputs, lambda feed: request.infer(feed, share_inputs=True)[0])
+        self.facts = facts
 
 
 def _get_dtype(port: Any) -> str:
@@ -165,9 +133,7 @@ def _read_precision(compiled: Any) -> tuple[str, list[str]]:
     counts = _count_precisions(nodes, CONVOLUTIONS) or _count_precisions(nodes, PRODUCTS)
     if not counts:
         return "", ["the compiled model does not say in what precision it computes"]
-    precision, count = counts.most_common(1)[0]
-    mixed = f"{count} of {counts.total()} convolutions or products are {precision}"
-    return precision, [mixed] if len(counts) > 1 else []
+    return find_majority(counts)
 
 
 def _count_precisions(nodes: list[Any], kinds: tuple[str, ...]) -> Counter[str]:

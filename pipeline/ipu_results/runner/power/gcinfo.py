@@ -16,7 +16,6 @@ from ipu_results.runner.power.meter import INTERVAL_S, Reading, SampledSensor, c
 COMMAND = ("gc-info", "-i", "-d")
 POWER = "total board power"
 SERIAL = "board serial number"
-BOARD = "board type"
 WATTS = re.compile(r"(\d+(?:\.\d+)?)\s*W", re.ASCII)
 ABSENT = ("", "N/A")
 MAX_DEVICES = 64  # on one board, and groups of them

@@ -24,6 +24,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.util import Retry, Url, parse_url
 
 from ipu_results._util.limits import MAX_REDIRECTS, MAX_RETRY_WAIT_S
+from ipu_results._util.text import format_count
 from ipu_results.errors import FetchError
 
 MEDIA_TYPES = {  # expected type: the types that a server may call it, and how its first HEAD_BYTES start
@@ -109,7 +110,7 @@ def download(
                     policy = _pause(policy, error, limits)
     except TransferError as error:
         late = "" if limits.seconds_left() > 0 else f"not done within {deadline:g} s: "
-        count = f" (after {attempts} attempt{'' if attempts == 1 else 's'})" if attempts else ""
+        count = f" (after {format_count(attempts, 'attempt')})" if attempts else ""
         place = None
         with suppress(urllib3.exceptions.LocationParseError):  # host and path alone: a query may hold a secret
             place = f"{parse_url(url).host or ''}{parse_url(url).path or ''}" or None

@@ -21,10 +21,10 @@ from ipu_results.submission.adapters import (
     poptorch,
     template,
 )
-from ipu_results.submission.adapters.figures import ReadFile, list_columns
+from ipu_results.submission.adapters.figures import ReadFile
 from ipu_results.submission.adapters.files import SubmittedFile, read_file
 
-__all__ = ["NAMES", "ReadFile", "list_columns", "read_figures"]
+__all__ = ["NAMES", "ReadFile", "read_figures"]
 
 
 @dataclass(frozen=True)

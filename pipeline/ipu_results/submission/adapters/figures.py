@@ -7,14 +7,12 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cache
 
 from ipu_results._util.limits import MAX_SUBMITTED_CELL, MAX_SUBMITTED_FIGURES
 from ipu_results.normalise.values import UnreadableCellError, parse_number
-from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.submission.adapters.files import SubmittedFile
+from ipu_results.submission.template import COLUMNS
 
-READER, TABLE = "comparators", "independent_results"
 FACTS = (
     *("model", "task", "platform", "chip", "chip_count", "framework", "sdk_version", "precision", "batch_size"),
 )  # what a row should say and a submitter must add
@@ -31,12 +29,6 @@ class ReadFile:
     figures: list[dict[str, str]]
     environment: dict[str, str]
     remarks: list[str]
-
-
-@cache
-def list_columns() -> tuple[str, ...]:
-    """List the columns of the CSV template, in order."""
-    return load_vocabulary().header_of(READER, TABLE).names
 
 
 @dataclass
@@ -56,7 +48,7 @@ class Draft:
         cells = {**facts, "metric": metric, "unit": unit, "value": text, "place": f"{self.file.name}, {place}"}
         for name, cell in cells.items():
             self._check_cell(name, cell, place)
-        self.figures.append({name: cells.get(name, "") for name in list_columns()})
+        self.figures.append({name: cells.get(name, "") for name in COLUMNS})
 
     def to_figure(self, text: str, place: str) -> str:
         """Return the digits of a figure; only an exponent, which the template lacks, is written out, exactly."""

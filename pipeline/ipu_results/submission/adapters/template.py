@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from difflib import get_close_matches
 
-from ipu_results.submission.adapters.figures import Draft, ReadFile, list_columns
+from ipu_results._util.text import describe_unknown_columns
+from ipu_results.submission.adapters.figures import Draft, ReadFile
 from ipu_results.submission.adapters.files import SubmittedFile
+from ipu_results.submission.template import COLUMNS
 
 NAME = "csv-template"
 MAX_NAMED = 10  # unknown columns that an error names
@@ -45,11 +46,9 @@ def read_template(file: SubmittedFile) -> ReadFile:
 
 
 def _read_header(file: SubmittedFile, cells: list[str], line: str) -> list[str]:
-    names, known = [cell.strip() for cell in cells], list_columns()
-    if unknown := [name for name in names if name not in known][:MAX_NAMED]:
-        near = {name: get_close_matches(name, known, n=1, cutoff=0.5) for name in unknown}
-        texts = [f"{name[:40]!r}{f' (nearest: {near[name][0]})' if near[name] else ''}" for name in unknown]
-        file.fail(f"unknown columns: {', '.join(texts)}", line)
+    names = [cell.strip() for cell in cells]
+    if unknown := [name for name in names if name not in COLUMNS][:MAX_NAMED]:
+        file.fail(describe_unknown_columns(unknown, COLUMNS), line)
     if repeated := next((name for name in names if names.count(name) > 1), None):
         file.fail(f"column {repeated!r} occurs twice", line)
     if missing := [name for name in REQUIRED if name not in names]:
