@@ -59,7 +59,8 @@ def measure(count: int) -> Iterator[Step]:
     with tempfile.TemporaryDirectory() as folder, WarehouseWriter(Path(folder)) as writer:
 
         def write() -> None:
-            writer.start(frames)
+            writer.start()
+            writer.add(frames)
             writer.finish(frames, "")
 
         yield _time_stage("write", write)[1]

@@ -19,8 +19,9 @@ from ipu_results.check.canary import GOOD
 from ipu_results.check.gate import find_failures
 from ipu_results.errors import GateError
 from ipu_results.schema import FILE_VIEWS, TABLES, VIEWS, arrow_schema, dictionary_rows, frame_dtypes, table
-from ipu_results.schema.frames import build_frame, build_frame_from_tuples, to_arrow
+from ipu_results.schema.frames import build_frame, build_frame_from_columns, build_frame_from_tuples, to_arrow
 from ipu_results.schema.pandera_schema import pandera_schema
+from ipu_results.store import digest
 from ipu_results.store.digest import digest_rows
 from ipu_results.store.files import DATABASE
 from ipu_results.store.query import open_warehouse
@@ -307,6 +308,12 @@ def test_value_of_another_type_is_never_coerced(value: object) -> None:
         build_frame(RESULTS, [GOOD | {"batch_size": value}])
 
 
+def test_arrow_column_of_another_type_is_refused() -> None:
+    columns = {name: [GOOD.get(name)] for name in RESULTS.names} | {"batch_size": pa.chunked_array([["12"]])}
+    with pytest.raises(GateError, match=r"results\.batch_size has a value of type string"):
+        build_frame_from_columns(RESULTS, columns)
+
+
 def test_frame_from_tuples_is_that_from_records() -> None:
     rows = [GOOD, GOOD | {"model": None}]
     tuples = [tuple(row.get(name) for name in RESULTS.names) for row in rows]
@@ -352,6 +359,13 @@ def make_arrow(rows: list[tuple[str, int | None]]) -> pa.Table:
 def test_digest_depends_on_the_rows_and_not_on_their_order(rows: list[tuple[str, int | None]], random: Any) -> None:
     assert digest_rows(make_arrow(rows)) == digest_rows(make_arrow(random.sample(rows, len(rows))))
     assert digest_rows(make_arrow([*rows, ("", None)])) != digest_rows(make_arrow(rows))
+
+
+def test_digest_of_many_rows_is_that_of_a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = make_arrow([("b", None), ("a", None), ("c", 1), ("", 2), ("a", 3)])
+    whole = digest_rows(rows)
+    monkeypatch.setattr(digest, "MAX_ROWS", 2)
+    assert digest_rows(rows) == whole
 
 
 def test_digest_distinguishes_null_from_empty_and_columns_from_each_other() -> None:

@@ -16,6 +16,7 @@ from conftest import run_cli
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results._util.text import escape_unprintable, format_csv, format_json, mark_formula, unmark_formula
+from ipu_results.store import csv_file
 from ipu_results.store.csv_file import count_formulas, read_csv, write_csv
 
 CLEAR, TITLE, CSI, OVERRIDE = "\x1b[2J", "\x1b]0;x\x07", "\x9b2J", "\u202e"
@@ -96,6 +97,15 @@ def test_released_csv_gives_every_text_back(texts: list[str | None]) -> None:
         path.write_bytes(buffer.getvalue())
         assert read_csv(path, rows.schema).equals(rows)
     assert count_formulas(rows) == sum(text is not None and mark_formula(text) != text for text in texts)
+
+
+def test_csv_of_many_rows_is_that_of_a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pa.table({"a": ["x", None, "=1", "", "\n"], "b": [1.0, 2.5, None, 4.0, 5.0]})
+    whole, pieces = io.BytesIO(), io.BytesIO()
+    write_csv(rows, whole)
+    monkeypatch.setattr(csv_file, "MAX_ROWS", 2)
+    write_csv(rows, pieces)
+    assert whole.getvalue() == pieces.getvalue() == b'"a","b"\n"x",1.0\n,2.5\n"\'=1",\n"",4.0\n"\n",5.0\n'
 
 
 @given(st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-9999, 9999), min_size=1))

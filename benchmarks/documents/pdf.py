@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from reportlab.lib import colors
-from reportlab.lib.pagesizes import A4, landscape, letter
+from reportlab.lib.pagesizes import A4, letter
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
@@ -52,6 +52,7 @@ class Layout:
     crop: float = 0.0
     form: bool = False
     page_rows: int = 1000
+    repeat: bool = False
 
 
 LAYOUTS = {
@@ -77,6 +78,7 @@ LAYOUTS = {
     "truetype": Layout(font="Vera", rules="booktabs"),
     "typewriter": Layout(font="Courier", gap=2.0),
     "continued": Layout(page_rows=2, rules="grid"),
+    "continued, header repeated": Layout(page_rows=2, rules="booktabs", repeat=True),
     "listing": Layout(font="Courier", header="listing", size=7.0),
     "joined": Layout(rules="grid", header="joined"),
     "side by side": Layout(header="side by side", rules="booktabs"),
@@ -294,6 +296,8 @@ def _draw_table(pen: Pen, table: Table, widths: Sequence[float]) -> None:
     for number, row in enumerate(table.rows):
         if number and number % layout.page_rows == 0:
             pen.next_page()
+            if layout.repeat:
+                _draw_head(pen, table, widths)
         _draw_row(pen, row, widths, shaded=number % 2 == 1, hidden=number in table.hidden_rows)
     if layout.rules == "booktabs":
         pen.canvas.line(pen.left, pen.y + step * 0.75, pen.left + sum(widths), pen.y + step * 0.75)
@@ -394,10 +398,15 @@ def _join(tables: Sequence[Table]) -> list[Table]:
     return [replace(tables[0], columns=tuple(columns), rows=tuple(rows), caption="Table 1. All results")]
 
 
-def _set_flow(draft: Draft, _: Random) -> bytes:
+def _set_short_flow(draft: Draft, random: Random) -> bytes:
+    """Set the tables on pages of a few rows, each with the header."""
+    return _set_flow(draft, random, height=330)
+
+
+def _set_flow(draft: Draft, _: Random, height: float = A4[0]) -> bytes:
     """Set the tables with reportlab's own layout engine, whose cells wrap."""
     out, styles = io.BytesIO(), getSampleStyleSheet()
-    document = SimpleDocTemplate(out, pagesize=landscape(A4), invariant=1)
+    document = SimpleDocTemplate(out, pagesize=(A4[1], height), invariant=1)
     story: list[object] = [Paragraph("Results", styles["Heading1"]), Paragraph(PROSE, styles["BodyText"])]
     for table in draft.tables:
         rows = [
@@ -405,7 +414,8 @@ def _set_flow(draft: Draft, _: Random) -> bytes:
             for number, row in enumerate(table.rows)
             if number not in table.hidden_rows
         ]
-        grid = FlowTable([list(table.columns), *rows], style=[("GRID", (0, 0), (-1, -1), 0.5, colors.black)])
+        style = [("GRID", (0, 0), (-1, -1), 0.5, colors.black)]
+        grid = FlowTable([list(table.columns), *rows], style=style, repeatRows=int(height < A4[0]))
         story += [grid, Paragraph(table.caption, styles["Italic"]), Spacer(1, 20)]
     document.build(story)
     return out.getvalue()
@@ -421,4 +431,5 @@ def _write_flow(cell: Cell, style: dict[str, str]) -> str:
 PDF_DIALECTS: dict[str, Callable[[Draft, Random], bytes]] = {
     **{name: _set_layout(name) for name in LAYOUTS},
     "platypus": _set_flow,
+    "platypus, header repeated": _set_short_flow,
 }

@@ -124,6 +124,7 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
     `progress` is called with a step and what it works on. Raises an IpuResultsError that names document and place.
     """
     with lock_folder(config.warehouse, config.wait_s), WarehouseWriter(config.warehouse) as writer:
+        writer.start()
         documents = load_catalogue(config.raw)
         vocabulary = load_vocabulary()
         captures = [document for document in documents if document.is_capture]
@@ -139,7 +140,7 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
             return loaded
 
         def start_writing(frames: Mapping[str, pd.DataFrame]) -> None:
-            writer.start({**frames, "documents": document_frame})
+            writer.add({**frames, "documents": document_frame})
 
         document_frame = build_document_frame(documents)
         printed = [document for document in documents if not document.is_capture]
@@ -187,22 +188,22 @@ def check_documents(
                 printed_tables |= list_printed_tables(document, loaded.parsed, vocabulary)
             batches.append({"results": frame, "microbenchmarks": microbenchmarks, **build_source_frames(accepted)})
             kept += [replace(document, results=()) for document in accepted]
-    frames = concat_frames(batches)
-    results_by_row = _map_rows(frames["source_rows"], kept, links)
-    local = frames["results"][frames["results"]["run_id"].notna()]
-    origins = dict(zip(local["result_id"], local["origin"], strict=True))
-    frames |= build_mlperf_frames(kept, links.mlperf_ids, results_by_row)
-    frames |= build_run_frames(kept, results_by_row, origins)
-    frames["configurations"] = build_configuration_frame(links.configurations, results_by_row)
-    frames["platforms"] = build_platform_frame(
-        frames["results"], frames["mlperf_entries"], links.machines.values(), vocabulary
-    )
-    frames["models"] = build_model_frame(frames["results"], vocabulary)
-    frames["facts"] = build_fact_frame(kept)
-    frames["comparison_remarks"] = build_frame(table("comparison_remarks"), vocabulary.remarks)
-    frames["operation_counts"] = build_frame(table("operation_counts"), vocabulary.operation_counts)
-    frames["columns"] = build_dictionary_frame()
     with pause_garbage_collection():
+        frames = concat_frames(batches)
+        results_by_row = _map_rows(frames["source_rows"], kept, links)
+        local = frames["results"][frames["results"]["run_id"].notna()]
+        origins = dict(zip(local["result_id"], local["origin"], strict=True))
+        frames |= build_mlperf_frames(kept, links.mlperf_ids, results_by_row)
+        frames |= build_run_frames(kept, results_by_row, origins)
+        frames["configurations"] = build_configuration_frame(links.configurations, results_by_row)
+        frames["platforms"] = build_platform_frame(
+            frames["results"], frames["mlperf_entries"], links.machines.values(), vocabulary
+        )
+        frames["models"] = build_model_frame(frames["results"], vocabulary)
+        frames["facts"] = build_fact_frame(kept)
+        frames["comparison_remarks"] = build_frame(table("comparison_remarks"), vocabulary.remarks)
+        frames["operation_counts"] = build_frame(table("operation_counts"), vocabulary.operation_counts)
+        frames["columns"] = build_dictionary_frame()
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(printed_tables), vocabulary))
         frames["results"] = derive_results({**frames, "documents": build_document_frame(documents)}, vocabulary)
         start_writing(frames)
@@ -245,11 +246,11 @@ def load_document(
     """
     start = time.perf_counter()
     progress("read", document.document_id)
-    parsed = parse_document(document, vocabulary, config.max_bytes, config.max_pages)
-    for problem in parsed.problems:
-        if problem.row_number is None:
-            raise DamagedDocumentError(problem.message, document=document.document_id, place=problem.locator)
     with pause_garbage_collection():
+        parsed = parse_document(document, vocabulary, config.max_bytes, config.max_pages)
+        for problem in parsed.problems:
+            if problem.row_number is None:
+                raise DamagedDocumentError(problem.message, document=document.document_id, place=problem.locator)
         normalised = normalise(document, parsed, vocabulary)
     return LoadedDocument(parsed, normalised, document.read_attached_texts(".sql"), time.perf_counter() - start)
 

@@ -39,6 +39,13 @@ def run_query(connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int | N
         return (relation if max_rows is None else relation.limit(max_rows)).to_arrow_table()
 
 
+def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+    """Create a table with these rows. DuckDB plans by its statistics, which Arrow rows that are registered lack."""
+    connection.register("incoming", rows)
+    connection.execute(f"CREATE TABLE {name} AS FROM incoming")
+    connection.unregister("incoming")
+
+
 def fetch_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
     """Return column names with SQL types, and the rows, of one reading statement; quicker for small results."""
     with _read_only(connection, sql) as statement:

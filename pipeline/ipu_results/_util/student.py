@@ -46,19 +46,15 @@ def _compute_beta_share(a: float, b: float, x: float) -> float:
 
 def _evaluate_fraction(a: float, b: float, x: float) -> float:
     """Evaluate the continued fraction of the incomplete beta function by Lentz's algorithm."""
-    c, d = 1.0, 1 / _avoid_zero(1 - (a + b) * x / (a + 1))
+    c, d = 1.0, 1 / ((1 - (a + b) * x / (a + 1)) or TINY)
     value = d
     for m in range(1, MAX_STEPS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for term in (even, odd):
-            d = 1 / _avoid_zero(1 + term * d)
-            c = _avoid_zero(1 + term / c)
+            d = 1 / ((1 + term * d) or TINY)
+            c = (1 + term / c) or TINY
             value *= d * c
         if abs(d * c - 1) < EPSILON:
             break
     return value
-
-
-def _avoid_zero(value: float) -> float:
-    return value if abs(value) > TINY else TINY

@@ -119,7 +119,7 @@ def count_copies(runs: pd.DataFrame) -> pd.DataFrame:
 def _add_shared_logs(entries: Sequence[dict[str, Any]], runs: pd.DataFrame) -> None:
     """Add how many logs of each entry differ, and how many another entry has too."""
     digests: dict[Key, list[str]] = defaultdict(list)
-    for round_, path, sha256 in zip(runs["round"], runs["path"], runs["sha256"], strict=True):
+    for round_, path, sha256 in zip(*(runs[name].tolist() for name in ("round", "path", "sha256")), strict=True):
         digests[round_, path].append(sha256)
     entries_with = Counter(sha256 for logs in digests.values() for sha256 in set(logs))
     for entry in entries:

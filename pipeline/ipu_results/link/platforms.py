@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from ipu_results._util.virtual_machine import LocalMachine
 from ipu_results.errors import VocabularyError
@@ -72,7 +73,7 @@ def collect_descriptions(
     by_system = {row.system: platforms.get(row.result_id) for row in named.itertuples()}
     same = {name: entry["platform"] for entry in vocabulary.list_entries("platform") for name in _list_names(entry)}
     described: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
-    for entry in entries.astype(object).where(entries.notna(), None).to_dict("records"):
+    for entry in pa.Table.from_pandas(entries, preserve_index=False).to_pylist():
         chip = entry["accelerator"] and vocabulary.chips.get(normalise_name(entry["accelerator"]), entry["accelerator"])
         record = {**entry, "chip": chip, "chip_count": entry["accelerators"]}
         for platform in {by_system.get(entry["system"]), same.get(entry["system"])} - {None}:

@@ -48,6 +48,7 @@ POINT_COLUMNS = [column for column in table("run_points").columns if column.name
 
 Values = tuple[tuple[str, Any], ...]
 NOT_GIVEN = frozenset({"-", "–", "—", "n/a", "N/A"})
+GATHERED = frozenset(table("results").without_derived().names)
 
 
 class CellValues(NamedTuple):
@@ -85,10 +86,9 @@ def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
 
 def check_field(field: str, table_name: str) -> None:
     """Refuse a field of `table_headers.toml` that no column has: its figures would be lost. Raises CatalogueError."""
-    columns = table("results").without_derived().names
-    if field in CONVERTERS or field in columns:
+    if field in CONVERTERS or field in GATHERED:
         return
-    known = {name: name for name in (*CONVERTERS, *columns)}
+    known = {name: name for name in (*CONVERTERS, *GATHERED)}
     message = f"{table_name}: {field!r} is not a field; nearest: {find_nearest(field, known) or 'none'}"
     raise CatalogueError(message, place="schema/vocabulary/table_headers.toml")
 

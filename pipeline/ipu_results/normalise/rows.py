@@ -138,6 +138,7 @@ class RowConverter:
             for field, name in zip(self.fields, table.columns, strict=True)
         )
         field_order = [field for _, field in header.fields]
+        self.identifying = [column for column, field in enumerate(self.fields) if self._identifies(field)]
         self.order = sorted(range(len(self.fields)), key=lambda column: field_order.index(self.fields[column]))
         self._converted: tuple[dict[str, CellValues | UnreadableCellError], ...] = tuple({} for _ in self.fields)
 
@@ -169,9 +170,7 @@ class RowConverter:
         values = dict(constants)
         for column in self.order:  # a column's own cell overrides what another cell implies, wherever it is
             values.update(converted[column].values)
-        identity = tuple(
-            sorted((field, text) for field, text in zip(self.fields, row.cells, strict=True) if self._identifies(field))
-        )
+        identity = tuple(sorted((self.fields[column], row.cells[column]) for column in self.identifying))
         result_table = self.header.result_table or table.name
         return RowFragment(table, row, self.fields, converted, result_table, self.header.joins, identity, values)
 

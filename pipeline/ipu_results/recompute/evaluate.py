@@ -168,9 +168,9 @@ def _apply_conditions(
         claim_id, source = row["claim_id"], claims.get(row["taken_from"], {})
         for name in CONDITIONS:
             if source.get(name) is not None:
-                current.loc[claim_id, name] = source[name]
+                current.at[claim_id, name] = source[name]
         if baseline := row["meant_baseline"] or source.get("baseline"):
-            current.loc[claim_id, "meant_baseline"] = baseline
+            current.at[claim_id, "meant_baseline"] = baseline
     return current.reset_index(drop=True)
 
 

@@ -30,7 +30,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from ipu_results._util.sql import LOCKDOWN, fetch_rows
+from ipu_results._util.sql import LOCKDOWN, create_table, fetch_rows
 from ipu_results.errors import DamagedDocumentError, QueryError
 from ipu_results.recompute.margin import measure_sdk_margin
 from ipu_results.recompute.verdict import HOLDS
@@ -149,9 +149,7 @@ def open_recomputer(
         tables[PRINTED] = pa.Table.from_pandas(printed, preserve_index=False)
         tables[CURRENT] = pa.Table.from_pandas(current, preserve_index=False)  # a table of its own: see reads_claims
         for name, rows in tables.items():
-            connection.register("incoming", rows)
-            connection.execute(f"CREATE TABLE {name} AS FROM incoming")
-            connection.unregister("incoming")
+            create_table(connection, name, rows)
         for statement in (CLAIM_VIEW, *MACROS):
             connection.execute(statement)
         yield Recomputer(connection, {**frames, CLAIMS: printed})
@@ -179,7 +177,7 @@ def _split_inputs(inputs: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 def _list_keys(definition: Table, frame: pd.DataFrame) -> Iterator[str]:
     """Return the key of each row as `inputs` names it."""
-    columns = (frame[name].astype(str) for name in definition.key)
+    columns = (frame[name].astype(str).tolist() for name in definition.key)
     return ("/".join(values) for values in zip(*columns, strict=True))
 
 

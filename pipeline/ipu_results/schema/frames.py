@@ -48,9 +48,9 @@ def _build_array(table: Table, field: pa.Field, values: Iterable[Any]) -> pa.Arr
     Arrow infers the type of numbers and the result is compared: with the type given, it would turn 1.5 into 1.
     """
     try:
-        if pa.types.is_string(field.type):
+        if pa.types.is_string(field.type) and not isinstance(values, pa.ChunkedArray):
             return pa.array(values, pa.string())
-        inferred = pa.array(values)
+        inferred = values if isinstance(values, pa.ChunkedArray) else pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise GateError(f"{table.name}.{field.name} mixes values of several types: {error}") from error
     widened = pa.types.is_null(inferred.type) or (inferred.type, field.type) == (pa.int64(), pa.float64())

@@ -13,7 +13,7 @@ from pyarrow import csv
 from ipu_results._util.text import FORMULA, mark_formula, unmark_formula
 
 MAX_BLOCK = 2**31 - 1  # bytes; pyarrow reads no row that is longer than a block
-MAX_ROWS = 2**16  # formatted at once
+MAX_ROWS = 2**12  # formatted at once: larger pieces take new memory from the system each time
 WHOLE = r"^-?\d+$"
 FORMULA_START = f"^{FORMULA.pattern}"
 
@@ -24,16 +24,17 @@ def write_csv(table: pa.Table, file: Path | BinaryIO) -> None:
     Readers that guess types from the first rows get the right ones: every text is quoted, and a whole number in a
     column of decimals ends in `.0`. A text that a spreadsheet takes for a formula has an apostrophe in front.
     """
+    if isinstance(file, Path):
+        with file.open("wb") as opened:
+            return write_csv(table, opened)
     rows = _map_texts(table, mark_formula)
-    lines = [",".join(_quote(pa.array(rows.column_names, pa.string())).to_pylist())]
+    file.write(",".join(_quote(pa.array(rows.column_names, pa.string())).to_pylist()).encode() + b"\n")
     for batch in rows.to_batches(MAX_ROWS) if rows.num_columns else ():
         cells = [_format_cells(column) for column in batch.columns]
-        lines += pc.binary_join_element_wise(*cells, ",", null_handling="replace", null_replacement="").to_pylist()
-    data = "".join(f"{line}\n" for line in lines).encode()
-    if isinstance(file, Path):
-        file.write_bytes(data)
-    else:
-        file.write(data)
+        lines = pc.binary_join_element_wise(*cells, ",", null_handling="replace", null_replacement="")
+        file.write(pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")[0].as_buffer())
+        file.write(b"\n")
+    return None
 
 
 def _format_cells(column: pa.Array) -> pa.Array:

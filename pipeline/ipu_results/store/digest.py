@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 NULL = "-"
 SEPARATOR = ":"
+MAX_ROWS = 2**12  # joined at once: larger pieces take new memory from the system each time
 
 
 def digest_rows(table: pa.Table) -> str:
@@ -19,19 +20,22 @@ def digest_rows(table: pa.Table) -> str:
     """
     digest = hashlib.sha256("".join(f"{len(name)}{SEPARATOR}{name}" for name in table.column_names).encode())
     if table.num_rows:
-        first, *rest = table.columns
-        fields = [
-            _prefix(first),
-            *(_text(NULL) if column.null_count == len(column) else _prefix(column) for column in rest),
-        ]
-        rows = pc.cast(pc.binary_join_element_wise(*fields, _text("")), pa.large_binary()).combine_chunks()
-        ordered = pc.take(rows, pc.array_sort_indices(rows))
-        length = pc.sum(pc.binary_length(ordered)).as_py()
-        digest.update(memoryview(ordered.buffers()[2])[:length])
+        rows = pa.concat_arrays([_join_fields(batch) for batch in table.to_batches(MAX_ROWS)])
+        order = pc.array_sort_indices(rows)
+        for start in range(0, len(rows), MAX_ROWS):
+            ordered = pc.take(rows, order[start : start + MAX_ROWS])
+            length = pc.sum(pc.binary_length(ordered)).as_py()
+            digest.update(memoryview(ordered.buffers()[2])[:length])
     return digest.hexdigest()
 
 
-def _prefix(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _join_fields(rows: pa.RecordBatch) -> pa.Array:
+    first, *rest = rows.columns
+    fields = (_text(NULL) if column.null_count == len(column) else _prefix(column) for column in rest)
+    return pc.cast(pc.binary_join_element_wise(_prefix(first), *fields, _text("")), pa.large_binary())
+
+
+def _prefix(column: pa.Array) -> pa.Array:
     texts = pc.cast(column, pa.large_string())
     lengths = pc.cast(pc.binary_length(texts), pa.large_string())
     return pc.fill_null(pc.binary_join_element_wise(lengths, texts, _text(SEPARATOR)), NULL)

@@ -18,7 +18,7 @@ BLOCK_SIZE = 16_384  # bytes, the minimum: the tables are small, and each column
 def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
     """Write one database file with all published tables and views."""
     with create_database(path) as connection:
-        begin_database(connection, {})
+        define_database(connection)
         fill_database(connection, tables)
 
 
@@ -39,23 +39,20 @@ def create_database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         connection.execute("DETACH warehouse")
 
 
-def begin_database(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
-    """Create the published tables in the current database, with the rows of some, and leave the transaction open."""
+def define_database(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the published tables and views in the current database, and leave the transaction open."""
     connection.begin()
-    for table in TABLES:
-        connection.execute(";\n".join(sql_table(table)))
-    _insert_tables(connection, tables)
+    for statements in (*map(sql_table, TABLES), *map(sql_view, VIEWS)):
+        connection.execute(";\n".join(statements))
 
 
 def fill_database(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
-    """Insert the rows of other tables, create the views and commit."""
-    _insert_tables(connection, tables)
-    for view in VIEWS:
-        connection.execute(";\n".join(sql_view(view)))
+    """Insert the rows of the last tables and commit."""
+    insert_tables(connection, tables)
     connection.commit()
 
 
-def _insert_tables(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
+def insert_tables(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
     """Insert rows table by table, what others refer to first."""
     for table in TABLES:
         if table.name in tables:

@@ -20,7 +20,13 @@ from ipu_results.schema import TABLES, table
 from ipu_results.schema.frames import build_frame, to_arrow
 from ipu_results.store.csv_file import write_csv
 from ipu_results.store.digest import digest_rows
-from ipu_results.store.duckdb_file import begin_database, create_database, fill_database, insert_rows
+from ipu_results.store.duckdb_file import (
+    create_database,
+    define_database,
+    fill_database,
+    insert_rows,
+    insert_tables,
+)
 from ipu_results.store.files import BUILD_ID, DATABASE, get_csv_name, get_parquet_name
 from ipu_results.store.transaction import stage_files
 from ipu_results.store.views import evaluate_views
@@ -32,8 +38,9 @@ FILE_THREADS = 2  # pyarrow digests and writes files without Python's lock
 class WarehouseWriter:
     """Replaces the files of a warehouse by those of one build, all or nothing. The caller holds the lock.
 
-    From `start` on, threads fill the DuckDB file, evaluate the views and digest rows: they need little Python. A build
-    that ends before `finish` leaves the old one. No view reads a table that is given to `finish` alone.
+    From `start` on, threads fill the DuckDB file, and from `add` on they evaluate the views and digest rows: all this
+    needs little Python. A build that ends before `finish` leaves the old one. No view reads a table that is given to
+    `finish` alone.
     """
 
     def __init__(self, warehouse: Path) -> None:
@@ -46,19 +53,27 @@ class WarehouseWriter:
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)
 
-    def start(self, frames: Mapping[str, pd.DataFrame]) -> None:
-        """Begin with the tables that are complete. What is wrong with them is raised by `finish`."""
-        frames = dict(frames)
+    def start(self) -> None:
+        """Begin a database without rows."""
         with self._name_errors():
             self._staging = self._stack.enter_context(stage_files(self._warehouse))
             self._connection = self._stack.enter_context(create_database(self._staging / DATABASE))
             self._pool = self._stack.enter_context(ThreadPoolExecutor(max_workers=1))
             self._workers = self._stack.enter_context(ThreadPoolExecutor(max_workers=FILE_THREADS))
-        self._early = self._pool.submit(lambda: build_arrow_tables(frames))
-        self._begun = self._pool.submit(lambda: begin_database(self._connection, self._early.result()))
+        self._defined = self._pool.submit(define_database, self._connection)
+
+    def add(self, frames: Mapping[str, pd.DataFrame]) -> None:
+        """Begin with the tables that are complete. What is wrong with them is raised by `finish`."""
+        frames = dict(frames)
+        self._early = self._workers.submit(build_arrow_tables, frames)
+        self._inserted = self._pool.submit(self._insert)
         self._views = self._workers.submit(lambda: dict(evaluate_views(self._early.result())))
         self._digests = self._workers.submit(
-            lambda: {name: digest_rows(rows) for name, rows in (self._early.result() | self._views.result()).items()}
+            lambda: {
+                name: digest_rows(rows)
+                for future in (self._early, self._views)
+                for name, rows in future.result().items()
+            }
         )
 
     def finish(self, frames: Mapping[str, pd.DataFrame], inputs_digest: str) -> str:
@@ -88,8 +103,12 @@ class WarehouseWriter:
             self._stack.close()
         return build_id
 
+    def _insert(self) -> None:
+        self._defined.result()
+        insert_tables(self._connection, self._early.result())
+
     def _fill(self, tables: Mapping[str, pa.Table]) -> None:
-        self._begun.result()
+        self._inserted.result()
         fill_database(self._connection, tables)
 
     @contextmanager

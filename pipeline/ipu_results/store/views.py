@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import duckdb
 import pyarrow as pa
 
-from ipu_results._util.sql import LOCKDOWN, get_first_line
+from ipu_results._util.sql import LOCKDOWN, create_table, get_first_line
 from ipu_results.errors import WarehouseError
 from ipu_results.schema import VIEWS, View, sql_view
 from ipu_results.schema.frames import file_schema
@@ -21,7 +21,7 @@ def evaluate_views(tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, pa.Tab
     """
     with duckdb.connect(config={**LOCKDOWN, "threads": 1}) as connection:  # a thread gives sums one order
         for name, rows in tables.items():
-            connection.register(name, rows)
+            create_table(connection, name, rows)
         for view in VIEWS:
             try:
                 _define(connection, view)

@@ -46,10 +46,11 @@ def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
     rows = _read(data)
     rows = rows[rows["metric"] == "arithmetic throughput"]
     printed = rows[rows["statistic"] == THEORETICAL]
-    own = printed.groupby(["document_id", "device", printed["precision"].map(data.peaks)])["canonical_value"].max()
-    sheets = data.platforms.groupby("chip")[sorted(set(data.peaks.values()))].first()
+    bounds = printed["precision"].map(data.peaks)
+    own = printed.groupby(["document_id", "device", bounds])["canonical_value"].max().to_dict()
+    sheets = data.platforms.groupby("chip")[sorted(set(data.peaks.values()))].first().to_dict()
     findings: Findings = []
-    for row in rows[rows["statistic"] != THEORETICAL].itertuples():
+    for row in _list_rows(rows[rows["statistic"] != THEORETICAL]):
         bound = data.peaks.get(str(row.precision))
         if bound is None:
             continue
@@ -81,15 +82,13 @@ def flag_thousandfold(data: Dataset) -> pd.DataFrame:
     findings: Findings = []
     for series in _group(rows, [*keys, "statistic", "base"]):
         ordered = sorted(series, key=lambda row: row.size)
-        values = np.array([row.canonical_value for row in ordered])
-        sizes_of = np.array([row.size for row in ordered])
         for at, row in enumerate(ordered):
-            start = min(max(at - 1, 0), max(len(values) - 3, 0))
-            near = [other for other in range(start, min(start + 3, len(values))) if other != at]
-            ratios = values[at] / values[near]
-            both = np.concatenate([ratios, ratios / (sizes_of[at] / sizes_of[near])])
-            if near and ((both >= THOUSAND).all() or (both <= 1 / THOUSAND).all()):
-                others = " and ".join(format_figure(float(value)) for value in values[near])
+            start = min(max(at - 1, 0), max(len(ordered) - 3, 0))
+            near = [other for other in ordered[start : start + 3] if other is not row]
+            ratios = [row.canonical_value / other.canonical_value for other in near]
+            both = [*ratios, *(ratio / (row.size / other.size) for ratio, other in zip(ratios, near, strict=True))]
+            if near and (min(both) >= THOUSAND or max(both) <= 1 / THOUSAND):
+                others = " and ".join(format_figure(other.canonical_value) for other in near)
                 message = f"{row.raw} {row.unit}; the neighbouring sizes have {others} {row.canonical_unit}"
                 findings.append((str(row.result_id), "warn", message))
     return _build("R31", findings)
@@ -111,11 +110,15 @@ def flag_two_figures_of_one_work(data: Dataset) -> pd.DataFrame:
 def _group(rows: pd.DataFrame, names: Sequence[str]) -> list[list[Any]]:
     """Return the rows as tuples, in groups of equal columns; null equals null. Faster than a groupby of many groups."""
     groups: dict[Hashable, list[Any]] = defaultdict(list)
-    for key, row in zip(
-        zip(*(rows[name].astype("str") for name in names), strict=True), rows.itertuples(), strict=True
-    ):
+    keys = zip(*(rows[name].astype("str").tolist() for name in names), strict=True)
+    for key, row in zip(keys, _list_rows(rows), strict=True):
         groups[key].append(row)
     return list(groups.values())
+
+
+def _list_rows(rows: pd.DataFrame) -> list[Any]:
+    """Return the rows as tuples. As objects, since Arrow's texts are converted one at a time otherwise."""
+    return list(rows.astype(object).itertuples())
 
 
 def _disagree(row: Any, other: Any) -> bool:
@@ -125,13 +128,13 @@ def _disagree(row: Any, other: Any) -> bool:
 
 def flag_share_against_total(data: Dataset) -> pd.DataFrame:
     """Flag a figure per transfer, tile, core or operand that, times their number, is not the total of the same work."""
-    rows = _read(data)
+    rows = _list_rows(_read(data))
     totals: dict[Hashable, list[Any]] = defaultdict(list)
-    for row in rows.itertuples():
+    for row in rows:
         if not _find_parts(row):
             totals[_get_work(row)].append(row)
     findings: Findings = []
-    for row in rows.itertuples():
+    for row in rows:
         parts = _find_parts(row)
         sizes = _parse_shape(row.shape)
         if not parts or any(part not in sizes for part in parts):

@@ -31,10 +31,20 @@ LIGATURES = str.maketrans(
 )
 CAPTION = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*(?:[.:|–—-]|$)", re.IGNORECASE)
 CAPTION_NUMBER = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*[.:]?$", re.IGNORECASE)
+TABLE_NUMBER = re.compile(r"table\s+((?:\d+|[ivxl]+)(?:[.\u2013-]\d+)*)\b", re.IGNORECASE)
+CONTINUED = re.compile(r"\b(?:continue[sd]|cont(?:\.|['\u2019]?d\b))", re.IGNORECASE)
+CONTINUATION_NOTE = re.compile(
+    r"\W*(?:table\s+)?(?:continue[sd]|cont(?:\.|['\u2019]?d))"
+    r"(?:\s+(?:on|from)\s+(?:the\s+)?(?:next|following|previous|preceding)\s+page)?\W*",
+    re.IGNORECASE,
+)
 FIGURE = re.compile(r"[~≈<>≤≥±]?\s?(?:\d{1,3}(?:,\d{3})+|\d+)(?:[.,]\d+)?\s?%?[*†‡§¶]*")
 METADATA = re.compile(rf"({'|'.join(map(re.escape, METADATA_LABELS))})\s*:\s*(.*)", re.IGNORECASE)
 NOT_WORDS = re.compile(r"[\W_]+")
 HYPHENATED = re.compile(r"(?<=[^\W\d_])-$")
+
+MIN_LETTERS = 3
+"""A column name that a caption mentions has at least this many letters."""
 
 CaptionOffer = tuple[bool, float, int, int]
 """Whether the caption does not name the table's measure, distance, number of the table, number of the caption."""
@@ -56,6 +66,21 @@ def is_figure(text: str) -> bool:
 
 def is_caption(text: str) -> bool:
     return CAPTION.match(text) is not None
+
+
+def read_caption_number(text: str) -> str | None:
+    """Return the number of the table that a text begins with: `5.3` of `Table 5.3: ...`."""
+    match = TABLE_NUMBER.match(text)
+    return match[1].casefold() if match else None
+
+
+def mentions_continuation(text: str) -> bool:
+    return CONTINUED.search(text) is not None
+
+
+def is_continuation_note(text: str) -> bool:
+    """Check whether a text says that a table continues, and nothing else."""
+    return CONTINUATION_NOTE.fullmatch(text) is not None
 
 
 def join_lines(lines: Iterable[str]) -> str:
@@ -97,10 +122,10 @@ def match_header(names: Sequence[str], headers: Sequence[TableHeader]) -> TableH
 
 
 def mentions_measure(caption: str, header: TableHeader, headers: Sequence[TableHeader]) -> bool:
-    """Check whether a caption has a column name that only `header` has."""
+    """Check whether a caption has a column name that only `header` has, and that is not short: "is" may be a word."""
     text = NOT_WORDS.sub(" ", f" {caption} ").casefold()
     distinctive = header.keys - known_names(other for other in headers if other is not header)
-    return any(f" {name} " in text for name in distinctive)
+    return any(f" {name} " in text for name in distinctive if sum(map(str.isalpha, name)) >= MIN_LETTERS)
 
 
 def assign_captions(offers: Iterable[CaptionOffer]) -> dict[int, int]:

@@ -16,7 +16,7 @@ CAPTION_LEADING = 0.6
 """The next line of a caption follows with at most this gap, in heights of a line."""
 CAPTION_SIZE = 0.5
 """The lines of a caption differ in size by at most this, in points."""
-MAX_CAPTION_LINES = 4
+MAX_CAPTION_LINES = 8
 PROSE_WIDTH = 0.8
 """A line of prose is at least this share as wide as its column."""
 NEAR_CAPTION = 40.0

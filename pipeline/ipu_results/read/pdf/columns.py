@@ -20,6 +20,9 @@ SHIFT_TOLERANCE = 2.0
 MIN_UNDER_NAME = 0.5
 """As many cells as columns are a row, in their order, if at least this share is under the names of the columns."""
 
+MIN_UNDER_ONE = 0.5
+"""A cell is under one column alone if at least this share of it is, and no part of it is under another."""
+
 MARK = re.compile(r"[(\[][^()\[\]]{1,3}[)\]]")
 """A reference in brackets, such as (a): no figure, and a part of the label before it."""
 UNIT_WORD = re.compile(r"(?=\S*[^\W\d_]|[%×°])[^\s\d()\[\]]{1,12}")
@@ -80,7 +83,7 @@ def cells_in_band(line: PrintedLine, spans: Sequence[ColumnSpan]) -> tuple[Print
 def align_cells(cells: Sequence[PrintedCell], columns: Columns) -> AlignedCells | None:
     """Return the cell of each column; None for text, and for cells that overlap no column, two, or one another's."""
     cells, under = _join_parts(cells, columns)
-    if columns.has_text and len(cells) == len(columns.spans) and _are_in_order(under):
+    if columns.has_text and len(cells) == len(columns.spans) and _are_in_order(cells, under, columns):
         return tuple(cells)
     aligned: list[PrintedCell | None] = [None] * len(columns.spans)
     for cell, places in zip(cells, under, strict=True):
@@ -146,13 +149,34 @@ def _join(first: PrintedCell, other: PrintedCell) -> PrintedCell:
 
 
 def _find_columns(cell: PrintedCell, columns: Columns) -> list[int]:
-    return [column for column, span in enumerate(columns.spans) if overlaps(cell.box, span)]
+    """Return the columns that a cell is under: the one that has most of it, if it merely comes close to others.
+
+    Where no column has text, it is under all that it is close to: nothing else tells a row from other text.
+    """
+    near = [column for column, span in enumerate(columns.spans) if overlaps(cell.box, span)]
+    if not columns.has_text:
+        return near
+    shares = {column: _measure_overlap(cell.box, columns.spans[column]) for column in near}
+    own = [column for column, share in shares.items() if share > 0]
+    return own if len(own) == 1 and shares[own[0]] >= MIN_UNDER_ONE else near
 
 
-def _are_in_order(under: Sequence[Sequence[int]]) -> bool:
-    """Check whether each cell is under its own column or, where a name is narrow, under none."""
-    own = sum(list(places) == [column] for column, places in enumerate(under))
-    rest = sum(not places for places in under)
+def _measure_overlap(box: Box, span: ColumnSpan) -> float:
+    """Return the share of a box that is under a column."""
+    return (min(box.x1, span[1]) - max(box.x0, span[0])) / max(box.x1 - box.x0, ALIGN_SLACK)
+
+
+def _are_in_order(cells: Sequence[PrintedCell], under: Sequence[Sequence[int]], columns: Columns) -> bool:
+    """Check whether each cell is under its own column or, where a name is narrow, under none.
+
+    A label may reach below the next name, if it cannot end with a figure of that column, which has a cell of its own.
+    """
+    own = rest = 0
+    for column, (cell, places) in enumerate(zip(cells, under, strict=True)):
+        is_label = column not in columns.figures and not HAS_DIGIT(cell.text.split()[-1])
+        reaches = list(places) == [column, column + 1] and is_label and list(under[column + 1]) == [column + 1]
+        own += list(places) == [column] or reaches
+        rest += not places
     return own + rest == len(under) and own >= MIN_UNDER_NAME * len(under)
 
 

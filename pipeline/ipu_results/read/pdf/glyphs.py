@@ -61,6 +61,8 @@ class Glyph:
     x1: float
     bottom: float
     baseline: float
+    font: str = ""
+    """Name of its font, without the tag of a subset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +209,8 @@ def _is_upright(item: LTChar) -> bool:
 def _make_glyph(item: LTChar, page: LTPage) -> Glyph:
     height = page.height
     baseline = height - float(item.baseline)  # type: ignore[attr-defined]
-    return Glyph(item.get_text(), item.size, item.x0, height - item.y1, item.x1, height - item.y0, baseline)
+    font = str(item.fontname).rpartition("+")[2]
+    return Glyph(item.get_text(), item.size, item.x0, height - item.y1, item.x1, height - item.y0, baseline, font)
 
 
 def _list_lines(item: LTCurve, height: float) -> Iterator[tuple[float, float, float, float, float]]:

@@ -182,6 +182,7 @@ def _read_page(page: Any, pictures: Any) -> PageWords:
         {
             "text": glyph.text, "x0": glyph.x0, "x1": glyph.x1, "top": glyph.top, "doctop": glyph.top,
             "bottom": glyph.bottom, "size": glyph.size, "baseline": glyph.baseline, "upright": True, "number": number,
+            "font": glyph.font,
         }
         for number, glyph in enumerate(glyphs) if not repeats[number]
     ]  # fmt: skip
@@ -206,7 +207,8 @@ def _read_page(page: Any, pictures: Any) -> PageWords:
             doubt = UNKNOWN
         elif len(lines) and HAS_DIGIT.search(text) and is_struck(lines, box.x0, box.x1, baseline, size):
             doubt = "it is struck through"
-        words.append(Word(text, size, box, baseline, doubt))
+        fonts = {letter["font"] for letter in letters if not letter["text"].isspace()}
+        words.append(Word(text, size, box, baseline, doubt, fonts.pop() if len(fonts) == 1 else ""))
     return PageWords(page.page_number, words, float(page.width), layout.turned, " ".join(unseen))
 
 

@@ -12,6 +12,7 @@ from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem,
 from ipu_results.read.paper import terms
 from ipu_results.read.pdf.captions import Caption, assign_to_tables, find_captions, find_promised_header
 from ipu_results.read.pdf.columns import make_columns
+from ipu_results.read.pdf.continued import join_continued
 from ipu_results.read.pdf.pages import PageWords, describe_failure, open_pdf, read_page_texts, read_words
 from ipu_results.read.pdf.rows import PrintedRow
 from ipu_results.read.pdf.tables import PrintedTable, find_tables
@@ -93,7 +94,8 @@ def _make_document(
     names = terms.known_names(headers)
     taken = frozenset(box for table in printed for box in table.cell_boxes)
     captions = find_captions(columns, taken, names)
-    assigned = assign_to_tables(printed, captions, headers)
+    parts = assign_to_tables(printed, captions, headers)
+    printed, assigned = join_continued(printed, parts, captions, [*columns, *wide], len(columns))
     tables: dict[str, SourceTable] = {}
     problems: list[ReadProblem] = []
     for number, table in enumerate(printed):
@@ -109,7 +111,7 @@ def _make_document(
         if rows:
             caption = captions[assigned[number]].text if number in assigned else ""
             tables[name] = SourceTable(name, table.header.names, rows, table.locator, caption)
-    free = [caption for number, caption in enumerate(captions) if number not in assigned.values()]
+    free = [caption for number, caption in enumerate(captions) if number not in parts.values()]
     missing = [header for header in headers if all(table.header.header is not header for table in printed)]
     problems += _report_broken_promises(free, columns, taken, missing, headers)
     problems += _report_rows_below(printed, taken)

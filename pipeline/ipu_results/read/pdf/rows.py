@@ -16,6 +16,7 @@ from ipu_results.read.pdf.columns import (
     match_full_row,
     overlaps,
 )
+from ipu_results.read.pdf.titles import TableLine, find_titles
 from ipu_results.read.pdf.words import HAS_DIGIT, Box, PrintedCell, Strip, enclose
 
 ROW_GAP = 1.6
@@ -81,7 +82,7 @@ def find_rows(
     around = _find_rows_below(strips, names, columns, (header_at, _find_end(rows, header, header_at)[1]), home)
     below = [row for row in around if (row.strip, row.place) not in read]
     rows = _mark_wrapped(_loosen_overlaps(rows), columns, header)
-    return _mark_merged(rows, columns), below
+    return mark_merged(rows, columns), below
 
 
 def _find_end(rows: Sequence[PrintedRow], header: Box, header_at: Start) -> tuple[Start, int]:
@@ -112,6 +113,8 @@ def _read_run(
 
 def _classify_line(cells: tuple[PrintedCell, ...], columns: Columns, names: frozenset[str]) -> PrintedRow | None:
     """Return the cells of a line as a row or as text that may be part of one; None where the table ends."""
+    if terms.is_continuation_note(" ".join(cell.text for cell in cells)):
+        return None
     aligned = align_cells(cells, columns)
     row = PrintedRow(0, 0, cells[0].box, aligned or (), () if aligned else cells)
     if not columns.has_text:
@@ -258,15 +261,21 @@ def _mark_wrapped(rows: Sequence[PrintedRow], columns: Columns, header: Box) -> 
     ]
     if not pitches and numbers and (pitch := _measure_pitch(header, rows[numbers[0]].box)) is not None:
         pitches = [pitch]
+    titles = find_titles([_describe_line(row, is_whole) for row, is_whole in zip(rows, whole, strict=True)])
     doubtful: set[int] = set()
     for number, row in enumerate(rows):
-        if pitches and not whole[number]:
+        if pitches and not whole[number] and number not in titles:
             is_label = row.is_text and columns.has_text
             reach = (WRAPPED_PITCH if is_label else CLOSE_PITCH) * min(pitches)
             doubtful |= set(_find_neighbours(rows, whole, number, reach))
     return [
         replace(row, doubt=WRAPPED) if number in doubtful else row for number, row in enumerate(rows) if not row.is_text
     ]
+
+
+def _describe_line(row: PrintedRow, is_whole: bool) -> TableLine:
+    cells = row.loose or [cell for cell in row.cells if cell]
+    return TableLine(row.box, cells, row.is_text, is_whole)
 
 
 def _find_neighbours(rows: Sequence[PrintedRow], whole: Sequence[bool], number: int, reach: float) -> Iterator[int]:
@@ -286,7 +295,7 @@ def _measure_pitch(first: Box, other: Box) -> float | None:
     return abs(other.middle - first.middle) if first.page == other.page else None
 
 
-def _mark_merged(rows: Sequence[PrintedRow], columns: Columns) -> list[PrintedRow]:
+def mark_merged(rows: Sequence[PrintedRow], columns: Columns) -> list[PrintedRow]:
     """Doubt rows without a label that another row with the same model has."""
     if not columns.has_text or columns.model is None:
         return list(rows)

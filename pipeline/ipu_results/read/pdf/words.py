@@ -61,13 +61,14 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word, its font size and baseline in points, and why its text is in doubt, if it is."""
+    """One word, its font size and baseline in points, why its text is in doubt, and its font, if it has only one."""
 
     text: str
     size: float
     box: Box
     baseline: float
     doubt: str = ""
+    font: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ class PrintedCell:
     box: Box
     doubt: str = ""
     """Why it is unclear what is printed, if it is."""
+    fonts: frozenset[str] = frozenset()
+    """The fonts of its words; `""` is among them if one is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +170,8 @@ def _make_cell(words: Sequence[Word]) -> PrintedCell:
     doubt = next((word.doubt for word in words if word.doubt), "")
     if not doubt and any(_are_at_odds(word, following, largest.size) for word, following in pairwise(body)):
         doubt = "digits differ in size or height: a footnote mark or a part of the figure"
-    return PrintedCell(spell_out(text), marks, largest.size, enclose(word.box for word in words), doubt)
+    fonts = frozenset(word.font for word in body)
+    return PrintedCell(spell_out(text), marks, largest.size, enclose(word.box for word in words), doubt, fonts)
 
 
 def _is_footnote(word: Word, largest: Word) -> bool:
