@@ -173,8 +173,8 @@ def test_error_flag_excludes_a_row_and_a_warning_does_not(severity: str, best: f
     ]
 
 
-@pytest.mark.parametrize("doubt", [{"latency_basis": "per-item"}, {"suspect": "drift"}])
-def test_doubtful_row_is_never_the_best(doubt: dict[str, str]) -> None:
+@pytest.mark.parametrize("doubt", [{"latency_basis": "per-item"}, {"suspect": "drift"}, {"sparsity": 0.9375}])
+def test_doubtful_row_is_never_the_best(doubt: dict[str, Any]) -> None:
     assert make_warehouse([point(100, 0.5), point(900, 0.9, **doubt)]).query(BEST)[0] == (1.0, 100.0)
 
 

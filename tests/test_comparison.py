@@ -15,6 +15,7 @@ from ipu_results.comparison import Comparison
 from ipu_results.comparison.report import format_comparisons
 from ipu_results.comparison.words import load_known_words
 from ipu_results.errors import ComparisonError, DamagedRunError
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.query import open_warehouse
 from ipu_results.submission.words import load_submission_words
 
@@ -91,7 +92,7 @@ def test_emulated_run_is_never_called_measured(warehouse: Path) -> None:
 def test_emulated_row_settles_no_verdict(warehouse: Path) -> None:
     figures = {"model": "resnext101-32x4d", "platform": "c2", "batch_size": 2, "precision": "fp16"}
     comparison = compare_one(warehouse, **figures, throughput=1505)
-    assert [match.group for match in comparison.matches if match.row["effective_precision"] == "fp16"] == ["emulated"]
+    assert [match.group for match in comparison.matches if match.row["effective_precision"] == "FP16"] == ["emulated"]
     assert comparison.status == "other-conditions"
 
 
@@ -293,9 +294,24 @@ def test_the_docs_state_how_far_rows_of_one_set_up_differ(query: Query) -> None:
     assert f"differ by up to {widest:.2f} " in page
 
 
-def test_half_is_fp16(warehouse: Path) -> None:
+@pytest.mark.parametrize("precision", ["fp16", "half", "FP16"])
+def test_half_is_fp16(precision: str, warehouse: Path) -> None:
     figures = {"model": "yolov4-p5", "platform": "GC200 IPU", "batch_size": 1, "variant": "64x64", "throughput": 530}
-    assert compare_one(warehouse, **figures, precision="fp16").status == "plausible"
+    comparison = compare_one(warehouse, **figures, precision=precision)
+    assert comparison.status == "plausible"
+    assert "precision" not in [own.what for own in comparison.matches[0].differences]
+
+
+def test_sparse_network_is_compared_with_none_that_is_dense(warehouse: Path) -> None:
+    figures = {"model": "bert-base", "platform": "C600", "batch_size": 64, "throughput": 4000, "sequence_length": 384}
+    dense = compare_one(warehouse, **figures)
+    assert "S30" not in [match.row["platform"] for match in dense.matches]
+    assert "sparsity: dense / 0.9375" in get_reasons(dense)
+    sparse = compare_one(warehouse, **figures, sparsity=0.9375)
+    assert {match.row["platform"] for match in sparse.matches} == {"S30"}
+    assert "sparsity: 0.9375 / dense" in get_reasons(sparse)
+    with pytest.raises(ComparisonError, match=r"sparsity 93\.75"):
+        compare_one(warehouse, **figures, sparsity=93.75)
 
 
 def test_a_latency_is_compared_with_the_nearest_row_of_each_basis_where_none_is_stated(warehouse: Path) -> None:
@@ -332,12 +348,13 @@ def test_every_word_of_a_row_of_the_record_is_known_and_stays_as_it_is(query: Qu
         for column in columns:
             values = [value for (value,) in query(f"SELECT DISTINCT {column} FROM results WHERE {column} IS NOT NULL")]
             assert values
+            names = load_vocabulary().precision_names if column == "compute_precision" else {}  # its spellings are one
             assert [(words.find(field, value), submitted.find(field, value)) for value in values] == [
-                (value, value) for value in values
+                (names.get(normalise_name(value), value),) * 2 for value in values
             ]
 
 
-@pytest.mark.parametrize(("stated", "precision"), [("float16", "fp16"), ("torch.bfloat16", "BF16"), ("INT8", "INT8")])
+@pytest.mark.parametrize(("stated", "precision"), [("float16", "FP16"), ("torch.bfloat16", "BF16"), ("INT8", "INT8")])
 def test_widespread_names_of_precisions_are_known(stated: str, precision: str, warehouse: Path) -> None:
     assert compare_one(warehouse, **RESNET, throughput=7800, precision=stated).measurement.precision == precision
 
@@ -364,7 +381,7 @@ def test_all_unknown_words_are_named_at_once_with_the_nearest(warehouse: Path) -
     for text in (
         "model 'resnt50' is unknown; the nearest: ResNet-50 v1.5",
         "platform 'ipu-m3000' is unknown; the nearest: IPU-M2000",
-        "precision 'fp17' is unknown; the nearest: fp16",
+        "precision 'fp17' is unknown; the nearest: FP16",
         "throughput '7,800' is not a number",
         "batch_size 0 is not above 0; leave out what was not measured",
     ):

@@ -106,6 +106,16 @@ def test_printed_mlperf_times_are_the_same_as_official_ones(query: Query) -> Non
     assert query(counts) == [(11 + 5 + 7, 0)]
 
 
+def test_precisions_have_one_spelling(query: Query) -> None:
+    sql = "SELECT DISTINCT effective_precision FROM results WHERE effective_precision IS NOT NULL"
+    names = [name for (name,) in query(sql)]
+    assert len({name.casefold() for name in names}) == len(names)
+    assert not {"half", "single"} & set(names)
+    assert query("SELECT count(*) FROM results WHERE effective_precision = 'FP8' AND publisher = 'Graphcore'") == [
+        (63,)
+    ]
+
+
 def test_relationships(query: Query) -> None:
     """Makers who measured for another publisher are vendors: ByteMLPerf's reports of 4 chips are their makers' own."""
     sql = "SELECT relationship, count(*) FROM results WHERE origin <> 'official' AND {} GROUP BY ALL ORDER BY ALL"
@@ -179,6 +189,11 @@ def test_rounds_have_their_day_of_publication(query: Query) -> None:
         ({"throughput": 1.0}, "minutes", None),
         ({"precision": "16.16", "compute_precision": "half"}, "effective_precision", "16.16"),
         ({"compute_precision": "TF32"}, "effective_precision", "TF32"),
+        ({"compute_precision": "half"}, "effective_precision", "FP16"),
+        ({"compute_precision": "fp8"}, "effective_precision", "FP8"),
+        ({"compute_precision": "INT8/BF16"}, "effective_precision", "INT8/BF16"),
+        ({"conditions": "model X; sparsity ratio 0.9375"}, "sparsity", 0.9375),
+        ({"conditions": "no sparsity stated; 0.5 W"}, "sparsity", None),
         ({"variant": "SL384"}, "packed", False),
         ({"variant": "lowest latency config"}, "packed", None),
         ({"chip": "H100"}, "relationship", None),

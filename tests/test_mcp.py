@@ -1,4 +1,4 @@
-"""Ask the MCP server through the real protocol: forty questions with known answers, and twenty traps."""
+"""Ask the MCP server through the real protocol: questions with known answers, and traps."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import ROOT, Query, run_cli
 from docs_support import DOCS, check_part
-from ipu_results.mcp_server.refusal import CODES
+from ipu_results.mcp_server.refusal import CODES, NEXT_STEPS, RefusalError
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
+from ipu_results.mcp_server.claimed import _parse_unit
 from ipu_results.mcp_server.record import Record, open_record
 from ipu_results.mcp_server.server import answer
 from ipu_results.mcp_server.sql import SqlWorker
@@ -83,8 +85,8 @@ def parse(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def test_there_are_forty_questions_and_twenty_traps() -> None:
-    assert (len({describe(entry) for entry in QUESTIONS}), len({describe(entry) for entry in TRAPS})) == (40, 20)
+def test_there_are_46_questions_and_27_traps() -> None:
+    assert (len({describe(entry) for entry in QUESTIONS}), len({describe(entry) for entry in TRAPS})) == (46, 27)
     assert {entry["code"] for entry in TRAPS} <= set(CODES)
 
 
@@ -141,6 +143,7 @@ def test_a_figure_is_answered_exactly(entry: Mapping[str, Any], answers: Mapping
         ids[: len(expected_ids)] if entry["tool"] in ("check_claimed_figure", "compare_run") else ids
     ) == expected_ids
     assert actual.get("verdict", "").startswith(entry.get("verdict", ""))
+    assert actual.get("what_differs") == entry.get("what_differs", actual.get("what_differs"))
 
 
 @pytest.mark.slow
@@ -188,6 +191,51 @@ def test_a_trap_is_refused_for_its_own_reason(entry: Mapping[str, Any], answers:
     actual = answers[describe(entry)]
     assert (actual["status"], actual["code"]) == ("refused", entry["code"]), actual
     assert len(actual["reason"]) > 10
+    assert len(actual["next_step"]) > 10
+    assert entry.get("reason", "") in actual["reason"]
+    assert entry.get("next_step", "") in actual["next_step"]
+
+
+def test_every_code_has_a_next_step() -> None:
+    assert set(NEXT_STEPS) == set(CODES)
+    assert all(NEXT_STEPS.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT ipu_result_id, gpu_result_id FROM energy_ipu_gpu LIMIT 1",
+        "SELECT first_result_id, second_result_id FROM replications WHERE measure = 'microbenchmark' LIMIT 1",
+        "SELECT list(microbenchmark_id) AS ids FROM (FROM microbenchmarks ORDER BY ALL LIMIT 2)",
+    ],
+)
+def test_sql_lists_who_measured_for_every_id(record: Record, worker: SqlWorker, statement: str) -> None:
+    actual = answer(record, worker, "sql", {"statement": statement})
+    (row,) = actual["rows"]
+    ids = row[0] if isinstance(row[0], list) else row
+    assert [own["result_id"] for own in actual["who_measured"]] == ids
+    assert {own["relationship"] for own in actual["who_measured"]} == {"independent"}
+    assert all(f"result {result_id}" in actual["citation"] for result_id in ids)
+
+
+@pytest.mark.parametrize(
+    ("figure", "unit", "factor", "item"),
+    [
+        ("energy_per_item_j", "mJ/image", "1/1000", "image"),
+        ("run_energy_j", "Wh", "3600", None),
+        ("minutes", "hours", "60", None),
+        ("efficiency", "tokens/Wh", "0.0002777777777777777777777777778", "token"),
+        ("throughput", "edges/s", "1", "edge"),
+    ],
+)
+def test_a_claim_may_have_any_unit_that_sources_print(figure: str, unit: str, factor: str, item: str | None) -> None:
+    assert _parse_unit(figure, unit) == (Fraction(factor), item)
+
+
+def test_a_mega_is_not_a_milli() -> None:
+    with pytest.raises(RefusalError, match="has no unit 'MJ'"):
+        _parse_unit("run_energy_j", "MJ")
 
 
 def refuse(record: Record, worker: SqlWorker, tool: str, **arguments: Any) -> str:
@@ -428,7 +476,7 @@ def test_rows_beyond_the_limit_are_left_out_and_counted_as_more(record: Record, 
 def test_every_code_is_reached_by_a_test() -> None:
     reached = {entry["code"] for entry in TRAPS} | {code for *_, code in (*REFUSED, *HOSTILE)}
     assert set(CODES) - reached == {
-        *("too-long", "rebuilt", "submitted-not-requested", "different-power-scopes"),  # in tests of their own
+        *("too-long", "rebuilt", "submitted-not-requested"),  # in tests of their own
     }
 
 

@@ -495,7 +495,7 @@ def test_optimum_report_is_handed_in_as_it_is(tmp_path: Path, warehouse: Path) -
     assert {(row["model"], row["precision"]) for row in rows} == {("bert-base-uncased", "float16")}  # as printed
     with open_warehouse(warehouse) as connection:
         words = load_submission_words(connection)
-    assert [words.find("model", "bert-base-uncased"), words.find("precision", "float16")] == ["BERT-Base", "fp16"]
+    assert [words.find("model", "bert-base-uncased"), words.find("precision", "float16")] == ["BERT-Base", "FP16"]
     assert not any("does not state" in remark for remark in prepared.remarks)
     remarks = prepare_bundle(replace(request, defaults={"platform": "C600"})).remarks
     assert remarks[0] == "benchmark.json: the file does not state sdk_version: fill in what you know"

@@ -112,8 +112,9 @@ def connect(warehouse: str | Path | None = None) -> duckdb.DuckDBPyConnection:
 
 
 def provenance(result_id: str, *, warehouse: str | Path | None = None) -> pd.DataFrame:
-    """Return where each figure of a result was printed: text, unit, factor, document and locator, a row per figure.
+    """Return where each figure of a result or microbenchmark was printed: a row per figure.
 
+    Columns are text, unit, factor, document and locator.
     `locator_in` says whether `locator` is a place in our transcription, in a file that we derived, or in the source
     itself. `source_url` and `source_locator` lead to the source.
 
@@ -123,7 +124,8 @@ def provenance(result_id: str, *, warehouse: str | Path | None = None) -> pd.Dat
         raise QueryError(f"a result_id is a text, not {result_id!r}")
     with open_warehouse(DATASET if warehouse is None else Path(warehouse)) as connection:
         where = f"result_id = {quote(result_id)}"
-        if not run_query(connection, f"FROM results WHERE {where}").num_rows:
+        known = "SELECT result_id FROM results UNION ALL SELECT microbenchmark_id FROM microbenchmarks"
+        if not run_query(connection, f"FROM ({known}) WHERE {where}").num_rows:
             raise QueryError(f"unknown result {result_id!r}")
         return run_query(connection, f"FROM provenance WHERE {where}").to_pandas()
 

@@ -28,6 +28,8 @@ VOCABULARY_COLUMNS = {
     "known_phase": ("model", "pattern", "phase"),
     "known_dataset": ("dataset", "canonical", "packed"),
     "known_maker": ("chip", "maker"),
+    "known_sparsity": ("pattern",),
+    "known_precision": ("precision", "canonical"),
 }
 
 
@@ -103,6 +105,9 @@ def list_known(vocabulary: Vocabulary) -> dict[str, pa.Table]:
         f"known_{name}": list(rows) for name, rows in vocabulary.derived.items()
     }
     known["known_network"] += [asdict(identity) for identity in vocabulary.identities]
+    known["known_precision"] = [
+        {"precision": spelling, "canonical": name} for spelling, name in vocabulary.precision_names.items()
+    ]
     return {
         name: pa.table({column: pa.array([row.get(column) for row in known[name]], pa.string()) for column in columns})
         for name, columns in VOCABULARY_COLUMNS.items()

@@ -41,6 +41,12 @@ quoted AS (  -- printed MLPerf times with the one official entry that they quote
     GROUP BY r.result_id
     HAVING count(*) = 1
 ),
+sparse AS (
+    SELECT v.conditions, max(CAST(regexp_extract(v.conditions, p.pattern, 1) AS DOUBLE)) AS sparsity
+    FROM (SELECT DISTINCT conditions FROM results WHERE conditions IS NOT NULL) v
+    JOIN known_sparsity p ON regexp_matches(v.conditions, p.pattern)
+    GROUP BY v.conditions
+),
 repeated AS (  -- rows that a newer version of a page prints with the same SDK and figures
     SELECT
         result_id, document_id, sdk_version,
@@ -71,7 +77,8 @@ SELECT
     CASE WHEN r.latency_basis IS NULL OR r.latency_basis = 'per-batch' THEN 1000 * r.batch_size / r.latency_ms END
         AS throughput_implied,
     CASE WHEN r.time_to_train_s IS NOT NULL THEN coalesce(e.minutes, round(r.time_to_train_s / 60, 9)) END AS minutes,
-    coalesce(r.precision, r.compute_precision) AS effective_precision,
+    s.sparsity,
+    coalesce(r.precision, c.canonical, r.compute_precision) AS effective_precision,
     CASE
         WHEN r.latency_basis IS DISTINCT FROM 'per-item' THEN r.throughput * r.latency_ms / 1000 / r.batch_size
     END AS batches_in_flight,
@@ -94,6 +101,8 @@ LEFT JOIN networks n ON n.model = coalesce(e.comparable_model, r.model) AND n.va
 LEFT JOIN phases p ON p.model = r.model AND p.variant = r.variant AND r.task = 'training'
 LEFT JOIN known_dataset d ON d.dataset = coalesce(r.dataset, e.dataset)
 LEFT JOIN known_maker m ON m.chip = r.chip
+LEFT JOIN known_precision c ON c.precision = lower(r.compute_precision)
+LEFT JOIN sparse s ON s.conditions = r.conditions
 LEFT JOIN documents ON documents.document_id = r.document_id
 LEFT JOIN flag_counts f USING (result_id)
 LEFT JOIN quoted q USING (result_id)

@@ -6,6 +6,6 @@ SELECT
     document_id, table_name, row_number, published_on,
     compiler, dataset, network, sequence_length, packed, dataset_canonical, effective_precision, micro_batch_size,
     chips, throughput_per_chip, throughput_implied, batches_in_flight, power_w, power_scope, relationship, remarks, conditions,
-    same_as
+    same_as, sparsity
 FROM record
 WHERE task = 'inference'

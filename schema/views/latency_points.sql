@@ -8,6 +8,7 @@ SELECT
         WHEN r.errors > 0 THEN 'error'
         WHEN r.suspect IS NOT NULL THEN 'suspect'
         WHEN r.latency_basis = 'per-item' THEN 'per-item'
+        WHEN r.sparsity IS NOT NULL THEN 'sparse'
     END AS left_out,
     nullif(
         concat_ws(

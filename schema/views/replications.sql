@@ -24,7 +24,7 @@ sides AS (
             batch_size, chips * TRY_CAST(regexp_extract(c.raw_text, '^(\d+) ?/ ?GPU$', 1) AS BIGINT)
         ) AS batch_size,
         micro_batch_size,
-        dataset_canonical AS dataset, packed, regexp_extract(variant, '\d{2,}x\d{2,}') AS input_size, conditions,
+        dataset_canonical AS dataset, packed, regexp_extract(variant, '\d{2,}x\d{2,}') AS input_size, sparsity, conditions,
         throughput AS figure, FALSE AS is_time, errors
     FROM measurements r
     LEFT JOIN cells c
@@ -97,6 +97,7 @@ pairs AS (
             END,
             CASE WHEN a.dataset <> b.dataset THEN 'data' END,
             CASE WHEN a.packed <> b.packed THEN 'packing' END,
+            CASE WHEN a.sparsity IS DISTINCT FROM b.sparsity THEN 'sparsity' END,
             CASE WHEN nullif(a.input_size, '') <> nullif(b.input_size, '') THEN 'input size' END,
             CASE WHEN a.starts_up <> b.starts_up THEN 'start-up included' END,
             CASE WHEN a.is_naive <> b.is_naive THEN 'unoptimised code' END

@@ -110,6 +110,7 @@ function findObstacle({ rules, run }: Context, row: Row): string | null {
   if (run.phase !== get("phase")) return differ(rules, "phase", run.phase, get("phase"));
   if (run.sequence_length !== get("sequence_length")) return differ(rules, "sequence length", run.sequence_length, get("sequence_length"));
   if (get("packed") === "true") return differ(rules, "packed sequences", null, "True");
+  if (get("sparsity") !== null) return differ(rules, "sparsity", reasons["dense"]!, get("sparsity"));
   const theirs = get("batch_size") as number | null;
   if (run.task !== "inference" || (run.batch_size === null && theirs === null)) return null;
   if (run.batch_size === null) return reasons["batch_not_stated"]!;

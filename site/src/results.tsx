@@ -154,13 +154,14 @@ function ColumnChooser({ hidden, added }: { hidden: string[]; added: string[] })
 
 /** Says why the order has groups, and offers each group by itself. */
 function Choices({ groups, sort }: { groups: Group[]; sort: string }) {
-  const named = groups.filter(({ label }) => label);
+  const isFirst = ({ task, item }: Group, index: number) => groups.findIndex((own) => own.task === task && own.item === item) === index;
+  const named = groups.filter((group, index) => group.label && isFirst(group, index)); // a sparse network is in the group of the dense
   if (named.length === 0) return null;
   if (/minutes|time_to/.test(sort))
     return <p class="note">Sorted within each network: training another network, or to another quality, takes another time.</p>;
   return (
     <p class="note">
-      Sorted within each task and unit: an image is not a sequence, and training is not inference, so one ranking of all would mean
+      Sorted within each task and unit: an image is not a sequence, training is not inference and a sparse network is not a dense one, so one ranking of all would mean
       nothing. Show one:{" "}
       {named.slice(0, MAX_CHOICES).map(({ label, task, item, size }) => (
         <button key={label} type="button" class="chip" onClick={() => setParameters({ task, item: item || "(blank)" })}>

@@ -99,7 +99,8 @@ function groupRows(data: Dataset, rows: Int32Array, name: string): Group[] {
   for (const row of rows) {
     const [task, item, network] = [data.getText(row, "task"), data.getText(row, "item"), data.getText(row, "network")];
     const blank = data.getValue(row, name) === null;
-    const label = blank ? "" : RATES.has(name) ? `${task}, ${item ? `${item}s/s` : "unit not printed"}` : `${task} of ${network}, minutes`;
+    const sparse = data.getText(row, "sparsity") ? ", sparse network" : "";
+    const label = blank ? "" : RATES.has(name) ? `${task}, ${item ? `${item}s/s` : "unit not printed"}${sparse}` : `${task} of ${network}, minutes`;
     const known = groups.get(label) ?? { group: { label, task, item, start: 0, size: 0 }, members: [] };
     known.members.push(row);
     groups.set(label, known);

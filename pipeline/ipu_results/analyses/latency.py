@@ -148,11 +148,12 @@ def _describe_excluded(points: pd.DataFrame) -> str:
     errors = points[points["left_out"] == "error"]
     items = points[points["latency_basis"] == "per-item"]
     shortest = items.loc[items["latency_ms"].idxmin()]
+    counts = points["left_out"].value_counts()
     return (
         f"Excluded are {len(errors)} rows with error flags ({join_words(sorted(errors['model'].unique()))}), "
-        f"{(points['left_out'] == 'suspect').sum()} suspect local rows and {(points['left_out'] == 'per-item').sum()} "
-        f"more that time a single item. An example is {shortest['model']}, whose {shortest['latency_ms']:g} ms is not "
-        "the latency of a batch."
+        f"{counts.get('suspect', 0)} suspect local rows, {counts.get('sparse', 0)} of sparse networks and "
+        f"{counts.get('per-item', 0)} more that time a single item. An example is {shortest['model']}, whose "
+        f"{shortest['latency_ms']:g} ms is not the latency of a batch."
     )
 
 

@@ -45,6 +45,7 @@ NUMBERS = click.FLOAT
 @click.option("--phase", metavar="NAME", help="Phase of training, such as 'pre-training phase 1'.")
 @click.option("--sequence-length", type=int, metavar="N", help="Tokens a sequence.")
 @click.option("--packed/--not-packed", default=None, help="Whether several sequences share a row of the batch.")
+@click.option("--sparsity", type=NUMBERS, metavar="X", help="Share of weights left out as zero.  [default: dense]")
 @click.option("--variant", metavar="NAME", help="Variant as a source prints it.")
 @click.option("--dataset", metavar="NAME", help="Data that was used.")
 @click.option("--origin", type=click.Choice(("measured", "emulated")), help="[default: measured]")

@@ -80,6 +80,9 @@ def find_obstacle(ours: Measurement, row: Row) -> Obstacle | None:
         return _differ("sequence length", ours.sequence_length, row["sequence_length"], "different-workloads")
     if (ours.packed or False) != (row["packed"] or False):
         return _differ("packed sequences", ours.packed, row["packed"], "different-workloads")
+    if ours.sparsity != row["sparsity"]:
+        dense = REASONS["dense"]
+        return _differ("sparsity", ours.sparsity or dense, row["sparsity"] or dense, "different-workloads")
     size, their_size = find_input_size(ours.variant), find_input_size(row["variant"])
     if size and their_size and size != their_size:
         return _differ("input size", size, their_size, "different-workloads")
@@ -164,8 +167,8 @@ def name_precision(precision: str | None) -> str | None:
     """Return a precision in the form in which two are compared: 16.16 is fp16."""
     if precision is None:
         return None
-    name = normalise_name(BITS.get(precision, precision))
-    return normalise_name(load_vocabulary().precision_spellings.get(name, name))
+    name = BITS.get(precision, precision)
+    return normalise_name(load_vocabulary().precision_names.get(normalise_name(name), name))
 
 
 def find_input_size(variant: str | None) -> str | None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ipu_results.comparison.measurement import Measurement
-from ipu_results.runner.reference_rows import EMULATED, SETUPS, ReferenceRow, is_same, pair_conditions
+from ipu_results.runner.reference_rows import BITS, EMULATED, SETUPS, ReferenceRow, is_same, pair_conditions
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 NAMES = {"SDK": "SDK version", "compute precision": "precision"}
 
@@ -37,7 +38,7 @@ def _list_pairs(ours: Measurement, row: Mapping[str, Any]) -> Iterator[tuple[str
         "platform": ours.platform,
         "chip_count": ours.chips,
         "model": ours.network,
-        "compute_precision": ours.precision if ours.precision != "16.16" else "fp16",
+        "compute_precision": _name_precision(ours.precision),
         "latency_kind": ours.latency_kind or ours.latency_basis,
         "framework": ours.framework,
         "sdk_version": ours.sdk_version,
@@ -52,15 +53,22 @@ def _list_pairs(ours: Measurement, row: Mapping[str, Any]) -> Iterator[tuple[str
         "chip_count": row["chips"],
         "model": row["network"],
         "latency_kind": row["latency_kind"] or row["latency_basis"],
+        "compute_precision": _name_precision(row["effective_precision"]),
     }
     reference = ReferenceRow(**known, errors=row["errors"], setup=SETUPS.get(row["table_name"], {}))
     yield "figures", _name_origin(ours.origin), _name_origin(row["origin"])
     yield "batch size", ours.batch_size, row["batch_size"]
     yield "variant", ours.variant, row["variant"]
-    yield "conditions", None, row.get("conditions")
+    yield "conditions", ours.conditions, row["conditions"]
     yield "dataset", ours.dataset, row["dataset"]
     for what, own, theirs in pair_conditions(point, reference):
         yield NAMES.get(what, what), own or None, theirs or None
+
+
+def _name_precision(precision: str | None) -> str | None:
+    """Return a precision under the name that all its spellings share: 16.16 is FP16, as in the distance of a row."""
+    name = BITS.get(precision or "", precision)
+    return name and load_vocabulary().precision_names.get(normalise_name(name), name)
 
 
 def _name_origin(origin: str) -> str:

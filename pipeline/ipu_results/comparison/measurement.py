@@ -13,6 +13,7 @@ from ipu_results.errors import ComparisonError
 COUNTS = ("batch_size", "micro_batch_size", "chips", "sequence_length")
 FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
 BOUNDS = ("latency_ms_low", "latency_ms_high")
+SPARSITY = "sparsity"  # at most 1; a dense network has none
 WORDS = (
     *("model", "platform", "framework", "precision", "item", "task", "phase", "latency_kind", "latency_basis"),
     *("power_scope", "benchmark", "division", "origin"),
@@ -20,7 +21,7 @@ WORDS = (
 TEXTS = ("variant", "dataset", "sdk_version", "chip", "mlperf_round", "suspect", "run_id")
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 ALIASES = {"chip_count": "chips", "compute_precision": "precision", "round": "mlperf_round", "network": "model"}
-FIELDS = frozenset({*COUNTS, *FIGURES, *BOUNDS, *WORDS, *TEXTS, "packed"})
+FIELDS = frozenset({*COUNTS, *FIGURES, *BOUNDS, *WORDS, *TEXTS, "packed", SPARSITY})
 MAX_COUNT, MAX_FIGURE = 2**53, 1e15
 
 
@@ -52,12 +53,14 @@ class Measurement:
     chip: str | None = None
     mlperf_round: str | None = None
     suspect: str | None = None
+    conditions: str | None = None
     run_id: str | None = None
     batch_size: int | None = None
     micro_batch_size: int | None = None
     chips: int | None = None
     sequence_length: int | None = None
     packed: bool | None = None
+    sparsity: float | None = None
     throughput: float | None = None
     latency_ms: float | None = None
     latency_ms_low: float | None = None
@@ -110,7 +113,7 @@ def build_measurement(
 def _parse(name: str, value: Any, words: KnownWords, local: bool, problems: list[str]) -> Any:
     if name in COUNTS:
         return _parse_number(name, value, problems, whole=True)
-    if name in FIGURES or name in BOUNDS:
+    if name in FIGURES or name in BOUNDS or name == SPARSITY:
         return _parse_number(name, value, problems, whole=False)
     if name == "packed":
         flag = value if isinstance(value, bool) else FLAGS.get(str(value).strip().casefold())
@@ -136,7 +139,9 @@ def _parse_number(name: str, value: Any, problems: list[str], *, whole: bool) ->
         problems.append(f"{name} {value!r} is not a number; write 1234.5, without separators or unit")
     elif number <= 0:
         problems.append(f"{name} {value} is not above 0; leave out what was not measured")
-    elif number > (MAX_COUNT if whole else MAX_FIGURE) or (whole and not number.is_integer()):
+    elif number > (1 if name == SPARSITY else MAX_COUNT if whole else MAX_FIGURE) or (
+        whole and not number.is_integer()
+    ):
         problems.append(f"{name} {value} is not a {'whole number' if whole else 'number'} in range")
     else:
         return int(number) if whole else number

@@ -11,7 +11,6 @@ import duckdb
 
 from ipu_results._util.sql import run_query
 from ipu_results.normalise.fields import POWER_SCOPES
-from ipu_results.runner.reference_rows import BITS
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
@@ -63,7 +62,7 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     for row in rows:
         networks.setdefault(row["model"], set()).add(row["network"])
         networks.setdefault(row["network"], set()).add(row["network"])
-    precisions = [*vocabulary.precision_bits, *BITS.values(), *_list_words(rows, "precision")]
+    precisions = _list_words(rows, "precision")
     results = table("results")
     choices = {
         name: _by_name(results.column(name).choices or ())
@@ -81,7 +80,9 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
             "framework": _by_name(_list_words(rows, "framework"))
             | dict(vocabulary.frameworks)
             | _as_printed(_list_words(rows, "framework")),
-            "precision": dict(vocabulary.precision_spellings) | _by_name(precisions) | _as_printed(precisions),
+            "precision": _by_name([*vocabulary.precision_bits, *precisions])
+            | dict(vocabulary.precision_names)
+            | _as_printed(precisions),
             "item": _by_name([*items.values(), *_list_words(rows, "item")]),
             **choices,
         },

@@ -14,6 +14,7 @@ from ipu_results.mcp_server.pairs import build_from_row
 from ipu_results.mcp_server.record import Record, Row, get_unit
 from ipu_results.mcp_server.refusal import RefusalError
 from ipu_results.mcp_server.selection import require_figure, select_rows
+from ipu_results.schema.vocabulary import load_vocabulary
 
 MAX_NEAREST = 5
 MAX_VALUES = 10
@@ -34,6 +35,7 @@ TIMES = {
 BASE = {"latency_ms": "ms", "minutes": "min", "time_to_result_s": "s"}
 POWERS = {"W": "1", "kW": "1000", "mW": "0.001"}
 ENERGIES = {"J": "1", "mJ": "0.001", "kJ": "1000", "Wh": "3600", "kWh": "3600000"}
+CASELESS = ("throughput", "efficiency", "latency_ms", "time_to_train_s", "time_to_result_s")  # not mJ and MJ
 GENERIC = frozenset({"item", "sample"})  # of any network
 SHORT = {"img": "image", "seq": "sequence", "sec": "s"}
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -50,11 +52,11 @@ def check_claimed_figure(record: Record, arguments: Mapping[str, Any]) -> dict[s
     factor, item = _parse_unit(figure, unit)
     # a row that does not say what its latency times may fit
     selection = select_rows(record, {**arguments, "latency_basis": None}, repeats=True)
-    rows = _keep_item(require_figure(selection, figure), item, unit)
+    rows = _keep_item(require_figure(record, selection, figure), item, unit)
     rows = _keep_latency(rows, arguments.get("latency_basis"))
     order = {"exact": 0, "rounds-to": 1, "differs": 2}
     judged = sorted(
-        ((*_judge(value, Fraction(repr(row[figure])) / factor), row) for row in rows),
+        ((*_judge(value, factor, row[figure]), row) for row in rows),
         key=lambda entry: (order[entry[0]], abs(entry[1]), entry[2]["same_as"] is not None),
     )
     verdict = judged[0][0]
@@ -97,9 +99,11 @@ def _describe(verdict: str, arguments: Mapping[str, Any], gap: float, row: Row) 
     return f"{stated}: {words.get(verdict, far)}"
 
 
-def _judge(stated: Decimal, recorded: Fraction) -> tuple[str, float]:
+def _judge(stated: Decimal, factor: Fraction, figure: float) -> tuple[str, float]:
+    """Judge a stated value, which times `factor` has the unit of the recorded figure."""
+    recorded = Fraction(repr(figure)) / factor
     gap = float((Fraction(stated) - recorded) / recorded * 100) if recorded else math.inf
-    if Fraction(stated) == recorded:
+    if Fraction(stated) == recorded or float(Fraction(stated) * factor) == figure:  # as the record converts it
         return "exact", gap
     digit = Decimal((0, (1,), int(stated.as_tuple().exponent)))
     rounded = (Decimal(recorded.numerator) / Decimal(recorded.denominator)).quantize(digit, rounding=ROUND_HALF_UP)
@@ -124,16 +128,25 @@ def _parse_unit(figure: str, unit: str) -> tuple[Fraction, str | None]:
         return Fraction(TIMES[text]) / Fraction(TIMES[BASE[figure]]), None
     if figure == "power_w" and text in POWERS:
         return Fraction(POWERS[text]), None
-    if figure in ("energy_per_item_j", "run_energy_j") and text in ENERGIES:
-        return Fraction(ENERGIES[text]), None
     if figure == "quality_value":
         return Fraction(1), None
+    column = {"minutes": "time_to_train_s"}.get(figure, figure)
+    printed = load_vocabulary().find_unit(column, text) if column in CASELESS else None
+    if printed is not None:  # as a source prints it
+        return Fraction(printed.factor) / (60 if figure == "minutes" else 1), printed.item
+    name, _, item = text.partition("/")
+    if figure in ("energy_per_item_j", "run_energy_j") and name in ENERGIES:
+        return Fraction(ENERGIES[name]), _name_item(item) if item else None
     parts = [SHORT.get(part, part) for part in text.split("/")]
     if parts[1:] == {"throughput": ["s"], "efficiency": ["s", "W"]}.get(figure) and parts[0]:
-        item = parts[0].removesuffix("s")
-        return Fraction(1), SHORT.get(item, item)
+        return Fraction(1), _name_item(parts[0])
     known = get_unit(figure, {"item": None})
     raise RefusalError("different-units", f"{figure} has no unit {unit!r}", f"figures of this kind are in {known}")
+
+
+def _name_item(text: str) -> str:
+    item = text.removesuffix("s")
+    return SHORT.get(item, item)
 
 
 def _keep_item(rows: Sequence[Row], item: str | None, unit: str) -> list[Row]:

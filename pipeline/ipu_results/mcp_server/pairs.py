@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import combinations
 from typing import Any
 
-from ipu_results.comparison.candidates import Obstacle, find_figure_obstacle, find_obstacle
+from ipu_results._util.sql import run_query
+from ipu_results.comparison.candidates import REASONS, Obstacle, find_figure_obstacle, find_obstacle
 from ipu_results.comparison.compare import build_stated, compare_with_rows, get_interval
-from ipu_results.comparison.comparison import Comparison
 from ipu_results.comparison.differences import list_differences
 from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.errors import ComparisonError
 from ipu_results.mcp_server.record import EMULATED, SUBMITTED, Record, Row, get_unit
 from ipu_results.mcp_server.refusal import CODES, RefusalError
+from ipu_results.schema import quote
 
 SAME, PER_CHIP, WHOLE = "same", "per-chip", "whole-machine"  # values of the argument `chips_basis`
 DIVISIBLE = ("throughput",)  # figures that can be divided by the number of chips
 MAX_REASONS = 3
+NOT_STATED = REASONS["not_stated"]
 CHIPS_STEP = f"ask with chips_basis {PER_CHIP}, or with {WHOLE} to compare machines of different size as they are"
 KEY = (  # of what a row may be compared with
-    *("task", "network", "phase", "sequence_length", "packed", "item", "benchmark", "division", "mlperf_round"),
+    *(
+        "task",
+        "network",
+        "phase",
+        "sequence_length",
+        "packed",
+        "sparsity",
+        "item",
+        "benchmark",
+        "division",
+        "mlperf_round",
+    ),
     *("comparable_rounds", "latency_basis", "latency_kind", "power_scope", "origin", "variant"),
 )
 
@@ -47,8 +61,22 @@ def compare_two(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
     figure = _choose_figure(first, second, arguments.get("figure"))
     obstacle = find_pair_obstacle(first, second, figure, basis)
     if obstacle is not None:
-        raise RefusalError(obstacle.code, obstacle, CHIPS_STEP if "chip" in obstacle.code else "")
+        raise RefusalError(obstacle.code, obstacle, _suggest_step(record, obstacle.code, first, second))
     return _build_ratio(record, first, second, figure, basis)
+
+
+def _suggest_step(record: Record, code: str, first: Row, second: Row) -> str:
+    """Return what to do after a refusal of a pair, empty for the step of its code."""
+    if "chip" in code:
+        return CHIPS_STEP
+    if code != "different-power-scopes":
+        return ""
+    ids = ", ".join(quote(row["result_id"]) for row in (first, second))
+    where = f"ipu_result_id IN ({ids}) AND gpu_result_id IN ({ids})"
+    with record.connection.cursor() as cursor:
+        listed = run_query(cursor, f"FROM energy_ipu_gpu WHERE {where}").num_rows
+    shown = "which shows the energy of this pair with the scope of each side"
+    return f"ask sql: FROM energy_ipu_gpu WHERE {where}, {shown}" if listed else ""
 
 
 def _refuse_emulated(rows: Sequence[Row]) -> None:
@@ -78,6 +106,8 @@ def find_pair_obstacle(first: Row, second: Row, figure: str, basis: str) -> Obst
     ours, theirs = build_from_row(first), build_from_row(second)
     obstacles = [find_obstacle(ours, second), find_obstacle(theirs, first)]  # each looks at the flags of one row only
     flagged = (obstacle for obstacle in obstacles if obstacle is not None and obstacle.code == "flagged")
+    if obstacles != [None, None] and {first["batch_size"], second["batch_size"]} > {None}:
+        obstacles = [_describe_batches(obstacle, first, second) for obstacle in obstacles]
     return (
         next(flagged, None)
         or obstacles[0]
@@ -87,10 +117,18 @@ def find_pair_obstacle(first: Row, second: Row, figure: str, basis: str) -> Obst
     )
 
 
+def _describe_batches(obstacle: Obstacle | None, first: Row, second: Row) -> Obstacle | None:
+    """Return an obstacle of a batch size that one row does not state in words for two rows."""
+    if obstacle is None or obstacle.code != "different-batch-sizes":
+        return obstacle
+    sizes = (str(row["batch_size"] or NOT_STATED) for row in (first, second))
+    return Obstacle(f"batch size: {' / '.join(sizes)}", obstacle.code)
+
+
 def _find_chips_obstacle(ours: int | None, theirs: int | None, figure: str, basis: str) -> Obstacle | None:
     if basis == WHOLE:
         return None
-    counts = f"chips: {ours or 'not stated'} / {theirs or 'not stated'}"
+    counts = f"chips: {ours or NOT_STATED} / {theirs or NOT_STATED}"
     if basis == PER_CHIP:
         if not ours or not theirs:
             return Obstacle(counts, "unknown-chip-count")
@@ -106,7 +144,10 @@ def _build_ratio(record: Record, first: Row, second: Row, figure: str, basis: st
     ends = [get_interval(figure, row) if not divide else None for row in (first, second)]
     unit = f"{get_unit(figure, first)}{'/chip' if divide else ''}"
     results, citation = record.load([first["result_id"], second["result_id"]])
-    differences = [f"{own.what}: {own.ours} / {own.theirs}" for own in list_differences(build_from_row(first), second)]
+    differences = [
+        f"{own.what}: {own.ours or NOT_STATED} / {own.theirs or NOT_STATED}"
+        for own in list_differences(build_from_row(first), second)
+    ]
     answer: dict[str, Any] = {
         "figure": figure,
         "unit": unit,
@@ -132,9 +173,10 @@ def _get_chips(row: Row, basis: str) -> int | bool | None:
 def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
     """Refuse to rank rows of which any two may not be compared. The batch size may differ."""
     distinct = {(*(row[name] for name in KEY), _get_chips(row, basis)): row for row in rows}
-    networks = {row["network"] for row in rows}
-    if len(networks) > 1:
-        raise RefusalError("different-networks", f"{len(networks)} networks", "state one network")
+    for column, code in (("network", "different-networks"), ("task", "different-tasks")):
+        names = {row[column] for row in rows}
+        if len(names) > 1:
+            raise RefusalError(code, f"{len(names)} {column}s", f"state one {column}")
     for first, second in combinations(distinct.values(), 2):
         obstacle = find_pair_obstacle(first, {**second, "batch_size": first["batch_size"]}, figure, basis)
         if obstacle is not None and obstacle.code != "same-measurement":
@@ -156,7 +198,7 @@ def compare_run(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
     ]
     comparison = compare_with_rows(ours, rows, record.words)
     if not comparison.matches and comparison.status == "no-comparable-row":
-        _refuse_comparison(comparison, rows)
+        _refuse_comparison(ours, rows)
     nearest = sorted(comparison.matches, key=lambda match: (match.group == EMULATED, match.distance))
     comparison = replace(comparison, matches=tuple(nearest))
     results, citation = record.load([match.row["result_id"] for match in nearest])
@@ -179,13 +221,25 @@ def compare_run(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _refuse_comparison(comparison: Comparison, rows: Sequence[Row]) -> None:
-    """Refuse for the reason that the most rows have that print a figure which the user states."""
-    stated = [name for name in FIGURES if getattr(comparison.measurement, name) is not None]
-    printing = {row["result_id"] for row in rows if any(row[name] is not None for name in stated)}
-    refusals = [own for own in comparison.refusals if printing & set(own.examples)]
-    if not refusals:
-        names = " and ".join(stated)
-        raise RefusalError("different-figures", f"no row of {comparison.measurement.network} prints {names}")
-    reasons = "; ".join(f"{own.rows} rows: {own.reason}" for own in refusals[:MAX_REASONS])
-    raise RefusalError(refusals[0].reason.code, f"no row may be compared: {reasons}")
+def _refuse_comparison(ours: Measurement, rows: Sequence[Row]) -> None:
+    """Refuse for the reason that the most rows have that print a figure which the user states.
+
+    A row counts for each of its reasons: a latency of another kind at another batch size is both. Rows of another task
+    count where there are no others.
+    """
+    stated = [name for name in FIGURES if getattr(ours, name) is not None]
+    printing = [row for row in rows if any(row[name] is not None for name in stated)]
+    if not printing:
+        raise RefusalError("different-figures", f"no row of {ours.network} prints {' or '.join(stated)}")
+    reasons: Counter[Obstacle] = Counter()
+    for row in [row for row in printing if row["task"] == ours.task] or printing:
+        figures = [name for name in stated if row[name] is not None]
+        own = [find_obstacle(ours, row), *(find_figure_obstacle(name, ours, row) for name in figures)]
+        reasons.update(dict.fromkeys(obstacle for obstacle in own if obstacle is not None).keys())
+    codes: Counter[str] = Counter()
+    for obstacle, count in reasons.items():
+        codes[obstacle.code] += count
+    ((code, _),) = codes.most_common(1)
+    shown = [(obstacle, count) for obstacle, count in reasons.most_common() if obstacle.code == code][:MAX_REASONS]
+    described = "; ".join(f"{count} rows: {obstacle}" for obstacle, count in shown)
+    raise RefusalError(code, f"no row may be compared: {described}")

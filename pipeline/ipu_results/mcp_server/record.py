@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,22 @@ FIGURES = (
 MAIN_FIGURES = ("throughput", "latency_ms", "minutes", "power_w")  # named where a row does not print them
 CONDITIONS = (
     *("publisher", "submitter", "published_on", "network", "variant", "task", "phase", "platform", "chip", "chips"),
-    *("batch_size", "sequence_length", "packed", "dataset", "framework", "sdk_version", "effective_precision"),
+    *(
+        "batch_size",
+        "sequence_length",
+        "packed",
+        "sparsity",
+        "dataset",
+        "framework",
+        "sdk_version",
+        "effective_precision",
+    ),
     *("latency_basis", "latency_kind", "power_scope", "conditions", "benchmark", "division", "mlperf_round"),
     *("mlperf_id", "run_id", "calibration_id", "suspect", "same_as"),
+)
+MICROBENCHMARK_CONDITIONS = (
+    *("publisher", "device", "device_count", "operation", "shape", "precision", "metric", "statistic", "sdk_version"),
+    *("canonical_value", "canonical_unit", "conditions"),
 )
 ORIGINS = {
     "published": "printed in a document of its publisher",
@@ -42,24 +56,50 @@ ORIGINS = {
     "measured": "measured on a machine",
     EMULATED: "emulated, not measured",
 }
+MICROBENCHMARKS = """
+    SELECT
+        microbenchmark_id AS result_id, m.*, 'published' AS origin, NULL::VARCHAR AS suspect,
+        (SELECT count(*) FROM flags f WHERE f.result_id = m.microbenchmark_id AND severity = 'error') AS errors
+    FROM microbenchmarks m
+"""
+VALUE = "value"  # the figure of a microbenchmark
 
 
 @dataclass(frozen=True)
 class Record:
-    """The warehouse, open for reading, with the rows of `results` and the words that it knows."""
+    """The warehouse, open for reading, with the rows of `results` and the words that it knows.
+
+    `microbenchmarks` are the rows of that table, with `result_id`, `origin`, `errors` and `suspect` as results have.
+    """
 
     folder: Path
     connection: duckdb.DuckDBPyConnection
     version: DatasetVersion
     words: KnownWords
     rows: Sequence[Row]
+    microbenchmarks: Sequence[Row]
+
+    @cached_property
+    def sources(self) -> Mapping[str, Row]:
+        """Return everything that has an id of its own, by id."""
+        return {row["result_id"]: row for row in (*self.rows, *self.microbenchmarks)}
 
     def get_row(self, result_id: str) -> Row:
         """Return the row of an id. Raises RefusalError for an unknown one."""
-        row = next((row for row in self.rows if row["result_id"] == result_id), None)
+        row = self.sources.get(result_id)
         if row is None:
             raise RefusalError("unknown-word", f"unknown result {result_id!r}", "find gives the ids of results")
+        if "microbenchmark_id" in row:
+            reason = f"{result_id} is a microbenchmark, and this tool takes results"
+            raise RefusalError("unknown-word", reason, "provenance takes it; the view replications, by sql, pairs it")
         return row
+
+    def cite(self, ids: Sequence[str]) -> str:
+        """Return the citation of results and microbenchmarks as Markdown, empty for none."""
+        if not ids:
+            return ""
+        with self.connection.cursor() as cursor:
+            return format_citation(load_results(cursor, ids), self.version, "markdown")
 
     def load(self, ids: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
         """Return what an answer says of results, and their citation as Markdown."""
@@ -69,8 +109,7 @@ class Record:
             results = load_results(cursor, ids)
             where = f"result_id IN ({', '.join(map(quote, ids))})"
             flags = run_query(cursor, f"FROM flags WHERE {where} ORDER BY ALL").to_pylist()
-        by_id = {row["result_id"]: row for row in self.rows if row["result_id"] in set(ids)}
-        described = [_describe(result, by_id[result.result_id], flags) for result in results]
+        described = [_describe(result, self.sources[result.result_id], flags) for result in results]
         return described, format_citation(results, self.version, "markdown")
 
 
@@ -78,7 +117,8 @@ def open_record(folder: Path) -> Record:
     """Open a warehouse. Raises WarehouseError if there is none."""
     connection = connect_warehouse(folder)
     version = read_dataset_version(folder, read_build_id(folder))
-    return Record(folder, connection, version, load_known_words(connection), load_rows(connection))
+    microbenchmarks = run_query(connection, MICROBENCHMARKS).to_pylist()
+    return Record(folder, connection, version, load_known_words(connection), load_rows(connection), microbenchmarks)
 
 
 def get_unit(figure: str, row: Row) -> str | None:
@@ -90,31 +130,32 @@ def get_unit(figure: str, row: Row) -> str | None:
 def _describe(result: CitedResult, row: Row, flags: Sequence[Row]) -> dict[str, Any]:
     printed = {figure.column: figure for figure in result.figures}
     figures: dict[str, Any] = {}
-    for name in FIGURES:
+    is_result = "microbenchmark_id" not in row
+    for name in FIGURES if is_result else (VALUE,):
         if row[name] is not None:
             # `minutes` is the printed time to train in another unit
             own = printed.get({"minutes": "time_to_train_s"}.get(name, name))
             figures[name] = {
                 "value": row[name],
-                "unit": get_unit(name, row),
+                "unit": get_unit(name, row) if is_result else row["unit"],
                 "as_printed": own and " ".join(filter(None, (own.text, own.unit))),
                 "place": own and own.place,
             }
     described = {
         "result_id": result.result_id,
-        "what": describe_row(row),
+        "what": describe_row(result.row),
         "relationship": row["relationship"],
         "origin": row["origin"],
         "how_obtained": ORIGINS[row["origin"]],
         "status": result.status,
         "figures": figures,
-        "not_printed": [name for name in MAIN_FIGURES if row[name] is None],
+        "not_printed": [name for name in MAIN_FIGURES if is_result and row[name] is None],
         "flags": [
             {name: flag[name] for name in ("rule", "severity", "column_name", "message")}
             for flag in flags
             if flag["result_id"] == result.result_id
         ],
-        "conditions": {name: row[name] for name in CONDITIONS},
+        "conditions": {name: row[name] for name in (CONDITIONS if is_result else MICROBENCHMARK_CONDITIONS)},
     }
     return {name: to_json_value(value) for name, value in described.items()}
 

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ipu_results._util.sql import run_query
 from ipu_results.comparison.candidates import name_precision
-from ipu_results.mcp_server.record import EMULATED, SUBMITTED, Record, Row, suggest
+from ipu_results.mcp_server.record import EMULATED, FIGURES, SUBMITTED, Record, Row, suggest
 from ipu_results.mcp_server.refusal import RefusalError
+from ipu_results.schema import quote
 from ipu_results.schema.vocabulary import normalise_name
 
 COLUMNS = {"network": "network", "machine": "platform", "precision": "effective_precision"}  # of arguments
@@ -18,15 +20,21 @@ TEXTS = (
     *("variant", "publisher", "submitter", "sdk_version", "phase", "benchmark", "mlperf_round", "chip", "dataset"),
     *("relationship", "origin", "latency_basis"),
 )
+VIEWS_OF = {"energy_per_item_j": "energy_per_item"}  # which computes the figure of a result
 CONDITIONS = ("network", *WORDS, "precision", *NUMBERS, *TEXTS)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The rows that fit, and how many more fit but are left out, by reason."""
+    """The rows that fit, and those that fit but are left out, by reason."""
 
     rows: list[Row]
-    left_out: dict[str, int]
+    hidden: Mapping[str, Sequence[Row]]
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Return how many rows are left out, by reason."""
+        return {reason: len(rows) for reason, rows in self.hidden.items() if rows}
 
 
 def select_rows(record: Record, arguments: Mapping[str, Any], *, repeats: bool = False) -> Selection:
@@ -44,53 +52,56 @@ def select_rows(record: Record, arguments: Mapping[str, Any], *, repeats: bool =
             raise RefusalError("no-match", f"no row has {name} {value}{f' with {others}' if others else ''}")
         rows = fitting
     kept: list[Row] = []
-    left_out = {EMULATED: 0, SUBMITTED: 0, "repeated": 0}
+    hidden: dict[str, list[Row]] = {EMULATED: [], SUBMITTED: [], "repeated": []}
     for row in rows:
         if row["origin"] == EMULATED and stated.get("origin") != EMULATED:
-            left_out[EMULATED] += 1
+            hidden[EMULATED].append(row)
         elif row["relationship"] == SUBMITTED and stated.get("relationship") != SUBMITTED:
-            left_out[SUBMITTED] += 1
+            hidden[SUBMITTED].append(row)
         elif row["same_as"] is not None and not repeats:
-            left_out["repeated"] += 1
+            hidden["repeated"].append(row)
         else:
             kept.append(row)
     if not kept:
-        refuse_left_out(left_out)
-    return Selection(kept, {reason: count for reason, count in left_out.items() if count})
+        _refuse_hidden({reason: len(rows) for reason, rows in hidden.items()}, "fit")
+        raise RefusalError("no-match", "only repeated prints of other results fit", "leave out publisher or document")
+    return Selection(kept, hidden)
 
 
-def refuse_left_out(left_out: Mapping[str, int]) -> None:
-    """Refuse because the only rows that fit are emulated or submitted."""
-    if left_out[EMULATED]:
-        raise RefusalError(
-            "emulated-not-measured",
-            f"only emulated rows fit ({left_out[EMULATED]}), and they are not measurements",
-            "ask with origin emulated if predictions of the emulator will do",
-        )
-    if left_out[SUBMITTED]:
-        raise RefusalError(
-            "submitted-not-requested",
-            f"only rows that users handed in fit ({left_out[SUBMITTED]})",
-            "ask with relationship submitted if figures that no one else checked will do",
-        )
-    raise RefusalError("no-match", "only repeated prints of other results fit", "leave out publisher or document")
+def _refuse_hidden(counts: Mapping[str, int], what: str) -> None:
+    """Refuse if the only rows that fit are emulated or submitted."""
+    if count := counts[EMULATED]:
+        reason = f"only emulated rows {what} ({count}), and they are not measurements"
+        raise RefusalError("emulated-not-measured", reason)
+    if count := counts[SUBMITTED]:
+        raise RefusalError("submitted-not-requested", f"only rows that users handed in {what} ({count})")
 
 
-def require_figure(selection: Selection, figure: str) -> list[Row]:
+def require_figure(record: Record, selection: Selection, figure: str) -> list[Row]:
     """Return the rows that have a figure. Raises RefusalError where none has: null is not zero."""
-    rows = [row for row in selection.rows if row[figure] is not None]
+    rows = _keep_printing(selection.rows, figure)
     if not rows:
-        if selection.left_out.get(EMULATED):
-            reason = f"no measured row has {figure}; emulated rows are left out, and they are not measurements"
-            raise RefusalError("emulated-not-measured", reason, "ask with origin emulated for predictions")
-        others = sorted({name for row in selection.rows for name in _list_figures(row)})
+        hidden = {reason: _keep_printing(others, figure) for reason, others in selection.hidden.items()}
+        _refuse_hidden({reason: len(others) for reason, others in hidden.items()}, f"have {figure}")
         reason = f"none of {len(selection.rows)} rows prints {figure}: it is unknown, and it is not zero"
-        raise RefusalError("not-printed", reason, f"these rows print {', '.join(others)}")
+        raise RefusalError("not-printed", reason, _suggest_figures(record, selection.rows, figure))
     return rows
 
 
-def _list_figures(row: Row) -> list[str]:
-    return [name for name in ("throughput", "latency_ms", "minutes", "efficiency", "power_w") if row[name] is not None]
+def _keep_printing(rows: Sequence[Row], figure: str) -> list[Row]:
+    return [row for row in rows if row[figure] is not None]
+
+
+def _suggest_figures(record: Record, rows: Sequence[Row], figure: str) -> str:
+    """Name the figures that the rows print, and the view that computes the missing one from them."""
+    step = f"these rows print {', '.join(name for name in FIGURES if _keep_printing(rows, name))}"
+    view = VIEWS_OF.get(figure)
+    if view is None:
+        return step
+    ids = ", ".join(quote(row["result_id"]) for row in rows)
+    with record.connection.cursor() as cursor:
+        computed = run_query(cursor, f"FROM {view} WHERE result_id IN ({ids})").num_rows
+    return f"{step}; the view {view} has {figure} computed for {computed} of them, by sql" if computed else step
 
 
 def _filter(record: Record, rows: Sequence[Row], name: str, value: Any) -> list[Row]:

@@ -21,7 +21,7 @@ from mcp.server.stdio import stdio_server
 from ipu_results._util.version import read_version
 from ipu_results.errors import IpuResultsError
 from ipu_results.mcp_server.record import FIGURES, Record, open_record
-from ipu_results.mcp_server.refusal import RefusalError
+from ipu_results.mcp_server.refusal import NEXT_STEPS, RefusalError
 from ipu_results.mcp_server.sql import SqlWorker, run_sql
 from ipu_results.mcp_server.tools import TOOLS, load_descriptions
 
@@ -119,7 +119,12 @@ def answer(
     except RefusalError as error:
         return {"status": "refused", "code": error.code, "reason": error.reason, "next_step": error.next_step}
     except IpuResultsError as error:
-        return {"status": "refused", "code": "wrong-input", "reason": str(error), "next_step": ""}
+        return {
+            "status": "refused",
+            "code": "wrong-input",
+            "reason": str(error),
+            "next_step": NEXT_STEPS["wrong-input"],
+        }
     return {"status": "answered", **result}
 
 
@@ -132,6 +137,4 @@ def _check(name: str, arguments: Mapping[str, Any]) -> None:
     problems = sorted(jsonschema.Draft202012Validator(build_schema(name)).iter_errors(arguments), key=str)
     if problems:
         where = "".join(f"{part}: " for part in problems[0].absolute_path)
-        raise RefusalError(
-            "wrong-input", f"{where}{problems[0].message[:MAX_PROBLEM]}", "see the arguments of the tool"
-        )
+        raise RefusalError("wrong-input", f"{where}{problems[0].message[:MAX_PROBLEM]}")

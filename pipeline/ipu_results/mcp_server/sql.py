@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -18,7 +18,6 @@ from ipu_results.schema import TABLES, VIEWS
 SECONDS = 10.0
 MAX_ROWS, DEFAULT_ROWS = 1000, 100
 MAX_CITED = 20
-NARROW = "select fewer rows or columns, or aggregate"
 
 
 class SqlWorker:
@@ -44,7 +43,7 @@ class SqlWorker:
                 self._running = None
         if "code" in answer:
             reason = f"stopped after {SECONDS:g} s" if answer["code"] == "too-long" else answer["reason"]
-            raise RefusalError(answer["code"], reason, NARROW if answer["code"].startswith("too-") else "")
+            raise RefusalError(answer["code"], reason)
         return answer
 
     def cancel(self, cancelled: threading.Event) -> None:
@@ -106,11 +105,10 @@ def run_sql(
     statement = arguments["statement"]
     answer = worker.run(statement, arguments.get("max_rows", DEFAULT_ROWS), cancelled)
     names = answer["columns"]
-    known = {row["result_id"]: row for row in record.rows}
-    stated = [row[names.index("result_id")] for row in answer["rows"]] if "result_id" in names else []
-    results = [known[result_id] for result_id in stated if result_id in known]
-    cited = list(dict.fromkeys(row["result_id"] for row in results))[:MAX_CITED]
-    _, citation = record.load(cited)
+    # an id counts in whatever column it is: result_id, first_result_id, microbenchmark_id, same_as, or an alias
+    named = [[record.sources[own] for own in _list_texts(row) if own in record.sources] for row in answer["rows"]]
+    results = list({result["result_id"]: result for row in named for result in row}.values())
+    cited = [result["result_id"] for result in results][:MAX_CITED]
     return {
         **answer,
         "units_of_columns_with_these_names": {name: _find_units(name) for name in names},
@@ -118,9 +116,20 @@ def run_sql(
             {name: row[name] for name in ("result_id", "relationship", "origin", "errors", "suspect")}
             for row in results
         ],
-        "remarks": _list_remarks(results, cited),
-        "citation": citation,
+        "remarks": _list_remarks(named, len(results), len(cited)),
+        "citation": record.cite(cited),
     }
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    """Yield each text of rows, and of the lists and structures in them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _list_texts(list(value.values()))
+    elif isinstance(value, Sequence):
+        for own in value:
+            yield from _list_texts(own)
 
 
 def _find_units(name: str) -> list[str]:
@@ -129,16 +138,17 @@ def _find_units(name: str) -> list[str]:
     return sorted({column.unit for column in columns if column.name == name and column.unit})
 
 
-def _list_remarks(rows: Sequence[Row], cited: Sequence[str]) -> list[str]:
+def _list_remarks(rows: Sequence[Sequence[Row]], results: int, cited: int) -> list[str]:
+    """List what to know: `rows` are the results that each row of the answer names, `results` how many in all."""
     remarks = [
         "SQL is not checked for what may be compared. Null means that the source does not print the figure.",
         "Units go by the name of a column: an expression or an alias may have another.",
     ]
     for name, kind in (("origin", EMULATED), ("relationship", SUBMITTED)):
-        if count := sum(row[name] == kind for row in rows):
+        if count := sum(any(result[name] == kind for result in row) for row in rows):
             remarks.append(f"{count} of the rows are {kind}{', not measured' if kind == EMULATED else ''}.")
-    if not rows:
+    if not results:
         remarks.append("Select result_id to get citation, relationship and origin, and to know emulated rows.")
-    elif len({row["result_id"] for row in rows}) > len(cited):
-        remarks.append(f"The citation names the first {len(cited)} results.")
+    elif results > cited:
+        remarks.append(f"The citation names the first {cited} results.")
     return remarks

@@ -15,7 +15,7 @@ from ipu_results._util.text import to_json_value
 from ipu_results.citation.cite import describe_dataset
 from ipu_results.mcp_server.claimed import check_claimed_figure
 from ipu_results.mcp_server.pairs import DIVISIBLE, PER_CHIP, SAME, check_ranking, compare_run, compare_two
-from ipu_results.mcp_server.record import FIGURES, MAIN_FIGURES, ORIGINS, Record, Row, get_unit, suggest
+from ipu_results.mcp_server.record import FIGURES, ORIGINS, Record, Row, get_unit, suggest
 from ipu_results.mcp_server.refusal import CODES, RefusalError
 from ipu_results.mcp_server.selection import require_figure, select_rows
 from ipu_results.schema import TABLES, VIEWS, quote
@@ -66,7 +66,7 @@ def find(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Find results by conditions, ranked by a figure where `order` is stated."""
     figure, order = arguments.get("figure"), arguments.get("order")
     selection = select_rows(record, arguments)
-    rows = selection.rows if figure is None else require_figure(selection, figure)
+    rows = selection.rows if figure is None else require_figure(record, selection, figure)
     counts = {"rows_without_this_figure": len(selection.rows) - len(rows)} if figure else {}
     if order is not None:
         if figure is None:
@@ -98,8 +98,8 @@ def _rank(row: Row, figure: str, basis: str) -> float:
 
 
 def provenance(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Say where each figure of a result was printed."""
-    row = record.get_row(arguments["result_id"])
+    """Say where each figure of a result or microbenchmark was printed."""
+    row = record.sources.get(arguments["result_id"]) or record.get_row(arguments["result_id"])
     results, citation = record.load([row["result_id"]])
     columns = (
         *("column_name", "header", "raw_text", "value", "unit", "factor", "document_id", "title", "source_url"),
@@ -110,7 +110,7 @@ def provenance(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
         cells = run_query(cursor, f"SELECT {', '.join(columns)} FROM provenance WHERE {where}").to_pylist()
     return {
         "figures": [{name: to_json_value(value) for name, value in cell.items()} for cell in cells],
-        "not_printed": [name for name in MAIN_FIGURES if row[name] is None],
+        "not_printed": results[0]["not_printed"],
         "results": results,
         "citation": citation,
     }

@@ -58,8 +58,8 @@ class Vocabulary:
     printed unit, `metrics` by the printed metric of a comparator. `metadata` maps the labels of a document kind to
     fields. `benchmarks` maps an MLPerf folder to its model. `gmacs` holds 10⁹ multiply-accumulates of one inference by
     network and printed variant ("" for none). `peaks` names the column of `platforms` that bounds work at a precision.
-    `precision_settings` maps what a configuration sets to the printed precisions that fit it, none if it leaves them
-    open. `precision_spellings` maps normalised names by which a precision is stated to the one in which it is compared.
+    `precision_names` maps a precision, normalised, to the name that all its spellings share. `precision_settings` maps
+    what a configuration sets to the printed precisions that fit it, none if it leaves them open.
     `latency_bases` maps a script's definition of latency to what it times, None if it times nothing. `vendors` maps the
     vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`,
     `operation_counts` those of the table of that name. `derived` holds the lists that derived columns rest on.
@@ -82,8 +82,8 @@ class Vocabulary:
     tasks: Mapping[str, str]
     gmacs: Mapping[tuple[str, str], float]
     peaks: Mapping[str, str]
+    precision_names: Mapping[str, str]
     precision_settings: Mapping[str, Sequence[str]]
-    precision_spellings: Mapping[str, str]
     latency_bases: Mapping[str, str | None]
     identities: tuple[NetworkIdentity, ...]
     remarks: tuple[Entry, ...]
@@ -162,12 +162,12 @@ def load_vocabulary() -> Vocabulary:
             for variant in entry.get("gmacs_variants", [])
         },
         peaks=precisions["peaks"],
-        precision_settings=precisions["settings"],
-        precision_spellings={
-            normalise_name(name): canonical
-            for canonical, spellings in precisions["spellings"].items()
-            for name in [canonical, *spellings]
+        precision_names={
+            normalise_name(spelling): name
+            for name, spellings in precisions["names"].items()
+            for spelling in [name, *spellings]
         },
+        precision_settings=precisions["settings"],
         latency_bases={entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]},
         identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
         remarks=tuple(_load("remarks")["remark"]),

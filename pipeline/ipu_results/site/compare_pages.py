@@ -38,7 +38,7 @@ MEASURES = tuple(Measure(**{**entry, "test": tuple(entry["test"])}) for entry in
 Pair = tuple[Measure, dict[str, Any]]
 CONDITIONS: Mapping[str, str] = COMPARISON["conditions"]
 RULES = (
-    "Two figures are compared if network, task, training phase, sequence length and unit are the same.",
+    "Two figures are compared if network, task, training phase, sequence length, sparsity and unit are the same.",
     "Latencies need the same batch size and basis as well.",
     "MLPerf minutes are compared with MLPerf minutes of the same network, division and dataset only.",
     "Of all pairs of one test, the one with the fewest differences is shown. What differs can be the reason.",

@@ -128,7 +128,7 @@ def _get_meaning(name: str, text: str) -> str:
     """Return a precision, model, platform or framework in its one spelling, any other text unchanged."""
     vocabulary = load_vocabulary()
     spellings: dict[str, Mapping[str, Any]] = {
-        "precision": vocabulary.precision_spellings,
+        "precision": vocabulary.precision_names,
         "framework": vocabulary.frameworks,
         "model": {key: entry["model"] for key, entry in vocabulary.models.items()},
         "platform": {key: entry["platform"] for key, entry in vocabulary.platforms.items()},
