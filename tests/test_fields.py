@@ -141,6 +141,7 @@ def test_unit_of_a_rate_names_the_item() -> None:
         ("latency_ms", None, "no unit"),
         ("latency_ms", "items/sec", "'items/sec'"),
         ("throughput", "ms", "'ms'"),
+        ("energy_per_item_j", "MJ/image", "unknown unit 'MJ/image'"),  # not mJ/image, a billionth of it
     ],
 )
 def test_unknown_or_missing_unit_is_refused(field: str, unit: str | None, message: str) -> None:

@@ -14,6 +14,8 @@ from ipu_results.schema.table_headers import TableHeader
 
 Entry = Mapping[str, Any]
 
+MEGA = re.compile("M[JW]")  # of joules and watts: no unit of the vocabulary is in mega
+
 
 def normalise_name(name: str) -> str:
     """Return a name without case, blanks, hyphens and underscores, the form in which names are compared."""
@@ -101,8 +103,9 @@ class Vocabulary:
         return next(header for header in self.headers_of(reader) if header.table == table)
 
     def find_unit(self, column: str, printed: str) -> Unit | None:
-        """Return the unit of a column that is printed so."""
-        return self.units.get(column, {}).get(printed.strip().casefold())
+        """Return the unit of a column that is printed so, in any case but that of a prefix: MJ is not mJ."""
+        text = printed.strip()
+        return None if MEGA.match(text) else self.units.get(column, {}).get(text.casefold())
 
     def find_rate_item(self, text: str) -> str | None:
         """Return the item of a cell that holds only the unit of a rate, such as `frames/s`."""
