@@ -159,6 +159,7 @@ function Choices({ groups, sort }: { groups: Group[]; sort: string }) {
   if (named.length === 0) return null;
   if (/minutes|time_to/.test(sort))
     return <p class="note">Sorted within each network: training another network, or to another quality, takes another time.</p>;
+  if (named.length === 1) return <p class="note">A sparse network is not a dense one: sparse networks have a ranking of their own.</p>;
   return (
     <p class="note">
       Sorted within each task and unit: an image is not a sequence, training is not inference and a sparse network is not a dense one, so one ranking of all would mean
