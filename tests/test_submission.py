@@ -210,7 +210,11 @@ def test_killed_submit_leaves_no_half_bundle(tmp_path: Path, warehouse: Path) ->
     run = put_run(tmp_path / "elsewhere")
     out, raw = tmp_path / "out", tmp_path / "raw"
     code = (
-        "import os, signal, sys; from ipu_results._util import files; n, out = int(sys.argv.pop(1)), sys.argv[-1]\n"
+        "import datetime, os, signal, sys; from ipu_results._util import files\n"
+        "from ipu_results.submission import prepare\n"
+        "class Day(datetime.date):\n"  # the id of a bundle has the day
+        "    today = classmethod(lambda cls: cls(2026, 11, 22))\n"
+        "prepare.date = Day; n, out = int(sys.argv.pop(1)), sys.argv[-1]\n"
         "calls = [0]\n"
         "def sync(path, old=files.sync_to_disk):\n"
         "    calls[0] += str(path).startswith(out)\n"
@@ -220,11 +224,10 @@ def test_killed_submit_leaves_no_half_bundle(tmp_path: Path, warehouse: Path) ->
     )
     options = ("--who", "Ada Example", "--licence", "MIT", "--how", "idle", "--raw", raw, "--warehouse", warehouse)
     command = ("submit", run, *options, "--out", out)
-    for number in (1, 2, 3, 4):
+    for number, killed in ((1, True), (2, True), (3, True), (4, True), (99, False)):
         done = subprocess.run([sys.executable, "-c", code, str(number), *map(str, command)], check=False, timeout=120)
-        assert done.returncode == -signal.SIGKILL
-        assert [path.name[0] for path in (out / "ada-example").iterdir()] == ["."]
-    assert run_cli(*command).returncode == 0
+        assert done.returncode == (-signal.SIGKILL if killed else 0)
+        assert [path.name[0] == "." for path in (out / "ada-example").iterdir()] == [killed]
     [bundle] = (out / "ada-example").iterdir()
     assert {path.name for path in bundle.iterdir()} == {"environment.json", RESULTS, DESCRIPTION}
 
