@@ -191,6 +191,7 @@ def test_rounds_have_their_day_of_publication(query: Query) -> None:
         ({"compute_precision": "TF32"}, "effective_precision", "TF32"),
         ({"compute_precision": "half"}, "effective_precision", "FP16"),
         ({"compute_precision": "fp8"}, "effective_precision", "FP8"),
+        ({"compute_precision": "Mixed-Precision"}, "effective_precision", "mixed"),
         ({"compute_precision": "INT8/BF16"}, "effective_precision", "INT8/BF16"),
         ({"conditions": "model X; sparsity ratio 0.9375"}, "sparsity", 0.9375),
         ({"conditions": "no sparsity stated; 0.5 W"}, "sparsity", None),

@@ -101,7 +101,7 @@ LEFT JOIN networks n ON n.model = coalesce(e.comparable_model, r.model) AND n.va
 LEFT JOIN phases p ON p.model = r.model AND p.variant = r.variant AND r.task = 'training'
 LEFT JOIN known_dataset d ON d.dataset = coalesce(r.dataset, e.dataset)
 LEFT JOIN known_maker m ON m.chip = r.chip
-LEFT JOIN known_precision c ON c.precision = lower(r.compute_precision)
+LEFT JOIN known_precision c ON c.precision = lower(regexp_replace(r.compute_precision, '[\s\-_]+', '', 'g'))
 LEFT JOIN sparse s ON s.conditions = r.conditions
 LEFT JOIN documents ON documents.document_id = r.document_id
 LEFT JOIN flag_counts f USING (result_id)

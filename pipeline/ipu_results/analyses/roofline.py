@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from ipu_results._util.charts import PALETTE, make_data
+from ipu_results._util.text import format_count
 from ipu_results.analyses.analysis import Analysis, Frames
 from ipu_results.analyses.drawing import join_panels, make_log_axis, make_scale
 from ipu_results.analyses.text import Record, format_percent, join_paragraphs, join_words, make_records
@@ -26,7 +27,7 @@ SMALL_PANEL = {"width": 280, "height": 270}
 X_ENDS, Y_ENDS = (1.0, 1000.0), (1.0, 1000.0)
 TICKS = (1, 10, 100, 1000)
 DATASHEET, DATASHEET_FP8, MEASURED = "datasheet, 16 bits", "datasheet, FP8", "measured"
-PRECISIONS = {DATASHEET: ("16.16", "MIXED", "FP16"), DATASHEET_FP8: ("FP8",)}  # of which a datasheet states one peak
+PRECISIONS = {DATASHEET: ("16.16", "mixed", "FP16"), DATASHEET_FP8: ("FP8",)}  # of which a datasheet states one peak
 DASHES = {DATASHEET: [1, 0], DATASHEET_FP8: [7, 2], MEASURED: [4, 3]}
 MATRIX, MEMORY = "matrix product at 16 bits", "local memory"
 
@@ -50,8 +51,8 @@ def summarise(frames: Frames) -> str:
             "training. Sequences count at full length, also where a source pads shorter ones.",
             "Intensity assumes that each weight is read once a batch and each result written and read once.",
             "Only the GC2 and the GC200 have a measured memory bandwidth, so the other panels have no slope.",
-            f"Left out: {_count_rows(above.sum())} above the peak of the printed precision, which R21 flags, and "
-            f"{_count_rows(doubtful.sum())} whose document prints the same throughput at another width.",
+            f"Left out: {format_count(above.sum(), 'row')} above the peak of the printed precision, which R21 flags, "
+            f"and {format_count(doubtful.sum(), 'row')} whose document prints the same throughput at another width.",
         ],
     )
 
@@ -68,10 +69,6 @@ def _describe_finding(best: list[Record]) -> str:
         f"No counted network reaches more than {high} of an IPU's datasheet peak at its printed precision: the best of "
         f"each of {len(best)} chips reaches between {low} ({lowest['chip']}) and {high} ({highest['chip']})."
     )
-
-
-def _count_rows(count: int) -> str:
-    return f"{count} row{'' if count == 1 else 's'}"
 
 
 def _describe_best(row: Record) -> str:
@@ -113,7 +110,7 @@ def _draw_panel(alt: Any, frames: Frames, chip: str) -> Any:
     shape = alt.Shape("task:N", title="Task", scale=make_scale(alt, ("inference", "training"), ("circle", "diamond")))
     tooltip = [f"{name}:N" for name in ("network", "task", "publisher", "precision", "batch", "tflops", "share")]
     base = alt.Chart(make_data(alt, points)).encode(**_make_axes(alt), color=color, shape=shape, tooltip=tooltip)
-    is_fp8 = f"upper(datum.precision) == '{PRECISIONS[DATASHEET_FP8][0]}'"
+    is_fp8 = f"datum.precision == '{PRECISIONS[DATASHEET_FP8][0]}'"
     hollow = base.transform_filter(f"!({is_fp8})").mark_point(size=40, opacity=0.8)
     filled = base.transform_filter(is_fp8).mark_point(size=40, opacity=0.8, filled=True)
     lines = alt.Chart(make_data(alt, _make_roofs(frames, chip))).mark_line(color=PALETTE.ink["rule"], strokeWidth=1.5)
@@ -134,8 +131,10 @@ def _make_roofs(frames: Frames, chip: str) -> list[Record]:
     shares, ceilings = frames["peak_shares"], frames["ceilings"]
     of_chip = ceilings[(ceilings["chip"] == chip) & ceilings["is_ceiling"]].set_index("component")["measured"]
     own = shares[shares["chip"] == chip]
-    precision = own["effective_precision"].str.upper()
-    peaks = {kind: own.loc[precision.isin(names), "datasheet_peak_tflops"].max() for kind, names in PRECISIONS.items()}
+    peaks = {
+        kind: own.loc[own["effective_precision"].isin(names), "datasheet_peak_tflops"].max()
+        for kind, names in PRECISIONS.items()
+    }
     peaks[MEASURED] = of_chip.get(MATRIX)
     roofs = [
         {"roof": f"{kind} peak", "kind": kind, "intensity": at, "tflops": peak}

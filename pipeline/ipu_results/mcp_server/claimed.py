@@ -35,7 +35,6 @@ TIMES = {
 BASE = {"latency_ms": "ms", "minutes": "min", "time_to_result_s": "s"}
 POWERS = {"W": "1", "kW": "1000", "mW": "0.001"}
 ENERGIES = {"J": "1", "mJ": "0.001", "kJ": "1000", "Wh": "3600", "kWh": "3600000"}
-CASELESS = ("throughput", "efficiency", "latency_ms", "time_to_train_s", "time_to_result_s")  # not mJ and MJ
 GENERIC = frozenset({"item", "sample"})  # of any network
 SHORT = {"img": "image", "seq": "sequence", "sec": "s"}
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -131,7 +130,7 @@ def _parse_unit(figure: str, unit: str) -> tuple[Fraction, str | None]:
     if figure == "quality_value":
         return Fraction(1), None
     column = {"minutes": "time_to_train_s"}.get(figure, figure)
-    printed = load_vocabulary().find_unit(column, text) if column in CASELESS else None
+    printed = load_vocabulary().find_unit(column, text)
     if printed is not None:  # as a source prints it
         return Fraction(printed.factor) / (60 if figure == "minutes" else 1), printed.item
     name, _, item = text.partition("/")
