@@ -10,9 +10,9 @@ from typing import Any
 import duckdb
 import pandas as pd
 import pyarrow as pa
-from ipu_results._util.resources import SCHEMA
 from ipu_results.analyses import Analysis, Frames, load_frames
-from ipu_results.derive import list_known
+from ipu_results.comparison.derive import list_known
+from ipu_results.ground.files import SCHEMA
 from ipu_results.schema import TABLES, VIEWS, sql_view, table
 from ipu_results.schema.generate import ARROW
 from ipu_results.schema.vocabulary import load_vocabulary

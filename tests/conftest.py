@@ -19,9 +19,9 @@ import pytest
 from click.testing import CliRunner
 from filelock import FileLock
 from hypothesis import settings
-from ipu_results._util.sql import run_query
 from ipu_results.build import IngestConfig, LoadedDocument, load_document
 from ipu_results.cli import main
+from ipu_results.ground.sql import run_query
 from ipu_results.normalise import Cell, NormalisedDocument, Result
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue

@@ -12,14 +12,14 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-from ipu_results._util.files import hash_file
-from ipu_results._util.text import format_json
+from ipu_results.ground.files import hash_file
+from ipu_results.ground.text import format_json
 from ipu_results.release import PublishedRelease, ReleaseRequest, publish
 from ipu_results.release.files import CHECKSUMS, write_checksums
 from ipu_results.schema import TABLES
+from ipu_results.store.duckdb_file import evaluate_views
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.tables import describe_build, write_parquet
-from ipu_results.store.views import evaluate_views
 
 PUBLISHED_ON = date(2026, 11, 21)
 FEW = "(SELECT DISTINCT result_id FROM flags SEMI JOIN results USING (result_id) ORDER BY result_id LIMIT 12)"

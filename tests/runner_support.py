@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import psutil
 from ipu_results.runner.backends import Device, register_backend
-from ipu_results.runner.config import SweepConfig, SweepTask
-from ipu_results.runner.plan import SweepPlan, Visit
+from ipu_results.runner.config import SweepConfig, SweepPlan, SweepTask, Visit
 from ipu_results.runner.sweep import Progress
 from PIL import Image
 

@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from ipu_results.schema import sql_table, table
-from ipu_results.store.csv_file import write_csv
-from ipu_results.store.digest import digest_rows
-from ipu_results.store.files import DATABASE
+from ipu_results.store.files import DATABASE, digest_rows
+from ipu_results.store.tables import write_csv
 from release_support import read_record, replace_file, write_record
 
 Tamper = Callable[[Path], object]

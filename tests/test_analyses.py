@@ -13,9 +13,9 @@ import pytest
 from analysis_support import load
 from conftest import Query, run_cli
 from docs_support import REFERENCE, UPDATE, check_page
-from ipu_results._util.charts import PALETTE, SHADES, mix_color
 from ipu_results.analyses import ANALYSES, Analysis, Frames, build_specification, draw_chart
-from ipu_results.analyses.page import format_page
+from ipu_results.analyses.analysis import format_page
+from ipu_results.ground.charts import PALETTE, SHADES, mix_color
 from ipu_results.schema import VIEWS
 
 PAGE = REFERENCE / "analyses.md"

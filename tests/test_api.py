@@ -13,8 +13,8 @@ import ipu_results
 import pytest
 from conftest import ROOT, Query
 from ipu_results import IpuResultsError, claims, connect, load, provenance
-from ipu_results._util.extras import explain_missing
 from ipu_results.errors import MissingExtraError, QueryError, WarehouseError
+from ipu_results.ground.extras import explain_missing
 from ipu_results.schema import TABLES, VIEWS, frame_dtypes, table
 
 NAMES = [

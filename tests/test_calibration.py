@@ -7,7 +7,7 @@ import tomllib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ipu_results.emulator.calibration import (
+from ipu_results.emulator.target import (
     Calibration,
     Fit,
     Observation,
@@ -15,9 +15,9 @@ from ipu_results.emulator.calibration import (
     fit_observations,
     format_calibration,
     load_calibration,
+    load_target,
     predict_seconds,
 )
-from ipu_results.emulator.target import load_target
 
 MK1 = load_target("c2")
 KAPPA = MK1["superstep.cycles"]

@@ -12,6 +12,7 @@ import pytest
 import tomli_w
 from conftest import RAW
 from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
+from ipu_results.schema.vocabulary import ALIASES
 from ipu_results.sources.catalogue import (
     Document,
     check_file_type,
@@ -19,7 +20,6 @@ from ipu_results.sources.catalogue import (
     find_unfinished_runs,
     load_catalogue,
 )
-from ipu_results.sources.kinds import ALIASES
 
 DATA = b"<html><body>a page</body></html>\n"
 ATTACHED = b"stamps"

@@ -16,12 +16,10 @@ from conftest import ROOT, Query, run_cli
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results import cite
-from ipu_results.citation import format_cited_table
-from ipu_results.citation.cite import FORMATS
-from ipu_results.citation.escape import escape_html, escape_latex, escape_url
-from ipu_results.citation.facts import FIGURES, LEGEND, make_label
-from ipu_results.citation.version import REPOSITORY
 from ipu_results.errors import QueryError, WarehouseError
+from ipu_results.serve import format_cited_table
+from ipu_results.serve.cite import FORMATS, REPOSITORY, escape_html, escape_latex, escape_url
+from ipu_results.serve.facts import FIGURES, LEGEND, make_label
 
 ATTACK = r'}\input{/etc/passwd}%$^~#&_[2]*{"<script>alert(1)</script>"|`x`' + "\x1b[2J\n\u202e"
 UNESCAPED = re.compile(r"(?<!\\)[&%$#_^~]")

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 from conftest import PAGE, PAPER, RAW, ROOT, get_error, query_rows, read_files, run_cli, run_process
-from ipu_results._util.sql import run_query
 from ipu_results.cli import main
 from ipu_results.errors import QueryError
+from ipu_results.ground.sql import run_query
 from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.store.query import open_warehouse
 

@@ -11,8 +11,7 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 from conftest import RAW, Query
-from ipu_results.runner.blocks import Block
-from ipu_results.runner.estimate import compute_interval
+from ipu_results.runner.estimate import Block, compute_interval
 from ipu_results.runner.record import STAMPS
 
 RUNS = sorted(path for path in (RAW / "runs").iterdir() if path.is_dir() and not path.name.startswith("."))

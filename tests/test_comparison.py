@@ -12,8 +12,8 @@ import pytest
 from conftest import ROOT, Query, run_cli
 from ipu_results import compare
 from ipu_results.comparison import Comparison
+from ipu_results.comparison.measurement import load_known_words
 from ipu_results.comparison.report import format_comparisons
-from ipu_results.comparison.words import load_known_words
 from ipu_results.errors import ComparisonError, DamagedRunError
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.query import open_warehouse

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from analysis_support import make_warehouse
 from conftest import Query
-from ipu_results._util.resources import SCHEMA
-from ipu_results.derive import collect_inputs, derive_results
+from ipu_results.comparison.derive import collect_inputs, derive_results
 from ipu_results.errors import GateError
+from ipu_results.ground.files import SCHEMA
 from ipu_results.schema import Table, table
 from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import load_vocabulary

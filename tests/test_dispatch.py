@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.read import read_document
-from ipu_results.sources.kinds import ALIASES, KINDS
+from ipu_results.schema.vocabulary import ALIASES, KINDS
 
 from tests.reading_support import (
     GPT2,

@@ -16,11 +16,11 @@ import pytest
 from conftest import Query, run_cli
 from docs_support import REFERENCE, check_part
 from ipu_results import errors
-from ipu_results._util import limits
-from ipu_results._util.markdown import escape_markdown, format_code, format_markdown_table
 from ipu_results.check.rules import RULES, Rule
 from ipu_results.cli import main
 from ipu_results.cli.common import Failure
+from ipu_results.ground import limits
+from ipu_results.ground.text import escape_markdown, format_code, format_markdown_table
 from ipu_results.schema import TABLES, VIEWS, Column
 
 from tests.rules_support import list_doubtful, load_review

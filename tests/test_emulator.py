@@ -12,9 +12,9 @@ import onnx
 import onnxruntime
 import pytest
 from ipu_results.emulator import Emulator, cache, load_target, predict
-from ipu_results.emulator.calibration import load_calibration
-from ipu_results.emulator.fp16 import insert_fp16_casts
+from ipu_results.emulator.codelets import insert_fp16_casts
 from ipu_results.emulator.network import load_network
+from ipu_results.emulator.target import load_calibration
 from ipu_results.errors import InconsistentModelError, ModelError, UnrecognisedModelError, UnsupportedOperatorError
 from ipu_results.networks import build
 from model_support import model as parse_model

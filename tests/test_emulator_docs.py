@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from ipu_results.emulator.published import SETS
+from ipu_results.emulator.check.published import SETS
+from ipu_results.emulator.check.validation import EXCLUDED, FIT, LATENCY
 from ipu_results.emulator.target import get_range
-from ipu_results.emulator.validation import EXCLUDED, FIT, LATENCY
 
 from benchmarks.emulator import page
 from benchmarks.emulator.__main__ import main

@@ -13,9 +13,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from conftest import PAGE, ROOT, edit, query_rows, read_files, run_cli
-from ipu_results._util.sql import run_query
 from ipu_results.build import IngestConfig, ingest
 from ipu_results.errors import WarehouseError
+from ipu_results.ground.sql import run_query
 from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.store import query, tables
 from ipu_results.store.files import COMMIT, STAGING, is_pending

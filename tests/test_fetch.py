@@ -17,8 +17,8 @@ import requests
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import FetchError
-from ipu_results.sources.capture import download as download_module
-from ipu_results.sources.capture.download import Download, download
+from ipu_results.sources import download as download_module
+from ipu_results.sources.download import Download, download
 
 from tests.http_support import PAGE, Handler, Responder, Server, run_server
 

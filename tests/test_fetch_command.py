@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 from conftest import PAGE, PAGE_ID, PAPER_ID, RAW, copy_documents, run_cli, run_process
-from ipu_results.sources.capture import capture as capture_module
-from ipu_results.sources.capture.capture import capture
-from ipu_results.sources.capture.download import Download
+from ipu_results.sources import capture as capture_module
+from ipu_results.sources.capture import capture
 from ipu_results.sources.catalogue import find_orphans, load_catalogue
+from ipu_results.sources.download import Download
 
 from tests.http_support import Handler, Server, run_server
 

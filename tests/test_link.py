@@ -13,9 +13,8 @@ import pandas as pd
 import pytest
 from conftest import PAGE, copy_documents, load_documents, normalise_documents
 from ipu_results.build import LoadedDocument
-from ipu_results.check.canary import CHANGES, GOOD
 from ipu_results.check.conservation import RowCounts, check_conservation
-from ipu_results.check.gate import check_gate, check_tables, gate_results
+from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
 from ipu_results.check.tables import build_source_frames
 from ipu_results.errors import ConservationError, GateError
 from ipu_results.link import collect_links, link_document

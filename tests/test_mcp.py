@@ -21,14 +21,14 @@ from typing import Any
 import pytest
 from conftest import ROOT, Query, run_cli
 from docs_support import DOCS, check_part
-from ipu_results.mcp_server.refusal import CODES, NEXT_STEPS, RefusalError
+from ipu_results.serve.answers import CODES, NEXT_STEPS, RefusalError
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
-from ipu_results.mcp_server.claimed import _parse_unit
-from ipu_results.mcp_server.record import Record, open_record
-from ipu_results.mcp_server.server import answer
-from ipu_results.mcp_server.sql import SqlWorker
+from ipu_results.serve.answers import Record, open_record
+from ipu_results.serve.claims import _parse_unit
+from ipu_results.serve.server import answer
+from ipu_results.serve.sql import SqlWorker
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
@@ -432,7 +432,7 @@ def test_sql_reads_the_record_and_nothing_else(record: Record, worker: SqlWorker
 def test_sql_that_takes_long_is_stopped_and_the_next_is_answered(
     record: Record, monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
-    monkeypatch.setattr("ipu_results.mcp_server.sql.SECONDS", 0.5)
+    monkeypatch.setattr("ipu_results.serve.sql.SECONDS", 0.5)
     own = SqlWorker(record)
     assert refuse(record, own, "sql", statement=statement) in ("too-long", "too-large")
     assert answer(record, own, "sql", {"statement": "SELECT 7 AS seven"})["rows"] == [[7]]

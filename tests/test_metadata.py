@@ -14,8 +14,7 @@ import pytest
 import yaml
 from conftest import ROOT
 from docs_support import REFERENCE, check_page, check_part
-from ipu_results._util.markdown import format_markdown_table
-from ipu_results._util.text import format_json
+from ipu_results.ground.text import format_json, format_markdown_table
 from ipu_results.release.version import parse_version
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -16,8 +16,8 @@ import ipu_results
 import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, run_cli, run_process
-from ipu_results._util.files import write_atomically
 from ipu_results.errors import MissingExtraError, UnrecognisedDocumentError
+from ipu_results.ground.files import write_atomically
 from ipu_results.mlperf.records import COLUMNS, format_scores
 from ipu_results.schema import table
 from mlperf_support import FIVE, SYSTEM, T0, V1, V2, entry, graphcore_scores, log, logs, put

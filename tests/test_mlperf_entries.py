@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results._util.limits import MAX_SMALL
-from ipu_results._util.text import escape_unprintable
 from ipu_results.errors import UnrecognisedDocumentError
+from ipu_results.ground.limits import MAX_SMALL
+from ipu_results.ground.text import escape_unprintable
 from ipu_results.mlperf.entries import Entry, Finding, find_entries, parse_round
 from ipu_results.mlperf.rules import load_rules, round_key
 from ipu_results.mlperf.tree import LocalTree, read_small_file

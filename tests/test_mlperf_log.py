@@ -15,11 +15,11 @@ import pytest
 from conftest import run_cli
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results._util.limits import MAX_LOG_LINE
 from ipu_results.errors import DocumentError
+from ipu_results.ground.limits import MAX_LOG_LINE
 from ipu_results.mlperf.log import CHUNK, MARK, MAX_NAMED, Evaluation, Log, read_log
 from ipu_results.mlperf.tree import LocalTree
-from ipu_results.read.mlperf_log import COLUMNS, read_mlperf_log
+from ipu_results.read.run_record import COLUMNS, read_mlperf_log
 from mlperf_support import T0, evaluation, line, log, put, read, stop
 
 BEGIN = line("init_start", -2) + line("init_stop") + line("run_start")

@@ -16,11 +16,10 @@ import pytest
 from conftest import run_cli, run_process
 from distributed import LocalCluster
 from fsspec.implementations.memory import MemoryFileSystem
-from ipu_results._util.parallel import DaskCluster
 from ipu_results.errors import ClusterError
-from ipu_results.mlperf.remote import RemoteTree, open_tree
+from ipu_results.ground.parallel import DaskCluster
 from ipu_results.mlperf.round import score_tree
-from ipu_results.mlperf.tree import LocalTree
+from ipu_results.mlperf.tree import LocalTree, RemoteTree, open_tree
 from mlperf_support import FOLDER, as_archive, as_folder, checkout, member, members, texts
 
 UNSENDABLE = "is visible to one process only; use --workers 1"

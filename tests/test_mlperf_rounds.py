@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ipu_results._util.parallel import ProcessPool
 from ipu_results.errors import UnrecognisedDocumentError
+from ipu_results.ground.parallel import ProcessPool
 from ipu_results.mlperf.entries import find_entries
 from ipu_results.mlperf.power import read_power
 from ipu_results.mlperf.records import entry_record, run_records
@@ -339,5 +339,5 @@ def test_every_target_and_size_is_of_a_known_benchmark() -> None:
 def test_a_second_worker_starts_only_where_it_pays(
     monkeypatch: pytest.MonkeyPatch, pool: ProcessPool, tasks: int, workers: int
 ) -> None:
-    monkeypatch.setattr("ipu_results._util.parallel.count_cores", lambda: 2)
+    monkeypatch.setattr("ipu_results.ground.parallel.count_cores", lambda: 2)
     assert pool.count_workers(tasks) == workers

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.mlperf.entries import Entry
+from ipu_results.mlperf.entries import Entry, System, read_system
 from ipu_results.mlperf.log import Evaluation, Log
 from ipu_results.mlperf.records import COLUMNS
 from ipu_results.mlperf.rules import load_rules
 from ipu_results.mlperf.score import olympic_mean, score_entry
-from ipu_results.mlperf.system import System, read_system
 from mlperf_support import FIVE, SYSTEM, entry, evaluation, line, log, logs, put, score_one, stop
 
 RULES = load_rules()

@@ -16,8 +16,8 @@ from typing import Any
 import pandas as pd
 import pytest
 from conftest import PAGE, RAW, Query, copy_documents, edit, reseal, run_cli
-from ipu_results._util.sql import run_query
-from ipu_results.check.rules.official import flag_official_record
+from ipu_results.check.rules.plausibility import flag_official_record
+from ipu_results.ground.sql import run_query
 from ipu_results.store.query import open_warehouse
 from mlperf_support import V2, graphcore_scores
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from distributed import Client, LocalCluster
-from ipu_results._util.parallel import DaskCluster, ProcessPool, TaskPool
 from ipu_results.errors import ClusterError, MissingExtraError, WorkerLostError
+from ipu_results.ground.parallel import DaskCluster, ProcessPool, TaskPool
 
 pytestmark = pytest.mark.slow  # processes are started
 
@@ -99,7 +99,7 @@ def test_a_closed_generator_ends_the_processes(tmp_path: Path) -> None:
 INTERRUPTED = """
 import sys
 sys.path[:0] = ["tests"]
-from ipu_results._util.parallel import ProcessPool
+from ipu_results.ground.parallel import ProcessPool
 from test_parallel import touch_and_wait
 try:
     list(ProcessPool(2).map_unordered(touch_and_wait, sys.argv[1:] * 4))

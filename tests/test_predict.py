@@ -14,12 +14,11 @@ import onnx
 import pytest
 from conftest import run_cli
 from ipu_results.emulator import cache, records
-from ipu_results.emulator.calibration import load_calibration
 from ipu_results.emulator.network import load_network
-from ipu_results.emulator.plot import PARTS, compute_parts, render_parts
 from ipu_results.emulator.prediction import Prediction, predict
 from ipu_results.emulator.protocol import load_protocols
-from ipu_results.emulator.target import load_target
+from ipu_results.emulator.show import PARTS, compute_parts, render_parts
+from ipu_results.emulator.target import load_calibration, load_target
 from model_support import image
 
 CONTRACT = [

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from ipu_results.emulator.calibration import Fit
 from ipu_results.emulator.operators import Program, Tensor
 from ipu_results.emulator.protocol import compute_timing, count_replicas, load_protocols, select_protocol
-from ipu_results.emulator.target import load_target
+from ipu_results.emulator.target import Fit, load_target
 from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 
 IMAGES = Program("two", (), (), (Tensor("image", (2, 3, 224, 224), 32),), (Tensor("classes", (2, 1000), 32),), (), 0)

@@ -19,14 +19,13 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, Query, run_cli
 from filelock import FileLock
-from ipu_results._util.markdown import escape_markdown
-from ipu_results._util.text import mark_formula
 from ipu_results.errors import ReleaseError, UnreadableReleaseError
+from ipu_results.ground.text import escape_markdown, mark_formula
 from ipu_results.release import Problem, diff_releases, folder, publishing, verify_release
 from ipu_results.release.folder import get_work_folder, replace_release
 from ipu_results.schema import FILE_VIEWS, TABLES
-from ipu_results.store.csv_file import read_csv, write_csv
 from ipu_results.store.files import DATABASE, get_parquet_name
+from ipu_results.store.tables import read_csv, write_csv
 from release_support import PUBLISHED_ON, Row, alter_warehouse, publish_release, read_record
 
 pytestmark = pytest.mark.slow  # whole releases are made

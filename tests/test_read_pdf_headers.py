@@ -9,7 +9,7 @@ import pytest
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.read import ParsedDocument
 from ipu_results.read.pdf import read_pdf, unmapped
-from ipu_results.read.pdf.first_rows import find_pdf_headers
+from ipu_results.read.pdf.continued import find_pdf_headers
 from ipu_results.read.pdf.glyphs import Glyph
 from ipu_results.schema.table_headers import TableHeader
 from reportlab.pdfbase.pdfmetrics import stringWidth

@@ -8,10 +8,10 @@ import resource
 import zlib
 
 import pytest
-from ipu_results._util.limits import MAX_UNPACKED_PDF_BYTES, MAX_UNPACKED_STREAM_BYTES
 from ipu_results.errors import DocumentTooLargeError
+from ipu_results.ground.limits import MAX_UNPACKED_PDF_BYTES, MAX_UNPACKED_STREAM_BYTES
 from ipu_results.read.pdf import read_pdf
-from ipu_results.read.pdf.streams import check_unpacked_size
+from ipu_results.read.pdf.words import check_unpacked_size
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from ipu_results.release.database import DEFINITIONS, hash_sql
+from ipu_results.release.files import DEFINITIONS, hash_sql
 from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.store.files import DATABASE
 from release_support import link_release, read_record, replace_file

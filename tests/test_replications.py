@@ -13,12 +13,12 @@ import pytest
 from analysis_support import load, make_warehouse
 from conftest import Query
 from ipu_results import networks
-from ipu_results._util.charts import CROSS
-from ipu_results._util.resources import SCHEMA
-from ipu_results._util.student import compute_t_quantile
 from ipu_results.analyses import ANALYSES, build_specification, load_frames
-from ipu_results.analyses.text import make_records
-from ipu_results.emulator.scoring import load_network
+from ipu_results.analyses.analysis import make_records
+from ipu_results.emulator.check.scoring import load_network
+from ipu_results.ground.charts import CROSS
+from ipu_results.ground.files import SCHEMA
+from ipu_results.ground.student import compute_t_quantile
 from ipu_results.store.query import open_warehouse
 
 COUNTS = tomllib.loads((SCHEMA / "vocabulary" / "operation_counts.toml").read_text(encoding="utf-8"))["network"]

@@ -10,7 +10,7 @@ import pytest
 from conftest import Query
 from ipu_results.check.rules import RULES, Dataset, find_flags
 from ipu_results.schema import table
-from ipu_results.schema.pandera_schema import pandera_schema
+from ipu_results.schema.row_checks import pandera_schema
 
 from tests.rules_support import list_doubtful, load_dataset, load_review, pick
 

@@ -15,8 +15,7 @@ import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.runner.blocks import Block, Kind, Stamps
-from ipu_results.runner.estimate import estimate
+from ipu_results.runner.estimate import Block, Kind, Stamps, estimate
 
 from benchmarks.report import Options, Report, format_report
 from benchmarks.runner import configurations, overhead, real_sweeps

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results._util.charts import CROSS, ORIGIN_DASHES, PALETTE
 from ipu_results.errors import MissingExtraError, RunnerError
+from ipu_results.ground.charts import CROSS, ORIGIN_DASHES, PALETTE
 from ipu_results.runner import chart
 from ipu_results.runner.chart import build_series, draw_chart
 

@@ -20,17 +20,17 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedRunError
-from ipu_results.runner import concurrent_sweeps, cpu_load
+from ipu_results.runner import concurrent_sweeps, environment
 from ipu_results.runner.concurrent_sweeps import announce_sweep
-from ipu_results.runner.cpu_load import Load, Usage, compute_load, load_best_probe, save_best_probe
+from ipu_results.runner.environment import Load, Usage, compute_load, load_best_probe, save_best_probe
 
 # --- the speed probe
 
 
 def test_probe_is_the_time_of_a_fixed_computation() -> None:
     times = iter([1_000_000, 6_500_000])
-    assert cpu_load.run_probe(clock=lambda: next(times)) == 5.5
-    values = [cpu_load.compute_steps(steps) for steps in range(4)]
+    assert environment.run_probe(clock=lambda: next(times)) == 5.5
+    values = [environment.compute_steps(steps) for steps in range(4)]
     assert values == [1, 1015568748, 1586005467, 2165703038], "the generator of Numerical Recipes"
 
 
@@ -46,7 +46,7 @@ def test_best_probe_is_kept_until_the_machine_restarts(tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("damage", ["", "[]", "{}", "null", '{"best_ms": 5}'])
 def test_damaged_history_of_probes_counts_as_absent(tmp_path: Path, damage: str) -> None:
-    (tmp_path / cpu_load.HISTORY).write_text(damage, encoding="utf-8")
+    (tmp_path / environment.HISTORY).write_text(damage, encoding="utf-8")
     assert load_best_probe(tmp_path) is None
     save_best_probe(5.0, tmp_path)
     assert load_best_probe(tmp_path) == 5.0
@@ -64,9 +64,9 @@ OtherTimes = namedtuple("OtherTimes", "user system idle")
 
 
 def test_guest_time_counts_once_and_waiting_is_not_busy() -> None:
-    usage = cpu_load.read_usage(lambda: LinuxTimes(10, 1, 5, 70, 9, 1, 2, 2, 4, 1), lambda: 3.0)
+    usage = environment.read_usage(lambda: LinuxTimes(10, 1, 5, 70, 9, 1, 2, 2, 4, 1), lambda: 3.0)
     assert usage == Usage(total=100, busy=19, steal=2, own=3.0)
-    usage = cpu_load.read_usage(lambda: OtherTimes(10, 5, 85), lambda: 3.0)
+    usage = environment.read_usage(lambda: OtherTimes(10, 5, 85), lambda: 3.0)
     assert usage == Usage(total=100, busy=15, steal=None, own=3.0)
 
 
@@ -95,15 +95,15 @@ BURN = "import sys, time\nwhile time.process_time() < 0.3: pass\nprint(flush=Tru
 
 
 def test_child_counts_while_it_lives_and_after_its_end() -> None:
-    before = cpu_load.read_own_seconds()
+    before = environment.read_own_seconds()
     with subprocess.Popen([sys.executable, "-c", BURN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        alive = cpu_load.read_own_seconds()
+        alive = environment.read_own_seconds()
         child.communicate()
     assert alive >= before + 0.25
     if sys.platform == "linux":
-        assert cpu_load.read_own_seconds() > alive - 0.01  # a tick
+        assert environment.read_own_seconds() > alive - 0.01  # a tick
 
 
 class FakeProcess:
@@ -126,9 +126,9 @@ class FakeProcess:
 
 def test_ended_child_is_skipped() -> None:
     family: Any = FakeProcess(FakeProcess(), FakeProcess(seconds=2.0), seconds=1.0)
-    assert cpu_load.read_own_seconds(family) == 5.0
+    assert environment.read_own_seconds(family) == 5.0
     ended: Any = FakeProcess()
-    assert cpu_load.read_own_seconds(ended) == 0.0
+    assert environment.read_own_seconds(ended) == 0.0
 
 
 # --- other sweeps on this machine

@@ -14,8 +14,7 @@ from ipu_results.errors import BackendError, RunnerError, SweepConfigError
 from ipu_results.runner import Progress, SweepConfig, run_sweep
 from ipu_results.runner.backends import Device
 from ipu_results.runner.concurrent_sweeps import VARIABLE
-from ipu_results.runner.config import SweepTask, choose_batch_sizes, count_cores, parse_options, plan_sweeps
-from ipu_results.runner.plan import RUNS
+from ipu_results.runner.config import RUNS, SweepTask, choose_batch_sizes, count_cores, parse_options, plan_sweeps
 from runner_support import write_images, write_tiny_model
 
 MODEL = Device("popart", "ipu-model", "simulated", "a model of an IPU")

@@ -16,10 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import RunnerError
-from ipu_results.runner.blocks import Block, Kind, Stamps
 from ipu_results.runner.estimate import (
     CONFIDENCE,
+    Block,
     Estimate,
+    Kind,
+    Stamps,
     SuspicionLimits,
     compute_interval,
     count_allowed_slow,

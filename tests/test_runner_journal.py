@@ -18,8 +18,8 @@ from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import CatalogueError, DamagedRunError
-from ipu_results.runner import journal as journals
-from ipu_results.runner.journal import JOURNAL, Journal, list_unfinished
+from ipu_results.runner import record as journals
+from ipu_results.runner.record import JOURNAL, Journal, list_unfinished
 from ipu_results.sources.catalogue import load_catalogue
 
 RUN_ID = "20261121-134501-null-null-3fa2"

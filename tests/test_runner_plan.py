@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import RunnerError
-from ipu_results.runner.plan import ISOLATED_EVERY, SweepPlan, check_batch_sizes
+from ipu_results.runner.config import ISOLATED_EVERY, SweepPlan, check_batch_sizes
 
 BATCHES = (2, 4, 6, 8, 10, 12)
 plans = st.builds(

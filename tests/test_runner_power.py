@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import RunnerError
-from ipu_results.runner.power import energy, find_sensor, gcinfo, meter
+from ipu_results.runner.power import energy, find_sensor, meter
 from ipu_results.runner.power.energy import NvmlSensor, RaplSensor
 from ipu_results.runner.power.meter import Reading, SampledSensor
 
@@ -67,7 +67,7 @@ def assert_watts_or_reason(reading: Reading) -> None:
     ids=["two IPUs", "in one text", "two readings", "two boards"],
 )
 def test_each_board_counts_once(texts: list[str], watts: float) -> None:
-    assert gcinfo.sum_board_power(texts) == Reading(watts, None)
+    assert energy.sum_board_power(texts) == Reading(watts, None)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_each_board_counts_once(texts: list[str], watts: float) -> None:
     ],
 )
 def test_gc_info_without_a_power_has_a_reason(texts: list[str], reason: str) -> None:
-    assert gcinfo.sum_board_power(texts) == Reading(None, reason)
+    assert energy.sum_board_power(texts) == Reading(None, reason)
     sensor, text = find_sensor("ipu", "ipu", gc_info=lambda: texts)
     assert (sensor, text) == (None, f"no sensor: {reason}")
 
@@ -103,7 +103,7 @@ LINES = st.one_of(
 
 @given(st.lists(st.lists(LINES, max_size=8).map("\n".join), max_size=4))
 def test_any_output_of_gc_info_is_a_power_or_a_reason(texts: list[str]) -> None:
-    assert_watts_or_reason(gcinfo.sum_board_power(texts))
+    assert_watts_or_reason(energy.sum_board_power(texts))
 
 
 def rack(*serials: str) -> Callable[[str], str]:
@@ -119,13 +119,13 @@ def rack(*serials: str) -> Callable[[str], str]:
 
 def test_ipu_of_a_single_board_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Of several boards it is unknown which one measures."""
-    assert gcinfo.find_source(rack("x", "x"))() == [c2(0, serial="x")]
-    assert gcinfo.find_source(lambda number: c2(0) if number == "0" else "no such device")() == [c2(0)]
-    assert gcinfo.find_source(lambda _: c2(0))() == [c2(0)]
+    assert energy.find_source(rack("x", "x"))() == [c2(0, serial="x")]
+    assert energy.find_source(lambda number: c2(0) if number == "0" else "no such device")() == [c2(0)]
+    assert energy.find_source(lambda _: c2(0))() == [c2(0)]
     with pytest.raises(RunnerError, match="IPUs of several boards"):
-        gcinfo.find_source(rack("x", "x", "y", "y"))
+        energy.find_source(rack("x", "x", "y", "y"))
     with pytest.raises(RunnerError, match="status 1"):
-        gcinfo.find_source(rack())
+        energy.find_source(rack())
     sensor, text = find_sensor("ipu", "ipu", gc_info=lambda: [c2(0), c2(1)])
     assert sensor is not None
     assert (sensor.scope, sensor.name, text) == ("board", "gc-info", "gc-info")

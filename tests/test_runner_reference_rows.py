@@ -14,8 +14,8 @@ import pytest
 from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results._util.text import format_json
 from ipu_results.errors import WarehouseError
+from ipu_results.ground.text import format_json
 from ipu_results.runner.reference_rows import (
     PAPER,
     SETUPS,

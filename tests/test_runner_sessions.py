@@ -20,7 +20,7 @@ from faulty_backend import OUTPUTS, TESTS, register_faulty, write_faulty_python
 from ipu_results.errors import BackendError, RunnerError, SessionLostError, UnusableImagesError
 from ipu_results.runner import sessions
 from ipu_results.runner.backends import SessionFacts, SessionSpec
-from ipu_results.runner.blocks import NS
+from ipu_results.runner.estimate import NS
 from ipu_results.runner.images import ImageStream
 from ipu_results.runner.sessions import SessionPool, Subprocess, open_sessions
 from ipu_results.runner.workload import Workload

@@ -18,17 +18,15 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 from faulty_backend import register_faulty, write_faulty_python
-from ipu_results._util.sql import run_query
 from ipu_results.build import IngestConfig, ingest
-from ipu_results.emulator.calibration import load_calibration
+from ipu_results.emulator.target import load_calibration
 from ipu_results.errors import BackendError, DamagedRunError, RunnerError, SessionLostError, UnusableImagesError
+from ipu_results.ground.sql import run_query
 from ipu_results.runner import sweep as sweeps
-from ipu_results.runner.blocks import Block
 from ipu_results.runner.concurrent_sweeps import VARIABLE, announce_sweep
-from ipu_results.runner.config import SweepTask
-from ipu_results.runner.journal import Journal, list_unfinished
-from ipu_results.runner.plan import SweepPlan, Visit
-from ipu_results.runner.record import RunData, build_points
+from ipu_results.runner.config import SweepPlan, SweepTask, Visit
+from ipu_results.runner.estimate import Block
+from ipu_results.runner.record import Journal, RunData, build_points, list_unfinished
 from ipu_results.runner.sweep import SweepResult, make_run_id, resume_sweep, run_task
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.store.query import open_warehouse

@@ -8,8 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ipu_results.runner.images import find_usable_images, hash_images
-from ipu_results.runner.synthetic_images import ImageTraits, draw_pixels, draw_traits, generate_images
+from ipu_results.runner.images import (
+    ImageTraits,
+    draw_pixels,
+    draw_traits,
+    find_usable_images,
+    generate_images,
+    hash_images,
+)
 from PIL import Image
 
 DRAWN = [draw_traits(3, number) for number in range(2000)]

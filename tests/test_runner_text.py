@@ -11,20 +11,18 @@ import onnx
 import pytest
 from conftest import query_rows
 from ipu_results.build import IngestConfig, ingest
+from ipu_results.comparison.measurement import load_known_words
 from ipu_results.comparison.sources import read_source
-from ipu_results.comparison.words import load_known_words
 from ipu_results.errors import RunnerError, SweepConfigError
 from ipu_results.networks.bert import VOCABULARY, Bert
 from ipu_results.networks.builder import GraphBuilder, WeightGenerator
 from ipu_results.runner.backends import Device
-from ipu_results.runner.config import SweepConfig, SweepTask, plan_sweeps
+from ipu_results.runner.config import SweepConfig, SweepPlan, SweepTask, plan_sweeps
 from ipu_results.runner.models import prepare_model
-from ipu_results.runner.plan import SweepPlan
 from ipu_results.runner.reference_rows import ReferenceRow, find_reference_row, find_reference_sweeps
-from ipu_results.runner.sequences import SequenceStream, save_sequences
 from ipu_results.runner.summary import format_summary
 from ipu_results.runner.sweep import Progress, SweepResult, run_task
-from ipu_results.runner.text_inputs import TextInput, generate_sequences, hash_sequences
+from ipu_results.runner.text_inputs import SequenceStream, TextInput, generate_sequences, hash_sequences, save_sequences
 from ipu_results.runner.workload import compare_outputs, compute_reference
 from ipu_results.store.query import open_warehouse
 

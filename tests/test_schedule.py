@@ -7,14 +7,13 @@ from functools import partial
 from math import ceil
 
 import pytest
-from ipu_results.emulator.calibration import Calibration, Fit
 from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, Operator, Program, Tensor
 from ipu_results.emulator.prediction import Prediction, predict
 from ipu_results.emulator.schedule import schedule, to_convolution_shape
 from ipu_results.emulator.split import ConvolutionShape, plan_split
-from ipu_results.emulator.target import TARGETS, Target, load_target
+from ipu_results.emulator.target import TARGETS, Calibration, Fit, Target, load_target
 from ipu_results.errors import InconsistentModelError
 from ipu_results.networks import build
 

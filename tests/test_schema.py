@@ -15,15 +15,13 @@ import pytest
 from conftest import PAGE, Query, copy_documents, run_process
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.check.canary import GOOD
-from ipu_results.check.gate import find_failures
+from ipu_results.check.gate import GOOD, find_failures
 from ipu_results.errors import GateError
 from ipu_results.schema import FILE_VIEWS, TABLES, VIEWS, arrow_schema, dictionary_rows, frame_dtypes, table
 from ipu_results.schema.frames import build_frame, build_frame_from_columns, build_frame_from_tuples, to_arrow
-from ipu_results.schema.pandera_schema import pandera_schema
-from ipu_results.store import digest
-from ipu_results.store.digest import digest_rows
-from ipu_results.store.files import DATABASE
+from ipu_results.schema.row_checks import pandera_schema
+from ipu_results.store import files
+from ipu_results.store.files import DATABASE, digest_rows
 from ipu_results.store.query import open_warehouse
 
 CONTRACT = (
@@ -364,7 +362,7 @@ def test_digest_depends_on_the_rows_and_not_on_their_order(rows: list[tuple[str,
 def test_digest_of_many_rows_is_that_of_a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = make_arrow([("b", None), ("a", None), ("c", 1), ("", 2), ("a", 3)])
     whole = digest_rows(rows)
-    monkeypatch.setattr(digest, "MAX_ROWS", 2)
+    monkeypatch.setattr(files, "MAX_ROWS", 2)
     assert digest_rows(rows) == whole
 
 

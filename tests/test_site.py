@@ -18,20 +18,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from ipu_results._util.sql import run_query
 from ipu_results.analyses import ANALYSES
-from ipu_results.emulator.published import load_published_rows
+from ipu_results.emulator.check.published import load_published_rows
 from ipu_results.errors import IpuResultsError
+from ipu_results.ground.sql import run_query
 from ipu_results.release import ReleaseRequest, publish
 from ipu_results.schema import TABLES
 from ipu_results.site import __main__ as command
-from ipu_results.site import build_site, charts, predictions
-from ipu_results.site.charts import build_charts
+from ipu_results.site import build_site, chart_pages, predictions
+from ipu_results.site.chart_pages import build_charts
+from ipu_results.site.citations import build_mlperf, build_provenance
 from ipu_results.site.claims import build_claims
-from ipu_results.site.encode import encode_query, format_script
-from ipu_results.site.provenance import build_mlperf, build_provenance
+from ipu_results.site.encode import EXAMPLES, build_sql, encode_query, format_script
 from ipu_results.site.results import build_results
-from ipu_results.site.sql import EXAMPLES, build_sql
 from ipu_results.site.start import build_start, read_release
 from ipu_results.store.files import DATABASE
 
@@ -210,7 +209,7 @@ def test_charts_have_question_summary_and_committed_specification(
     connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = ANALYSES[3:5]
-    monkeypatch.setattr(charts, "ANALYSES", shown)
+    monkeypatch.setattr(chart_pages, "ANALYSES", shown)
     *built, predicted = build_charts(connection)
     assert predicted["name"] == "predicted"
     page = " ".join((ROOT / "docs" / "reference" / "analyses.md").read_text(encoding="utf-8").split())

@@ -13,11 +13,11 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 import pytest
-from ipu_results._util.sql import run_query
-from ipu_results.citation import cite
-from ipu_results.citation.cite import FORMATS
-from ipu_results.citation.facts import MAX_IDS
+from ipu_results.ground.sql import run_query
 from ipu_results.release import ReleaseRequest, publish
+from ipu_results.serve import cite
+from ipu_results.serve.cite import FORMATS
+from ipu_results.serve.facts import MAX_IDS
 from ipu_results.site.citations import build_citations
 from ipu_results.store.query import open_warehouse
 

@@ -9,9 +9,9 @@ from typing import Any
 import duckdb
 import pytest
 from ipu_results import compare
-from ipu_results._util.resources import load_schema_file
-from ipu_results._util.sql import run_query
-from ipu_results._util.text import to_json_value
+from ipu_results.ground.files import load_schema_file
+from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import to_json_value
 from ipu_results.site.own_run import build_own_run
 
 from tests.conftest import COMMITTED, ROOT

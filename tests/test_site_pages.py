@@ -14,13 +14,12 @@ from xml.etree import ElementTree as ET
 import duckdb
 import jsonschema
 import pytest
-from ipu_results._util.sql import run_query
-from ipu_results._util.text import to_json_value
 from ipu_results.analyses import ANALYSES, build_specification, describe_answer, draw_chart, load_frames
 from ipu_results.analyses.analysis import split_summary
 from ipu_results.errors import WarehouseError
-from ipu_results.site.chart_pages import format_csv
-from ipu_results.site.charts import list_numbers
+from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import to_json_value
+from ipu_results.site.chart_pages import format_csv, list_numbers
 from ipu_results.site.html import format_page, link, tag
 from ipu_results.site.pages import build_pages
 

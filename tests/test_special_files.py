@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PAGE, copy_documents, get_error, read_files, run_cli, run_ingest
-from ipu_results._util.files import open_regular_file
+from ipu_results.ground.files import open_regular_file
 from ipu_results.store.files import COMMIT, LOCK, STAGING, DamagedCommitWarning, is_pending
 from ipu_results.store.transaction import lock_folder, recover
 

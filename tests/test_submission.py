@@ -210,7 +210,7 @@ def test_killed_submit_leaves_no_half_bundle(tmp_path: Path, warehouse: Path) ->
     run = put_run(tmp_path / "elsewhere")
     out, raw = tmp_path / "out", tmp_path / "raw"
     code = (
-        "import datetime, os, signal, sys; from ipu_results._util import files\n"
+        "import datetime, os, signal, sys; from ipu_results.ground import files\n"
         "from ipu_results.submission import prepare\n"
         "class Day(datetime.date):\n"  # the id of a bundle has the day
         "    today = classmethod(lambda cls: cls(2026, 11, 22))\n"

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ipu_results._util.limits import MAX_SUBMITTED_BYTES
 from ipu_results.errors import SubmissionError
+from ipu_results.ground.limits import MAX_SUBMITTED_BYTES
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.store.query import open_warehouse
 from ipu_results.submission.adapters import NAMES, ReadFile, read_figures

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import ipu_results
 import pytest
+from ipu_results.submission.bundle import SUBMISSIONS, lay_bundle
 from ipu_results.submission.check import CheckedBundle, CheckRequest, check_submission
 from ipu_results.submission.contents import DESCRIPTION, ENVIRONMENT, RESULTS
 from ipu_results.submission.fault import REASONS
-from ipu_results.submission.lay import SUBMISSIONS, lay_bundle
 from ipu_results.submission.report import format_checks
 from ipu_results.submission.template import COLUMNS
 from submission_support import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from ipu_results.release import verify_release
-from ipu_results.release.problems import check_files
+from ipu_results.release.folder import check_files
 from release_support import link_release, update_checksums
 from tampering import KINDS, edit_parquet
 

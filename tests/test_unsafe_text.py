@@ -15,9 +15,9 @@ import pytest
 from conftest import run_cli
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results._util.text import escape_unprintable, format_csv, format_json, mark_formula, unmark_formula
-from ipu_results.store import csv_file
-from ipu_results.store.csv_file import count_formulas, read_csv, write_csv
+from ipu_results.ground.text import escape_unprintable, format_csv, format_json, mark_formula, unmark_formula
+from ipu_results.store import tables
+from ipu_results.store.tables import count_formulas, read_csv, write_csv
 
 CLEAR, TITLE, CSI, OVERRIDE = "\x1b[2J", "\x1b]0;x\x07", "\x9b2J", "\u202e"
 UNSAFE = (CLEAR, TITLE, CSI, OVERRIDE, "\x00", "\x7f", "\r")
@@ -103,7 +103,7 @@ def test_csv_of_many_rows_is_that_of_a_few_at_once(monkeypatch: pytest.MonkeyPat
     rows = pa.table({"a": ["x", None, "=1", "", "\n"], "b": [1.0, 2.5, None, 4.0, 5.0]})
     whole, pieces = io.BytesIO(), io.BytesIO()
     write_csv(rows, whole)
-    monkeypatch.setattr(csv_file, "MAX_ROWS", 2)
+    monkeypatch.setattr(tables, "MAX_ROWS", 2)
     write_csv(rows, pieces)
     assert whole.getvalue() == pieces.getvalue() == b'"a","b"\n"x",1.0\n,2.5\n"\'=1",\n"",4.0\n"\n",5.0\n'
 

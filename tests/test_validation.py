@@ -15,10 +15,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, run_cli
-from ipu_results.emulator.baselines import GRID, PERFECT, SCALED, compute_mac_rate, estimate_grid, estimate_perfect
-from ipu_results.emulator.calibration import Fit, load_calibration
-from ipu_results.emulator.published import BLIND, DEVELOPMENT, SETS, load_published_rows, load_selectors
-from ipu_results.emulator.scoring import (
+from ipu_results.emulator.check.baselines import (
+    GRID,
+    PERFECT,
+    SCALED,
+    compute_mac_rate,
+    estimate_grid,
+    estimate_perfect,
+)
+from ipu_results.emulator.check.published import BLIND, DEVELOPMENT, SETS, load_published_rows, load_selectors
+from ipu_results.emulator.check.scoring import (
     calibrations_differ,
     list_changed_predictions,
     load_predictions,
@@ -26,9 +32,7 @@ from ipu_results.emulator.scoring import (
     recalibrate,
     summarise_errors,
 )
-from ipu_results.emulator.split import ConvolutionShape
-from ipu_results.emulator.target import load_target
-from ipu_results.emulator.validation import (
+from ipu_results.emulator.check.validation import (
     EXCLUDED,
     FIT,
     LATENCY,
@@ -39,6 +43,8 @@ from ipu_results.emulator.validation import (
     to_json,
     validate,
 )
+from ipu_results.emulator.split import ConvolutionShape
+from ipu_results.emulator.target import Fit, load_calibration, load_target
 from ipu_results.errors import WarehouseError
 
 from benchmarks.emulator import freezing

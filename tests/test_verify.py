@@ -20,7 +20,7 @@ from conftest import ROOT, run_cli
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.release import verify_release
 from ipu_results.release.files import CHECKSUMS, read_checksums, write_checksums
-from ipu_results.release.problems import check_files
+from ipu_results.release.folder import check_files
 from ipu_results.store.files import DATABASE
 from release_support import read_record, update_checksums, write_record
 

@@ -7,14 +7,10 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from ipu_results._util.charts import render_chart
-from ipu_results.emulator.baselines import DESCRIPTIONS
-from ipu_results.emulator.calibration import Calibration
-from ipu_results.emulator.prediction import MS
-from ipu_results.emulator.published import BLIND, DEVELOPMENT, SETS, PublishedRow, load_published_rows
-from ipu_results.emulator.scoring import ErrorSummary, ScoredRow, predict_rows, summarise_errors
-from ipu_results.emulator.target import TARGETS, load_target
-from ipu_results.emulator.validation import (
+from ipu_results.emulator.check.baselines import DESCRIPTIONS
+from ipu_results.emulator.check.published import BLIND, DEVELOPMENT, SETS, PublishedRow, load_published_rows
+from ipu_results.emulator.check.scoring import ErrorSummary, ScoredRow, predict_rows, summarise_errors
+from ipu_results.emulator.check.validation import (
     EXCLUDED,
     FIT,
     LATENCY,
@@ -24,6 +20,9 @@ from ipu_results.emulator.validation import (
     Validation,
     validate,
 )
+from ipu_results.emulator.prediction import MS
+from ipu_results.emulator.target import TARGETS, Calibration, load_target
+from ipu_results.ground.charts import render_chart
 from ipu_results.store.query import open_warehouse
 
 from benchmarks.emulator.sensitivity import ConstantChange, plan_unchanged

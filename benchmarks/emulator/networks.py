@@ -13,7 +13,7 @@ import venv
 from pathlib import Path
 from typing import Any
 
-from ipu_results.emulator.input_shapes import parse_shapes
+from ipu_results.emulator.frontend import parse_shapes
 from ipu_results.emulator.network import load_shaped_network
 from ipu_results.emulator.prediction import predict
 from ipu_results.emulator.target import load_target

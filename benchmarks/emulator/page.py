@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from ipu_results.emulator.baselines import DESCRIPTIONS
+from ipu_results.emulator.check.baselines import DESCRIPTIONS
+from ipu_results.emulator.check.published import SETS
+from ipu_results.emulator.check.validation import Validation
 from ipu_results.emulator.prediction import MS
-from ipu_results.emulator.published import SETS
 from ipu_results.emulator.target import TARGETS, load_target
-from ipu_results.emulator.validation import Validation
 from tabulate import tabulate
 
 from benchmarks.emulator import accuracy

@@ -7,9 +7,9 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 
+from ipu_results.emulator.check.published import SETS, PublishedRow
+from ipu_results.emulator.check.scoring import load_program, predict_rows, recalibrate, summarise_errors
 from ipu_results.emulator.operators import Elementwise
-from ipu_results.emulator.published import SETS, PublishedRow
-from ipu_results.emulator.scoring import load_program, predict_rows, recalibrate, summarise_errors
 from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
 from ipu_results.emulator.target import TARGETS, Constant, Target, get_range, load_target
 

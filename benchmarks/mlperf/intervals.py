@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import fmean, median
 
 import numpy as np
-from ipu_results._util.resources import DATASET
-from ipu_results._util.student import compute_two_sided_p
+from ipu_results.ground.files import DATASET
+from ipu_results.ground.student import compute_two_sided_p
 from ipu_results.mlperf.interval import (
     COVERAGE,
     Convergence,

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Event, Thread
 
-from ipu_results.runner.blocks import NS, Block
+from ipu_results.runner.estimate import NS, Block
 
 from benchmarks.processes import ROOT
 

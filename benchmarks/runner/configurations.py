@@ -13,12 +13,9 @@ from statistics import median
 
 import numpy as np
 from ipu_results.errors import BackendError
-from ipu_results.runner.blocks import Block
-from ipu_results.runner.config import count_cores
-from ipu_results.runner.estimate import DEFAULT, Estimate, estimate, group_by_round
-from ipu_results.runner.observer import BlockObservation, Observer
-from ipu_results.runner.plan import Visit
-from ipu_results.runner.sessions import SessionPool
+from ipu_results.runner.config import Visit, count_cores
+from ipu_results.runner.estimate import DEFAULT, Block, Estimate, estimate, group_by_round
+from ipu_results.runner.sessions import BlockObservation, Observer, SessionPool
 from ipu_results.runner.workload import compare_outputs
 
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value, format_value

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from ipu_results.runner.blocks import MS, Stamps
+from ipu_results.runner.estimate import MS, Stamps
 from ipu_results.runner.sessions import SessionPool
 
 from benchmarks.report import Options

@@ -13,11 +13,9 @@ from pathlib import Path
 from statistics import fmean, median
 
 from ipu_results.runner.backends import SessionSpec
-from ipu_results.runner.blocks import Block
-from ipu_results.runner.estimate import DEFAULT, Estimate, estimate, find_disturbances
-from ipu_results.runner.observer import Observer
-from ipu_results.runner.plan import SweepPlan
-from ipu_results.runner.sessions import SessionPool, SessionStamps, open_sessions
+from ipu_results.runner.config import SweepPlan
+from ipu_results.runner.estimate import DEFAULT, Block, Estimate, estimate, find_disturbances
+from ipu_results.runner.sessions import Observer, SessionPool, SessionStamps, open_sessions
 from ipu_results.runner.workload import Workload
 
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value, format_value

@@ -9,9 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from ipu_results.runner.backends import SessionSpec
-from ipu_results.runner.blocks import NS, Block, Kind, Stamps
-from ipu_results.runner.estimate import DEFAULT, Estimate, SuspicionLimits, estimate, find_disturbances
-from ipu_results.runner.plan import SweepPlan, Visit
+from ipu_results.runner.config import SweepPlan, Visit
+from ipu_results.runner.estimate import (
+    DEFAULT,
+    NS,
+    Block,
+    Estimate,
+    Kind,
+    Stamps,
+    SuspicionLimits,
+    estimate,
+    find_disturbances,
+)
 from ipu_results.runner.sessions import SessionStamps
 from ipu_results.runner.worker import run_batches
 

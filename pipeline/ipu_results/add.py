@@ -13,20 +13,19 @@ from typing import Any, NamedTuple
 import pandas as pd
 import tomli_w
 
-from ipu_results._util.files import write_atomically
-from ipu_results._util.limits import MAX_BYTES, MAX_PAGES
 from ipu_results.build import IngestConfig, check_documents, load_document
 from ipu_results.check.conservation import RowCounts, list_source_keys
 from ipu_results.errors import CatalogueError, UnrecognisedDocumentError
 from ipu_results.extract import extract, format_problem
+from ipu_results.ground.files import write_atomically
+from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES
 from ipu_results.normalise import normalise
 from ipu_results.normalise.header_draft import format_header_entries
-from ipu_results.normalise.words import describe_unknown_words
+from ipu_results.normalise.values import describe_unknown_words
 from ipu_results.read.document import ParsedDocument
 from ipu_results.read.first_rows import find_first_rows
-from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary
+from ipu_results.schema.vocabulary import ALIASES, KINDS, Vocabulary, load_vocabulary
 from ipu_results.sources.catalogue import Document, build_document, check_distinct, load_catalogue, read_limited
-from ipu_results.sources.kinds import ALIASES, KINDS
 from ipu_results.sources.sidecar import INGESTED, PLACEHOLDER, list_placeholders, read_entry
 
 FILLED_IN = {  # what a person fills in, with what belongs there
@@ -159,7 +158,7 @@ def draft_headers(config: AddConfig) -> str:
     guessed = GUESSED_KINDS.get(suffix, "performance-page")
     kind = guessed if config.kind is None else ALIASES.get(config.kind, config.kind)
     if suffix == ".pdf":
-        from ipu_results.read.pdf.first_rows import find_pdf_headers  # noqa: PLC0415  (pdfplumber is slow to import)
+        from ipu_results.read.pdf.continued import find_pdf_headers  # noqa: PLC0415  (pdfplumber is slow to import)
 
         rows = find_pdf_headers(data, config.max_pages)
     else:

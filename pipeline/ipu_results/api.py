@@ -16,14 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_string_dtype
 
-from ipu_results._util.resources import DATASET
-from ipu_results._util.sql import run_query
-from ipu_results._util.version import read_version
 from ipu_results.errors import QueryError
+from ipu_results.ground.files import DATASET, read_version
+from ipu_results.ground.sql import run_query
 from ipu_results.schema import TABLES, VIEWS, quote
+from ipu_results.store.duckdb_file import read_view
 from ipu_results.store.files import BUILD_ID, get_parquet_name
 from ipu_results.store.query import check_build_id, connect_warehouse, open_warehouse, read_build_id, read_one_build
-from ipu_results.store.views import read_view
 
 MAX_NAMES = 50  # in an error message
 FILTER_TYPES: tuple[tuple[Callable[[Any], bool], Any], ...] = (

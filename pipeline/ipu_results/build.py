@@ -10,11 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from ipu_results._util.garbage import pause_garbage_collection
-from ipu_results._util.limits import MAX_BYTES, MAX_PAGES
-from ipu_results.check.canary import CHANGES, GOOD
 from ipu_results.check.conservation import RowCounts, check_conservation, check_expected_tables
-from ipu_results.check.gate import check_gate, check_tables, gate_results
+from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
 from ipu_results.check.rules import build_dataset, find_flags, list_printed_tables
 from ipu_results.check.tables import (
     build_dictionary_frame,
@@ -22,25 +19,24 @@ from ipu_results.check.tables import (
     build_model_frame,
     build_source_frames,
 )
-from ipu_results.derive import derive_results, select_record
+from ipu_results.comparison.derive import derive_results, select_record
 from ipu_results.errors import DamagedDocumentError, DocumentError
+from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES, pause_garbage_collection
 from ipu_results.link import LINKING, Links, collect_links, link_document
-from ipu_results.link.configurations import build_configuration_frame
-from ipu_results.link.facts import build_fact_frame
+from ipu_results.link.configurations import build_configuration_frame, build_fact_frame
 from ipu_results.link.mlperf import build_mlperf_frames
 from ipu_results.link.platforms import build_platform_frame
 from ipu_results.link.runs import build_run_frames
 from ipu_results.normalise import NormalisedDocument, normalise
-from ipu_results.normalise.words import UnknownWord, describe_unknown_words
+from ipu_results.normalise.values import UnknownWord, describe_unknown_words
 from ipu_results.read import ParsedDocument, read_document
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
 from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view, table
 from ipu_results.schema.frames import build_frame, concat_frames
-from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_vocabulary_files
-from ipu_results.sources.capture.compare import CaptureDifference, compare_captures
+from ipu_results.schema.vocabulary import KINDS, Vocabulary, load_vocabulary, read_vocabulary_files
+from ipu_results.sources.capture import CaptureDifference, compare_captures
 from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue
-from ipu_results.sources.kinds import KINDS
 from ipu_results.store.tables import WarehouseWriter
 from ipu_results.store.transaction import lock_folder
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ipu_results._util.limits import MAX_BYTES, MAX_PAGES
-from ipu_results._util.text import format_csv, format_json
 from ipu_results.errors import DocumentError
+from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES
+from ipu_results.ground.text import format_csv, format_json
 from ipu_results.read import ParsedDocument, ReadProblem, read_document
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import check_file_type, read_limited

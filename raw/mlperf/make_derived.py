@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ipu_results._util.files import write_atomically
-from ipu_results._util.text import format_records
+from ipu_results.ground.files import write_atomically
+from ipu_results.ground.text import format_records
 from ipu_results.mlperf.records import COLUMNS, GENERATED, entry_record, run_records
 from ipu_results.mlperf.round import score_path
 from ipu_results.mlperf.rules import round_key

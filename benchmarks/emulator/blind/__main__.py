@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ipu_results.emulator.calibration import load_calibration
+from ipu_results.emulator.target import load_calibration
 
 from benchmarks.emulator.blind.predictions import (
     CONVOLUTIONS,

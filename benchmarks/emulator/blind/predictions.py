@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-from ipu_results.emulator.baselines import compute_peak, estimate_grid, fit_bsp, sum_work
-from ipu_results.emulator.calibration import Fit, load_calibration
+from ipu_results.emulator.check.baselines import compute_peak, estimate_grid, fit_bsp, sum_work
 from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.prediction import MS, Prediction, predict
 from ipu_results.emulator.protocol import Protocol, select_protocol
 from ipu_results.emulator.settings import load_target_file
-from ipu_results.emulator.target import Target
+from ipu_results.emulator.target import Fit, Target, load_calibration
 from ipu_results.networks.builder import GraphBuilder
 
 from benchmarks.emulator.accuracy import load_rows

@@ -7,8 +7,6 @@ from typing import Any
 
 import duckdb
 
-from ipu_results._util.charts import render_specification, to_vega_lite
-from ipu_results._util.sql import run_query
 from ipu_results.analyses import (
     c2_to_m2000,
     framework,
@@ -25,6 +23,8 @@ from ipu_results.analyses import (
     sdk,
 )
 from ipu_results.analyses.analysis import Analysis, Answer, Frames, set_title, split_summary
+from ipu_results.ground.charts import render_specification, to_vega_lite
+from ipu_results.ground.sql import run_query
 from ipu_results.schema import VIEWS
 
 __all__ = [

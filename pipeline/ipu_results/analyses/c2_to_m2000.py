@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ipu_results._util.charts import PALETTE, make_data
-from ipu_results.analyses.analysis import Analysis, Frames
+from ipu_results.analyses.analysis import (
+    Analysis,
+    Frames,
+    Record,
+    join_paragraphs,
+    join_words,
+    make_records,
+    select_clean,
+)
 from ipu_results.analyses.drawing import PANEL, join_panels, make_scale, make_size_axis, make_tooltips
-from ipu_results.analyses.text import Record, join_paragraphs, join_words, make_records, select_clean
+from ipu_results.ground.charts import PALETTE, make_data
 
 MACHINES = {"c2": "C2", "m2000": "IPU-M2000"}
 ORDER = ["pairing", "c2_micro_batch_size", "m2000_micro_batch_size"]

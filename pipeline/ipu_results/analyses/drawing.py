@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ipu_results._util.charts import CROSS, PALETTE, SHAPES, apply_theme, make_data, make_title
+from ipu_results.ground.charts import CROSS, PALETTE, SHAPES, apply_theme, make_data, make_title
 
 WIDTH, STEP = 460, 17
 PANEL = {"width": 400, "height": 330}

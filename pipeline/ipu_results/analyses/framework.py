@@ -6,10 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from ipu_results._util.charts import apply_theme, make_title
-from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import build_ratio_chart, make_log_axis
-from ipu_results.analyses.text import (
+from ipu_results.analyses.analysis import (
+    Analysis,
+    Frames,
     compute_mean,
     describe_range,
     join_cells,
@@ -17,6 +16,8 @@ from ipu_results.analyses.text import (
     join_words,
     select_clean,
 )
+from ipu_results.analyses.drawing import build_ratio_chart, make_log_axis
+from ipu_results.ground.charts import apply_theme, make_title
 
 TEST = ("model", "variant", "platform")
 

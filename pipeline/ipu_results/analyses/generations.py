@@ -6,10 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from ipu_results._util.charts import PALETTE, apply_theme, make_data, make_title
-from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import WIDTH, build_ratio_chart, draw_rule, make_log_axis, make_scale, make_tooltips
-from ipu_results.analyses.text import (
+from ipu_results.analyses.analysis import (
+    Analysis,
+    Frames,
     compute_mean,
     describe_range,
     join_cells,
@@ -17,6 +16,8 @@ from ipu_results.analyses.text import (
     join_words,
     select_clean,
 )
+from ipu_results.analyses.drawing import WIDTH, build_ratio_chart, draw_rule, make_log_axis, make_scale, make_tooltips
+from ipu_results.ground.charts import PALETTE, apply_theme, make_data, make_title
 
 SAME = ("same_test", "same_framework", "same_precision", "same_batch")
 MATCHED, NAIVE = "matched rows", "naive join"

@@ -6,7 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from ipu_results._util.charts import (
+from ipu_results.analyses.analysis import Analysis, Frames, format_chips, format_percent, join_paragraphs, join_words
+from ipu_results.analyses.drawing import make_log_axis, make_scale, make_tooltips
+from ipu_results.ground.charts import (
     CROSS,
     ORIGIN_DASHES,
     ORIGIN_SHAPES,
@@ -16,9 +18,6 @@ from ipu_results._util.charts import (
     make_data,
     make_title,
 )
-from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import make_log_axis, make_scale, make_tooltips
-from ipu_results.analyses.text import format_chips, format_percent, join_paragraphs, join_words
 
 TIGHT_MS = 5.0
 MIN_POINTS, MAX_WORKS = 3, 8  # in a panel

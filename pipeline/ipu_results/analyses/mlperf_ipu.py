@@ -8,10 +8,17 @@ from typing import Any
 
 import pandas as pd
 
-from ipu_results._util.charts import PALETTE, apply_theme, make_data, make_title
-from ipu_results.analyses.analysis import Analysis, Frames
+from ipu_results.analyses.analysis import (
+    UNVERIFIED,
+    Analysis,
+    Frames,
+    Record,
+    join_paragraphs,
+    join_words,
+    make_records,
+)
 from ipu_results.analyses.drawing import make_log_axis, make_scale, make_tooltips
-from ipu_results.analyses.text import UNVERIFIED, Record, join_paragraphs, join_words, make_records
+from ipu_results.ground.charts import PALETTE, apply_theme, make_data, make_title
 from ipu_results.mlperf.rules import round_key
 
 DIVISION = "closed"

@@ -6,10 +6,18 @@ from typing import Any
 
 import pandas as pd
 
-from ipu_results._util.charts import PALETTE, make_data
-from ipu_results.analyses.analysis import Analysis, Frames
+from ipu_results.analyses.analysis import (
+    UNVERIFIED,
+    Analysis,
+    Frames,
+    Record,
+    format_percent,
+    join_paragraphs,
+    join_words,
+    make_records,
+)
 from ipu_results.analyses.drawing import join_panels, make_scale, make_tooltips
-from ipu_results.analyses.text import UNVERIFIED, Record, format_percent, join_paragraphs, join_words, make_records
+from ipu_results.ground.charts import PALETTE, make_data
 from ipu_results.mlperf.rules import round_key
 
 DIVISION = "closed"

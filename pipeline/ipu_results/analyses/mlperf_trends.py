@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
-from ipu_results._util.charts import PALETTE, make_data
-from ipu_results.analyses.analysis import Analysis, Frames
+from ipu_results.analyses.analysis import UNVERIFIED, Analysis, Frames, Record, join_paragraphs, make_records
 from ipu_results.analyses.drawing import PANEL, join_panels, make_log_axis, make_scale, make_tooltips
-from ipu_results.analyses.text import UNVERIFIED, Record, join_paragraphs, make_records
+from ipu_results.ground.charts import PALETTE, make_data
 from ipu_results.mlperf.rules import round_key
 
 DIVISION, SIZE = "closed", 8

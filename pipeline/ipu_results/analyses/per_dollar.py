@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ipu_results._util.charts import PALETTE, list_log_ticks, make_data
-from ipu_results.analyses.analysis import Analysis, Frames
+from ipu_results.analyses.analysis import (
+    UNVERIFIED,
+    Analysis,
+    Frames,
+    Record,
+    join_paragraphs,
+    join_words,
+    make_records,
+    select_clean,
+)
 from ipu_results.analyses.drawing import PANEL, join_panels, make_log_axis, make_scale, make_tooltips
-from ipu_results.analyses.text import UNVERIFIED, Record, join_paragraphs, join_words, make_records, select_clean
+from ipu_results.ground.charts import PALETTE, list_log_ticks, make_data
 
 MLPERF, THROUGHPUT = "mlperf time to train", "training throughput"
 ORDER = ["measure", "round", "ipu_platform", "network", "ipu_framework", "ipu_result_id"]

@@ -6,8 +6,16 @@ from typing import Any
 
 import pandas as pd
 
-from ipu_results._util.charts import CROSS, PALETTE, SHAPES, apply_theme, make_data, make_title
-from ipu_results.analyses.analysis import Analysis, Frames
+from ipu_results.analyses.analysis import (
+    UNVERIFIED,
+    Analysis,
+    Frames,
+    Record,
+    compute_mean,
+    join_paragraphs,
+    join_words,
+    make_records,
+)
 from ipu_results.analyses.drawing import (
     STEP,
     WIDTH,
@@ -17,7 +25,7 @@ from ipu_results.analyses.drawing import (
     make_scale,
     make_tooltips,
 )
-from ipu_results.analyses.text import UNVERIFIED, Record, compute_mean, join_paragraphs, join_words, make_records
+from ipu_results.ground.charts import CROSS, PALETTE, SHAPES, apply_theme, make_data, make_title
 
 VENDOR, INDEPENDENT = "vendor and independent", "two independent"
 IPU, OTHER = "IPU", "other"

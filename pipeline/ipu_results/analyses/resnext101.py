@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from ipu_results._util.charts import CROSS, ORIGIN_DASHES, ORIGIN_SHAPES, PALETTE, list_log_ticks, make_data
-from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import join_panels, make_log_axis, make_scale, make_size_axis, make_tooltips
-from ipu_results.analyses.text import (
+from ipu_results.analyses.analysis import (
+    Analysis,
+    Frames,
     Record,
     format_chips,
     format_percent,
@@ -19,6 +18,8 @@ from ipu_results.analyses.text import (
     make_records,
     select_clean,
 )
+from ipu_results.analyses.drawing import join_panels, make_log_axis, make_scale, make_size_axis, make_tooltips
+from ipu_results.ground.charts import CROSS, ORIGIN_DASHES, ORIGIN_SHAPES, PALETTE, list_log_ticks, make_data
 
 ORDER = ["origin", "publisher", "platform", "network", "framework", "compiler", "compute_precision", "run_id"]
 ORDER += ["batch_size", "result_id"]

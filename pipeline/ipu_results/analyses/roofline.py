@@ -6,11 +6,18 @@ from typing import Any
 
 import pandas as pd
 
-from ipu_results._util.charts import PALETTE, make_data
-from ipu_results._util.text import format_count
-from ipu_results.analyses.analysis import Analysis, Frames
+from ipu_results.analyses.analysis import (
+    Analysis,
+    Frames,
+    Record,
+    format_percent,
+    join_paragraphs,
+    join_words,
+    make_records,
+)
 from ipu_results.analyses.drawing import join_panels, make_log_axis, make_scale
-from ipu_results.analyses.text import Record, format_percent, join_paragraphs, join_words, make_records
+from ipu_results.ground.charts import PALETTE, make_data
+from ipu_results.ground.text import format_count
 
 CHIPS = ("GC2", "GC200", "Bow", "C600")
 NETWORKS = (

@@ -6,11 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from ipu_results._util.charts import PALETTE, make_data
-from ipu_results.analyses.analysis import Analysis, Frames
-from ipu_results.analyses.drawing import PANEL, join_panels, make_scale, make_size_axis, make_tooltips
-from ipu_results.analyses.text import (
+from ipu_results.analyses.analysis import (
     UNVERIFIED,
+    Analysis,
+    Frames,
     Record,
     format_percent,
     join_paragraphs,
@@ -18,6 +17,8 @@ from ipu_results.analyses.text import (
     make_records,
     select_clean,
 )
+from ipu_results.analyses.drawing import PANEL, join_panels, make_scale, make_size_axis, make_tooltips
+from ipu_results.ground.charts import PALETTE, make_data
 
 TIMES = "Batch, times the smallest machine's"
 THROUGHPUT, MLPERF = "throughput", "mlperf time to train"

@@ -6,10 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from ipu_results._util.charts import apply_theme, make_title
-from ipu_results.analyses.analysis import Analysis, Frames
+from ipu_results.analyses.analysis import Analysis, Frames, compute_mean, join_cells, join_paragraphs, join_words
 from ipu_results.analyses.drawing import build_ratio_chart
-from ipu_results.analyses.text import compute_mean, join_cells, join_paragraphs, join_words
+from ipu_results.ground.charts import apply_theme, make_title
 
 CLOSE = 0.01
 TEST = ("model", "variant", "framework", "platform")

@@ -1,7 +1,4 @@
-"""The gates that every row passes: its table's pandera schema, without coercion, then an explicit Arrow schema.
-
-A gate is trusted only after a valid row has passed it and five changed copies were refused, each for its own reason.
-"""
+"""Constants of physics checks that rules and comparisons share; needs no other package."""
 
 from __future__ import annotations
 
@@ -16,9 +13,39 @@ from ipu_results.errors import GateError
 from ipu_results.normalise import NormalisedDocument, RejectedRow, Result
 from ipu_results.schema import Table, frame_dtypes, table
 from ipu_results.schema.frames import build_frame, to_arrow
-from ipu_results.schema.pandera_schema import pandera_schema
-from ipu_results.schema.row_checks import ROW_CHECKS
-from ipu_results.sources.kinds import KINDS
+from ipu_results.schema.row_checks import ROW_CHECKS, pandera_schema
+from ipu_results.schema.vocabulary import KINDS
+
+FLOP_PER_MAC = 2
+TRAINING_PASSES = 3  # forward, and twice as much backward
+GIGA_PER_TERA = 1000
+MIN_BATCHES_IN_FLIGHT = 0.95  # 1 but for the rounding of printed figures
+MAX_BATCHES_IN_FLIGHT = 16  # a convention: twice the most that a row of the record implies (8.04, STC P920)
+PER_ITEM = "per-item"  # latency_basis
+
+
+GOOD: dict[str, Any] = {
+    "result_id": "0123456789abcdef",
+    "origin": "published",
+    "publisher": "canary",
+    "document_id": "canary",
+    "task": "training",
+    "model": "canary",
+    "platform": "canary",
+    "precision": "16.16",
+    "activation_bits": 16,
+    "weight_bits": 16,
+    "throughput": 1.0,
+}
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "throughput-out-of-range": {"throughput": float("inf")},
+    "no-figure": {"throughput": None},
+    "missing-model": {"model": None},
+    "task-not-a-choice": {"task": "Training"},
+    "precision-bits": {"weight_bits": 32},
+}
+
 
 REASONS = {
     "not_nullable": "missing-{}",

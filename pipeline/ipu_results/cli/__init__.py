@@ -5,19 +5,15 @@ from __future__ import annotations
 import click
 
 from ipu_results.cli.add import add
-from ipu_results.cli.analyses import analyse
-from ipu_results.cli.cite import cite, table
-from ipu_results.cli.claims import claims
+from ipu_results.cli.claims import analyse, claims
 from ipu_results.cli.collect import collect
 from ipu_results.cli.common import Group
-from ipu_results.cli.compare import compare
-from ipu_results.cli.emulator import predict
+from ipu_results.cli.compare import cite, compare, table
+from ipu_results.cli.emulator import predict, validate_emulator
 from ipu_results.cli.mcp import mcp
 from ipu_results.cli.mlperf import mlperf
-from ipu_results.cli.publish import diff, publish, verify
-from ipu_results.cli.submit import check_submission, submit
+from ipu_results.cli.publish import check_submission, diff, publish, submit, verify
 from ipu_results.cli.sweep import sweep
-from ipu_results.cli.validate import validate_emulator
 from ipu_results.cli.warehouse import extract, fetch, ingest, query
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ipu_results._util.text import escape_unprintable
 from ipu_results.cli.common import FOLDER, Command, limit_options, show_step
 from ipu_results.errors import UnrecognisedDocumentError
-from ipu_results.sources.kinds import ALIASES, KINDS
+from ipu_results.ground.text import escape_unprintable
+from ipu_results.schema.vocabulary import ALIASES, KINDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +110,7 @@ def _format_words(words: UnknownWords) -> list[str]:
 
 def _format_frame(title: str, frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     """Format the columns that are not blank in all rows, up to MAX_ROWS rows."""
-    from ipu_results._util.text import format_table
+    from ipu_results.ground.text import format_table
 
     if frame.empty:
         return []

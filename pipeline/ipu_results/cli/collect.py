@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ipu_results.cli.common import FOLDER, Command, echo_labelled, echo_text, show_progress
-from ipu_results.runner.plan import RUNS
+from ipu_results.runner.config import RUNS
 
 
 @click.command(cls=Command, extra="ingest")
@@ -41,9 +41,9 @@ def collect(
       ipu-results collect s3://lab-results/runs https://lab.example/runs/ --format json
       ipu-results collect ~/runs --into raw/runs --conflicts build/conflicts
     """
-    from ipu_results._util.text import format_json, format_table
     from ipu_results.fleet import collect as run
     from ipu_results.fleet.collect import FAULTS
+    from ipu_results.ground.text import format_json, format_table
 
     with show_progress("runs") as progress:
         outcomes = run(sources, into, conflicts=conflicts, workers=workers, progress=progress)

@@ -12,11 +12,11 @@ from typing import Any
 
 import click
 
-from ipu_results._util.extras import explain_missing
-from ipu_results._util.limits import MAX_BYTES, MAX_MEGABYTES, MAX_PAGES
-from ipu_results._util.resources import DATASET
-from ipu_results._util.text import escape_line, escape_unprintable
 from ipu_results.errors import IpuResultsError
+from ipu_results.ground.extras import explain_missing
+from ipu_results.ground.files import DATASET
+from ipu_results.ground.limits import MAX_BYTES, MAX_MEGABYTES, MAX_PAGES
+from ipu_results.ground.text import escape_line, escape_unprintable
 from ipu_results.store.files import DamagedCommitWarning
 
 MEGABYTE = 1_000_000

@@ -1,26 +1,113 @@
-"""The command that predicts what an IPU would take."""
+"""The command that compares the emulator with every published row."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ipu_results._util.text import escape_unprintable
-from ipu_results.cli.common import Command, batch_sizes_option, plot_option, show_progress
+from ipu_results.cli.common import FOLDER, Command, batch_sizes_option, plot_option, show_progress
 from ipu_results.cli.training import TrainingOptions, format_training, training_options
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
-
-TARGET_SUFFIX = ".toml"
+from ipu_results.ground.text import escape_unprintable
 
 if TYPE_CHECKING:
+    from ipu_results.emulator.check.training import TrainingScore
+    from ipu_results.emulator.check.validation import Validation
     from ipu_results.emulator.network import Network
     from ipu_results.emulator.prediction import Prediction
-    from ipu_results.emulator.profile import OperatorProfile
     from ipu_results.emulator.protocol import Protocol
+    from ipu_results.emulator.show import OperatorProfile
     from ipu_results.emulator.target import Target
+
+
+@click.command("validate-emulator", cls=Command)
+@click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
+@click.option("--format", "output", type=click.Choice(("table", "json")), default="table", show_default=True)
+def validate_emulator(warehouse: Path, output: str) -> None:
+    """Recompute calibration, predictions and errors from the warehouse, against published rows and simpler models.
+
+    Training rows are predicted too. They are in no fit, but their figures were known: sets that begin with `train`.
+
+    Exits 1 if the calibration or a prediction differs from the committed one. Targets that are missed are reported and
+    leave exit status 0. JSON has every row. docs/explanation/emulator.md has all tables and what each constant moves.
+
+    \b
+    Example:
+      ipu-results validate-emulator
+      ipu-results validate-emulator --format json
+    """
+    from ipu_results.emulator.check.published import load_published_rows
+    from ipu_results.emulator.check.training import add_training_json, load_training_rows, score_training
+    from ipu_results.emulator.check.validation import to_json, validate
+    from ipu_results.store.query import open_warehouse
+
+    with open_warehouse(warehouse) as connection:
+        rows, training_rows = load_published_rows(connection), load_training_rows(connection)
+    validation = validate(rows)
+    training = score_training(training_rows, [row for row in rows if row.set == "calibration"])
+    if output == "json":
+        click.echo(json.dumps(add_training_json(to_json(validation), training), indent=2, ensure_ascii=False))
+    else:
+        click.echo(_format_table(validation, training))
+    _refuse_changes(validation)
+
+
+def _format_table(validation: Validation, training: Sequence[TrainingScore]) -> str:
+    """Return the scores with their targets, the comparisons with simpler models, and what the figures are."""
+    from ipu_results.emulator.check.validation import LIMITS
+    from ipu_results.ground.text import format_table
+
+    rows = []
+    for name, limits in LIMITS.items():
+        errors = validation.score(name)
+        shares = (errors.mean, limits.mean, errors.max, limits.max)
+        percent = ["" if share is None else f"{100 * share:.1f}" for share in shares]
+        rows.append((name, errors.rows, *percent, "met" if all(limits.check(errors)) else "missed"))
+    columns = ("set", "rows", "MAPE %", "target %", "max %", "max target %", "verdict")
+    lines = [format_table(columns, rows), ""]
+    for ratio in validation.compute_ratios():
+        lines.append(
+            f"{ratio.development:.1f} times nearer than the {ratio.against} on the development sets, resnext and ten "
+            f"(target {ratio.target:g}): {'met' if ratio.met else 'missed'}; {ratio.blind:.1f} times on the set honest"
+        )
+    lines += ["", _format_training(training), ""]
+    return "\n".join([*lines, f"emulated, not measured; calibration {validation.calibration.id}"])
+
+
+def _format_training(training: Sequence[TrainingScore]) -> str:
+    from ipu_results.emulator.check import training as scoring
+    from ipu_results.emulator.check.scoring import summarise_errors
+    from ipu_results.ground.text import format_table
+
+    rows = []
+    for name, members in scoring.iterate_sets(training):
+        summary = summarise_errors([each.error for each in members])
+        simple = [
+            summarise_errors([each.get_baseline_error(model) for each in members]).median
+            for model in members[0].baselines
+        ]
+        verdict = ("met" if all(scoring.check_aim(summary)) else "missed") if name == scoring.AIMED else ""
+        shares = (summary.median, summary.mean, summary.max, *simple)
+        rows.append((name, summary.rows, *(f"{100 * share:.1f}" for share in shares), verdict))
+    models = tuple(f"{name}, median %" for name in training[0].baselines)
+    columns = ("training set", "rows", "median %", "MAPE %", "max %", *models, "median 12 %, max 30 %")
+    return format_table(columns, rows)
+
+
+def _refuse_changes(validation: Validation) -> None:
+    if validation.calibration_differs:
+        click.echo("error: the warehouse gives another calibration than calibration.toml", err=True)
+    for scored in validation.changed_predictions:
+        click.echo(f"error: the prediction of {scored.row.result_id} differs from predictions.csv", err=True)
+    if validation.calibration_differs or validation.changed_predictions:
+        raise click.exceptions.Exit(1)
+
+
+TARGET_SUFFIX = ".toml"
 
 
 class TargetName(click.ParamType[str]):
@@ -138,14 +225,14 @@ def predict(
       ipu-results predict --target bow-2000 --training --model bert-large-pretraining --micro-batch 8 \
         --layers-per-ipu 3,7,7,7 --head first --recompute layer --replicas 4 --accumulation 1712 --offchip
     """
-    from ipu_results._util.files import write_atomically
     from ipu_results.emulator.cache import open_plan_cache
-    from ipu_results.emulator.input_shapes import parse_shapes
+    from ipu_results.emulator.frontend import parse_shapes
     from ipu_results.emulator.network import load_shaped_network
     from ipu_results.emulator.prediction import predict as predict_batches
     from ipu_results.emulator.protocol import select_protocol
     from ipu_results.emulator.settings import apply_settings, load_target_file, parse_pairs
     from ipu_results.emulator.target import load_target
+    from ipu_results.ground.files import write_atomically
 
     if compare is not None:
         _write(_compare(compare, output), out)
@@ -181,19 +268,19 @@ def predict(
         predictions = predict_batches(network, machine, needed, path, planner=planner)
     profiles = _profile(predictions[0], network, machine, path) if layers or trace is not None else []
     if plot is not None:
-        from ipu_results.emulator.plot import render_parts
+        from ipu_results.emulator.show import render_parts
 
         write_atomically(plot, render_parts(predictions, network.name, plot.suffix.lower()))
     if trace is not None:
-        from ipu_results._util.text import format_json
-        from ipu_results.emulator.trace import build_trace
+        from ipu_results.emulator.show import build_trace
+        from ipu_results.ground.text import format_json
 
         write_atomically(trace, format_json(build_trace(predictions[0], profiles, network.name)).encode())
     _write(_format(predictions, network.name, profiles if layers else None, output), out)
 
 
 def _write(text: str, out: Path | None) -> None:
-    from ipu_results._util.files import write_atomically
+    from ipu_results.ground.files import write_atomically
 
     if out is None:
         click.echo(escape_unprintable(text, keep="\n"), nl=False)
@@ -211,8 +298,8 @@ def _select_batch_sizes(batch_sizes: tuple[int, ...] | None, shaped: int | None)
 
 
 def _profile(prediction: Prediction, network: Network, machine: Target, path: Protocol) -> list[OperatorProfile]:
-    from ipu_results.emulator.calibration import load_calibration
-    from ipu_results.emulator.profile import profile_operators
+    from ipu_results.emulator.show import profile_operators
+    from ipu_results.emulator.target import load_calibration
 
     program = network(prediction.micro_batch_size)
     io_tiles = path.io_tiles if path.overlapped else 0
@@ -232,23 +319,23 @@ def _run_sweep(
 
 
 def _compare(paths: tuple[Path, Path], output: str) -> str:
-    from ipu_results._util.text import format_records
-    from ipu_results.emulator import comparison
+    from ipu_results.emulator import show
     from ipu_results.emulator.records import round_records
+    from ipu_results.ground.text import format_records
 
-    before, after = map(comparison.load_predictions, paths)
-    rows = comparison.compare_predictions(before, after)
+    before, after = map(show.load_predictions, paths)
+    rows = show.compare_predictions(before, after)
     if output == "table" and not rows:
         return "no difference\n"
-    digits = dict.fromkeys(comparison.FIELDS, 3)
+    digits = dict.fromkeys(show.FIELDS, 3)
     cells = round_records(rows, digits) if output == "table" else [list(row.values()) for row in rows]
-    return f"{format_records(output, comparison.FIELDS, cells)}\n"
+    return f"{format_records(output, show.FIELDS, cells)}\n"
 
 
 def _format(predictions: list[Prediction], model: str, profiles: Sequence[OperatorProfile] | None, output: str) -> str:
     """Format a record per batch size or, with profiles of the first of them, per operator."""
-    from ipu_results._util.text import format_records
     from ipu_results.emulator import records
+    from ipu_results.ground.text import format_records
 
     if profiles is not None:
         rows = records.to_layer_records(predictions[0], model, profiles)

@@ -23,10 +23,10 @@ def mcp(warehouse: Path) -> None:
     Example:
       ipu-results mcp --warehouse warehouse
     """
-    from ipu_results._util.extras import import_extra
+    from ipu_results.ground.extras import import_extra
 
     import_extra("mcp")
-    from ipu_results.mcp_server.server import serve
+    from ipu_results.serve.server import serve
 
     if sys.stdin.isatty():
         echo_text("serving MCP on stdin and stdout, for a client that starts this command; Ctrl-D ends it", err=True)

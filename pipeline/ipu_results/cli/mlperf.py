@@ -81,8 +81,8 @@ def mlperf(
       ipu-results mlperf s3://bucket/training_results_v2.0
       ipu-results mlperf /shared/training_results_v2.0 --dask tcp://10.0.0.1:8786
     """
-    from ipu_results._util.files import is_inside, write_atomically
-    from ipu_results._util.parallel import DaskCluster, ProcessPool
+    from ipu_results.ground.files import is_inside, write_atomically
+    from ipu_results.ground.parallel import DaskCluster, ProcessPool
     from ipu_results.mlperf.records import entry_record, format_scores, run_records
     from ipu_results.mlperf.round import is_single_archive, local_root, score_path
 

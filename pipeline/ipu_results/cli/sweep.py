@@ -1,9 +1,10 @@
-"""The command that measures, or emulates, the inference sweep on this machine and appends the run."""
+"""What a running sweep shows on stderr: a progress bar on a terminal, else a line for each stage and round."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,12 +13,54 @@ from ipu_results.cli.common import FOLDER, Command, Failure, batch_sizes_option,
 from ipu_results.emulator.target import TARGETS
 from ipu_results.errors import IpuResultsError, SweepConfigError
 from ipu_results.runner.backends import NAMES, PRECISIONS
-from ipu_results.runner.plan import RUNS
+from ipu_results.runner.config import RUNS, Visit
+from ipu_results.runner.sweep import Progress
 
 if TYPE_CHECKING:
-    from ipu_results.cli.sweep_progress import SweepLines
     from ipu_results.runner.reference_rows import ReferenceRow
     from ipu_results.runner.sweep import SweepResult
+
+
+class SweepLines(Progress):
+    """Shows the progress of a sweep. `bar` is rich's progress bar, None where stderr is not a terminal."""
+
+    def __init__(self, bar: Any = None) -> None:
+        self._bar, self._round = bar, -1
+        self._task = bar.add_task("", total=None, left="") if bar else None
+
+    def stage(self, what: str) -> None:
+        if self._bar:
+            self._bar.update(self._task, description=what)
+        else:
+            click.echo(what, err=True)
+
+    def visit(self, visit: Visit, done: int, total: int, left_s: float) -> None:
+        left = f"about {left_s:.0f} s left" if left_s < 90 else f"about {left_s / 60:.0f} min left"
+        if self._bar:
+            what = f"round {visit.round + 1}, batch {visit.batch_size}, {visit.kind}"
+            self._bar.update(self._task, description=what, completed=done, total=total, left=left)
+        elif visit.round != self._round:
+            self._round = visit.round
+            click.echo(f"round {visit.round + 1}: {done} of {total} blocks measured, {left}", err=True)
+
+    def warn(self, what: str) -> None:
+        click.echo(f"warning: {what}", err=True)
+
+
+@contextmanager
+def show_progress() -> Iterator[SweepLines]:
+    """Show a sweep while the block runs."""
+    if not sys.stderr.isatty():
+        yield SweepLines()
+        return
+    from rich import progress
+    from rich.console import Console
+
+    texts = (progress.TextColumn("{task.description}"), progress.TextColumn("{task.fields[left]}"))
+    columns = (progress.BarColumn(), progress.MofNCompleteColumn(), *texts)
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield SweepLines(bar)
+
 
 LATEST = "latest"
 SUSPECT = 3  # exit status
@@ -94,7 +137,6 @@ def sweep(context: click.Context, /, **params: Any) -> None:
     if params["list_devices"]:
         _print_devices(params["python"] or sys.executable)
         return
-    from ipu_results.cli.sweep_progress import show_progress
 
     try:
         with show_progress() as progress:
@@ -112,7 +154,7 @@ def sweep(context: click.Context, /, **params: Any) -> None:
 def _run(context: click.Context, params: dict[str, Any], progress: SweepLines) -> list[SweepResult]:
     from ipu_results.runner.config import SweepConfig, parse_options, plan_sweeps
     from ipu_results.runner.environment import format_command_line
-    from ipu_results.runner.journal import list_unfinished
+    from ipu_results.runner.record import list_unfinished
     from ipu_results.runner.sweep import resume_sweep, run_task
 
     out, resumed = params["out"], params["resume"]
@@ -154,7 +196,7 @@ def _refuse_with_resume(context: click.Context) -> None:
 
 
 def _print_devices(python: str) -> None:
-    from ipu_results._util.text import format_table
+    from ipu_results.ground.text import format_table
     from ipu_results.runner.devices import list_devices
 
     devices = [device for name in NAMES for device in list_devices(name, python)]
@@ -163,8 +205,8 @@ def _print_devices(python: str) -> None:
 
 
 def _print_points(runs: Sequence[SweepResult], params: dict[str, Any]) -> None:
-    from ipu_results._util.files import write_atomically
-    from ipu_results._util.text import format_json
+    from ipu_results.ground.files import write_atomically
+    from ipu_results.ground.text import format_json
     from ipu_results.runner.reference_rows import load_reference_rows
     from ipu_results.runner.summary import build_records, format_summary
 

@@ -11,9 +11,8 @@ import click
 
 if TYPE_CHECKING:
     from ipu_results.emulator.network import Network
-    from ipu_results.emulator.pipeline import Head
+    from ipu_results.emulator.pipeline import Head, Recompute
     from ipu_results.emulator.protocol import Protocol
-    from ipu_results.emulator.stash import Recompute
     from ipu_results.emulator.target import Target
 
 LARGEST_COUNT = 1_000_000
@@ -106,11 +105,11 @@ _OPTIONS = (
 
 def format_training(options: TrainingOptions, network: str, machine: Target, path: Protocol, output: str) -> str:
     """Predict a step and format its one record."""
-    from ipu_results._util.text import format_records
     from ipu_results.emulator.cache import open_plan_cache
     from ipu_results.emulator.records import round_records
     from ipu_results.emulator.training import TrainingSetup, predict_training
     from ipu_results.emulator.training_records import FIELDS, TABLE_DIGITS, format_footer, to_record
+    from ipu_results.ground.text import format_records
 
     loaded = _load(options, network)
     cut = functools.partial(_cut, options)
@@ -136,8 +135,8 @@ def format_training(options: TrainingOptions, network: str, machine: Target, pat
 
 
 def _load(options: TrainingOptions, name: str) -> Network:
+    from ipu_results.emulator.check.training import load_sized_network
     from ipu_results.emulator.network import load_network
-    from ipu_results.emulator.training_rows import load_sized_network
     from ipu_results.networks import SEQUENCE, TEXTS
 
     if options.sequence and name not in TEXTS:

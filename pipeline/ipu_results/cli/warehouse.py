@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ipu_results._util.garbage import exempt_from_collection, pause_garbage_collection
 from ipu_results.cli.common import (
     FOLDER,
     Command,
@@ -22,7 +21,8 @@ from ipu_results.cli.common import (
     warehouse_option,
 )
 from ipu_results.errors import IpuResultsError
-from ipu_results.sources.kinds import ALIASES, KINDS
+from ipu_results.ground.limits import exempt_from_collection, pause_garbage_collection
+from ipu_results.schema.vocabulary import ALIASES, KINDS
 
 if TYPE_CHECKING:
     from ipu_results.build import IngestSummary
@@ -69,7 +69,7 @@ def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int
 
 
 def _format_summary(summary: IngestSummary) -> str:
-    from ipu_results._util.text import format_table
+    from ipu_results.ground.text import format_table
 
     rows: list[tuple[Any, ...]] = [
         (
@@ -103,7 +103,7 @@ def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int,
       ipu-results fetch graphcore-performance-2023-07-04
     """
     from ipu_results.build import IngestConfig, list_capture_findings
-    from ipu_results.sources.capture.capture import select_fetchable
+    from ipu_results.sources.capture import select_fetchable
     from ipu_results.sources.catalogue import load_catalogue
 
     documents = load_catalogue(raw)
@@ -118,7 +118,7 @@ def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int,
 
 
 def _fetch_document(document: Document, documents: Sequence[Document], options: dict[str, Any]) -> bool:
-    from ipu_results.sources.capture.capture import capture
+    from ipu_results.sources.capture import capture
 
     name = document.document_id
     try:
@@ -186,8 +186,8 @@ def query(sql: str, warehouse: Path, output: str) -> None:
       ipu-results query "SELECT model, platform, batch_size, latency_ms FROM inference
         WHERE latency_basis = 'per-batch' AND errors = 0 ORDER BY latency_ms LIMIT 3"
     """
-    from ipu_results._util.sql import run_query
-    from ipu_results._util.text import format_records
+    from ipu_results.ground.sql import run_query
+    from ipu_results.ground.text import format_records
     from ipu_results.store.query import open_warehouse
 
     with open_warehouse(warehouse) as connection:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ipu_results._util.resources import DATASET
 from ipu_results.comparison.candidates import (
     REASONS,
     Obstacle,
@@ -16,17 +15,33 @@ from ipu_results.comparison.candidates import (
     find_figure_obstacle,
     find_obstacle,
     get_latency_basis,
+    list_differences,
     load_candidates,
     sort_by_distance,
 )
-from ipu_results.comparison.comparison import GROUPS, UNVERIFIED, Comparison, Match, Ratio, Refusal, get_group
-from ipu_results.comparison.differences import list_differences
-from ipu_results.comparison.measurement import FIELDS, FIGURES, Measurement, build_measurement
+from ipu_results.comparison.measurement import (
+    FIELDS,
+    FIGURES,
+    KnownWords,
+    Measurement,
+    build_measurement,
+    load_known_words,
+)
 from ipu_results.comparison.plausibility import check_plausibility
 from ipu_results.comparison.sources import read_source
-from ipu_results.comparison.verdict import is_same_set_up, judge
-from ipu_results.comparison.words import KnownWords, load_known_words
+from ipu_results.comparison.verdict import (
+    GROUPS,
+    UNVERIFIED,
+    Comparison,
+    Match,
+    Ratio,
+    Refusal,
+    get_group,
+    is_same_set_up,
+    judge,
+)
 from ipu_results.errors import ComparisonError
+from ipu_results.ground.files import DATASET
 from ipu_results.store.query import open_warehouse
 
 PER_GROUP = 1

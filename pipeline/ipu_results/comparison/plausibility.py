@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ipu_results._util.text import format_plain
-from ipu_results.check.constants import (
+from ipu_results.check.gate import (
     FLOP_PER_MAC,
     GIGA_PER_TERA,
     MAX_BATCHES_IN_FLIGHT,
@@ -16,6 +15,7 @@ from ipu_results.check.constants import (
     TRAINING_PASSES,
 )
 from ipu_results.comparison.measurement import Measurement
+from ipu_results.ground.text import format_plain
 from ipu_results.runner.reference_rows import SEQUENCE
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 

@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ipu_results._util.files import open_regular_file
-from ipu_results._util.text import describe_unknown_columns
-from ipu_results._util.virtual_machine import parse_machine
-from ipu_results.comparison.measurement import ALIASES, FIELDS, Measurement, build_measurement
-from ipu_results.comparison.words import KnownWords
+from ipu_results.comparison.measurement import ALIASES, FIELDS, KnownWords, Measurement, build_measurement
 from ipu_results.errors import ComparisonError, DamagedRunError
+from ipu_results.ground.files import open_regular_file
+from ipu_results.ground.text import describe_unknown_columns
+from ipu_results.runner.environment import parse_machine
 from ipu_results.runner.reference_rows import parse_sequence_length
 from ipu_results.schema.vocabulary import load_vocabulary
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock, Timeout
 
-from ipu_results._util.files import write_atomically
 from ipu_results.emulator import split
 from ipu_results.emulator.split import ConvolutionShape, SplitPlan
 from ipu_results.emulator.target import Target
 from ipu_results.errors import IpuResultsError
+from ipu_results.ground.files import write_atomically
 
 CACHE_VARIABLE = "IPU_RESULTS_CACHE"  # environment variable that names another folder
 SEARCH_MODULES = ("split.py", "codelets.py")

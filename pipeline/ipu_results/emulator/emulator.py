@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 from ipu_results.emulator.cache import open_plan_cache
-from ipu_results.emulator.fp16 import Array, open_session, round_to_fp16
+from ipu_results.emulator.codelets import FloatArray, open_session, round_to_fp16
 from ipu_results.emulator.network import Network, load_network
 from ipu_results.emulator.prediction import Prediction, predict
 from ipu_results.emulator.protocol import Protocol
@@ -22,7 +22,7 @@ from ipu_results.errors import InconsistentModelError
 class EmulatedRun(NamedTuple):
     """Outputs of a whole batch by name, and the predicted timing. Never a measurement: see `origin`."""
 
-    outputs: dict[str, Array]
+    outputs: dict[str, FloatArray]
     timing: Prediction
 
     @property
@@ -73,7 +73,7 @@ class CompiledNetwork:
     network: Network
     timing: Prediction
 
-    def run(self, x: Array | Mapping[str, Array]) -> EmulatedRun:
+    def run(self, x: FloatArray | Mapping[str, FloatArray]) -> EmulatedRun:
         """Compute a whole batch, each chip its micro-batch. Weights and activations are rounded to fp16.
 
         Raises InconsistentModelError for inputs that the network does not have and for a network without weights.
@@ -86,17 +86,17 @@ class CompiledNetwork:
         ]
         return EmulatedRun({name: np.concatenate([chip[name] for chip in chips]) for name in chips[0]}, self.timing)
 
-    def run_chip(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
+    def run_chip(self, x: FloatArray | Mapping[str, FloatArray]) -> dict[str, FloatArray]:
         """Compute the outputs of one chip for its micro-batch, by name. Otherwise as `run`."""
         return self._compute(self._check_inputs(x, self.timing.micro_batch_size))
 
-    def _compute(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    def _compute(self, arrays: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
         session = open_session(self.network, tuple(arrays))
         feeds = {source.name: _to_input(arrays[source.name], source.type) for source in session.get_inputs()}
         names = [output.name for output in session.get_outputs()]
         return dict(zip(names, session.run(names, feeds), strict=True))
 
-    def _check_inputs(self, x: Array | Mapping[str, Array], batch: int) -> dict[str, Array]:
+    def _check_inputs(self, x: FloatArray | Mapping[str, FloatArray], batch: int) -> dict[str, FloatArray]:
         """Return the inputs by name. Raises InconsistentModelError for other names or shapes."""
         program = self.network(self.timing.micro_batch_size)
         shapes = {tensor.name: (batch, *tensor.shape[1:]) for tensor in program.inputs}
@@ -117,7 +117,7 @@ class CompiledNetwork:
         return InconsistentModelError(message, document=self.network.name)
 
 
-def _to_input(array: Array, kind: str) -> Array:
+def _to_input(array: FloatArray, kind: str) -> FloatArray:
     return round_to_fp16(np.asarray(array, dtype=np.float32)) if kind == "tensor(float)" else np.asarray(array)
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import DecodeError
 
-from ipu_results.emulator.frontend import read_program, select_data_inputs
-from ipu_results.emulator.input_shapes import Shape, fix_shapes
+from ipu_results.emulator.frontend import Shape, fix_shapes, read_program, select_data_inputs
 from ipu_results.emulator.operators import Program
 from ipu_results.errors import ModelError, UnrecognisedModelError
 from ipu_results.networks import ALL_NAMES, build

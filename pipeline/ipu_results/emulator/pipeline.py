@@ -1,4 +1,4 @@
-"""Cut a program into the stages of a pipeline, and count what filling and draining it costs."""
+"""Estimate how long replicas take to sum their gradients, over the links of a machine, of a pod and between pods."""
 
 from __future__ import annotations
 
@@ -8,8 +8,145 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Literal
 
-from ipu_results.emulator.operators import Convolution, Gemm, Operator, Program
+from ipu_results.emulator.codelets import ceil_div
+from ipu_results.emulator.operators import (
+    Convolution,
+    Elementwise,
+    Gemm,
+    Operator,
+    Program,
+    Rearrangement,
+    count_live_elements,
+    count_peak_elements,
+)
+from ipu_results.emulator.schedule import Schedule
+from ipu_results.emulator.target import Target
 from ipu_results.errors import InconsistentModelError
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaLayout:
+    """Where the replicas are: how many share a machine, how many groups of machines a pod has, and how many pods.
+
+    Replicas fill a machine before the next one begins. A group is as many machines as a replica needs.
+    """
+
+    in_machine: int
+    groups: int
+    pods: int
+
+
+def arrange_replicas(replicas: int, chips_each: int, target: Target) -> ReplicaLayout:
+    """Place replicas of `chips_each` chips on machines and pods of the target."""
+    in_machine = min(replicas, max(1, target.chips // chips_each))
+    machines_each = max(1, ceil_div(chips_each, target.chips))  # of a group
+    groups = ceil_div(replicas, in_machine)
+    pods = ceil_div(groups * machines_each, int(target["pod.machines"]))
+    return ReplicaLayout(in_machine, ceil_div(groups, pods), pods)
+
+
+def estimate_all_reduce(gradients: float, replicas: int, chips_each: int, target: Target) -> float:
+    """Return the seconds in which all replicas sum `gradients` bytes of each chip, and all get the sum.
+
+    A ring of n parts sends 2 · (n − 1) / n of the data over each of its links. Rings are one inside another: chips of
+    a machine first, then machines of a pod with what each chip has left, then pods. Thakur et al. 2005.
+    """
+    layout = arrange_replicas(replicas, chips_each, target)
+    sharing = target.chips if chips_each * layout.in_machine >= target.chips else chips_each * layout.in_machine
+    of_machine = gradients * sharing / layout.in_machine  # after the scatter within the machine, on all of its chips
+    rings = (
+        (layout.in_machine, gradients, target["link.chip"]),
+        (layout.groups, of_machine, target["link.machine"]),
+        (layout.pods, of_machine / layout.groups, target["link.pod"]),
+    )
+    return sum(_time_ring(parts, size, rate, target["link.start"]) for parts, size, rate in rings)
+
+
+def _time_ring(parts: int, size: float, rate: float, start: float) -> float:
+    return 2 * (parts - 1) * (size / (parts * rate) + start)
+
+
+Recompute = Literal["layer", "stage"]  # what is computed again starts from the inputs of each layer, or of each stage
+IN_PLACE = frozenset({"add", "relu", "sub"})  # the gradient needs no more than the result that follows
+
+
+def count_activations(
+    program: Program, mine: Sequence[Stage], stages: Sequence[Stage], recompute: Recompute | None
+) -> int:
+    """Count the elements that the stages of one chip keep.
+
+    A stage that is computed again keeps the inputs of its layers, or its own, for each micro-batch under way. While
+    it goes back, the results of one layer at a time exist, or of the whole stage, on top. The last stage, and all
+    without recomputation, keep every result.
+    """
+    kept, again = 0, [0]
+    for stage in mine:
+        under_way = count_under_way(stage, stages)
+        if recompute is None or not is_computed_again(stage, stages):
+            kept += under_way * _count_results(program, stage)
+            continue
+        starts = list_layer_starts(program, stage) if recompute == "layer" else [stage.start]
+        parts = [Stage(start, stop, stage.chip) for start, stop in pairwise([*starts, stage.stop])]
+        kept += under_way * sum(_count_inputs(program, part) for part in parts)
+        again += [_count_results(program, part) for part in parts]
+    return kept + max(again)
+
+
+def count_under_way(stage: Stage, stages: Sequence[Stage]) -> int:
+    """Count the micro-batches that are between their forward and their backward pass through a stage."""
+    return 2 * (len(stages) - 1 - stages.index(stage)) + 1 if count_chips(stages) > 1 else 1
+
+
+def _count_inputs(program: Program, part: Stage) -> int:
+    images = sum(tensor.elements for tensor in program.inputs) if part.start == 0 else 0
+    return images + sum(program.operators[at].elements for at in list_inputs(program, part))
+
+
+def _count_results(program: Program, part: Stage) -> int:
+    return sum(_count_kept(operator) for operator in program.operators[part.start : part.stop])
+
+
+def _count_kept(operator: Operator) -> int:
+    """Count what the gradient needs. Data that were only moved can be moved again."""
+    moved = isinstance(operator, Rearrangement) or (isinstance(operator, Elementwise) and operator.kind in IN_PLACE)
+    return 0 if moved else operator.elements
+
+
+Verdict = Literal["FITS", "UNCERTAIN", "DOES-NOT-FIT"]
+CODE_BAND = 0.1  # code and exchange state are "about" 110 bytes a superstep and tile: 100 to 120
+DEFAULT_PROPORTION = 0.6  # of availableMemoryProportion in poplibs
+SERIAL_PROPORTION = 0.05  # assumed: what temporaries come down to where a product is computed in parts
+
+
+def assess_memory(program: Program, plan: Schedule, target: Target) -> Verdict:
+    """Return UNCERTAIN where the answer depends on how much code a superstep is, or on splits in time.
+
+    On Mk2 the vendor's planner may compute a product in parts, one after another, which this search does not do: a
+    program that fits only that way is UNCERTAIN, and would be slower. On C2 the paper's recipe fixes what it may use.
+    """
+    # Every tile holds code and exchange state of every superstep.
+    code = target["memory.superstep"] * plan.code_supersteps
+    weights = program.parameters * target["element.bytes"] / target.tiles
+    data = max(list_data_bytes(program, plan, target), default=weights)
+    if data + code * (1 + CODE_BAND) <= target["sram"]:
+        return "FITS"
+    if target["plan.memory"] >= DEFAULT_PROPORTION:
+        held = (program.parameters + count_peak_elements(program)) * target["element.bytes"] / target.tiles
+        data = min(data, held + SERIAL_PROPORTION * target["sram"])
+    return "UNCERTAIN" if data + code * (1 - CODE_BAND) <= target["sram"] else "DOES-NOT-FIT"
+
+
+def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[float]:
+    """Estimate the bytes of the fullest tile while each operator runs: weights, its live activations and temporaries.
+
+    Weights and activations are spread evenly. An operator's slices and partials are freed before the next one runs.
+    """
+    live = count_live_elements(program)
+    return [
+        (program.parameters + elements) * target["element.bytes"] / target.tiles + step.temporary
+        for elements, step in zip(live, plan.steps, strict=True)
+    ]
+
 
 Head = Literal["first", "last"]  # the chip of what follows the last layer: a stage of its own on the first, or the last
 LAYER = re.compile(r"layer(\d+)\b")  # in the names of the operators of the built-in transformers

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ipu_results.emulator.calibration import Calibration, Fit, load_calibration
-from ipu_results.emulator.memory import Verdict, assess_memory
 from ipu_results.emulator.operators import Program
+from ipu_results.emulator.pipeline import Verdict, assess_memory
 from ipu_results.emulator.protocol import Protocol, Timing, compute_timing, count_replicas, select_protocol
 from ipu_results.emulator.schedule import Planner, Schedule, schedule
 from ipu_results.emulator.split import plan_split
-from ipu_results.emulator.target import Target, load_target
+from ipu_results.emulator.target import Calibration, Fit, Target, load_calibration, load_target
 from ipu_results.errors import InconsistentModelError
 
 MS = 1000.0

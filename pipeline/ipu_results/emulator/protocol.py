@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from ipu_results.emulator.calibration import Fit
 from ipu_results.emulator.data import read_toml
 from ipu_results.emulator.operators import Program
-from ipu_results.emulator.target import Target
+from ipu_results.emulator.target import Fit, Target
 from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 
 BYTE_BITS = 8

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ipu_results.emulator.prediction import MS, Prediction
-from ipu_results.emulator.profile import OperatorProfile
+from ipu_results.emulator.show import OperatorProfile
 from ipu_results.emulator.split import DIMENSIONS, SplitPlan
 
 FIELDS = (

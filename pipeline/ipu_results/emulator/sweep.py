@@ -16,17 +16,16 @@ from typing import Any
 
 import msgspec
 
-from ipu_results._util.files import write_atomically
-from ipu_results._util.text import format_csv
-from ipu_results.emulator.calibration import load_calibration
 from ipu_results.emulator.network import Network
 from ipu_results.emulator.prediction import predict
 from ipu_results.emulator.protocol import Protocol
 from ipu_results.emulator.records import FIELDS, to_record
 from ipu_results.emulator.settings import apply_settings, parse_pairs
 from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
-from ipu_results.emulator.target import Target
+from ipu_results.emulator.target import Target, load_calibration
 from ipu_results.errors import IpuResultsError, UnrecognisedModelError
+from ipu_results.ground.files import write_atomically
+from ipu_results.ground.text import format_csv
 
 MAX_DESIGNS = 100_000
 SUFFIXES = (".csv", ".parquet")

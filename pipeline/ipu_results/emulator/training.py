@@ -7,25 +7,27 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
-from ipu_results.emulator.calibration import Calibration, load_calibration
 from ipu_results.emulator.codelets import ceil_div
-from ipu_results.emulator.collective import estimate_all_reduce
 from ipu_results.emulator.data import read_toml
 from ipu_results.emulator.gradient import Gradients, cost_gradient, derive_gradients
-from ipu_results.emulator.memory import CODE_BAND, SERIAL_PROPORTION, Verdict
 from ipu_results.emulator.operators import Convolution, Gemm, Operator, Program, Rearrangement
 from ipu_results.emulator.pipeline import (
+    CODE_BAND,
+    SERIAL_PROPORTION,
+    Recompute,
     Stage,
+    Verdict,
+    count_activations,
     count_chips,
     count_rounds,
     cut_evenly,
+    estimate_all_reduce,
     is_computed_again,
     list_inputs,
 )
 from ipu_results.emulator.schedule import OperatorCost, Planner, schedule
 from ipu_results.emulator.split import plan_split
-from ipu_results.emulator.stash import Recompute, count_activations
-from ipu_results.emulator.target import Constant, Target, load_target
+from ipu_results.emulator.target import Calibration, Constant, Target, load_calibration, load_target
 from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 
 TRAINING_FILE = "training.toml"

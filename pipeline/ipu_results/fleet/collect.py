@@ -15,9 +15,6 @@ from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
-from ipu_results._util.files import sync_to_disk
-from ipu_results._util.limits import MAX_BYTES, MAX_RUN_FILE_BYTES
-from ipu_results._util.remote import describe_error, hide_secrets
 from ipu_results.errors import DamagedRunError, DocumentTooLargeError, IpuResultsError
 from ipu_results.fleet.folders import (
     ATTACHMENTS,
@@ -30,7 +27,10 @@ from ipu_results.fleet.folders import (
     open_folder,
 )
 from ipu_results.fleet.verification import check_run, compute_run_digest
-from ipu_results.runner.plan import RUNS
+from ipu_results.ground.files import sync_to_disk
+from ipu_results.ground.limits import MAX_BYTES, MAX_RUN_FILE_BYTES
+from ipu_results.ground.remote import describe_error, hide_secrets
+from ipu_results.runner.config import RUNS
 from ipu_results.sources.catalogue import COLLECTING, UNFINISHED
 
 LOCK = ".lock"

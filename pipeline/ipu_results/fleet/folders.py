@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal, Protocol, cast
 
-from ipu_results._util.files import NON_BLOCKING
-from ipu_results._util.limits import MAX_RUN_DEPTH, MAX_RUN_FOLDERS
-from ipu_results._util.remote import call, connect, hide_secrets, is_url, join_path
 from ipu_results.errors import DocumentTooLargeError
+from ipu_results.ground.files import NON_BLOCKING
+from ipu_results.ground.limits import MAX_RUN_DEPTH, MAX_RUN_FOLDERS
+from ipu_results.ground.remote import call, connect, hide_secrets, is_url, join_path
 from ipu_results.schema import table
 from ipu_results.sources.catalogue import UNFINISHED
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from ipu_results._util.student import compute_t_quantile
+from ipu_results.ground.student import compute_t_quantile
 
 COVERAGE = 0.95
 MIN_RUNS = 3  # with two runs t is 12.7: such an interval says nothing

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from ipu_results._util.limits import MAX_EVALUATION, MAX_EVALUATIONS, MAX_LOG_LINE
+from ipu_results.ground.limits import MAX_EVALUATION, MAX_EVALUATIONS, MAX_LOG_LINE
 
 MARK = b":::MLLOG "
 OLD_SYNTAX = {b":::MLPv0.5": "v0.5", b":::MLL ": "v0.6"}

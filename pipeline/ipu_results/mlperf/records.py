@@ -7,7 +7,7 @@ from datetime import date
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from ipu_results._util.text import escape_unprintable, format_records
+from ipu_results.ground.text import escape_unprintable, format_records
 from ipu_results.mlperf.score import ScoredEntry, TrainingRun
 
 if TYPE_CHECKING:

@@ -9,17 +9,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePosixPath
 
-from ipu_results._util.parallel import ProcessPool, TaskPool
 from ipu_results.errors import DocumentError, UnrecognisedDocumentError
+from ipu_results.ground.parallel import ProcessPool, TaskPool
 from ipu_results.mlperf.archive import Progress, has_archive_suffix, open_local, read_archive
-from ipu_results.mlperf.entries import POWER_FOLDER, Entry, Finding, Inventory, find_entries
+from ipu_results.mlperf.entries import POWER_FOLDER, Entry, Finding, Inventory, System, find_entries, read_system
 from ipu_results.mlperf.log import Log, read_log
 from ipu_results.mlperf.power import Power, read_power
-from ipu_results.mlperf.remote import is_url, open_file, open_tree
 from ipu_results.mlperf.rules import Rules, load_rules
 from ipu_results.mlperf.score import ScoredEntry, find_shared_logs, score_entry
-from ipu_results.mlperf.system import System, read_system
-from ipu_results.mlperf.tree import Listing, LocalTree, Tree, read_small_file
+from ipu_results.mlperf.tree import Listing, LocalTree, Tree, is_url, open_file, open_tree, read_small_file
 
 Logs = Mapping[str, Log]  # by file name
 Powers = Mapping[str, Power]  # by file name of the log

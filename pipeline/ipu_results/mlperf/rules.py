@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from ipu_results._util.resources import SCHEMA
+from ipu_results.ground.files import SCHEMA
 
 DEFAULT_DROP = 1
 CLOSED = "closed"

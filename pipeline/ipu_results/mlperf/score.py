@@ -16,11 +16,10 @@ from statistics import fmean, stdev
 from types import MappingProxyType
 
 from ipu_results.mlperf.convergence import MISSED, NOT_CHECKED, REACHED, Convergence, Quality, measure_run
-from ipu_results.mlperf.entries import Entry, Finding
+from ipu_results.mlperf.entries import Entry, Finding, System
 from ipu_results.mlperf.log import Log
 from ipu_results.mlperf.power import Power
 from ipu_results.mlperf.rules import CLOSED, Benchmark, Rules, Target
-from ipu_results.mlperf.system import System
 
 SUCCESS = "success"
 MAX_FACTOR = 1_000

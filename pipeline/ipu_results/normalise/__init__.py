@@ -1,14 +1,11 @@
 """Normalise: from tables of raw text to results with canonical names and units, or to rejected rows."""
 
 from ipu_results.normalise.by_source import normalise_rows
-from ipu_results.normalise.join import NormalisedDocument, Result, join_rows
-from ipu_results.normalise.metadata import parse_setup
-from ipu_results.normalise.passthrough import PassthroughRow, parse_passthrough_rows
-from ipu_results.normalise.rows import Cell, RejectedRow
+from ipu_results.normalise.join import NormalisedDocument, Result, join_rows, parse_setup
+from ipu_results.normalise.rows import Cell, PassthroughRow, RejectedRow, parse_passthrough_rows
 from ipu_results.read.document import ParsedDocument
-from ipu_results.schema.vocabulary import Vocabulary
+from ipu_results.schema.vocabulary import KINDS, Vocabulary
 from ipu_results.sources.catalogue import Document
-from ipu_results.sources.kinds import KINDS
 
 __all__ = ["Cell", "NormalisedDocument", "PassthroughRow", "RejectedRow", "Result", "normalise"]
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from enum import Enum
 
 from ipu_results.read.document import ReadProblem, SourceTable
-from ipu_results.schema.figures import NUMERIC_FIELDS
 from ipu_results.schema.table_headers import TableHeader
+from ipu_results.schema.vocabulary import NUMERIC_FIELDS
 
 FIGURE = re.compile(r"[0-9][0-9.,]*(?=\s|$)")
 COMMA_PROOF = re.compile(r"0+,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")

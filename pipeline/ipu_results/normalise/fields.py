@@ -10,7 +10,10 @@ from ipu_results.errors import CatalogueError
 from ipu_results.normalise.decimal_mark import DecimalMark
 from ipu_results.normalise.values import (
     AmbiguousFigureError,
+    UnknownWord,
+    UnknownWordError,
     UnreadableCellError,
+    find_nearest,
     parse_derived_number,
     parse_duration_s,
     parse_mlperf_round,
@@ -20,10 +23,8 @@ from ipu_results.normalise.values import (
     parse_target_metric,
     parse_whole_number,
 )
-from ipu_results.normalise.words import UnknownWord, UnknownWordError, find_nearest
 from ipu_results.schema import table
-from ipu_results.schema.figures import KEPT_FIGURES
-from ipu_results.schema.vocabulary import Vocabulary, normalise_name
+from ipu_results.schema.vocabulary import KEPT_FIGURES, Vocabulary, normalise_name
 
 LATENCIES = ("latency_ms_low", "latency_ms_high", "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms")
 STATISTICS = ("latency_min_ms", "latency_median_ms", "latency_max_ms", "latency_std_ms")

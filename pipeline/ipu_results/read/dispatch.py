@@ -5,20 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ipu_results._util.garbage import pause_garbage_collection
-from ipu_results._util.limits import MAX_BYTES, MAX_PAGES
 from ipu_results.errors import DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
+from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES, pause_garbage_collection
 from ipu_results.read.csv_table import read_csv
 from ipu_results.read.document import ParsedDocument
 from ipu_results.read.html import read_html
-from ipu_results.read.mlperf_log import MARK, read_mlperf_log
-from ipu_results.read.page_text import read_page_text
 from ipu_results.read.paper.text import read_paper_text
-from ipu_results.read.run_record import read_sweep_record
+from ipu_results.read.run_record import MARK, read_mlperf_log, read_sweep_record
 from ipu_results.read.saved_page import is_message, unpack_saved_page
-from ipu_results.read.text import decode
+from ipu_results.read.text import decode, read_page_text
 from ipu_results.schema.table_headers import TableHeader
-from ipu_results.sources.kinds import ALIASES, KINDS
+from ipu_results.schema.vocabulary import ALIASES, KINDS
 
 PDF_SIGNATURE = b"%PDF-"
 SIGNATURES = {PDF_SIGNATURE: ("inference-paper",), MARK: ("mlperf-log",)}
@@ -85,7 +82,7 @@ def _read_as(kind: str, data: bytes, headers: Sequence[TableHeader], max_pages: 
     if file_format == "run-record":
         return read_sweep_record(data, headers)
     if file_format == "csv-columns":
-        from ipu_results.read.csv_columns import read_csv_columns  # noqa: PLC0415  (pyarrow's CSV reader)
+        from ipu_results.read.csv_table import read_csv_columns  # noqa: PLC0415  (pyarrow's CSV reader)
 
         return read_csv_columns(data, headers)
     if file_format == "csv":

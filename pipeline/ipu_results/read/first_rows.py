@@ -11,8 +11,7 @@ from bs4.filter import SoupStrainer
 
 from ipu_results.read.csv_table import parse_line
 from ipu_results.read.html import TABLE_TAG, find_charset
-from ipu_results.read.page_text import is_fenced, split_line
-from ipu_results.read.text import clean, decode, lift_footnote
+from ipu_results.read.text import clean, decode, is_fenced, lift_footnote, split_line
 
 MIN_COLUMNS = 3
 FIGURE = re.compile(r"[\d.,\s%]+")
@@ -24,7 +23,7 @@ FirstRow = tuple[str, tuple[str, ...]]
 def find_first_rows(data: bytes, suffix: str) -> list[FirstRow]:
     """Return the first row of words of each HTML table, of each block of delimited text, or of a CSV file.
 
-    Of a PDF, `ipu_results.read.pdf.first_rows` finds them.
+    Of a PDF, `ipu_results.read.pdf.continued` finds them.
     """
     text = decode(data, find_charset(data))
     if suffix == ".csv":

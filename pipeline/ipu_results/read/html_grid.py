@@ -1,17 +1,186 @@
-"""Turn the rows of an HTML table into rows of texts: spans are expanded, hidden rows and cells recognised."""
+"""Read the text of a cell as a reader of the page sees it, and report what is in it besides text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bs4.element import NavigableString, Tag
+from bs4.element import CData, Comment, NavigableString, PageElement, Tag
 
-from ipu_results.read.assemble import RawRow, Unread
-from ipu_results.read.html_cells import CellText, find_unread, read_cell
-from ipu_results.read.html_visibility import UNSEEN, States
-from ipu_results.read.text import clean, lift_footnote
+from ipu_results.read.align import RawRow, Unread
+from ipu_results.read.html_drawing import ADDED, RAISED, SAME_COLOUR, SHIFTED, WHITE, is_reversed
+from ipu_results.read.html_visibility import BLOCK, BLOCK_ELEMENTS, REMOVED, STRUCK, UNSEEN, States
+from ipu_results.read.text import clean, is_power, lift_footnote
+
+FOOTNOTE = re.compile(r"[\s\[(]*(?:\d{1,2}|[a-z]|[*†‡§¶]+)(?:\s*,\s*(?:\d{1,2}|[a-z]|[*†‡§¶]+))*[\s\])]*")
+NOT_DISPLAYED = frozenset({"noscript", "script", "style", "template", "title", "rp"})
+EMBEDDED = {
+    "table": "a table",
+    "svg": "a drawing",
+    "canvas": "a drawing",
+    "img": "an image",
+    "input": "an input field",
+    "select": "a list of choices",
+    "textarea": "an input field",
+    "object": "an object",
+    "embed": "an object",
+    "iframe": "a frame",
+    "script": "a script",
+    "noscript": "text for browsers without scripts",
+}
+INVISIBLE_NEXT_TO_TEXT = (EMBEDDED["script"], EMBEDDED["noscript"])
+ANNOTATION = "an annotation in ruby text"
+SHIFTED_MARK = "a raised or lowered mark"
+GLUED_MARK = "a word and a number that are glued together"
+REVERSED = "a number from right to left"
+COLOURED = "text that may have the colour of its background"
+ADDED_TEXT = "text of a style sheet"
+DOUBTS = frozenset({ANNOTATION, SHIFTED_MARK, GLUED_MARK, REVERSED, COLOURED, ADDED_TEXT})
+"""Reported next to any text: the text of the cell is not the figure that a reader sees."""
+SILENT_INPUTS = ("hidden", "checkbox", "radio")
+CDATA = "[CDATA["
+
+# Marks the border of an element inside of a cell, until it is known whether two digits meet there (private use area).
+EDGE = "\ue000"
+GLUED_DIGITS = re.compile(rf"(?<=\d){EDGE}+(?=\d)")
+# A number after a word, in an element of its own; `1h` and `13m` are a duration.
+GLUED_NUMBER = re.compile(rf"[^\W\d_]{EDGE}+\d[\d.,]*+(?!{EDGE}*[\w:/]|[\s{EDGE}]*[hms](?!\w))")
+NUMBERED_METRIC = re.compile(rf"(?:(?<![^\W_])F{EDGE}+1|AP{EDGE}+(?:50|75))$")
+"""Metrics that are often printed with a lowered number: F1, AP50 and AP75."""
+MAX_BASE_PARTS = 8  # parts of a cell that are searched for the base of a power
+
+
+class Embedded(NamedTuple):
+    """Something in a cell that is not read: what it is, and the text in it."""
+
+    what: str
+    text: str
+
+
+class CellText(NamedTuple):
+    """What a reader sees in a cell: text, footnote marks, whether text is struck through, and what is not text."""
+
+    text: str
+    mark: str = ""
+    struck: bool = False
+    embedded: tuple[Embedded, ...] = ()
+
+
+def read_cell(cell: Tag, states: States) -> CellText:
+    """Read one cell without the parts that are hidden. Digits of two elements are never glued into one figure."""
+    parts: list[str] = []
+    marks: list[str] = []
+    embedded: list[Embedded] = []
+    struck = False
+    colours: set[int] = set()
+    if states.get(id(cell), 0) & ADDED:
+        embedded += _find_doubts(cell, states[id(cell)], states, [])
+    nodes: list[PageElement | str] = [*reversed(cell.contents)]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, Tag):
+            state = states.get(id(node), 0)
+            if state & REMOVED:
+                continue
+            if node.name in EMBEDDED or node.name in NOT_DISPLAYED:
+                embedded += [] if state & UNSEEN else describe_element(node)
+            elif not state & (UNSEEN | STRUCK) and (node.name == "sup" or (state & RAISED and "".join(parts).strip())):
+                _add_superscript(_get_visible_text(node, states), parts, marks)
+            else:
+                embedded += [] if state & UNSEEN else _find_doubts(node, state, states, parts)
+                edge = " " if node.name in BLOCK_ELEMENTS or state & BLOCK else EDGE
+                nodes += [edge, *reversed(node.contents), edge]
+        elif type(node) in (str, NavigableString):
+            state = states.get(id(node.parent), 0) if states and isinstance(node, NavigableString) else 0
+            if not state & (UNSEEN | STRUCK):
+                parts.append(text := str(node))
+                if any(map(str.isdigit, text)):
+                    colours.add(state & WHITE)
+                    embedded += [Embedded(COLOURED, text)] if state & SAME_COLOUR else []
+                    embedded += [Embedded(REVERSED, text)] if is_reversed(text, state) else []
+            struck |= state & (UNSEEN | STRUCK) == STRUCK and bool(str(node).strip())
+        elif isinstance(node, CData) or (isinstance(node, Comment) and node.startswith(CDATA)):
+            embedded.append(Embedded("a CDATA section", node.removeprefix(CDATA).removesuffix("]]")))
+    embedded += [Embedded(what, what) for what in _find_doubts_of_cell("".join(parts), colours)]
+    text, mark = lift_footnote(clean(_join_parts(parts)))
+    return CellText(text, " ".join([*marks, mark] if mark else marks), struck, tuple(embedded))
+
+
+def find_unread(cell: CellText) -> Embedded | None:
+    """Return what is in a cell that may be its figure: something with digits, or anything in a cell without text."""
+    for embedded in cell.embedded:
+        if embedded.what in DOUBTS:
+            return embedded
+        may_be_figure = embedded.what not in INVISIBLE_NEXT_TO_TEXT and any(map(str.isdigit, embedded.text))
+        if may_be_figure or not cell.text:
+            return embedded
+    return None
+
+
+def describe_element(node: Tag) -> list[Embedded]:
+    """Describe an element whose text is not read; nothing if a reader sees nothing of it."""
+    what = EMBEDDED.get(node.name)
+    if what is None:
+        return []
+    if node.name == "input":
+        silent = str(node.attrs.get("type", "text")).lower() in SILENT_INPUTS
+        return [] if silent else [Embedded(what, str(node.attrs.get("value", "")))]
+    if node.name == "img":
+        spacer = node.attrs.get("alt") == "" or "1" in (node.attrs.get("width"), node.attrs.get("height"))
+        return [] if spacer else [Embedded(what, clean(str(node.attrs.get("alt", ""))))]
+    parts = node.find_all("text") if node.name == "svg" else [node]
+    return [Embedded(what, clean(" ".join(part.get_text(" ") for part in parts)))]
+
+
+def _find_doubts(node: Tag, state: int, states: States, parts: Sequence[str]) -> list[Embedded]:
+    """Describe what makes the text of an element another one than a reader sees."""
+    doubts = []
+    if state & ADDED:
+        doubts.append(ADDED_TEXT)
+    if node.name in ("rt", "rtc"):
+        doubts.append(ANNOTATION)
+    if (node.name == "sub" or state & SHIFTED) and (base := "".join(parts).strip(f"{EDGE} \n")):
+        mark = clean(_get_visible_text(node, states))
+        divided = base[-1].isdigit() and mark.isdigit()
+        named = NUMBERED_METRIC.search(f"{base}{EDGE}{mark}")
+        doubts += [SHIFTED_MARK] if FOOTNOTE.fullmatch(mark) and not divided and not named else []
+    return [Embedded(what, what) for what in doubts]
+
+
+def _find_doubts_of_cell(joined: str, colours: Collection[int]) -> list[str]:
+    """Return doubts about a cell: white figures next to others, or a word and a figure glued at an element's end."""
+    doubts = [COLOURED] if len(colours) > 1 else []
+    if EDGE in joined and any(
+        NUMBERED_METRIC.search(joined[: match.end()]) is None for match in GLUED_NUMBER.finditer(joined)
+    ):
+        doubts.append(GLUED_MARK)
+    return doubts
+
+
+def _get_visible_text(node: Tag, states: States) -> str:
+    if not states:
+        return node.get_text()
+    return "".join(
+        text for text in node.find_all(string=True) if not states.get(id(text.parent), 0) & (UNSEEN | STRUCK)
+    )
+
+
+def _join_parts(parts: Sequence[str]) -> str:
+    return GLUED_DIGITS.sub(" ", "".join(parts)).replace(EDGE, "")
+
+
+def _add_superscript(raw: str, parts: list[str], marks: list[str]) -> None:
+    """Add raised text to the footnote marks, or to the text if it is a power of ten or a word."""
+    text = clean(raw)
+    if is_power(clean(_join_parts(parts[-MAX_BASE_PARTS:])), text):
+        parts.append(f"^{text}")
+    elif FOOTNOTE.fullmatch(text):
+        marks.append(text)
+    else:
+        parts += [EDGE, raw, EDGE]
+
 
 MAX_SPAN = 1000  # the limit of the HTML standard for a colspan
 SPANS = ("colspan", "rowspan")

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import soupsieve
 from bs4.element import Tag
 
-from ipu_results._util.limits import MAX_SELECTOR_CHARACTERS
 from ipu_results.errors import DocumentTooLargeError
+from ipu_results.ground.limits import MAX_SELECTOR_CHARACTERS
 
 VIEWPORT_PX = 1280.0
 """Width of the window for which media queries are evaluated: a desktop."""

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from bs4 import BeautifulSoup
 from bs4.element import Tag
 
-from ipu_results._util.limits import MAX_STYLE_MATCHES
 from ipu_results.errors import DocumentTooLargeError
+from ipu_results.ground.limits import MAX_STYLE_MATCHES
 from ipu_results.read.html_drawing import (
     ADDED,
     INHERITED_DRAWING,

@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from ipu_results._util.sql import run_query
+from ipu_results.ground.sql import run_query
 from ipu_results.recompute.margin import measure_sdk_margin
 
 Record = Mapping[str, Any]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from ipu_results._util.markdown import format_code, format_markdown_table
+from ipu_results.ground.text import format_code, format_markdown_table
 from ipu_results.recompute.claims import Claims, Record, format_gap, format_range
 from ipu_results.recompute.verdict import Gap
 from ipu_results.schema import table

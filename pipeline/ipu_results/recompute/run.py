@@ -30,8 +30,8 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from ipu_results._util.sql import LOCKDOWN, create_table, fetch_rows
 from ipu_results.errors import DamagedDocumentError, QueryError
+from ipu_results.ground.sql import LOCKDOWN, create_table, fetch_rows
 from ipu_results.recompute.margin import measure_sdk_margin
 from ipu_results.recompute.verdict import HOLDS
 from ipu_results.schema import VIEWS, Table, View, quote, table

@@ -1,17 +1,142 @@
-"""Write the pages of a release: README.md, the dataset card with statistics of its tables, and DICTIONARY.md."""
+"""The small files of a release: citation, licence, changelog and the environment that built it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import platform
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, requires, version
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ipu_results._util.markdown import escape_markdown, format_code, format_markdown_table
+import pyarrow as pa
+
 from ipu_results.check.rules import RULES
-from ipu_results.release.database import ReleaseStats
+from ipu_results.errors import ReleaseError
+from ipu_results.ground.files import CHECKOUT, PACKAGE, SCHEMA, hash_file, read_version
+from ipu_results.ground.text import escape_markdown, format_code, format_json, format_markdown_table
+from ipu_results.release import files
+from ipu_results.release.croissant import format_croissant
+from ipu_results.release.datapackage import format_package
+from ipu_results.release.files import CITATION, ReleaseStats
 from ipu_results.release.snapshot import KNOWN_TABLES
 from ipu_results.store.files import get_parquet_name
+from ipu_results.store.tables import count_formulas
+
+DISTRIBUTION = "ipu-results"
+REPOSITORY_FILES = (CITATION, "LICENSE-DATA", "CHANGELOG.md")
+REQUIREMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def format_texts(release_version: str, published_on: str) -> dict[str, str]:
+    """Return citation, licence of the data and changelog by file name.
+
+    Raises ReleaseError without the files of the repository: a wheel cannot publish.
+    """
+    return {
+        CITATION: _format_citation(release_version, published_on),
+        "LICENSE": _read_repository_file("LICENSE-DATA"),
+        "CHANGELOG.md": _read_repository_file("CHANGELOG.md"),
+    }
+
+
+def _format_citation(release_version: str, published_on: str) -> str:
+    """Return CITATION.cff of the repository with the version and date of the release."""
+    text = _read_repository_file(CITATION)
+    for name, value in (("version", release_version), ("date-released", published_on)):
+        text = re.sub(rf"(?m)^{name}:.*$", f"{name}: {value}", text)
+    return text
+
+
+def _read_repository_file(name: str) -> str:
+    try:
+        return (CHECKOUT / name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ReleaseError(f"cannot be read, publish from a clone: {error.strerror}", place=name) from error
+
+
+def format_environment() -> str:
+    """Return Python, the kind of system and the installed packages as JSON; nothing that names a machine or user."""
+    environment = {
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "packages": {name: _get_version(name) for name in (DISTRIBUTION, *_list_requirements())},
+    }
+    return format_json(environment) + "\n"
+
+
+def _list_requirements() -> list[str]:
+    try:
+        requirements = requires(DISTRIBUTION) or []
+    except PackageNotFoundError:
+        requirements = ["duckdb", "pandas", "pyarrow"]
+    matches = (REQUIREMENT_NAME.match(line) for line in requirements if "extra ==" not in line)
+    return sorted(match[0] for match in matches if match)
+
+
+def _get_version(name: str) -> str | None:
+    with suppress(PackageNotFoundError):
+        return version(name)
+    return None
+
+
+CODE = ("check/rules", "ground", "release", "schema", "store")
+SUFFIXES = frozenset({".py", ".md", ".json", ".html", ".toml", ".sql"})
+
+
+def format_files(
+    release: Mapping[str, Any], stats: ReleaseStats, tables: Mapping[str, pa.Table], folder: Path
+) -> dict[str, str]:
+    """Return each text file but the tables and checksums, by name; `release` is the content of release.json."""
+    return {
+        **format_texts(release["version"], release["published_on"]),
+        **format_pages(release, stats, tables, folder),
+        files.ENVIRONMENT: format_environment(),
+        files.RELEASE: format_json(release) + "\n",
+    }
+
+
+def format_pages(
+    release: Mapping[str, Any], stats: ReleaseStats, tables: Mapping[str, pa.Table], folder: Path
+) -> dict[str, str]:
+    """Return the files that depend on the tables and on the code alone, by name."""
+    return {
+        "README.md": format_card(release, stats, sum(map(count_formulas, tables.values()))),
+        "DICTIONARY.md": format_dictionary(release, stats),
+        files.PACKAGE: format_package(release, stats, folder),
+        files.CROISSANT: format_croissant(release, folder),
+    }
+
+
+def describe_generator() -> dict[str, str | None]:
+    """Return the version of this package, and digests of its code and of the repository's texts (null in a wheel)."""
+    texts = [CHECKOUT / name for name in REPOSITORY_FILES]
+    return {
+        "version": read_version(),
+        "code_sha256": _digest(_list_code()),
+        "texts_sha256": _digest(zip(REPOSITORY_FILES, texts, strict=True)) if all(map(Path.is_file, texts)) else None,
+    }
+
+
+def _list_code() -> Iterator[tuple[str, Path]]:
+    """Yield name and path of every file that decides what a release holds."""
+    for folder, root in (*((PACKAGE / name, PACKAGE) for name in CODE), (SCHEMA, SCHEMA)):
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in SUFFIXES and path.is_file():
+                yield path.relative_to(root).as_posix(), path
+
+
+def _digest(paths: Iterable[tuple[str, Path]]) -> str:
+    digest = hashlib.sha256()
+    for name, path in paths:
+        digest.update(f"{name} {hash_file(path)}\n".encode())
+    return digest.hexdigest()
+
 
 DEFAULT_CONFIGURATION = "results"
 TEMPLATES = Path(__file__).with_name("templates")

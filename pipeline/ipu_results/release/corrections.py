@@ -11,11 +11,10 @@ from typing import Annotated, Any, Literal
 import duckdb
 import msgspec
 
-from ipu_results._util.sql import get_first_line
 from ipu_results.errors import CorrectionsError, ReleaseError
-from ipu_results.release.database import quote_identifier
+from ipu_results.ground.sql import get_first_line
 from ipu_results.release.diff import ReleaseDiff, Row, list_removed_keys
-from ipu_results.release.files import BUILD_TABLE, DICTIONARY_TABLE
+from ipu_results.release.files import BUILD_TABLE, DICTIONARY_TABLE, quote_identifier
 from ipu_results.release.snapshot import KNOWN_TABLES
 
 KEY_TYPES = (str, int, float, date)  # bool and datetime are subtypes

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ipu_results._util.files import hash_file
-from ipu_results._util.text import format_json
+from ipu_results.ground.files import hash_file
+from ipu_results.ground.text import format_json
 from ipu_results.release.datapackage import LICENCE, TITLE
 from ipu_results.release.files import Columns, Inventory
 from ipu_results.schema import FILE_VIEWS, TABLES, Table

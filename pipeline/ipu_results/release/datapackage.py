@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ipu_results._util.files import hash_file
-from ipu_results._util.text import format_json
-from ipu_results.release.database import ReleaseStats
-from ipu_results.release.files import Columns, Inventory
+from ipu_results.ground.files import hash_file
+from ipu_results.ground.text import format_json
+from ipu_results.release.files import Columns, Inventory, ReleaseStats
 from ipu_results.schema import FILE_VIEWS, TABLES, Table
 from ipu_results.schema.definitions import Column, Kind
 from ipu_results.schema.generate import SQL

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from ipu_results._util.sql import get_first_line
 from ipu_results.errors import UnreadableReleaseError
-from ipu_results.release.database import quote_identifier
+from ipu_results.ground.sql import get_first_line
+from ipu_results.release.files import quote_identifier
 from ipu_results.release.folder import finish_interrupted_publish
 from ipu_results.release.snapshot import Snapshot, SnapshotTable, read_snapshot
 

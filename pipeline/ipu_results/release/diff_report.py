@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from ipu_results._util.text import escape_unprintable, format_count, format_json, to_json_value
+from ipu_results.ground.text import escape_unprintable, format_count, format_json, to_json_value
 from ipu_results.release.diff import ChangeCounts, ReleaseDiff, Row, TableDiff
 from ipu_results.release.figure_changes import (
     FigureChange,

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from ipu_results.release.database import quote_identifier
 from ipu_results.release.diff import ReleaseDiff, Row, TableDiff
-from ipu_results.release.files import BUILD_TABLE
+from ipu_results.release.files import BUILD_TABLE, quote_identifier
 from ipu_results.release.snapshot import KNOWN_TABLES, SnapshotTable
 from ipu_results.release.version import get_change_level
 

@@ -11,25 +11,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ipu_results._util.files import hash_file
-from ipu_results._util.sql import get_first_line
 from ipu_results.errors import ReleaseError
+from ipu_results.ground.files import hash_file
+from ipu_results.ground.sql import get_first_line
 from ipu_results.release import files
-from ipu_results.release.database import open_database, query_release_stats, read_definitions
+from ipu_results.release.card import describe_generator, format_files
 from ipu_results.release.diff import diff_releases
+from ipu_results.release.files import open_database, query_release_stats, read_definitions
 from ipu_results.release.folder import replace_release
-from ipu_results.release.generated import describe_generator, format_files
 from ipu_results.release.record import describe_release, write_record
 from ipu_results.release.verify import list_build_differences, verify_release
 from ipu_results.release.version import REPOSITORY_VERSION, ReleaseDecision, decide_release, parse_version
 from ipu_results.schema import TABLES
-from ipu_results.store.csv_file import write_csv
-from ipu_results.store.digest import digest_rows
-from ipu_results.store.duckdb_file import write_duckdb
-from ipu_results.store.files import DATABASE, get_parquet_name
+from ipu_results.store.duckdb_file import evaluate_views, write_duckdb
+from ipu_results.store.files import DATABASE, digest_rows, get_parquet_name
 from ipu_results.store.query import MixedBuildsError, read_build_id, read_one_build
-from ipu_results.store.tables import write_parquet
-from ipu_results.store.views import evaluate_views
+from ipu_results.store.tables import write_csv, write_parquet
 
 Progress = Callable[[str, str], None]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ipu_results._util.files import write_atomically
-from ipu_results._util.text import format_count, format_json, to_json_value
+from ipu_results.ground.files import write_atomically
+from ipu_results.ground.text import format_count, format_json, to_json_value
 from ipu_results.release.diff import ReleaseDiff, TableDiff
 from ipu_results.release.figure_changes import count_figures, list_figure_changes, list_reported_tables
 from ipu_results.release.version import get_level, list_changes

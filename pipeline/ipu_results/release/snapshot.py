@@ -12,11 +12,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ipu_results._util.sql import get_first_line
-from ipu_results._util.text import escape_unprintable
 from ipu_results.errors import UnreadableReleaseError
-from ipu_results.release.database import read_definitions
-from ipu_results.release.files import PACKAGE, RELEASE
+from ipu_results.ground.sql import get_first_line
+from ipu_results.ground.text import escape_unprintable
+from ipu_results.release.files import PACKAGE, RELEASE, read_definitions
 from ipu_results.schema import TABLES, VIEWS
 from ipu_results.schema.generate import ARROW, SQL, quote
 from ipu_results.store.files import DATABASE

@@ -1,25 +1,26 @@
-"""Verify a release: every byte, rows in three formats, files of views, schemas, descriptors, and what this code writes.
+"""Check the schema of a release: nullability, keys, descriptions and metadata in Parquet and DuckDB.
 
-Files are opened only if all checksums are right, so that no reader meets a damaged file. What this code would write is
-compared only if it made the release and nothing else is wrong.
+The table `columns` has every description and unit, and datapackage.json the keys and the required columns. Both
+formats must agree with them, whichever version of the code made the release.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ipu_results._util.text import escape_unprintable
 from ipu_results.errors import UnreadableReleaseError
-from ipu_results.release import database, files
+from ipu_results.ground.text import escape_unprintable
+from ipu_results.release import files
 from ipu_results.release.croissant import check_croissant
-from ipu_results.release.datapackage import check_package
+from ipu_results.release.datapackage import check_package, read_required, read_table_schema
 from ipu_results.release.files import (
     BUILD_TABLE,
     CHECKSUMS,
@@ -31,9 +32,8 @@ from ipu_results.release.files import (
     RELEASE,
     SIGNATURE,
 )
-from ipu_results.release.problems import REQUIRED, Problem, check_files, collect
+from ipu_results.release.folder import REQUIRED, Problem, check_files, collect
 from ipu_results.release.snapshot import read_columns, read_json
-from ipu_results.release.verify_schema import check_catalog, check_schemas, read_dictionary
 from ipu_results.release.verify_texts import (
     check_definitions,
     check_environment,
@@ -44,10 +44,129 @@ from ipu_results.release.verify_texts import (
 )
 from ipu_results.release.version import check_record
 from ipu_results.schema import FILE_VIEWS
-from ipu_results.store.csv_file import read_csv
-from ipu_results.store.digest import digest_rows
-from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name
-from ipu_results.store.views import read_view
+from ipu_results.schema.generate import format_description
+from ipu_results.store.duckdb_file import read_view
+from ipu_results.store.files import BUILD_ID, DATABASE, digest_rows, get_parquet_name
+from ipu_results.store.tables import read_csv
+
+DESCRIPTION, PANDAS = "description", "pandas"
+TABLE_METADATA = {DESCRIPTION, PANDAS, BUILD_ID}
+# What pandas reads a column as: the first for every type, the second where a null decides it.
+PANDAS_TYPES = {
+    "VARCHAR": "unicode",
+    "BIGINT": "int64",
+    "DOUBLE": "float64",
+    "DATE": "date",
+    "TIMESTAMP": "datetime",
+    "BOOLEAN": "bool",
+}
+NULLABLE_TYPES = {"BIGINT": "Int64", "BOOLEAN": "boolean"}
+
+
+class Relation(NamedTuple):
+    """A table, view or macro in the table `columns`, and its columns as (name, type, unit, description)."""
+
+    kind: str
+    description: str
+    columns: list[tuple[str, str, str | None, str]]
+
+
+def read_dictionary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Relation]:
+    """Return the relations that the rows of the table `columns` describe."""
+    relations: dict[str, Relation] = {}
+    for row in rows:
+        if not row["column_name"]:
+            relations[row["table_name"]] = Relation(row["type"], row["description"], [])
+    for row in rows:
+        if row["column_name"]:
+            column = (row["column_name"], row["type"], row["unit"], row["description"])
+            relations[row["table_name"]].columns.append(column)
+    return relations
+
+
+def check_schemas(
+    schemas: Mapping[str, pa.Schema], dictionary: Mapping[str, Relation], package: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Yield what the Parquet files state wrongly about their tables and columns."""
+    for name, schema in schemas.items():
+        for message in _check_schema(schema, dictionary[name], read_required(package, f"{name}.csv")):
+            yield Problem(get_parquet_name(name), message)
+
+
+def _check_schema(schema: pa.Schema, relation: Relation, required: set[str]) -> Iterator[str]:
+    for name, _, unit, description in relation.columns:
+        field = schema.field(name)
+        expected = {DESCRIPTION: description} | ({"unit": unit} if unit else {})
+        if _decode(field.metadata) != expected:
+            yield f"metadata of {name} differ from the data dictionary"
+        if field.nullable is (name in required):
+            yield f"nullability of {name} differs from {PACKAGE}"
+    metadata = _decode(schema.metadata)
+    if metadata.keys() != TABLE_METADATA:
+        names = ", ".join(sorted(metadata.keys() ^ TABLE_METADATA))
+        yield f"has other metadata than {', '.join(sorted(TABLE_METADATA))}: {names}"
+    if metadata.get(DESCRIPTION) != relation.description:
+        yield "description of the table differs from the data dictionary"
+    if not _is_pandas_metadata(json.loads(metadata.get(PANDAS, "{}")), relation):
+        yield "metadata for pandas differ from the columns"
+
+
+def _is_pandas_metadata(stated: Mapping[str, Any], relation: Relation) -> bool:
+    columns = [(column["name"], column["field_name"], column["pandas_type"]) for column in stated.get("columns", ())]
+    numpy_types = {column["name"]: column["numpy_type"] for column in stated.get("columns", ())}
+    return (
+        stated.get("index_columns") == []
+        and columns == [(name, name, PANDAS_TYPES.get(kind)) for name, kind, *_ in relation.columns]
+        and all(NULLABLE_TYPES.get(kind, numpy_types[name]) == numpy_types[name] for name, kind, *_ in relation.columns)
+    )
+
+
+def _decode(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:
+    return {key.decode(): value.decode(errors="replace") for key, value in (metadata or {}).items()}
+
+
+def check_catalog(
+    connection: duckdb.DuckDBPyConnection,
+    dictionary: Mapping[str, Relation],
+    release: Mapping[str, Any],
+    package: Mapping[str, Any],
+) -> Iterator[Problem]:
+    """Yield what the DuckDB file has beyond its tables and views, and constraints and comments that are wrong."""
+    for kind, name in files.list_extras(connection):
+        yield Problem(DATABASE, f"has the {kind} {escape_unprintable(name)}, which publish does not write")
+    comments = files.list_comments(connection)
+    for name, expected in _list_comments(dictionary).items():
+        if comments.get(name) != expected:
+            yield Problem(DATABASE, f"comment of {name} differs from the data dictionary")
+    constraints = files.list_constraints(connection)
+    for name in release["tables"]:
+        if constraints.pop(name, []) != _list_constraints(package, name):
+            yield Problem(DATABASE, f"keys or required columns of {name} differ from {PACKAGE}")
+    for name in sorted(constraints):
+        yield Problem(DATABASE, f"has constraints of {name}, which {RELEASE} does not list")
+
+
+def _list_comments(dictionary: Mapping[str, Relation]) -> dict[str, str]:
+    """Return the comments that the dictionary gives; columns of macros have none, those of views no unit."""
+    comments = {}
+    for relation, (kind, description, columns) in dictionary.items():
+        comments[relation] = description
+        if kind != "macro":
+            for name, _, unit, text in columns:
+                comments[f"{relation}.{name}"] = format_description(text, unit if kind == "table" else None)
+    return comments
+
+
+def _list_constraints(package: Mapping[str, Any], table: str) -> list[tuple[Any, ...]]:
+    """Return the constraints that datapackage.json states, as `database.list_constraints` does."""
+    schema = read_table_schema(package, f"{table}.csv")
+    constraints: list[tuple[Any, ...]] = [("PRIMARY KEY", tuple(schema["primaryKey"]), "", ())]
+    constraints += [("NOT NULL", (name,), "", ()) for name in read_required(package, f"{table}.csv")]
+    for link in schema.get("foreignKeys", ()):
+        target = link["reference"]
+        constraints.append(("FOREIGN KEY", tuple(link["fields"]), target["resource"], tuple(target["fields"])))
+    return sorted(constraints)
+
 
 CITATION_LINE = re.compile(r"(?m)^(version|date-released): (.*)$")
 DATE_LENGTH = len("2026-01-31")
@@ -101,7 +220,7 @@ def _check_contents(folder: Path) -> Iterator[Problem]:
     tables = {name: pq.read_table(folder / get_parquet_name(name)) for name in names}
     problems += collect(RELEASE, (Problem(RELEASE, message) for message in check_record(release)))
     problems += collect(ENVIRONMENT, check_environment(folder))
-    with database.open_database(folder / DATABASE) as connection:
+    with files.open_database(folder / DATABASE) as connection:
         for name, rows in tables.items():
             problems += collect(name, _check_rows(folder, name, rows, release, connection))
         problems += collect(RELEASE, _check_view_files(folder, tables, release, connection))
@@ -124,8 +243,8 @@ def _check_descriptions(
     """Check the data dictionary, schemas and descriptors against each other."""
     columns = {name: _list_columns(rows.schema) for name, rows in tables.items()}
     problems = collect(DICTIONARY_TABLE, _check_dictionary(tables, release, columns, connection))
-    problems += collect(DICTIONARY_TABLE, _check_schema(tables, release, package, connection))
-    keys, links = database.list_primary_keys(connection), database.list_foreign_keys(connection)
+    problems += collect(DICTIONARY_TABLE, _check_folder_schema(tables, release, package, connection))
+    keys, links = files.list_primary_keys(connection), files.list_foreign_keys(connection)
     digests, _ = files.read_checksums(folder / CHECKSUMS)
     sizes = {name: ((folder / name).stat().st_size, digest) for name, digest in digests.items()}
     inventory = files.Inventory(columns.keys(), columns, keys, links, sizes)
@@ -148,7 +267,7 @@ def _check_versions(folder: Path, release: Record, package: Record, croissant: R
                 yield Problem(name, f"has {what} {value}, {RELEASE} has {other}")
 
 
-def _check_schema(
+def _check_folder_schema(
     tables: Tables, release: Record, package: Record, connection: duckdb.DuckDBPyConnection
 ) -> Iterator[Problem]:
     """Check nullability, keys, descriptions and metadata in Parquet and DuckDB."""
@@ -170,8 +289,8 @@ def _check_rows(
         yield Problem(csv, f"rows differ from {parquet}")
     if name not in release["tables"]:
         return
-    names = ", ".join(map(database.quote_identifier, rows.column_names))
-    copy = connection.sql(f"SELECT {names} FROM {database.quote_identifier(name)}").to_arrow_table()
+    names = ", ".join(map(files.quote_identifier, rows.column_names))
+    copy = connection.sql(f"SELECT {names} FROM {files.quote_identifier(name)}").to_arrow_table()
     if not _have_same_rows(rows, copy):
         yield Problem(DATABASE, f"rows of {name} differ from {parquet}")
 
@@ -197,8 +316,8 @@ def _check_view_files(
         if name in own:
             is_same = _have_same_rows(rows, read_view(connection, own[name]))
         else:
-            names = ", ".join(map(database.quote_identifier, rows.column_names))
-            source = database.quote_identifier(name) + ("()" if name in macros else "")
+            names = ", ".join(map(files.quote_identifier, rows.column_names))
+            source = files.quote_identifier(name) + ("()" if name in macros else "")
             evaluated = connection.sql(f"SELECT {names} FROM {source}").to_arrow_table()
             is_same = digest_rows(rows) == digest_rows(evaluated.cast(rows.schema))
         if not is_same:
@@ -240,10 +359,10 @@ def _check_dictionary(
     for name in parquet:
         if parquet[name] != described.get(name):
             yield Problem(get_parquet_name(name), "columns differ from the data dictionary")
-    for name in _list_differences(database.hash_definitions(connection), release["views"]):
+    for name in _list_differences(files.hash_definitions(connection), release["views"]):
         yield Problem(DATABASE, f"definition of {name} differs from {RELEASE}")
     typed = {name: [(column, kind) for column, kind, _ in columns] for name, columns in described.items()}
-    for name in _list_differences(database.list_columns(connection), typed):
+    for name in _list_differences(files.list_columns(connection), typed):
         yield Problem(DATABASE, f"columns of {name} differ from the data dictionary")
 
 

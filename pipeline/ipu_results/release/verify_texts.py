@@ -17,17 +17,16 @@ import duckdb
 import msgspec
 import pyarrow as pa
 
-from ipu_results._util.text import format_json
-from ipu_results.release import database, files
+from ipu_results.ground.text import format_json
+from ipu_results.release import files
+from ipu_results.release.card import describe_generator, format_environment, format_pages, format_texts
 from ipu_results.release.files import CITATION, RELEASE
-from ipu_results.release.generated import describe_generator, format_pages
-from ipu_results.release.problems import Problem
+from ipu_results.release.folder import Problem
 from ipu_results.release.snapshot import read_json
-from ipu_results.release.texts import format_environment, format_texts
 from ipu_results.schema import TABLES, VIEWS, Table, View, arrow_schema, dictionary_rows
-from ipu_results.store.csv_file import write_csv
 from ipu_results.store.duckdb_file import STORAGE_VERSION, write_duckdb
 from ipu_results.store.files import DATABASE
+from ipu_results.store.tables import write_csv
 
 EXPECTED_MACRO = "macro_of_this_code"
 ENVIRONMENT_VALUE = re.compile(r"[\w.+-]+")
@@ -93,7 +92,7 @@ def check_texts(
     folder: Path, release: Mapping[str, Any], tables: Mapping[str, pa.Table], connection: duckdb.DuckDBPyConnection
 ) -> Iterator[Problem]:
     """Yield each text file whose bytes are not those that this code writes for these tables."""
-    texts = format_pages(release, database.query_release_stats(connection), tables, folder)
+    texts = format_pages(release, files.query_release_stats(connection), tables, folder)
     texts[RELEASE] = format_json(release) + "\n"
     if _has_own_texts(release):
         texts |= format_texts(release["version"], release["published_on"])
@@ -121,7 +120,7 @@ def check_definitions(
     for view in VIEWS:
         if view.parameters and not _has_same_defaults(connection, view.name, view.sql, view.parameters):
             yield Problem(DATABASE, f"defaults of {view.name} are not those of this code")
-    version = database.read_storage_version(connection)
+    version = files.read_storage_version(connection)
     if version is not None and not version.startswith(STORAGE_VERSION):
         yield Problem(DATABASE, f"needs DuckDB {version}, not {STORAGE_VERSION}")
 
@@ -131,7 +130,7 @@ def _hash_own_definitions() -> dict[str, str]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / DATABASE
         write_duckdb(path, {table.name: arrow_schema(table).empty_table() for table in TABLES})
-        return database.read_definitions(path)
+        return files.read_definitions(path)
 
 
 def _has_same_defaults(connection: duckdb.DuckDBPyConnection, name: str, sql: str, parameters: Any) -> bool:

@@ -9,12 +9,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ipu_results._util.text import format_count
 from ipu_results.errors import CorrectionsError, ReleaseError
+from ipu_results.ground.text import format_count
 from ipu_results.release.corrections import apply_corrections
 from ipu_results.release.diff import ReleaseDiff, TableDiff, diff_releases
 from ipu_results.release.files import BUILD_TABLE, RELEASE
-from ipu_results.release.problems import check_files
+from ipu_results.release.folder import check_files
 from ipu_results.release.snapshot import KNOWN_TABLES
 
 FIRST = "1.0.0"

@@ -13,7 +13,8 @@ from itertools import cycle
 from statistics import median
 from typing import Any
 
-from ipu_results._util.charts import (
+from ipu_results.errors import RunnerError
+from ipu_results.ground.charts import (
     CROSS,
     ORIGIN_DASHES,
     PALETTE,
@@ -23,7 +24,6 @@ from ipu_results._util.charts import (
     make_title,
     render_chart,
 )
-from ipu_results.errors import RunnerError
 from ipu_results.runner.reference_rows import (
     EMULATED,
     Point,

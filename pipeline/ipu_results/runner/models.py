@@ -18,8 +18,8 @@ from google.protobuf.message import DecodeError, EncodeError
 from onnx import TensorProto
 
 from ipu_results import networks
-from ipu_results._util.files import hash_file
 from ipu_results.errors import RunnerError, UnrecognisedModelError
+from ipu_results.ground.files import hash_file
 from ipu_results.networks.builder import BATCH
 from ipu_results.runner.backends import format_error
 from ipu_results.runner.text_inputs import TextInput, fix_text_inputs, generate_sequences, is_text

@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from ipu_results._util.sql import run_query
+from ipu_results.ground.sql import run_query
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.query import open_warehouse
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ipu_results._util.text import format_table
+from ipu_results.ground.text import format_table
 from ipu_results.runner.reference_rows import (
     COLUMNS,
     EMULATED,

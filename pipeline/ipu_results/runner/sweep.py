@@ -18,17 +18,13 @@ import msgspec
 
 from ipu_results.errors import BackendError, DamagedRunError
 from ipu_results.runner.backends import SessionSpec, computes_outputs
-from ipu_results.runner.blocks import NS, Block
 from ipu_results.runner.concurrent_sweeps import announce_sweep
-from ipu_results.runner.config import SweepConfig, SweepTask, plan_sweeps
-from ipu_results.runner.cpu_load import load_best_probe, save_best_probe
-from ipu_results.runner.environment import describe_environment, read_versions
-from ipu_results.runner.journal import Journal, list_unfinished
-from ipu_results.runner.observer import BlockObservation, Observer
-from ipu_results.runner.plan import RUNS, Visit
+from ipu_results.runner.config import RUNS, SweepConfig, SweepTask, Visit, plan_sweeps
+from ipu_results.runner.environment import describe_environment, load_best_probe, read_versions, save_best_probe
+from ipu_results.runner.estimate import NS, Block
 from ipu_results.runner.power import find_sensor
-from ipu_results.runner.record import RunData, build_files, build_points
-from ipu_results.runner.sessions import SessionPool, open_sessions
+from ipu_results.runner.record import Journal, RunData, build_files, build_points, list_unfinished
+from ipu_results.runner.sessions import BlockObservation, Observer, SessionPool, open_sessions
 from ipu_results.runner.workload import Workload, compare_outputs, prepare_workload
 
 SETTLED = 0.05  # two medians of warm-up runs that differ by less agree

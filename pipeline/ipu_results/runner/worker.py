@@ -92,7 +92,7 @@ class WorkerServer:
             return None
         shape = {"dtype": self.session.dtype, "micro_batch": self.micro_batch}
         if "file" in self.images:
-            from ipu_results.runner.sequences import SequenceStream  # noqa: PLC0415
+            from ipu_results.runner.text_inputs import SequenceStream  # noqa: PLC0415
 
             return SequenceStream(**self.images, **shape)
         from ipu_results.runner.images import ImageStream  # noqa: PLC0415

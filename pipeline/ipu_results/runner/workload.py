@@ -13,11 +13,9 @@ import numpy.typing as npt
 from ipu_results.errors import RunnerError
 from ipu_results.runner.backends import converts_models
 from ipu_results.runner.config import SweepTask
-from ipu_results.runner.images import ImageStream, find_usable_images, hash_images
+from ipu_results.runner.images import ImageStream, find_usable_images, generate_images, hash_images
 from ipu_results.runner.models import Feeds, PreparedModel, fix_batch_size, name_inputs, open_cpu_session, prepare_model
-from ipu_results.runner.sequences import SequenceStream, save_sequences
-from ipu_results.runner.synthetic_images import generate_images
-from ipu_results.runner.text_inputs import generate_sequences, hash_sequences
+from ipu_results.runner.text_inputs import SequenceStream, generate_sequences, hash_sequences, save_sequences
 
 Array = npt.NDArray[Any]
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from ipu_results._util.resources import SCHEMA, load_schema_file
+from ipu_results.ground.files import SCHEMA, load_schema_file
 
 Kind = Literal["text", "integer", "double", "date", "timestamp", "boolean"]
 Level = Literal["patch", "minor", "major"]

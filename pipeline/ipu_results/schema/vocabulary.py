@@ -1,4 +1,4 @@
-"""The vocabulary: names and units of the sources, from the files under `schema/vocabulary`."""
+"""The fields of a printed table whose cells are figures."""
 
 from __future__ import annotations
 
@@ -9,8 +9,16 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from ipu_results._util.resources import SCHEMA, load_schema_file
+from ipu_results.ground.files import SCHEMA, load_schema_file
+from ipu_results.schema import table
 from ipu_results.schema.table_headers import TableHeader
+
+KEPT_FIGURES = ("images", "chips", "n_runs", "n_success", "nodes")
+"""Figures that fill no column of `results`."""
+NUMERIC_FIELDS = frozenset(("value", *KEPT_FIGURES)) | {
+    column.name for column in table("results").without_derived().columns if column.kind in ("integer", "double")
+}
+
 
 Entry = Mapping[str, Any]
 
@@ -215,3 +223,26 @@ def _by_name(key: str, entries: Iterable[Entry]) -> dict[str, Entry]:
         for entry in entries
         for name in [entry[key], *entry.get("spellings", []), *entry.get("variants", {})]
     }
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentKind:
+    """One kind of document; see the head of `schema/kinds.toml` for the fields."""
+
+    name: str
+    format: str
+    results: str | None = None
+    table: str | None = None
+    into: str = "results"
+    local: bool = False
+    aliases: Sequence[str] = ()
+
+    @property
+    def is_ingested(self) -> bool:
+        """Whether `ingest` accepts it; the others are for `extract` alone."""
+        return self.results is not None or self.table is not None
+
+
+KINDS = {name: DocumentKind(name, **entry) for name, entry in load_schema_file("kinds.toml").items()}
+ALIASES: Mapping[str, str] = {alias: name for name, kind in KINDS.items() for alias in kind.aliases}
+"""The kind of each former name, which sidecars and `--kind` may still use."""

@@ -8,23 +8,20 @@ from typing import Any
 
 import duckdb
 
-from ipu_results._util.files import write_atomically
 from ipu_results.errors import WarehouseError
+from ipu_results.ground.files import write_atomically
 from ipu_results.release import verify_release
 from ipu_results.release.files import RELEASE
 from ipu_results.schema import TABLES
-from ipu_results.site.charts import build_charts
-from ipu_results.site.citations import build_citations
+from ipu_results.site.chart_pages import build_charts
+from ipu_results.site.citations import build_citations, build_mlperf, build_provenance
 from ipu_results.site.claims import build_claims
-from ipu_results.site.encode import format_script
+from ipu_results.site.encode import build_sql, format_script
 from ipu_results.site.microbenchmarks import build_microbenchmarks
 from ipu_results.site.own_run import build_own_run
 from ipu_results.site.pages import build_pages
 from ipu_results.site.predictions import build_predictions
-from ipu_results.site.provenance import build_mlperf, build_provenance
-from ipu_results.site.rankings import build_rankings
-from ipu_results.site.results import build_results
-from ipu_results.site.sql import build_sql
+from ipu_results.site.results import build_rankings, build_results
 from ipu_results.site.start import build_start
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import open_warehouse

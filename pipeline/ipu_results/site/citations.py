@@ -1,4 +1,4 @@
-"""The parts of citations: `site/src/citation.ts` joins them to the texts that `ipu-results cite` prints."""
+"""The panel of a figure: its cells and documents, flags, configuration, run and official logs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ from typing import Any
 
 import duckdb
 
-from ipu_results._util.sql import run_query
-from ipu_results._util.text import escape_line
-from ipu_results.citation.cite import KEY, LATEX_COLUMNS, is_dataset, list_latex_cells
-from ipu_results.citation.escape import LATEX, escape_url, make_key
-from ipu_results.citation.facts import (
+from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import escape_line
+from ipu_results.serve.cite import (
+    KEY,
+    LATEX,
+    LATEX_COLUMNS,
+    NAME,
+    REPOSITORY,
+    DatasetVersion,
+    escape_url,
+    is_dataset,
+    list_latex_cells,
+    make_key,
+    read_dataset_version,
+)
+from ipu_results.serve.facts import (
     AUTHOR,
     LEGEND,
     MAX_IDS,
@@ -21,8 +32,51 @@ from ipu_results.citation.facts import (
     format_figure,
     load_results,
 )
-from ipu_results.citation.version import NAME, REPOSITORY, DatasetVersion, read_dataset_version
+from ipu_results.site.encode import encode_query
 from ipu_results.store.query import read_build_id
+
+# Columns that the panel shows; the Parquet files hold the others. Microbenchmarks have a page of their own.
+CELLS = """
+    SELECT
+        c.result_id, c.column_name, c.header, c.raw_text, c.value, c.unit, c.factor, c.marks, c.document_id, c.locator,
+        p.locator_in, p.source_url, p.source_locator
+    FROM cells c
+    SEMI JOIN results r ON r.result_id = c.result_id
+    LEFT JOIN provenance p ON p.result_id = c.result_id AND p.cell_number = c.cell_number
+    WHERE c.raw_text <> '' ORDER BY c.result_id, c.cell_number
+"""
+FLAGS = "SELECT * FROM flags SEMI JOIN results USING (result_id) ORDER BY result_id, rule, column_name"
+CONFIGURATIONS = """
+    FROM configurations WHERE repository IS NOT NULL ORDER BY result_document, result_table, result_row
+"""
+ENTRIES = """
+    SELECT result_id, mlperf_id, mlperf_id_confidence, round, submitter, division, system, benchmark, n_runs, n_success,
+        minutes, path, attribution
+    FROM mlperf_entries ORDER BY round, path
+"""
+LOGS = "SELECT round, path, file, minutes, status, counted, reason FROM mlperf_runs ORDER BY round, path, file"
+
+
+def build_provenance(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Collect cells, documents, flags, configurations and runs."""
+    return {
+        "cells": encode_query(connection, CELLS, compact=True),
+        "documents": encode_query(connection, "FROM documents ORDER BY document_id", compact=True),
+        "flags": encode_query(connection, FLAGS, compact=True),
+        "configurations": encode_query(connection, CONFIGURATIONS, compact=True),
+        "runs": encode_query(
+            connection, "SELECT run_id, backend, device, started_at FROM runs ORDER BY run_id", compact=True
+        ),
+    }
+
+
+def build_mlperf(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Collect the official MLPerf entries and their log files."""
+    return {
+        "entries": encode_query(connection, ENTRIES, compact=True),
+        "logs": encode_query(connection, LOGS, compact=True),
+    }
+
 
 IDS = "SELECT result_id FROM results ORDER BY result_id"
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import duckdb
 
-from ipu_results._util.sql import run_query
+from ipu_results.ground.sql import run_query
 from ipu_results.site.claims import CLAIMS, CONTRADICTIONS, USES, VALUES
 from ipu_results.site.html import define, format_table, join, link, list_items, tag
 from ipu_results.site.page import Page

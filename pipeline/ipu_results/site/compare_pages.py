@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 
 import duckdb
 
-from ipu_results._util.resources import load_schema_file
-from ipu_results._util.sql import run_query
-from ipu_results._util.text import format_count
+from ipu_results.ground.files import load_schema_file
+from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import format_count
 from ipu_results.site.html import format_table, join, link, list_items, tag
 from ipu_results.site.page import Page
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import duckdb
 
-from ipu_results._util.sql import run_query
+from ipu_results.ground.sql import run_query
+from ipu_results.site.claims import Evidence, format_computed
 from ipu_results.site.compare_pages import format_ratio
-from ipu_results.site.evidence import Evidence, format_computed
 from ipu_results.site.html import Markup, format_table, join, list_items, tag
 from ipu_results.site.page import Page
 

@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 
 import duckdb
 
-from ipu_results._util.sql import run_query
 from ipu_results.check.rules import RULES
+from ipu_results.ground.sql import run_query
+from ipu_results.site.claims import VALUE, Evidence, format_unit
 from ipu_results.site.compare_pages import format_slug
 from ipu_results.site.encode import encode_query
-from ipu_results.site.evidence import VALUE, Evidence, format_unit
 from ipu_results.site.html import Markup, format_table, join, link, tag
 from ipu_results.site.page import Page
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import duckdb
 
-from ipu_results._util.sql import run_query
-from ipu_results.check.constants import MIN_BATCHES_IN_FLIGHT, PER_ITEM
+from ipu_results.check.gate import MIN_BATCHES_IN_FLIGHT, PER_ITEM
 from ipu_results.comparison.candidates import name_precision
-from ipu_results.comparison.measurement import FIGURES
-from ipu_results.comparison.words import load_known_words
+from ipu_results.comparison.measurement import FIGURES, load_known_words
+from ipu_results.ground.sql import run_query
 
 PRECISIONS = "SELECT DISTINCT effective_precision AS name FROM results WHERE effective_precision IS NOT NULL ORDER BY 1"
 

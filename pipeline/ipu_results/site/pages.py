@@ -8,8 +8,8 @@ from typing import Any
 
 import duckdb
 
-from ipu_results._util.charts import render_specification
 from ipu_results.errors import WarehouseError
+from ipu_results.ground.charts import render_specification
 from ipu_results.schema import TABLES
 from ipu_results.site.changed import RECORDS, build_changed_page, read_records
 from ipu_results.site.chart_pages import build_chart_pages, format_csv
@@ -23,7 +23,7 @@ from ipu_results.site.page import Page
 from ipu_results.site.peak_pages import build_peak_pages
 from ipu_results.site.preview import draw_card, draw_chart
 from ipu_results.site.replication_page import build_replication_pages
-from ipu_results.site.result_files import build_result_files, format_schema
+from ipu_results.site.results import build_result_files, format_schema
 from ipu_results.store.files import get_parquet_name
 
 PREVIEWS = "preview"

@@ -8,10 +8,10 @@ from typing import Any
 
 import duckdb
 
-from ipu_results._util.sql import run_query
+from ipu_results.ground.sql import run_query
 from ipu_results.site.chart_pages import format_picture
+from ipu_results.site.claims import VALUE, Evidence, format_number, format_unit
 from ipu_results.site.compare_pages import format_ratio
-from ipu_results.site.evidence import VALUE, Evidence, format_number, format_unit
 from ipu_results.site.html import Markup, format_table, join, link, list_items, tag
 from ipu_results.site.page import Page
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from ipu_results._util.files import hash_file, open_regular_file
-from ipu_results._util.limits import MAX_BYTES
 from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
+from ipu_results.ground.files import hash_file, open_regular_file
+from ipu_results.ground.limits import MAX_BYTES
 from ipu_results.sources.sidecar import RUN, Sidecar, list_placeholders, parse_sidecar, read_entry
 
 UNFINISHED = ".unfinished"  # ends the folder name of a run in progress

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ipu_results._util.files import open_regular_file
-from ipu_results._util.limits import MAX_TOML_CHARACTERS
-from ipu_results._util.text import escape_unprintable, parse_toml
 from ipu_results.errors import CatalogueError
+from ipu_results.ground.files import open_regular_file
+from ipu_results.ground.limits import MAX_TOML_CHARACTERS
+from ipu_results.ground.text import escape_unprintable, parse_toml
 from ipu_results.schema import table
-from ipu_results.sources.kinds import ALIASES, KINDS
+from ipu_results.schema.vocabulary import ALIASES, KINDS
 
 RUN, LOCAL_PUBLISHER = "run", "local"
 SUBMISSION = "submission"  # kind of the figures that a user handed in

@@ -1,9 +1,51 @@
-"""The names of the warehouse's files, and of the folder in which a build is staged."""
+"""Digest the rows of a table: the same for the same rows in any order and in any file format."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+NULL = "-"
+SEPARATOR = ":"
+MAX_ROWS = 2**12  # joined at once: larger pieces take new memory from the system each time
+
+
+def digest_rows(table: pa.Table) -> str:
+    """Return the sha256 over the column names and the rows as text, sorted bytewise.
+
+    A value is written as its length in bytes, a colon and its text, and a null as a hyphen, so that two different rows
+    never read alike.
+    """
+    digest = hashlib.sha256("".join(f"{len(name)}{SEPARATOR}{name}" for name in table.column_names).encode())
+    if table.num_rows:
+        rows = pa.concat_arrays([_join_fields(batch) for batch in table.to_batches(MAX_ROWS)])
+        order = pc.array_sort_indices(rows)
+        for start in range(0, len(rows), MAX_ROWS):
+            ordered = pc.take(rows, order[start : start + MAX_ROWS])
+            length = pc.sum(pc.binary_length(ordered)).as_py()
+            digest.update(memoryview(ordered.buffers()[2])[:length])
+    return digest.hexdigest()
+
+
+def _join_fields(rows: pa.RecordBatch) -> pa.Array:
+    first, *rest = rows.columns
+    fields = (_text(NULL) if column.null_count == len(column) else _prefix(column) for column in rest)
+    return pc.cast(pc.binary_join_element_wise(_prefix(first), *fields, _text("")), pa.large_binary())
+
+
+def _prefix(column: pa.Array) -> pa.Array:
+    texts = pc.cast(column, pa.large_string())
+    lengths = pc.cast(pc.binary_length(texts), pa.large_string())
+    return pc.fill_null(pc.binary_join_element_wise(lengths, texts, _text(SEPARATOR)), NULL)
+
+
+def _text(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.large_string())
+
 
 DATABASE = "ipu_results.duckdb"
 BUILD_ID = "build_id"  # key in the metadata of each Parquet file

@@ -13,8 +13,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ipu_results._util.sql import LOCKDOWN, get_first_line
 from ipu_results.errors import WarehouseError
+from ipu_results.ground.sql import LOCKDOWN, get_first_line
 from ipu_results.schema import TABLES
 from ipu_results.store.duckdb_file import write_duckdb
 from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_pending

@@ -1,4 +1,4 @@
-"""A bundle: its description `submission.toml`, its figures `results.csv`, and the environment that they came from."""
+"""Lay an accepted bundle in `raw/submissions/<who>/<id>/`, where the next `ingest` reads it as a document."""
 
 from __future__ import annotations
 
@@ -13,16 +13,85 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import tomli_w
 
-from ipu_results._util.limits import MAX_SUBMITTED_CELL, MAX_SUBMITTED_ROWS, MAX_SUBMITTED_TEXT
-from ipu_results._util.text import parse_toml
-from ipu_results.submission.contents import DESCRIPTION, ENVIRONMENT, RESULTS, Files
+from ipu_results.errors import SubmissionError
+from ipu_results.ground.files import is_inside, write_atomically, write_folder
+from ipu_results.ground.limits import MAX_SUBMITTED_CELL, MAX_SUBMITTED_ROWS, MAX_SUBMITTED_TEXT
+from ipu_results.ground.text import parse_toml
+from ipu_results.sources.catalogue import PART
+from ipu_results.sources.sidecar import SUBMISSION
+from ipu_results.submission.contents import DESCRIPTION, ENVIRONMENT, RESULTS, SIDECAR, Files
 from ipu_results.submission.fault import Fault
-from ipu_results.submission.template import COLUMNS, REQUIRED
+from ipu_results.submission.template import COLUMNS, READER, REQUIRED, TABLE
 from ipu_results.submission.text import check_text, decode_text
+
+SUBMISSIONS = "submissions"
+
+
+def get_folder(raw: Path, submission: Submission) -> Path:
+    """Return where the bundle of a submission belongs."""
+    return raw / SUBMISSIONS / submission.folder / submission.id
+
+
+def format_sidecar(bundle: Bundle) -> bytes:
+    """Return the sidecar of the figures of a bundle; it follows from the bundle alone."""
+    submission = bundle.submission
+    who = submission.who
+    sources = ", ".join(f"{source.file} ({source.adapter}, sha256 {source.sha256})" for source in submission.sources)
+    notes = [
+        f"Handed in by a user and not repeated here. How it was measured: {' '.join(submission.how.split())}",
+        f"Relation to the maker of the machine: {submission.relation}.",
+        f"Read from: {sources or 'the template itself'}.",
+    ]
+    attached = {name: data for name, data in sorted(bundle.files.items()) if name not in (RESULTS, SIDECAR)}
+    entry = {
+        "document_id": submission.document_id,
+        "title": f"Figures handed in by {who.name} on {submission.submitted_on}: {submission.machine}",
+        "publisher": who.name,
+        "published_on": submission.submitted_on,
+        "retrieved_on": submission.submitted_on,
+        "kind": SUBMISSION,
+        "licence": submission.licence,
+        "sha256": _digest(bundle.files[RESULTS]),
+        "reader": READER,
+        "note": " ".join(notes),
+        "measured_by": ", ".join(filter(None, (who.name, who.affiliation))),
+        "measured_on": submission.machine,
+        "tables": {TABLE: {"rows": len(bundle.rows)}},
+        "attachments": {name: _digest(data) for name, data in attached.items()},
+    }
+    return tomli_w.dumps(entry).encode()
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def lay_bundle(bundle: Bundle, raw: Path) -> Path:
+    """Write the bundle with its sidecar under `raw` in one step, or only the sidecar, and return the folder.
+
+    Raises IpuResultsError if it cannot be written, SubmissionError for a folder that is a link.
+    """
+    folder = get_folder(raw, bundle.submission)
+    if not is_inside(folder, str(raw / SUBMISSIONS)):
+        raise SubmissionError("is a link that leads out of the folder of submissions", place=str(folder))
+    files = {**bundle.files, SIDECAR: format_sidecar(bundle)}
+    if folder.is_dir():
+        write_atomically(folder / SIDECAR, files[SIDECAR])
+    else:
+        write_bundle(folder, files)
+    return folder
+
+
+def write_bundle(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files of a bundle as a new folder, whole or not at all."""
+    write_folder(folder, files, folder.with_name(f".{folder.name}{PART}"))
+
 
 MEASURED = "measured"
 LICENCES = (

@@ -9,23 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ipu_results._util.limits import MAX_BUNDLES
-from ipu_results._util.text import to_json_value
-from ipu_results.check.constants import MIN_BATCHES_IN_FLIGHT, PER_ITEM
-from ipu_results.comparison.comparison import Comparison, Match
+from ipu_results.check.gate import MIN_BATCHES_IN_FLIGHT, PER_ITEM
 from ipu_results.comparison.plausibility import MS
 from ipu_results.comparison.report import describe_measurement
+from ipu_results.comparison.verdict import Comparison, Match
 from ipu_results.errors import IpuResultsError, SubmissionError
+from ipu_results.ground.limits import MAX_BUNDLES
+from ipu_results.ground.text import to_json_value
 from ipu_results.normalise.values import UnreadableCellError, parse_number, parse_whole_number
 from ipu_results.store.query import open_warehouse
-from ipu_results.submission.bundle import Bundle, parse_bundle
+from ipu_results.submission.bundle import SUBMISSIONS, Bundle, parse_bundle
 from ipu_results.submission.contents import DESCRIPTION, RESULTS, Files, list_folders, read_contents
-from ipu_results.submission.copies import FIGURES
 from ipu_results.submission.fault import Fault, Reason
-from ipu_results.submission.lay import SUBMISSIONS
-from ipu_results.submission.owners import check_owner, check_present, is_laid
+from ipu_results.submission.prepare import compare_rows, describe_row, load_publishers
 from ipu_results.submission.preview import Preview, preview_bundle
-from ipu_results.submission.record import compare_rows, describe_row, load_publishers
+from ipu_results.submission.refusals import FIGURES, check_owner, check_present, is_laid
 from ipu_results.submission.words import check_words, list_unknown_words, load_submission_words
 
 PERCENT = 100

@@ -8,10 +8,10 @@ from itertools import combinations
 from typing import Any
 
 from ipu_results.comparison.candidates import Row
-from ipu_results.comparison.words import KnownWords
+from ipu_results.comparison.measurement import KnownWords
 from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.submission.copies import count_digits
 from ipu_results.submission.fault import Fault
+from ipu_results.submission.refusals import count_digits
 
 # Columns of which none can be above a later one. A mean can be above a percentile, so it has a line of its own.
 ASCENDING = (

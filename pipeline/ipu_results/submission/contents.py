@@ -9,9 +9,9 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from ipu_results._util.files import open_regular_file
-from ipu_results._util.limits import MAX_BUNDLE_BYTES, MAX_BUNDLE_FILE, MAX_BUNDLE_FILES, MAX_BUNDLE_RATIO
 from ipu_results.errors import SubmissionError
+from ipu_results.ground.files import open_regular_file
+from ipu_results.ground.limits import MAX_BUNDLE_BYTES, MAX_BUNDLE_FILE, MAX_BUNDLE_FILES, MAX_BUNDLE_RATIO
 from ipu_results.sources.catalogue import BUNDLE
 from ipu_results.submission.fault import Fault
 

@@ -11,14 +11,14 @@ from typing import Any, Literal
 
 import duckdb
 
-from ipu_results._util.sql import run_query
-from ipu_results.check.constants import FLOP_PER_MAC, GIGA_PER_TERA, PER_ITEM, TRAINING_PASSES
+from ipu_results.check.gate import FLOP_PER_MAC, GIGA_PER_TERA, PER_ITEM, TRAINING_PASSES
 from ipu_results.comparison.candidates import Row
+from ipu_results.comparison.measurement import KnownWords
 from ipu_results.comparison.plausibility import EFFICIENCY_TOLERANCE, MS
-from ipu_results.comparison.words import KnownWords
+from ipu_results.ground.sql import run_query
 from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.submission.copies import count_digits
 from ipu_results.submission.fault import Fault, Reason
+from ipu_results.submission.refusals import count_digits
 
 THOUSAND = 1000.0
 HALF_OF_THOUSAND = math.sqrt(THOUSAND)

@@ -12,13 +12,12 @@ import pandas as pd
 
 from ipu_results.build import IngestConfig, check_documents, load_document
 from ipu_results.check.rules import build_dataset, find_flags
-from ipu_results.normalise.words import describe_unknown_words
+from ipu_results.normalise.values import describe_unknown_words
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
-from ipu_results.submission.bundle import Bundle
+from ipu_results.submission.bundle import Bundle, lay_bundle
 from ipu_results.submission.contents import RESULTS
 from ipu_results.submission.fault import Fault, Reason
-from ipu_results.submission.lay import lay_bundle
 from ipu_results.submission.template import IDENTITY
 
 UNREADABLE: dict[str, Reason] = {"conflicting-rows": "contradiction", "item-contradicts-model": "contradiction"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ipu_results._util.text import escape_unprintable, format_count, format_json
 from ipu_results.comparison.verdict import describe_match
+from ipu_results.ground.text import escape_unprintable, format_count, format_json
 from ipu_results.submission.check import CheckedBundle, CheckedRow
 
 MAX_LINES = 50  # of each kind in text; JSON has all

@@ -6,8 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from ipu_results._util.limits import MAX_SUBMITTED_CELL
-from ipu_results._util.text import mark_formula
+from ipu_results.ground.limits import MAX_SUBMITTED_CELL
+from ipu_results.ground.text import mark_formula
 from ipu_results.submission.fault import Fault
 
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of Unicode that show nothing

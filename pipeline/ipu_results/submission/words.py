@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import duckdb
 
-from ipu_results._util.sql import run_query
-from ipu_results._util.text import format_count
-from ipu_results.comparison.words import KnownWords, load_known_words
+from ipu_results.comparison.measurement import KnownWords, load_known_words
+from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import format_count
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.submission.bundle import Bundle
 from ipu_results.submission.contents import RESULTS

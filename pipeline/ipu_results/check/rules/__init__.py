@@ -7,19 +7,17 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ipu_results.check.rules.configurations import (
-    flag_batch_against_configuration,
-    flag_data_against_configuration,
-    flag_precision_against_configuration,
-    flag_unnamed_work,
-)
-from ipu_results.check.rules.curves import flag_depth_jump, flag_falling_latency, flag_falling_throughput
 from ipu_results.check.rules.dataset import Dataset, build_dataset, list_printed_tables
-from ipu_results.check.rules.depth import flag_depth_against_basis, flag_depth_against_siblings
 from ipu_results.check.rules.findings import FLAGS, build_no_flags
-from ipu_results.check.rules.frameworks import flag_framework_ratio
-from ipu_results.check.rules.generations import flag_generation_ratio, flag_slower_generation
-from ipu_results.check.rules.identity import flag_name_variants, flag_network_identity, flag_packed_batch, flag_unit
+from ipu_results.check.rules.identity import (
+    flag_blank_cell,
+    flag_name_variants,
+    flag_network_identity,
+    flag_number_format,
+    flag_packed_batch,
+    flag_repeated_figure,
+    flag_unit,
+)
 from ipu_results.check.rules.little import flag_batch_against_siblings, flag_latency_below_period
 from ipu_results.check.rules.microbenchmarks import (
     flag_microbenchmark_above_peak,
@@ -28,11 +26,32 @@ from ipu_results.check.rules.microbenchmarks import (
     flag_thousandfold,
     flag_two_figures_of_one_work,
 )
-from ipu_results.check.rules.official import flag_official_record
-from ipu_results.check.rules.plausibility import flag_flops_above_peak, flag_power_above_rating, flag_power_above_scope
-from ipu_results.check.rules.printing import flag_blank_cell, flag_number_format, flag_repeated_figure
-from ipu_results.check.rules.scaling import flag_superlinear_scaling
-from ipu_results.check.rules.surroundings import flag_mixed_precision, flag_older_sdk, flag_section
+from ipu_results.check.rules.placement import (
+    flag_batch_against_configuration,
+    flag_data_against_configuration,
+    flag_framework_ratio,
+    flag_mixed_precision,
+    flag_older_sdk,
+    flag_precision_against_configuration,
+    flag_section,
+    flag_unnamed_work,
+)
+from ipu_results.check.rules.plausibility import (
+    flag_flops_above_peak,
+    flag_official_record,
+    flag_power_above_rating,
+    flag_power_above_scope,
+)
+from ipu_results.check.rules.scaling import (
+    flag_depth_against_basis,
+    flag_depth_against_siblings,
+    flag_depth_jump,
+    flag_falling_latency,
+    flag_falling_throughput,
+    flag_generation_ratio,
+    flag_slower_generation,
+    flag_superlinear_scaling,
+)
 
 __all__ = ["RULES", "Dataset", "Rule", "build_dataset", "find_flags", "list_printed_tables"]
 

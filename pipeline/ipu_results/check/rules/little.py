@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.constants import MIN_BATCHES_IN_FLIGHT, PER_ITEM
-from ipu_results.check.rules.configurations import join_configurations
+from ipu_results.check.gate import MIN_BATCHES_IN_FLIGHT, PER_ITEM
 from ipu_results.check.rules.dataset import Dataset
 from ipu_results.check.rules.findings import build_flags, build_no_flags, fill_template, round_figures
+from ipu_results.check.rules.placement import join_configurations
 
 ONE_ITEM_PER_CHIP_TOLERANCE = 0.05
 PER_BATCH = "per-batch"

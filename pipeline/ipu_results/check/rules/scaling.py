@@ -1,11 +1,84 @@
-"""Compare the same work on machines of different size."""
+"""Compare the same row on two generations of machine: same test, batch, precision and number of chips."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from ipu_results.check.rules.dataset import Dataset
 from ipu_results.check.rules.findings import build_flags, fill_template, round_figures
+from ipu_results.check.rules.little import find_doubtful_latencies, find_median_of_others
+from ipu_results.check.rules.placement import join_configurations
+
+GENERATIONS = ("Mk1", "Classic", "Bow")
+EXPECTED = pd.DataFrame({"family": ["Bow"], "low": [1.15], "high": [1.53]})
+SAME_ROW = (
+    "document_id",
+    "task",
+    "model",
+    "variant",
+    "dataset",
+    "framework",
+    "batch_size",
+    "precision",
+    "chip_count",
+)
+FIGURES = ("throughput", "latency_ms")
+
+
+def join_generations(data: Dataset) -> pd.DataFrame:
+    """Join each row to the same row on the previous generation, whose columns end in `_before`.
+
+    The dataset must agree, since another dataset is another test. The SDK need not, since a generation comes with its
+    own. Unknown batches and chip counts match nothing. Of several rows of the previous generation the fastest counts.
+    """
+    rows = data.published[["result_id", "platform", "family", "batch_size", "chip_count", *FIGURES]]
+    rank = rows["family"].map({family: rank for rank, family in enumerate(GENERATIONS)}).astype("float64")
+    rows = rows.assign(rank=rank, key=data.groups(*SAME_ROW))
+    rows = rows[rows[["rank", "batch_size", "chip_count"]].notna().all(axis=1)]
+    before = rows.sort_values("throughput", ascending=False, kind="stable").drop_duplicates(["key", "rank"])
+    before = before[["key", "rank", "platform", *FIGURES]].assign(rank=before["rank"] + 1)
+    return rows.merge(before, on=["key", "rank"], suffixes=("", "_before"))
+
+
+def flag_slower_generation(data: Dataset) -> pd.DataFrame:
+    """Flag a machine that is slower, or has a higher latency, than the generation before it."""
+    pairs = data.compute_once(join_generations)
+    slower = pairs[pairs["throughput"] < pairs["throughput_before"]]
+    slower = slower.assign(ratio=round_figures(slower["throughput"] / slower["throughput_before"]))
+    later = pairs[pairs["latency_ms"] > pairs["latency_ms_before"]]
+    later = later.assign(ratio=round_figures(later["latency_ms"] / later["latency_ms_before"]))
+    throughput = (
+        "slower than the generation before: {throughput} items/s on {platform}, {throughput_before} on "
+        "{platform_before} at the same batch {batch_size} ({ratio} times)"
+    )
+    latency = (
+        "later than the generation before: {latency_ms} ms on {platform}, {latency_ms_before} on {platform_before} "
+        "at the same batch {batch_size} ({ratio} times)"
+    )
+    return pd.concat(
+        [
+            build_flags("R06", "warn", slower, "throughput", fill_template(throughput, slower)),
+            build_flags("R06", "warn", later, "latency_ms", fill_template(latency, later)),
+        ],
+        ignore_index=True,
+    )
+
+
+def flag_generation_ratio(data: Dataset) -> pd.DataFrame:
+    """Flag a throughput ratio to the previous generation outside the expected range (clock ratio 1.39)."""
+    pairs = data.compute_once(join_generations)
+    ratio = pairs["throughput"] / pairs["throughput_before"]
+    ends = pairs[["family"]].merge(EXPECTED, on="family", how="left")
+    low, high = ends["low"], ends["high"]
+    rows = pairs.assign(ratio=ratio, low=low, high=high)[(ratio < low) | (ratio > high)]
+    rows = rows.assign(ratio=round_figures(rows["ratio"]))
+    template = (
+        "{ratio} times the throughput of the generation before, expected {low} to {high}: {throughput} items/s on "
+        "{platform}, {throughput_before} on {platform_before}"
+    )
+    return build_flags("R07", "info", rows, "throughput", fill_template(template, rows))
+
 
 MAX_GROWTH_PER_CHIP = 0.05
 SAME_WORK = (
@@ -65,3 +138,139 @@ def _setup(batch: pd.Series, sdk: pd.Series) -> list[str]:
     versions = ("SDK " + sdk.astype("string")).to_list()
     known = [[part for part in parts if part is not pd.NA] for parts in zip(sizes, versions, strict=True)]
     return [f" ({', '.join(parts)})" if parts else "" for parts in known]
+
+
+CURVE = (
+    "document_id",
+    "table_name",
+    "task",
+    "model",
+    "variant",
+    "dataset",
+    "platform",
+    "framework",
+    "compiler",
+    "sdk_version",
+    "precision",
+    "compute_precision",
+    "conditions",
+)
+LATENCY_TOLERANCE = 0.025
+MAX_THROUGHPUT_FALL = 0.05
+MAX_DEPTH_CHANGE = 1.5
+
+
+def join_previous_batch(data: Dataset, column: str, excluded: pd.Series | None = None) -> pd.DataFrame:
+    """Return the rows with a batch and `column`, joined to the next smaller batch of their curve.
+
+    Adds `previous_batch` and `previous`, the lowest figure printed there. Rows at the smallest batch are left out.
+    `excluded` marks rows of `published` to leave out of the curves.
+    """
+    rows = data.published[["result_id", "batch_size", column]].assign(curve=data.groups(*CURVE))
+    rows = rows if excluded is None else rows[~excluded]
+    rows = rows[rows["batch_size"].notna() & rows[column].notna()].sort_values(["curve", "batch_size", column])
+    points = rows.drop_duplicates(["curve", "batch_size"])
+    before = points.shift().where(points["curve"] == points["curve"].shift())
+    points = points.assign(previous_batch=before["batch_size"], previous=before[column])
+    first = (~rows.duplicated(["curve", "batch_size"])).to_numpy().cumsum() - 1
+    rows = rows.assign(**{name: points[name].to_numpy()[first] for name in ("previous_batch", "previous")})
+    return rows[rows["previous_batch"].notna()]
+
+
+def flag_falling_latency(data: Dataset) -> pd.DataFrame:
+    """Flag a latency that falls as the batch grows: a larger batch takes longer.
+
+    Latencies of an item, and those that R01 flags, are excluded. A fall within LATENCY_TOLERANCE is what two runs of
+    one program differ by, and one within the printed deviation what its calls differ by, so it is only a warning.
+    """
+    rows = join_previous_batch(data, "latency_ms", find_doubtful_latencies(data))
+    rows = rows[rows["latency_ms"] < rows["previous"]]
+    deviation = data.published["latency_std_ms"].reindex(rows.index).fillna(0)
+    sure = rows["latency_ms"] < np.minimum((1 - LATENCY_TOLERANCE) * rows["previous"], rows["previous"] - deviation)
+    template = "latency falls as the batch grows: {latency_ms} ms at batch {batch_size}, {previous} at {previous_batch}"
+    return build_flags("R02", np.where(sure, "error", "warn"), rows, "latency_ms", fill_template(template, rows))
+
+
+def flag_falling_throughput(data: Dataset) -> pd.DataFrame:
+    """Flag a throughput that falls by more than MAX_THROUGHPUT_FALL as the batch grows."""
+    rows = join_previous_batch(data, "throughput")
+    rows = rows[rows["throughput"] < (1 - MAX_THROUGHPUT_FALL) * rows["previous"]]
+    rows = rows.assign(fall=round_figures(100 * (1 - rows["throughput"] / rows["previous"])))
+    template = (
+        "throughput falls by {fall} % as the batch grows: {throughput} items/s at batch {batch_size}, "
+        "{previous} at {previous_batch}"
+    )
+    return build_flags("R03", "warn", rows, "throughput", fill_template(template, rows))
+
+
+def flag_depth_jump(data: Dataset) -> pd.DataFrame:
+    """Flag a jump of the batches in flight along a curve: pipeline depth or way of timing is not the same.
+
+    Latencies of an item are excluded, as are rows that R01 or R24 flags: after such a row the next one is normal.
+    """
+    unlike = data.compute_once(flag_depth_against_siblings)["result_id"]
+    excluded = find_doubtful_latencies(data) | data.published["result_id"].isin(unlike)
+    rows = join_previous_batch(data, "in_flight", excluded)
+    jump = rows["in_flight"] / rows["previous"]
+    rows = rows[(jump > MAX_DEPTH_CHANGE) | (jump < 1 / MAX_DEPTH_CHANGE)]
+    rows = rows.assign(in_flight=round_figures(rows["in_flight"]), previous=round_figures(rows["previous"]))
+    template = "{in_flight} batches in flight at batch {batch_size}, {previous} at {previous_batch}"
+    return build_flags("R05", "warn", rows, "latency_ms", fill_template(template, rows))
+
+
+PER_BATCH = "per-batch"
+MIN_SIBLINGS = 3
+MAX_DEPTH_RATIO = 1.5
+SEVERAL_IN_FLIGHT = 1.4
+SAME_CONFIGURATION = (
+    *("repository", "tag", "path", "benchmark", "latency_definition"),
+    *("model", "variant", "platform", "framework", "sdk_version"),
+)
+
+
+def flag_depth_against_siblings(data: Dataset) -> pd.DataFrame:
+    """Flag batches in flight that differ by more than MAX_DEPTH_RATIO times from rows of the same configuration.
+
+    Siblings have the same command, variant, machine and way of timing, and differ in the batch. How many batches are in
+    flight is a setting of the command, so a row unlike the median of MIN_SIBLINGS or more others did not run with the
+    printed batch or with that setting. Only exact and likely matches count, and latencies of an item are excluded.
+    """
+    rows = join_configurations(
+        data, "model", "variant", "platform", "framework", "sdk_version", "batch_size", "in_flight"
+    )
+    doubtful = data.published.loc[find_doubtful_latencies(data), "result_id"]
+    rows = rows[(rows["in_flight"] > 0) & ~rows["result_id"].isin(doubtful)]
+    rows = rows.assign(group=rows.groupby(list(SAME_CONFIGURATION), dropna=False, sort=False).ngroup())
+    rows = rows.assign(
+        others=rows.groupby("group")["group"].transform("size") - 1,
+        usual=find_median_of_others(rows["in_flight"], rows["group"]),
+    )
+    ratio = rows["in_flight"] / rows["usual"]
+    rows = rows[(rows["others"] >= MIN_SIBLINGS) & ((ratio > MAX_DEPTH_RATIO) | (ratio < 1 / MAX_DEPTH_RATIO))]
+    rows = rows.assign(
+        fitting=round_figures(rows["batch_size"] * rows["in_flight"] / rows["usual"]),
+        in_flight=round_figures(rows["in_flight"]),
+        usual=round_figures(rows["usual"]),
+    )
+    template = (
+        "{in_flight} batches in flight at batch {batch_size}, {usual} in the median of {others} other rows of "
+        "{benchmark} of {path}, {repository} {tag} ({match_confidence} match); "
+        "a batch of about {fitting} would give as many"
+    )
+    return build_flags("R24", "warn", rows, "batch_size", fill_template(template, rows))
+
+
+def flag_depth_against_basis(data: Dataset) -> pd.DataFrame:
+    """Flag SEVERAL_IN_FLIGHT or more batches in flight where the configuration times one batch.
+
+    The script times a batch from its first input to its last output and does not say how many others are under way. The
+    figures say that there were some, so the latency is not that of a machine with one batch.
+    """
+    rows = data.published[["result_id", "throughput", "latency_ms", "latency_basis", "batch_size", "in_flight"]]
+    rows = rows[rows["latency_basis"].eq(PER_BATCH).fillna(False) & (rows["in_flight"] >= SEVERAL_IN_FLIGHT)]
+    rows = rows.assign(in_flight=round_figures(rows["in_flight"]))
+    template = (
+        "{in_flight} batches in flight: throughput {throughput} × latency {latency_ms} ms / batch {batch_size}; the "
+        "configuration times one batch and does not say how many are in flight"
+    )
+    return build_flags("R25", "info", rows, "latency_basis", fill_template(template, rows))

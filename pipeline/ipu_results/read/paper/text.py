@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.read.document import ParsedDocument, ReadProblem, SourceRow, SourceTable
 from ipu_results.read.paper import terms
-from ipu_results.read.paper.lines import TextLines, index_lines
-from ipu_results.read.paper.pairing import Refusal, Rows, cut_rows, pair_columns
+from ipu_results.read.paper.lines import Refusal, Rows, TextLines, cut_rows, index_lines, pair_columns
 from ipu_results.schema.table_headers import TableHeader
 
 NEAR_LINES = 12

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ipu_results.read.paper import terms
-from ipu_results.read.pdf.columns import ColumnSpan, cells_in_band, make_columns, overlaps
+from ipu_results.read.pdf.columns import ColumnSpan, StackedHeader, cells_in_band, make_columns, overlaps, stack_lines
 from ipu_results.read.pdf.rows import PrintedRow, find_rows
-from ipu_results.read.pdf.stacked import StackedHeader, stack_lines
 from ipu_results.read.pdf.words import Box, PrintedCell, PrintedLine, Strip, enclose
 from ipu_results.schema.table_headers import TableHeader, find_headers, normalise_header
 

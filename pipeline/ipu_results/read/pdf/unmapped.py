@@ -9,8 +9,7 @@ from itertools import product
 from typing import Any
 from unicodedata import category
 
-from ipu_results.read.pdf.glyphs import Glyph
-from ipu_results.read.pdf.superiors import SAME_PLACE, list_characters
+from ipu_results.read.pdf.glyphs import SAME_PLACE, Glyph, list_characters
 
 UNMAPPED = re.compile(r"\(cid:\d+\)")
 """What pdfminer writes for a glyph without a character."""

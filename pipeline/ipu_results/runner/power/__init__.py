@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ipu_results.errors import RunnerError
-from ipu_results.runner.power import gcinfo
+from ipu_results.runner.power import energy
 from ipu_results.runner.power.energy import POWERCAP, NvmlSensor, RaplSensor
 from ipu_results.runner.power.meter import DeclaredPower, open_wall_meter
 
@@ -73,5 +73,5 @@ def _open_own_sensor(
     if kind == "gpu":
         return NvmlSensor(device, nvml)
     if kind == "ipu":
-        return gcinfo.open_board_sensor(gc_info or gcinfo.find_source())
+        return energy.open_board_sensor(gc_info or energy.find_source())
     raise RunnerError(f"none is known for a device of kind {kind}")

@@ -21,8 +21,7 @@ from ipu_results.submission.adapters import (
     poptorch,
     template,
 )
-from ipu_results.submission.adapters.figures import ReadFile
-from ipu_results.submission.adapters.files import SubmittedFile, read_file
+from ipu_results.submission.adapters.files import ReadFile, SubmittedFile, read_file
 
 __all__ = ["NAMES", "ReadFile", "read_figures"]
 

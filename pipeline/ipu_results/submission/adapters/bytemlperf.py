@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ipu_results.submission.adapters.figures import Draft, ReadFile
-from ipu_results.submission.adapters.files import Section, SubmittedFile
+from ipu_results.submission.adapters.files import Draft, ReadFile, Section, SubmittedFile
 
 NAME = "bytemlperf"
 PRINTED_MODEL = re.compile(r"(.+)-(?:TORCH|TF|ONNX)-FP32", re.IGNORECASE)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
-from ipu_results.submission.adapters.figures import Draft, ReadFile
-from ipu_results.submission.adapters.files import SubmittedFile
+from ipu_results.submission.adapters.files import Draft, ReadFile, SubmittedFile
 
 NAME = "jube-caraml"
 BAR = "|"

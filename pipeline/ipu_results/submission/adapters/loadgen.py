@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from ipu_results.submission.adapters.figures import UNVERIFIED, Draft, ReadFile
-from ipu_results.submission.adapters.files import Number, Section, SubmittedFile
+from ipu_results.submission.adapters.files import UNVERIFIED, Draft, Number, ReadFile, Section, SubmittedFile
 
 SUMMARY, DETAIL = "mlperf-loadgen-summary", "mlperf-loadgen-detail"
 TITLE, PARAMETERS, PER_SAMPLE = "MLPerf Results Summary", "Test Parameters Used", "Per-sample latency:"

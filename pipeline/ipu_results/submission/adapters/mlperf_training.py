@@ -8,8 +8,7 @@ from typing import Any
 from ipu_results.mlperf.log import MARK as BYTES_MARK
 from ipu_results.mlperf.log import read_log
 from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.submission.adapters.figures import UNVERIFIED, Draft, ReadFile
-from ipu_results.submission.adapters.files import Number, Section, SubmittedFile
+from ipu_results.submission.adapters.files import UNVERIFIED, Draft, Number, ReadFile, Section, SubmittedFile
 
 NAME = "mlperf-training-log"
 MARK = BYTES_MARK.decode()

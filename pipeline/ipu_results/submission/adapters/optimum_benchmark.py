@@ -5,8 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from ipu_results.submission.adapters.figures import Draft, ReadFile
-from ipu_results.submission.adapters.files import Section, SubmittedFile
+from ipu_results.submission.adapters.files import Draft, ReadFile, Section, SubmittedFile
 
 NAME = "optimum-benchmark"
 CONFIG, REPORT = "config", "report"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ipu_results.submission.adapters.figures import Draft, ReadFile
-from ipu_results.submission.adapters.files import SubmittedFile
+from ipu_results.submission.adapters.files import Draft, ReadFile, SubmittedFile
 
 NAME = "poprt"
 RUN = re.compile(r"Run batch size (\S{1,60}):")

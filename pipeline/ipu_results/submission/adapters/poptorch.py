@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from ipu_results.submission.adapters.figures import Draft, ReadFile
-from ipu_results.submission.adapters.files import SubmittedFile
+from ipu_results.submission.adapters.files import Draft, ReadFile, SubmittedFile
 
 NAME = "poptorch"
 RATE = re.compile(r"(?:\b([A-Za-z]{1,30}) )?throughput: ?(\S{1,60}) (samples|imgs|img|sequences)/sec\b", re.I)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import io
 
-from ipu_results._util.text import describe_unknown_columns
-from ipu_results.submission.adapters.figures import Draft, ReadFile
-from ipu_results.submission.adapters.files import SubmittedFile
+from ipu_results.ground.text import describe_unknown_columns
+from ipu_results.submission.adapters.files import Draft, ReadFile, SubmittedFile
 from ipu_results.submission.template import COLUMNS
 
 NAME = "csv-template"

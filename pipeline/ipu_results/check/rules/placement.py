@@ -1,0 +1,204 @@
+"""Compare the same row under two frameworks: same network, machine, SDK, batch and precision."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ipu_results.check.rules.dataset import Dataset
+from ipu_results.check.rules.findings import build_flags, fill_template, round_figures
+from ipu_results.check.rules.identity import flag_network_identity
+from ipu_results.link.configurations import NEAR, split_settings
+
+MAX_FRAMEWORK_RATIO = 1.4
+SAME_ROW = (
+    *("document_id", "table_name", "task", "model", "variant", "dataset", "platform", "sdk_version", "batch_size"),
+    *("precision", "compute_precision", "compiler", "item"),
+)
+
+
+def flag_framework_ratio(data: Dataset) -> pd.DataFrame:
+    """Flag more than MAX_FRAMEWORK_RATIO times the throughput that another framework reaches in the same row.
+
+    Rows whose name hides another network (R20) are not the same. Of several rows of a framework the fastest counts.
+    """
+    columns = ["result_id", "model", "framework", "throughput", "batch_size"]
+    networks = data.compute_once(flag_network_identity)[["result_id", "suggested"]]
+    rows = data.published[columns].assign(key=data.groups(*SAME_ROW)).merge(networks, how="left", validate="1:1")
+    rows = rows.assign(network=rows["suggested"].fillna(rows["model"])).drop(columns=["model", "suggested"])
+    rows = rows[rows[["framework", "throughput", "batch_size"]].notna().all(axis=1) & (rows["throughput"] > 0)]
+    rows = rows.sort_values("throughput", ascending=False, kind="stable").drop_duplicates(
+        ["key", "network", "framework"]
+    )
+    pairs = rows.merge(rows.drop(columns="batch_size"), on=["key", "network"], suffixes=("", "_other"))
+    pairs = pairs[pairs["throughput"] > MAX_FRAMEWORK_RATIO * pairs["throughput_other"]]
+    pairs = pairs.sort_values("throughput_other", ascending=False, kind="stable").drop_duplicates("result_id")
+    pairs = pairs.assign(ratio=round_figures(pairs["throughput"] / pairs["throughput_other"]))
+    template = (
+        "{ratio} times the throughput of {framework_other} in the same row: {throughput} items/s with {framework}, "
+        "{throughput_other} with {framework_other} at batch {batch_size}"
+    )
+    return build_flags("R26", "info", pairs, "throughput", fill_template(template, pairs))
+
+
+EXACT = "exact"
+FACTORS = ("micro_batch_size", "replicas", "gradient_accumulation")
+COMMAND = "{benchmark} of {path}, {repository} {tag} ({match_confidence} match)"
+
+
+def join_configurations(data: Dataset, *columns: str) -> pd.DataFrame:
+    """Return published rows with `columns`, joined to their configuration if it is an exact or a likely match."""
+    known = data.configurations
+    known = known[known["match_confidence"].isin(NEAR) & known["result_id"].notna()].drop_duplicates("result_id")
+    rows = data.published[["result_id", *columns]]
+    return rows.merge(known, on="result_id", suffixes=("", "_configured"), validate="1:1")
+
+
+def flag_batch_against_configuration(data: Dataset) -> pd.DataFrame:
+    """Flag a printed batch that is not the configuration's: micro-batch × replicas × accumulation.
+
+    Only exact and likely matches count. A likely match differs from the row in one point, which may be the batch. So it
+    is only information, without a suggestion, and the message has the note of the match.
+    """
+    rows = join_configurations(data, "batch_size")
+    total = rows["global_batch_from_config"].astype("float64")
+    rows = rows.assign(total=total)[total.notna() & rows["batch_size"].notna() & (total != rows["batch_size"])]
+    rows = rows.assign(made=_format_factors(rows), remark=_format_notes(rows))
+    template = f"prints batch {{batch_size}}; {COMMAND} gives {{total}}{{made}}{{remark}}"
+    suggested = _suggest(rows, fill_template("{total}", rows))
+    message = fill_template(template, rows)
+    return build_flags("R13", _rate(rows), rows, "batch_size", message, suggested=suggested)
+
+
+def flag_unnamed_work(data: Dataset) -> pd.DataFrame:
+    """Flag a time to result with what the configuration times: no page says which work its result is.
+
+    A time to train ends at a quality that the benchmark sets. A time to result ends where the script does, so two
+    documents may print times of different work under one name. Only exact and likely matches count.
+    """
+    rows = join_configurations(data, "time_to_result_s")
+    rows = rows[rows["time_to_result_s"].notna() & rows["note"].notna()]
+    template = f"the page does not say what was done in {{time_to_result_s}} s; {COMMAND}: {{note}}"
+    return build_flags("R28", "info", rows, "time_to_result_s", fill_template(template, rows))
+
+
+def _rate(rows: pd.DataFrame) -> Any:
+    """Rate a contradiction: a warning if the match is exact."""
+    return np.where(rows["match_confidence"] == EXACT, "warn", "info")
+
+
+def _suggest(rows: pd.DataFrame, values: Iterable[str | None]) -> list[str | None]:
+    """Suggest the configuration's values where the match is exact."""
+    exact = (rows["match_confidence"] == EXACT).to_list()
+    return [value if is_exact else None for value, is_exact in zip(values, exact, strict=True)]
+
+
+def _format_notes(rows: pd.DataFrame) -> list[str]:
+    return [f"; {note}" if pd.notna(note) else "" for note in rows["note"]]
+
+
+def _format_factors(rows: pd.DataFrame) -> list[str]:
+    """Return ` = 46 × 1 × 15`, or nothing if only the batch itself is known."""
+    factors = zip(*(rows[name] for name in FACTORS), strict=True)
+    known = [[str(factor) for factor in factors_of_row if pd.notna(factor)] for factors_of_row in factors]
+    return [f" = {' × '.join(parts)}" if len(parts) > 1 else "" for parts in known]
+
+
+def flag_data_against_configuration(data: Dataset) -> pd.DataFrame:
+    """Flag a printed dataset that is not what the public command feeds. Only exact and likely matches count."""
+    rows = join_configurations(data, "dataset")
+    rows = rows[rows["dataset"].notna() & rows["dataset_agrees"].eq(False).fillna(False)]
+    template = f"prints {{dataset}}; {COMMAND} feeds: {{data_fed}}"
+    return build_flags(
+        "R15", "info", rows, "dataset", fill_template(template, rows), suggested=rows["data_fed"].to_list()
+    )
+
+
+def flag_precision_against_configuration(data: Dataset) -> pd.DataFrame:
+    """Flag a printed precision that the configuration's settings do not fit.
+
+    Only exact and likely matches count, and a likely one is only information. The suggestion is the one precision that
+    fits all settings. Settings that leave the precision open, such as 8-bit input, say nothing.
+    """
+    rows = join_configurations(data, "precision")
+    fitting = {text: _find_fitting(data, text) for text in rows["precision_flags"].dropna().unique()}
+    rows = rows[rows["precision"].notna() & rows["precision_flags"].notna()]
+    fits = [fitting[text] for text in rows["precision_flags"]]
+    contradicts = [bool(known) and value not in known for value, known in zip(rows["precision"], fits, strict=True)]
+    rows = rows.assign(remark=_format_notes(rows), only=[known[0] if len(known) == 1 else None for known in fits])
+    rows = rows[np.array(contradicts, dtype=bool)]
+    message = fill_template(f"prints {{precision}}; {COMMAND} sets: {{precision_flags}}{{remark}}", rows)
+    return build_flags("R23", _rate(rows), rows, "precision", message, suggested=_suggest(rows, rows["only"]))
+
+
+def _find_fitting(data: Dataset, text: str) -> list[str]:
+    """Return the printed precisions that fit every setting of a configuration; none if all leave it open."""
+    known = [set(data.precision_settings.get(setting, ())) for setting in split_settings(text)]
+    return sorted(set.intersection(*filter(None, known))) if any(known) else []
+
+
+TABLE = ("document_id", "table_name")
+COMPARED = (*TABLE, "model", "variant", "platform")
+VERSION = re.compile(r"(pre-?)?(?:sdk)?\s*(\d+(?:\.\d+)*)", re.IGNORECASE)
+VERSION_PARTS = 4
+
+
+def flag_section(data: Dataset) -> pd.DataFrame:
+    """Flag a platform that is not the one that the section around the table is about."""
+    rows = data.published[["result_id", "platform", "section"]]
+    rows = rows[rows["section"].notna() & (rows["platform"] != rows["section"])]
+    template = "{platform}, while the section around the table speaks of {section}"
+    return build_flags("R11", "warn", rows, "platform", fill_template(template, rows))
+
+
+def flag_older_sdk(data: Dataset) -> pd.DataFrame:
+    """Flag an SDK that is older than the most common one of its table (the newest of several equally common ones).
+
+    The vendor called the releases before 2.5 `Pre-SDK2.5`, so it counts as older than 2.5 and newer than any version
+    below. A version without a number is skipped, since its age is unknown.
+    """
+    rows = data.published[["result_id", "sdk_version"]].assign(table=data.groups(*TABLE))
+    keys = {text: _parse_version(text) for text in rows["sdk_version"].dropna().unique()}
+    ranks = {key: rank for rank, key in enumerate(sorted({key for key in keys.values() if key}))}
+    rank_of = {text: ranks[key] for text, key in keys.items() if key}
+    rows = rows.assign(rank=rows["sdk_version"].map(rank_of).astype("float64")).dropna(subset="rank")
+    sizes = rows.groupby(["table", "rank", "sdk_version"]).size().rename("count").reset_index()
+    counts = sizes.groupby(["table", "rank"], as_index=False).agg({"count": "sum", "sdk_version": "first"})
+    common = counts.sort_values(["table", "count", "rank"]).drop_duplicates("table", keep="last")
+    rows = rows.merge(common[["table", "rank", "sdk_version"]], on="table", suffixes=("", "_common"))
+    rows = rows[rows["rank"] < rows["rank_common"]]
+    return build_flags(
+        "R17",
+        "info",
+        rows,
+        "sdk_version",
+        fill_template("SDK {sdk_version}, older than {sdk_version_common}, the most common one of its table", rows),
+    )
+
+
+def _parse_version(text: str) -> tuple[float, ...] | None:
+    """Parse a version for sorting: `2.4` equals `2.4.0`, and `Pre-SDK2.5` is just before 2.5."""
+    match = VERSION.search(text)
+    if not match:
+        return None
+    numbers = [float(part) for part in match.group(2).split(".")]
+    if match.group(1):
+        numbers[-1] -= 0.5
+    return tuple([*numbers, *[0.0] * VERSION_PARTS][:VERSION_PARTS])
+
+
+def flag_mixed_precision(data: Dataset) -> pd.DataFrame:
+    """Flag rows of one model, variant and machine that were run at different precisions."""
+    rows = data.published[["result_id", "precision"]].assign(compared=data.groups(*COMPARED))
+    rows = rows[rows["precision"].notna()]
+    kinds = rows.drop_duplicates(["compared", "precision"]).sort_values(["compared", "precision"])
+    mixed = kinds[kinds["compared"].duplicated(keep=False)]
+    listed = mixed.groupby("compared")["precision"].agg(" and ".join)
+    rows = rows[rows["compared"].isin(listed.index)]
+    rows = rows.assign(listed=rows["compared"].map(listed))
+    template = "{precision} in a group of rows that mixes {listed}: same model, variant and platform"
+    return build_flags("R18", "info", rows, "precision", fill_template(template, rows))

@@ -1,0 +1,146 @@
+"""Derive the columns of `results` that follow from other columns: one SQL statement over the tables of the build."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+
+from ipu_results.check.gate import find_failures
+from ipu_results.errors import GateError
+from ipu_results.ground.files import SCHEMA
+from ipu_results.ground.sql import LOCKDOWN, get_first_line
+from ipu_results.schema import TABLES, Table, arrow_schema, frame_dtypes, table
+from ipu_results.schema.definitions import Column
+from ipu_results.schema.frames import to_arrow
+from ipu_results.schema.vocabulary import Vocabulary
+
+RESULTS = "results"
+SUBMITTED = "submitted"
+DEFINITIONS = f"schema/tables/{RESULTS}.toml"
+STATEMENT = f"schema/derived/{RESULTS}.sql"
+VOCABULARY_COLUMNS = {
+    "known_network": ("model", "variant", "platform", "framework", "network"),
+    "known_phase": ("model", "pattern", "phase"),
+    "known_dataset": ("dataset", "canonical", "packed"),
+    "known_maker": ("chip", "maker"),
+    "known_sparsity": ("pattern",),
+    "known_precision": ("precision", "canonical"),
+}
+
+
+def derive_results(
+    frames: Mapping[str, pd.DataFrame], vocabulary: Vocabulary, definition: Table | None = None, sql: str | None = None
+) -> pd.DataFrame:
+    """Return `results` with its derived columns; `definition` and `sql` replace those of the schema.
+
+    Raises GateError for an input that does not exist, a statement that fails, a row that is lost or repeated, a value
+    without its inputs, and a value that its column does not accept.
+    """
+    definition = definition or table(RESULTS)
+    inputs = collect_inputs(definition)
+    results = frames[RESULTS]
+    rows = _run(sql or (SCHEMA / "derived" / f"{RESULTS}.sql").read_text(encoding="utf-8"), frames, inputs, vocabulary)
+    derived = _to_frame(rows, definition)
+    ids = derived["result_id"]
+    if len(derived) != len(results) or ids.duplicated().any():
+        repeated = ids[ids.duplicated()]
+        what = (
+            f"{repeated.iloc[0]} has several rows" if len(repeated) else f"{len(results) - len(derived)} rows are lost"
+        )
+        raise GateError(what, place=STATEMENT)
+    complete = results.merge(derived, on="result_id", how="left", validate="1:1")[list(definition.names)]
+    for column in definition.derived:
+        _check_inputs_of(column, complete)
+    if failures := find_failures(_select_derived(definition), derived):
+        row = ids.iloc[failures[0].row]
+        raise GateError(f"{row}: {failures[0].message} ({len(failures)} failures)", place=STATEMENT)
+    return complete
+
+
+def select_record(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the results that users did not hand in, as the view `record` does."""
+    return results[results["relationship"].ne(SUBMITTED).fillna(True)]
+
+
+def collect_inputs(definition: Table) -> dict[str, list[str]]:
+    """Return the columns that derived ones are computed from, by table. Raises GateError for an unknown one."""
+    known = {published.name: set(published.names) for published in TABLES} | {definition.name: set(definition.names)}
+    inputs: dict[str, list[str]] = {definition.name: list(definition.key)}
+    derived = {column.name for column in definition.derived}
+    for column in definition.derived:
+        for name in (*column.derived_from, *column.derived_with):
+            source, _, field = name.partition(".")
+            if field not in known.get(source, ()):
+                raise GateError(f"{column.name} is derived from {name}, which does not exist", place=DEFINITIONS)
+            named = inputs.setdefault(source, [])
+            if field not in named and not (source == definition.name and field in derived):
+                named.append(field)
+    return inputs
+
+
+def _run(
+    sql: str, frames: Mapping[str, pd.DataFrame], inputs: Mapping[str, Sequence[str]], vocabulary: Vocabulary
+) -> pa.Table:
+    """Run the statement over the inputs alone: what is not declared as one cannot be read."""
+    with duckdb.connect(config={**LOCKDOWN, "threads": 1}) as connection:
+        for name, rows in list_known(vocabulary).items():
+            connection.register(name, rows)
+        for name, columns in inputs.items():
+            selected = _select(table(name), columns)
+            connection.register(name, to_arrow(selected, frames[name][list(columns)]))
+        try:
+            return connection.sql(sql).to_arrow_table()
+        except duckdb.Error as error:
+            raise GateError(get_first_line(error), place=STATEMENT) from error
+
+
+def list_known(vocabulary: Vocabulary) -> dict[str, pa.Table]:
+    """Return the lists of the vocabulary as tables of texts, as the statement names them."""
+    known: dict[str, list[Mapping[str, Any]]] = {
+        f"known_{name}": list(rows) for name, rows in vocabulary.derived.items()
+    }
+    known["known_network"] += [asdict(identity) for identity in vocabulary.identities]
+    known["known_precision"] = [
+        {"precision": spelling, "canonical": name} for spelling, name in vocabulary.precision_names.items()
+    ]
+    return {
+        name: pa.table({column: pa.array([row.get(column) for row in known[name]], pa.string()) for column in columns})
+        for name, columns in VOCABULARY_COLUMNS.items()
+    }
+
+
+def _select(definition: Table, names: Sequence[str]) -> Table:
+    return replace(definition, columns=tuple(definition.column(name) for name in names))
+
+
+def _select_derived(definition: Table) -> Table:
+    return replace(definition, name="derived", columns=(definition.column("result_id"), *definition.derived))
+
+
+def _to_frame(rows: pa.Table, definition: Table) -> pd.DataFrame:
+    """Return the rows with the dtypes of the table. Raises GateError for other columns or types than it defines."""
+    selected = _select_derived(definition)
+    expected, actual = arrow_schema(selected), {field.name: field.type for field in rows.schema}
+    for field in expected:
+        if actual.pop(field.name, None) != field.type:
+            raise GateError(f"returns no {field.name} of type {field.type}", place=STATEMENT)
+    if actual:
+        raise GateError(f"returns {', '.join(actual)}, which is not a derived column", place=STATEMENT)
+    frame = rows.select(expected.names).to_pandas(types_mapper=pd.ArrowDtype)
+    return frame.astype(frame_dtypes(selected))
+
+
+def _check_inputs_of(column: Column, results: pd.DataFrame) -> None:
+    """Refuse a value of a derived column in a row that lacks an input. Raises GateError that names the row."""
+    for name in column.derived_from:
+        source, _, field = name.partition(".")
+        if source != RESULTS:
+            continue
+        if (lacking := results[column.name].notna() & results[field].isna()).any():
+            row = results.loc[lacking, "result_id"].iloc[0]
+            raise GateError(f"{row}: {column.name} has a value without its input {field}", place=STATEMENT)

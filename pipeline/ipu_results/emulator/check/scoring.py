@@ -1,0 +1,156 @@
+"""Predict published rows, summarise the errors, and fit the calibration again from its six rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from types import MappingProxyType
+
+from ipu_results.emulator.check.published import PublishedRow
+from ipu_results.emulator.data import read_text
+from ipu_results.emulator.network import load_network
+from ipu_results.emulator.operators import Program
+from ipu_results.emulator.prediction import MS, Prediction, predict
+from ipu_results.emulator.protocol import compute_timing
+from ipu_results.emulator.schedule import Planner, schedule
+from ipu_results.emulator.split import plan_split
+from ipu_results.emulator.target import (
+    NOTHING,
+    Calibration,
+    Observation,
+    Target,
+    calibrate,
+    load_target,
+    predict_seconds,
+)
+from ipu_results.errors import WarehouseError
+
+PREDICTIONS_FILE = "predictions.csv"
+TOLERANCE = 1e-6  # relative: sums differ this much between machines
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRow:
+    """A published row and its prediction. Errors are signed shares: of the published time per batch, or latency.
+
+    `second` is the same row with the batch that its figures suggest, where a rule doubts the printed one.
+    """
+
+    row: PublishedRow
+    prediction: Prediction
+    second: ScoredRow | None = None
+
+    @property
+    def seconds(self) -> float:
+        return self.prediction.timing.period
+
+    @property
+    def error(self) -> float:
+        return self.seconds / self.row.seconds - 1
+
+    @property
+    def latency_error(self) -> float | None:
+        """Return None for a row without a latency."""
+        return None if self.row.latency is None else self.prediction.timing.latency / self.row.latency - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSummary:
+    """Number of rows, and median, mean and maximum of the absolute errors, as shares."""
+
+    rows: int
+    median: float
+    mean: float
+    max: float
+
+
+def summarise_errors(errors: Sequence[float]) -> ErrorSummary:
+    sizes = [abs(error) for error in errors]
+    return ErrorSummary(len(sizes), median(sizes), sum(sizes) / len(sizes), max(sizes))
+
+
+def load_program(name: str, micro_batch: int) -> Program:
+    return load_network(name)(micro_batch)
+
+
+def predict_rows(
+    rows: Sequence[PublishedRow],
+    calibration: Calibration,
+    targets: Mapping[str, Target] = MappingProxyType({}),
+    planner: Planner = plan_split,
+) -> list[ScoredRow]:
+    """Predict each row by its selector. `targets` replaces machines by name."""
+    return [_predict_row(row, calibration, targets, planner) for row in rows]
+
+
+def _predict_row(
+    row: PublishedRow, calibration: Calibration, targets: Mapping[str, Target], planner: Planner
+) -> ScoredRow:
+    target = targets.get(row.selector.target) or load_target(row.selector.target)
+    network = load_network(row.selector.network)
+    (prediction,) = predict(network, target, [row.batch_size], row.protocol, calibration, planner)
+    other = row.second_reading
+    return ScoredRow(row, prediction, None if other is None else _predict_row(other, calibration, targets, planner))
+
+
+def observe(row: PublishedRow, target: Target, planner: Planner = plan_split) -> Observation:
+    """Compute what the model knows of a calibration row without the two fitted numbers."""
+    micro = row.batch_size // target.chips
+    program = load_program(row.selector.network, micro)
+    plan = schedule(program, target, planner)
+    # The numbers of the fit are left at zero here; they are its unknowns.
+    fixed = compute_timing(plan.cycles / target["clock"], program, target, row.protocol, NOTHING).period
+    return Observation(fixed, plan.supersteps / target["clock"], micro, row.seconds)
+
+
+def recalibrate(
+    rows: Sequence[PublishedRow], target: Target | None = None, planner: Planner = plan_split
+) -> Calibration:
+    """Fit the calibration to the six C2 rows among `rows`."""
+    machine = target or load_target("c2")
+    return calibrate([observe(row, machine, planner) for row in rows if row.set == "calibration"], machine)
+
+
+def compute_fit_errors(observed: Sequence[Observation], calibration: Calibration) -> list[float]:
+    """Return the error of each calibration row by the fit to all of them."""
+    return [predict_seconds(row, calibration.fit) / row.seconds - 1 for row in observed]
+
+
+def compute_excluded_errors(observed: Sequence[Observation], calibration: Calibration) -> list[float]:
+    """Return the error of each calibration row by the fit that excludes it."""
+    pairs = zip(observed, calibration.jackknife, strict=True)
+    return [predict_seconds(row, fit) / row.seconds - 1 for row, fit in pairs]
+
+
+def calibrations_differ(new: Calibration, old: Calibration) -> bool:
+    """Check whether two calibrations have other constants, another number of rows or other fits."""
+    news, olds = ((each.fit, *each.jackknife, *each.ends) for each in (new, old))
+    if new.constants != old.constants or len(news) != len(olds):
+        return True
+    return not all(
+        _is_close(getattr(a, name), getattr(b, name))
+        for a, b in zip(news, olds, strict=True)
+        for name in ("superstep", "per_batch", "per_image")
+    )
+
+
+def _is_close(new: float, old: float) -> bool:
+    return abs(new - old) <= TOLERANCE * abs(old)
+
+
+def load_predictions() -> Mapping[str, float]:
+    """Load the committed seconds per batch of the blind set by row, as predicted before they were scored."""
+    records = csv.DictReader(io.StringIO(read_text(PREDICTIONS_FILE)))
+    return {record["result_id"]: float(record["time_ms"]) / MS for record in records}
+
+
+def list_changed_predictions(scored: Sequence[ScoredRow]) -> list[ScoredRow]:
+    """Return the rows whose prediction differs from the committed one."""
+    known = load_predictions()
+    if missing := [each.row for each in scored if each.row.result_id not in known]:
+        row = missing[0]
+        raise WarehouseError(f"row {row.result_id} has no committed prediction", place=str(row.selector))
+    return [each for each in scored if not _is_close(each.seconds, known[each.row.result_id])]

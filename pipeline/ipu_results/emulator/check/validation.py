@@ -1,0 +1,222 @@
+"""Validate the emulator: calibration, predictions, errors and baselines recomputed from the warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ipu_results.emulator.check.baselines import GRID, SCALED, compute_line_errors, fit_baselines
+from ipu_results.emulator.check.published import BLIND, DEVELOPMENT, SETS, PublishedRow
+from ipu_results.emulator.check.scoring import (
+    ErrorSummary,
+    ScoredRow,
+    calibrations_differ,
+    compute_excluded_errors,
+    compute_fit_errors,
+    list_changed_predictions,
+    observe,
+    predict_rows,
+    recalibrate,
+    summarise_errors,
+)
+from ipu_results.emulator.prediction import MS
+from ipu_results.emulator.protocol import Protocol
+from ipu_results.emulator.target import Calibration, Target, load_calibration, load_target
+
+FIT, EXCLUDED = "c2 in sample", "c2 leave one out"
+SECOND = "honest, second reading"  # doubtful rows by the batch that their figures suggest
+LATENCY, LATENCY_SECOND = "latency", "latency, second reading"  # every row but those of the fit
+
+
+class ErrorLimits(NamedTuple):
+    """The target of a set's mean and maximum error on time per batch, as shares."""
+
+    mean: float
+    max: float | None = None
+
+    def check(self, errors: ErrorSummary) -> tuple[bool, bool]:
+        """Return whether the mean and the maximum meet their targets."""
+        return errors.mean <= self.mean, self.max is None or errors.max <= self.max
+
+
+# The targets of the design. A target that is missed is reported and changes no exit status.
+LIMITS: Mapping[str, ErrorLimits] = {
+    FIT: ErrorLimits(0.03),
+    EXCLUDED: ErrorLimits(0.05),
+    "resnext": ErrorLimits(0.03, 0.07),
+    "ten": ErrorLimits(0.04, 0.10),
+    "honest": ErrorLimits(0.08, 0.26),
+    SECOND: ErrorLimits(0.08, 0.26),
+    LATENCY: ErrorLimits(0.08, 0.30),
+    LATENCY_SECOND: ErrorLimits(0.08, 0.30),
+}
+
+
+class BaselineRatio(NamedTuple):
+    """How many times the emulator's mean error a simpler model has, on the development sets and on the blind set."""
+
+    against: str
+    development: float
+    blind: float
+    target: float
+
+    @property
+    def met(self) -> bool:
+        return self.development >= self.target
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Everything recomputed from the warehouse. Errors are signed shares of the published time, row by row.
+
+    `fit_errors` and `excluded_errors` are those of the calibration rows, `line_errors` the same of a straight line, and
+    `baselines` those of each simpler model on all rows.
+    """
+
+    calibration: Calibration
+    recomputed: Calibration
+    scored: Sequence[ScoredRow]
+    fit_errors: Sequence[float]
+    excluded_errors: Sequence[float]
+    line_errors: tuple[Sequence[float], Sequence[float]]
+    baselines: Mapping[str, Sequence[float]]
+
+    @property
+    def calibration_differs(self) -> bool:
+        return calibrations_differ(self.recomputed, self.calibration)
+
+    @property
+    def changed_predictions(self) -> list[ScoredRow]:
+        return list_changed_predictions([each for each in self.scored if each.row.set == BLIND])
+
+    def score(self, *sets: str) -> ErrorSummary:
+        """Summarise the emulator's errors on these sets, or on one of the keys of LIMITS."""
+        if sets == (FIT,):
+            return summarise_errors(self.fit_errors)
+        if sets == (EXCLUDED,):
+            return summarise_errors(self.excluded_errors)
+        if sets == (SECOND,):
+            return summarise_errors([(each.second or each).error for each in self.scored if each.row.set == BLIND])
+        if sets in ((LATENCY,), (LATENCY_SECOND,)):
+            return summarise_errors(list(self._iterate_latency_errors(second=sets == (LATENCY_SECOND,))))
+        return summarise_errors([each.error for each in self.scored if each.row.set in sets])
+
+    def _iterate_latency_errors(self, *, second: bool) -> Iterator[float]:
+        for each in self.scored:
+            error = (each.second if second and each.second else each).latency_error
+            if each.row.set != "calibration" and error is not None:
+                yield error
+
+    def score_baseline(self, name: str, *sets: str) -> ErrorSummary:
+        pairs = zip(self.scored, self.baselines[name], strict=True)
+        return summarise_errors([error for each, error in pairs if each.row.set in sets])
+
+    def compute_ratio(self, names: Iterable[str], *sets: str) -> float:
+        """Divide the mean error of the best of these baselines by the emulator's."""
+        return min(self.score_baseline(name, *sets).mean for name in names) / self.score(*sets).mean
+
+    def compute_ratios(self) -> list[BaselineRatio]:
+        """Return the two comparisons that the emulator must win on the 19 rows of the development sets."""
+        return [
+            BaselineRatio(name, self.compute_ratio(models, *DEVELOPMENT), self.compute_ratio(models, BLIND), target)
+            for name, models, target in (("best scaled-C2 line", SCALED, 4.0), (GRID, [GRID], 1.3))
+        ]
+
+
+def validate(rows: Sequence[PublishedRow], calibration: Calibration | None = None) -> Validation:
+    """Predict all rows with the committed calibration, and compare with simpler models fitted on the same six rows."""
+    known = calibration or load_calibration()
+    fitted = [row for row in rows if row.set == "calibration"]
+    recomputed = recalibrate(rows)
+    observed = [observe(row, load_target("c2")) for row in fitted]
+    # Predictions use the committed calibration, so that a changed row shows as a difference and not as another model.
+    return Validation(
+        known,
+        recomputed,
+        predict_rows(rows, known),
+        compute_fit_errors(observed, recomputed),
+        compute_excluded_errors(observed, recomputed),
+        compute_line_errors(fitted),
+        {name: [model(row) / row.seconds - 1 for row in rows] for name, model in fit_baselines(fitted).items()},
+    )
+
+
+def to_json(validation: Validation) -> dict[str, Any]:
+    """Return the JSON of `validate-emulator`: errors as fractions, times in ms."""
+    return {
+        "origin": "emulated",
+        "calibration_id": validation.calibration.id,
+        "calibration_agrees": not validation.calibration_differs,
+        "predictions_departed": [each.row.result_id for each in validation.changed_predictions],
+        "scores": list(_scores_to_json(validation)),
+        "ratios": [
+            {"against": ratio.against, "ratio": ratio.development, "honest": ratio.blind, "target": ratio.target}
+            for ratio in validation.compute_ratios()
+        ],
+        "baselines": {
+            name: {set_: _summary_to_json(validation.score_baseline(name, set_)) for set_ in SETS}
+            for name in validation.baselines
+        },
+        "rows": [_row_to_json(each) for each in validation.scored],
+    }
+
+
+def _scores_to_json(validation: Validation) -> Iterator[dict[str, Any]]:
+    for name, limits in LIMITS.items():
+        errors = validation.score(name)
+        targets = {"mean_target": limits.mean, "max_target": limits.max}
+        yield {"set": name, **_summary_to_json(errors), **targets, "met": all(limits.check(errors))}
+
+
+def _summary_to_json(errors: ErrorSummary) -> dict[str, float]:
+    return {"rows": errors.rows, "mean": errors.mean, "max": errors.max}
+
+
+def _row_to_json(scored: ScoredRow) -> dict[str, Any]:
+    row, selector, prediction = scored.row, scored.row.selector, scored.prediction
+    return {
+        "result_id": row.result_id,
+        "set": row.set,
+        "network": selector.network,
+        "target": selector.target,
+        "framework": selector.framework,
+        "variant": row.variant or None,
+        "protocol": row.protocol.name,
+        "batch_size": row.batch_size,
+        "published_ms": row.seconds * MS,
+        "emulated_ms": scored.seconds * MS,
+        "emulated_device_ms": prediction.device_ms,
+        "emulated_protocol_ms": prediction.protocol_ms,
+        "error": scored.error,
+        **_latency_to_json(scored),
+        "second_reading": None if scored.second is None else _second_to_json(scored.second),
+        "settings": _settings_to_json(row.protocol, load_target(selector.target)),
+    }
+
+
+def _latency_to_json(scored: ScoredRow) -> dict[str, float | None]:
+    latency = scored.row.latency
+    return {
+        "published_latency_ms": None if latency is None else latency * MS,
+        "emulated_latency_ms": scored.prediction.latency_ms,
+        "latency_error": scored.latency_error,
+    }
+
+
+def _second_to_json(scored: ScoredRow) -> dict[str, Any]:
+    """Return the doubtful row with the batch that its figures suggest."""
+    return {
+        "batch_size": scored.row.batch_size,
+        "published_ms": scored.row.seconds * MS,
+        "emulated_ms": scored.seconds * MS,
+        "error": scored.error,
+        **_latency_to_json(scored),
+    }
+
+
+def _settings_to_json(protocol: Protocol, target: Target) -> dict[str, Any]:
+    """Return the host path of a row, as its public configuration states it."""
+    names = ("input_bits", "instances", "replicas", "io_tiles", "prefetch", "in_flight")
+    usual = {"instances": int(target["host.processes"]), "replicas": target.chips}
+    return {name: getattr(protocol, name) or usual.get(name, getattr(protocol, name)) for name in names}

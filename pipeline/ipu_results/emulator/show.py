@@ -1,0 +1,262 @@
+"""Write a prediction as a trace for Perfetto or chrome://tracing, in the Trace Event Format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+from ipu_results.emulator.check.baselines import compute_mac_rate
+from ipu_results.emulator.operators import Program, count_live_elements
+from ipu_results.emulator.pipeline import list_data_bytes
+from ipu_results.emulator.prediction import Prediction
+from ipu_results.emulator.schedule import OperatorCost
+from ipu_results.emulator.target import Target
+from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
+from ipu_results.ground.charts import PALETTE, apply_theme, make_data, make_title, render_chart
+
+US = 1e6  # the format counts microseconds
+CHIP, HOST = 1, 2  # process ids
+TRACKS = {"compute": (CHIP, 1), "exchange": (CHIP, 2), "sync": (CHIP, 3), "host": (HOST, 4)}
+
+
+def build_trace(prediction: Prediction, profiles: Sequence[OperatorProfile], model: str) -> dict[str, Any]:
+    """Return the trace of one batch on one chip: each operator's sync, exchange and compute, one after another.
+
+    The durations of the three chip tracks add up to `device_ms`. The host track has what a batch takes beyond the chip.
+    A counter has the bytes of the live activations.
+    """
+    events = [*_name_tracks(prediction, model)]
+    for profile in profiles:
+        events += _trace_operator(profile)
+    host = prediction.timing.protocol
+    if host > 0:
+        name = f"host path {prediction.protocol}"
+        events.append(_make_event(name, "host", prediction.timing.device, host, {"protocol": prediction.protocol}))
+    return {
+        "displayTimeUnit": "ns",
+        "otherData": {
+            "origin": prediction.origin,
+            "model": model,
+            "target": prediction.target,
+            "batch_size": prediction.batch_size,
+            "device_ms": prediction.device_ms,
+            "protocol_ms": prediction.protocol_ms,
+            "calibration_id": prediction.calibration_id,
+        },
+        "traceEvents": events,
+    }
+
+
+def _name_tracks(prediction: Prediction, model: str) -> Iterator[dict[str, Any]]:
+    chip = f"one chip of {prediction.target}: {model}, batch {prediction.batch_size} (emulated)"
+    for process, name in ((CHIP, chip), (HOST, "host")):
+        yield {"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": name}}
+    for name, (process, track) in TRACKS.items():
+        yield {"ph": "M", "name": "thread_name", "pid": process, "tid": track, "args": {"name": name}}
+        yield {"ph": "M", "name": "thread_sort_index", "pid": process, "tid": track, "args": {"sort_index": track}}
+
+
+def _trace_operator(profile: OperatorProfile) -> Iterator[dict[str, Any]]:
+    step, start = profile.step, profile.start
+    counters = {"live activations": profile.live_bytes, "fullest tile": profile.tile_bytes}
+    for name, value in counters.items():
+        yield {"ph": "C", "name": f"memory, {name}", "pid": CHIP, "tid": 0, "ts": start * US, "args": {"bytes": value}}
+    details = {
+        "kind": step.kind,
+        "vertex": step.plan.vertex if step.plan else None,
+        "supersteps": step.supersteps,
+        "macs": step.macs,
+        "peak_share": profile.peak_share,
+        "energy_j": profile.energy_j,
+    }
+    for track, seconds in (("sync", profile.sync), ("exchange", profile.exchange), ("compute", profile.compute)):
+        if seconds > 0:
+            yield _make_event(step.name, track, start, seconds, details)
+        start += seconds
+
+
+def _make_event(name: str, track: str, start: float, seconds: float, details: dict[str, Any]) -> dict[str, Any]:
+    process, thread = TRACKS[track]
+    times = {"ts": start * US, "dur": seconds * US}
+    return {"ph": "X", "name": name, "cat": track, "pid": process, "tid": thread, **times, "args": details}
+
+
+PARTS = PALETTE.time_parts  # colours by part, in the order of `compute_parts`
+
+
+def compute_parts(prediction: Prediction) -> dict[str, float]:
+    """Return the milliseconds between two batches of a full pipeline, by PARTS."""
+    shares = (prediction.compute_share, prediction.exchange_share, prediction.superstep_share)
+    return dict(zip(PARTS, [*(share * prediction.device_ms for share in shares), prediction.protocol_ms], strict=True))
+
+
+def render_parts(predictions: Sequence[Prediction], model: str, suffix: str) -> bytes:
+    """Render an image; `suffix` is .svg or .png. Raises MissingExtraError."""
+    return render_chart(lambda altair: _build_chart(altair, predictions, model), suffix)
+
+
+def _build_chart(altair: Any, predictions: Sequence[Prediction], model: str) -> Any:
+    first = predictions[0]
+    bars = [
+        {"batch": prediction.batch_size, "part": part, "order": order, "ms": ms}
+        for prediction in predictions
+        for order, (part, ms) in enumerate(compute_parts(prediction).items())
+    ]
+    subtitle = f"Emulated, not measured: protocol {first.protocol}, calibration {first.calibration_id}"
+    color = altair.Scale(domain=list(PARTS), range=list(PARTS.values()))
+    chart = (
+        altair.Chart(make_data(altair, bars), title=make_title(altair, f"{model} on {first.target}", subtitle))
+        .mark_bar()
+        .encode(
+            x=altair.X("batch:O", title="Batch size", sort=None, axis=altair.Axis(labelAngle=0)),
+            y=altair.Y("ms:Q", title="Time per batch (ms)", stack="zero"),
+            color=altair.Color("part:N", title=None, scale=color, sort=list(PARTS)),
+            order=altair.Order("order:Q"),
+        )
+        .properties(width=altair.Step(60), height=300)
+    )
+    return apply_theme(chart)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorProfile:
+    """One operator on one chip: seconds from the batch's start, bytes, and joules of all chips.
+
+    `peak_share` is the share of the chip's peak rate of multiply-accumulates that the operator achieves, from 0 to 1;
+    None for one that multiplies no matrices. `live_bytes` are the activations of the chip, `tile_bytes` weights,
+    activations, temporaries and code of the fullest tile. `energy_j` is None where no power of the machine is known.
+    """
+
+    step: OperatorCost
+    start: float
+    compute: float
+    exchange: float
+    sync: float
+    peak_share: float | None
+    live_bytes: float
+    tile_bytes: float
+    energy_j: float | None
+
+    @property
+    def seconds(self) -> float:
+        return self.compute + self.exchange + self.sync
+
+
+def profile_operators(
+    prediction: Prediction, program: Program, target: Target, superstep: float, io_tiles: int = 0
+) -> list[OperatorProfile]:
+    """Profile the operators in the order in which they run. `superstep` is the cost of a superstep in cycles.
+
+    `target` is the machine with all its tiles, `io_tiles` of which hold and compute nothing. The share of peak is that
+    of the whole chip.
+    """
+    clock, plan = target["clock"], prediction.schedule
+    peak = compute_mac_rate(target) * target.tiles * clock
+    chips = prediction.batch_size // prediction.micro_batch_size
+    code = target["memory.superstep"] * plan.code_supersteps
+    holding = target.with_constants(tiles=target.tiles - io_tiles) if io_tiles else target
+    live, data = count_live_elements(program), list_data_bytes(program, plan, holding)
+    profiles: list[OperatorProfile] = []
+    start = 0.0
+    for step, elements, held in zip(plan.steps, live, data, strict=True):
+        compute, exchange = (step.compute + step.reduce) / clock, step.exchange / clock
+        sync = step.supersteps * superstep / clock
+        seconds = compute + exchange + sync
+        profiles.append(
+            OperatorProfile(
+                step,
+                start,
+                compute,
+                exchange,
+                sync,
+                step.macs / (seconds * peak) if step.macs and seconds else None,
+                elements * target["element.bytes"],
+                held + code,
+                _estimate_energy(step, seconds, target, chips),
+            )
+        )
+        start += seconds
+    return profiles
+
+
+def _estimate_energy(step: OperatorCost, seconds: float, target: Target, chips: int) -> float | None:
+    """Return joules of the card: its idle power while the operator runs, and the multiply-accumulates of all chips."""
+    if "power.idle" not in target:
+        return None
+    return target["power.idle"] * seconds + target["power.mac"] * step.macs * chips
+
+
+KEYS = ("batch_size", "operator")  # what names a record, those that it has
+TOLERANCE = 1e-9  # relative: sums in another order differ by less
+FIELDS = ("batch_size", "operator", "field", "before", "after", "ratio")
+
+Record = Mapping[str, Any]
+Key = tuple[Any, ...]
+
+
+def load_predictions(path: Path) -> list[dict[str, Any]]:
+    """Load the records of a file. Raises UnrecognisedModelError where `predict --format json` did not make it."""
+    try:
+        records = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnrecognisedModelError(f"cannot be read: {error.strerror or error}", document=str(path)) from error
+    except (UnicodeDecodeError, ValueError) as error:
+        raise UnrecognisedModelError("is not JSON", document=str(path)) from error
+    if not isinstance(records, list) or not records or not all(map(_is_prediction, records)):
+        raise UnrecognisedModelError("was not saved by `ipu-results predict --format json`", document=str(path))
+    return records
+
+
+def _is_prediction(record: Any) -> bool:
+    return isinstance(record, dict) and record.get("origin") == "emulated" and "batch_size" in record
+
+
+def compare_predictions(before: Sequence[Record], after: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return FIELDS of every field that differs between records of one batch size and, with `--layers`, operator.
+
+    `ratio` is after ÷ before, None for text and where before is 0. A record that one side lacks is one row whose field
+    is `record`. Raises InconsistentModelError where no record is in both.
+    """
+    old, new = _index(before), _index(after)
+    if not old.keys() & new.keys():
+        raise InconsistentModelError("the two predictions have no batch size and operator in common")
+    rows = []
+    for key in dict.fromkeys((*old, *new)):
+        place = {"batch_size": key[0], "operator": key[1]}
+        if key not in old or key not in new:
+            sides = ["present" if key in side else "absent" for side in (old, new)]
+            rows.append({**place, "field": "record", "before": sides[0], "after": sides[1], "ratio": None})
+            continue
+        for field in dict.fromkeys((*old[key], *new[key])):
+            first, second = old[key].get(field), new[key].get(field)
+            if not _is_equal(first, second):
+                change = {"field": field, "before": first, "after": second, "ratio": _divide(second, first)}
+                rows.append({**place, **change})
+    return rows
+
+
+def _index(records: Sequence[Record]) -> dict[Key, Record]:
+    """Name records by batch size, operator, and their number among equal names."""
+    index: dict[Key, Record] = {}
+    for record in records:
+        name, number = tuple(record.get(key) for key in KEYS), 1
+        while (*name, number) in index:
+            number += 1
+        index[(*name, number)] = record
+    return index
+
+
+def _is_equal(first: Any, second: Any) -> bool:
+    return bool(first == second or (_are_numbers(first, second) and isclose(first, second, rel_tol=TOLERANCE)))
+
+
+def _are_numbers(*values: Any) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def _divide(dividend: Any, divisor: Any) -> float | None:
+    return dividend / divisor if _are_numbers(dividend, divisor) and divisor else None

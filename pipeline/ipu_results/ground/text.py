@@ -1,0 +1,203 @@
+"""Format rows and values: a table or records for the eye, CSV or JSON for a program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Any
+
+from tabulate import tabulate
+
+from ipu_results.ground.limits import MAX_TOML_CHARACTERS, MAX_TOML_DOTS
+
+FORMULA = re.compile(r"'*[=+\-@\t\r]")  # how a text begins that a spreadsheet takes for a formula, marked or not
+# A figure alone, or a sign alone: a spreadsheet has nothing to compute.
+FIGURE = re.compile(r"[+-]|[+-]?([0-9][0-9,]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?%?")
+FORMULA_MARK = "'"
+MAX_NAME = 40  # characters of an unknown name in a message
+# What json does not escape although a terminal acts on it, and what UTF-8 cannot hold.
+UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def format_records(output: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Format rows as `table`, `record`, `csv` or `json`; a null is `NULL`, `NULL`, empty and null respectively."""
+    if output == "json":
+        return format_json([dict(zip(columns, map(to_json_value, row), strict=True)) for row in rows])
+    if output == "csv":
+        return format_csv([columns, *([to_json_value(value) for value in row] for row in rows)])
+    return _format_record_layout(columns, rows) if output == "record" else format_table(columns, rows)
+
+
+def format_json(value: Any) -> str:
+    """Format a value as JSON that is safe on a terminal. Raises ValueError for a number that is not finite."""
+    text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
+    return UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def format_csv(rows: Iterable[Sequence[Any]]) -> str:
+    """Format rows as CSV without the last line break.
+
+    Texts are made safe: one that a spreadsheet takes for a formula gets an apostrophe in front, and characters that a
+    terminal acts on are escaped, except line breaks and tabs.
+    """
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(map(_make_safe, row) for row in rows)
+    return out.getvalue().removesuffix("\n")
+
+
+def mark_formula(text: str) -> str:
+    """Put an apostrophe in front of a text that a spreadsheet takes for a formula, but not of a figure.
+
+    A text that begins with such a mark already gets one more, so that removing one always gives the text.
+    """
+    return FORMULA_MARK + text if FORMULA.match(text) and not FIGURE.fullmatch(text) else text
+
+
+def unmark_formula(text: str) -> str:
+    """Remove the apostrophe that `mark_formula` puts in front of a text."""
+    return text[1:] if text.startswith(FORMULA_MARK) and FORMULA.match(text) else text
+
+
+def _make_safe(value: Any) -> Any:
+    return escape_unprintable(mark_formula(value), keep="\n\t") if isinstance(value, str) else value
+
+
+def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Format rows as a plain table as wide as its content, with figures aligned to the right."""
+    cells = [[_format_value(value) for value in row] for row in rows]
+    is_figure = [any(right for _, right in column) for column in zip(*cells, strict=True)] or [False] * len(columns)
+    return str(
+        tabulate(
+            [[text for text, _ in row] for row in cells],
+            headers=list(map(escape_unprintable, columns)),
+            tablefmt="simple",
+            colalign=["right" if right else "left" for right in is_figure] if cells else None,
+            disable_numparse=True,
+        )
+    )
+
+
+def _format_record_layout(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Format each row as lines of a name and its value, under a line that counts the rows."""
+    names = [escape_unprintable(name) for name in columns]
+    width = max(map(len, names), default=0)
+    records = []
+    for number, row in enumerate(rows, start=1):
+        lines = [f"{name:{width}}  {_format_value(value)[0]}" for name, value in zip(names, row, strict=True)]
+        records.append("\n".join([f"row {number} ".ljust(width + 2, "-"), *lines]))
+    return "\n\n".join(records)
+
+
+def format_plain(value: float, digits: int = 3) -> str:
+    """Format a number with this many significant digits, whole from there on, and without an exponent."""
+    if abs(value) >= 10**digits:
+        return f"{value:.0f}"
+    return f"{Decimal(f'{value:.{digits}g}'):f}"
+
+
+def escape_unprintable(text: str, keep: str = "") -> str:
+    """Escape every character that a terminal would act on instead of showing it, except those to keep and blanks."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in keep or unicodedata.category(char) == "Zs" else ascii(char)[1:-1]
+        for char in text
+    )
+
+
+def escape_line(text: str) -> str:
+    """Return text on one line, with the characters escaped that a terminal would act on."""
+    return escape_unprintable(" ".join(text.split()))
+
+
+def describe_unknown_columns(names: Iterable[str], known: Sequence[str]) -> str:
+    """Describe the unknown columns of a file, each with the nearest known one."""
+    near = {name[:MAX_NAME]: get_close_matches(name, known, n=1, cutoff=0.5) for name in names}
+    texts = (f"{name!r}{f' (nearest: {matches[0]})' if matches else ''}" for name, matches in near.items())
+    return f"unknown columns: {', '.join(texts)}"
+
+
+def format_count(count: int, noun: str) -> str:
+    """Format a number of things: `1 row`, `2,000 rows`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML of a stranger. Raises ValueError, also for a text that tomllib would take hours for."""
+    if len(text) > MAX_TOML_CHARACTERS:
+        raise ValueError(f"it has more than {MAX_TOML_CHARACTERS:,} characters")
+    if max((line.count(".") for line in text.split("\n")), default=0) > MAX_TOML_DOTS:
+        raise ValueError(f"a line of it has more than {MAX_TOML_DOTS:,} points")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def to_json_value(value: Any) -> Any:
+    """Convert a value for JSON: dates to ISO text, bytes to hex, decimals to numbers, NaN and infinity to null."""
+    if isinstance(value, (date, datetime, time)):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, (list, tuple)):
+        return [to_json_value(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): to_json_value(item) for key, item in value.items()}
+    return value if isinstance(value, (str, int, float)) or value is None else str(value)
+
+
+def _format_value(value: Any) -> tuple[str, bool]:
+    """Return the text of a value and whether it is aligned to the right."""
+    if value is None:
+        return "NULL", False
+    if isinstance(value, Decimal):
+        return str(value), True
+    if isinstance(value, float):
+        return (repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)), True
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value), True
+    return escape_unprintable(str(to_json_value(value))), False
+
+
+SPECIAL = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
+
+
+def escape_markdown(value: Any) -> str:
+    """Return a value as one line that no Markdown or HTML reader takes for markup; null is empty."""
+    if value is None:
+        return ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    one_line = " ".join(str(value).split())
+    escaped = one_line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return SPECIAL.sub(r"\\\1", escaped)
+
+
+def format_code(name: str) -> str:
+    """Return the name of a table or column as code."""
+    return f"`{name}`"
+
+
+def format_markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table with every cell escaped, except those that `format_code` made."""
+    lines = [header, ["---"] * len(header), *([_format_cell(value) for value in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _format_cell(value: Any) -> str:
+    is_code = isinstance(value, str) and re.fullmatch(r"`[\w.-]+`", value)
+    return str(value) if is_code else escape_markdown(value)

@@ -1,0 +1,355 @@
+"""Which version of the dataset a citation names: a release with its digest, else the build."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ipu_results.errors import QueryError, WarehouseError
+from ipu_results.ground.files import DATASET
+from ipu_results.ground.text import escape_line, escape_markdown, format_json
+from ipu_results.serve.facts import (
+    AUTHOR,
+    LEGEND,
+    CitedResult,
+    describe_row,
+    find_figures,
+    format_figure,
+    load_results,
+    mark_name,
+)
+from ipu_results.store.query import open_warehouse, read_build_id, read_one_build
+
+REPOSITORY = "https://github.com/ipu-results/ipu-results"
+NAME = "ipu-results: the open, verified record of Graphcore IPU performance"
+RELEASE, CHECKSUMS = "release.json", "SHA256SUMS"  # as in release/files.py, which needs an extra
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetVersion:
+    """The release that was read, or the build where it is not a release. `checksum` is the sha256 of SHA256SUMS.
+
+    `newest_source` is the day on which the newest source of an unreleased build was read.
+    """
+
+    build_id: str
+    version: str | None = None
+    published_on: str | None = None
+    checksum: str | None = None
+    newest_source: str | None = None
+
+    @property
+    def year(self) -> str:
+        """Return the year of the release, else that in which the newest source of the build was read."""
+        return (self.published_on or self.newest_source or "")[:4]
+
+    def __str__(self) -> str:
+        if self.version is None:
+            return f"unreleased, build {self.build_id}"
+        return f"version {self.version}, sha256 of SHA256SUMS {self.checksum}, build {self.build_id}"
+
+
+def read_dataset_version(warehouse: Path, build_id: str) -> DatasetVersion:
+    """Return the version of a release folder, the build alone of any other folder.
+
+    Raises WarehouseError for a damaged release.
+    """
+    path = warehouse / RELEASE
+    if not path.exists():
+        return DatasetVersion(build_id, newest_source=_find_newest_source(warehouse))
+    try:
+        release = json.loads(path.read_text(encoding="utf-8"))
+        checksum = hashlib.sha256((warehouse / CHECKSUMS).read_bytes()).hexdigest()
+        stated = DatasetVersion(release["build_id"], release["version"], release["published_on"], checksum)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise WarehouseError(
+            "is not a release that can be read; check it with: ipu-results verify", place=str(path)
+        ) from error
+    if stated.build_id != build_id:
+        raise WarehouseError(f"names another build than the tables: {stated.build_id[:12]}", place=str(path))
+    return stated
+
+
+def _find_newest_source(warehouse: Path) -> str | None:
+    with suppress(OSError, pa.ArrowException):
+        newest = pc.max(pq.read_table(warehouse / "documents.parquet", columns=["retrieved_on"])["retrieved_on"])
+        return None if newest.as_py() is None else str(newest.as_py())
+    return None
+
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\textbraceleft{}",  # not \{: BibTeX counts braces, escaped or not
+    "}": r"\textbraceright{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\symbol{34}",
+    "`": r"\textasciigrave{}",
+    "[": "{[}",  # \\ before it would read an option
+    "]": "{]}",
+    "*": "{*}",  # likewise
+    "-": "-{}",  # two hyphens are a dash
+    "®": r"\textregistered{}",
+    "×": r"\texttimes{}",
+    "µ": r"\textmu{}",
+    "±": r"\textpm{}",
+    "–": "--",
+    "—": "---",
+    "’": "'",
+    "“": "``",
+    "”": "''",
+}
+SPECIAL = re.compile("|".join(map(re.escape, LATEX)))
+SAFE_IN_URL = "%/:=&?~#+!$,;'@()*[]-._"
+
+
+def escape_latex(text: str) -> str:
+    """Return text on one line that LaTeX and BibTeX print unchanged."""
+    escaped = SPECIAL.sub(lambda match: LATEX[match[0]], escape_line(text))
+    return re.sub(r"-\{\}(?!-)", "-", escaped)  # a hyphen alone needs no guard
+
+
+def escape_url(url: str) -> str:
+    """Return an http or https address without characters that a format acts on; "" for any other text."""
+    return quote(url, safe=SAFE_IN_URL) if re.match(r"https?://", url) else ""
+
+
+def escape_markdown_line(text: str) -> str:
+    """Return text on one line that Markdown shows unchanged."""
+    return escape_markdown(escape_line(text))
+
+
+def escape_html(text: str) -> str:
+    """Return text that HTML shows unchanged, in content and in quoted attributes."""
+    return html.escape(escape_line(text))
+
+
+def make_key(text: str) -> str:
+    """Return text as a BibTeX key."""
+    return re.sub(r"[^A-Za-z0-9.:-]+", "-", text)
+
+
+FORMATS = ("markdown", "bibtex", "csl-json", "latex")
+KEY = "ipu-results"
+LATEX_COLUMNS = ("network", "machine", "batch", "software", "precision", "figures")
+
+
+def cite(ids: str | Iterable[str], *, format: str = "markdown", warehouse: str | Path | None = None) -> str:
+    """Return how to cite results: `format` is "markdown", "bibtex", "csl-json" or "latex".
+
+    Each figure is as its source prints it, with source, place, day of retrieval, and the version and digest of the
+    dataset, or its build where it is not a release. MLPerf figures come with the attribution that MLCommons requires,
+    emulated ones say that they are not measured. BibTeX and CSL-JSON have an item per source and one for the dataset.
+
+    Raises `ipu_results.errors.QueryError` for an unknown result or format, WarehouseError without a dataset.
+    """
+    if format not in FORMATS:
+        raise QueryError(f"unknown format {format!r}; choose from: {', '.join(FORMATS)}")
+    names = [ids] if isinstance(ids, str) else list(ids)
+    folder = DATASET if warehouse is None else Path(warehouse)
+    version, results = read_one_build(folder, lambda folder: _load(folder, names))
+    return format_citation(results, version, format)
+
+
+def format_citation(results: Sequence[CitedResult], version: DatasetVersion, format: str) -> str:
+    """Format the citation of loaded results in one of `FORMATS`."""
+    write = {"markdown": _format_markdown, "bibtex": _format_bibtex, "csl-json": _format_csl, "latex": _format_latex}
+    return write[format](results, version)
+
+
+def _load(folder: Path, ids: Sequence[str]) -> tuple[DatasetVersion, list[CitedResult]]:
+    with open_warehouse(folder) as connection:
+        return read_dataset_version(folder, read_build_id(folder)), load_results(connection, ids)
+
+
+def group_by_source(results: Sequence[CitedResult]) -> dict[str, list[CitedResult]]:
+    """Return results by document, in the order of their first result."""
+    grouped: dict[str, list[CitedResult]] = {}
+    for result in results:
+        grouped.setdefault(result.source.document_id, []).append(result)
+    return grouped
+
+
+def find_url(results: Sequence[CitedResult]) -> str:
+    """Return the address that leads nearest to all results of one document; "" where there is none."""
+    urls = {result.source.url for result in results}
+    return escape_url((urls.pop() if len(urls) == 1 else results[0].source.document_url) or "")
+
+
+def describe_source(results: Sequence[CitedResult]) -> str:
+    """Describe the document of results: publisher, title, day, address, day of retrieval."""
+    source = results[0].source
+    parts = (
+        source.publisher,
+        f"“{source.title}”",
+        None if source.published_on is None else source.published_on.isoformat(),
+        find_url(results) or None,
+        None if source.retrieved_on is None else f"retrieved {source.retrieved_on.isoformat()}",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def describe_dataset(version: DatasetVersion) -> str:
+    """Describe the dataset in words."""
+    return f"{NAME}, {version}"
+
+
+def describe_disclosures(results: Sequence[CitedResult]) -> list[str]:
+    """Return what must be said with results: emulated, suspect, flagged, and MLPerf's attribution."""
+    notes = list(dict.fromkeys(note for result in results for note in result.notes))
+    attributions = list(dict.fromkeys(result.attribution for result in results if result.attribution))
+    return [*notes, *attributions, *([LEGEND] if attributions else [])]
+
+
+def describe_figures(result: CitedResult) -> str:
+    """Return the figures with their places, and the id of the result."""
+    figures = "; ".join(
+        f"{figure.label} {format_figure(figure, result.status)} ({figure.place})" for figure in find_figures(result)
+    )
+    return mark_name(f"{describe_row(result.row)}: {figures}; result {result.result_id}")
+
+
+def format_footnote(results: Sequence[CitedResult], version: DatasetVersion, *, places: bool = True) -> str:
+    """Return the footnote for results of one source, as plain text."""
+    where = " ".join(f"{describe_figures(result)}." for result in results) if places else ""
+    source = mark_name(describe_source(results))
+    parts = [f"{source}.", where, f"In: {describe_dataset(version)}.", *describe_disclosures(results)]
+    return " ".join(part for part in parts if part)
+
+
+def _format_markdown(results: Sequence[CitedResult], version: DatasetVersion) -> str:
+    lines, notes = [], []
+    for number, of_source in enumerate(group_by_source(results).values(), 1):
+        for result in of_source:
+            figures = (f"{figure.label} {format_figure(figure, result.status)}" for figure in find_figures(result))
+            what = mark_name(describe_row(result.row))
+            lines.append(f"* {escape_markdown_line(what)}: {escape_markdown_line('; '.join(figures))}[^{number}]")
+        notes.append(f"[^{number}]: {escape_markdown_line(format_footnote(of_source, version))}")
+    return "\n".join([*lines, "", *notes])
+
+
+def _format_latex(results: Sequence[CitedResult], version: DatasetVersion) -> str:
+    lines, notes = [f"% {' & '.join(LATEX_COLUMNS)}"], []
+    for number, of_source in enumerate(group_by_source(results).values(), 1):
+        for result in of_source:
+            cells = " & ".join(map(escape_latex, list_latex_cells(result)))
+            lines.append(rf"{cells}\footnotemark[{number}] \\")
+        notes.append(rf"\footnotetext[{number}]{{{escape_latex(format_footnote(of_source, version))}}}")
+    return "\n".join([*lines, "% after the table:", *notes])
+
+
+def is_dataset(row: Mapping[str, Any]) -> bool:
+    """Return whether a result is of this project's own data, and not of a page."""
+    return row["origin"] in ("measured", "emulated")
+
+
+def list_latex_cells(result: CitedResult) -> list[str]:
+    """List the cells of the LaTeX row of a result, unescaped: those of LATEX_COLUMNS."""
+    row = result.row
+    software = " ".join(filter(None, (row["framework"], row["compiler"], row["sdk_version"])))
+    figures = ", ".join(format_figure(figure, result.status) for figure in find_figures(result))
+    network = row["network"] + (f", {row['variant']}" if row["variant"] else "")
+    batch = "" if row["batch_size"] is None else str(row["batch_size"])
+    return [network, row["platform"], batch, software, row["effective_precision"] or "", figures]
+
+
+def _format_bibtex(results: Sequence[CitedResult], version: DatasetVersion) -> str:
+    entries = [_format_entry(KEY, _build_dataset_fields(version))]
+    for name, of_source in group_by_source(results).items():
+        entries.append(_format_entry(f"{KEY}:{make_key(name)}", _build_source_fields(of_source, version)))
+    return "\n\n".join(entries)
+
+
+def _build_dataset_fields(version: DatasetVersion) -> dict[str, str]:
+    return {
+        "author": f"{{{escape_latex(AUTHOR)}}}",
+        "title": f"{{{escape_latex(NAME)}}}",
+        "year": version.year,
+        "url": REPOSITORY,
+        "date": version.published_on or "",
+        "version": escape_latex(version.version or "unreleased"),
+        "note": escape_latex(f"Dataset, CC-BY-4.0, {version}"),
+    }
+
+
+def _build_source_fields(results: Sequence[CitedResult], version: DatasetVersion) -> dict[str, str]:
+    source = results[0].source
+    return {
+        "author": f"{{{escape_latex(source.publisher)}}}",
+        "title": f"{{{escape_latex(mark_name(source.title))}}}",
+        "year": "" if source.published_on is None else str(source.published_on.year),
+        "date": "" if source.published_on is None else source.published_on.isoformat(),
+        "url": find_url(results),
+        "urldate": "" if source.retrieved_on is None else source.retrieved_on.isoformat(),
+        "note": escape_latex(_format_note(results, version)),
+    }
+
+
+def _format_note(results: Sequence[CitedResult], version: DatasetVersion) -> str:
+    figures = (f"{describe_figures(result)}." for result in results)
+    return " ".join([*figures, *describe_disclosures(results), f"Checked in: {describe_dataset(version)}."])
+
+
+def _format_entry(key: str, fields: Mapping[str, str]) -> str:
+    """Format an entry of type misc, which every BibTeX style knows; blank fields are left out."""
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
+    return "\n".join([f"@misc{{{key},", *lines, "}"])
+
+
+def _format_csl(results: Sequence[CitedResult], version: DatasetVersion) -> str:
+    dataset: dict[str, Any] = {
+        "id": KEY,
+        "type": "dataset",
+        "title": NAME,
+        "author": [{"literal": AUTHOR}],
+        "version": version.version or "unreleased",
+        "note": str(version),
+        "URL": REPOSITORY,
+    }
+    if version.published_on:
+        dataset["issued"] = _format_date(date.fromisoformat(version.published_on))
+    items = [dataset, *(_build_csl_item(name, own, version) for name, own in group_by_source(results).items())]
+    return format_json(items)
+
+
+def _build_csl_item(name: str, results: Sequence[CitedResult], version: DatasetVersion) -> dict[str, Any]:
+    source = results[0].source
+    item: dict[str, Any] = {
+        "id": f"{KEY}:{make_key(name)}",
+        "type": "dataset" if is_dataset(results[0].row) else "webpage",
+        "title": mark_name(source.title),
+        "author": [{"literal": source.publisher}],
+        "note": _format_note(results, version),
+    }
+    if url := find_url(results):
+        item["URL"] = url
+    if source.published_on:
+        item["issued"] = _format_date(source.published_on)
+    if source.retrieved_on:
+        item["accessed"] = _format_date(source.retrieved_on)
+    return item
+
+
+def _format_date(day: date) -> dict[str, Any]:
+    return {"date-parts": [[day.year, day.month, day.day]]}

@@ -1,0 +1,244 @@
+"""What a citation needs: the row, its printed figures, its source, and what must be disclosed with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from typing import Any
+
+import duckdb
+
+from ipu_results.errors import QueryError
+from ipu_results.ground.sql import run_query
+from ipu_results.schema import TABLES, VIEWS, Table, View, quote, table
+
+AUTHOR = "The ipu-results authors"
+MLPERF = "mlperf-training"
+LOCAL = "local"  # the publisher of this project's own runs
+MAX_IDS = 500
+FIGURES = (*(column.name for column in table("results").columns if column.figure), "value")
+CITABLE = """
+    FROM results UNION ALL BY NAME
+    SELECT
+        microbenchmark_id AS result_id, 'published' AS origin, publisher, document_id, operation AS model,
+        operation AS network, concat_ws(', ', metric, statistic, shape, conditions) AS variant,
+        'microbenchmark' AS task, device AS platform, device_count AS chips, sdk_version,
+        precision AS effective_precision, value
+    FROM microbenchmarks
+"""
+LABELS = {"quality_value": "quality"}  # where the name of a column without its unit makes a poor label
+# MLCommons also requires an ownership legend, whose wording is its own: "Attribution" in its Results Messaging
+# Guidelines, read on 2026-11-22 at commit c195f80f of mlcommons/policies. An unverified result needs the word at each
+# score, too.
+LEGEND = (
+    "MLPerf is a trademark of MLCommons Association. Add the ownership legend that its messaging guidelines ask for: "
+    "https://github.com/mlcommons/policies"
+)
+NOT_VERIFIED = "Result not verified by MLCommons Association."
+STATED = ", result not verified by MLCommons Association"  # at the end of the column `attribution`
+UNMARKED = re.compile(r"\bMLPerf\b(?! ?®)")
+
+
+@cache
+def load_units() -> Mapping[str, str | None]:
+    """Load the unit of each column by name, None where columns of that name differ in it."""
+    units: dict[str, set[str | None]] = {}
+    relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
+    for relation in relations:
+        for column in relation.columns:
+            units.setdefault(column.name, set()).add(column.unit)
+    return {name: next(iter(own)) if len(own) == 1 else None for name, own in units.items()}
+
+
+def make_label(name: str) -> str:
+    """Make the label of a column: its name in words, without the unit that the name ends in."""
+    unit = (load_units().get(name) or "").casefold()
+    words = name.split("_")
+    return LABELS.get(name, " ".join(words[:-1] if len(words) > 1 and words[-1] == unit else words))
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure as its source prints it. `place` is in the source itself where that is known, else in our file."""
+
+    column: str
+    text: str
+    unit: str | None
+    place: str
+    value: float | None
+
+    @property
+    def label(self) -> str:
+        return make_label(self.column)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The document that prints a row: `document_url` leads to it, and `url` as near to the row as is known."""
+
+    document_id: str
+    title: str
+    publisher: str
+    url: str | None
+    document_url: str | None
+    published_on: date | None
+    retrieved_on: date | None
+    sha256: str
+    commit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CitedResult:
+    """A result with its figures. `status` must stand at each figure; `notes` must be disclosed with it."""
+
+    result_id: str
+    row: Mapping[str, Any]
+    figures: tuple[Figure, ...]
+    source: Source
+    status: str | None
+    notes: tuple[str, ...]
+    attribution: str | None
+
+
+def load_results(connection: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> list[CitedResult]:
+    """Load results or microbenchmarks with what their citation needs, in the order of `ids`.
+
+    Raises QueryError for an unknown id.
+    """
+    if not ids:
+        raise QueryError("no result_id to cite")
+    if len(ids) > MAX_IDS:
+        raise QueryError(f"{len(ids)} results are too many to cite at once, at most {MAX_IDS}")
+    where = f"result_id IN ({', '.join(map(quote, ids))})"
+    rows = {row["result_id"]: row for row in run_query(connection, f"FROM ({CITABLE}) WHERE {where}").to_pylist()}
+    if unknown := [name for name in dict.fromkeys(ids) if name not in rows]:
+        raise QueryError(f"unknown result {', '.join(map(repr, unknown[:5]))}; a result_id has 16 hex digits")
+    documents = {row["document_id"]: row for row in run_query(connection, "FROM documents").to_pylist()}
+    cells = _group(run_query(connection, f"FROM provenance WHERE {where} ORDER BY result_id, cell_number").to_pylist())
+    flags = _group(run_query(connection, f"FROM flags WHERE {where} AND severity = 'error' ORDER BY ALL").to_pylist())
+    known = f"SELECT unnest([result_id, same_as]) FROM results WHERE {where}"
+    entries = f"FROM mlperf_entries WHERE result_id IN ({known})"
+    official = {row["result_id"]: row for row in run_query(connection, entries).to_pylist()}
+    return [
+        _build_result(rows[name], cells.get(name, []), flags.get(name, []), documents, official)
+        for name in dict.fromkeys(ids)
+    ]
+
+
+def _group(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    grouped: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        grouped.setdefault(row["result_id"], []).append(row)
+    return grouped
+
+
+def _build_result(
+    row: Mapping[str, Any],
+    cells: Sequence[Mapping[str, Any]],
+    flags: Sequence[Mapping[str, Any]],
+    documents: Mapping[str, Mapping[str, Any]],
+    official: Mapping[str, Mapping[str, Any]],
+) -> CitedResult:
+    document = documents[row["document_id"]]
+    own = [cell for cell in cells if cell["document_id"] == row["document_id"]]
+    figures = {
+        cell["column_name"]: Figure(
+            cell["column_name"],
+            cell["raw_text"].strip(),
+            cell["unit"],
+            cell["source_locator"] or cell["locator"],
+            cell["value"],
+        )
+        for cell in reversed(own)
+    }
+    first = next((cell["source_url"] for cell in own if cell["column_name"] in FIGURES), None)
+    source = Source(
+        document["document_id"],
+        document["title"],
+        AUTHOR if document["publisher"] == LOCAL else document["publisher"],
+        first or document["url"],
+        document["url"],
+        document["published_on"],
+        document["retrieved_on"],
+        document["sha256"],
+        document["commit"],
+    )
+    entry = official.get(row["result_id"]) or official.get(row["same_as"] or "")
+    return CitedResult(
+        row["result_id"],
+        row,
+        tuple(figures[name] for name in sorted(figures)),
+        source,
+        _find_status(row),
+        tuple(_list_notes(row, flags)),
+        _format_attribution(row, entry, source),
+    )
+
+
+def _find_status(row: Mapping[str, Any]) -> str | None:
+    """Return the word that must stand at each figure."""
+    if row["origin"] == "emulated":
+        return "emulated, not measured"
+    return "unverified" if row["benchmark"] == MLPERF or row["origin"] == "official" else None
+
+
+def _list_notes(row: Mapping[str, Any], flags: Sequence[Mapping[str, Any]]) -> list[str]:
+    notes = []
+    if row["origin"] == "emulated":
+        calibration = f", calibration {row['calibration_id']}" if row["calibration_id"] else ""
+        notes.append(f"Emulated by ipu-results, not measured{calibration}.")
+    if row["origin"] == "measured":
+        notes.append("Measured by ipu-results.")
+    if row["suspect"]:
+        notes.append(f"Suspect: {row['suspect']}.")
+    notes += [f"Quality rule {flag['rule']} of ipu-results flags an error: {flag['message']}." for flag in flags]
+    return notes
+
+
+def _format_attribution(row: Mapping[str, Any], entry: Mapping[str, Any] | None, source: Source) -> str | None:
+    """Return what MLCommons requires of a footnote: suite, version, division, benchmark, id, source, day, status."""
+    if row["origin"] == "official" and entry is not None:
+        return mark_name(f"{str(entry['attribution']).removesuffix(STATED)}. {NOT_VERIFIED}")
+    if row["benchmark"] != MLPERF:
+        return None
+    benchmark = entry["benchmark"] if entry else row["model"]
+    what = f"MLPerf Training v{row['mlperf_round'] or ' unknown'} {row['division'] or 'division unknown'} {benchmark}"
+    day = f"retrieved {source.retrieved_on}" if source.retrieved_on else "day of retrieval not known"
+    where = f"as printed by {source.publisher}, {source.url}"
+    return mark_name(f"{what}, {where}; entry {row['mlperf_id'] or 'not known'}; {day}. {NOT_VERIFIED}")
+
+
+def mark_name(text: str) -> str:
+    """Put the notice symbol behind each use of the name MLPerf."""
+    return UNMARKED.sub("MLPerf®", text)
+
+
+def find_figures(result: CitedResult) -> list[Figure]:
+    """Return the figures of a result, those of the column list `figure`, in the order of the table's columns."""
+    known = {figure.column: figure for figure in result.figures}
+    return [known[name] for name in FIGURES if name in known]
+
+
+def format_figure(figure: Figure, status: str | None) -> str:
+    """Return a figure exactly as printed, with its unit, and its status where it has one."""
+    unit = f" {figure.unit}" if figure.unit else ""
+    return f"{figure.text}{unit}{f' ({status})' if status else ''}"
+
+
+def describe_row(row: Mapping[str, Any]) -> str:
+    """Describe what ran where, without figures."""
+    parts = (
+        row["model"] if row["network"] == row["model"] else f"{row['model']} ({row['network']})",
+        row["variant"],
+        row["task"],
+        f"{row['platform']}",
+        f"{row['chips']} chip{'s' if row['chips'] > 1 else ''}" if row["chips"] else None,
+        f"batch {row['batch_size']}" if row["batch_size"] else None,
+        " ".join(filter(None, (row["framework"], row["compiler"], row["sdk_version"]))),
+        row["effective_precision"],
+        row["submitter"],
+    )
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,243 @@
+"""Compare two results of the record, rank several, or compare figures of a user: what is not comparable is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from itertools import combinations
+from typing import Any
+
+from ipu_results.comparison.candidates import REASONS, Obstacle, find_figure_obstacle, find_obstacle, list_differences
+from ipu_results.comparison.compare import build_stated, compare_with_rows, get_interval
+from ipu_results.comparison.measurement import FIGURES, Measurement
+from ipu_results.errors import ComparisonError
+from ipu_results.ground.sql import run_query
+from ipu_results.schema import quote
+from ipu_results.serve.answers import CODES, EMULATED, SUBMITTED, Record, RefusalError, Row, get_unit
+
+SAME, PER_CHIP, WHOLE = "same", "per-chip", "whole-machine"  # values of the argument `chips_basis`
+DIVISIBLE = ("throughput",)  # figures that can be divided by the number of chips
+MAX_REASONS = 3
+NOT_STATED = REASONS["not_stated"]
+CHIPS_STEP = f"ask with chips_basis {PER_CHIP}, or with {WHOLE} to compare machines of different size as they are"
+KEY = (  # of what a row may be compared with
+    *(
+        "task",
+        "network",
+        "phase",
+        "sequence_length",
+        "packed",
+        "sparsity",
+        "item",
+        "benchmark",
+        "division",
+        "mlperf_round",
+    ),
+    *("comparable_rounds", "latency_basis", "latency_kind", "power_scope", "origin", "variant"),
+)
+
+
+def build_from_row(row: Row) -> Measurement:
+    """Return a row of the record as a measurement."""
+    names = {field.name for field in fields(Measurement)} & set(row)
+    values = {name: row[name] for name in names if row[name] is not None}
+    return Measurement(**{**values, "label": row["result_id"], "precision": row["effective_precision"]})
+
+
+def compare_two(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Compare a figure of two results. Raises RefusalError with the reason where they may not be compared."""
+    first, second = (record.get_row(arguments[name]) for name in ("first_result_id", "second_result_id"))
+    basis = arguments.get("chips_basis", SAME)
+    if first["result_id"] in (second["result_id"], second["same_as"]) or second["result_id"] == first["same_as"]:
+        raise RefusalError("same-measurement", "both ids are of one measurement")
+    if not arguments.get("emulated"):
+        _refuse_emulated((first, second))
+    for column, code in (("task", "different-tasks"), ("network", "different-networks")):
+        if first[column] != second[column]:
+            raise RefusalError(code, f"{column}: {first[column]} / {second[column]}")
+    figure = _choose_figure(first, second, arguments.get("figure"))
+    obstacle = find_pair_obstacle(first, second, figure, basis)
+    if obstacle is not None:
+        raise RefusalError(obstacle.code, obstacle, _suggest_step(record, obstacle.code, first, second))
+    return _build_ratio(record, first, second, figure, basis)
+
+
+def _suggest_step(record: Record, code: str, first: Row, second: Row) -> str:
+    """Return what to do after a refusal of a pair, empty for the step of its code."""
+    if "chip" in code:
+        return CHIPS_STEP
+    if code != "different-power-scopes":
+        return ""
+    ids = ", ".join(quote(row["result_id"]) for row in (first, second))
+    where = f"ipu_result_id IN ({ids}) AND gpu_result_id IN ({ids})"
+    with record.connection.cursor() as cursor:
+        listed = run_query(cursor, f"FROM energy_ipu_gpu WHERE {where}").num_rows
+    shown = "which shows the energy of this pair with the scope of each side"
+    return f"ask sql: FROM energy_ipu_gpu WHERE {where}, {shown}" if listed else ""
+
+
+def _refuse_emulated(rows: Sequence[Row]) -> None:
+    if emulated := [row["result_id"] for row in rows if row["origin"] == EMULATED]:
+        reason = f"{', '.join(emulated)}: emulated, not measured"
+        raise RefusalError(
+            "emulated-not-measured", reason, "ask with emulated true to set a prediction against a figure"
+        )
+
+
+def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
+    own, theirs = ([name for name in FIGURES if row[name] is not None] for row in (first, second))
+    shared = [name for name in own if name in theirs]
+    if not shared:
+        raise RefusalError("different-figures", f"no figure in common: {', '.join(own)} / {', '.join(theirs)}")
+    if figure is None:
+        return shared[0]
+    if figure not in shared:
+        missing = [row["result_id"] for row in (first, second) if row[figure] is None]
+        reason = f"{' and '.join(missing)}: {figure} is not printed; it is unknown, and it is not zero"
+        raise RefusalError("not-printed", reason, f"both print {', '.join(shared)}")
+    return figure
+
+
+def find_pair_obstacle(first: Row, second: Row, figure: str, basis: str) -> Obstacle | None:
+    """Return why a figure of two rows may not be compared; None where it may."""
+    ours, theirs = build_from_row(first), build_from_row(second)
+    obstacles = [find_obstacle(ours, second), find_obstacle(theirs, first)]  # each looks at the flags of one row only
+    flagged = (obstacle for obstacle in obstacles if obstacle is not None and obstacle.code == "flagged")
+    if obstacles != [None, None] and {first["batch_size"], second["batch_size"]} > {None}:
+        obstacles = [_describe_batches(obstacle, first, second) for obstacle in obstacles]
+    return (
+        next(flagged, None)
+        or obstacles[0]
+        or obstacles[1]
+        or find_figure_obstacle(figure, ours, second)
+        or _find_chips_obstacle(first["chips"], second["chips"], figure, basis)
+    )
+
+
+def _describe_batches(obstacle: Obstacle | None, first: Row, second: Row) -> Obstacle | None:
+    """Return an obstacle of a batch size that one row does not state in words for two rows."""
+    if obstacle is None or obstacle.code != "different-batch-sizes":
+        return obstacle
+    sizes = (str(row["batch_size"] or NOT_STATED) for row in (first, second))
+    return Obstacle(f"batch size: {' / '.join(sizes)}", obstacle.code)
+
+
+def _find_chips_obstacle(ours: int | None, theirs: int | None, figure: str, basis: str) -> Obstacle | None:
+    if basis == WHOLE:
+        return None
+    counts = f"chips: {ours or NOT_STATED} / {theirs or NOT_STATED}"
+    if basis == PER_CHIP:
+        if not ours or not theirs:
+            return Obstacle(counts, "unknown-chip-count")
+        if figure not in DIVISIBLE and ours != theirs:
+            return Obstacle(f"{counts}, and {figure} cannot be divided by chips", "different-chip-counts")
+        return None
+    return None if ours == theirs else Obstacle(counts, "different-chip-counts")
+
+
+def _build_ratio(record: Record, first: Row, second: Row, figure: str, basis: str) -> dict[str, Any]:
+    divide = basis == PER_CHIP and figure in DIVISIBLE
+    values = [row[figure] / (row["chips"] if divide else 1) for row in (first, second)]
+    ends = [get_interval(figure, row) if not divide else None for row in (first, second)]
+    unit = f"{get_unit(figure, first)}{'/chip' if divide else ''}"
+    results, citation = record.load([first["result_id"], second["result_id"]])
+    differences = [
+        f"{own.what}: {own.ours or NOT_STATED} / {own.theirs or NOT_STATED}"
+        for own in list_differences(build_from_row(first), second)
+    ]
+    answer: dict[str, Any] = {
+        "figure": figure,
+        "unit": unit,
+        "first": values[0],
+        "second": values[1],
+        "ratio": values[0] / values[1],
+        "statement": f"{values[0]:.12g} {unit} / {values[1]:.12g} {unit} = {values[0] / values[1]:.4g}",
+        "what_differs": differences,
+        "results": results,
+        "citation": citation,
+    }
+    if any(ends):
+        (low, high), (their_low, their_high) = (end or (value, value) for end, value in zip(ends, values, strict=True))
+        answer["ratio_interval"] = [low / their_high, high / their_low]
+    return answer
+
+
+def _get_chips(row: Row, basis: str) -> int | bool | None:
+    """Return what the comparison needs of the number of chips: fewer distinct rows are fewer pairs to check."""
+    return {SAME: row["chips"], PER_CHIP: row["chips"] is None}.get(basis)
+
+
+def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
+    """Refuse to rank rows of which any two may not be compared. The batch size may differ."""
+    distinct = {(*(row[name] for name in KEY), _get_chips(row, basis)): row for row in rows}
+    for column, code in (("network", "different-networks"), ("task", "different-tasks")):
+        names = {row[column] for row in rows}
+        if len(names) > 1:
+            raise RefusalError(code, f"{len(names)} {column}s", f"state one {column}")
+    for first, second in combinations(distinct.values(), 2):
+        obstacle = find_pair_obstacle(first, {**second, "batch_size": first["batch_size"]}, figure, basis)
+        if obstacle is not None and obstacle.code != "same-measurement":
+            step = CHIPS_STEP if "chip" in obstacle.code else "state more conditions, so that the rows are comparable"
+            raise RefusalError(obstacle.code, f"{CODES[obstacle.code]}: {obstacle}", step)
+
+
+def compare_run(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Compare figures of a user's run with the nearest rows of the record."""
+    try:
+        ours = build_stated(arguments, record.words)
+    except ComparisonError as error:
+        code = "unknown-word" if "unknown" in error.message else "wrong-input"
+        raise RefusalError(code, error.message) from error
+    rows = [
+        row
+        for row in record.rows
+        if row["network"] == ours.network and row["same_as"] is None and row["relationship"] != SUBMITTED
+    ]
+    comparison = compare_with_rows(ours, rows, record.words)
+    if not comparison.matches and comparison.status == "no-comparable-row":
+        _refuse_comparison(ours, rows)
+    nearest = sorted(comparison.matches, key=lambda match: (match.group == EMULATED, match.distance))
+    comparison = replace(comparison, matches=tuple(nearest))
+    results, citation = record.load([match.row["result_id"] for match in nearest])
+    answer = comparison.to_record()
+    matches = [
+        {name: match[name] for name in ("group", "group_name", "distance", "ratios", "ratio_per_chip", "not_compared")}
+        | {"result_id": match["row"]["result_id"], "what_differs": match["differences"]}
+        for match in answer["matches"]
+    ]
+    return {
+        "verdict": comparison.verdict,
+        "comparison_status": comparison.status,
+        "figures_compared": {name: getattr(ours, name) for name in FIGURES if getattr(ours, name) is not None},
+        "assumed": list(ours.remarks),
+        "nearest": matches,
+        "plausibility": answer["checks"],
+        "not_compared": answer["refusals"],
+        "results": results,
+        "citation": citation,
+    }
+
+
+def _refuse_comparison(ours: Measurement, rows: Sequence[Row]) -> None:
+    """Refuse for the reason that the most rows have that print a figure which the user states.
+
+    A row counts for each of its reasons: a latency of another kind at another batch size is both. Rows of another task
+    count where there are no others.
+    """
+    stated = [name for name in FIGURES if getattr(ours, name) is not None]
+    printing = [row for row in rows if any(row[name] is not None for name in stated)]
+    if not printing:
+        raise RefusalError("different-figures", f"no row of {ours.network} prints {' or '.join(stated)}")
+    reasons: Counter[Obstacle] = Counter()
+    for row in [row for row in printing if row["task"] == ours.task] or printing:
+        figures = [name for name in stated if row[name] is not None]
+        own = [find_obstacle(ours, row), *(find_figure_obstacle(name, ours, row) for name in figures)]
+        reasons.update(dict.fromkeys(obstacle for obstacle in own if obstacle is not None).keys())
+    codes: Counter[str] = Counter()
+    for obstacle, count in reasons.items():
+        codes[obstacle.code] += count
+    ((code, _),) = codes.most_common(1)
+    shown = [(obstacle, count) for obstacle, count in reasons.most_common() if obstacle.code == code][:MAX_REASONS]
+    described = "; ".join(f"{count} rows: {obstacle}" for obstacle, count in shown)
+    raise RefusalError(code, f"no row may be compared: {described}")

@@ -1,0 +1,302 @@
+"""The tools that a program can call: each takes the record and checked arguments, and returns an answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import jsonschema
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+
+from ipu_results.errors import IpuResultsError
+from ipu_results.ground.files import read_version
+from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import to_json_value
+from ipu_results.schema import TABLES, VIEWS, quote
+from ipu_results.serve.answers import (
+    CODES,
+    FIGURES,
+    NEXT_STEPS,
+    ORIGINS,
+    Record,
+    RefusalError,
+    Row,
+    get_unit,
+    open_record,
+    suggest,
+)
+from ipu_results.serve.cite import describe_dataset
+from ipu_results.serve.claims import check_claimed_figure
+from ipu_results.serve.pairs import DIVISIBLE, PER_CHIP, SAME, check_ranking, compare_run, compare_two
+from ipu_results.serve.selection import require_figure, select_rows
+from ipu_results.serve.sql import SqlWorker, run_sql
+
+DESCRIPTIONS = Path(__file__).with_name("tools.toml")
+DEFAULT_RESULTS = 10
+MAX_CELLS = 60
+CLAIM_COLUMNS = (
+    *("claim_id", "claim", "figure", "value", "unit", "verdict", "recomputed", "gap_percent", "gap_kind"),
+    *("interpretation", "not_recomputable", "model", "task", "metric", "subject", "baseline", "document_id", "place"),
+)
+CLAIMS = """
+    SELECT c.*, d.publisher, d.title, d.url, d.published_on FROM claims c JOIN documents d USING (document_id)
+    ORDER BY document_id, claim_id
+"""
+
+
+@cache
+def load_descriptions() -> dict[str, Any]:
+    """Load instructions, tools and arguments in words, from tools.toml."""
+    return tomllib.loads(DESCRIPTIONS.read_text(encoding="utf-8"))
+
+
+def overview(record: Record, _: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe the record: what it holds, its words, units, tables and rules."""
+    machines = {row["platform"] for row in record.rows if row["relationship"] != "official"}
+    counts = Counter((row["relationship"], row["origin"], row["task"]) for row in record.rows)
+    return {
+        "dataset": describe_dataset(record.version),
+        "results": [
+            {"relationship": who, "origin": how, "task": task, "results": count}
+            for (who, how, task), count in sorted(counts.items(), key=str)
+        ],
+        "origins": ORIGINS,
+        "figures": {name: get_unit(name, {"item": None}) for name in FIGURES},
+        "networks": sorted({row["network"] for row in record.rows}),
+        "machines": sorted(machines),
+        "machines_with_official_entries_only": len({row["platform"] for row in record.rows} - machines),
+        "tables_for_sql": {published.name: published.description for published in TABLES},
+        "views_for_sql": {view.name: view.description for view in VIEWS},
+        "refusal_codes": CODES,
+        "rules": load_descriptions()["instructions"],
+        "citation": f"{describe_dataset(record.version)}. Each answer about results cites their sources.",
+    }
+
+
+def find(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Find results by conditions, ranked by a figure where `order` is stated."""
+    figure, order = arguments.get("figure"), arguments.get("order")
+    selection = select_rows(record, arguments)
+    rows = selection.rows if figure is None else require_figure(record, selection, figure)
+    counts = {"rows_without_this_figure": len(selection.rows) - len(rows)} if figure else {}
+    if order is not None:
+        if figure is None:
+            raise RefusalError("wrong-input", "order needs figure", "state which figure to rank by")
+        sound = [row for row in rows if not row["errors"] and not row["suspect"]]
+        if not sound:
+            raise RefusalError("flagged", f"all {len(rows)} rows are flagged as errors or suspect")
+        counts["flagged_rows_not_ranked"] = len(rows) - len(sound)
+        basis = arguments.get("chips_basis", SAME)
+        check_ranking(sound, figure, basis)
+        rows = sorted(sound, key=lambda row: _rank(row, figure, basis), reverse=order == "highest")
+    else:
+        rows = sorted(rows, key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True)
+    shown = rows[: arguments.get("limit", DEFAULT_RESULTS)]
+    results, citation = record.load([row["result_id"] for row in shown])
+    return {
+        "rows_that_fit": len(rows),
+        "rows_shown": len(shown),
+        **counts,
+        "left_out": selection.left_out,
+        "results": results,
+        "citation": citation,
+    }
+
+
+def _rank(row: Row, figure: str, basis: str) -> float:
+    chips = row["chips"] if basis == PER_CHIP and figure in DIVISIBLE else 1
+    return float(row[figure] / chips)
+
+
+def provenance(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Say where each figure of a result or microbenchmark was printed."""
+    row = record.sources.get(arguments["result_id"]) or record.get_row(arguments["result_id"])
+    results, citation = record.load([row["result_id"]])
+    columns = (
+        *("column_name", "header", "raw_text", "value", "unit", "factor", "document_id", "title", "source_url"),
+        *("source_locator", "locator", "locator_in"),
+    )
+    where = f"result_id = {quote(row['result_id'])} LIMIT {MAX_CELLS}"
+    with record.connection.cursor() as cursor:
+        cells = run_query(cursor, f"SELECT {', '.join(columns)} FROM provenance WHERE {where}").to_pylist()
+    return {
+        "figures": [{name: to_json_value(value) for name, value in cell.items()} for cell in cells],
+        "not_printed": results[0]["not_printed"],
+        "results": results,
+        "citation": citation,
+    }
+
+
+def claims(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """List claims of documents with their verdicts."""
+    with record.connection.cursor() as cursor:
+        rows = run_query(cursor, CLAIMS).to_pylist()
+    for name in ("claim_id", "verdict", "document_id", "model"):
+        if (value := arguments.get(name)) is not None:
+            known = {row[name] for row in rows if row[name]}
+            if value not in known:
+                raise RefusalError("unknown-word", f"no claim has {name} {value!r}", suggest(value, known))
+            rows = [row for row in rows if row[name] == value]
+    if text := arguments.get("text"):
+        rows = [row for row in rows if text.casefold() in f"{row['claim']} {row['figure']} {row['subject']}".casefold()]
+    if not rows:
+        raise RefusalError("no-match", "no claim fits", "claims without arguments lists all")
+    shown = rows[: arguments.get("limit", DEFAULT_RESULTS)]
+    return {
+        "rows_that_fit": len(rows),
+        "rows_shown": len(shown),
+        "claims": [_describe_claim(row) for row in shown],
+        "citation": "\n".join(
+            [*dict.fromkeys(_cite_claim(row) for row in shown), f"In: {describe_dataset(record.version)}."]
+        ),
+    }
+
+
+def _describe_claim(row: Row) -> dict[str, Any]:
+    described = {name: to_json_value(row[name]) for name in CLAIM_COLUMNS}
+    described["recomputed"] = json.loads(row["recomputed"] or "[]")
+    return {**described, "origin": "published", "publisher": row["publisher"]}
+
+
+def _cite_claim(row: Row) -> str:
+    day = str(row["published_on"] or "day not known")
+    parts = (row["publisher"], f"“{row['title']}”", day, row["url"], row["place"])
+    return ", ".join(part for part in parts if part)
+
+
+TOOLS: Mapping[str, Callable[[Record, Mapping[str, Any]], dict[str, Any]]] = {
+    "overview": overview,
+    "find": find,
+    "provenance": provenance,
+    "compare": compare_two,
+    "compare_run": compare_run,
+    "claims": claims,
+    "check_claimed_figure": check_claimed_figure,
+}
+
+
+NAME = "ipu-results"
+MAX_WORD = 200  # characters of an argument that is a text
+MAX_PROBLEM = 300
+
+
+def serve(warehouse: Path) -> None:
+    """Serve until stdin ends. Raises WarehouseError for a folder without a dataset."""
+    record = open_record(warehouse)
+    worker = SqlWorker(record)
+
+    def end(*_: Any) -> None:
+        worker.kill()
+        os.write(sys.stderr.fileno(), b"error: interrupted\n")
+        os._exit(1)  # there is nothing to clean up, and the thread that reads stdin cannot be stopped
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    try:
+        anyio.run(_serve, _build_server(record, worker))
+    finally:
+        worker.stop()
+
+
+async def _serve(server: Server[Any]) -> None:
+    async with stdio_server() as (reader, writer):
+        await server.run(reader, writer, server.create_initialization_options())
+
+
+def build_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of a tool's arguments."""
+    own = load_descriptions()["tools"][name]
+    arguments = {**own.get("arguments", {}), **(load_descriptions()["conditions"] if own.get("conditions") else {})}
+    return {
+        "type": "object",
+        "properties": {key: _build_argument(argument) for key, argument in arguments.items()},
+        "required": own.get("required", []),
+        "additionalProperties": False,
+    }
+
+
+def _build_argument(argument: Mapping[str, Any]) -> dict[str, Any]:
+    schema = {"maxLength": MAX_WORD, **argument} if "string" in argument.get("type", "") else dict(argument)
+    return schema | {"enum": list(FIGURES)} if schema.pop("figures", False) else schema
+
+
+def _build_server(record: Record, worker: SqlWorker) -> Server[Any]:
+    async def list_tools(*_: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_describe_tool(name) for name in load_descriptions()["tools"]])
+
+    async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        cancelled = threading.Event()
+        task = partial(answer, record, worker, params.name, params.arguments or {}, cancelled)
+        try:
+            result = await anyio.to_thread.run_sync(task, abandon_on_cancel=True)
+        except anyio.get_cancelled_exc_class():
+            worker.cancel(cancelled)
+            raise
+        text = json.dumps(result, ensure_ascii=False)
+        content: list[Any] = [types.TextContent(type="text", text=text)]
+        refused = result["status"] != "answered"
+        return types.CallToolResult(content=content, structured_content=result, is_error=refused)
+
+    return Server(
+        NAME,
+        version=read_version(),
+        instructions=load_descriptions()["instructions"],
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _describe_tool(name: str) -> types.Tool:
+    hints = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
+    description = load_descriptions()["tools"][name]["description"]
+    return types.Tool(name=name, description=description, input_schema=build_schema(name), annotations=hints)
+
+
+def answer(
+    record: Record,
+    worker: SqlWorker,
+    name: str,
+    arguments: Mapping[str, Any],
+    cancelled: threading.Event | None = None,
+) -> dict[str, Any]:
+    """Answer one call, or return why it is refused. An argument that is null counts as not stated."""
+    try:
+        if name not in load_descriptions()["tools"]:
+            raise RefusalError("wrong-input", f"unknown tool {name[:MAX_WORD]!r}")
+        stated = {key: _to_integer(value) for key, value in arguments.items() if value is not None}
+        _check(name, stated)
+        result = run_sql(record, worker, stated, cancelled) if name == "sql" else TOOLS[name](record, stated)
+    except RefusalError as error:
+        return {"status": "refused", "code": error.code, "reason": error.reason, "next_step": error.next_step}
+    except IpuResultsError as error:
+        return {
+            "status": "refused",
+            "code": "wrong-input",
+            "reason": str(error),
+            "next_step": NEXT_STEPS["wrong-input"],
+        }
+    return {"status": "answered", **result}
+
+
+def _to_integer(value: Any) -> Any:
+    """Return a whole number as an integer: JSON does not tell 4.0 from 4."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _check(name: str, arguments: Mapping[str, Any]) -> None:
+    problems = sorted(jsonschema.Draft202012Validator(build_schema(name)).iter_errors(arguments), key=str)
+    if problems:
+        where = "".join(f"{part}: " for part in problems[0].absolute_path)
+        raise RefusalError("wrong-input", f"{where}{problems[0].message[:MAX_PROBLEM]}")

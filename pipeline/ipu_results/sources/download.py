@@ -1,0 +1,304 @@
+"""Download one document over HTTP within a hard total deadline, and check what arrives.
+
+requests sends the requests and urllib3's Retry spaces the attempts. This module adds what they lack: a deadline for all
+attempts together, a limit of size, a check of type and first bytes, and redirects that stay on the host.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urljoin
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from urllib3.util import Retry, Url, parse_url
+
+from ipu_results.errors import FetchError
+from ipu_results.ground.limits import MAX_REDIRECTS, MAX_RETRY_WAIT_S
+from ipu_results.ground.text import format_count
+
+MEDIA_TYPES = {  # expected type: the types that a server may call it, and how its first HEAD_BYTES start
+    "text/html": ({"text/html", "application/xhtml+xml"}, rb"(?is)(?!%PDF-).*?<(!doctype|html|head|body|table)\b"),
+    "application/pdf": ({"application/pdf"}, rb"%PDF-"),
+    "text/plain": ({"text/plain"}, rb""),
+    "text/markdown": ({"text/markdown", "text/plain"}, rb""),
+    "text/csv": ({"text/csv", "text/plain"}, rb""),
+}
+USER_AGENT = "ipu-results (the verified record of published IPU benchmark results)"
+CHUNK_BYTES = 65536
+HEAD_BYTES = 4096
+
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A document, decompressed, with its type as the server sent it, charset included."""
+
+    data: bytes
+    content_type: str
+    retrieved_at: datetime
+    """In UTC, to the second."""
+
+
+class TransferError(Exception):
+    """One attempt failed. A `transient` failure may pass, after `retry_after` seconds if the server named a time."""
+
+    def __init__(self, message: str, *, transient: bool = False, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.transient = transient
+        self.retry_after = retry_after
+
+
+@dataclass(frozen=True, slots=True)
+class TransferLimits:
+    """What all attempts of one download share."""
+
+    media_type: str
+    max_bytes: int
+    timeout: float
+    ends_at: float
+    progress: Progress
+
+    def seconds_left(self) -> float:
+        return self.ends_at - time.monotonic()
+
+    def check_size(self, size: int) -> None:
+        if size > self.max_bytes:
+            raise TransferError(f"larger than the limit of {self.max_bytes} bytes")
+
+
+def download(
+    url: str,
+    *,
+    media_type: str,
+    max_bytes: int,
+    timeout: float = 30.0,
+    deadline: float = 300.0,
+    retries: int = 4,
+    backoff: float = 0.5,
+    progress: Progress = lambda size, total: None,  # noqa: ARG005
+) -> Download:
+    """Download one document.
+
+    `timeout` is in seconds of silence, `deadline` in seconds for everything, pauses and retries included. `progress` is
+    called with the bytes received so far and the total if known, and starts again with each attempt. Raises FetchError.
+    """
+    limits = TransferLimits(media_type, max_bytes, timeout, time.monotonic() + deadline, progress)
+    policy = Retry(retries, backoff_factor=backoff, backoff_max=MAX_RETRY_WAIT_S)
+    attempts = 0
+    try:
+        if media_type not in MEDIA_TYPES:
+            raise TransferError(f"{_printable(media_type)} is not a type that can be downloaded")
+        target = _parse_address(url)
+        with _open_session(limits) as session:
+            while True:
+                attempts += 1
+                try:
+                    return _attempt(session, target, limits)
+                except TransferError as error:
+                    policy = _pause(policy, error, limits)
+    except TransferError as error:
+        late = "" if limits.seconds_left() > 0 else f"not done within {deadline:g} s: "
+        count = f" (after {format_count(attempts, 'attempt')})" if attempts else ""
+        place = None
+        with suppress(urllib3.exceptions.LocationParseError):  # host and path alone: a query may hold a secret
+            place = f"{parse_url(url).host or ''}{parse_url(url).path or ''}" or None
+        raise FetchError(f"{late}{error}{count}", document=place) from error
+
+
+def _parse_address(url: str) -> Url:
+    with suppress(urllib3.exceptions.LocationParseError):
+        parts = parse_url(url)
+        if parts.auth is not None:
+            raise TransferError("a url with credentials is refused")
+        if parts.scheme in ("http", "https") and parts.host:
+            return parts._replace(path=parts.path or "/", fragment=None)
+    raise TransferError("not an http or https url")
+
+
+def _pause(policy: Retry, error: TransferError, limits: TransferLimits) -> Retry:
+    """Wait before the next attempt and count it, or raise the error again if there is none."""
+    if not error.transient or limits.seconds_left() <= 0:
+        raise error
+    try:
+        policy = policy.increment(error=error)
+    except urllib3.exceptions.MaxRetryError:
+        raise error from None
+    seconds = min(max(policy.get_backoff_time(), error.retry_after), MAX_RETRY_WAIT_S)
+    if seconds >= limits.seconds_left():
+        raise TransferError(f"{error}, and no time is left to wait {seconds:g} s") from error
+    time.sleep(seconds)
+    return policy
+
+
+def _attempt(session: requests.Session, target: Url, limits: TransferLimits) -> Download:
+    for _ in range(MAX_REDIRECTS + 1):
+        timeout = min(limits.timeout, limits.seconds_left())
+        if timeout <= 0:
+            raise TransferError("no time is left")
+        with _translate_errors("the request failed"):
+            response = session.get(target.url, stream=True, allow_redirects=False, timeout=timeout)
+        with closing(response):
+            if not response.is_redirect:
+                _check_headers(response, limits)
+                data = _read_body(response, limits)
+                return Download(data, response.headers["Content-Type"], datetime.now(UTC).replace(microsecond=0))
+            target = _resolve_redirect(session, response, target)
+    raise TransferError(f"more than {MAX_REDIRECTS} redirects")
+
+
+def _resolve_redirect(session: requests.Session, response: requests.Response, old: Url) -> Url:
+    """Return the new address, if requests would send it credentials for the old one: same host, not less secure."""
+    try:
+        new = _parse_address(urljoin(old.url, requests.Session.get_redirect_target(session, response) or ""))
+    except ValueError as error:
+        raise TransferError("redirects to an unreadable address") from error
+    if session.should_strip_auth(old.url, new.url):
+        raise TransferError(f"redirects to another place, {new.scheme}://{new.netloc}")
+    return new
+
+
+def _check_headers(response: requests.Response, limits: TransferLimits) -> None:
+    status, headers = response.status_code, response.headers
+    if status != 200:
+        retry_after = 0.0
+        with suppress(urllib3.exceptions.InvalidHeader, ValueError, OverflowError):
+            retry_after = Retry().parse_retry_after(headers.get("Retry-After", ""))
+        raise TransferError(f"answered {status}", transient=status == 429 or status >= 500, retry_after=retry_after)
+    content_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if content_type not in MEDIA_TYPES[limits.media_type][0]:
+        raise TransferError(f"came as {_printable(content_type) or 'no type'}, not as {limits.media_type}")
+    if headers.get("Content-Encoding", "").strip().lower() not in ("", "identity", "gzip"):
+        raise TransferError(f"came in the encoding {_printable(headers['Content-Encoding'])}")
+    limits.check_size(response.raw.length_remaining or 0)
+
+
+def _read_body(response: requests.Response, limits: TransferLimits) -> bytes:
+    gzip = "gzip" in response.headers.get("Content-Encoding", "").lower()
+    total = None if gzip else response.raw.length_remaining
+    start = MEDIA_TYPES[limits.media_type][1]
+    data = bytearray()
+    chunks = _read_chunks(response, limits)
+    for chunk in _decompress(chunks, limits.max_bytes) if gzip else chunks:
+        data += chunk
+        limits.check_size(len(data))
+        if b"\0" in chunk and not start:
+            raise TransferError(f"came as {limits.media_type} but has nul bytes")
+        limits.progress(len(data), total)
+    if not data:
+        raise TransferError("came empty")
+    if not re.match(start, data[:HEAD_BYTES]):
+        raise TransferError(f"came as {limits.media_type} but does not start as one")
+    return bytes(data)
+
+
+def _read_chunks(response: requests.Response, limits: TransferLimits) -> Iterator[bytes]:
+    size, chunk = 0, b"-"
+    while chunk and limits.seconds_left() > 0:
+        with _translate_errors("the body broke off"):
+            chunk = response.raw.read1(CHUNK_BYTES, decode_content=False)
+        size += len(chunk)
+        limits.check_size(size)
+        yield chunk
+    if limits.seconds_left() <= 0:
+        raise TransferError("the body did not end")
+
+
+def _decompress(chunks: Iterator[bytes], max_bytes: int) -> Iterator[bytes]:
+    """Decompress gzip, at most to just above the limit. urllib3 would accept a stream that lacks its end."""
+    decompressor = zlib.decompressobj(wbits=31)
+    for chunk in chunks:
+        try:
+            yield decompressor.decompress(chunk, max_bytes + 1)
+        except zlib.error as error:
+            raise TransferError("the body is damaged gzip", transient=True) from error
+    if not decompressor.eof or decompressor.unused_data:
+        raise TransferError("the body is truncated gzip", transient=True)
+
+
+@contextmanager
+def _open_session(limits: TransferLimits) -> Iterator[requests.Session]:
+    adapter = _DeadlineAdapter(limits)
+    with _Session() as session:
+        session.headers.update({"User-Agent": USER_AGENT, "Accept-Encoding": "identity"})
+        session.auth = lambda request: request  # otherwise an entry in a netrc file would be sent
+        session.mount("http://", adapter)
+        session.mount("https://", adapter)
+        yield session
+
+
+class _Session(requests.Session):
+    """Leaves redirects alone: even if it does not follow one, a usual session reads its whole body."""
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        del resp
+
+
+class _DeadlineAdapter(HTTPAdapter):
+    """Cuts its connections at the deadline: a timeout alone never ends a server that sends a byte now and then."""
+
+    def __init__(self, limits: TransferLimits) -> None:
+        super().__init__()
+        self.sockets: list[Any] = []
+        self.timer = threading.Timer(limits.seconds_left(), self._cut)
+        self.timer.daemon = True
+        self.timer.start()
+
+    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> urllib3.HTTPConnectionPool:
+        pool = super().get_connection_with_tls_context(*args, **kwargs)
+        usual: Any = type(pool).ConnectionCls
+        adapter = self
+
+        class Tracked(usual):  # type: ignore[misc]
+            def connect(self) -> None:
+                super().connect()
+                adapter.sockets.append(self.sock)
+                if adapter.timer.finished.is_set():
+                    raise TimeoutError("connected too late")
+
+        pool.ConnectionCls = Tracked
+        return pool
+
+    def _cut(self) -> None:
+        for opened in list(self.sockets):
+            with suppress(OSError):
+                socket.socket.shutdown(opened, socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self.timer.cancel()
+        super().close()
+        for opened in self.sockets:
+            opened.close()
+
+
+@contextmanager
+def _translate_errors(what: str) -> Iterator[None]:
+    """Turn errors of the network into TransferError, with the innermost reason."""
+    try:
+        yield
+    except (OSError, urllib3.exceptions.HTTPError) as error:
+        cause = _find_cause(error)
+        reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+        permanent = isinstance(cause, ValueError)  # an impossible address, a refused certificate
+        raise TransferError(f"{what}: {_printable(reason)}", transient=not permanent) from error
+
+
+def _find_cause(error: BaseException) -> BaseException:
+    nearer = (getattr(error, "reason", None), *error.args, error.__cause__)
+    cause = next((candidate for candidate in nearer if isinstance(candidate, BaseException)), None)
+    return _find_cause(cause) if cause else error
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text)[:120].strip().lower()
