@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any, Literal
 
 import duckdb
+
 from ipu_results.emulator.data import read_toml
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.protocol import Protocol, count_replicas, select_protocol

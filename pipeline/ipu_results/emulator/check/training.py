@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import duckdb
+
 from ipu_results.emulator.cache import open_plan_cache
 from ipu_results.emulator.check.baselines import GRID, ROOFLINE, compute_peak, estimate_grid, fit_bsp
 from ipu_results.emulator.check.published import PublishedRow
