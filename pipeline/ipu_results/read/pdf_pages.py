@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,6 @@ import pdfplumber
 import pypdfium2
 import pypdfium2.raw
 from pdfminer.ascii85 import ascii85decode, asciihexdecode
-from pdfminer.pdfdocument import PDFDocument
-from pdfminer.pdfpage import PDFPage
-from pdfminer.pdfparser import PDFParser
 from pdfminer.pdftypes import (
     LITERALS_ASCII85_DECODE,
     LITERALS_ASCIIHEX_DECODE,
@@ -28,94 +25,30 @@ from pdfminer.pdftypes import (
     PDFStream,
     resolve1,
 )
-from pdfminer.psparser import literal_name
 from pdfplumber.utils.text import extract_words
 
 from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
-from ipu_results.ground.limits import MAX_DRAWN_BYTES, MAX_PAGE_OBJECTS, MAX_UNPACKED_STREAM_BYTES
-from ipu_results.read.pdf.glyphs import (
+from ipu_results.ground.limits import MAX_PAGE_OBJECTS
+from ipu_results.read.pdf_glyphs import (
+    UNKNOWN,
+    UNMAPPED,
     find_hidden,
     find_repeats,
     is_struck,
     list_strike_annotations,
     lower_superiors,
+    name_unmapped,
     read_layout,
 )
-from ipu_results.read.pdf.unmapped import UNKNOWN, UNMAPPED, name_unmapped
-from ipu_results.read.pdf.words import (
-    BASELINE_SLACK,
-    Box,
-    PackedStream,
-    Word,
-    check_unpacked_size,
-    list_filters,
-    measure_stream,
-)
-
-DRAW = re.compile(rb"/([^\s/<>\[\](){}%]+)(?:\s|%[^\r\n]*[\r\n])+Do\b")
-
-
-OPERATOR = re.compile(rb"(?:T[jJ]|['\"]|[SsfFBb]\*?|sh|EI)(?=[\s/(\[<%]|$)")
-"""What draws text, a shape or an image."""
-SMALL = 2 * MAX_PAGE_OBJECTS
-"""Instructions of fewer bytes cannot draw too many objects."""
-
-Drawn = tuple[int, int]
-"""Bytes of instructions, and objects that they draw."""
-
-
-def check_drawn_size(data: bytes, max_pages: int) -> None:
-    """Raise DocumentTooLargeError for a page that draws more than the limits, with all forms that are drawn in it."""
-    pages = PDFPage.create_pages(PDFDocument(PDFParser(io.BytesIO(data))))
-    for number, page in enumerate(islice(pages, max_pages), 1):
-        streams = [stream for content in page.contents if isinstance(stream := resolve1(content), PDFStream)]
-        if not resolve1(page.resources.get("XObject")) and sum(map(_bound, streams)) < SMALL:
-            continue
-        size, count = _measure(streams, page.resources, {})
-        if size > MAX_DRAWN_BYTES or count > MAX_PAGE_OBJECTS:
-            raise DocumentTooLargeError(
-                f"draws more than {MAX_PAGE_OBJECTS:,} characters, lines and images on page {number}"
-                if count > MAX_PAGE_OBJECTS
-                else f"draws more than {MAX_DRAWN_BYTES:,} bytes on page {number}"
-            )
-
-
-def _bound(stream: PDFStream) -> int:
-    """Return the size of a stream, or if it is certain to be small, more than that."""
-    filters = list_filters(literal_name(name).encode() for name, _ in stream.get_filters())
-    packed = PackedStream(memoryview(stream.rawdata or stream.data or b""), filters, MAX_UNPACKED_STREAM_BYTES)
-    return packed.bound if packed.bound < SMALL else measure_stream(packed)
-
-
-def _measure(streams: Sequence[PDFStream], resources: Any, forms: dict[int, Drawn]) -> Drawn:
-    """Return what streams draw; `forms` has what each form does, nothing while it is measured."""
-    size = count = 0
-    known = resolve1(resolve1(resources or {}).get("XObject")) or {}
-    for stream in streams:
-        content = stream.get_data()
-        size += len(content)
-        count += len(OPERATOR.findall(content))
-        for name in DRAW.findall(content):
-            form = resolve1(known.get(name.decode("latin-1")))
-            if isinstance(form, PDFStream) and literal_name(form.get("Subtype")) == "Form":
-                if id(form) not in forms:
-                    forms[id(form)] = (0, 0)
-                    forms[id(form)] = _measure([form], form.get("Resources") or resources, forms)
-                size, count = size + forms[id(form)][0], count + forms[id(form)][1]
-                if size > MAX_DRAWN_BYTES or count > MAX_PAGE_OBJECTS:
-                    return size, count
-    return size, count
-
+from ipu_results.read.pdf_limits import check_drawn_size, check_unpacked_size
+from ipu_results.read.pdf_lines import BASELINE_SLACK, Box, Word
 
 HEAD_BYTES = 1024
 TAIL_BYTES = 1024
-LETTER_GAP = 0.15
-"""Letters of one word are at most this far apart, in ems."""
-LETTER_RISE = 1.0
-"""Tops of the letters of one word differ by at most this, in points."""
+LETTER_GAP = 0.15  # letters of one word are at most this far apart, in ems
+LETTER_RISE = 1.0  # tops of the letters of one word differ by at most this, in points
 ENCRYPTION = b"/Encrypt"
-MAX_DESCRIBED = 50
-"""Pages that are looked at to explain why nothing was read."""
+MAX_DESCRIBED = 50  # pages that are looked at to explain why nothing was read
 EDGES = (("x0", min), ("top", min), ("x1", max), ("bottom", max))
 HAS_DIGIT = re.compile(r"\d")
 HTML = re.compile(rb"<\s*(?:!doctype|html|head|body)\b", re.IGNORECASE)

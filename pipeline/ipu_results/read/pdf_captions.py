@@ -1,97 +1,159 @@
-"""Find what looks like the header of a table in a PDF, known or not: its names are drafted, never its figures."""
+"""Find captions on the lines of pages, and assign them to tables."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
-from ipu_results.read.first_rows import FirstRow
-from ipu_results.read.paper import terms
-from ipu_results.read.pdf.captions import Caption
-from ipu_results.read.pdf.columns import HEADER_LEADING, MAX_HEADER_LINES, SHIFT_TOLERANCE, join_cells, make_columns
-from ipu_results.read.pdf.pages import open_pdf, read_page_texts, read_words
-from ipu_results.read.pdf.rows import WRAPPED, PrintedRow, mark_merged
-from ipu_results.read.pdf.tables import PrintedHeader, PrintedTable
-from ipu_results.read.pdf.words import PrintedCell, PrintedLine, Strip, build_lines, enclose, split_columns
-from ipu_results.schema.table_headers import TableHeader, normalise_header, strip_unit
+from ipu_results.read.pdf_lines import (
+    SHIFT_TOLERANCE,
+    Box,
+    PrintedCell,
+    PrintedLine,
+    Strip,
+    enclose,
+    make_columns,
+    make_line,
+)
+from ipu_results.read.pdf_rows import WRAPPED, PrintedRow, mark_merged
+from ipu_results.read.pdf_tables import PrintedHeader, PrintedTable
+from ipu_results.read.text import (
+    CAPTION_NUMBER,
+    assign_captions,
+    is_caption,
+    is_continuation_note,
+    is_figure,
+    join_lines,
+    mentions_continuation,
+    mentions_measure,
+    normalise_text,
+    read_caption_number,
+    split_metadata,
+)
+from ipu_results.schema.table_headers import TableHeader
 
-MIN_COLUMNS = 2
-MIN_SHARE_OF_FIGURES = 0.3
-"""Of the cells of a row, at least this share are figures."""
-FIRST_ROW_GAP = 2.5
-"""The first row follows the header with at most this gap, in heights of a line."""
-MAX_NAME = 40
-"""Longer text is prose."""
-MAX_DRAFTED_PAGES = 40
-"""Pages with a caption that are read for a draft."""
-
-
-def find_pdf_headers(data: bytes, max_pages: int) -> list[FirstRow]:
-    """Return place and names of each header on pages with a caption, once for each set of names.
-
-    Raises DamagedDocumentError and DocumentTooLargeError, as `read_pdf` does.
-    """
-    data = open_pdf(data, max_pages)
-    texts = read_page_texts(data, max_pages)
-    numbers = [
-        number for number, text in enumerate(texts, 1) if any(map(terms.is_caption, map(str.strip, text.splitlines())))
-    ]
-    headers: dict[frozenset[str], FirstRow] = {}
-    for page in read_words(data, numbers[:MAX_DRAFTED_PAGES]):
-        lines = build_lines(page.words)
-        columns = split_columns(lines, page.width)
-        on_page: list[FirstRow] = []
-        for strip in (lines, *columns) if len(columns) > 1 else (lines,):
-            # A table over both columns of the page comes first: its halves are not tables.
-            known = {normalise_header(name) for _, names in on_page for name in names}
-            on_page += [row for row in _find_headers(strip) if not {*map(normalise_header, row[1])} & known]
-        for place, names in on_page:
-            headers.setdefault(frozenset(map(normalise_header, names)), (place, names))
-    return list(headers.values())
+CAPTION_WORD_GAP = 2.0  # a caption continues across a gap of at most this, in ems: justified lines have wide gaps
+CAPTION_LEADING = 0.6  # the next line of a caption follows with at most this gap, in heights of a line
+CAPTION_SIZE = 0.5  # the lines of a caption differ in size by at most this, in points
+MAX_CAPTION_LINES = 8
+PROSE_WIDTH = 0.8  # a line of prose is at least this share as wide as its column
+NEAR_CAPTION = 40.0  # a caption that does not name what the table measures is at most this far away from it, in points
+NEAR_HEADER = 200.0  # the header that a caption promises is at most this far away, in points
 
 
-def _find_headers(strip: Strip) -> Iterator[FirstRow]:
-    for number, line in enumerate(strip):
-        if _is_row(line) and number and not _is_row(strip[number - 1]):
-            block = _take_header(strip, number)
-            for start in range(len(block)):
-                cells = join_cells([above.cells for above in block[start:]])
-                names = tuple(cell.text for cell in cells)
-                if len(cells) >= MIN_COLUMNS and all(map(_is_name, names)) and not _repeat(names):
-                    yield str(enclose(cell.box for cell in cells)), names
-                    break
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """Text and place of one caption."""
+
+    text: str
+    box: Box
 
 
-def _is_name(text: str) -> bool:
-    return len(text) <= MAX_NAME and any(map(str.isalpha, strip_unit(text)))
+def find_captions(strips: Sequence[Strip], taken: frozenset[Box], names: frozenset[str]) -> list[Caption]:
+    """Find captions in reading order; `taken` are the boxes of cells that belong to tables."""
+    captions = []
+    for strip in strips:
+        for place, line in enumerate(strip):
+            for start, cell in enumerate(line.cells):
+                if is_caption(cell.text) and not _is_in_prose(strip, place, cell):
+                    lines = list(_read_caption(strip, place, start, taken, names))
+                    text = join_lines(line.text for line in lines)
+                    captions.append(Caption(text, enclose(line.box for line in lines)))
+    return captions
 
 
-def _repeat(names: tuple[str, ...]) -> bool:
-    return len(set(map(normalise_header, names))) < len(names)
+def assign_to_tables(
+    tables: Sequence[PrintedTable], captions: Sequence[Caption], headers: Sequence[TableHeader]
+) -> dict[int, int]:
+    """Return the caption of each table, by their numbers: the nearest that names its measure, or else one close by."""
+    offers = []
+    for place, table in enumerate(tables):
+        parts = table.parts
+        pages = {part.page for part in parts}
+        for number, caption in enumerate(captions):
+            named = mentions_measure(caption.text, table.header.header, headers)
+            distances = [gap for part in parts if (gap := _vertical_gap(part, caption.box)) is not None]
+            nearest = min(distances, default=NEAR_HEADER)
+            if (named and caption.box.page in pages) or nearest <= NEAR_CAPTION:
+                offers.append((not named, nearest, place, number))
+    return assign_captions(offers)
 
 
-def _take_header(strip: Strip, row: int) -> list[PrintedLine]:
-    """Return the lines close above a row without a figure or a caption, from the top."""
-    block: list[PrintedLine] = []
-    for line in reversed(strip[max(row - MAX_HEADER_LINES, 0) : row]):
-        below = block[0] if block else strip[row]
-        leading = HEADER_LEADING if block else FIRST_ROW_GAP
-        is_close = line.box.page == below.box.page and below.box.top - line.box.bottom <= leading * line.box.height
-        if not is_close or terms.is_caption(line.text) or any(terms.is_figure(cell.text) for cell in line.cells):
+def find_promised_header(
+    caption: Caption, strips: Sequence[Strip], taken: frozenset[Box], names: frozenset[str]
+) -> PrintedLine | None:
+    """Return the line nearest to a caption that has a known name but is not a known header."""
+    candidates: list[tuple[float, int, PrintedLine]] = []
+    for strip in strips:
+        for place, line in enumerate(strip):
+            if any(normalise_text(cell.text) in names and cell.box not in taken for cell in line.cells):
+                gap = _vertical_gap(line.box, caption.box)
+                if gap is not None and gap <= NEAR_HEADER:
+                    candidates.append((gap, place, line))
+    return min(candidates, key=lambda candidate: candidate[:2])[2] if candidates else None
+
+
+def _is_in_prose(strip: Strip, place: int, cell: PrintedCell) -> bool:
+    """Check whether a line of prose is close above: its sentence merely names a table."""
+    if place == 0:
+        return False
+    above = strip[place - 1]
+    width = max(line.box.x1 for line in strip) - min(line.box.x0 for line in strip)
+    return (
+        cell.box.top - above.box.bottom <= CAPTION_LEADING * cell.box.height
+        and above.box.x1 - above.box.x0 >= PROSE_WIDTH * width
+        and not any(is_figure(part.text) for part in above.cells)
+    )
+
+
+def _read_caption(
+    strip: Strip, place: int, start: int, taken: frozenset[Box], names: frozenset[str]
+) -> Iterator[PrintedLine]:
+    """Yield the lines of a caption from its first cell on."""
+    last = _take_together(strip[place].cells[start:])
+    yield last
+    count = 1
+    for line in strip[place + 1 :]:
+        cells = [cell for cell in line.cells if cell.box.x1 > last.box.x0 and cell.box.x0 < last.box.x1]
+        if not cells:
+            continue
+        if count == MAX_CAPTION_LINES or not _continues(last, cells, taken, names):
+            return
+        last = _take_together(line.cells[line.cells.index(cells[0]) :])
+        count += 1
+        yield last
+
+
+def _take_together(cells: Sequence[PrintedCell]) -> PrintedLine:
+    """Return the first of `cells` and those that follow without a very wide gap."""
+    together = [cells[0]]
+    for cell in cells[1:]:
+        if cell.box.x0 - together[-1].box.x1 > CAPTION_WORD_GAP * cell.size:
             break
-        block.insert(0, line)
-    return block
+        together.append(cell)
+    return make_line(together)
 
 
-def _is_row(line: PrintedLine) -> bool:
-    figures = sum(terms.is_figure(cell.text.split()[0]) for cell in line.cells if cell.text.split())
-    return len(line.cells) >= MIN_COLUMNS and figures >= MIN_SHARE_OF_FIGURES * len(line.cells)
+def _continues(last: PrintedLine, cells: Sequence[PrintedCell], taken: frozenset[Box], names: frozenset[str]) -> bool:
+    """Check whether `cells` are the next line of the caption, and neither a table nor metadata."""
+    first = cells[0]
+    close = first.box.top - last.box.bottom <= CAPTION_LEADING * first.box.height
+    alike = abs(first.size - last.cells[0].size) <= CAPTION_SIZE or CAPTION_NUMBER.fullmatch(last.text)
+    if not close or not alike or split_metadata(first.text):
+        return False
+    return not any(cell.box in taken or is_figure(cell.text) or normalise_text(cell.text) in names for cell in cells)
 
 
-SAME_HEIGHT = 1.0
-"""The running heads of two pages are at the same height, to within this, in points."""
+def _vertical_gap(first: Box, other: Box) -> float | None:
+    """Return the height between two boxes; None unless one is above the other on the same page."""
+    if first.page != other.page or first.x1 < other.x0 or other.x1 < first.x0:
+        return None
+    return max(first.top - other.bottom, other.top - first.bottom, 0.0)
+
+
+SAME_HEIGHT = 1.0  # the running heads of two pages are at the same height, to within this, in points
 PAGE_NUMBER = re.compile(r"(?:page\s+)?(\d{1,4})(?:\s*(?:/|of)\s*\d+)?", re.IGNORECASE)
 
 Lines = Sequence[PrintedLine]
@@ -119,7 +181,9 @@ def join_continued(
         caption, own = (
             captions[assigned[part]] if part in assigned else None for part in ([*group, number][0], number)
         )
-        if not (group and _may_share(caption, own) and _continues(tables[group[-1]], table, caption, strips, columns)):
+        if not (
+            group and _may_share(caption, own) and _is_continued(tables[group[-1]], table, caption, strips, columns)
+        ):
             group = []
             groups.append(group)
         group.append(number)
@@ -138,10 +202,10 @@ def _may_share(caption: Caption | None, own: Caption | None) -> bool:
     """Check whether a part has no caption of its own, or one with the number of the table."""
     if caption is None or own is None:
         return True
-    return terms.read_caption_number(caption.text) == terms.read_caption_number(own.text)
+    return read_caption_number(caption.text) == read_caption_number(own.text)
 
 
-def _continues(
+def _is_continued(
     first: PrintedTable, other: PrintedTable, caption: Caption | None, strips: Sequence[Strip], columns: int
 ) -> bool:
     """Check whether two tables have the same header, and whether nothing is between them."""
@@ -193,14 +257,10 @@ def _list_lines(strips: Sequence[Strip], page: int) -> Iterator[PrintedLine]:
 
 def _is_note(line: PrintedLine, caption: Caption | None) -> bool:
     """Check whether a line says that the table continues, and names no other one."""
-    number = terms.read_caption_number(line.text)
+    number = read_caption_number(line.text)
     if number is None:
-        return terms.is_continuation_note(line.text)
-    return (
-        terms.mentions_continuation(line.text)
-        and caption is not None
-        and number == terms.read_caption_number(caption.text)
-    )
+        return is_continuation_note(line.text)
+    return mentions_continuation(line.text) and caption is not None and number == read_caption_number(caption.text)
 
 
 def _is_running_head(line: PrintedLine, first: Lines, other: Lines, has_caption: bool) -> bool:
@@ -226,7 +286,7 @@ def _is_running_head(line: PrintedLine, first: Lines, other: Lines, has_caption:
         if len(ends) > 1 and all(ends):
             return True
     texts = [sorted(cell.text for cell in cells if cell not in counted) for cells in (here, there)]
-    return bool(here and there) and texts[0] == texts[1] and not any(map(terms.is_caption, texts[0]))
+    return bool(here and there) and texts[0] == texts[1] and not any(map(is_caption, texts[0]))
 
 
 def _cells_at(lines: Lines, place: PrintedLine) -> list[PrintedCell]:

@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from ipu_results.read.paper import terms
-from ipu_results.read.pdf.columns import (
+from ipu_results.read.pdf_lines import (
     ALIGN_SLACK,
+    HAS_DIGIT,
     AlignedCells,
+    Box,
     Columns,
+    PrintedCell,
+    Strip,
     align_cells,
     cells_in_band,
+    enclose,
     match_full_row,
     overlaps,
 )
-from ipu_results.read.pdf.titles import TableLine, find_titles
-from ipu_results.read.pdf.words import HAS_DIGIT, Box, PrintedCell, Strip, enclose
+from ipu_results.read.text import is_caption, is_continuation_note, is_figure, normalise_text
 
-ROW_GAP = 1.6
-"""A row follows the one above with at most this gap, in heights of a line."""
-ROW_OVERLAP = 0.3
-"""Rows overlap by at most this share of the height of the lower one."""
-MARK_SIZE = 0.92
-"""A row that lacks cells has at least this share of the size of the next one, or it is a mark of it."""
-MAX_PAGES_APART = 1
-"""A table continues at most this many pages later."""
-WRAPPED_PITCH = 1.15
-"""Other text at most this many pitches of the rows away from a row is a line of one of its cells."""
-CLOSE_PITCH = 0.85
-"""A line with figures that is closer than this to a row, in pitches of the rows, is a part of it."""
-EQUAL_PITCH = 1.2
-"""Text belongs to either of two rows if one is at most this many times as far away as the other."""
-MAX_COLUMNS_OF_A_CELL = 2
-"""A single text under more columns than this is prose, not the line of a cell."""
+ROW_GAP = 1.6  # a row follows the one above with at most this gap, in heights of a line
+ROW_OVERLAP = 0.3  # rows overlap by at most this share of the height of the lower one
+MARK_SIZE = 0.92  # a row that lacks cells has at least this share of the size of the next one, or it is a mark of it
+MAX_PAGES_APART = 1  # a table continues at most this many pages later
+WRAPPED_PITCH = 1.15  # other text at most this many pitches of the rows away from a row is a line of one of its cells
+CLOSE_PITCH = 0.85  # a line with figures that is closer than this to a row, in pitches of the rows, is a part of it
+EQUAL_PITCH = 1.2  # text belongs to either of two rows if one is at most this many times as far away as the other
+MAX_COLUMNS_OF_A_CELL = 2  # a single text under more columns than this is prose, not the line of a cell
 MIN_CELLS = 2
-MAX_DIVISION = 2
-"""Rows with lines between them are taken to be at least this part of their distance apart."""
-MIN_SHARE_OF_CELLS = 0.5
-"""A line with at least this share of the columns filled is a row."""
+MAX_DIVISION = 2  # rows with lines between them are taken to be at least this part of their distance apart
+MIN_SHARE_OF_CELLS = 0.5  # a line with at least this share of the columns filled is a row
 MAX_WORDS_OF_A_FIGURE = 3
 
 WRAPPED = "other text is next to the row: a cell may have several lines"
@@ -113,12 +107,12 @@ def _read_run(
 
 def _classify_line(cells: tuple[PrintedCell, ...], columns: Columns, names: frozenset[str]) -> PrintedRow | None:
     """Return the cells of a line as a row or as text that may be part of one; None where the table ends."""
-    if terms.is_continuation_note(" ".join(cell.text for cell in cells)):
+    if is_continuation_note(" ".join(cell.text for cell in cells)):
         return None
     aligned = align_cells(cells, columns)
     row = PrintedRow(0, 0, cells[0].box, aligned or (), () if aligned else cells)
     if not columns.has_text:
-        if aligned is not None or all(terms.is_figure(word) for cell in cells for word in cell.text.split()):
+        if aligned is not None or all(is_figure(word) for cell in cells for word in cell.text.split()):
             return row
         return replace(row, is_text=True)
     if _ends_table(cells, names):
@@ -201,12 +195,10 @@ def _iter_lines(
 
 def _ends_table(cells: Sequence[PrintedCell], names: frozenset[str]) -> bool:
     """Check whether a line is a caption or has a known name; a figure is one only among others."""
-    if terms.is_caption(" ".join(cell.text for cell in cells)):
+    if is_caption(" ".join(cell.text for cell in cells)):
         return True
-    known = [terms.normalise_text(cell.text) in names for cell in cells]
-    return all(known) or any(
-        is_known and not terms.is_figure(cell.text) for cell, is_known in zip(cells, known, strict=True)
-    )
+    known = [normalise_text(cell.text) in names for cell in cells]
+    return all(known) or any(is_known and not is_figure(cell.text) for cell, is_known in zip(cells, known, strict=True))
 
 
 def _find_start_of_run(strip: Strip, place: int, earliest: int, columns: Columns) -> int | None:
@@ -219,7 +211,7 @@ def _find_start_of_run(strip: Strip, place: int, earliest: int, columns: Columns
         box = enclose(cell.box for cell in cells)
         if below.top - box.bottom > ROW_GAP * box.height:
             return place
-        if not all(terms.is_figure(cell.text) for cell in cells):
+        if not all(is_figure(cell.text) for cell in cells):
             # A lone cell within one column is a header; one across several columns is prose.
             return None if len(cells) > 1 or _count_columns(cells[0], columns) <= 1 else place
         place, below = number, box
@@ -314,3 +306,53 @@ def mark_merged(rows: Sequence[PrintedRow], columns: Columns) -> list[PrintedRow
         else row
         for row in rows
     ]
+
+
+MIN_TITLES = 2  # a single line in a font of its own may be a part of a label
+MIN_ROWS_OF_A_GROUP = 2  # groups have at least this many rows on average: a line over every row is a part of its label
+TITLE_GAP = 1.2  # the row above a title is at least this many times as far away as the row below
+
+
+@dataclass(frozen=True, slots=True)
+class TableLine:
+    """One line of a table: its cells from left to right, whether it is text that is not a row, or a complete row."""
+
+    box: Box
+    cells: Sequence[PrintedCell]
+    is_text: bool
+    is_whole: bool
+
+
+def find_titles(lines: Sequence[TableLine]) -> frozenset[int]:
+    """Return which lines of a table are titles of the rows below them, by their numbers.
+
+    A title is alone on its line, over the left edge of a label, and nearer to that row than to the one above. A table
+    has several titles, all in one font that no label has, and at least twice as many complete rows.
+    """
+    titles: dict[str, list[int]] = defaultdict(list)
+    for number in range(len(lines) - 1):
+        if (font := _find_title_font(lines, number)) and not any(
+            _has_font(line, lines[number], font) for line in lines
+        ):
+            titles[font].append(number)
+    count = sum(line.is_whole for line in lines)
+    kept = [part for part in titles.values() if MIN_TITLES <= len(part) <= count / MIN_ROWS_OF_A_GROUP]
+    return frozenset(kept[0]) if len(titles) == len(kept) == 1 else frozenset()
+
+
+def _find_title_font(lines: Sequence[TableLine], number: int) -> str:
+    """Return the font of a line over the label of the row below it, and apart from the row above; `""` if it is not."""
+    line, below = lines[number], lines[number + 1]
+    above = lines[number - 1] if number and lines[number - 1].box.page == line.box.page else None
+    if not line.is_text or below.is_text or len(line.cells) != 1 or len(line.cells[0].fonts) != 1:
+        return ""
+    is_over = below.box.page == line.box.page and abs(below.box.x0 - line.box.x0) <= ALIGN_SLACK
+    pitch = below.box.middle - line.box.middle
+    is_apart = above is None or line.box.middle - above.box.middle >= TITLE_GAP * pitch
+    return min(line.cells[0].fonts) if is_over and is_apart else ""
+
+
+def _has_font(line: TableLine, title: TableLine, font: str) -> bool:
+    """Check whether a row may have a label in the font of a title."""
+    labels = [cell for cell in line.cells if cell.box.x0 < title.box.x1 and cell.box.x1 > title.box.x0]
+    return not line.is_text and any(cell.fonts & {font, ""} for cell in labels)

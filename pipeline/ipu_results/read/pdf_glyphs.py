@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ctypes import byref, c_double
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import Any
+from unicodedata import category
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +20,9 @@ from pdfminer.pdfinterp import PDFPageInterpreter
 from ipu_results.errors import DocumentTooLargeError
 from ipu_results.ground.limits import MAX_PAGE_OBJECTS
 
-MIN_RISE = 0.3
-"""The foot of a superior glyph is at least this far above its baseline, in heights of its ink."""
-HEIGHT = 0.7
-"""Height of a digit, in ems."""
-SAME_PLACE = 1.0
-"""Two libraries place a glyph alike to within this, in points."""
+MIN_RISE = 0.3  # the foot of a superior glyph is at least this far above its baseline, in heights of its ink
+HEIGHT = 0.7  # height of a digit, in ems
+SAME_PLACE = 1.0  # two libraries place a glyph alike to within this, in points
 
 Ink = tuple[float, float, float, float]
 """Origin, baseline, foot and height of a glyph's ink, from the bottom left corner of the page."""
@@ -81,35 +80,26 @@ def _turn(turns: int, box: Sequence[float], x: float, y: float) -> tuple[float, 
     return ((x - x0, y - y0), (y - y0, x1 - x), (x1 - x, y1 - y), (y1 - y, x - x0))[turns % 4]
 
 
-MIN_SIZE = 1.0
-"""Smaller text cannot be seen, in points."""
-MIN_CONTRAST = 8
-"""Ink differs from its background by at least this, of 255, in one of red, green and blue."""
-MAX_PIXELS = 4_000_000
-"""A page is drawn in at most this many pixels."""
+MIN_SIZE = 1.0  # smaller text cannot be seen, in points
+MIN_CONTRAST = 8  # ink differs from its background by at least this, of 255, in one of red, green and blue
+MAX_PIXELS = 4_000_000  # a page is drawn in at most this many pixels
+# Where the ink of a glyph is looked for, as shares of its width: not where it may be that of its neighbours.
 INK_WIDTH = (0.25, 0.75)
-"""Where the ink of a glyph is looked for, as shares of its width: not where it may be that of its neighbours."""
+# Where the ink of a glyph is looked for above its baseline, in ems: not where it may be that of other lines.
 INK_RISE = (-0.08, 0.7)
-"""Where the ink of a glyph is looked for above its baseline, in ems: not where it may be that of other lines."""
-MAX_SLOPE = 0.02
-"""Text that rises by at most this share of its length is upright."""
+MAX_SLOPE = 0.02  # text that rises by at most this share of its length is upright
+# Glyphs are printed on one another if they share more than this part of the smaller one's width and height.
 OVERLAP = 0.5
-"""Glyphs are printed on one another if they share more than this part of the smaller one's width and height."""
+# A glyph printed twice, as fake bold is, is shifted by at most one of these: shares of its width and of its size.
 TWICE_WIDTH, TWICE_EMS = 0.3, 0.12
-"""A glyph printed twice, as fake bold is, is shifted by at most one of these: shares of its width and of its size."""
-TWICE_SIZE = 0.1
-"""Both have the same size, to within this share."""
-MAX_STACKED = 2000
-"""More glyphs at one place across the page are not compared: no page has them."""
+TWICE_SIZE = 0.1  # both have the same size, to within this share
+MAX_STACKED = 2000  # more glyphs at one place across the page are not compared: no page has them
+# A line this far above the baseline, in ems, strikes text through: one higher or lower is a rule of the table.
 STRIKE_RISE = (0.1, 0.58)
-"""A line this far above the baseline, in ems, strikes text through: one higher or lower is a rule of the table."""
-STRIKE_WIDTH = 0.25
-"""It does so over at least this length, in ems."""
-THIN = 0.25
-"""A filled shape of at most this height, in ems, is a line."""
+STRIKE_WIDTH = 0.25  # it does so over at least this length, in ems
+THIN = 0.25  # a filled shape of at most this height, in ems, is a line
 
-MAX_DEPTH = 20
-"""Forms of a page are nested at most this deep."""
+MAX_DEPTH = 20  # forms of a page are nested at most this deep
 
 Array = npt.NDArray[Any]
 
@@ -343,3 +333,37 @@ def _list_text_objects(parent: Any, count: Any, get: Any, depth: int = 0) -> Ite
             yield from _list_text_objects(
                 item, pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject, depth + 1
             )
+
+
+UNMAPPED = re.compile(r"\(cid:\d+\)")  # what pdfminer writes for a glyph without a character
+# Categories of characters that are taken over, letters and symbols: never a digit, a point or a sign of one.
+NAMED_KINDS = ("L", "S")
+UNKNOWN = "a glyph of it has no known character"
+
+
+def name_unmapped(picture: Any, page: Any, glyphs: Sequence[Glyph]) -> list[Glyph]:
+    """Return the glyphs of a page, those without a character as the letter or symbol that PDFium reads there."""
+    if not any(UNMAPPED.fullmatch(glyph.text) for glyph in glyphs):
+        return list(glyphs)
+    named: dict[tuple[int, int], list[tuple[float, float, str]]] = {}
+    for character, (x, y), _, _ in list_characters(picture, page.page_obj.mediabox):
+        named.setdefault((round(x), round(y)), []).append((x, y, character))
+    return [
+        replace(glyph, text=_find_name(glyph, named, float(page.height))) if UNMAPPED.fullmatch(glyph.text) else glyph
+        for glyph in glyphs
+    ]
+
+
+def _find_name(glyph: Glyph, named: dict[tuple[int, int], list[tuple[float, float, str]]], page_height: float) -> str:
+    """Return the one letter or symbol at the place of a glyph; its own text if there is none or another."""
+    y = page_height - glyph.baseline
+    characters = {
+        character
+        for across, up in product((0, -1, 1), repeat=2)
+        for x, height, character in named.get((round(glyph.x0) + across, round(y) + up), ())
+        if abs(glyph.x0 - x) <= SAME_PLACE and abs(y - height) <= SAME_PLACE
+    }
+    (name,) = characters if len(characters) == 1 else ("",)
+    # A character that is the code itself is a guess: the glyph may be a digit.
+    is_named = bool(name) and category(name)[0] in NAMED_KINDS and f"(cid:{ord(name)})" != glyph.text
+    return name if is_named else glyph.text

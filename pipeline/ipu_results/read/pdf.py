@@ -8,23 +8,37 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ipu_results.errors import UnrecognisedDocumentError
-from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem, SourceRow, SourceTable
-from ipu_results.read.paper import terms
-from ipu_results.read.pdf.captions import Caption, assign_to_tables, find_captions, find_promised_header
-from ipu_results.read.pdf.columns import make_columns
-from ipu_results.read.pdf.continued import join_continued
-from ipu_results.read.pdf.pages import PageWords, describe_failure, open_pdf, read_page_texts, read_words
-from ipu_results.read.pdf.rows import PrintedRow
-from ipu_results.read.pdf.tables import PrintedTable, find_tables
-from ipu_results.read.pdf.unread import (
-    find_hidden_pages,
-    find_turned_tables,
-    find_undivided_headers,
-    find_unread_tables,
+from ipu_results.read.document import FirstRow, MetadataItem, ParsedDocument, ReadProblem, SourceRow, SourceTable
+from ipu_results.read.pdf_captions import Caption, assign_to_tables, find_captions, find_promised_header, join_continued
+from ipu_results.read.pdf_lines import (
+    Box,
+    PrintedCell,
+    PrintedLine,
+    Strip,
+    build_lines,
+    enclose,
+    make_columns,
+    split_columns,
 )
-from ipu_results.read.pdf.words import Box, PrintedCell, Strip, build_lines, enclose, split_columns
-from ipu_results.read.text import is_power, lift_footnote
-from ipu_results.schema.table_headers import TableHeader, find_headers
+from ipu_results.read.pdf_pages import PageWords, describe_failure, open_pdf, read_page_texts, read_words
+from ipu_results.read.pdf_rows import PrintedRow
+from ipu_results.read.pdf_tables import HEADER_LEADING, MAX_HEADER_LINES, PrintedTable, find_tables, join_cells
+from ipu_results.read.text import (
+    LIGATURES,
+    METADATA_LABELS,
+    is_caption,
+    is_figure,
+    is_power,
+    known_names,
+    label_names,
+    lift_footnote,
+    mentions_measure,
+    normalise_text,
+    refuse_incomplete_tables,
+    spell_out,
+    split_metadata,
+)
+from ipu_results.schema.table_headers import TableHeader, find_headers, normalise_header, strip_unit
 
 CAPTION_ANYWHERE = re.compile(r"\btable\s+(?:\d|[ivxl]+\b)")
 
@@ -49,7 +63,7 @@ def read_pdf(data: bytes, headers: Sequence[TableHeader], *, max_pages: int = 50
     if not document.tables and not problems:
         raise UnrecognisedDocumentError(describe_failure(data, find_hidden_pages(pages, headers)))
     document = replace(document, problems=problems)
-    return terms.refuse_incomplete_tables(document, headers)
+    return refuse_incomplete_tables(document, headers)
 
 
 def _find_next_pages(pages: Sequence[PageWords], count: int, headers: Sequence[TableHeader]) -> list[int]:
@@ -75,10 +89,10 @@ def _select_pages(texts: Sequence[str], headers: Sequence[TableHeader]) -> list[
     """Return the pages with a header, a caption or metadata, and those where a table may continue."""
     pages: set[int] = set()
     for number, text in enumerate(texts, 1):
-        words = re.sub(r"[\s\-_]+", " ", text.translate(terms.LIGATURES)).casefold()
+        words = re.sub(r"[\s\-_]+", " ", text.translate(LIGATURES)).casefold()
         if any(all(name in words for name in header.keys) or _has_words(words, header) for header in headers):
             pages |= {number, number + 1}
-        elif CAPTION_ANYWHERE.search(words) or any(f"{label.casefold()}:" in words for label in terms.METADATA_LABELS):
+        elif CAPTION_ANYWHERE.search(words) or any(f"{label.casefold()}:" in words for label in METADATA_LABELS):
             pages.add(number)
     return sorted(number for number in pages if number <= len(texts))
 
@@ -91,7 +105,7 @@ def _has_words(text: str, header: TableHeader) -> bool:
 def _make_document(
     printed: Sequence[PrintedTable], columns: Sequence[Strip], wide: Sequence[Strip], headers: Sequence[TableHeader]
 ) -> ParsedDocument:
-    names = terms.known_names(headers)
+    names = known_names(headers)
     taken = frozenset(box for table in printed for box in table.cell_boxes)
     captions = find_captions(columns, taken, names)
     parts = assign_to_tables(printed, captions, headers)
@@ -191,9 +205,9 @@ def _report_broken_promises(
 ) -> Iterator[ReadProblem]:
     """Yield a problem for each caption that names the measure of a missing table, or is near a half-known header."""
     missing = list(missing)
-    names = terms.known_names(headers)
+    names = known_names(headers)
     for caption in captions:
-        named = [header for header in missing if terms.mentions_measure(caption.text, header, headers)]
+        named = [header for header in missing if mentions_measure(caption.text, header, headers)]
         line = find_promised_header(caption, strips, taken, names)
         if missing and (named or line):
             header = (named or missing)[0]
@@ -212,5 +226,185 @@ def _find_metadata(strips: Sequence[Strip]) -> Iterator[MetadataItem]:
             for place, cell in enumerate(line.cells):
                 alone = cell.text.endswith(":") and place + 1 < len(line.cells)
                 parts = line.cells[place : place + 2] if alone else (cell,)
-                if item := terms.split_metadata(" ".join(part.text for part in parts)):
+                if item := split_metadata(" ".join(part.text for part in parts)):
                     yield MetadataItem(*item, str(enclose(part.box for part in parts)))
+
+
+NEAR_LINES = 2  # a header is broken over at most this many lines
+BLOCK_LINES = 12  # a table with its names in the first column has at most this many lines
+EDGE_SLACK = 6.0  # names in one column begin at the same place, to within this, in points
+FIGURE_GAP = 1.6  # a figure is under its name with at most this gap, in heights of a line
+LONG_HEADER = 5  # no prose has as many names of a header as this on one line
+
+
+def find_unread_tables(
+    strips: Sequence[Strip], taken: frozenset[Box], headers: Sequence[TableHeader]
+) -> Iterator[ReadProblem]:
+    """Yield a problem for each name of a figure that has figures under it or next to it, and a label near it."""
+    labels = label_names(headers)
+    for strip in strips:
+        for place, line in enumerate(strip):
+            for number, cell in enumerate(line.cells):
+                name, has_figures = _split_figures(cell.text)
+                owners = [header for header in headers if name in header.keys - labels]
+                if not owners or cell.box in taken or not _has_label(strip, place, cell, labels):
+                    continue
+                to_the_right = has_figures or any(is_figure(other.text) for other in line.cells[number + 1 :][:1])
+                if to_the_right or _has_figure_below(strip, place, cell):
+                    raw = tuple(other.text for other in line.cells)
+                    message = f"{cell.text!r} looks like a column or row of a known table, but its header is not known"
+                    yield ReadProblem(owners[0].table, None, str(line.box), "unknown-header", message, raw)
+
+
+def find_undivided_headers(
+    strips: Sequence[Strip], taken: frozenset[Box], headers: Sequence[TableHeader]
+) -> Iterator[ReadProblem]:
+    """Yield a problem for each line with all names of a known header, of which some are too close for cells."""
+    names = known_names(headers)
+    for strip in strips:
+        for line in strip:
+            free = [cell for cell in line.cells if cell.box not in taken]
+            parts = [name for cell in free for name in _split_names(cell.text, names)]
+            text = " ".join(cell.text for cell in free)
+            owners = [header for header in headers if header.keys <= set(parts) or _is_named_in(text, header)]
+            if owners:
+                raw = tuple(cell.text for cell in free)
+                message = "the names of a known table are too close together, or another name is between them: not read"
+                yield ReadProblem(owners[-1].table, None, str(line.box), "unknown-header", message, raw)
+
+
+def _is_named_in(text: str, header: TableHeader) -> bool:
+    """Check whether a text has all names of a long header, with blanks or without."""
+    letters = "".join(normalise_text(text).split())
+    return len(header.keys) >= LONG_HEADER and all("".join(key.split()) in letters for key in header.keys)
+
+
+def _split_names(text: str, names: frozenset[str]) -> list[str]:
+    """Return the known names that a text consists of, each with its unit or without; none if it has another word."""
+    parts: list[str] = []
+    words = spell_out(text).split()
+    while words:
+        for stop in range(len(words), 0, -1):
+            if (name := normalise_text(" ".join(words[:stop]))) in names:
+                parts.append(name)
+                words = words[stop:]
+                break
+        else:
+            return []
+    return parts
+
+
+def find_turned_tables(pages: Sequence[PageWords], headers: Sequence[TableHeader]) -> Iterator[ReadProblem]:
+    """Yield a problem for each page with the names of a known table in text that is turned."""
+    for page in pages:
+        for header in headers:
+            if _contains(page.turned, header):
+                message = "the table is turned or mirrored: only upright text is read"
+                yield ReadProblem(header.table, None, f"page {page.number}", "unknown-header", message, header.names)
+
+
+def find_hidden_pages(pages: Sequence[PageWords], headers: Sequence[TableHeader]) -> list[int]:
+    """Return the pages with the names of a known table in text that cannot be seen."""
+    return [page.number for page in pages if any(_contains(page.hidden, header) for header in headers)]
+
+
+def _contains(text: str, header: TableHeader) -> bool:
+    letters = "".join(normalise_text(text).split())
+    return any(letter.isdigit() for letter in letters) and all(key.replace(" ", "") in letters for key in header.keys)
+
+
+def _split_figures(text: str) -> tuple[str, bool]:
+    """Return the name that a text begins with, and whether nothing but figures follow it."""
+    words = text.split()
+    while len(words) > 1 and is_figure(words[-1]):
+        words.pop()
+    return normalise_text(" ".join(words)), len(words) < len(text.split())
+
+
+def _has_label(strip: Strip, place: int, cell: PrintedCell, labels: frozenset[str]) -> bool:
+    """Check whether the name of a label, or a word of it, is next to, above or below a cell."""
+    parts = labels | {word for label in labels for word in label.split()}
+    for number in range(max(place - BLOCK_LINES, 0), min(place + BLOCK_LINES + 1, len(strip))):
+        for other in strip[number].cells:
+            aligned = abs(other.box.x0 - cell.box.x0) <= EDGE_SLACK
+            if (abs(number - place) < NEAR_LINES or aligned) and _split_figures(other.text)[0] in parts:
+                return strip[number].box.page == cell.box.page
+    return False
+
+
+def _has_figure_below(strip: Strip, place: int, cell: PrintedCell) -> bool:
+    for line in strip[place + 1 :]:
+        below = [other for other in line.cells if other.box.x1 > cell.box.x0 and other.box.x0 < cell.box.x1]
+        if below:
+            near = below[0].box.top - cell.box.bottom <= FIGURE_GAP * cell.box.height
+            return near and is_figure(below[0].text)
+    return False
+
+
+MIN_COLUMNS = 2
+MIN_SHARE_OF_FIGURES = 0.3  # of the cells of a row, at least this share are figures
+FIRST_ROW_GAP = 2.5  # the first row follows the header with at most this gap, in heights of a line
+MAX_NAME = 40  # longer text is prose
+MAX_DRAFTED_PAGES = 40  # pages with a caption that are read for a draft
+
+
+def find_pdf_headers(data: bytes, max_pages: int) -> list[FirstRow]:
+    """Return place and names of each header on pages with a caption, once for each set of names.
+
+    Raises DamagedDocumentError and DocumentTooLargeError, as `read_pdf` does.
+    """
+    data = open_pdf(data, max_pages)
+    texts = read_page_texts(data, max_pages)
+    numbers = [
+        number for number, text in enumerate(texts, 1) if any(map(is_caption, map(str.strip, text.splitlines())))
+    ]
+    headers: dict[frozenset[str], FirstRow] = {}
+    for page in read_words(data, numbers[:MAX_DRAFTED_PAGES]):
+        lines = build_lines(page.words)
+        columns = split_columns(lines, page.width)
+        on_page: list[FirstRow] = []
+        for strip in (lines, *columns) if len(columns) > 1 else (lines,):
+            # A table over both columns of the page comes first: its halves are not tables.
+            known = {normalise_header(name) for _, names in on_page for name in names}
+            on_page += [row for row in _find_headers(strip) if not {*map(normalise_header, row[1])} & known]
+        for place, names in on_page:
+            headers.setdefault(frozenset(map(normalise_header, names)), (place, names))
+    return list(headers.values())
+
+
+def _find_headers(strip: Strip) -> Iterator[FirstRow]:
+    for number, line in enumerate(strip):
+        if _is_row(line) and number and not _is_row(strip[number - 1]):
+            block = _take_header(strip, number)
+            for start in range(len(block)):
+                cells = join_cells([above.cells for above in block[start:]])
+                names = tuple(cell.text for cell in cells)
+                if len(cells) >= MIN_COLUMNS and all(map(_is_name, names)) and not _repeat(names):
+                    yield str(enclose(cell.box for cell in cells)), names
+                    break
+
+
+def _is_name(text: str) -> bool:
+    return len(text) <= MAX_NAME and any(map(str.isalpha, strip_unit(text)))
+
+
+def _repeat(names: tuple[str, ...]) -> bool:
+    return len(set(map(normalise_header, names))) < len(names)
+
+
+def _take_header(strip: Strip, row: int) -> list[PrintedLine]:
+    """Return the lines close above a row without a figure or a caption, from the top."""
+    block: list[PrintedLine] = []
+    for line in reversed(strip[max(row - MAX_HEADER_LINES, 0) : row]):
+        below = block[0] if block else strip[row]
+        leading = HEADER_LEADING if block else FIRST_ROW_GAP
+        is_close = line.box.page == below.box.page and below.box.top - line.box.bottom <= leading * line.box.height
+        if not is_close or is_caption(line.text) or any(is_figure(cell.text) for cell in line.cells):
+            break
+        block.insert(0, line)
+    return block
+
+
+def _is_row(line: PrintedLine) -> bool:
+    figures = sum(is_figure(cell.text.split()[0]) for cell in line.cells if cell.text.split())
+    return len(line.cells) >= MIN_COLUMNS and figures >= MIN_SHARE_OF_FIGURES * len(line.cells)
