@@ -50,6 +50,8 @@ GLUED_NUMBER = re.compile(rf"[^\W\d_]{EDGE}+\d[\d.,]*+(?!{EDGE}*[\w:/]|[\s{EDGE}
 # Metrics that are often printed with a lowered number: F1, AP50 and AP75.
 NUMBERED_METRIC = re.compile(rf"(?:(?<![^\W_])F{EDGE}+1|AP{EDGE}+(?:50|75))$")
 MAX_BASE_PARTS = 8  # parts of a cell that are searched for the base of a power
+MAX_SPAN = 1000  # the limit of the HTML standard for a colspan
+SPANS = ("colspan", "rowspan")
 
 
 class Embedded(NamedTuple):
@@ -103,12 +105,12 @@ def read_cell(cell: Tag, states: States) -> CellText:
             struck |= state & (UNSEEN | STRUCK) == STRUCK and bool(str(node).strip())
         elif isinstance(node, CData) or (isinstance(node, Comment) and node.startswith(CDATA)):
             embedded.append(Embedded("a CDATA section", node.removeprefix(CDATA).removesuffix("]]")))
-    if len(colours) > 1:  # white figures next to others: one of the two may be unseen
-        embedded.append(Embedded(COLOURED, COLOURED))
+    # White figures next to others: one of the two may be unseen.
+    embedded += [Embedded(COLOURED, COLOURED)] if len(colours) > 1 else []
     joined = "".join(parts)
     glued = GLUED_NUMBER.finditer(joined) if EDGE in joined else ()
-    if any(NUMBERED_METRIC.search(joined[: match.end()]) is None for match in glued):
-        embedded.append(Embedded(GLUED_MARK, GLUED_MARK))
+    is_glued = any(NUMBERED_METRIC.search(joined[: match.end()]) is None for match in glued)
+    embedded += [Embedded(GLUED_MARK, GLUED_MARK)] if is_glued else []
     text, mark = lift_footnote(clean(_join_parts(parts)))
     return CellText(text, " ".join([*marks, mark] if mark else marks), struck, tuple(embedded))
 
@@ -175,10 +177,6 @@ def _add_superscript(raw: str, parts: list[str], marks: list[str]) -> None:
         marks.append(text)
     else:
         parts += [EDGE, raw, EDGE]
-
-
-MAX_SPAN = 1000  # the limit of the HTML standard for a colspan
-SPANS = ("colspan", "rowspan")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Read a performance page that was saved as text: one cell a line, or lines that pipes or tabs divide into cells.
 
-The first five source documents came with one cell a line; cells may be missing or too many. Each column allows cells of a
-certain shape. The best cut into rows leaves the fewest cells outside of rows whose cells all have the shape of their
-column. A row is trusted only if it is part of every best cut, so a lost line costs its own row and no other.
+The first five source documents came with one cell a line; cells may be missing or too many. Each column allows cells
+of a certain shape. The best cut into rows leaves the fewest cells outside of rows whose cells all have the shape of
+their column. A row is trusted only if it is part of every best cut, so a lost line costs its own row and no other.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from ipu_results.schema.table_headers import TableHeader, explain_mismatch, find
 
 MIN_MISFITS_OF_A_SHIFTED_ROW = 3  # fewer cells of the wrong shape are misprints in a row of its own lines
 MODULUS = 2**61 - 1  # numbers of cuts are compared modulo this prime: they grow exponentially with the cells
+RULE = re.compile(r"[|\s:+-]+")
+DELIMITERS = ("|", "\t")
 
 
 class RowSpan(NamedTuple):
@@ -116,9 +118,6 @@ def _may_share_lines(span: RowSpan, cells: Sequence[str], fields: Sequence[str])
     rows = (RowSpan(start, start + width, False) for start in range(span.start, span.stop, width))
     return any(_count_misfits(row, cells, fields) >= MIN_MISFITS_OF_A_SHIFTED_ROW for row in rows)
 
-
-RULE = re.compile(r"[|\s:+-]+")
-DELIMITERS = ("|", "\t")
 
 Block = list[tuple[str, str]]
 """Consecutive lines, each with its place, up to an empty line."""

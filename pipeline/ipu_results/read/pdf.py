@@ -40,6 +40,20 @@ from ipu_results.read.text import (
 )
 from ipu_results.schema.table_headers import TableHeader, find_headers, normalise_header, strip_unit
 
+# What is reported and not read
+NEAR_LINES = 2  # a header is broken over at most this many lines
+BLOCK_LINES = 12  # a table with its names in the first column has at most this many lines
+EDGE_SLACK = 6.0  # names in one column begin at the same place, to within this, in points
+FIGURE_GAP = 1.6  # a figure is under its name with at most this gap, in heights of a line
+LONG_HEADER = 5  # no prose has as many names of a header as this on one line
+
+# Headers that are drafted
+MIN_COLUMNS = 2  # of a table; a single figure on a line may be a page number
+MIN_SHARE_OF_FIGURES = 0.3  # of the cells of a row, at least this share are figures
+FIRST_ROW_GAP = 2.5  # the first row follows the header with at most this gap, in heights of a line
+MAX_NAME = 40  # longer text is prose
+MAX_DRAFTED_PAGES = 40  # pages with a caption that are read for a draft
+
 CAPTION_ANYWHERE = re.compile(r"\btable\s+(?:\d|[ivxl]+\b)")
 
 
@@ -54,23 +68,22 @@ def read_pdf(data: bytes, headers: Sequence[TableHeader], *, max_pages: int = 50
     """
     data = open_pdf(data, max_pages)
     texts = read_page_texts(data, max_pages)
-    pages = read_words(data, _select_pages(texts, headers))
-    while more := _find_next_pages(pages, len(texts), headers):
+    pages: list[PageWords] = []
+    more = _select_pages(texts, headers)
+    while True:
         pages = sorted([*pages, *read_words(data, more)], key=lambda page: page.number)
-    tables, columns, wide = _find_tables(pages, headers)
+        tables, columns, wide = _find_tables(pages, headers)
+        # A table may continue on the page after the one that it ends on.
+        following = {row.box.page + 1 for table in tables for row in table.rows if row.box.page < len(texts)}
+        more = sorted(following - {page.number for page in pages})
+        if not more:
+            break
     document = _make_document(tables, columns, wide, headers)
     problems = (*document.problems, *find_turned_tables(pages, headers))
     if not document.tables and not problems:
         raise UnrecognisedDocumentError(describe_failure(data, find_hidden_pages(pages, headers)))
     document = replace(document, problems=problems)
     return refuse_incomplete_tables(document, headers)
-
-
-def _find_next_pages(pages: Sequence[PageWords], count: int, headers: Sequence[TableHeader]) -> list[int]:
-    """Return the pages after those that a table ends on, if they were not read."""
-    numbers = {page.number for page in pages}
-    ends = {row.box.page for table in _find_tables(pages, headers)[0] for row in table.rows}
-    return sorted({page + 1 for page in ends if page < count} - numbers)
 
 
 def _find_tables(
@@ -90,16 +103,15 @@ def _select_pages(texts: Sequence[str], headers: Sequence[TableHeader]) -> list[
     pages: set[int] = set()
     for number, text in enumerate(texts, 1):
         words = re.sub(r"[\s\-_]+", " ", text.translate(LIGATURES)).casefold()
-        if any(all(name in words for name in header.keys) or _has_words(words, header) for header in headers):
+        # The words of long names may be on several lines.
+        if any(
+            all(name in words for name in header.keys) or set(" ".join(header.keys).split()) <= set(words.split())
+            for header in headers
+        ):
             pages |= {number, number + 1}
         elif CAPTION_ANYWHERE.search(words) or any(f"{label.casefold()}:" in words for label in METADATA_LABELS):
             pages.add(number)
     return sorted(number for number in pages if number <= len(texts))
-
-
-def _has_words(text: str, header: TableHeader) -> bool:
-    """Check whether a page has all words of a header with long names: they may be on several lines."""
-    return set(text.split()) >= {word for name in header.keys for word in name.split()}
 
 
 def _make_document(
@@ -152,15 +164,25 @@ def _read_rows(table: PrintedTable, headers: Sequence[TableHeader]) -> tuple[tup
     problems: list[ReadProblem] = []
     for number, row in enumerate(table.rows, 1):
         lost = {column for column, cell in enumerate(row.cells) if cell is None}
-        doubt = next((f"{cell.text!r}: {doubt}" for cell in row.cells if cell and (doubt := _find_doubt(cell))), "")
+        doubts = ((cell, _find_doubt(cell)) for cell in row.cells if cell)
+        doubt = next((f"{cell.text!r}: {doubt}" for cell, doubt in doubts if doubt), "")
         doubt = doubt or row.doubt or _find_other_table(table, row, headers)
-        if not row.loose and lost <= optional and not doubt:
-            rows.append(_make_row(number, row))
+        if row.loose or not lost <= optional or doubt:
+            message = doubt or ("the cells are not under the header" if row.loose else "a figure is missing in the row")
+            raw = tuple(cell.text if cell else "" for cell in row.loose or row.cells)
+            problems.append(ReadProblem(table.header.header.table, number, str(row.box), "row-width", message, raw))
             continue
-        message = doubt or ("the cells are not under the header" if row.loose else "a figure is missing in the row")
-        raw = tuple(cell.text if cell else "" for cell in row.loose or row.cells)
-        problems.append(ReadProblem(table.header.header.table, number, str(row.box), "row-width", message, raw))
+        lifted = [(*lift_footnote(cell.text), cell.footnotes) if cell else ("", "", "") for cell in row.cells]
+        footnotes = tuple((column, mark + raised) for column, (_, mark, raised) in enumerate(lifted) if mark + raised)
+        places = tuple(str(cell.box if cell else row.box) for cell in row.cells)
+        rows.append(SourceRow(number, tuple(text for text, _, _ in lifted), str(row.box), places, footnotes))
     return tuple(rows), problems
+
+
+def _find_doubt(cell: PrintedCell) -> str:
+    """Return why the text of a cell is not what it seems; `""` if it is."""
+    is_raised = bool(cell.footnotes) and is_power(cell.text, cell.footnotes)
+    return f"to the power of {cell.footnotes}" if is_raised else cell.doubt
 
 
 def _find_other_table(table: PrintedTable, row: PrintedRow, headers: Sequence[TableHeader]) -> str:
@@ -181,19 +203,6 @@ def _report_rows_below(printed: Sequence[PrintedTable], taken: frozenset[Box]) -
             raw = tuple(cell.text if cell else "" for cell in rows[0].cells)
             message = f"below the table, {len(rows)} lines of text have the shape of its rows: not read"
             yield ReadProblem(table.header.header.table, None, str(rows[0].box), "rows-below", message, raw)
-
-
-def _find_doubt(cell: PrintedCell) -> str:
-    """Return why the text of a cell is not what it seems; `""` if it is."""
-    is_raised = bool(cell.footnotes) and is_power(cell.text, cell.footnotes)
-    return f"to the power of {cell.footnotes}" if is_raised else cell.doubt
-
-
-def _make_row(number: int, row: PrintedRow) -> SourceRow:
-    lifted = [(*lift_footnote(cell.text), cell.footnotes) if cell else ("", "", "") for cell in row.cells]
-    footnotes = tuple((column, mark + raised) for column, (_, mark, raised) in enumerate(lifted) if mark + raised)
-    places = tuple(str(cell.box if cell else row.box) for cell in row.cells)
-    return SourceRow(number, tuple(text for text, _, _ in lifted), str(row.box), places, footnotes)
 
 
 def _report_broken_promises(
@@ -230,13 +239,6 @@ def _find_metadata(strips: Sequence[Strip]) -> Iterator[MetadataItem]:
                     yield MetadataItem(*item, str(enclose(part.box for part in parts)))
 
 
-NEAR_LINES = 2  # a header is broken over at most this many lines
-BLOCK_LINES = 12  # a table with its names in the first column has at most this many lines
-EDGE_SLACK = 6.0  # names in one column begin at the same place, to within this, in points
-FIGURE_GAP = 1.6  # a figure is under its name with at most this gap, in heights of a line
-LONG_HEADER = 5  # no prose has as many names of a header as this on one line
-
-
 def find_unread_tables(
     strips: Sequence[Strip], taken: frozenset[Box], headers: Sequence[TableHeader]
 ) -> Iterator[ReadProblem]:
@@ -265,18 +267,16 @@ def find_undivided_headers(
         for line in strip:
             free = [cell for cell in line.cells if cell.box not in taken]
             parts = [name for cell in free for name in _split_names(cell.text, names)]
-            text = " ".join(cell.text for cell in free)
-            owners = [header for header in headers if header.keys <= set(parts) or _is_named_in(text, header)]
+            letters = _join_letters(" ".join(cell.text for cell in free))
+            owners = [
+                header
+                for header in headers
+                if header.keys <= set(parts) or (len(header.keys) >= LONG_HEADER and _has_names(letters, header))
+            ]
             if owners:
                 raw = tuple(cell.text for cell in free)
                 message = "the names of a known table are too close together, or another name is between them: not read"
                 yield ReadProblem(owners[-1].table, None, str(line.box), "unknown-header", message, raw)
-
-
-def _is_named_in(text: str, header: TableHeader) -> bool:
-    """Check whether a text has all names of a long header, with blanks or without."""
-    letters = "".join(normalise_text(text).split())
-    return len(header.keys) >= LONG_HEADER and all("".join(key.split()) in letters for key in header.keys)
 
 
 def _split_names(text: str, names: frozenset[str]) -> list[str]:
@@ -298,19 +298,28 @@ def find_turned_tables(pages: Sequence[PageWords], headers: Sequence[TableHeader
     """Yield a problem for each page with the names of a known table in text that is turned."""
     for page in pages:
         for header in headers:
-            if _contains(page.turned, header):
+            if _may_be_table(page.turned, header):
                 message = "the table is turned or mirrored: only upright text is read"
                 yield ReadProblem(header.table, None, f"page {page.number}", "unknown-header", message, header.names)
 
 
 def find_hidden_pages(pages: Sequence[PageWords], headers: Sequence[TableHeader]) -> list[int]:
     """Return the pages with the names of a known table in text that cannot be seen."""
-    return [page.number for page in pages if any(_contains(page.hidden, header) for header in headers)]
+    return [page.number for page in pages if any(_may_be_table(page.hidden, header) for header in headers)]
 
 
-def _contains(text: str, header: TableHeader) -> bool:
-    letters = "".join(normalise_text(text).split())
-    return any(letter.isdigit() for letter in letters) and all(key.replace(" ", "") in letters for key in header.keys)
+def _may_be_table(text: str, header: TableHeader) -> bool:
+    letters = _join_letters(text)
+    return any(letter.isdigit() for letter in letters) and _has_names(letters, header)
+
+
+def _join_letters(text: str) -> str:
+    """Return a text without blanks, which may be anywhere in text that is turned or set too close."""
+    return "".join(normalise_text(text).split())
+
+
+def _has_names(letters: str, header: TableHeader) -> bool:
+    return all("".join(key.split()) in letters for key in header.keys)
 
 
 def _split_figures(text: str) -> tuple[str, bool]:
@@ -341,13 +350,6 @@ def _has_figure_below(strip: Strip, place: int, cell: PrintedCell) -> bool:
     return False
 
 
-MIN_COLUMNS = 2
-MIN_SHARE_OF_FIGURES = 0.3  # of the cells of a row, at least this share are figures
-FIRST_ROW_GAP = 2.5  # the first row follows the header with at most this gap, in heights of a line
-MAX_NAME = 40  # longer text is prose
-MAX_DRAFTED_PAGES = 40  # pages with a caption that are read for a draft
-
-
 def find_pdf_headers(data: bytes, max_pages: int) -> list[FirstRow]:
     """Return place and names of each header on pages with a caption, once for each set of names.
 
@@ -355,15 +357,14 @@ def find_pdf_headers(data: bytes, max_pages: int) -> list[FirstRow]:
     """
     data = open_pdf(data, max_pages)
     texts = read_page_texts(data, max_pages)
-    numbers = [
-        number for number, text in enumerate(texts, 1) if any(map(is_caption, map(str.strip, text.splitlines())))
-    ]
+    lines_of = (map(str.strip, text.splitlines()) for text in texts)
+    numbers = [number for number, lines in enumerate(lines_of, 1) if any(map(is_caption, lines))]
     headers: dict[frozenset[str], FirstRow] = {}
     for page in read_words(data, numbers[:MAX_DRAFTED_PAGES]):
-        lines = build_lines(page.words)
-        columns = split_columns(lines, page.width)
+        whole = build_lines(page.words)
+        columns = split_columns(whole, page.width)
         on_page: list[FirstRow] = []
-        for strip in (lines, *columns) if len(columns) > 1 else (lines,):
+        for strip in (whole, *columns) if len(columns) > 1 else (whole,):
             # A table over both columns of the page comes first: its halves are not tables.
             known = {normalise_header(name) for _, names in on_page for name in names}
             on_page += [row for row in _find_headers(strip) if not {*map(normalise_header, row[1])} & known]
@@ -379,17 +380,10 @@ def _find_headers(strip: Strip) -> Iterator[FirstRow]:
             for start in range(len(block)):
                 cells = join_cells([above.cells for above in block[start:]])
                 names = tuple(cell.text for cell in cells)
-                if len(cells) >= MIN_COLUMNS and all(map(_is_name, names)) and not _repeat(names):
+                are_names = all(len(name) <= MAX_NAME and any(map(str.isalpha, strip_unit(name))) for name in names)
+                if len(cells) >= MIN_COLUMNS and are_names:
                     yield str(enclose(cell.box for cell in cells)), names
                     break
-
-
-def _is_name(text: str) -> bool:
-    return len(text) <= MAX_NAME and any(map(str.isalpha, strip_unit(text)))
-
-
-def _repeat(names: tuple[str, ...]) -> bool:
-    return len(set(map(normalise_header, names))) < len(names)
 
 
 def _take_header(strip: Strip, row: int) -> list[PrintedLine]:

@@ -1,11 +1,11 @@
-"""Find captions on the lines of pages, and assign them to tables."""
+"""Find captions on the lines of pages, assign them to tables, and join tables that continue on the next page."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 
 from ipu_results.read.pdf_lines import (
     SHIFT_TOLERANCE,
@@ -17,7 +17,7 @@ from ipu_results.read.pdf_lines import (
     make_columns,
     make_line,
 )
-from ipu_results.read.pdf_rows import WRAPPED, PrintedRow, mark_merged
+from ipu_results.read.pdf_rows import WRAPPED, mark_merged
 from ipu_results.read.pdf_tables import PrintedHeader, PrintedTable
 from ipu_results.read.text import (
     CAPTION_NUMBER,
@@ -37,10 +37,14 @@ from ipu_results.schema.table_headers import TableHeader
 CAPTION_WORD_GAP = 2.0  # a caption continues across a gap of at most this, in ems: justified lines have wide gaps
 CAPTION_LEADING = 0.6  # the next line of a caption follows with at most this gap, in heights of a line
 CAPTION_SIZE = 0.5  # the lines of a caption differ in size by at most this, in points
-MAX_CAPTION_LINES = 8
+MAX_CAPTION_LINES = 8  # what follows is prose
 PROSE_WIDTH = 0.8  # a line of prose is at least this share as wide as its column
 NEAR_CAPTION = 40.0  # a caption that does not name what the table measures is at most this far away from it, in points
 NEAR_HEADER = 200.0  # the header that a caption promises is at most this far away, in points
+
+
+SAME_HEIGHT = 1.0  # the running heads of two pages are at the same height, to within this, in points
+PAGE_NUMBER = re.compile(r"(?:page\s+)?(\d{1,4})(?:\s*(?:/|of)\s*\d+)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +89,13 @@ def find_promised_header(
     caption: Caption, strips: Sequence[Strip], taken: frozenset[Box], names: frozenset[str]
 ) -> PrintedLine | None:
     """Return the line nearest to a caption that has a known name but is not a known header."""
-    candidates: list[tuple[float, int, PrintedLine]] = []
-    for strip in strips:
-        for place, line in enumerate(strip):
-            if any(normalise_text(cell.text) in names and cell.box not in taken for cell in line.cells):
-                gap = _vertical_gap(line.box, caption.box)
-                if gap is not None and gap <= NEAR_HEADER:
-                    candidates.append((gap, place, line))
+    candidates = [
+        (gap, place, line)
+        for strip in strips
+        for place, line in enumerate(strip)
+        if any(normalise_text(cell.text) in names and cell.box not in taken for cell in line.cells)
+        if (gap := _vertical_gap(line.box, caption.box)) is not None and gap <= NEAR_HEADER
+    ]
     return min(candidates, key=lambda candidate: candidate[:2])[2] if candidates else None
 
 
@@ -153,9 +157,6 @@ def _vertical_gap(first: Box, other: Box) -> float | None:
     return max(first.top - other.bottom, other.top - first.bottom, 0.0)
 
 
-SAME_HEIGHT = 1.0  # the running heads of two pages are at the same height, to within this, in points
-PAGE_NUMBER = re.compile(r"(?:page\s+)?(\d{1,4})(?:\s*(?:/|of)\s*\d+)?", re.IGNORECASE)
-
 Lines = Sequence[PrintedLine]
 
 
@@ -173,17 +174,15 @@ def join_continued(
     caption, the same one again, or one that says so. The first `columns` strips are columns of pages.
     """
     groups: list[list[int]] = []
-    ends: dict[tuple[tuple[TableHeader, ...], int], list[int]] = {}
-    """The last table of each header that ends on a page."""
-    for number in sorted(range(len(tables)), key=lambda number: (_page_of(tables[number].header), number)):
+    ends: dict[tuple[tuple[TableHeader, ...], int], list[int]] = {}  # the last table of each header, by its last page
+    for number in sorted(range(len(tables)), key=lambda number: (tables[number].header.page, number)):
         table = tables[number]
-        group = ends.pop((table.header.headers, _page_of(table.header) - 1), [])
-        caption, own = (
-            captions[assigned[part]] if part in assigned else None for part in ([*group, number][0], number)
-        )
-        if not (
-            group and _may_share(caption, own) and _is_continued(tables[group[-1]], table, caption, strips, columns)
-        ):
+        group = ends.pop((table.header.headers, table.header.page - 1), [])
+        first = [*group, number][0]
+        caption, own = (captions[assigned[part]].text if part in assigned else "" for part in (first, number))
+        # A part has no caption of its own, or one with the number of the table.
+        may_share = not caption or not own or read_caption_number(caption) == read_caption_number(own)
+        if not (group and may_share and _is_continued(tables[group[-1]], table, caption, strips, columns)):
             group = []
             groups.append(group)
         group.append(number)
@@ -194,19 +193,8 @@ def join_continued(
     return [_join([tables[number] for number in group]) for group in groups], chosen
 
 
-def _page_of(header: PrintedHeader) -> int:
-    return header.cells[0].box.page
-
-
-def _may_share(caption: Caption | None, own: Caption | None) -> bool:
-    """Check whether a part has no caption of its own, or one with the number of the table."""
-    if caption is None or own is None:
-        return True
-    return read_caption_number(caption.text) == read_caption_number(own.text)
-
-
 def _is_continued(
-    first: PrintedTable, other: PrintedTable, caption: Caption | None, strips: Sequence[Strip], columns: int
+    first: PrintedTable, other: PrintedTable, caption: str, strips: Sequence[Strip], columns: int
 ) -> bool:
     """Check whether two tables have the same header, and whether nothing is between them."""
     if not other.rows:
@@ -226,7 +214,7 @@ def _is_continued(
     if other.header.strip < columns:
         between += _list_lines(strips[: other.header.strip], last.box.page + 1)
     here, there = (list(_list_lines(strips[:columns], page)) for page in (last.box.page, last.box.page + 1))
-    return all(_is_note(line, caption) or _is_running_head(line, here, there, caption is not None) for line in between)
+    return all(_is_note(line, caption) or _is_running_head(line, here, there, bool(caption)) for line in between)
 
 
 def _split_head(header: PrintedHeader, strips: Sequence[Strip]) -> tuple[Lines, Lines]:
@@ -255,12 +243,12 @@ def _list_lines(strips: Sequence[Strip], page: int) -> Iterator[PrintedLine]:
     return (line for strip in strips for line in strip if line.box.page == page)
 
 
-def _is_note(line: PrintedLine, caption: Caption | None) -> bool:
+def _is_note(line: PrintedLine, caption: str) -> bool:
     """Check whether a line says that the table continues, and names no other one."""
     number = read_caption_number(line.text)
     if number is None:
         return is_continuation_note(line.text)
-    return mentions_continuation(line.text) and caption is not None and number == read_caption_number(caption.text)
+    return mentions_continuation(line.text) and number == read_caption_number(caption)
 
 
 def _is_running_head(line: PrintedLine, first: Lines, other: Lines, has_caption: bool) -> bool:
@@ -274,13 +262,8 @@ def _is_running_head(line: PrintedLine, first: Lines, other: Lines, has_caption:
         [(cell, int(match[1])) for cell in cells if (match := PAGE_NUMBER.fullmatch(cell.text))]
         for cells in (here, there)
     ]
-    counted = {
-        part
-        for cell, page in numbers[0]
-        for again, number in numbers[1]
-        if number == page + 1
-        for part in (cell, again)
-    }
+    pages = product(*numbers)
+    counted = {part for (cell, page), (again, number) in pages if number == page + 1 for part in (cell, again)}
     if has_caption and _is_at_edge(line, first) and _is_at_edge(line, other):
         ends = [{cells[0], cells[-1]} & counted for cells in (here, there) if cells]
         if len(ends) > 1 and all(ends):
@@ -314,12 +297,9 @@ def _join(parts: Sequence[PrintedTable]) -> PrintedTable:
     for other in others:
         following = list(other.rows)
         if following[0].place != other.header.place + 1:
-            rows[-1], following[0] = (_doubt(row) for row in (rows[-1], following[0]))
+            rows[-1] = replace(rows[-1], doubt=rows[-1].doubt or WRAPPED)
+            following[0] = replace(following[0], doubt=following[0].doubt or WRAPPED)
         rows += following
     below = [row for part in parts for row in part.below]
     merged = mark_merged(rows, make_columns(first.header.cells, first.header.headers))
     return PrintedTable(first.header, merged, below)
-
-
-def _doubt(row: PrintedRow) -> PrintedRow:
-    return replace(row, doubt=row.doubt or WRAPPED)

@@ -1,11 +1,12 @@
-"""Refuse a PDF that unpacks to more than the limits, before a library unpacks it."""
+"""Build lines of cells from the words of a page, and find the column of a table that each cell is under."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
+from typing import NamedTuple
 
 from ipu_results.read.text import BLANK_FIELDS, LABEL_FIELDS, is_figure, spell_out
 from ipu_results.schema.table_headers import TableHeader, normalise_header
@@ -24,10 +25,20 @@ GUTTER_STEPS = 200  # places across the page width at which a gutter is searched
 LONG_LINE = 0.25  # a line of prose is at least this share of the page wide
 GUTTER_CROSSINGS = 0.25  # share of the long lines (titles, wide captions) that may cross a gutter
 MIN_LONG_LINES = 3  # this many long lines must keep to their side of a gutter
+BAND_PAD = 6.0  # how far beyond its header a table reaches on either side, in points
+ALIGN_SLACK = 2.0  # a cell belongs to the column whose header it overlaps, or misses by at most this, in points
+SHIFT_TOLERANCE = 2.0  # columns of a table that continues in another page column shift alike, to within this, in points
+# As many cells as columns are a row, in their order, if at least this share is under the names of the columns.
+MIN_UNDER_NAME = 0.5
+# A cell is under one column alone if at least this share of it is, and no part of it is under another.
+MIN_UNDER_ONE = 0.5
+# A reference in brackets, such as (a): no figure, and a part of the label before it.
+MARK = re.compile(r"[(\[][^()\[\]]{1,3}[)\]]")
+UNIT_WORD = re.compile(r"(?=\S*[^\W\d_]|[%×°])[^\s\d()\[\]]{1,12}")  # a unit that is printed apart from its figure
+UNIT_GAP = 2.0  # it is at most this far away from it, in ems
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(NamedTuple):
     """A place on a page (from 1), in points from its top left corner."""
 
     page: int
@@ -94,14 +105,8 @@ Strip = tuple[PrintedLine, ...]
 
 def enclose(boxes: Iterable[Box]) -> Box:
     """Return the smallest box around boxes of one page."""
-    parts = list(boxes)
-    return Box(
-        parts[0].page,
-        min(box.x0 for box in parts),
-        min(box.top for box in parts),
-        max(box.x1 for box in parts),
-        max(box.bottom for box in parts),
-    )
+    pages, lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return Box(pages[0], min(lefts), min(tops), max(rights), max(bottoms))
 
 
 def make_line(cells: Sequence[PrintedCell]) -> PrintedLine:
@@ -118,24 +123,23 @@ def split_columns(lines: Strip, width: float) -> tuple[Strip, ...]:
     gutter = _find_gutter(lines, width)
     if gutter is None:
         return (lines,)
-    return tuple(_take_side(lines, gutter, right=False)), tuple(_take_side(lines, gutter, right=True))
+    sides = ([[cell for cell in line.cells if (cell.box.x0 >= gutter) == right] for line in lines] for right in (0, 1))
+    return tuple(tuple(make_line(cells) for cells in side if cells) for side in sides)
 
 
 def _group_rows(words: Sequence[Word]) -> list[list[Word]]:
     """Group words on one baseline, left to right. The largest words open a row, smaller ones join it."""
     rows: list[list[Word]] = []
     for word in sorted(words, key=lambda word: (-round(word.size, 1), word.box.top)):
-        row = next((row for row in reversed(rows) if _on_one_line(row[0].box, word.box)), None)
-        if row is None:
-            rows.append([word])
+        for row in reversed(rows):
+            first, other = row[0].box, word.box
+            if abs(first.middle - other.middle) < SAME_LINE * max(first.height, other.height):
+                row.append(word)
+                break
         else:
-            row.append(word)
+            rows.append([word])
     rows.sort(key=lambda row: row[0].box.middle)
     return [sorted(row, key=lambda word: word.box.x0) for row in rows]
-
-
-def _on_one_line(first: Box, other: Box) -> bool:
-    return abs(first.middle - other.middle) < SAME_LINE * max(first.height, other.height)
 
 
 def _split_cells(row: Sequence[Word]) -> Iterator[PrintedCell]:
@@ -194,27 +198,6 @@ def _find_gutter(lines: Sequence[PrintedLine], width: float) -> float | None:
         return None
     return gutter
 
-
-def _take_side(lines: Iterable[PrintedLine], gutter: float, *, right: bool) -> Iterator[PrintedLine]:
-    for line in lines:
-        cells = [cell for cell in line.cells if (cell.box.x0 >= gutter) == right]
-        if cells:
-            yield make_line(cells)
-
-
-BAND_PAD = 6.0  # how far beyond its header a table reaches on either side, in points
-ALIGN_SLACK = 2.0  # a cell belongs to the column whose header it overlaps, or misses by at most this, in points
-SHIFT_TOLERANCE = 2.0  # columns of a table that continues in another page column shift alike, to within this, in points
-# As many cells as columns are a row, in their order, if at least this share is under the names of the columns.
-MIN_UNDER_NAME = 0.5
-
-# A cell is under one column alone if at least this share of it is, and no part of it is under another.
-MIN_UNDER_ONE = 0.5
-
-# A reference in brackets, such as (a): no figure, and a part of the label before it.
-MARK = re.compile(r"[(\[][^()\[\]]{1,3}[)\]]")
-UNIT_WORD = re.compile(r"(?=\S*[^\W\d_]|[%×°])[^\s\d()\[\]]{1,12}")  # a unit that is printed apart from its figure
-UNIT_GAP = 2.0  # it is at most this far away from it, in ems
 
 ColumnSpan = tuple[float, float]
 """Left and right edge of a column, in points."""
@@ -286,17 +269,16 @@ def _join_parts(
     """Join a reference in brackets to its label, and a unit to its figure. Return the columns of each cell."""
     joined: list[PrintedCell] = []
     under: list[list[int]] = []
-    for number, cell in enumerate(cells):
-        following = cells[number + 1] if number + 1 < len(cells) else None
-        if (
-            joined
-            and not HAS_DIGIT(cell.text)
-            and (_is_mark(joined[-1], cell, following, columns) or _is_unit(joined[-1], cell, columns))
-        ):
-            joined[-1] = _join(joined[-1], cell)
-        else:
+    for cell, following in zip_longest(cells, cells[1:]):
+        last = joined[-1] if joined and not HAS_DIGIT(cell.text) else None
+        if last is None or not (_is_mark(last, cell, following, columns) or _is_unit(last, cell, columns)):
             joined.append(cell)
             under.append(_find_columns(cell, columns))
+        elif last.footnotes:
+            joined[-1] = replace(last, doubt=last.doubt or "a footnote mark is between two parts of it")
+        else:
+            text, box = f"{last.text} {cell.text}", enclose((last.box, cell.box))
+            joined[-1] = replace(last, text=text, footnotes=cell.footnotes, box=box, doubt=last.doubt or cell.doubt)
     return joined, under
 
 
@@ -322,18 +304,6 @@ def _is_unit(figure: PrintedCell, cell: PrintedCell, columns: Columns) -> bool:
     )
 
 
-def _join(first: PrintedCell, other: PrintedCell) -> PrintedCell:
-    if first.footnotes:
-        return replace(first, doubt=first.doubt or "a footnote mark is between two parts of it")
-    return replace(
-        first,
-        text=f"{first.text} {other.text}",
-        footnotes=other.footnotes,
-        box=enclose((first.box, other.box)),
-        doubt=first.doubt or other.doubt,
-    )
-
-
 def _find_columns(cell: PrintedCell, columns: Columns) -> list[int]:
     """Return the columns that a cell is under: the one that has most of it, if it merely comes close to others.
 
@@ -342,14 +312,10 @@ def _find_columns(cell: PrintedCell, columns: Columns) -> list[int]:
     near = [column for column, span in enumerate(columns.spans) if overlaps(cell.box, span)]
     if not columns.has_text:
         return near
-    shares = {column: _measure_overlap(cell.box, columns.spans[column]) for column in near}
+    box, width = cell.box, max(cell.box.x1 - cell.box.x0, ALIGN_SLACK)
+    shares = {i: (min(box.x1, columns.spans[i][1]) - max(box.x0, columns.spans[i][0])) / width for i in near}
     own = [column for column, share in shares.items() if share > 0]
     return own if len(own) == 1 and shares[own[0]] >= MIN_UNDER_ONE else near
-
-
-def _measure_overlap(box: Box, span: ColumnSpan) -> float:
-    """Return the share of a box that is under a column."""
-    return (min(box.x1, span[1]) - max(box.x0, span[0])) / max(box.x1 - box.x0, ALIGN_SLACK)
 
 
 def _are_in_order(cells: Sequence[PrintedCell], under: Sequence[Sequence[int]], columns: Columns) -> bool:
@@ -390,10 +356,9 @@ def match_full_row(cells: Sequence[PrintedCell], columns: Columns, *, may_shift:
 
 def _find_shift(cells: Sequence[PrintedCell], spans: Sequence[ColumnSpan]) -> float | None:
     """Return how far cells are from their headers if all columns agree on it: by middle, left edge or right edge."""
-    choices = []
-    for cell, (left, right) in zip(cells, spans, strict=True):
-        to_left, to_right = cell.box.x0 - left, cell.box.x1 - right
-        choices.append(((to_left + to_right) / 2, to_left, to_right))
+    pairs = zip(cells, spans, strict=True)
+    edges = [(cell.box.x0 - left, cell.box.x1 - right) for cell, (left, right) in pairs]
+    choices = [((to_left + to_right) / 2, to_left, to_right) for to_left, to_right in edges]
     for shift in choices[-1]:
         if all(any(abs(shift - other) <= SHIFT_TOLERANCE for other in column) for column in choices):
             return shift

@@ -1,11 +1,12 @@
-"""Join the lines of a header that is printed over several, by the columns that their cells are in."""
+"""Find tables on the lines of pages: a header by its names, on one line or several, and the rows under it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ipu_results.read.document import choose_header
 from ipu_results.read.pdf_lines import (
     Box,
     ColumnSpan,
@@ -26,32 +27,7 @@ MAX_HEADER_LINES = 4  # a header has at most this many lines
 HEADER_LEADING = 0.8  # the next line of a header follows with at most this gap, in heights of a line
 # The lines of one name have a left edge, a right edge or a middle in common, to within this, in points.
 EDGE_SLACK = 3.0
-
-Column = list[PrintedCell]
-"""The cells of one name, from the top."""
-
-
-@dataclass(frozen=True, slots=True)
-class StackedHeader:
-    """Joined names as one line, the boxes of their cells as printed, and place and box of the last line."""
-
-    line: PrintedLine
-    parts: tuple[Box, ...]
-    place: int
-    foot: Box
-
-
-def stack_lines(strip: Strip, place: int) -> Iterator[StackedHeader]:
-    """Yield the names of 2 to MAX_HEADER_LINES lines from a line on, as far as their columns are clear."""
-    lines = [strip[place]]
-    for number, line in enumerate(strip[place + 1 : place + MAX_HEADER_LINES], place + 1):
-        above = lines[-1].box
-        if line.box.page != above.page or line.box.top - above.bottom > HEADER_LEADING * above.height:
-            return
-        lines.append(line)
-        if joined := join_cells([line.cells for line in lines]):
-            parts = tuple(cell.box for line in lines for cell in line.cells)
-            yield StackedHeader(make_line(joined), parts, number, line.box)
+UNIT_ALONE = re.compile(r"[(\[][^()\[\]]+[)\]]")
 
 
 def join_cells(lines: Sequence[Sequence[PrintedCell]]) -> list[PrintedCell]:
@@ -61,18 +37,29 @@ def join_cells(lines: Sequence[Sequence[PrintedCell]]) -> list[PrintedCell]:
     """
     groups = _find_groups(lines)
     cells = [cell for line in lines for cell in line if cell not in groups]
-    columns = _group_columns(cells)
-    if columns is None or any(_is_under(group, column) for group in groups for column in columns):
+    columns: list[list[PrintedCell]] = []  # the cells of each name, from the top
+    for cell in cells:
+        own = [column for column in columns if _overlap(cell.box, _hull(column))]
+        if len(own) > 1:
+            return []
+        if own:
+            own[0].append(cell)
+        else:
+            columns.append([cell])
+    over = [[group for group in groups if _overlap(group.box, _hull(column))] for column in columns]
+    # A cell over several columns that is below a part of a name heads nothing clear.
+    if any(
+        group.box.middle > column[0].box.middle for above, column in zip(over, columns, strict=True) for group in above
+    ):
         return []
-    names = [_join_texts(column) for column in columns]
-    if _repeat(names):
-        owners = [[group for group in groups if _overlap(group.box, _hull(column))] for column in columns]
-        names = [_join_texts([*above, *column]) for above, column in zip(owners, columns, strict=True)]
-    if _repeat(names):
+    texts = [[cell.text for cell in column] for column in columns]
+    if repeats(map(" ".join, texts)):
+        texts = [[*(group.text for group in above), *parts] for above, parts in zip(over, texts, strict=True)]
+    if repeats(map(" ".join, texts)):
         return []
     joined = [
-        replace(column[0], text=name, footnotes="".join(cell.footnotes for cell in column), box=_hull(column))
-        for name, column in zip(names, columns, strict=True)
+        replace(column[0], text=" ".join(parts), footnotes="".join(c.footnotes for c in column), box=_hull(column))
+        for parts, column in zip(texts, columns, strict=True)
     ]
     return sorted(joined, key=lambda cell: cell.box.x0)
 
@@ -90,25 +77,6 @@ def _find_groups(lines: Sequence[Sequence[PrintedCell]]) -> list[PrintedCell]:
     return groups
 
 
-def _group_columns(cells: Sequence[PrintedCell]) -> list[Column] | None:
-    """Return the cells by column, from the top; None if a cell overlaps two columns."""
-    columns: list[Column] = []
-    for cell in cells:
-        own = [column for column in columns if _overlap(cell.box, _hull(column))]
-        if len(own) > 1:
-            return None
-        if own:
-            own[0].append(cell)
-        else:
-            columns.append([cell])
-    return columns
-
-
-def _is_under(group: PrintedCell, column: Column) -> bool:
-    """Check whether a cell over several columns is below a part of a name: it then heads nothing clear."""
-    return _overlap(group.box, _hull(column)) and group.box.middle > column[0].box.middle
-
-
 def _overlap(first: Box, other: Box) -> bool:
     return min(first.x1, other.x1) > max(first.x0, other.x0)
 
@@ -118,20 +86,13 @@ def _is_aligned(first: Box, other: Box) -> bool:
     return min(left, right, abs(first.x0 + first.x1 - other.x0 - other.x1) / 2) <= EDGE_SLACK
 
 
-def _hull(column: Column) -> Box:
+def _hull(column: Sequence[PrintedCell]) -> Box:
     return enclose(cell.box for cell in column)
 
 
-def _join_texts(cells: Sequence[PrintedCell]) -> str:
-    return " ".join(cell.text for cell in cells)
-
-
-def _repeat(names: Sequence[str]) -> bool:
-    return len(set(map(normalise_text, names))) < len(names)
-
-
-MIN_CANDIDATES = 2
-UNIT_ALONE = re.compile(r"[(\[][^()\[\]]+[)\]]")
+def repeats(names: Iterable[str]) -> bool:
+    keys = list(map(normalise_text, names))
+    return len(set(keys)) < len(keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +113,10 @@ class PrintedHeader:
     @property
     def header(self) -> TableHeader:
         return self.headers[0]
+
+    @property
+    def page(self) -> int:
+        return self.cells[0].box.page
 
     @property
     def spans(self) -> tuple[ColumnSpan, ...]:
@@ -178,7 +143,7 @@ class PrintedTable:
     def cell_boxes(self) -> Iterator[Box]:
         yield from self.header.boxes
         for row in self.rows:
-            yield from (cell.box for cell in (*row.cells, *row.loose) if cell is not None)
+            yield from (cell.box for cell in row.printed)
 
     @property
     def parts(self) -> list[Box]:
@@ -206,19 +171,12 @@ def find_tables(strips: Sequence[Strip], columns: int, headers: Sequence[TableHe
         place = header.foot or enclose(cell.box for cell in header.cells)
         under = make_columns(header.cells, header.headers)
         rows, below = find_rows(under, strips, place, (header.strip, header.place), names)
-        tables.append(PrintedTable(_choose_header(header, rows, headers), rows, below))
+        candidates = find_headers(header.names, headers)
+        texts = [[cell.text if cell else "" for cell in row.cells] for row in rows if row.cells]
+        # No known header has all the names of several that are printed as one.
+        chosen = (choose_header(header.names, texts, candidates),) if candidates else header.headers
+        tables.append(PrintedTable(replace(header, headers=chosen), rows, below))
     return [part for table in tables for part in _divide(table)]
-
-
-def _choose_header(header: PrintedHeader, rows: Sequence[PrintedRow], headers: Sequence[TableHeader]) -> PrintedHeader:
-    """Choose the table, of several with the same header, whose machines are in most rows."""
-    candidates = find_headers(header.names, headers)
-    if len(candidates) < MIN_CANDIDATES:
-        return header
-    column = next(place for place, name in enumerate(header.names) if candidates[0].field_of(name) == "platform")
-    machines = [cell.text for row in rows if row.cells and (cell := row.cells[column])]
-    chosen = max(candidates, key=lambda candidate: sum(map(candidate.lists, machines)))
-    return replace(header, headers=(chosen,))
 
 
 def _divide(table: PrintedTable) -> Iterator[PrintedTable]:
@@ -260,24 +218,33 @@ def _read_headers(
     for matches, cells in on_line:
         yield _add_units(PrintedHeader(matches, cells, number, place), strip), cells == line.cells
     names = known_names(headers)
-    if on_line or not any(_begins_name(cell, names) for cell in line.cells):
+    begins = (name.startswith(normalise_text(cell.text)) for cell in line.cells for name in names)
+    if on_line or not any(begins):
         return
-    best: tuple[StackedHeader, list[tuple[tuple[TableHeader, ...], tuple[PrintedCell, ...]]]] | None = None
-    for stack in stack_lines(strip, place):
-        if any(True for _ in _match_headers(strip[stack.place], headers)):
+    matched: list[tuple[PrintedHeader, bool]] = []
+    for joined, lines in _stack_lines(strip, place):
+        if any(True for _ in _match_headers(lines[-1], headers)):
             break
-        if matched := list(_match_headers(stack.line, headers)):
-            best = stack, matched  # the last line may have units alone, which names do not include
-    if best is not None:
-        stack, matched = best
-        for matches, cells in matched:
-            header = PrintedHeader(matches, cells, number, stack.place, stack.parts, stack.foot)
-            yield header, cells == stack.line.cells
+        parts = tuple(cell.box for line in lines for cell in line.cells)
+        under = (number, place + len(lines) - 1, parts, lines[-1].box)
+        # The last line may have units alone, which names do not include: the match of the most lines counts.
+        matched = [
+            (PrintedHeader(matches, cells, *under), cells == joined.cells)
+            for matches, cells in _match_headers(joined, headers)
+        ] or matched
+    yield from matched
 
 
-def _begins_name(cell: PrintedCell, names: frozenset[str]) -> bool:
-    text = normalise_text(cell.text)
-    return any(name.startswith(text) for name in names)
+def _stack_lines(strip: Strip, place: int) -> Iterator[tuple[PrintedLine, list[PrintedLine]]]:
+    """Yield the names of 2 to MAX_HEADER_LINES lines from a line on, joined and as printed, where columns are clear."""
+    lines = [strip[place]]
+    for line in strip[place + 1 : place + MAX_HEADER_LINES]:
+        above = lines[-1].box
+        if line.box.page != above.page or line.box.top - above.bottom > HEADER_LEADING * above.height:
+            return
+        lines.append(line)
+        if joined := join_cells([line.cells for line in lines]):
+            yield make_line(joined), lines
 
 
 def _match_headers(
@@ -290,13 +257,13 @@ def _match_headers(
         stop = start
         while stop < len(names) and names[stop] in keys and names[stop] not in names[start:stop]:
             stop += 1
-        ends = range(stop, start, -1)
-        matched, end = next(
-            ((match, end) for end in ends if (match := _match(names[start:end], headers))), ((), start + 1)
-        )
-        if matched:
-            yield matched, line.cells[start:end]
-        start = end
+        for end in range(stop, start, -1):
+            if matched := _match(names[start:end], headers):
+                yield matched, line.cells[start:end]
+                start = end
+                break
+        else:
+            start += 1
 
 
 def _match(names: Sequence[str], headers: Sequence[TableHeader]) -> tuple[TableHeader, ...]:

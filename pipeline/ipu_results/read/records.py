@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +28,15 @@ from ipu_results.schema import arrow_schema, table
 from ipu_results.schema.table_headers import TableHeader, explain_mismatch, find_headers
 
 BOOLEANS = ["True", "False"]
+COLUMNS = ("time_ms", "namespace", "event_type", "key", "value", "metadata")
+NAME = "mlperf_log"
+
+OBJECTS = ("environment", "versions", "setup", "plan", "model", "images")
+# JSON type of each key; all others are strings.
+TYPES: dict[str, tuple[Any, str]] = {**dict.fromkeys(OBJECTS, (dict, "an object")), "notes": (list, "an array")}
+CONTAINERS_OF_STRINGS = frozenset({"versions", "notes"})  # others may hold numbers
+MAX_NAMED_KEYS = 5  # in one message
+SIGNATURE = '"run_id"'
 
 
 def read_csv_columns(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
@@ -66,7 +75,7 @@ def _locate_damage(data: bytes, types: dict[str, pa.DataType]) -> DamagedDocumen
     """Find the first row or cell that cannot be read."""
     reader = csv.reader(io.StringIO(decode(data), newline=""), strict=True)
     try:
-        next(reader)
+        next(reader)  # the header
         for cells in reader:
             place = f"line {reader.line_num}"
             if len(cells) != len(types):
@@ -103,7 +112,13 @@ def read_csv(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     if not text.endswith("\n"):
         raise DamagedDocumentError("does not end with a line break: truncated", place="last line")
     assembler = Assembler(headers)
-    assembler.add_grid("line 1", _iter_rows(text))
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        assembler.add_grid(
+            "line 1", ((f"line {reader.line_num}", RawRow(tuple(map(clean, cells)))) for cells in reader)
+        )
+    except csv.Error as error:
+        raise DamagedDocumentError(f"is not CSV: {error}", place=f"line {reader.line_num}") from error
     return assembler.finish()
 
 
@@ -112,19 +127,6 @@ def parse_line(line: str) -> list[str]:
         return [clean(cell) for cell in next(csv.reader([line]), [])]
     except csv.Error:
         return []
-
-
-def _iter_rows(text: str) -> Iterator[tuple[str, RawRow]]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        for cells in reader:
-            yield f"line {reader.line_num}", RawRow(tuple(map(clean, cells)))
-    except csv.Error as error:
-        raise DamagedDocumentError(f"is not CSV: {error}", place=f"line {reader.line_num}") from error
-
-
-COLUMNS = ("time_ms", "namespace", "event_type", "key", "value", "metadata")
-NAME = "mlperf_log"
 
 
 def read_mlperf_log(data: bytes) -> ParsedDocument:
@@ -161,14 +163,6 @@ def _format_log_cell(value: Any) -> str:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text.encode(errors="backslashreplace").decode()
-
-
-OBJECTS = ("environment", "versions", "setup", "plan", "model", "images")
-# JSON type of each key; all others are strings.
-TYPES: dict[str, tuple[Any, str]] = {**dict.fromkeys(OBJECTS, (dict, "an object")), "notes": (list, "an array")}
-CONTAINERS_OF_STRINGS = frozenset({"versions", "notes"})
-MAX_NAMED_KEYS = 5
-SIGNATURE = '"run_id"'
 
 
 def read_sweep_record(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
@@ -218,27 +212,21 @@ def _reject_constant(constant: str) -> None:
 def _format_cell(name: str, value: Any) -> str:
     """Check the type of a value and return it as text."""
     place = f"$.{name}"
-    _check_type(name, value, place)
+    expected, what = TYPES.get(name, (str, "a string"))
+    if not isinstance(value, expected):
+        raise DamagedDocumentError(f"is not {what}", place=place)
+    if name in CONTAINERS_OF_STRINGS:
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        if (key := next((key for key, item in items if not isinstance(item, str)), None)) is not None:
+            raise DamagedDocumentError("is not a string", place=f"{place}[{repr(key)[:60]}]")
     if isinstance(value, str) and not value.strip():
         raise DamagedDocumentError("is blank", place=place)
     if isinstance(value, str) and "\0" in value:
         raise DamagedDocumentError("has a null character", place=place)
     try:
-        text = (
-            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
-        )
+        is_text = isinstance(value, str)
+        text: str = value if is_text else json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
         text.encode()
     except (ValueError, RecursionError) as error:
         raise DamagedDocumentError("has a number beyond doubles or a lone surrogate", place=place) from error
     return text
-
-
-def _check_type(name: str, value: Any, place: str) -> None:
-    expected, what = TYPES.get(name, (str, "a string"))
-    if not isinstance(value, expected):
-        raise DamagedDocumentError(f"is not {what}", place=place)
-    if name not in CONTAINERS_OF_STRINGS:
-        return
-    for key in value if isinstance(value, dict) else range(len(value)):
-        if not isinstance(value[key], str):
-            raise DamagedDocumentError("is not a string", place=f"{place}[{repr(key)[:60]}]")

@@ -25,6 +25,26 @@ WEB_ENCODING = re.compile(r"cp(?:125\d|874)|iso8859-\d+|koi8-[ru]|gb(?:k|2312|18
 MAX_CONTROL_SHARE = 0.01  # of the characters of a text; binary data has far more
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # but tab, line and page breaks, and escape
 CONTROL_SAMPLE = 100_000  # characters at the start of a document that are searched for them
+METADATA_LABELS = "Platform,Chips,SDK version,Framework,Model,Precision,Dataset,Images,Batch per chip".split(",")
+# Fields that label a row: a row without its label is readable, one without its figure is not.
+LABEL_FIELDS = frozenset({"batch_size"})
+BLANK_FIELDS = frozenset({"variant", "dataset"})  # fields that performance pages leave blank where a model has none
+LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}  # ff fi fl ffi ffl st
+CAPTION = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*(?:[.:|–—-]|$)", re.IGNORECASE)
+CAPTION_NUMBER = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*[.:]?$", re.IGNORECASE)
+TABLE_NUMBER = re.compile(r"table\s+((?:\d+|[ivxl]+)(?:[.\u2013-]\d+)*)\b", re.IGNORECASE)
+CONTINUED = re.compile(r"\b(?:continue[sd]|cont(?:\.|['\u2019]?d\b))", re.IGNORECASE)
+CONTINUATION_NOTE = re.compile(
+    r"\W*(?:table\s+)?(?:continue[sd]|cont(?:\.|['\u2019]?d))"
+    r"(?:\s+(?:on|from)\s+(?:the\s+)?(?:next|following|previous|preceding)\s+page)?\W*",
+    re.IGNORECASE,
+)
+FIGURE = re.compile(r"[~≈<>≤≥±]?\s?(?:\d{1,3}(?:,\d{3})+|\d+)(?:[.,]\d+)?\s?%?[*†‡§¶]*")
+METADATA = re.compile(rf"({'|'.join(map(re.escape, METADATA_LABELS))})\s*:\s*(.*)", re.IGNORECASE)
+NOT_WORDS = re.compile(r"[\W_]+")
+HYPHENATED = re.compile(r"(?<=[^\W\d_])-$")
+
+MIN_LETTERS = 3  # a column name that a caption mentions has at least this many letters
 
 
 def clean(raw: str) -> str:
@@ -82,37 +102,6 @@ def _web_encoding(declared: str) -> list[str]:
         return ["cp1252"]
     return [name] if WEB_ENCODING.fullmatch(name) else []
 
-
-METADATA_LABELS = [
-    "Platform",
-    "Chips",
-    "SDK version",
-    "Framework",
-    "Model",
-    "Precision",
-    "Dataset",
-    "Images",
-    "Batch per chip",
-]
-# Fields that label a row: a row without its label is readable, one without its figure is not.
-LABEL_FIELDS = frozenset({"batch_size"})
-BLANK_FIELDS = frozenset({"variant", "dataset"})  # fields that performance pages leave blank where a model has none
-LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}  # ff fi fl ffi ffl st
-CAPTION = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*(?:[.:|–—-]|$)", re.IGNORECASE)
-CAPTION_NUMBER = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*[.:]?$", re.IGNORECASE)
-TABLE_NUMBER = re.compile(r"table\s+((?:\d+|[ivxl]+)(?:[.\u2013-]\d+)*)\b", re.IGNORECASE)
-CONTINUED = re.compile(r"\b(?:continue[sd]|cont(?:\.|['\u2019]?d\b))", re.IGNORECASE)
-CONTINUATION_NOTE = re.compile(
-    r"\W*(?:table\s+)?(?:continue[sd]|cont(?:\.|['\u2019]?d))"
-    r"(?:\s+(?:on|from)\s+(?:the\s+)?(?:next|following|previous|preceding)\s+page)?\W*",
-    re.IGNORECASE,
-)
-FIGURE = re.compile(r"[~≈<>≤≥±]?\s?(?:\d{1,3}(?:,\d{3})+|\d+)(?:[.,]\d+)?\s?%?[*†‡§¶]*")
-METADATA = re.compile(rf"({'|'.join(map(re.escape, METADATA_LABELS))})\s*:\s*(.*)", re.IGNORECASE)
-NOT_WORDS = re.compile(r"[\W_]+")
-HYPHENATED = re.compile(r"(?<=[^\W\d_])-$")
-
-MIN_LETTERS = 3  # a column name that a caption mentions has at least this many letters
 
 CaptionOffer = tuple[bool, float, int, int]
 """Whether the caption does not name the table's measure, distance, number of the table, number of the caption."""
