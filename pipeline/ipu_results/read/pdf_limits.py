@@ -1,4 +1,4 @@
-"""Refuse a PDF that unpacks to more than the limits, before a library unpacks it."""
+"""Refuse a PDF that unpacks to more, or whose pages draw more, than the limits, before a library reads it."""
 
 from __future__ import annotations
 
@@ -35,16 +35,23 @@ NAME = re.compile(rb"/([^\s/<>\[\]()]+)")
 ESCAPE = re.compile(rb"#([0-9A-Fa-f]{2})")
 IMAGE = re.compile(rb"/Subtype\s*/Image\b")
 SIDES = re.compile(rb"/(Width|Height|W|H)\s+(\d{1,9})\b(?!\s+\d+\s+R)")
-DICTIONARY_BYTES = 16_384
-PIECE = 1 << 16
-SHORT_NAMES = {b"Fl": b"FlateDecode", b"LZW": b"LZWDecode", b"A85": b"ASCII85Decode", b"AHx": b"ASCIIHexDecode"}
-SHORT_NAMES[b"RL"] = b"RunLengthDecode"
+DICTIONARY_BYTES = 16_384  # before the keyword of a stream, in which its dictionary is
+FULL_NAMES = b"FlateDecode LZWDecode ASCII85Decode ASCIIHexDecode RunLengthDecode".split()
+PIECE = 1 << 16  # bytes that are unpacked at a time: a stream is measured without being kept
+SHORT_NAMES = dict(zip(b"Fl LZW A85 AHx RL".split(), FULL_NAMES, strict=True))
 TEXT_FILTERS = {b"ASCII85Decode": ascii85decode, b"ASCIIHexDecode": asciihexdecode}
 END_OF_RUNS = 128
+# Codes that clear the phrases and end a stream, the largest number of phrases, and bits of the first and last codes.
 LZW_CLEAR, LZW_END, LZW_PHRASES, LZW_WIDTHS = 256, 257, 4096, (9, 12)
+DRAW = re.compile(rb"/([^\s/<>\[\](){}%]+)(?:\s|%[^\r\n]*[\r\n])+Do\b")
+OPERATOR = re.compile(rb"(?:T[jJ]|['\"]|[SsfFBb]\*?|sh|EI)(?=[\s/(\[<%]|$)")  # what draws text, a shape or an image
+SMALL = 2 * MAX_PAGE_OBJECTS  # instructions of fewer bytes cannot draw too many objects
+# How many times its size a stream unpacks to at most: phrases of 258 bytes in 2 bits (RFC 1951) or of 3,838 bytes in
+# 12 bits, runs of 128 bytes in two bytes, four zeros in one.
 MAX_RATIOS = {b"FlateDecode": 1032, b"LZWDecode": 2600, b"RunLengthDecode": 64, b"ASCII85Decode": 4}
-"""How many times its size a stream unpacks to at most: phrases of 258 bytes in 2 bits (RFC 1951) or of 3,838 bytes in
-12 bits, runs of 128 bytes in two bytes, four zeros in one."""
+
+Drawn = tuple[int, int]
+"""Bytes of instructions, and objects that they draw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +86,13 @@ def _describe(data: bytes, keyword: int, start: int) -> PackedStream:
     head = data.rfind(b"obj", max(0, keyword - DICTIONARY_BYTES), keyword)
     dictionary = data[max(head, keyword - DICTIONARY_BYTES, 0) : keyword]
     is_image = IMAGE.search(dictionary) is not None
-    if is_image:
-        _check_pixels(dictionary)
+    sides = {key[:1]: int(value) for key, value in SIDES.findall(dictionary)} if is_image else {}
+    if sides.get(b"W", 0) * sides.get(b"H", 0) > MAX_IMAGE_PIXELS:
+        raise DocumentTooLargeError(f"has an image of more than {MAX_IMAGE_PIXELS:,} pixels")
     end = data.find(b"endstream", start)
     limit = MAX_UNPACKED_IMAGE_BYTES if is_image else MAX_UNPACKED_STREAM_BYTES
     packed = memoryview(data)[start : end if end >= 0 else None]
     return PackedStream(packed, _find_filters(dictionary, data, start), limit)
-
-
-def _check_pixels(dictionary: bytes) -> None:
-    sides = {key[:1]: int(value) for key, value in SIDES.findall(dictionary)}
-    if sides.get(b"W", 0) * sides.get(b"H", 0) > MAX_IMAGE_PIXELS:
-        raise DocumentTooLargeError(f"has an image of more than {MAX_IMAGE_PIXELS:,} pixels")
 
 
 def _find_filters(dictionary: bytes, data: bytes, start: int) -> Sequence[bytes]:
@@ -149,13 +151,9 @@ def _inflate(stream: memoryview) -> Iterator[bytes]:
 def _expand_runs(stream: memoryview) -> Iterator[bytes]:
     place = 0
     while place + 1 < len(stream) and (length := stream[place]) != END_OF_RUNS:
-        is_run = length > END_OF_RUNS
-        yield (
-            bytes(stream[place + 1 : place + 2]) * (257 - length)
-            if is_run
-            else bytes(stream[place + 1 :][: length + 1])
-        )
-        place += 2 if is_run else length + 2
+        size, times = (1, 257 - length) if length > END_OF_RUNS else (length + 1, 1)
+        yield bytes(stream[place + 1 : place + 1 + size]) * times
+        place += 1 + size
 
 
 def _expand_phrases(stream: memoryview) -> Iterator[bytes]:
@@ -184,30 +182,22 @@ def _expand_phrases(stream: memoryview) -> Iterator[bytes]:
         yield phrase
 
 
-DRAW = re.compile(rb"/([^\s/<>\[\](){}%]+)(?:\s|%[^\r\n]*[\r\n])+Do\b")
-
-
-OPERATOR = re.compile(rb"(?:T[jJ]|['\"]|[SsfFBb]\*?|sh|EI)(?=[\s/(\[<%]|$)")  # what draws text, a shape or an image
-SMALL = 2 * MAX_PAGE_OBJECTS  # instructions of fewer bytes cannot draw too many objects
-
-Drawn = tuple[int, int]
-"""Bytes of instructions, and objects that they draw."""
-
-
 def check_drawn_size(data: bytes, max_pages: int) -> None:
-    """Raise DocumentTooLargeError for a page that draws more than the limits, with all forms that are drawn in it."""
+    """Raise DocumentTooLargeError for a page that draws more than the limits, with all forms that are drawn in it.
+
+    A stream may be drawn many times, and draw others many times.
+    """
     pages = PDFPage.create_pages(PDFDocument(PDFParser(io.BytesIO(data))))
     for number, page in enumerate(islice(pages, max_pages), 1):
         streams = [stream for content in page.contents if isinstance(stream := resolve1(content), PDFStream)]
         if not resolve1(page.resources.get("XObject")) and sum(map(_bound, streams)) < SMALL:
             continue
         size, count = _measure(streams, page.resources, {})
-        if size > MAX_DRAWN_BYTES or count > MAX_PAGE_OBJECTS:
-            raise DocumentTooLargeError(
-                f"draws more than {MAX_PAGE_OBJECTS:,} characters, lines and images on page {number}"
-                if count > MAX_PAGE_OBJECTS
-                else f"draws more than {MAX_DRAWN_BYTES:,} bytes on page {number}"
-            )
+        if count > MAX_PAGE_OBJECTS:
+            what = f"{MAX_PAGE_OBJECTS:,} characters, lines and images"
+            raise DocumentTooLargeError(f"draws more than {what} on page {number}")
+        if size > MAX_DRAWN_BYTES:
+            raise DocumentTooLargeError(f"draws more than {MAX_DRAWN_BYTES:,} bytes on page {number}")
 
 
 def _bound(stream: PDFStream) -> int:

@@ -1,4 +1,4 @@
-"""Refuse a PDF whose pages draw more than the limit: a stream may be drawn many times, and draw others many times."""
+"""Read the words of the pages of a PDF, and explain why a PDF cannot be read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -79,22 +79,14 @@ def open_pdf(data: bytes, max_pages: int) -> bytes:
     _check_signature(data)
     check_unpacked_size(data)
     if ENCRYPTION in data:
-        data = _unlock(data)
+        with _translate_errors(), closing(pypdfium2.PdfDocument(data)) as document:
+            unlocked = io.BytesIO()
+            document.save(unlocked, flags=pypdfium2.raw.FPDF_REMOVE_SECURITY)
+            data = unlocked.getvalue()
         check_unpacked_size(data)
     with _translate_errors():
         check_drawn_size(data, max_pages)
     return data
-
-
-def _unlock(data: bytes) -> bytes:
-    with _translate_errors():
-        document = pypdfium2.PdfDocument(data)
-        try:
-            unlocked = io.BytesIO()
-            document.save(unlocked, flags=pypdfium2.raw.FPDF_REMOVE_SECURITY)
-        finally:
-            document.close()
-    return unlocked.getvalue()
 
 
 def read_page_texts(data: bytes, max_pages: int) -> list[str]:
@@ -102,16 +94,20 @@ def read_page_texts(data: bytes, max_pages: int) -> list[str]:
 
     Raises DocumentTooLargeError above `max_pages` pages or for a page of too many characters.
     """
-    with _translate_errors():
-        document = pypdfium2.PdfDocument(data)
-        try:
-            if len(document) > max_pages:
-                raise DocumentTooLargeError(f"has {len(document):,} pages, the limit is {max_pages:,}")
-            if not len(document):
-                raise DamagedDocumentError("is a PDF without pages")
-            return [_read_page_text(document, number) for number in range(len(document))]
-        finally:
-            document.close()
+    texts = []
+    with _translate_errors(), closing(pypdfium2.PdfDocument(data)) as document:
+        if len(document) > max_pages:
+            raise DocumentTooLargeError(f"has {len(document):,} pages, the limit is {max_pages:,}")
+        if not len(document):
+            raise DamagedDocumentError("is a PDF without pages")
+        for number in range(1, len(document) + 1):
+            with closing(document[number - 1]) as page, closing(page.get_textpage()) as text_page:
+                count = max(text_page.count_chars(), pypdfium2.raw.FPDFPage_CountObjects(page.raw))
+                if count > MAX_PAGE_OBJECTS:
+                    message = f"has more than {MAX_PAGE_OBJECTS:,} characters or shapes on page {number}"
+                    raise DocumentTooLargeError(message)
+                texts.append(str(text_page.get_text_range()))
+    return texts
 
 
 def read_words(data: bytes, numbers: Sequence[int]) -> list[PageWords]:
@@ -119,11 +115,8 @@ def read_words(data: bytes, numbers: Sequence[int]) -> list[PageWords]:
     with _translate_errors(), pdfplumber.open(io.BytesIO(data), pages=list(numbers)) as document:
         if [page.page_number for page in document.pages] != list(numbers):
             raise DamagedDocumentError("is a damaged PDF: pages are missing")
-        pictures = pypdfium2.PdfDocument(data)
-        try:
+        with closing(pypdfium2.PdfDocument(data)) as pictures:
             return [_read_page(page, pictures) for page in document.pages]
-        finally:
-            pictures.close()
 
 
 def _check_signature(data: bytes) -> None:
@@ -158,38 +151,20 @@ def _translate_errors() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _read_page_text(document: Any, number: int) -> str:
-    page = document[number]
-    text_page = page.get_textpage()
-    try:
-        if max(text_page.count_chars(), pypdfium2.raw.FPDFPage_CountObjects(page.raw)) > MAX_PAGE_OBJECTS:
-            raise DocumentTooLargeError(f"has more than {MAX_PAGE_OBJECTS:,} characters or shapes on page {number + 1}")
-        return str(text_page.get_text_range())
-    finally:
-        text_page.close()
-        page.close()
-
-
 def _read_page(page: Any, pictures: Any) -> PageWords:
     """Read the upright words of a page: a stamp along the margin is not part of it."""
     _check_streams(page)
     layout = read_layout(page)
     repeats, clashes = find_repeats(layout.glyphs)
-    picture = pictures[page.page_number - 1]
-    try:
+    with closing(pictures[page.page_number - 1]) as picture:
         glyphs = lower_superiors(picture, page, name_unmapped(picture, page, layout.glyphs))
         hidden = find_hidden(picture, layout.glyphs)
-    finally:
-        picture.close()
     lines = np.array([*layout.lines, *list_strike_annotations(page)]).reshape(-1, 5)
     chars = [
-        {
-            "text": glyph.text, "x0": glyph.x0, "x1": glyph.x1, "top": glyph.top, "doctop": glyph.top,
-            "bottom": glyph.bottom, "size": glyph.size, "baseline": glyph.baseline, "upright": True, "number": number,
-            "font": glyph.font,
-        }
-        for number, glyph in enumerate(glyphs) if not repeats[number]
-    ]  # fmt: skip
+        {**glyph._asdict(), "doctop": glyph.top, "upright": True, "number": number}
+        for number, glyph in enumerate(glyphs)
+        if not repeats[number]
+    ]
     words: list[Word] = []
     unseen: list[str] = []
     for letters, place in _split_words(chars):
@@ -251,23 +226,18 @@ def _check_streams(page: Any) -> None:
 
 def describe_failure(data: bytes, hidden: Sequence[int]) -> str:
     """Explain why a PDF has no table that could be read: it is a scan, its text is turned, or it cannot be seen."""
-    with _translate_errors():
-        document = pypdfium2.PdfDocument(data)
-        try:
-            for number in range(min(len(document), MAX_DESCRIBED)):
-                page = document[number]
-                if number + 1 in hidden:
-                    return f"cannot be read: the text of page {number + 1} cannot be seen"
-                if message := _describe_page(page):
-                    return f"cannot be read: page {number + 1} {message}"
-        finally:
-            document.close()
+    with _translate_errors(), closing(pypdfium2.PdfDocument(data)) as document:
+        for number in range(1, min(len(document), MAX_DESCRIBED) + 1):
+            page = document[number - 1]
+            if number in hidden:
+                return f"cannot be read: the text of page {number} cannot be seen"
+            if message := _describe_page(page):
+                return f"cannot be read: page {number} {message}"
     return "has no table with a known header"
 
 
 def _describe_page(page: Any) -> str | None:
-    text_page = page.get_textpage()
-    try:
+    with closing(page.get_textpage()) as text_page:
         count = text_page.count_chars()
         if not count:
             images = next(page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE]), None)
@@ -277,5 +247,3 @@ def _describe_page(page: Any) -> str | None:
         ]
         turned = page.get_rotation() + math.degrees(sorted(angles)[len(angles) // 2])
         return f"is turned by {round(turned) % 360}°: only upright text is read" if round(turned) % 360 else None
-    finally:
-        text_page.close()
