@@ -1,4 +1,4 @@
-"""The command that prints the claims."""
+"""The commands that print the claims, and that answer a question from the warehouse."""
 
 from __future__ import annotations
 
