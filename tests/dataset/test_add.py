@@ -9,7 +9,6 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tests.conftest import copy_documents, query_rows, run_cli, run_ingest
 from ipu_results.add import AddConfig, add_source, draft_source, preview_source
 from ipu_results.errors import CatalogueError, UnrecognisedDocumentError
 from ipu_results.normalise import normalise
@@ -19,7 +18,18 @@ from ipu_results.read.document import MetadataItem, ParsedDocument
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import Unit
 from ipu_results.sources.catalogue import load_catalogue
-from tests.read.reading_support import GPT2, RESNET, TRAINING, WORDS, make_document, make_table, rejections, training_page
+
+from tests.conftest import copy_documents, query_rows, run_cli, run_ingest
+from tests.read.reading_support import (
+    GPT2,
+    RESNET,
+    TRAINING,
+    WORDS,
+    make_document,
+    make_table,
+    rejections,
+    training_page,
+)
 
 Put = Callable[[str, bytes], Path]
 RESNET_51 = ["ResNet-51 v1.5", "", "Bow Pod17", *RESNET[3:]]

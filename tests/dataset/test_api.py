@@ -11,11 +11,12 @@ from typing import Any
 import duckdb
 import ipu_results
 import pytest
-from tests.conftest import ROOT, Query
 from ipu_results import IpuResultsError, claims, connect, load, provenance
 from ipu_results._util.extras import explain_missing
 from ipu_results.errors import MissingExtraError, QueryError, WarehouseError
 from ipu_results.schema import TABLES, VIEWS, frame_dtypes, table
+
+from tests.conftest import ROOT, Query
 
 NAMES = [
     *("Emulator", "IpuResultsError", "cite", "claims", "compare", "connect", "load", "provenance", "score_mlperf"),

@@ -10,6 +10,8 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from ipu_results.schema import FILE_VIEWS, TABLES
+
 from tests.conftest import (
     PAGE,
     PAGE_ID,
@@ -28,7 +30,6 @@ from tests.conftest import (
     run_ingest,
     run_process,
 )
-from ipu_results.schema import FILE_VIEWS, TABLES
 
 COUNTS = {
     "ogb_lsc": 2,

@@ -7,6 +7,7 @@ import re
 import tomllib
 
 import pytest
+
 from tests.conftest import ROOT, Query
 
 FILES = {

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import PAGE, PAPER, Query, copy_documents, get_error, query_rows, read_files, run_cli, run_ingest
 from ipu_results.build import IngestConfig, IngestSummary, ingest
 from ipu_results.schema import FILE_VIEWS, TABLES, table
 
+from tests.conftest import PAGE, PAPER, Query, copy_documents, get_error, query_rows, read_files, run_cli, run_ingest
 from tests.runner.runs_support import (
     EMULATED,
     EMULATED_ID,

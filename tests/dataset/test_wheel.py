@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.conftest import ROOT, once
 
 DATA = {"_data": ROOT / "warehouse", "_schema": ROOT / "schema"}
