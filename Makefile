@@ -83,7 +83,7 @@ bench: $(VENV)/.dev ## Run the benchmarks and print their tables
 
 # More than a minute: make fuzz FUZZ_SECONDS=3600
 fuzz: $(VENV)/.dev ## Feed broken documents to every reader for FUZZ_SECONDS (60)
-	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),60) $(ARGS)
+	$(BIN)/python -m tests.read.fuzz --seconds $(or $(FUZZ_SECONDS),60) $(ARGS)
 
 docs: $(VENV)/.dev ## Generate the generated parts of docs/ and README.md again
 	UPDATE_DOCS=1 $(BIN)/python -m pytest -q -m docs
