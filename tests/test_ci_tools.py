@@ -1,0 +1,88 @@
+"""The checks in .ci report what they are there for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import ROOT
+
+ROWS = pa.table({"name": ["a", "b", "c"], "figure": [1.0, None, 0.0], "message": ["x", "y", "z"]})
+
+
+def run_tool(tool: str, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / ".ci" / tool), *args]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+
+
+def run_git(folder: Path, *args: str) -> str:
+    command = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org", *args]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=True).stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Commit one table, one view with a file and one without."""
+    for name in ("warehouse", "schema/tables", "schema/views"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "schema/tables/flags.toml").write_text('key = ["name"]\n', encoding="utf-8")
+    (tmp_path / "schema/views/known.sql").write_text("FROM flags WHERE figure IS NOT NULL", encoding="utf-8")
+    (tmp_path / "schema/views/stored.sql").write_text("FROM flags", encoding="utf-8")
+    run_git(tmp_path, "init", "--quiet")
+    return tmp_path
+
+
+def commit_rows(repository: Path, table: pa.Table, view: pa.Table = ROWS) -> str:
+    pq.write_table(table, repository / "warehouse/flags.parquet")
+    pq.write_table(view, repository / "warehouse/stored.parquet")
+    run_git(repository, "add", ".")
+    run_git(repository, "commit", "--quiet", "--allow-empty", "--message", "rows")
+    return run_git(repository, "rev-parse", "HEAD")
+
+
+def set_figures(values: list[float | None]) -> pa.Table:
+    return ROWS.set_column(1, "figure", pa.array(values, pa.float64()))
+
+
+@pytest.mark.parametrize(
+    ("table", "view", "expected"),
+    [
+        (set_figures([1.0, None, -0.0]), ROWS, ["CHANGED flags.figure: 1", "CHANGED known.figure: 1"]),
+        (set_figures([1.0, 0.0, 0.0]), ROWS, ["CHANGED flags.figure: 1", "CHANGED known.(rows): 1"]),
+        (ROWS, set_figures([2.0, None, 0.0]), ["CHANGED stored.figure: 1"]),
+        (ROWS, ROWS.take([1, 0, 2]), ["CHANGED stored.name: 2"]),
+        (ROWS.take([1, 0, 2]), ROWS, ["CHANGED flags.(order of rows): 1"]),
+        (ROWS.slice(1), ROWS, ["CHANGED flags.(rows): 1"]),
+        (ROWS, ROWS.select(["figure", "name", "message"]), ["CHANGED stored.(columns): 1"]),
+        (ROWS, ROWS.drop_columns("figure"), ["CHANGED stored.(columns): 1"]),
+        (ROWS, ROWS.cast(ROWS.schema.set(1, pa.field("figure", pa.float32()))), ["CHANGED stored.(types): 1"]),
+    ],
+)
+def test_each_difference_of_tables_and_views_is_reported(
+    repository: Path, table: pa.Table, view: pa.Table, expected: list[str]
+) -> None:
+    base, _ = commit_rows(repository, ROWS), commit_rows(repository, table, view)
+    done = run_tool("compare_tables.py", repository, base, "--allow-reworded", "--allow-digests")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1
+    assert lines[-1].endswith("they differ")
+    assert set(expected) <= set(lines)
+
+
+def test_reworded_columns_differ_unless_they_are_permitted(repository: Path) -> None:
+    message = ROWS.set_column(2, "message", pa.array(["x", "new", "z"]))  # of the row that `known` leaves out
+    base, _ = commit_rows(repository, ROWS), commit_rows(repository, message)
+    strict = run_tool("compare_tables.py", repository, base)
+    permissive = run_tool("compare_tables.py", repository, base, "--allow-reworded")
+    assert (strict.returncode, strict.stdout.splitlines()[0]) == (1, "reworded flags.message: 1")
+    assert (permissive.returncode, permissive.stdout.splitlines()[0]) == (0, "permitted reworded: 1")
+
+
+def test_equal_commits_are_equal_and_every_field_is_counted(repository: Path) -> None:
+    done = run_tool("compare_tables.py", repository, commit_rows(repository, ROWS))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "24 fields of 3 tables and views compared: equal\n"  # 9 each, and 2 rows of `known`
