@@ -86,3 +86,45 @@ def test_equal_commits_are_equal_and_every_field_is_counted(repository: Path) ->
     done = run_tool("compare_tables.py", repository, commit_rows(repository, ROWS))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "24 fields of 3 tables and views compared: equal\n"  # 9 each, and 2 rows of `known`
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """Write a package of 3 lines in 2 modules, a folder of tests, and their budget."""
+    for name, lines in {
+        "pipeline/ipu_results/read/csv.py": 2,
+        "pipeline/ipu_results/api.py": 1,
+        "tests/test_a.py": 1,
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("pass\n" * lines, encoding="utf-8")
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci/budget.toml").write_text("[folders]\n[long]\n", encoding="utf-8")
+    assert run_tool("budget.py", tmp_path, "--write").returncode == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("read/csv.py", "pass\n" * 3, "read has 3 lines, its budget is 2"),
+        ("read/json.py", "", "read has 2 modules, its budget is 1"),
+        ("link/runs.py", "pass\n", "link has 1 lines, its budget is 0"),
+        ("api.py", "pass\n" * 401, "api.py has 401 lines, at most 400"),
+        ("api.py", "def run():\n" + "    pass\n" * 100, "api.py:run has 101 lines, at most 100"),
+    ],
+)
+def test_what_grows_past_its_budget_is_reported(package: Path, name: str, text: str, message: str) -> None:
+    assert run_tool("budget.py", package).stdout == "pipeline/ipu_results: 3 lines in 2 modules\n"
+    path = package / "pipeline/ipu_results" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    done = run_tool("budget.py", package)
+    assert done.returncode == 1
+    assert f"pipeline/ipu_results/{message}" in done.stdout
+
+
+def test_writing_a_budget_permits_no_long_module(package: Path) -> None:
+    (package / "pipeline/ipu_results/api.py").write_text("pass\n" * 401, encoding="utf-8")
+    run_tool("budget.py", package, "--write")
+    assert run_tool("budget.py", package).returncode == 1
