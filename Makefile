@@ -89,12 +89,13 @@ docs: $(VENV)/.dev ## Generate the generated parts of docs/ and README.md again
 	UPDATE_DOCS=1 $(BIN)/python -m pytest -q -m docs
 	$(BIN)/python -m benchmarks.emulator page
 
-lint: $(VENV)/.dev ## Check style, types, words and size
+lint: $(VENV)/.dev ## Check style, types, words, size and imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python .ci/prose.py
 	$(BIN)/python .ci/budget.py
+	$(BIN)/python .ci/imports.py
 
 format: $(VENV)/.dev ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix-only .

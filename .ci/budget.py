@@ -3,7 +3,7 @@
 usage: python .ci/budget.py [--write]      exits 1 if anything is larger than its figure; --write renews the figures
 
 Lines are physical lines of Python files, blank ones and comments too. A module may have 400 lines and a function 100.
-[long] names the older ones that are over that: they may not grow, and --write takes out those that are not long any more.
+[long] names the older ones that are over that: they may not grow, and --write takes out those that have become short.
 """
 
 from __future__ import annotations

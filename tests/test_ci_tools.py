@@ -128,3 +128,59 @@ def test_writing_a_budget_permits_no_long_module(package: Path) -> None:
     (package / "pipeline/ipu_results/api.py").write_text("pass\n" * 401, encoding="utf-8")
     run_tool("budget.py", package, "--write")
     assert run_tool("budget.py", package).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "violation"),
+    [
+        (
+            {"read/a.py": "import ipu_results.read.b", "read/b.py": "from ipu_results.read import a"},
+            "cycle in Python: ",
+        ),
+        (
+            {
+                "read/a.py": "if TYPE_CHECKING:\n    from ipu_results.read.b import B",
+                "read/b.py": "def run():\n    from ipu_results.read.a import A",
+            },
+            "cycle in Python: ",
+        ),
+        ({"read/a.py": "from ipu_results.link.runs import Run", "link/runs.py": ""}, "read.a -> link.runs: "),
+        ({"read/a.py": "from ipu_results import link", "link/__init__.py": ""}, "read.a -> link: "),
+        ({"other/a.py": ""}, "other has no layer: "),
+        ({"read/a.py": "class Row: ...", "link/a.py": "class Row: ..."}, "class Row in link.a and read.a: "),
+        (
+            {
+                "../../site/src/a.ts": 'import type { B } from "./b";',
+                "../../site/src/b.tsx": "import {\n A,\n} from './a';",
+            },
+            "cycle in T",
+        ),
+        ({}, "old -> older: is mended"),
+    ],
+)
+def test_import_against_the_rules_is_reported(tmp_path: Path, files: dict[str, str], violation: str) -> None:
+    known = '"old -> older" = "gone"' if "mended" in violation else ""
+    settings = f'layers = ["read", "link"]\n[known]\n{known}\n'
+    for name, text in {"../../.ci/layers.toml": settings, **files}.items():
+        path = tmp_path / "pipeline/ipu_results" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.resolve().write_text(text, encoding="utf-8")
+    done = run_tool("imports.py", tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith(violation)
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_import_of_a_lower_layer_is_permitted(tmp_path: Path) -> None:
+    for name, text in {
+        ".ci/layers.toml": 'layers = ["read", "link"]\n[known]\n',
+        "pipeline/ipu_results/read/a.py": "from ipu_results.read import b",
+        "pipeline/ipu_results/read/b.py": "import json",
+        "pipeline/ipu_results/link/runs.py": "from ipu_results.read.a import A",
+        "site/src/a.ts": 'const b = () => import("./b");',
+        "site/src/b.ts": 'import { A } from "./a";',
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    done = run_tool("imports.py", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
