@@ -103,7 +103,6 @@ format: $(VENV)/.dev ## Format the code and fix what can be fixed
 
 wheel: $(VENV)/.dev ## Build the wheel with the dataset inside in dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
-	rm -rf build
 
 # uv writes pins and hashes, and no index address
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --quiet --extra build

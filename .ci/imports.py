@@ -21,7 +21,7 @@ ROOT = Path.cwd()
 PACKAGE = "ipu_results"
 SOURCE = ROOT / "pipeline" / PACKAGE
 PAGE = ROOT / "site" / "src"
-TYPESCRIPT_IMPORT = re.compile(r"""\bfrom\s+["']\./([\w/-]+)["']""")  # `import("./x")` loads later, and is no part
+TYPESCRIPT_IMPORT = re.compile(r"""\bfrom\s+["']\./([\w/-]+)["']""")  # `import("./x")` loads later: not counted
 
 Graph = Mapping[str, set[str]]
 
