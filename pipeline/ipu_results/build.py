@@ -19,7 +19,7 @@ from ipu_results.check.tables import (
     build_model_frame,
     build_source_frames,
 )
-from ipu_results.comparison.derive import derive_results, select_record
+from ipu_results.derive import derive_results, select_record
 from ipu_results.errors import DamagedDocumentError, DocumentError
 from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES, pause_garbage_collection
 from ipu_results.link import LINKING, Links, collect_links, link_document

@@ -11,7 +11,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 from ipu_results.analyses import Analysis, Frames, load_frames
-from ipu_results.comparison.derive import list_known
+from ipu_results.derive import list_known
 from ipu_results.ground.files import SCHEMA
 from ipu_results.schema import TABLES, VIEWS, sql_view, table
 from ipu_results.schema.generate import ARROW

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from ipu_results.comparison.derive import collect_inputs, derive_results
+from ipu_results.derive import collect_inputs, derive_results
 from ipu_results.errors import GateError
 from ipu_results.ground.files import SCHEMA
 from ipu_results.schema import Table, table

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
-import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,26 +43,12 @@ def list_source_files() -> Iterator[str]:
                 yield f"ipu_results/{name}/{path.relative_to(folder).as_posix()}"
 
 
-def test_packages_in_pyproject_are_the_folders() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-    folders = {path.rpartition("/")[0].replace("/", ".") for path in list_source_files() if path.endswith(".py")}
-    folders |= {path.rpartition("/")[0].replace("/", ".") for path in list_source_files() if "/_" in path}
-    assert sorted(settings["packages"]) == sorted(folders)
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel from a copy, which setuptools may litter."""
     with once(tmp_path_factory, "wheel") as (folder, first):
         if first:
-            copy = folder / "source"
-            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.duckdb", ".*")
-            for name in ("pipeline", "schema", "warehouse"):
-                shutil.copytree(ROOT / name, copy / name, ignore=ignored)
-            for name in ("pyproject.toml", "README.md", "LICENSE", "LICENSE-DATA"):
-                shutil.copyfile(ROOT / name, copy / name)
             pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
-            command = [*pip, "--no-build-isolation", "--wheel-dir", str(folder), str(copy)]
+            command = [*pip, "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
     [path] = folder.glob("*.whl")

@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 import subprocess
+import tomllib
 from pathlib import Path
 
 import ipu_results
@@ -21,7 +22,6 @@ from tests.docs.docs_support import DOCS, PAGES, README, check_page
 BLOCK = re.compile(r"```(console|pycon)\n(.*?)```", re.S)
 PYTHON = re.compile(r"```python\n(.*?)```", re.S)
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
-LOCKS = sorted(ROOT.glob("requirements*.lock"))
 
 
 def run_console(block: str) -> str:
@@ -157,19 +157,30 @@ def test_every_page_is_in_the_index() -> None:
     assert linked >= {page.resolve() for page in DOCS.rglob("*.md")} - {index.resolve()}
 
 
-def list_pins(lock: Path) -> set[str]:
-    lines = lock.read_text(encoding="utf-8").splitlines()
-    return {line.removesuffix("\\").strip() for line in lines if line and not line.startswith((" ", "#"))}
-
-
-@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
-def test_lock_holds_pins_with_hashes_and_no_index(lock: Path) -> None:
-    text, pins = lock.read_text(encoding="utf-8"), list_pins(lock)
+def test_lock_holds_pins_with_hashes_and_no_index() -> None:
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    pins = [line.removesuffix("\\").strip() for line in text.splitlines() if not line.startswith((" ", "#"))]
     assert all("==" in pin for pin in pins)
+    assert len(set(pins)) == len(pins)  # in one section only
     assert text.count("--hash=sha256:") >= len(pins) > 0
     assert "://" not in text
     assert "index" not in text
-    assert pins <= list_pins(ROOT / "requirements.lock")
+
+
+def test_sections_of_the_lock_hold_what_their_extras_name() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    assert re.findall(r"(?m)^#.*", text) == ["# end of ingest", "# end of user", "# end of dev"]
+    for section, names in {
+        "ingest": [*extras["ingest"], *extras["build"]],
+        "user": [*extras["emulator"], *extras["runner"], *extras["plots"]],
+        "dev": extras["dev"],
+    }.items():
+        pinned = set(re.findall(r"(?m)^([a-z0-9-]+)==", text.partition(f"# end of {section}\n")[0]))
+        direct = {re.split(r"[\[><=]", name)[0] for name in names} - {"ipu-results"}
+        assert direct <= pinned
+        assert "pytest" not in pinned or section == "dev"
+        assert "onnx" not in pinned or section != "ingest"
 
 
 def test_lock_of_the_page_holds_versions_and_hashes_and_no_address() -> None:

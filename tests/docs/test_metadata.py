@@ -121,7 +121,7 @@ def test_no_release_is_newer_than_the_project() -> None:
 
 @pytest.mark.parametrize(("has_release", "folder"), [(True, "release"), (False, "warehouse")])
 def test_make_site_takes_the_release_at_hand(has_release: bool, folder: str, tmp_path: Path) -> None:
-    for name in ("Makefile", "pyproject.toml", "requirements-user.lock"):
+    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
         shutil.copyfile(ROOT / name, tmp_path / name)
     if has_release:
         (tmp_path / "release").mkdir()

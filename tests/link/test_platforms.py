@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from ipu_results.runner.environment import parse_machine
+from ipu_results.link.platforms import parse_machine
 
 from tests.conftest import Query, copy_documents, edit, get_error, query_rows, run_ingest
 from tests.runner.runs_support import RUN_ID, put_run
