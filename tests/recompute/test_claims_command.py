@@ -8,8 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from ipu_results.recompute.claims import load_claims
-from ipu_results.recompute.page import format_page
+from ipu_results.recompute.claims import format_page, load_claims
 from ipu_results.store.query import open_warehouse
 
 from tests.conftest import Done, Query, run_cli
