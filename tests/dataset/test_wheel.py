@@ -17,7 +17,7 @@ from tests.conftest import ROOT, once
 DATA = {"_data": ROOT / "warehouse", "_schema": ROOT / "schema"}
 NOT_CORE = (
     *("altair", "bs4", "dask", "filelock", "fsspec", "lxml", "msgspec", "onnx", "onnxruntime", "openvino", "pandera"),
-    *("pdfplumber", "PIL", "platformdirs", "psutil", "requests", "rich", "scipy", "tomli_w"),
+    *("pdfplumber", "PIL", "platformdirs", "psutil", "requests", "rich", "tomli_w"),
 )
 BLOCK = f"""
 import sys

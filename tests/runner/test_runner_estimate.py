@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import median
 from typing import Any
 
@@ -23,6 +23,7 @@ from ipu_results.runner.estimate import (
     Kind,
     Stamps,
     SuspicionLimits,
+    compute_binomial_cdf,
     compute_interval,
     count_allowed_slow,
     estimate,
@@ -170,15 +171,26 @@ def test_interval_has_its_confidence_by_counting_heads(count: int) -> None:
 # --- the tail
 
 
+def sum_exactly(count: int, chance: Fraction) -> list[Fraction]:
+    return list(accumulate(math.comb(count, k) * chance**k * (1 - chance) ** (count - k) for k in range(count + 1)))
+
+
 def count_exactly(count: int, share: Fraction) -> int:
     """Return the t of the rule by exact sums of binomial probabilities."""
-    allowed, total = 0, share**count
-    for slow in range(1, count + 1):
-        total += math.comb(count, slow) * share ** (count - slow) * (1 - share) ** slow
-        if total >= Fraction(1, 100):
-            break
-        allowed = slow
-    return allowed
+    return max(sum(total < Fraction(1, 100) for total in sum_exactly(count, 1 - share)) - 1, 0)
+
+
+@pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(1, 10), Fraction(1, 100), Fraction(9, 10)])
+@pytest.mark.parametrize("count", [0, 1, 2, 9, 64, 300])
+def test_binomial_probabilities_are_those_of_exact_sums(count: int, chance: Fraction) -> None:
+    exact = [float(total) for total in sum_exactly(count, chance)]
+    assert compute_binomial_cdf(count, float(chance)).tolist() == pytest.approx(exact, abs=1e-12, rel=0)
+
+
+def test_binomial_probabilities_of_a_million_trials_neither_vanish_nor_overflow() -> None:
+    odds = compute_binomial_cdf(1_000_000, 0.5)
+    assert odds[499_999] + odds[500_000] == pytest.approx(1, abs=1e-12)
+    assert odds[500_000] - odds[499_999] == pytest.approx(1 / math.sqrt(math.pi * 500_000), rel=1e-6)
 
 
 @pytest.mark.parametrize("percentile", [50, 90, 99])
