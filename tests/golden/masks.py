@@ -78,7 +78,7 @@ def _mask_today(text: str) -> str:
     for day in (datetime.now(UTC) + timedelta(days=own) for own in (0, -1, 1)):  # midnight, time zones
         text = re.sub(rf"{day:%Y%m%d}-\d{{6}}-[\w-]+?-[0-9a-f]{{4}}\b", "<run>", text)
         text = re.sub(rf"{day:%Y-%m-%d}(T[\d:.]+Z?)?", "<today>", text)
-    return re.sub(r"(?<![\w.-])[0-9a-f]{12}\b", "<id>", text)  # of a bundle: a digest of its description with the day
+    return re.sub(r"(?<![\w.])(?<!c2-)(?<!2000-)[0-9a-f]{12}\b", "<id>", text)  # of a bundle, by its day; not of a calibration
 
 
 def _round(text: str, digits: int) -> str:

@@ -71,12 +71,13 @@ def workspace(warehouse: Path) -> Iterator[Path]:
 
 def run_line(line: str, masks: Masks) -> Pairs:
     """Run one command line; yield its output and each file that it wrote under `out`, which is removed."""
-    name = line.split()[0]
+    name = line.split(maxsplit=1)[0]
+    Path("out").mkdir()
     options: dict[str, Any] = {"emulated": name in PREDICTED, "today": name in DATED}
     yield line, masks.apply(run_cli(*shlex.split(line)), **options)
     for path, text in list_files(Path("out"), is_visible):
         yield masks.apply(f"{line} → {path}", today=True), masks.apply(text, **options)
-    shutil.rmtree("out", ignore_errors=True)
+    shutil.rmtree("out")
 
 
 def is_visible(path: Path) -> bool:
