@@ -43,6 +43,8 @@ def run_cli(*args: str) -> str:
     """Run the command in this process; return its exit status, stdout and stderr as one text."""
     done = CliRunner().invoke(main, list(args), prog_name="ipu-results")
     parts = [f"exit {done.exit_code}", done.stdout, *(["--- stderr", done.stderr] if done.stderr else [])]
+    if done.exception and not isinstance(done.exception, SystemExit):  # with --debug, for a traceback
+        parts.append(f"{type(done.exception).__name__}: {done.exception}")
     return "\n".join(part.rstrip("\n") for part in parts)
 
 

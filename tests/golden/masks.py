@@ -22,11 +22,9 @@ MACHINE = re.compile(
     r'|pyarrow|tabulate|ipu-results)": ("[^"]*"|[\d.]+|null)'
 )
 LISTS = re.compile(r'"(cpu_flags|load_average)": \[[^\]]*\]')
-DURATION = re.compile(r"\b\d+(?:\.\d+)? (s|min)\b(?= left|$|\.$|;| \.\.\.)|(?<= in )\d+(?:\.\d+)? s\b", re.MULTILINE)
-# Modules and lines of the code; the last line is the error
-TRACEBACK = re.compile(
-    r"(?<=Traceback \(most recent call last\):\n)(?:[ \t].*\n|\n|During .*\n|The above .*\n|Traceback .*\n)+"
-)
+DURATION = re.compile(r"(?<=about )\d+ s(?= left)|(?<= in )\d+(?:\.\d+)? s\b")
+# The last column of the table that `ingest` prints: seconds, as wide as they are long
+SECONDS = re.compile(r" +(?:[\d.]+|-+|s)$", re.MULTILINE)
 # Words of one version of Python
 RECURSION = re.compile(r"(?<=maximum recursion depth exceeded).*")
 # Devices of the machine, and columns as wide as its processor's name
@@ -66,7 +64,9 @@ class Masks:
         text = MACHINE.sub(r'"\1": "<machine>"', LISTS.sub(r'"\1": []', text))
         if text.startswith("exit 0\nbackend "):
             text = re.sub(r" {2,}|-{3,}", "  ", DEVICES.sub("", text))
-        text = TRACEBACK.sub("", RECURSION.sub("", text))
+        text = RECURSION.sub("", text)
+        if text.startswith("exit 0\ndocument "):
+            text = SECONDS.sub("", text)
         text = PLACE.sub("<place>", DURATION.sub("<time>", text))
         # The last digits of a float depend on the processor and on the number of threads that sum.
         text = FLOAT.sub(lambda own: _round(own[0], SIGNIFICANT if emulated else 9), text)
@@ -78,7 +78,9 @@ def _mask_today(text: str) -> str:
     for day in (datetime.now(UTC) + timedelta(days=own) for own in (0, -1, 1)):  # midnight, time zones
         text = re.sub(rf"{day:%Y%m%d}-\d{{6}}-[\w-]+?-[0-9a-f]{{4}}\b", "<run>", text)
         text = re.sub(rf"{day:%Y-%m-%d}(T[\d:.]+Z?)?", "<today>", text)
-    return re.sub(r"(?<![\w.])(?<!c2-)(?<!2000-)[0-9a-f]{12}\b", "<id>", text)  # of a bundle, by its day; not of a calibration
+    return re.sub(
+        r"(?<![\w.])(?<!c2-)(?<!2000-)[0-9a-f]{12}\b", "<id>", text
+    )  # of a bundle, by its day; not of a calibration
 
 
 def _round(text: str, digits: int) -> str:
