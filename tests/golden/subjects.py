@@ -142,7 +142,10 @@ def make_release(masks: Masks, _: bool) -> Pairs:
     ):
         yield line, masks.apply(run_cli(*line.split()))
     for name, text in list_files(Path("release")):
-        yield name, masks.apply(mask_sizes(text) if name.endswith(".json") else text)
+        if name.endswith((".csv", ".parquet")):  # a build writes the same rows on every machine; 100 MB take minutes
+            yield name, text
+        else:
+            yield name, masks.apply(mask_sizes(text) if name.endswith(".json") else text)
     change_warehouse(Path("release"), Path("changed"))
     for kind in ("text", "json", "html"):
         yield f"diff --format {kind}", masks.apply(run_cli(*f"diff release changed --limit 5 --format {kind}".split()))
