@@ -195,22 +195,26 @@ def make_names(masks: Masks, _: bool) -> Pairs:
 
 @dataclass(frozen=True)
 class Subject:
-    """How a subject is made, and whether only digests of its items are kept, because there are thousands."""
+    """How a subject is made, and whether only digests of its items are kept, because there are thousands.
+
+    The suite holds the subjects with a `tier`, its quick or its slow one. The others take minutes, and other tests
+    hold their parts: run them with `python -m tests.golden check` before and after code is moved.
+    """
 
     make: Callable[[Masks, bool], Pairs]
     compact: bool = False
-    slow: bool = False
+    tier: str | None = None
 
 
 SUBJECTS = {
-    "documents": Subject(make_documents, compact=True),
+    "documents": Subject(make_documents, compact=True, tier="slow"),
     "cli": Subject(make_cli),
-    "mcp": Subject(make_mcp, slow=True),
+    "mcp": Subject(make_mcp, tier="slow"),
     "submission": Subject(make_submission),
-    "sweep": Subject(make_sweep, slow=True),
-    "release": Subject(make_release, slow=True),
-    "pages": Subject(make_pages, compact=True, slow=True),
-    "names": Subject(make_names),
+    "sweep": Subject(make_sweep),
+    "release": Subject(make_release),
+    "pages": Subject(make_pages, compact=True),
+    "names": Subject(make_names, tier="quick"),
 }
 
 
