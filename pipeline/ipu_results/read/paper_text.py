@@ -1,4 +1,4 @@
-"""Index the lines of a paper's plain text: names, headers, captions, and the figures between them."""
+"""Read the tables of a paper from its plain text, in which the columns of a table may be far from each other."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class Ambiguity:
     """Why the rows are ambiguous: a reason code and a message."""
 
     reason: str
@@ -158,7 +158,7 @@ Part = list[Token]
 Rows = tuple[tuple[Token, ...], ...]
 
 
-def pair_columns(labels: Sequence[Part], figures: Sequence[Part]) -> Rows | Refusal:
+def pair_columns(labels: Sequence[Part], figures: Sequence[Part]) -> Rows | Ambiguity:
     """Return rows (label, figure) of two columns.
 
     Equal counts pair in order, the fewest parts first. A shorter label column is filled with blanks if it is a
@@ -174,10 +174,10 @@ def pair_columns(labels: Sequence[Part], figures: Sequence[Part]) -> Rows | Refu
         return tuple(zip([*series, *lost], whole[0], strict=True))
     label_count, figure_count = sum(map(len, labels)), sum(map(len, whole))
     reason = "cells-missing" if figure_count < label_count else "labels-missing"
-    return Refusal(reason, f"{label_count} labels and {figure_count} figures cannot be paired")
+    return Ambiguity(reason, f"{label_count} labels and {figure_count} figures cannot be paired")
 
 
-def cut_rows(tokens: Sequence[Token], label: int, width: int) -> Rows | Refusal:
+def cut_rows(tokens: Sequence[Token], label: int, width: int) -> Rows | Ambiguity:
     """Cut cells that follow one another into rows of `width`, of which column `label` labels the row.
 
     Refused unless the cells fill the rows, the labels ascend, and labels and figures differ in kind (2 and 1.36) or
@@ -185,11 +185,11 @@ def cut_rows(tokens: Sequence[Token], label: int, width: int) -> Rows | Refusal:
     """
     rows = tuple(tuple(tokens[start : start + width]) for start in range(0, len(tokens), width))
     if not rows or len(rows[-1]) != width:
-        return Refusal("cells-missing", f"{len(tokens)} cells do not fill rows of {width}")
+        return Ambiguity("cells-missing", f"{len(tokens)} cells do not fill rows of {width}")
     labels = [row[label] for row in rows]
     others = [token for row in rows for column, token in enumerate(row) if column != label]
     if not _is_ascending(labels) or not (all("." in token.text for token in others) or _is_regular(labels)):
-        return Refusal("cells-missing", "the labels are not a series, so a cell may be missing")
+        return Ambiguity("cells-missing", "the labels are not a series, so a cell may be missing")
     return rows
 
 
@@ -271,8 +271,8 @@ class TextTable:
         self.problems = [ReadProblem("", None, self.locator, reason, message, self.columns)]
         return self
 
-    def fill(self, rows: Rows | Refusal) -> TextTable:
-        if isinstance(rows, Refusal):
+    def fill(self, rows: Rows | Ambiguity) -> TextTable:
+        if isinstance(rows, Ambiguity):
             return self.refuse(rows.reason, rows.message)
         for number, tokens in enumerate(rows, 1):
             cells = tuple(token.text for token in tokens)
