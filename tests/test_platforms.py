@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Query, copy_documents, edit, get_error, query_rows, run_ingest
-from ipu_results.runner.environment import parse_machine
+from ipu_results.link.platforms import parse_machine
 
 from tests.runs_support import RUN_ID, put_run
 

@@ -16,7 +16,7 @@ import onnx
 import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, Done, run_cli, run_process
-from ipu_results.runner.concurrent_sweeps import VARIABLE
+from ipu_results.runner.environment import VARIABLE
 from onnxruntime.transformers.float16 import convert_float_to_float16
 from runner_support import wait_for, write_images, write_tiny_model
 

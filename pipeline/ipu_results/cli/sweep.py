@@ -12,11 +12,11 @@ import click
 from ipu_results.cli.common import FOLDER, Command, Failure, batch_sizes_option, echo_text, plot_option
 from ipu_results.emulator.target import TARGETS
 from ipu_results.errors import IpuResultsError, SweepConfigError
+from ipu_results.runner import RUNS, Progress
 from ipu_results.runner.backends import NAMES, PRECISIONS
-from ipu_results.runner.config import RUNS, Visit
-from ipu_results.runner.sweep import Progress
 
 if TYPE_CHECKING:
+    from ipu_results.runner.config import Visit
     from ipu_results.runner.reference_rows import ReferenceRow
     from ipu_results.runner.sweep import SweepResult
 
@@ -197,7 +197,7 @@ def _refuse_with_resume(context: click.Context) -> None:
 
 def _print_devices(python: str) -> None:
     from ipu_results.ground.text import format_table
-    from ipu_results.runner.devices import list_devices
+    from ipu_results.runner.config import list_devices
 
     devices = [device for name in NAMES for device in list_devices(name, python)]
     rows = [(own.backend, own.name, own.kind, own.description, own.reason or "can be used") for own in devices]
@@ -208,7 +208,7 @@ def _print_points(runs: Sequence[SweepResult], params: dict[str, Any]) -> None:
     from ipu_results.ground.files import write_atomically
     from ipu_results.ground.text import format_json
     from ipu_results.runner.reference_rows import load_reference_rows
-    from ipu_results.runner.summary import build_records, format_summary
+    from ipu_results.runner.report import build_records, format_summary
 
     points = [point for run in runs for point in run.points]
     rows: list[ReferenceRow] = []
@@ -220,7 +220,7 @@ def _print_points(runs: Sequence[SweepResult], params: dict[str, Any]) -> None:
     json = params["output"] == "json"
     click.echo(format_json(build_records(points, rows)) if json else format_summary(points, rows, note))
     for file in params["plot"]:
-        from ipu_results.runner.chart import draw_chart
+        from ipu_results.runner.report import draw_chart
 
         write_atomically(file, draw_chart(points, rows, file.suffix.lower()))
 

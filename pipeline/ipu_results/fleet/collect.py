@@ -30,7 +30,7 @@ from ipu_results.fleet.verification import check_run, compute_run_digest
 from ipu_results.ground.files import sync_to_disk
 from ipu_results.ground.limits import MAX_BYTES, MAX_RUN_FILE_BYTES
 from ipu_results.ground.remote import describe_error, hide_secrets
-from ipu_results.runner.config import RUNS
+from ipu_results.runner import RUNS
 from ipu_results.sources.catalogue import COLLECTING, UNFINISHED
 
 LOCK = ".lock"

@@ -11,19 +11,35 @@ From Python:
 `run_sweep` returns a result for each device that the configuration selects. `resume_sweep` goes on with an interrupted
 run. A `Progress` reports what a sweep does.
 
-`worker`, `images`, `sequences`, `backends` and `backends.popart` keep to Python 3.8, the newest version that PopART's
-wheels support. So nothing is imported here before it is used.
+`worker`, `inputs`, `backends` and `backends.popart` keep to Python 3.8, the newest version that PopART's wheels
+support, and the command line starts without the extra `runner`. So nothing is imported here before it is used.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ipu_results.runner.config import SweepConfig
-    from ipu_results.runner.sweep import Progress, SweepResult, resume_sweep, run_sweep
+    from ipu_results.runner.config import SweepConfig, Visit
+    from ipu_results.runner.sweep import SweepResult, resume_sweep, run_sweep
 
 __all__ = ["Progress", "SweepConfig", "SweepResult", "resume_sweep", "run_sweep"]
+
+RUNS = Path("raw/runs")  # where runs are appended by default
+
+
+class Progress:
+    """What a sweep reports while it runs. This one is silent; a subclass shows it."""
+
+    def stage(self, what: str) -> None:
+        """Report the work that begins."""
+
+    def visit(self, visit: Visit, done: int, total: int, left_s: float) -> None:
+        """Report the block that begins: `done` of about `total` are measured, about `left_s` seconds are left."""
+
+    def warn(self, what: str) -> None:
+        """Report what the user should know of the run."""
 
 
 def __getattr__(name: str) -> Any:

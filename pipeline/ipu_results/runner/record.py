@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 
 from ipu_results.errors import DamagedRunError
 from ipu_results.ground.files import sync_to_disk
-from ipu_results.runner.backends import is_virtual
+from ipu_results.runner.backends import load_backend
 from ipu_results.runner.config import SweepTask
 from ipu_results.runner.estimate import Block, Estimate, estimate
 from ipu_results.schema.vocabulary import load_vocabulary
@@ -231,7 +231,7 @@ def _build_point(run: RunData, ready: Mapping[str, Any], row: Estimate, blocks: 
         "backend": device.backend,
         **{name: facts[name] for name in ("backend_version", "provider", "threads", "load_s")},
         "device": device.name,
-        "pipeline": "overlap" if plan.overlap and not is_virtual(device.backend) else "serial",
+        "pipeline": "overlap" if plan.overlap and not load_backend(device.backend).TRAITS.virtual else "serial",
         "preprocessing": opened["preprocessing"],
         "model_precision": opened["model"].get("precision"),
         "weights": opened["model"]["weights"],

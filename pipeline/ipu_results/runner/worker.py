@@ -92,10 +92,10 @@ class WorkerServer:
             return None
         shape = {"dtype": self.session.dtype, "micro_batch": self.micro_batch}
         if "file" in self.images:
-            from ipu_results.runner.text_inputs import SequenceStream  # noqa: PLC0415
+            from ipu_results.runner.inputs import SequenceStream  # noqa: PLC0415
 
             return SequenceStream(**self.images, **shape)
-        from ipu_results.runner.images import ImageStream  # noqa: PLC0415
+        from ipu_results.runner.inputs import ImageStream  # noqa: PLC0415
 
         place = {**self.images, "folder": Path(self.images["folder"])}
         return ImageStream(**place, **shape)

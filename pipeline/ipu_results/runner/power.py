@@ -1,0 +1,453 @@
+"""Power while a sweep measures: one class a source, and the meter of a device. Without a meter there is no figure."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shlex
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path, PurePath
+from statistics import fmean
+from typing import Any, Protocol
+
+from ipu_results.errors import RunnerError
+
+OUTPUT_LIMIT = 1 << 16  # bytes that a power command may print; it should print one number
+MAX_W = 1e6  # above what any machine draws: a counter that was reset, or another unit
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+
+BOARD_POWER = "total board power"
+SERIAL = "board serial number"
+WATTS = re.compile(r"(\d+(?:\.\d+)?)\s*W", re.ASCII)
+ABSENT = ("", "N/A")
+MAX_DEVICES = 64  # on one board, and groups of them
+
+POWERCAP = Path("/sys/class/powercap")
+# OpenVINO's `GPU` is Intel's and MIGraphX's is AMD's: NVML knows neither, and may know a third one.
+NVIDIA = re.compile(r"(?:cuda|tensorrt)(?::(\d+))?", re.ASCII)
+
+
+class PowerMeter(Protocol):
+    """A source of power."""
+
+    scope: str
+    """What the figure covers: device, board, package, wall or declared."""
+    name: str
+    """What the record calls the source."""
+    min_window_s: float
+    """Seconds of the shortest window that has a mean."""
+    reason: str | None
+    """Why the last window has no figure: the source could not be read, or the window was too short."""
+
+    def start(self) -> None:
+        """Begin a window."""
+
+    def stop(self) -> float | None:
+        """End the window; return its mean watts, or None with `reason` set."""
+
+    def close(self) -> None:
+        """Release the source."""
+
+
+def find_meter(
+    kind: str, device: str, command: str | None = None, declared: float | None = None
+) -> tuple[PowerMeter | None, str]:
+    """Return the meter for a device of this kind, and its name or why there is none.
+
+    What the user declares comes before a command, and that before the device's own. Raises RunnerError for a declared
+    power or a command that cannot be used.
+    """
+    stated: PowerMeter | None = None
+    if declared is not None:
+        stated = DeclaredPower(declared)
+    elif command is not None:
+        stated = WallMeter(command)
+    if kind in ("emulated", "simulated"):
+        return None, f"no sensor: the device is {kind}, and what this machine draws is not its power"
+    if stated:
+        return stated, stated.name
+    sources: Mapping[str, Callable[[str], PowerMeter]] = {"cpu": RaplMeter, "gpu": NvmlMeter, "ipu": BoardMeter}
+    if kind not in sources:
+        return None, f"no sensor: none is known for a device of kind {kind}"
+    try:
+        meter = sources[kind](device)
+    except RunnerError as error:
+        return None, f"no sensor: {error.message}"
+    return meter, meter.name
+
+
+def check_watts(watts: float, source: str) -> float:
+    """Return these watts. Raises RunnerError for 0 W, which no device that computes draws, and above MAX_W."""
+    if 0 < watts <= MAX_W:
+        return watts
+    raise RunnerError(f"{source} gave {watts:g} W")
+
+
+class DeclaredPower:
+    """A power that the user states. Raises RunnerError unless it is a finite number above 0."""
+
+    scope, min_window_s = "declared", 0.0
+    reason: str | None = None
+
+    def __init__(self, watts: float) -> None:
+        if not (math.isfinite(watts) and watts > 0):
+            raise RunnerError(f"the declared power must be a number of watts above 0, not {watts:g}")
+        self._watts = watts
+        self.name = f"declared {watts:g} W"
+
+    def start(self) -> None:
+        pass
+
+    def stop(self) -> float | None:
+        return self._watts
+
+    def close(self) -> None:
+        pass
+
+
+class WindowMeter:
+    """Base of what is read while a window lasts. One reading that fails voids its window."""
+
+    scope: str
+    name: str
+    min_window_s: float
+    reason: str | None = None
+    source: str
+    """Its name in a reason."""
+    units: float | None = None
+    """How many units of an energy counter, which `read` returns then, are a joule. None: `read` returns watts."""
+    interval_s: float | None = None
+    """Seconds between the readings of a thread; None: no thread. A counter is read at both ends of a window, too."""
+    clock: Callable[[], float] = staticmethod(time.monotonic)
+    _thread: threading.Thread | None = None
+
+    def read(self) -> float:
+        """Return watts or the counter. Raises RunnerError."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        self.close()
+        self.reason = None
+        self._readings: list[float] = []
+        self._faults: list[str] = []
+        self._ended = threading.Event()
+        if self.units:
+            self._poll()
+        self._started = self.clock()
+        if self.interval_s:
+            self._thread = threading.Thread(target=self._poll_along, args=(self.interval_s,), daemon=True)
+            self._thread.start()
+
+    def stop(self) -> float | None:
+        self.close()
+        if self.units:
+            self._poll()
+        try:
+            return self._average(self.clock() - self._started)
+        except RunnerError as error:
+            self.reason = error.message
+            return None
+
+    def close(self) -> None:
+        """Wait for the reading under way, if any; none follows it."""
+        if self._thread:
+            self._ended.set()
+            self._thread.join()
+        self._thread = None
+
+    def _average(self, elapsed_s: float) -> float:
+        readings, faults = self._readings, self._faults
+        if faults:
+            total = len(faults) + len(readings)
+            what = "" if self.units else f"{len(faults)} of {total} readings failed: "
+            raise RunnerError(what + faults[0])
+        if elapsed_s < self.min_window_s:
+            raise RunnerError(f"the window of {elapsed_s:.1f} s is shorter than {self.min_window_s:g} s")
+        if self.units:
+            return check_watts((readings[-1] - readings[0]) / self.units / elapsed_s, self.source)
+        if not readings:
+            raise RunnerError("there was no reading within the window")
+        return fmean(readings)
+
+    def _poll(self) -> None:
+        try:
+            self._readings.append(self.read())
+        except Exception as error:  # raised in a thread it would be lost, and the window would look whole
+            self._faults.append(str(error) or type(error).__name__)
+
+    def _poll_along(self, interval_s: float) -> None:
+        wait_s = interval_s / 2
+        while not self._ended.wait(wait_s):
+            self._poll()
+            wait_s = interval_s
+
+
+class WallMeter(WindowMeter):
+    """A command that prints the watts, run without a shell. Raises RunnerError if it cannot be split into words."""
+
+    scope, source, min_window_s, interval_s = "wall", "the power command", 2.0, 1.0
+    timeout_s = 5.0
+
+    def __init__(self, command: str) -> None:
+        try:
+            self._argv = shlex.split(command)
+        except ValueError as error:
+            raise RunnerError(f"the power command cannot be read: {str(error).lower()}") from error
+        if not any(self._argv[:1]):
+            raise RunnerError("the power command is empty")
+        self.name = f"power command {PurePath(self._argv[0]).name}"
+
+    def read(self) -> float:
+        return parse_watts(run_command(self._argv, self.timeout_s))
+
+
+def parse_watts(text: str) -> float:
+    """Parse the one number of watts that a power command must print. Raises RunnerError."""
+    if not NUMBER.fullmatch(text.strip()):
+        raise RunnerError("the power command printed no single number of watts")
+    return check_watts(float(text), WallMeter.source)
+
+
+def run_command(argv: Sequence[str], timeout_s: float) -> str:
+    """Return what a command prints. Raises RunnerError when it does not start, fails, hangs or prints without end."""
+    late = threading.Event()
+    program = PurePath(argv[0]).name  # without folder and arguments, which may name a user or a machine
+    try:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a command"
+        raise RunnerError(f"{program} could not be started: {reason}") from error
+
+    def expire() -> None:
+        late.set()
+        _kill_group(process)
+
+    alarm = threading.Timer(timeout_s, expire)
+    alarm.start()
+    with process:
+        assert process.stdout is not None
+        try:
+            output = process.stdout.read(OUTPUT_LIMIT + 1)
+            if len(output) > OUTPUT_LIMIT:
+                _kill_group(process)
+            process.wait()
+        except BaseException:
+            _kill_group(process)
+            raise
+        finally:
+            alarm.cancel()
+    if late.is_set():
+        raise RunnerError(f"{program} did not answer within {timeout_s:g} s")
+    if len(output) > OUTPUT_LIMIT:
+        raise RunnerError(f"{program} printed more than {OUTPUT_LIMIT} bytes")
+    if process.returncode:
+        raise RunnerError(f"{program} ended with status {process.returncode}")
+    return output.decode("utf-8", errors="replace")
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End the command and what it started, which may hold its output open after it has ended itself."""
+    with suppress(OSError):
+        if os.name == "nt":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+class BoardMeter(WindowMeter):
+    """The board of the IPUs, by `gc-info`: each IPU reports the whole board's power, so one of them is read.
+
+    Raises RunnerError when gc-info cannot be run or gives no power, or when there are several boards: which one
+    measures is unknown then. Form of the attributes: Graphcore's command line tools, chapter "Device attributes".
+    """
+
+    scope, name, source, min_window_s, interval_s = "board", "gc-info", "gc-info", 2.0, 1.0
+
+    def __init__(self, device: str) -> None:  # noqa: ARG002 (a name has no id of an IPU)
+        serials: set[str] = set()
+        for number in range(MAX_DEVICES + 1):  # ids count up from 0
+            try:
+                devices = query_gc_info(number)
+            except RunnerError:
+                if number == 0:
+                    raise
+                break
+            new = {device[SERIAL] for device in devices if device.get(SERIAL, "") not in ABSENT}
+            serials |= new
+            if len(serials) > 1:
+                raise RunnerError(
+                    "IPUs of several boards, and the device's name has no id to tell which of them measures"
+                )
+            if not new:  # gc-info fails or names no board after the last one
+                break
+        self.read()
+
+    def read(self) -> float:
+        return average_board_power(query_gc_info(0))
+
+
+def query_gc_info(number: int) -> list[dict[str, str]]:
+    """Return the attributes that gc-info prints for the IPU of this id. Raises RunnerError when it cannot be run."""
+    return parse_attributes(run_command(["gc-info", "-i", "-d", str(number)], WallMeter.timeout_s))
+
+
+def parse_attributes(text: str) -> list[dict[str, str]]:
+    """Return the attributes of each device, lines of `key: value`. A repeated key begins the next device."""
+    devices: list[dict[str, str]] = [{}]
+    for key, colon, value in (line.partition(":") for line in text.splitlines()):
+        if key.strip() in devices[-1]:
+            devices.append({})
+        if colon:
+            devices[-1][key.strip()] = value.strip()
+    return devices
+
+
+def average_board_power(devices: Sequence[Mapping[str, str]]) -> float:
+    """Return the watts of the one board that these devices are on. Raises RunnerError."""
+    readings = []
+    for device in devices:
+        power = device.get(BOARD_POWER, "")
+        if device.get(SERIAL, "") in ABSENT:
+            raise RunnerError(f"gc-info gave no {SERIAL}")
+        if power in ABSENT:
+            raise RunnerError(f"gc-info gave no {BOARD_POWER}")
+        if not (match := WATTS.fullmatch(power)):
+            raise RunnerError(f"gc-info's {BOARD_POWER} is not in watts")
+        readings.append(check_watts(float(match[1]), "gc-info"))
+    return fmean(readings)
+
+
+class RaplMeter(WindowMeter):
+    """The sum over the packages of CPUs, from Linux below /sys/class/powercap.
+
+    Raises RunnerError when there is no package counter or one cannot be read.
+    """
+
+    scope, source, min_window_s, units = "package", "RAPL", 1.0, 1e6
+    # The smallest range in use, 65 kJ, lasts for 10 s at any power below 6.5 kW a package: no counter wraps around
+    # twice between two readings of the thread.
+    interval_s = 10.0
+
+    def __init__(self, device: str = "") -> None:  # noqa: ARG002 (all packages count)
+        self._packages = [path for path in sorted(POWERCAP.glob("intel-rapl:*")) if _is_package(path)]
+        if not self._packages:
+            raise RunnerError("no RAPL counter")
+        self._spans = [read_counter(path / "max_energy_range_uj") for path in self._packages]
+        self._last, self._total = self._read_counters(), 0
+        self.name = f"RAPL, {len(self._packages)} package{'s' if len(self._packages) > 1 else ''}"
+
+    def _read_counters(self) -> list[int]:
+        return [read_counter(path / "energy_uj") for path in self._packages]
+
+    def read(self) -> float:
+        """Return the microjoules since the meter was opened."""
+        now = self._read_counters()
+        self._total += sum(map(count_spent, self._last, now, self._spans))
+        self._last = now
+        return self._total
+
+    def start(self) -> None:
+        with suppress(RunnerError):  # a jump of the counter voids the window before only
+            self._last = self._read_counters()
+        super().start()
+
+
+def _is_package(path: Path) -> bool:
+    """Distinguish the domain of a whole package from its parts (`core`, `dram`) and from `psys`, which overlaps it."""
+    with suppress(OSError):
+        return (path / "name").read_text(encoding="ascii", errors="replace").startswith("package")
+    return False
+
+
+def read_counter(path: Path) -> int:
+    """Read a counter in microjoules. Raises RunnerError when it cannot be read."""
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except PermissionError as error:
+        raise RunnerError(f"permission denied on RAPL's {path.name}") from error
+    except (OSError, ValueError) as error:
+        raise RunnerError(f"RAPL's {path.name} cannot be read") from error
+
+
+def count_spent(earlier: int, later: int, span: int) -> int:
+    """Return the microjoules between two readings of a counter that wraps around at `span`, at most once in between."""
+    if later >= earlier:
+        return later - earlier
+    if not 0 <= later < earlier <= span:
+        raise RunnerError(f"a RAPL counter went back from {earlier} to {later} µJ, and its range is {span} µJ")
+    return later + span - earlier
+
+
+class NvmlMeter(WindowMeter):
+    """One GPU, by the package nvidia-ml-py. Raises RunnerError when NVML, the GPU or its counter is not there.
+
+    A GPU without an energy counter (before Volta, some virtual ones) has no meter. `nvmlDeviceGetPowerUsage` cannot
+    replace it: A100 and H100 sample it for a quarter of the time, older ones average it over a second.
+    """
+
+    scope, source, min_window_s, units = "device", "NVML", 5.0, 1e3
+
+    def __init__(self, device: str) -> None:
+        match = NVIDIA.fullmatch(device)
+        if not match:
+            raise RunnerError(f"{device} is not the name of an NVIDIA GPU, and NVML reads no other")
+        try:
+            self._nvml = import_module("pynvml")
+        except ImportError as error:
+            raise RunnerError("no NVML: nvidia-ml-py is not installed") from error
+        self._call(self._nvml.nvmlInit, "no NVML")
+        self._open = True
+        try:
+            self._handle = self._call(lambda: find_handle(self._nvml, int(match[1] or 0)), "no GPU in NVML")
+            with suppress(self._nvml.NVMLError):  # of a model that cannot be divided
+                if self._nvml.nvmlDeviceGetMigMode(self._handle)[0]:
+                    raise RunnerError("the GPU is divided (MIG), and NVML counts the energy of the whole")
+            self.read()
+            self.name = f"NVML energy counter, {self._call(lambda: self._nvml.nvmlDeviceGetName(self._handle))}"
+        except RunnerError:
+            self.close()
+            raise
+
+    def _call(self, call: Callable[[], Any], what: str = "NVML") -> Any:
+        try:
+            return call()
+        except self._nvml.NVMLError as error:
+            raise RunnerError(f"{what}: {str(error).lower()}") from error
+
+    def read(self) -> float:
+        """Return the millijoules since the driver was loaded."""
+        read = self._nvml.nvmlDeviceGetTotalEnergyConsumption
+        return int(self._call(lambda: read(self._handle), "the energy counter of NVML"))
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            with suppress(self._nvml.NVMLError):
+                self._nvml.nvmlShutdown()
+
+
+def find_handle(nvml: Any, number: int) -> Any:
+    """Return NVML's handle of the GPU with this number of CUDA. Raises RunnerError when that is not certain."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = [str(number)] if visible is None else [name.strip() for name in visible.split(",")][number : number + 1]
+    if not names:
+        raise RunnerError(f"CUDA_VISIBLE_DEVICES hides GPU {number}")
+    if names[0].startswith("GPU-"):
+        return nvml.nvmlDeviceGetHandleByUUID(names[0])
+    if not re.fullmatch(r"\d+", names[0], re.ASCII):
+        raise RunnerError(f"CUDA_VISIBLE_DEVICES names no whole GPU for device {number}")
+    if os.environ.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":  # CUDA puts the fastest first, NVML the lowest on the bus
+        handles = map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))
+        if len({nvml.nvmlDeviceGetName(handle) for handle in handles}) > 1:
+            message = "GPUs of several models and no CUDA_DEVICE_ORDER=PCI_BUS_ID: NVML may number them otherwise"
+            raise RunnerError(message)
+    return nvml.nvmlDeviceGetHandleByIndex(int(names[0]))
