@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 from uuid import uuid4
 
 from filelock import FileLock, Timeout
@@ -274,7 +274,7 @@ def _list_differing(target: Path, digests: Mapping[str, str]) -> list[str]:
     return [name for name in FILES if digests[name] != _hash(folder.open_file(name))]
 
 
-def _hash(file: BinaryIO) -> str:
+def _hash(file: BufferedReader) -> str:
     with file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol, cast
 
@@ -56,7 +57,7 @@ class LocalFolder:
         with os.scandir(os.path.join(self._root, path)) as entries:
             return {entry.name: _get_kind(entry) for entry in entries}
 
-    def open_file(self, path: str) -> BinaryIO:
+    def open_file(self, path: str) -> BufferedReader:
         place = Path(self._root, path)
         if os.path.realpath(place.parent) != str(place.parent):  # it may be another folder than the listed one by now
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
