@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ipu_results.cli.common import FOLDER, Command, echo_labelled, echo_text, show_progress
-from ipu_results.runner import RUNS
+from ipu_results.runner.config import RUNS
 
 
 @click.command(cls=Command, extra="ingest")

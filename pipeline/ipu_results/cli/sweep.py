@@ -15,11 +15,10 @@ import click
 from ipu_results.cli.common import FOLDER, Command, Failure, batch_sizes_option, echo_text, plot_option
 from ipu_results.emulator.target import TARGETS
 from ipu_results.errors import IpuResultsError, SweepConfigError
-from ipu_results.runner import RUNS, Progress
 from ipu_results.runner.backends import NAMES, PRECISIONS
+from ipu_results.runner.config import RUNS, Progress, Visit
 
 if TYPE_CHECKING:
-    from ipu_results.runner.config import Visit
     from ipu_results.runner.reference_rows import ReferenceRow
     from ipu_results.runner.sweep import SweepResult
 

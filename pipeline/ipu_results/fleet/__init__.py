@@ -39,7 +39,7 @@ from ipu_results.ground.limits import MAX_BYTES, MAX_RUN_FILE_BYTES
 from ipu_results.ground.remote import describe_error, hide_secrets
 from ipu_results.link.runs import build_run_frames
 from ipu_results.normalise.by_source import get_run_id
-from ipu_results.runner import RUNS
+from ipu_results.runner.config import RUNS
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import COLLECTING, UNFINISHED, load_catalogue
 from ipu_results.sources.sidecar import RUN

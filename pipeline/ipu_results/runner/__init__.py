@@ -17,29 +17,13 @@ support, and the command line starts without the extra `runner`. So nothing is i
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ipu_results.runner.config import SweepConfig, Visit
+    from ipu_results.runner.config import Progress, SweepConfig
     from ipu_results.runner.sweep import SweepResult, resume_sweep, run_sweep
 
 __all__ = ["Progress", "SweepConfig", "SweepResult", "resume_sweep", "run_sweep"]
-
-RUNS = Path("raw/runs")  # where runs are appended by default
-
-
-class Progress:
-    """What a sweep reports while it runs. This one is silent; a subclass shows it."""
-
-    def stage(self, what: str) -> None:
-        """Report the work that begins."""
-
-    def visit(self, visit: Visit, done: int, total: int, left_s: float) -> None:
-        """Report the block that begins: `done` of about `total` are measured, about `left_s` seconds are left."""
-
-    def warn(self, what: str) -> None:
-        """Report what the user should know of the run."""
 
 
 def __getattr__(name: str) -> Any:
@@ -48,7 +32,9 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module  # noqa: PLC0415 (see above)
 
     try:
-        return getattr(import_module(f"{__name__}.{'config' if name == 'SweepConfig' else 'sweep'}"), name)
+        return getattr(
+            import_module(f"{__name__}.{'config' if name in ('Progress', 'SweepConfig') else 'sweep'}"), name
+        )
     except ModuleNotFoundError as error:
         from ipu_results.ground.extras import explain_missing  # noqa: PLC0415
 

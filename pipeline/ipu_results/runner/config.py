@@ -13,13 +13,7 @@ from typing import Any
 
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES
 from ipu_results.errors import BackendError, RunnerError, SweepConfigError
-from ipu_results.networks import NAMES
-from ipu_results.runner import RUNS
-from ipu_results.runner.backends import NAMES as BACKENDS
-from ipu_results.runner.backends import Device, load_backend
-from ipu_results.runner.environment import count_usable_cores, read_cpu_quota
-from ipu_results.runner.estimate import Kind
-from ipu_results.runner.sessions import Subprocess
+from ipu_results.runner.backends import NAMES, Device, Kind, load_backend
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 AUTO = "auto"
@@ -39,6 +33,8 @@ def list_devices(name: str, python: str = sys.executable) -> Sequence[Device]:
     backend = load_backend(name)
     if not backend.TRAITS.apart:
         return backend.probe()
+    from ipu_results.runner.sessions import Subprocess  # noqa: PLC0415 (the command line starts without its libraries)
+
     try:
         transport = Subprocess(0, python)
         try:
@@ -87,7 +83,7 @@ def _select_named(name: str, device: str | None, target: str, probe: ListDevices
 
 
 def _select_automatically(target: str, probe: ListDevices) -> list[SelectedDevice]:
-    devices = [device for name in BACKENDS for device in probe(name)]
+    devices = [device for name in NAMES for device in probe(name)]
     for kind, reason in (("ipu", "an IPU is here"), ("gpu", "no IPU is here, a GPU is")):
         usable = [device for device in devices if device.kind == kind and device.usable]
         if usable:
@@ -107,6 +103,9 @@ MOST_ROUNDS = 1000
 ISOLATED_EVERY = 2  # rounds
 
 
+RUNS = Path("raw/runs")  # where runs are appended by default
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
     """One block to measure."""
@@ -114,6 +113,19 @@ class Visit:
     round: int
     batch_size: int
     kind: Kind
+
+
+class Progress:
+    """What a sweep reports while it runs. This one is silent; a subclass shows it."""
+
+    def stage(self, what: str) -> None:
+        """Report the work that begins."""
+
+    def visit(self, visit: Visit, done: int, total: int, left_s: float) -> None:
+        """Report the block that begins: `done` of about `total` are measured, about `left_s` seconds are left."""
+
+    def warn(self, what: str) -> None:
+        """Report what the user should know of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,9 +298,11 @@ def plan_sweeps(config: SweepConfig, out: Path, probe: ListDevices | None = None
 
 def _find_network(config: SweepConfig) -> str | None:
     """Return the record's name of the network that an ONNX file holds, None where none is stated."""
+    from ipu_results import networks  # noqa: PLC0415 (as above)
+
     if config.network is None:
         return None
-    if config.model in NAMES:
+    if config.model in networks.NAMES:
         raise SweepConfigError(f"--network is for an ONNX file: {config.model} is a built-in network")
     models = load_vocabulary().models
     known = models.get(normalise_name(config.network))
@@ -337,6 +351,8 @@ def choose_batch_sizes(sessions: int) -> tuple[int, ...]:
 
 def count_cores() -> int:
     """Count the whole cores that this process may use, within the limits of its control groups."""
+    from ipu_results.runner.environment import count_usable_cores, read_cpu_quota  # noqa: PLC0415 (as above)
+
     usable, quota = count_usable_cores() or 1, read_cpu_quota()
     return max(1, min(usable, int(quota) if quota else usable))
 

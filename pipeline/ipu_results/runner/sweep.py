@@ -17,9 +17,8 @@ from uuid import uuid4
 import msgspec
 
 from ipu_results.errors import BackendError, DamagedRunError
-from ipu_results.runner import RUNS, Progress
 from ipu_results.runner.backends import SessionSpec, load_backend
-from ipu_results.runner.config import SweepConfig, SweepTask, Visit, plan_sweeps
+from ipu_results.runner.config import RUNS, Progress, SweepConfig, SweepTask, Visit, plan_sweeps
 from ipu_results.runner.environment import (
     announce_sweep,
     describe_environment,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from ipu_results.errors import BackendError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 NAMES = ("popart", "onnxruntime", "openvino", "emulator")
 PRECISIONS = ("fp32", "fp16", "bf16", "int8")
 KINDS = ("ipu", "gpu", "cpu", "emulated", "simulated")
+Kind = Literal["amortised", "isolated"]  # of a block: batches in a stream, or nothing else in flight
 NAP_NS = 1_000_000  # the last part of a wait is spent without sleeping, which would overshoot
 
 FLOATS = ("float32", "float16")
