@@ -18,19 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import RunnerError
 from ipu_results.runner import power
+from ipu_results.runner.meter import MAX_W, WallMeter, WindowMeter, check_watts, parse_watts, run_command
 from ipu_results.runner.power import (
     NvmlMeter,
     RaplMeter,
-    WallMeter,
-    WindowMeter,
     average_board_power,
-    check_watts,
     count_spent,
     find_handle,
     find_meter,
     parse_attributes,
-    parse_watts,
-    run_command,
 )
 
 # One C2: two IPUs, each of which prints the power of the whole board.
@@ -225,7 +221,7 @@ def test_short_or_empty_window_has_no_mean() -> None:
 
 @given(st.one_of(st.floats(), st.floats(0.1, 500)))
 def test_watts_are_above_0_and_below_the_limit(value: float) -> None:
-    assert isinstance(read_watts(lambda: check_watts(value, "a meter")), float) == (0 < value <= power.MAX_W)
+    assert isinstance(read_watts(lambda: check_watts(value, "a meter")), float) == (0 < value <= MAX_W)
 
 
 # --- the power command

@@ -88,40 +88,28 @@ def count_usable_cores() -> int | None:
 
 
 def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
-    """Return the CPU time that the control groups allow this process, in cores; None without a limit."""
+    """Return the CPU time that the control groups allow this process, in cores; None without a limit.
+
+    The group's folder and those above it limit it. In a container the path may be one that only the host has.
+    """
     limits = []
     for line in (_read_text(proc / "self" / "cgroup") or "").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
-        if number == "0" and not controllers:
-            limits += [_read_quota_v2(folder) for top in ("", "unified") for folder in _list_groups(sys, top, path)]
-        elif "cpu" in controllers.split(","):
-            limits += [
-                _read_quota_v1(folder) for top in ("cpu", controllers) for folder in _list_groups(sys, top, path)
-            ]
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _list_groups(sys: Path, top: str, path: str) -> list[Path]:
-    """Return the group's folder and those above it. In a container the path may be one that only the host has."""
-    parts = [part for part in path.split("/") if part not in ("", "..")]
-    return [Path(sys, "fs", "cgroup", top, *parts[:depth]) for depth in range(len(parts), -1, -1)]
-
-
-def _read_quota_v2(folder: Path) -> float | None:
-    quota, _, period = (_read_text(folder / "cpu.max") or "").partition(" ")
-    return _divide(quota, period)
-
-
-def _read_quota_v1(folder: Path) -> float | None:
-    return _divide(_read_text(folder / "cpu.cfs_quota_us") or "", _read_text(folder / "cpu.cfs_period_us") or "")
-
-
-def _divide(quota: str, period: str) -> float | None:
-    """Return quota over period, None for `max` and -1, which set no limit."""
-    if re.fullmatch(r"\d+", quota, re.ASCII) and re.fullmatch(r"0*[1-9]\d*", period, re.ASCII):
-        return int(quota) / int(period)
-    return None
+        if number == "0" and not controllers:  # version 2
+            tops, files = ("", "unified"), ("cpu.max",)
+        elif "cpu" in controllers.split(","):  # version 1
+            tops, files = ("cpu", controllers), ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        else:
+            continue
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        for folder in (
+            Path(sys, "fs", "cgroup", top, *parts[:depth]) for top in tops for depth in range(len(parts) + 1)
+        ):
+            text = " ".join(_read_text(folder / file) or "" for file in files)
+            if match := re.fullmatch(r"(\d+) 0*([1-9]\d*)", text, re.ASCII):  # `max` and -1 set no limit
+                limits.append(int(match[1]) / int(match[2]))
+    return min(limits, default=None)
 
 
 def read_governors(sys: Path = SYS) -> str | None:
