@@ -179,7 +179,7 @@ def test_every_point_is_in_one_series_of_its_origin(drawn: list[tuple[int, float
     points = [measured(batch, rate, origin=origin, run_id=run) for batch, rate, origin, run in drawn]
     series = build_series(points, [])
     assert len({own.name for own in series}) == len(series)
-    marks = sorted((row["batch"], row["throughput"], own.origin) for own in series for row in own.rows)
+    marks = sorted((row["batch"], row["throughput"][0], own.origin) for own in series for row in own.rows)
     assert marks == sorted((batch, rate, origin) for batch, rate, origin, _ in drawn)
 
 

@@ -1,4 +1,4 @@
-"""Which devices a sweep can run on, which it selects, and why not the others."""
+"""What a sweep visits: the devices and defaults of a configuration, and rounds over all batch sizes in random order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The points of sweeps with their reference rows: a table for people, records for programs."""
+"""The points of sweeps with their reference rows: a table for people, records for programs, and a chart.
+
+In the chart published and measured series are solid and filled, emulated ones dashed and hollow; a suspect point is
+crossed out.
+"""
 
 from __future__ import annotations
 
@@ -214,7 +218,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of the chart. A row holds `batch`, `suspect`, and each figure with the ends of its interval."""
+    """One line of the chart. A row holds `batch`, `suspect`, and of each figure the value and its interval's ends."""
 
     name: str
     origin: str
@@ -228,17 +232,11 @@ class Series:
 
     def select(self, figure: str) -> list[Row]:
         """Return the rows of one figure as the chart draws them."""
+        rows = ((row, dict(zip(("y", "low", "high"), row[figure], strict=True))) for row in self.rows)
         return [
-            {
-                "series": self.name,
-                "batch": row["batch"],
-                "y": row[figure],
-                "low": row[f"{figure}_low"],
-                "high": row[f"{figure}_high"],
-                "suspect": row["suspect"],
-            }
-            for row in self.rows
-            if row[figure] is not None
+            {"series": self.name, "batch": row["batch"], **ends, "suspect": row["suspect"]}
+            for row, ends in rows
+            if ends["y"] is not None
         ]
 
 
@@ -289,15 +287,11 @@ def _name_series(point: Point, with_run: bool) -> str:
 
 def _build_row(point: Point) -> Row:
     low, high = point.get("latency_ms_low"), point.get("latency_ms_high")
-    rates = convert_interval(point) or (None, None)
+    ends = (low, high) if low and high else (None, None)
     return {
         "batch": point["batch_size"],
-        "latency": point.get("latency_ms"),
-        "latency_low": low if high else None,
-        "latency_high": high if low else None,
-        "throughput": point.get("throughput"),
-        "throughput_low": rates[0],
-        "throughput_high": rates[1],
+        "latency": (point.get("latency_ms"), *ends),
+        "throughput": (point.get("throughput"), *(convert_interval(point) or ends)),
         "suspect": bool(point.get("suspect")),
     }
 
