@@ -13,13 +13,7 @@ import tomli_w
 from conftest import RAW
 from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
 from ipu_results.schema.vocabulary import ALIASES
-from ipu_results.sources.catalogue import (
-    Document,
-    check_file_type,
-    find_orphans,
-    find_unfinished_runs,
-    load_catalogue,
-)
+from ipu_results.sources.catalogue import Document, check_file_type, find_orphans, find_unfinished_runs, load_catalogue
 
 DATA = b"<html><body>a page</body></html>\n"
 ATTACHED = b"stamps"

@@ -17,7 +17,7 @@ from ipu_results.comparison.report import format_comparisons
 from ipu_results.errors import ComparisonError, DamagedRunError
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.query import open_warehouse
-from ipu_results.submission.words import load_submission_words
+from ipu_results.submission.refusals import load_submission_words
 
 RESNET = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 4}
 EMULATED_RUN = ROOT / "raw" / "runs" / "20261121-141051-emulator-c2-0912"

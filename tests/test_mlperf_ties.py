@@ -12,7 +12,7 @@ import pytest
 from analysis_support import Database, load, make_warehouse
 from conftest import Query
 from ipu_results.analyses import mlperf_ipu, mlperf_noise, mlperf_trends
-from ipu_results.link.mlperf_intervals import describe_interval, estimate_intervals, resolve_rankings
+from ipu_results.link.mlperf import describe_interval, estimate_intervals, resolve_rankings
 from ipu_results.mlperf.rules import load_rules, round_key
 
 RUNS = (10.0, 10.2, 9.9, 10.1, 10.3)

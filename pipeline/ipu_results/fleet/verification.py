@@ -11,12 +11,11 @@ from ipu_results.check.conservation import check_expected_tables
 from ipu_results.check.gate import gate_results
 from ipu_results.errors import CatalogueError, DamagedRunError
 from ipu_results.fleet.folders import ATTACHMENTS, POINTS, RECORD
-from ipu_results.link.runs import build_run_frames
+from ipu_results.link.configurations import build_run_frames
 from ipu_results.normalise.by_source import get_run_id
 from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.sources.catalogue import load_catalogue
-from ipu_results.sources.sidecar import RUN
-from ipu_results.submission.text import check_text
+from ipu_results.sources.catalogue import RUN, load_catalogue
+from ipu_results.submission.refusals import check_text
 
 DOCUMENTS = (POINTS, RECORD)
 TEXT_FAULTS = ("control-characters", "markup")  # of a text that a page or a terminal acts on
