@@ -30,7 +30,7 @@ BATCH_RATE = (
 
 @dataclass(frozen=True)
 class _Table:
-    """A table as it is printed: `titles` of the columns, and each row as texts by column in lower case."""
+    """A printed table: `titles` of the columns, and each row as texts by column in lower case."""
 
     line: int
     titles: dict[str, str]
