@@ -60,13 +60,6 @@ class CheckedRow:
     verdict: str
     nearest: tuple[Match, ...] = ()
 
-    @classmethod
-    def of(cls, row: Mapping[str, Any], comparison: Comparison | None) -> CheckedRow:
-        if comparison is None:
-            return cls(describe_row(row), f"row {row['row_number']}", "no figure that a comparison knows")
-        matches, verdict = comparison.matches, comparison.verdict
-        return cls(describe_row(row), describe_measurement(comparison.measurement), verdict, matches)
-
 
 @dataclass(frozen=True, slots=True)
 class CheckedBundle:
@@ -121,8 +114,8 @@ def check_submission(path: Path, request: CheckRequest) -> list[CheckedBundle]:
 
 
 def _check_folder(path: Path, request: CheckRequest) -> Iterator[CheckedBundle]:
-    known = {place for place, _ in list_folders(request.raw / SUBMISSIONS)} if _has_submissions(request) else set()
-    places = []
+    laid, places = request.raw / SUBMISSIONS, []
+    known = {place for place, _ in list_folders(laid)} if laid.is_dir() else set()
     for place, entry in list_folders(path):
         places.append(place)
         if len(places) > MAX_BUNDLES:
@@ -138,10 +131,6 @@ def _check_folder(path: Path, request: CheckRequest) -> Iterator[CheckedBundle]:
         yield CheckedBundle(place, (Fault("owner", "is here and was removed; remove nothing", place),))
     if not places and not known:
         raise SubmissionError(f"holds no bundle, which has a {DESCRIPTION}", place=str(path))
-
-
-def _has_submissions(request: CheckRequest) -> bool:
-    return (request.raw / SUBMISSIONS).is_dir()
 
 
 def check_files(
@@ -168,42 +157,39 @@ def check_files(
         problems += check_owner(bundle, request.raw, load_publishers(connection), request.account, place)
         problems += check_words(bundle, words)
         try:
-            preview, rejected = preview_bundle(bundle, FIGURES)
+            rows, raised, rejected = preview_bundle(bundle)
         except SubmissionError:
             raise
         except IpuResultsError as error:
             return CheckedBundle(name, (*problems, Fault("schema", str(error))), bundle=bundle)
         problems += rejected
-        compared = compare_rows(connection, words, preview.rows, bundle.submission.document_id)
+        compared = compare_rows(connection, words, rows, bundle.submission.document_id)
     problems += [fault for _, _, own in compared for fault in own]
-    errors, doubts = _sort_flags(preview)
-    problems += [Fault("implausible", f"{flag['rule']}: {flag['message']}") for flag in errors]
-    flags = [f"{flag['severity']} {flag['rule']}: {flag['message']}" for flag in doubts]
+    flags, per_item = [], find_item_latencies(rows)
+    for flag in raised:
+        # A bundle may state the latency of an item. It is R01's error only where a page calls it a latency.
+        is_of_item = flag["rule"] == LITTLE and flag["result_id"] in per_item
+        text = f"{flag['rule']}: {flag['message']}"
+        if flag["severity"] == "error" and not is_of_item:
+            problems.append(Fault("implausible", text))
+        else:
+            flags.append(f"{'info' if is_of_item else flag['severity']} {text}")
     flags += [
-        f"{name} {text!r} is new to the record ({rows} rows)"
-        for (name, text), rows in sorted(list_unknown_words(bundle.rows, words).items())
+        f"{name} {text!r} is new to the record ({count} rows)"
+        for (name, text), count in sorted(list_unknown_words(bundle.rows, words).items())
     ]
     if word := EMULATED.search(bundle.submission.how):
         flags.append(f"how says {word[0]!r}: read whether the figures are measured")
     flags += [f"{own.measurement.label}: {own.verdict}" for _, own, _ in compared if own and own.status == "doubtful"]
-    rows = tuple(CheckedRow.of(row, comparison) for row, comparison, _ in compared)
-    return CheckedBundle(name, tuple(dict.fromkeys(problems)), tuple(flags), rows, bundle)
+    shown = tuple(_show_row(row, comparison) for row, comparison, _ in compared)
+    return CheckedBundle(name, tuple(dict.fromkeys(problems)), tuple(flags), shown, bundle)
 
 
-def _sort_flags(preview: Preview) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the flags that refuse a bundle, and the others.
-
-    A bundle may state the latency of an item. It is R01's error only where a page calls it a latency.
-    """
-    per_item = find_item_latencies(preview.rows)
-    errors: list[dict[str, Any]] = []
-    doubts: list[dict[str, Any]] = []
-    for flag in preview.flags:
-        if flag["rule"] == LITTLE and flag["result_id"] in per_item:
-            doubts.append({**flag, "severity": "info"})
-        else:
-            (errors if flag["severity"] == "error" else doubts).append(flag)
-    return errors, doubts
+def _show_row(row: Mapping[str, Any], comparison: Comparison | None) -> CheckedRow:
+    values = {name: value for name, value in row.items() if value is not None}
+    if comparison is None:
+        return CheckedRow(values, f"row {row['row_number']}", "no figure that a comparison knows")
+    return CheckedRow(values, describe_measurement(comparison.measurement), comparison.verdict, comparison.matches)
 
 
 def is_laid(raw: Path, place: str, files: dict[str, bytes]) -> bool:
@@ -219,66 +205,42 @@ def load_publishers(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
     return frozenset(row["publisher"] for row in run_query(connection, sql).to_pylist())
 
 
-def describe_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the columns of a published row that have a value."""
-    return {name: value for name, value in row.items() if value is not None}
-
-
 UNREADABLE: dict[str, Reason] = {"conflicting-rows": "contradiction", "item-contradicts-model": "contradiction"}
 FIGURES_OF_ONE = ("model", "variant", "dataset", "task", "platform", "chip", "chip_count", "framework", "sdk_version")
 KEY = (*FIGURES_OF_ONE, "effective_precision", "batch_size", "micro_batch_size", "conditions")
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """The rows that a bundle would publish, and the flags of the quality rules on them."""
+def preview_bundle(bundle: Bundle) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Fault]]:
+    """Read a bundle as `ingest` would, alone: return its rows, the flags of the quality rules, and what is rejected.
 
-    rows: list[dict[str, Any]]
-    flags: list[dict[str, Any]]
-
-
-def preview_bundle(bundle: Bundle, figures: tuple[str, ...]) -> tuple[Preview, list[Fault]]:
-    """Return what the bundle would publish, and its rejected rows. Raises IpuResultsError as `ingest` would."""
+    Raises IpuResultsError as `ingest` would.
+    """
     vocabulary = load_vocabulary()
     with TemporaryDirectory() as folder:
         raw = Path(folder)
         lay_bundle(bundle, raw)
         documents = load_catalogue(raw)
-        loaded = {own.document_id: load_document(own, vocabulary, IngestConfig(raw)) for own in documents}
-    [own] = loaded.values()
-    checked = check_documents(documents, lambda document: loaded[document.document_id], vocabulary)
+        [loaded] = [load_document(own, vocabulary, IngestConfig(raw)) for own in documents]
+    checked = check_documents(documents, lambda _: loaded, vocabulary)
     results = checked.frames["results"]
-    printed = frozenset[tuple[str, str]]()
     as_published = {**checked.frames, "results": results.assign(origin="published")}  # the rules look at those alone
-    flags = find_flags(build_dataset(as_published, documents, printed, vocabulary))
-    faults = [
-        Fault(
-            UNREADABLE.get(row.reason, "unknown-word" if row.words else "unreadable-figure"),
-            _describe_rejected(row.message, describe_unknown_words(row.words, vocabulary)),
-            f"{RESULTS}, {row.locator}",
-        )
-        for row in own.normalised.rejected
-    ]
-    refused = {row.locator for row in own.normalised.rejected}
+    flags: Any = find_flags(build_dataset(as_published, documents, frozenset(), vocabulary)).to_dict("records")
+    faults = []
+    for rejected in loaded.normalised.rejected:
+        reason = UNREADABLE.get(rejected.reason, "unknown-word" if rejected.words else "unreadable-figure")
+        words = describe_unknown_words(rejected.words, vocabulary)
+        known = any(text.startswith(rejected.message) for text in words)  # the message and the words often agree
+        message = "; ".join(words if known else [rejected.message, *words])
+        faults.append(Fault(reason, message, f"{RESULTS}, {rejected.locator}"))
+    refused = {rejected.locator for rejected in loaded.normalised.rejected}
     faults += [
         Fault("schema", row["message"], f"{RESULTS}, {row['locator']}")
         for row in checked.frames["quarantine"].to_dict("records")
         if row["locator"] not in refused
     ]
-    rows = [{name: None if pd.isna(value) else value for name, value in row.items()} for row in _to_records(results)]
-    faults += _find_repeated(bundle)
-    faults += _find_contradictions(rows, figures)
-    return Preview(rows, _to_records(flags)), faults
-
-
-def _describe_rejected(message: str, words: list[str]) -> str:
-    """Join the reason and the unknown words, which often say the same."""
-    return "; ".join(words if any(text.startswith(message) for text in words) else [message, *words])
-
-
-def _to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = frame.to_dict("records")
-    return records
+    records: Any = results.to_dict("records")
+    rows = [{name: None if pd.isna(value) else value for name, value in row.items()} for row in records]
+    return rows, flags, [*faults, *_find_repeated(bundle), *_find_contradictions(rows)]
 
 
 def _find_repeated(bundle: Bundle) -> Iterator[Fault]:
@@ -291,12 +253,12 @@ def _find_repeated(bundle: Bundle) -> Iterator[Fault]:
         seen.setdefault(key, number)
 
 
-def _find_contradictions(rows: list[dict[str, Any]], figures: tuple[str, ...]) -> Iterator[Fault]:
+def _find_contradictions(rows: list[dict[str, Any]]) -> Iterator[Fault]:
     """Yield the results that are of one configuration in another spelling."""
     seen: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         first = seen.setdefault(tuple(row[name] for name in KEY), row)
-        shared = [name for name in figures if first is not row and None not in (row[name], first[name])]
+        shared = [name for name in FIGURES if first is not row and None not in (row[name], first[name])]
         if differing := [name for name in shared if row[name] != first[name]]:
             texts = "; ".join(f"{name} {first[name]:.12g} and {row[name]:.12g}" for name in differing)
             message = f"and row {first['row_number']} are of one configuration: {texts}"

@@ -15,6 +15,7 @@ import tomli_w
 
 from ipu_results.comparison.sources import POINTS, read_run
 from ipu_results.errors import SubmissionError
+from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.limits import MAX_BUNDLE_FILE
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.sources.catalogue import read_limited
@@ -31,20 +32,9 @@ from ipu_results.submission.bundle import (
 )
 
 SWEEP = "sweep"
-MAX_FILE_NAME = 200
-METRICS = {  # columns of points.csv, with the metric and the unit of the template
-    "throughput": ("throughput", "{item}s/s"),
-    "latency_ms": ("latency", "ms"),
-    "latency_p90_ms": ("latency p90", "ms"),
-    "latency_p99_ms": ("latency p99", "ms"),
-    "power_w": ("power", "W"),
-}
-SHARED = ("model", "platform", "chip", "chip_count", "framework", "sdk_version", "batch_size", "micro_batch_size")
-CONDITIONS = (  # columns of points.csv in the template's `conditions`, with what they are called there
-    *(("latency_kind", "latency"), ("latency_ms_low", "latency from"), ("latency_ms_high", "to")),
-    *(("interval_confidence", "confidence"), ("sessions", "sessions"), ("provider", "provider")),
-    *(("threads", "threads"), ("pipeline", "pipeline"), ("weights", "weights"), ("suspect", "suspect")),
-)
+MAX_SOURCE_BYTES = 100 * MAX_BUNDLE_FILE  # of a file that stays with the submitter: only its digest is handed in
+MAX_FILE_NAME = 200  # characters, as `refusals` accepts
+POINT = load_schema_file("adapters.toml")["sweep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +143,10 @@ def _collect_file(path: Path, request: SubmissionRequest, collected: Collected) 
 
 
 def _describe_source(path: Path, adapter: str) -> dict[str, str]:
-    data = read_limited(path, path.name, MAX_BUNDLE_FILE * 100)
-    return {"file": clean_file_name(path.name), "adapter": adapter, "sha256": hashlib.sha256(data).hexdigest()}
-
-
-def clean_file_name(name: str) -> str:
-    """Return the name of a file as a bundle accepts it; the sha256 tells which one it was."""
-    return re.sub(r"^\W|[^\w .()+@-]", "_", name)[:MAX_FILE_NAME]
+    """Return the entry of a file, with a name that a bundle accepts; the sha256 tells which one it was."""
+    data = read_limited(path, path.name, MAX_SOURCE_BYTES)
+    name = re.sub(r"^\W|[^\w .()+@-]", "_", path.name)[:MAX_FILE_NAME]
+    return {"file": name, "adapter": adapter, "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def _collect_run(folder: Path, collected: Collected) -> None:
@@ -169,13 +156,10 @@ def _collect_run(folder: Path, collected: Collected) -> None:
         if line.get("origin") != MEASURED:
             message = f"is {line.get('origin') or 'of unknown origin'}: only measured figures may be handed in"
             raise SubmissionError(message, document=folder.name, place=label)
-        shared = {name: line.get(name, "") for name in SHARED}
-        shared |= {
-            "task": "inference",
-            "precision": line.get("compute_precision", ""),
-            "conditions": ", ".join(f"{text} {line[name]}" for name, text in CONDITIONS if line.get(name)),
-        }
-        for name, (metric, unit) in METRICS.items():
+        notes = (f"{text} {line[name]}" for name, text in POINT["conditions"].items() if line.get(name))
+        shared = {column: line.get(name, "") for column, name in POINT["columns"].items()}
+        shared |= {"task": "inference", "conditions": ", ".join(notes)}
+        for name, (metric, unit) in POINT["figures"].items():
             if line.get(name):
                 scope = line.get("power_scope", "") if metric == "power" else ""
                 figure = {"metric": metric, "unit": unit.format(item=line.get("item") or "item"), "value": line[name]}

@@ -24,6 +24,7 @@ from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.submission.refusals import Fault, Reason, count_digits, find_inconsistencies
 
 THOUSAND_STEPS = 3.0  # decimal powers that a wrong unit adds
+COMPARED = ("throughput", "latency_ms", "efficiency", "power_w", "minutes")
 NEAR = 0.5  # decimal powers by which the nearest row may itself be off
 
 
@@ -33,31 +34,26 @@ def compare_rows(
     """Return each row with its comparison, None where it has no figure to compare, and what is wrong with it."""
     others = [row for row in load_rows(connection) if row["document_id"] != document_id and row["same_as"] is None]
     index, evidence = FigureIndex(others), PowerEvidence(connection, words)
-    candidates: dict[str, list[Row]] = defaultdict(list)
+    of_network: dict[str, list[Row]] = defaultdict(list)
     for other in others:
-        candidates[other["network"]].append(other)
-    compared = []
+        of_network[other["network"]].append(other)
+    compared: list[tuple[Row, Comparison | None, list[Fault]]] = []
     shared_figures = []
     for row in rows:
-        place = f"results.csv, row {row['row_number']}"
+        place, candidates = f"results.csv, row {row['row_number']}", of_network[row["network"]]
         shared = list(index.find(row))
-        faults = list(find_copies(row, candidates[row["network"]], shared, place))
-        faults += find_inconsistencies(row, words, place)
+        faults = [*find_copies(row, candidates, shared, place), *find_inconsistencies(row, words, place)]
         faults += find_wrong_power(row, evidence, place)
         comparison = None
-        if any(row.get(name) is not None for name in ("throughput", "latency_ms", "efficiency", "power_w", "minutes")):
-            comparison = _compare_row(row, candidates[row["network"]], words, place)
-            faults += _find_impossible(comparison, place)
+        if any(row.get(name) is not None for name in COMPARED):
+            comparison = _compare_row(row, candidates, words, place)
+            for check in comparison.checks:
+                if check.outcome == "impossible":
+                    faults.append(Fault("implausible", f"{check.name}: {check.message}", place))
             faults += _find_thousandfold(comparison, place)
-        if row["energy_per_item_j"] and not row["efficiency"]:
-            implied = {**row, "efficiency": 1 / row["energy_per_item_j"]}
-            faults += _find_thousandfold(
-                _compare_row(implied, candidates[row["network"]], words, place), place, "1 / energy per item"
-            )
-        if rate := compute_rate_at_rating(row, evidence):
-            implied = {**row, "throughput": rate, "efficiency": None, "power_w": None}
-            text = "rated power over energy per item"
-            faults += _find_thousandfold(_compare_row(implied, candidates[row["network"]], words, place), place, text)
+        for changes, computed in _imply_figures(row, evidence):
+            implied = _compare_row({**row, **changes}, candidates, words, place)
+            faults += _find_thousandfold(implied, place, computed)
         compared.append((row, comparison, faults))
         shared_figures.append((row, shared))
     if compared and not any(fault.reason == "copied" for fault in compared[0][2]):
@@ -65,17 +61,19 @@ def compare_rows(
     return compared
 
 
+def _imply_figures(row: Row, evidence: PowerEvidence) -> Iterator[tuple[dict[str, float | None], str]]:
+    """Yield columns that follow from the energy of an item, which no row of the record is compared by, and how."""
+    if row["energy_per_item_j"] and not row["efficiency"]:
+        yield {"efficiency": 1 / row["energy_per_item_j"]}, "1 / energy per item"
+    if rate := compute_rate_at_rating(row, evidence):
+        yield {"throughput": rate, "efficiency": None, "power_w": None}, "rated power over energy per item"
+
+
 def _compare_row(row: Row, candidates: Sequence[Row], words: KnownWords, place: str) -> Comparison:
     values = {name: row.get(name) for name in FIELDS if name not in ("model", "precision", "suspect", "run_id")}
     values |= {"model": row["network"], "precision": row["effective_precision"]}
     ours = build_measurement(values, words, label=place, local=True)
     return compare_with_rows(ours, candidates, words)
-
-
-def load_publishers(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
-    """Return the names of those whose figures the record has, submitters excluded."""
-    sql = "SELECT DISTINCT publisher FROM documents WHERE kind <> 'submission'"
-    return frozenset(row["publisher"] for row in run_query(connection, sql).to_pylist())
 
 
 def find_item_latencies(rows: Sequence[Row]) -> set[str]:
@@ -86,12 +84,6 @@ def find_item_latencies(rows: Sequence[Row]) -> set[str]:
         if row["latency_basis"] == PER_ITEM
         and (row["throughput"] or 0.0) * (row["latency_ms"] or 0.0) / MS >= MIN_BATCHES_IN_FLIGHT
     }
-
-
-def _find_impossible(comparison: Comparison, place: str) -> Iterator[Fault]:
-    for check in comparison.checks:
-        if check.outcome == "impossible":
-            yield Fault("implausible", f"{check.name}: {check.message}", place)
 
 
 def _find_thousandfold(comparison: Comparison, place: str, computed: str | None = None) -> Iterator[Fault]:
@@ -147,7 +139,7 @@ class FigureIndex:
         self._rows = [row for row in rows if row["same_as"] is None]
         self._places: dict[tuple[str, int, str], list[int]] = defaultdict(list)
         for place, row in enumerate(self._rows):
-            for name in _list_figures(row):
+            for name in filter(row.get, FIGURES):
                 self._add(name, row[name], count_digits(row[name]), place)
             if row["throughput"] and (row["chips"] or 1) > 1:
                 per_chip = row["throughput"] / row["chips"]
@@ -160,7 +152,7 @@ class FigureIndex:
     def find(self, row: Row) -> Iterator[SharedFigures]:
         """Yield the rows of the record that share figures with a row of a bundle, in the order of the record."""
         names: dict[int, list[str]] = defaultdict(list)
-        for name in _list_figures(row):
+        for name in filter(row.get, FIGURES):
             size = min(count_digits(row[name]), MAX_DIGITS)
             for place in dict.fromkeys(self._places.get((name, size, _format_digits(row[name], size)), ())):
                 names[place].append(name)
@@ -204,10 +196,6 @@ def find_copied_table(rows: Sequence[tuple[Row, Sequence[SharedFigures]]]) -> It
             return
 
 
-def _list_figures(row: Row) -> Iterator[str]:
-    return (name for name in FIGURES if row.get(name))
-
-
 def _format_digits(value: float, size: int) -> str:
     """Return the first digits of a figure, rounded, without its power of ten."""
     return f"{value:.{size - 1}e}".partition("e")[0]
@@ -245,13 +233,11 @@ FIT = 10.0  # by which the thousandth of a wrong figure may itself be off
 OF_CHIPS = ("device", "board", "package")
 HOUR = re.compile(r"\b(?:one|an|1|per) hour\b", re.I)  # of `conditions`: what the energy of a run covers
 SECONDS_PER_HOUR = 3600
+Bound = Literal["exact", "least", "most"]
 # The most that a machine with an official energy draws for each of its chips.
 HIGHEST_DRAW = """
     SELECT max(e.energy_j / (60 * r.minutes * r.chips)) AS watts FROM mlperf_entries e JOIN results r USING (result_id)
 """
-
-
-Bound = Literal["exact", "least", "most"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,20 +327,23 @@ def compute_rate_at_rating(row: Row, evidence: PowerEvidence) -> float | None:
 
 
 def _list_powers(row: Row) -> Iterator[ImpliedPower]:
-    """Yield the power that a row states, and that its energy and its efficiency imply."""
-    throughput, time = row["throughput"], row["time_to_train_s"] or row["time_to_result_s"]
-    if row["power_w"]:
-        yield _build_power("power", row, row["power_w"], "power_w")
-    if throughput and row["energy_per_item_j"]:
-        watts = throughput * row["energy_per_item_j"]
-        yield _build_power("throughput × energy per item", row, watts, "throughput", "energy_per_item_j")
-    if throughput and row["efficiency"]:
-        watts = throughput / row["efficiency"]
-        yield _build_power("throughput / efficiency", row, watts, "throughput", "efficiency")
-    if row["run_energy_j"] and time:
-        yield _build_power(f"energy / {time:.12g} s", row, row["run_energy_j"] / time, "run_energy_j")
-    elif row["run_energy_j"] and HOUR.search(row["conditions"] or ""):
-        yield _build_power("energy of one hour", row, row["run_energy_j"] / SECONDS_PER_HOUR, "run_energy_j")
+    """Return the power that a row states, and that its energy and its efficiency imply."""
+    throughput, energy = row["throughput"] or 0.0, row["run_energy_j"] or 0.0
+    powers = [
+        ("power", row["power_w"], "power_w"),
+        (
+            "throughput × energy per item",
+            throughput * (row["energy_per_item_j"] or 0.0),
+            "throughput",
+            "energy_per_item_j",
+        ),
+        ("throughput / efficiency", throughput / (row["efficiency"] or math.inf), "throughput", "efficiency"),
+    ]
+    if time := row["time_to_train_s"] or row["time_to_result_s"]:
+        powers.append((f"energy / {time:.12g} s", energy / time, "run_energy_j"))
+    elif HOUR.search(row["conditions"] or ""):
+        powers.append(("energy of one hour", energy / SECONDS_PER_HOUR, "run_energy_j"))
+    return (_build_power(text, row, watts, *names) for text, watts, *names in powers if watts)
 
 
 def _list_bounds(row: Row, highest_rate: float | None) -> Iterator[ImpliedPower]:
@@ -387,12 +376,12 @@ def _check_rating(own: ImpliedPower, row: Row, rating: Rating, place: str) -> Fa
     Power of chips may be that of one of them or of all. A machine draws the power of all its chips, but one of many
     nodes is taken for the machine at times: only a thousandth that fits all chips is refused below their rating.
     """
-    chips, is_of_chips = row["chips"], row["power_scope"] in OF_CHIPS
+    chips = row["chips"]
     if own.bound != "most" and chips and own.watts > HALF_OF_THOUSAND * rating.high * chips:
         return _describe(own, row, rating, place, "more", rating.high * chips)
     if own.bound == "least" or rating.low is None:
         return None
-    every = rating.low * (1 if is_of_chips else chips or 1)
+    every = rating.low * (1 if row["power_scope"] in OF_CHIPS else chips or 1)
     is_thousandth = own.watts < every / HALF_OF_THOUSAND and _fits(own.watts, every)
     if is_thousandth or own.watts < rating.low / HALF_OF_THOUSAND:
         return _describe(own, row, rating, place, "less", every)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
-from itertools import combinations
+from itertools import combinations, groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -84,10 +84,8 @@ HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of Unicode tha
 # What shows nothing in another category: joiners, fillers, variation selectors, the blank of Braille.
 BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 # Latin letters, and what looks like them: Cyrillic, Armenian, Cherokee, and Greek without the letters of units.
-LATIN, LOOKALIKE = (
-    re.compile("[A-Za-z]"),
-    re.compile("[\u0400-\u058f\u13a0-\u13ff\uab70-\uabbf\u0391-\u0393\u0395-\u03a8\u03bf\u03f2]"),
-)
+LATIN = re.compile("[A-Za-z]")
+LOOKALIKE = re.compile("[\u0400-\u058f\u13a0-\u13ff\uab70-\uabbf\u0391-\u0393\u0395-\u03a8\u03bf\u03f2]")
 SHORTEST_WORD = 3  # letters of another script between hyphens or digits that are a word of their own
 WORD = re.compile(r"[^\W\d_]+(?:[-_\d]+[^\W\d_]+)*")
 MARKUP = re.compile(
@@ -111,7 +109,8 @@ def check_text(text: str, place: str, limit: int = MAX_SUBMITTED_CELL, *, lines:
     kept = text.replace("\n", " ").replace("`", " ") if lines else text
     if hidden := next((char for char in kept if unicodedata.category(char) in HIDDEN or BLANK.match(char)), None):
         yield Fault("control-characters", f"has the character U+{ord(hidden):04X}, which shows nothing", place)
-    if _has_stacked_marks(kept):
+    marks = (run for is_mark, run in groupby(kept, lambda char: unicodedata.combining(char) > 0) if is_mark)
+    if any(len(list(run)) > MAX_MARKS for run in marks):
         yield Fault("control-characters", f"has more than {MAX_MARKS} combining marks on one letter", place)
     if mixed := next(filter(_is_mixed, WORD.findall(kept)), None):
         like = ord(LOOKALIKE.findall(mixed)[0])
@@ -124,15 +123,6 @@ def check_text(text: str, place: str, limit: int = MAX_SUBMITTED_CELL, *, lines:
         yield Fault("markup", "holds HTML or a link of Markdown; write plain text", place)
     if CODE.search(kept) or SQL.search(kept):
         yield Fault("code", "holds a script, a shell expression or SQL; write plain text", place)
-
-
-def _has_stacked_marks(text: str) -> bool:
-    run = 0
-    for char in text:
-        run = run + 1 if unicodedata.combining(char) else 0
-        if run > MAX_MARKS:
-            return True
-    return False
 
 
 def _is_mixed(word: str) -> bool:
@@ -173,11 +163,8 @@ def check_description(submission: Submission) -> Iterator[Fault]:
         message = f"origin is {submission.origin[:40]!r}: only measured figures are accepted"
         yield Fault("emulated", message, DESCRIPTION)
     if not FIRST_DAY <= submission.submitted_on <= date.today() + timedelta(days=1):  # another time zone
-        yield Fault(
-            "schema",
-            f"{submission.submitted_on} is not a day on which it can have been handed in",
-            f"{DESCRIPTION}, submitted_on",
-        )
+        message = f"{submission.submitted_on} is not a day on which it can have been handed in"
+        yield Fault("schema", message, f"{DESCRIPTION}, submitted_on")
     if submission.licence not in LICENCES:
         message = f"{submission.licence[:40]!r} is not one of {', '.join(LICENCES)}"
         yield Fault("licence", message, f"{DESCRIPTION}, licence")
@@ -311,19 +298,12 @@ NAMED = ("model", "platform", "chip", "framework", "precision")
 def load_submission_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     """Load the known words of a comparison, and every chip and framework that the record names."""
     words = load_known_words(connection)
-    sql = "SELECT DISTINCT chip, framework FROM record"
-    rows = run_query(connection, sql).to_pylist()
-    named = {
-        name: {normalise_name(row[name]): str(row[name]) for row in rows if row[name]} for name in ("chip", "framework")
-    }
-    return replace(
-        words,
-        fields={
-            **words.fields,
-            "chip": {**named["chip"], **load_vocabulary().chips},
-            "framework": {**named["framework"], **words.fields["framework"]},
-        },
+    rows = run_query(connection, "SELECT DISTINCT chip, framework FROM record").to_pylist()
+    chips, frameworks = (
+        {normalise_name(row[name]): str(row[name]) for row in rows if row[name]} for name in ("chip", "framework")
     )
+    named = {"chip": chips | load_vocabulary().chips, "framework": frameworks | words.fields["framework"]}
+    return replace(words, fields={**words.fields, **named})
 
 
 def list_unknown_words(rows: tuple[Mapping[str, str], ...], words: KnownWords) -> Counter[tuple[str, str]]:
