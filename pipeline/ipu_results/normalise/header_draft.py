@@ -13,7 +13,7 @@ from ipu_results.read.document import FirstRow
 from ipu_results.schema import table
 from ipu_results.schema.table_headers import normalise_header, parse_unit, strip_unit
 from ipu_results.schema.vocabulary import KINDS, Vocabulary
-from ipu_results.sources.sidecar import PLACEHOLDER
+from ipu_results.sources.catalogue import PLACEHOLDER
 
 MIN_SIMILARITY = 0.6  # of a printed column name and a known one
 
