@@ -67,11 +67,8 @@ class Configurations:
         """Collect and check the rows. Raises DamagedDocumentError for one that contradicts itself."""
         rows = [row for document in documents for row in document.passthrough if row.table == "configurations"]
         for row in rows:
-            if (
-                message := _find_missing(row.values)
-                or _find_miscount(row.values)
-                or _find_unknown(row.values, vocabulary)
-            ):
+            values = row.values
+            if message := _find_missing(values) or _find_miscount(values) or _find_unknown(values, vocabulary):
                 raise _damaged(row, message)
         by_key: dict[Key, list[PassthroughRow]] = defaultdict(list)
         for row in rows:

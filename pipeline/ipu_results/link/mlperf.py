@@ -206,37 +206,29 @@ def _get_key(record: Record) -> Key:
 INFERRED = "inferred"
 
 
-@dataclass(frozen=True, slots=True)
-class MlperfIds:
-    """The curated ids by round and system."""
+MlperfIds = Mapping[Key, Record]
+"""The curated ids by round and system."""
 
-    rows: Mapping[Key, Record]
 
-    @classmethod
-    def collect(cls, documents: Iterable[NormalisedDocument]) -> MlperfIds:
-        """Collect the ids. Raises ConservationError for a system with two."""
-        ids: dict[Key, Record] = {}
-        for row in _list_rows(documents, "mlperf_ids"):
-            other = ids.setdefault((row["round"], row["system_path"]), row)
-            if other is not row:
-                message = f"{row['system_path']} has two ids, {other['mlperf_id']} and {row['mlperf_id']}"
-                raise ConservationError(message, document=row["document_id"])
-        return cls(ids)
-
-    def find(self, entry: Record) -> Record | None:
-        """Return the id of an entry's system, None if it has none."""
-        return self.rows.get(_get_system(entry))
+def collect_mlperf_ids(documents: Iterable[NormalisedDocument]) -> MlperfIds:
+    """Collect the curated ids. Raises ConservationError for a system with two."""
+    ids: dict[Key, Record] = {}
+    for row in _list_rows(documents, "mlperf_ids"):
+        other = ids.setdefault((row["round"], row["system_path"]), row)
+        if other is not row:
+            message = f"{row['system_path']} has two ids, {other['mlperf_id']} and {row['mlperf_id']}"
+            raise ConservationError(message, document=row["document_id"])
+    return ids
 
 
 def link_mlperf_ids(document: NormalisedDocument, ids: MlperfIds) -> Sequence[Result]:
     """Return the document's results; official ones have the MLPerf id of their system, unless it is inferred."""
     entries = {row.row_number: row.values for row in document.passthrough if row.table == "mlperf_entries"}
-    if not entries:
-        return document.results
-    named = {number: known for number, entry in entries.items() if (known := ids.find(entry))}
+    known = {number: ids.get(_get_system(entry), {}) for number, entry in entries.items()}
+    named = {number: row["mlperf_id"] for number, row in known.items() if row and row["confidence"] != INFERRED}
     return [
-        replace(result, values={**result.values, "mlperf_id": known["mlperf_id"]})
-        if (known := named.get(result.values["row_number"])) and known["confidence"] != INFERRED
+        replace(result, values={**result.values, "mlperf_id": named[result.values["row_number"]]})
+        if named and result.values["row_number"] in named
         else result
         for result in document.results
     ]
@@ -262,7 +254,7 @@ def build_mlperf_frames(
     blocks = [
         {name: getattr(block, name) for name in table("mlperf_comparability").names} for block in known.comparable
     ]
-    named = sorted(ids.rows.values(), key=lambda row: row["mlperf_id"])
+    named = sorted(ids.values(), key=lambda row: row["mlperf_id"])
     return {
         "mlperf_entries": build_frame(table("mlperf_entries"), sorted(entries, key=_get_key)),
         "mlperf_runs": runs,
@@ -301,7 +293,7 @@ def count_copies(runs: pd.DataFrame) -> pd.DataFrame:
 def _add_shared_logs(entries: Sequence[dict[str, Any]], runs: pd.DataFrame) -> None:
     """Add how many logs of each entry differ, and how many another entry has too."""
     digests: dict[Key, list[str]] = defaultdict(list)
-    for round_, path, sha256 in zip(*(runs[name].tolist() for name in ("round", "path", "sha256")), strict=True):
+    for round_, path, sha256 in zip(*_list_columns(runs, "round", "path", "sha256"), strict=True):
         digests[round_, path].append(sha256)
     entries_with = Counter(sha256 for logs in digests.values() for sha256 in set(logs))
     for entry in entries:
@@ -314,9 +306,8 @@ def _add_rcps(entries: Sequence[dict[str, Any]], rcps: Iterable[Record]) -> None
     """Add the reference convergence point at the batch size of each entry."""
     points = {_get_rcp_key(row): row for row in rcps}
     for entry in entries:
-        point = points.get(_get_rcp_key(entry)) if entry["global_batch_size"] is not None else None
-        entry["rcp_mean"] = point["rcp_mean"] if point else None
-        entry["rcp_unit"] = point["rcp_unit"] if point else None
+        point = points.get(_get_rcp_key(entry), {}) if entry["global_batch_size"] is not None else {}
+        entry |= {name: point.get(name) for name in ("rcp_mean", "rcp_unit")}
 
 
 def _get_rcp_key(record: Record) -> tuple[str, str, int]:
@@ -326,7 +317,7 @@ def _get_rcp_key(record: Record) -> tuple[str, str, int]:
 def check_scores(entries: Iterable[Record], runs: pd.DataFrame, known: Rules) -> None:
     """Recompute every entry's score from its runs. Raises ConservationError that names the entry."""
     runs_by_entry: dict[Key, list[tuple[float, bool]]] = defaultdict(list)
-    columns = [runs[name].tolist() for name in ("round", "path", "minutes", "counted")]
+    columns = _list_columns(runs, "round", "path", "minutes", "counted")
     for round_, path, minutes, counted in zip(*columns, strict=True):
         runs_by_entry[round_, path].append((minutes, counted))
     for entry in entries:
@@ -354,7 +345,7 @@ def _find_contradiction(entry: Record, runs: Sequence[tuple[float, bool]], known
 
 def _check_ids(entries: Iterable[Record], ids: MlperfIds) -> None:
     systems = {_get_system(entry) for entry in entries}
-    for (mlperf_round, system), row in ids.rows.items():
+    for (mlperf_round, system), row in ids.items():
         if (mlperf_round, system) not in systems:
             message = f"{row['mlperf_id']} names {system}, round {mlperf_round}, which has no entry"
             raise ConservationError(message, document=row["document_id"])
@@ -366,14 +357,14 @@ def _complete_entries(
     """Yield the document's entries with result, id, comparable rounds and attribution."""
     for row in document.passthrough:
         if row.table == "mlperf_entries":
-            entry, named = row.values, ids.find(row.values)
+            entry, named = row.values, ids.get(_get_system(row.values), {})
             block = known.find_comparable(entry["benchmark"], entry["round"])
             cited_id = f"{named['mlperf_id']} ({named['confidence']})" if named else None
             yield {
                 **entry,
                 "result_id": results.get((document.document.document_id, row.table_name, row.row_number)),
-                "mlperf_id": named["mlperf_id"] if named else None,
-                "mlperf_id_confidence": named["confidence"] if named else None,
+                "mlperf_id": named.get("mlperf_id"),
+                "mlperf_id_confidence": named.get("confidence"),
                 "comparable_rounds": block.rounds if block else entry["round"],
                 "comparable_model": block.model if block else None,
                 "attribution": format_attribution(entry, cited_id, document.document.retrieved_on),

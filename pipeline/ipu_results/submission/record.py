@@ -72,8 +72,7 @@ def _imply_figures(row: Row, evidence: PowerEvidence) -> Iterator[tuple[dict[str
 def _compare_row(row: Row, candidates: Sequence[Row], words: KnownWords, place: str) -> Comparison:
     values = {name: row.get(name) for name in FIELDS if name not in ("model", "precision", "suspect", "run_id")}
     values |= {"model": row["network"], "precision": row["effective_precision"]}
-    ours = build_measurement(values, words, label=place, local=True)
-    return compare_with_rows(ours, candidates, words)
+    return compare_with_rows(build_measurement(values, words, label=place, local=True), candidates, words)
 
 
 def find_item_latencies(rows: Sequence[Row]) -> set[str]:
@@ -263,32 +262,28 @@ class PowerEvidence:
     """What the record knows about the power of machines."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, words: KnownWords) -> None:
-        self._machines = words.machines
-        vocabulary = load_vocabulary()
-        self._chips, self._gmacs = vocabulary.chip_ratings, vocabulary.gmacs
-        self._peaks = frozenset(vocabulary.peaks.values())
+        self._machines, self._vocabulary = words.machines, load_vocabulary()
         [drawn] = run_query(connection, HIGHEST_DRAW).to_pylist()
-        cards = [_rate_card(machine) for machine in words.machines.values()]
-        ratings = [*self._chips.values(), *(watts for watts in cards if watts)]
+        cards = filter(None, map(_rate_card, words.machines.values()))
+        ratings = [*self._vocabulary.chip_ratings.values(), *cards]
         self._range = (min(ratings), max(*ratings, drawn["watts"] or 0.0))
-        self._known = {machine["chip"] for machine in words.machines.values()} - {None}
 
     def find_rating(self, row: Row) -> Rating:
         """Return the rating of one chip of a row; of a new chip only the most that any chip of the record draws."""
         machine = self._machines.get(row["platform"], {})
         chip = row["chip"] or machine.get("chip")
-        if watts := _rate_card(machine) or self._chips.get(chip or ""):
+        if watts := _rate_card(machine) or self._vocabulary.chip_ratings.get(chip or ""):
             return Rating(watts, watts, f"{chip or row['platform']} is rated {watts:g} W a chip")
         low, high = self._range
-        if chip in self._known:
+        if chip and any(chip == other["chip"] for other in self._machines.values()):
             return Rating(low, high, f"chips of the record are rated or draw {low:g} to {high:.4g} W")
         return Rating(None, high, f"no chip of the record draws more than {high:.4g} W")
 
     def find_highest_rate(self, row: Row) -> float | None:
         """Return the items per second at the highest peak of the chips, None without operations, chips or a peak."""
         machine = self._machines.get(row["platform"], {})
-        peak = max((machine[name] for name in self._peaks if machine.get(name)), default=None)
-        gmacs = self._gmacs.get((row["network"], row["variant"] or ""))
+        peak = max(filter(None, map(machine.get, self._vocabulary.peaks.values())), default=None)
+        gmacs = self._vocabulary.gmacs.get((row["network"], row["variant"] or ""))
         if not (peak and gmacs and row["chips"]):
             return None
         passes = TRAINING_PASSES if row["task"] == "training" else 1
@@ -327,23 +322,20 @@ def compute_rate_at_rating(row: Row, evidence: PowerEvidence) -> float | None:
 
 
 def _list_powers(row: Row) -> Iterator[ImpliedPower]:
-    """Return the power that a row states, and that its energy and its efficiency imply."""
-    throughput, energy = row["throughput"] or 0.0, row["run_energy_j"] or 0.0
-    powers = [
-        ("power", row["power_w"], "power_w"),
-        (
-            "throughput × energy per item",
-            throughput * (row["energy_per_item_j"] or 0.0),
-            "throughput",
-            "energy_per_item_j",
-        ),
-        ("throughput / efficiency", throughput / (row["efficiency"] or math.inf), "throughput", "efficiency"),
-    ]
-    if time := row["time_to_train_s"] or row["time_to_result_s"]:
-        powers.append((f"energy / {time:.12g} s", energy / time, "run_energy_j"))
-    elif HOUR.search(row["conditions"] or ""):
-        powers.append(("energy of one hour", energy / SECONDS_PER_HOUR, "run_energy_j"))
-    return (_build_power(text, row, watts, *names) for text, watts, *names in powers if watts)
+    """Yield the power that a row states, and that its energy and its efficiency imply."""
+    throughput, time = row["throughput"], row["time_to_train_s"] or row["time_to_result_s"]
+    if row["power_w"]:
+        yield _build_power("power", row, row["power_w"], "power_w")
+    if throughput and row["energy_per_item_j"]:
+        watts = throughput * row["energy_per_item_j"]
+        yield _build_power("throughput × energy per item", row, watts, "throughput", "energy_per_item_j")
+    if throughput and row["efficiency"]:
+        watts = throughput / row["efficiency"]
+        yield _build_power("throughput / efficiency", row, watts, "throughput", "efficiency")
+    if row["run_energy_j"] and time:
+        yield _build_power(f"energy / {time:.12g} s", row, row["run_energy_j"] / time, "run_energy_j")
+    elif row["run_energy_j"] and HOUR.search(row["conditions"] or ""):
+        yield _build_power("energy of one hour", row, row["run_energy_j"] / SECONDS_PER_HOUR, "run_energy_j")
 
 
 def _list_bounds(row: Row, highest_rate: float | None) -> Iterator[ImpliedPower]:
@@ -376,12 +368,12 @@ def _check_rating(own: ImpliedPower, row: Row, rating: Rating, place: str) -> Fa
     Power of chips may be that of one of them or of all. A machine draws the power of all its chips, but one of many
     nodes is taken for the machine at times: only a thousandth that fits all chips is refused below their rating.
     """
-    chips = row["chips"]
-    if own.bound != "most" and chips and own.watts > HALF_OF_THOUSAND * rating.high * chips:
+    chips = row["chips"] or 0
+    if own.bound != "most" and own.watts > HALF_OF_THOUSAND * rating.high * chips > 0:
         return _describe(own, row, rating, place, "more", rating.high * chips)
     if own.bound == "least" or rating.low is None:
         return None
-    every = rating.low * (1 if row["power_scope"] in OF_CHIPS else chips or 1)
+    every = rating.low * (1 if row["power_scope"] in OF_CHIPS else max(chips, 1))
     is_thousandth = own.watts < every / HALF_OF_THOUSAND and _fits(own.watts, every)
     if is_thousandth or own.watts < rating.low / HALF_OF_THOUSAND:
         return _describe(own, row, rating, place, "less", every)

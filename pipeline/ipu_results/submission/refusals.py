@@ -302,7 +302,7 @@ def load_submission_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     chips, frameworks = (
         {normalise_name(row[name]): str(row[name]) for row in rows if row[name]} for name in ("chip", "framework")
     )
-    named = {"chip": chips | load_vocabulary().chips, "framework": frameworks | words.fields["framework"]}
+    named = {"chip": {**chips, **load_vocabulary().chips}, "framework": {**frameworks, **words.fields["framework"]}}
     return replace(words, fields={**words.fields, **named})
 
 
