@@ -11,7 +11,7 @@ import pytest
 from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.lowering import SUPPORTED
 from ipu_results.emulator.operators import PRODUCTS, Gemm, Interpolation, Program, Recurrence
-from ipu_results.emulator.pipeline import assess_memory
+from ipu_results.emulator.prediction import assess_memory
 from ipu_results.emulator.schedule import schedule
 from ipu_results.emulator.target import load_target
 from ipu_results.errors import UnsupportedOperatorError

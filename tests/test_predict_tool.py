@@ -14,13 +14,13 @@ import onnx
 import pyarrow.parquet as pq
 import pytest
 from conftest import run_cli
-from ipu_results.emulator import cache, sweep
+from ipu_results.emulator import show, split
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.operators import Convolution, Gemm
-from ipu_results.emulator.protocol import select_protocol
 from ipu_results.emulator.schedule import to_convolution_shape
+from ipu_results.emulator.settings import select_protocol
+from ipu_results.emulator.show import SharedPlans, Sweep, parse_sweeps, run_sweep
 from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
-from ipu_results.emulator.sweep import SharedPlans, Sweep, parse_sweeps, run_sweep
 from ipu_results.emulator.target import Target, load_target
 from model_support import image, model
 
@@ -32,7 +32,7 @@ SMALL = image("h = Conv<pads=[1,1,1,1]>(x, w) y = Relu(h)", {"w": (8, 4, 3, 3)})
 def plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Use a cache folder of these tests, not the user's."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(cache.CACHE_VARIABLE, str(tmp_path_factory.mktemp("plans")))
+        patch.setenv(split.CACHE_VARIABLE, str(tmp_path_factory.mktemp("plans")))
         yield
 
 
@@ -135,7 +135,7 @@ def test_interrupted_sweep_continues_and_leaves_no_half_file(tmp_path: Path, mon
     run_sweep(make_sweep("clock=1e9,2e9,3e9"), tmp_path / "whole.csv", plan_split)
     predict_design = Sweep.predict_design
 
-    def fail_at_the_third(self: Sweep, number: int, planner: sweep.Planner) -> list[list[Any]]:
+    def fail_at_the_third(self: Sweep, number: int, planner: show.Planner) -> list[list[Any]]:
         calls.append(number)
         if len(calls) == 3:
             raise KeyboardInterrupt
@@ -186,7 +186,7 @@ def test_search_reads_no_constant_that_shared_plans_ignore() -> None:
         if isinstance(operator, Convolution | Gemm):
             plan_split.__wrapped__(to_convolution_shape(operator), RecordingTarget(read))
     assert len(read) > 20
-    assert not [name for name in read if name.startswith(sweep.UNREAD_BY_SEARCH)]
+    assert not [name for name in read if name.startswith(show.UNREAD_BY_SEARCH)]
 
 
 def test_designs_that_differ_in_the_clock_share_their_plans() -> None:

@@ -9,13 +9,7 @@ from math import ceil, inf, prod
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from ipu_results.emulator.split import (
-    DIMENSIONS,
-    ConvolutionShape,
-    SplitPlan,
-    plan_split,
-    plan_split_exhaustively,
-)
+from ipu_results.emulator.split import DIMENSIONS, ConvolutionShape, SplitPlan, plan_split, plan_split_exhaustively
 from ipu_results.emulator.target import Target, load_target
 
 MK1, MK2 = load_target("c2"), load_target("m2000")

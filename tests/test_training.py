@@ -7,15 +7,8 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, run_cli
-from ipu_results.emulator.check.training import (
-    AIMED,
-    LARGE,
-    add_training_json,
-    load_training_rows,
-    score_training,
-    summarise_errors,
-)
-from ipu_results.emulator.gradient import GradientPass, GradientProduct, derive_gradients
+from ipu_results.emulator.check import LARGE, load_training_rows
+from ipu_results.emulator.check.validation import AIMED, add_training_json, score_training, summarise_errors
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.operators import Elementwise, Gemm, Program, Tensor
 from ipu_results.emulator.pipeline import (
@@ -29,6 +22,7 @@ from ipu_results.emulator.pipeline import (
     cut_evenly,
     estimate_all_reduce,
 )
+from ipu_results.emulator.schedule import GradientPass, GradientProduct, derive_gradients
 from ipu_results.emulator.training import TrainingSetup, load_training_target, predict_training
 from ipu_results.errors import InconsistentModelError
 from ipu_results.store.query import open_warehouse

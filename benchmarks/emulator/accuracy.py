@@ -7,9 +7,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from ipu_results.emulator.check.baselines import DESCRIPTIONS
-from ipu_results.emulator.check.published import BLIND, DEVELOPMENT, SETS, PublishedRow, load_published_rows
-from ipu_results.emulator.check.scoring import ErrorSummary, ScoredRow, predict_rows, summarise_errors
+from ipu_results.emulator.check import BLIND, DEVELOPMENT, SETS, PublishedRow, load_published_rows
+from ipu_results.emulator.check.scoring import DESCRIPTIONS, ErrorSummary, ScoredRow, predict_rows, summarise_errors
 from ipu_results.emulator.check.validation import (
     EXCLUDED,
     FIT,

@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 
-from ipu_results.emulator.check.published import SETS, PublishedRow
+from ipu_results.emulator.check import SETS, PublishedRow
 from ipu_results.emulator.check.scoring import load_program, predict_rows, recalibrate, summarise_errors
 from ipu_results.emulator.operators import Elementwise
 from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split

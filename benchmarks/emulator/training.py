@@ -7,23 +7,20 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from statistics import median
 
-from ipu_results.emulator.cache import open_plan_cache
-from ipu_results.emulator.check.baselines import GRID, ROOFLINE
-from ipu_results.emulator.check.scoring import summarise_errors
-from ipu_results.emulator.check.training import (
+from ipu_results.emulator.check import TrainingRow, load_training_rows
+from ipu_results.emulator.check.scoring import GRID, ROOFLINE, summarise_errors
+from ipu_results.emulator.check.validation import (
     AIMED,
     MAX_LIMIT,
     MEDIAN_LIMIT,
-    TrainingRow,
     TrainingScore,
     check_aim,
     iterate_sets,
-    load_training_rows,
     score_training,
 )
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.schedule import Planner
-from ipu_results.emulator.split import ConvolutionShape, SplitPlan
+from ipu_results.emulator.split import ConvolutionShape, SplitPlan, open_plan_cache
 from ipu_results.emulator.target import Target, get_range, load_target
 from ipu_results.emulator.training import load_training_constants, load_training_target, predict_training
 from ipu_results.store.query import open_warehouse

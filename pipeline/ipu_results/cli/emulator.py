@@ -15,12 +15,10 @@ from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
 from ipu_results.ground.text import escape_unprintable
 
 if TYPE_CHECKING:
-    from ipu_results.emulator.check.training import TrainingScore
-    from ipu_results.emulator.check.validation import Validation
+    from ipu_results.emulator.check.validation import TrainingScore, Validation
     from ipu_results.emulator.network import Network
-    from ipu_results.emulator.prediction import Prediction
-    from ipu_results.emulator.protocol import Protocol
-    from ipu_results.emulator.show import OperatorProfile
+    from ipu_results.emulator.prediction import OperatorProfile, Prediction
+    from ipu_results.emulator.settings import Protocol
     from ipu_results.emulator.target import Target
 
 
@@ -40,9 +38,8 @@ def validate_emulator(warehouse: Path, output: str) -> None:
       ipu-results validate-emulator
       ipu-results validate-emulator --format json
     """
-    from ipu_results.emulator.check.published import load_published_rows
-    from ipu_results.emulator.check.training import add_training_json, load_training_rows, score_training
-    from ipu_results.emulator.check.validation import to_json, validate
+    from ipu_results.emulator.check import load_published_rows, load_training_rows
+    from ipu_results.emulator.check.validation import add_training_json, score_training, to_json, validate
     from ipu_results.store.query import open_warehouse
 
     with open_warehouse(warehouse) as connection:
@@ -79,7 +76,7 @@ def _format_table(validation: Validation, training: Sequence[TrainingScore]) -> 
 
 
 def _format_training(training: Sequence[TrainingScore]) -> str:
-    from ipu_results.emulator.check import training as scoring
+    from ipu_results.emulator.check import validation as scoring
     from ipu_results.emulator.check.scoring import summarise_errors
     from ipu_results.ground.text import format_table
 
@@ -225,12 +222,11 @@ def predict(
       ipu-results predict --target bow-2000 --training --model bert-large-pretraining --micro-batch 8 \
         --layers-per-ipu 3,7,7,7 --head first --recompute layer --replicas 4 --accumulation 1712 --offchip
     """
-    from ipu_results.emulator.cache import open_plan_cache
     from ipu_results.emulator.frontend import parse_shapes
     from ipu_results.emulator.network import load_shaped_network
     from ipu_results.emulator.prediction import predict as predict_batches
-    from ipu_results.emulator.protocol import select_protocol
-    from ipu_results.emulator.settings import apply_settings, load_target_file, parse_pairs
+    from ipu_results.emulator.settings import apply_settings, load_target_file, parse_pairs, select_protocol
+    from ipu_results.emulator.split import open_plan_cache
     from ipu_results.emulator.target import load_target
     from ipu_results.ground.files import write_atomically
 
@@ -298,7 +294,7 @@ def _select_batch_sizes(batch_sizes: tuple[int, ...] | None, shaped: int | None)
 
 
 def _profile(prediction: Prediction, network: Network, machine: Target, path: Protocol) -> list[OperatorProfile]:
-    from ipu_results.emulator.show import profile_operators
+    from ipu_results.emulator.prediction import profile_operators
     from ipu_results.emulator.target import load_calibration
 
     program = network(prediction.micro_batch_size)
@@ -309,8 +305,8 @@ def _profile(prediction: Prediction, network: Network, machine: Target, path: Pr
 def _run_sweep(
     network: Network, machine: Target, path: Protocol, sizes: tuple[int, ...], sweeps: tuple[str, ...], out: Path
 ) -> None:
-    from ipu_results.emulator.cache import open_plan_cache
-    from ipu_results.emulator.sweep import SharedPlans, Sweep, parse_sweeps, run_sweep
+    from ipu_results.emulator.show import SharedPlans, Sweep, parse_sweeps, run_sweep
+    from ipu_results.emulator.split import open_plan_cache
 
     sweep = Sweep(network, machine, path, sizes, parse_sweeps(sweeps))
     total = len(sweep.designs)
@@ -320,21 +316,21 @@ def _run_sweep(
 
 def _compare(paths: tuple[Path, Path], output: str) -> str:
     from ipu_results.emulator import show
-    from ipu_results.emulator.records import round_records
+    from ipu_results.emulator.prediction import round_records
     from ipu_results.ground.text import format_records
 
     before, after = map(show.load_predictions, paths)
     rows = show.compare_predictions(before, after)
     if output == "table" and not rows:
         return "no difference\n"
-    digits = dict.fromkeys(show.FIELDS, 3)
+    digits = dict.fromkeys(show.COMPARED_FIELDS, 3)
     cells = round_records(rows, digits) if output == "table" else [list(row.values()) for row in rows]
-    return f"{format_records(output, show.FIELDS, cells)}\n"
+    return f"{format_records(output, show.COMPARED_FIELDS, cells)}\n"
 
 
 def _format(predictions: list[Prediction], model: str, profiles: Sequence[OperatorProfile] | None, output: str) -> str:
     """Format a record per batch size or, with profiles of the first of them, per operator."""
-    from ipu_results.emulator import records
+    from ipu_results.emulator import prediction as records
     from ipu_results.ground.text import format_records
 
     if profiles is not None:

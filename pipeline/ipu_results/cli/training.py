@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from ipu_results.emulator.network import Network
     from ipu_results.emulator.pipeline import Head, Recompute
-    from ipu_results.emulator.protocol import Protocol
+    from ipu_results.emulator.settings import Protocol
     from ipu_results.emulator.target import Target
 
 LARGEST_COUNT = 1_000_000
@@ -105,10 +105,16 @@ _OPTIONS = (
 
 def format_training(options: TrainingOptions, network: str, machine: Target, path: Protocol, output: str) -> str:
     """Predict a step and format its one record."""
-    from ipu_results.emulator.cache import open_plan_cache
-    from ipu_results.emulator.records import round_records
-    from ipu_results.emulator.training import TrainingSetup, predict_training
-    from ipu_results.emulator.training_records import FIELDS, TABLE_DIGITS, format_footer, to_record
+    from ipu_results.emulator.prediction import round_records
+    from ipu_results.emulator.split import open_plan_cache
+    from ipu_results.emulator.training import (
+        TRAINING_FIELDS,
+        TRAINING_TABLE_DIGITS,
+        TrainingSetup,
+        format_training_footer,
+        predict_training,
+        to_training_record,
+    )
     from ipu_results.ground.text import format_records
 
     loaded = _load(options, network)
@@ -127,16 +133,15 @@ def format_training(options: TrainingOptions, network: str, machine: Target, pat
     )
     with open_plan_cache() as planner:
         prediction = predict_training(loaded, machine, setup, cut, planner=planner)
-    record = to_record(prediction, setup, loaded.name)
+    record = to_training_record(prediction, setup, loaded.name)
     if output == "table":
-        table = format_records(output, tuple(TABLE_DIGITS), round_records([record], TABLE_DIGITS))
-        return f"{table}\n{format_footer(prediction, loaded.name)}\n"
-    return f"{format_records(output, FIELDS, [[record[name] for name in FIELDS]])}\n"
+        table = format_records(output, tuple(TRAINING_TABLE_DIGITS), round_records([record], TRAINING_TABLE_DIGITS))
+        return f"{table}\n{format_training_footer(prediction, loaded.name)}\n"
+    return f"{format_records(output, TRAINING_FIELDS, [[record[name] for name in TRAINING_FIELDS]])}\n"
 
 
 def _load(options: TrainingOptions, name: str) -> Network:
-    from ipu_results.emulator.check.training import load_sized_network
-    from ipu_results.emulator.network import load_network
+    from ipu_results.emulator.network import load_network, load_sized_network
     from ipu_results.networks import SEQUENCE, TEXTS
 
     if options.sequence and name not in TEXTS:

@@ -7,20 +7,22 @@ from types import MappingProxyType
 
 import onnx
 
-from ipu_results.emulator.fusion import FusedActivation, find_activations
-from ipu_results.emulator.lowering import SEVERAL_OUTPUTS, SUPPORTED, lower_node
-from ipu_results.emulator.model import Node, prepare_model, read_opset, sort_nodes
-from ipu_results.emulator.operators import Elementwise, Operator, Program, Tensor
-from ipu_results.emulator.shapes import (
+from ipu_results.emulator.graph import (
     FLOATS,
+    Node,
     TensorInfos,
     collect_initial_tensors,
     get_element_bits,
     infer_outputs,
     is_constant,
     list_element_types,
+    prepare_model,
+    read_opset,
+    sort_nodes,
 )
-from ipu_results.emulator.typed import attach_types
+from ipu_results.emulator.lowering import SEVERAL_OUTPUTS, SUPPORTED, FusedActivation, find_activations, lower_node
+from ipu_results.emulator.operators import Elementwise, Operator, Program, Tensor
+from ipu_results.emulator.products import attach_types
 from ipu_results.errors import InconsistentModelError, ModelError, UnknownShapeError, UnsupportedOperatorError
 from ipu_results.networks.builder import DATA_INPUTS
 

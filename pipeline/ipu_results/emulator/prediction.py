@@ -1,18 +1,54 @@
-"""Predict what a batch takes on a machine: time with a band, its parts, power and memory. Nothing is run."""
+"""Judge whether a program fits the memory of the tiles."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from ipu_results.emulator.operators import Program
-from ipu_results.emulator.pipeline import Verdict, assess_memory
-from ipu_results.emulator.protocol import Protocol, Timing, compute_timing, count_replicas, select_protocol
-from ipu_results.emulator.schedule import Planner, Schedule, schedule
-from ipu_results.emulator.split import plan_split
+from ipu_results.emulator.codelets import compute_mac_rate
+from ipu_results.emulator.operators import Program, count_live_elements, count_peak_elements
+from ipu_results.emulator.schedule import OperatorCost, Planner, Schedule, schedule
+from ipu_results.emulator.settings import Protocol, Timing, compute_timing, count_replicas, select_protocol
+from ipu_results.emulator.split import DIMENSIONS, SplitPlan, plan_split
 from ipu_results.emulator.target import Calibration, Fit, Target, load_calibration, load_target
 from ipu_results.errors import InconsistentModelError
+
+Verdict = Literal["FITS", "UNCERTAIN", "DOES-NOT-FIT"]
+CODE_BAND = 0.1  # code and exchange state are "about" 110 bytes a superstep and tile: 100 to 120
+DEFAULT_PROPORTION = 0.6  # of availableMemoryProportion in poplibs
+SERIAL_PROPORTION = 0.05  # assumed: what temporaries come down to where a product is computed in parts
+
+
+def assess_memory(program: Program, plan: Schedule, target: Target) -> Verdict:
+    """Return UNCERTAIN where the answer depends on how much code a superstep is, or on splits in time.
+
+    On Mk2 the vendor's planner may compute a product in parts, one after another, which this search does not do: a
+    program that fits only that way is UNCERTAIN, and would be slower. On C2 the paper's recipe fixes what it may use.
+    """
+    # Every tile holds code and exchange state of every superstep.
+    code = target["memory.superstep"] * plan.code_supersteps
+    weights = program.parameters * target["element.bytes"] / target.tiles
+    data = max(list_data_bytes(program, plan, target), default=weights)
+    if data + code * (1 + CODE_BAND) <= target["sram"]:
+        return "FITS"
+    if target["plan.memory"] >= DEFAULT_PROPORTION:
+        held = (program.parameters + count_peak_elements(program)) * target["element.bytes"] / target.tiles
+        data = min(data, held + SERIAL_PROPORTION * target["sram"])
+    return "UNCERTAIN" if data + code * (1 - CODE_BAND) <= target["sram"] else "DOES-NOT-FIT"
+
+
+def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[float]:
+    """Estimate the bytes of the fullest tile while each operator runs: weights, its live activations and temporaries.
+
+    Weights and activations are spread evenly. An operator's slices and partials are freed before the next one runs.
+    """
+    live = count_live_elements(program)
+    return [
+        (program.parameters + elements) * target["element.bytes"] / target.tiles + step.temporary
+        for elements, step in zip(live, plan.steps, strict=True)
+    ]
+
 
 MS = 1000.0
 
@@ -128,3 +164,150 @@ def _estimate_power(program: Program, target: Target, chips: int, timing: Timing
     if "power.idle" not in target:
         return None
     return target["power.idle"] + target["power.mac"] * program.macs * chips / timing.period
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorProfile:
+    """One operator on one chip: seconds from the batch's start, bytes, and joules of all chips.
+
+    `peak_share` is the share of the chip's peak rate of multiply-accumulates that the operator achieves, from 0 to 1;
+    None for one that multiplies no matrices. `live_bytes` are the activations of the chip, `tile_bytes` weights,
+    activations, temporaries and code of the fullest tile. `energy_j` is None where no power of the machine is known.
+    """
+
+    step: OperatorCost
+    start: float
+    compute: float
+    exchange: float
+    sync: float
+    peak_share: float | None
+    live_bytes: float
+    tile_bytes: float
+    energy_j: float | None
+
+    @property
+    def seconds(self) -> float:
+        return self.compute + self.exchange + self.sync
+
+
+def profile_operators(
+    prediction: Prediction, program: Program, target: Target, superstep: float, io_tiles: int = 0
+) -> list[OperatorProfile]:
+    """Profile the operators in the order in which they run. `superstep` is the cost of a superstep in cycles.
+
+    `target` is the machine with all its tiles, `io_tiles` of which hold and compute nothing. The share of peak is that
+    of the whole chip.
+    """
+    clock, plan = target["clock"], prediction.schedule
+    peak = compute_mac_rate(target) * target.tiles * clock
+    chips = prediction.batch_size // prediction.micro_batch_size
+    code = target["memory.superstep"] * plan.code_supersteps
+    holding = target.with_constants(tiles=target.tiles - io_tiles) if io_tiles else target
+    live, data = count_live_elements(program), list_data_bytes(program, plan, holding)
+    profiles: list[OperatorProfile] = []
+    start = 0.0
+    for step, elements, held in zip(plan.steps, live, data, strict=True):
+        compute, exchange = (step.compute + step.reduce) / clock, step.exchange / clock
+        sync = step.supersteps * superstep / clock
+        seconds = compute + exchange + sync
+        profiles.append(
+            OperatorProfile(
+                step,
+                start,
+                compute,
+                exchange,
+                sync,
+                step.macs / (seconds * peak) if step.macs and seconds else None,
+                elements * target["element.bytes"],
+                held + code,
+                _estimate_energy(step, seconds, target, chips),
+            )
+        )
+        start += seconds
+    return profiles
+
+
+def _estimate_energy(step: OperatorCost, seconds: float, target: Target, chips: int) -> float | None:
+    """Return joules of the card: its idle power while the operator runs, and the multiply-accumulates of all chips."""
+    if "power.idle" not in target:
+        return None
+    return target["power.idle"] * seconds + target["power.mac"] * step.macs * chips
+
+
+FIELDS = (
+    *("batch_size", "micro_batch_size", "throughput", "latency_ms", "latency_ms_low", "latency_ms_high"),
+    *("device_ms", "protocol_ms", "power_w", "memory_verdict"),
+    *("target", "model", "protocol", "calibration_id", "origin", "compute_share", "exchange_share", "superstep_share"),
+    "settings",
+)
+LAYER_FIELDS = (
+    *("operator", "kind", "vertex", "split", "compute_cycles", "reduce_cycles", "exchange_cycles", "supersteps", "us"),
+    *("batch_size", "micro_batch_size", "target", "model", "calibration_id", "origin"),
+    *("macs", "peak_share", "live_bytes", "tile_bytes", "energy_j"),
+)
+# Columns of the tables on a terminal, and their decimals.
+TABLE_DIGITS = {
+    **dict.fromkeys(("batch_size", "micro_batch_size", "throughput"), 0),
+    **dict.fromkeys(("latency_ms", "latency_ms_low", "latency_ms_high", "device_ms", "protocol_ms"), 2),
+    **dict.fromkeys(("compute_share", "exchange_share", "superstep_share"), 2),
+    **dict.fromkeys(("power_w", "memory_verdict"), 0),
+}
+LAYER_TABLE_DIGITS = dict.fromkeys(LAYER_FIELDS[:9], 0) | {"us": 2, "peak_share": 2, "tile_bytes": 0}
+
+Record = Mapping[str, Any]
+
+
+def to_record(prediction: Prediction, model: str) -> Record:
+    """Return FIELDS in their order, unrounded: ms, items per second, watts, shares of the time on the chip."""
+    return {name: model if name == "model" else getattr(prediction, name) for name in FIELDS}
+
+
+def to_layer_records(prediction: Prediction, model: str, profiles: Sequence[OperatorProfile]) -> list[Record]:
+    """Return LAYER_FIELDS of every operator in the order in which they run: µs, bytes and joules."""
+    return [_to_layer_record(profile, prediction, model) for profile in profiles]
+
+
+def _to_layer_record(profile: OperatorProfile, prediction: Prediction, model: str) -> Record:
+    step = profile.step
+    return {
+        "operator": step.name,
+        "kind": step.kind,
+        "vertex": step.plan.vertex if step.plan else None,
+        "split": _format_split(step.plan) if step.plan else None,
+        "compute_cycles": step.compute,
+        "reduce_cycles": step.reduce,
+        "exchange_cycles": step.exchange,
+        "supersteps": step.supersteps,
+        "us": profile.seconds * MS * MS,
+        "macs": step.macs,
+        **{name: getattr(profile, name) for name in ("peak_share", "live_bytes", "tile_bytes", "energy_j")},
+        **{name: value for name, value in to_record(prediction, model).items() if name in LAYER_FIELDS},
+    }
+
+
+def _format_split(plan: SplitPlan) -> str:
+    """Name the parts of each dimension that is split, such as `rows 7 × outs 4`."""
+    parts = [f"{name} {count}" for name, count in zip(DIMENSIONS, plan.split, strict=True) if count > 1]
+    return " × ".join(parts) or "none"
+
+
+def round_records(records: Sequence[Record], digits: Mapping[str, int]) -> list[list[Any]]:
+    """Return the columns of `digits`, rounded for a table."""
+    return [[_round_value(record[name], places) for name, places in digits.items()] for record in records]
+
+
+def _round_value(value: Any, places: int) -> Any:
+    return round(value, places or None) if isinstance(value, float) else "" if value is None else value
+
+
+def format_footer(prediction: Prediction, model: str) -> str:
+    """Return the last line under every table."""
+    footer = (
+        f"emulated, not measured: {model} on {prediction.target}, protocol {prediction.protocol}, "
+        f"calibration {prediction.calibration_id}"
+    )
+    if prediction.settings is not None:
+        return f"{footer}; changed: {prediction.settings}"
+    if prediction.target != "c2":
+        return footer
+    return f"{footer}; on c2 a straight line through the paper's rows does as well, and power is ± 10 %, not validated"

@@ -1,22 +1,29 @@
-"""Fit two numbers on the six C2 rows: host seconds of a batch (s) and of an image (h).
-
-The cycles of a superstep (κ) are a constant of the machine, which no source states.
-"""
+"""The emulator's data files: machines, host paths, validation rows, and the frozen calibration and predictions."""
 
 from __future__ import annotations
 
 import hashlib
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from ipu_results.emulator.data import read_toml
 from ipu_results.errors import UnrecognisedModelError
+
+
+def read_text(name: str) -> str:
+    return files("ipu_results.emulator").joinpath("data", name).read_text(encoding="utf-8")
+
+
+def read_toml(name: str) -> dict[str, Any]:
+    return tomllib.loads(read_text(name))
+
 
 CALIBRATION_FILE = "calibration.toml"
 HEADER = "# Made by `python -m benchmarks.emulator freeze` from the six C2 rows; not to be edited."

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 from ipu_results.emulator.codelets import ceil_div
-from ipu_results.emulator.data import read_toml
-from ipu_results.emulator.gradient import Gradients, cost_gradient, derive_gradients
 from ipu_results.emulator.operators import Convolution, Gemm, Operator, Program, Rearrangement
 from ipu_results.emulator.pipeline import (
-    CODE_BAND,
-    SERIAL_PROPORTION,
     Recompute,
     Stage,
-    Verdict,
     count_activations,
     count_chips,
     count_rounds,
@@ -25,9 +20,10 @@ from ipu_results.emulator.pipeline import (
     is_computed_again,
     list_inputs,
 )
-from ipu_results.emulator.schedule import OperatorCost, Planner, schedule
+from ipu_results.emulator.prediction import CODE_BAND, MS, SERIAL_PROPORTION, Verdict
+from ipu_results.emulator.schedule import Gradients, OperatorCost, Planner, cost_gradient, derive_gradients, schedule
 from ipu_results.emulator.split import plan_split
-from ipu_results.emulator.target import Calibration, Constant, Target, load_calibration, load_target
+from ipu_results.emulator.target import Calibration, Constant, Target, load_calibration, load_target, read_toml
 from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 
 TRAINING_FILE = "training.toml"
@@ -347,3 +343,52 @@ def _judge(loads: Sequence[ChipLoad], target: Target) -> Verdict:
     if all(load.memory_high <= target["sram"] for load in loads):
         return "FITS"
     return "UNCERTAIN" if all(load.memory <= target["sram"] for load in loads) else "DOES-NOT-FIT"
+
+
+TRAINING_FIELDS = (
+    *("batch_size", "micro_batch_size", "replicas", "accumulation", "chips", "stages", "throughput"),
+    *("step_ms", "round_ms", "rounds", "bubble_share", "all_reduce_ms", "update_ms", "offload_ms", "host_bound"),
+    *("memory_verdict", "memory_share", "target", "model", "calibration_id", "origin", "settings"),
+)
+TRAINING_TABLE_DIGITS = {
+    **dict.fromkeys(("batch_size", "micro_batch_size", "chips", "stages", "throughput"), 0),
+    **dict.fromkeys(("step_ms", "round_ms", "bubble_share", "all_reduce_ms", "update_ms", "offload_ms"), 2),
+    "memory_verdict": 0,
+}
+
+
+def to_training_record(prediction: TrainingPrediction, setup: TrainingSetup, model: str) -> Mapping[str, Any]:
+    """Return TRAINING_FIELDS in their order, unrounded: ms, items per second, shares."""
+    return {
+        "batch_size": prediction.batch_size,
+        "micro_batch_size": setup.micro_batch,
+        "replicas": setup.replicas,
+        "accumulation": setup.accumulation,
+        "chips": prediction.chips,
+        "stages": prediction.stages,
+        "throughput": prediction.throughput,
+        "step_ms": prediction.step_s * MS,
+        "round_ms": prediction.round_s * MS,
+        "rounds": prediction.rounds,
+        "bubble_share": prediction.bubble_share,
+        "all_reduce_ms": prediction.all_reduce_s * MS,
+        "update_ms": prediction.update_s * MS,
+        "offload_ms": prediction.offload_s * MS,
+        "host_bound": prediction.host_bound,
+        "memory_verdict": prediction.memory_verdict,
+        "memory_share": prediction.memory_share,
+        "target": prediction.target,
+        "model": model,
+        "calibration_id": prediction.calibration_id,
+        "origin": prediction.origin,
+        "settings": prediction.settings,
+    }
+
+
+def format_training_footer(prediction: TrainingPrediction, model: str) -> str:
+    """Return the line under the table."""
+    footer = (
+        f"emulated, not measured: one training step of {model} on {prediction.chips} chips of {prediction.target}, "
+        f"calibration {prediction.calibration_id}; its error on published rows is larger than that of inference"
+    )
+    return footer if prediction.settings is None else f"{footer}; changed: {prediction.settings}"

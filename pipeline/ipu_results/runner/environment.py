@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from ipu_results.emulator.cache import get_cache_folder
+from ipu_results.emulator.split import get_cache_folder
 from ipu_results.errors import IpuResultsError
 from ipu_results.ground.files import write_atomically
 from ipu_results.ground.text import format_count

@@ -10,11 +10,10 @@ import duckdb
 
 from ipu_results.analyses.analysis import Answer, Record, format_percent
 from ipu_results.analyses.drawing import make_scale, make_tooltips
-from ipu_results.emulator.cache import PlanCache, open_plan_cache
-from ipu_results.emulator.check.published import PublishedRow, load_published_rows
+from ipu_results.emulator.check import PublishedRow, load_published_rows
 from ipu_results.emulator.network import load_network
-from ipu_results.emulator.prediction import MS, predict
-from ipu_results.emulator.records import FIELDS, to_record
+from ipu_results.emulator.prediction import FIELDS, MS, predict, to_record
+from ipu_results.emulator.split import PlanCache, open_plan_cache
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, load_target
 from ipu_results.ground.charts import PALETTE, apply_theme, make_data
 from ipu_results.networks import IMAGES

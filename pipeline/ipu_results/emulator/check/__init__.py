@@ -1,1 +1,341 @@
 """Score the emulator against published figures: rows, baselines and errors. Only `validate-emulator` imports it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from statistics import median
+from typing import Any, Literal
+
+import duckdb
+
+from ipu_results.emulator.network import Network, load_sized_network
+from ipu_results.emulator.operators import Program
+from ipu_results.emulator.pipeline import Head, Recompute, Stage, cut_at_layers, cut_at_operators, cut_evenly
+from ipu_results.emulator.prediction import MS
+from ipu_results.emulator.settings import Protocol, count_replicas, select_protocol
+from ipu_results.emulator.target import PLATFORMS, load_target, read_toml
+from ipu_results.emulator.training import TrainingSetup
+from ipu_results.errors import WarehouseError
+from ipu_results.ground.sql import run_query
+from ipu_results.networks import SEQUENCE
+
+# The fit, the two development sets (not fitted, but their errors were watched), and the blind set, in that order.
+SETS = ("calibration", "resnext", "ten", "honest")
+DEVELOPMENT, BLIND = ("resnext", "ten"), "honest"
+KEYS = ("model", "platform", "framework", "variant")
+DOUBTFUL_BATCH = "R24"  # more or fewer batches in flight than in the other rows of the same configuration
+BITS, FP16_BITS = 8, 16  # of an input element
+EIGHT_BIT = "8-bit input"  # in `precision_flags` of a configuration
+IO_TILES = re.compile(r"\b(\d+) I/O tiles")  # in its `note`
+SQL = f"""
+    SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.platform, r.framework,
+        r.batch_size, r.throughput, r.latency_ms, c.benchmark, c.tag, c.instances, c.replicas, c.precision_flags,
+        c.note, r.result_id IN (SELECT result_id FROM flags WHERE rule = '{DOUBTFUL_BATCH}') AS doubtful
+    FROM results r LEFT JOIN configurations c USING (result_id)
+    WHERE r.task = 'inference' AND r.origin = 'published' ORDER BY r.table_name, r.row_number
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RowSelector:
+    """Rows of one document and how they are predicted. None in `variant` or `batch_sizes` matches any.
+
+    `time` is the figure that holds the time of a batch: batch ÷ throughput, or the latency where one is in flight.
+    `prefetch`, `threads` and `input_bits` are what the table of configurations does not hold. A row that has no public
+    configuration names a `protocol`.
+    """
+
+    set: str
+    rows: int
+    document: str
+    model: str
+    platform: str
+    framework: str
+    network: str
+    source: str
+    protocol: str | None = None
+    prefetch: bool = False
+    threads: int | None = None
+    input_bits: int | None = None
+    variant: str | None = None
+    batch_sizes: tuple[int, ...] | None = None
+    time: Literal["throughput", "latency"] = "throughput"
+
+    @property
+    def target(self) -> str:
+        return next(name for name, platform in PLATFORMS.items() if platform == self.platform)
+
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        expected = {"document_id": self.document} | {key: getattr(self, key) for key in KEYS}
+        # A selector says "" for rows without a variant, which the warehouse stores as null.
+        if any(value is not None and (record[key] or "") != value for key, value in expected.items()):
+            return False
+        return self.batch_sizes is None or record["batch_size"] in self.batch_sizes
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, (self.model, self.variant, self.framework, self.platform, self.document)))
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRow:
+    """A published row. `seconds` is its time for one batch, `latency` the printed one, if any, in seconds.
+
+    `second_reading` is the same row with the batch that its figures suggest, where a rule doubts the printed one.
+    """
+
+    result_id: str
+    batch_size: int
+    seconds: float
+    variant: str
+    selector: RowSelector
+    protocol: Protocol
+    latency: float | None = None
+    second_reading: PublishedRow | None = None
+
+    @property
+    def set(self) -> str:
+        return self.selector.set
+
+    @property
+    def label(self) -> str:
+        return f"{self.selector.model} {self.selector.framework}"
+
+
+@cache
+def load_selectors() -> tuple[RowSelector, ...]:
+    data = read_toml("rows.toml")
+    return tuple(_parse_inference_selector(entry, data["documents"]) for entry in data["rows"])
+
+
+def _parse_inference_selector(entry: Mapping[str, Any], documents: Mapping[str, str]) -> RowSelector:
+    batches = tuple(entry["batch_sizes"]) if "batch_sizes" in entry else None
+    return RowSelector(**{**entry, "document": documents[entry.get("document", "page")], "batch_sizes": batches})
+
+
+def load_published_rows(connection: duckdb.DuckDBPyConnection, sets: Sequence[str] = SETS) -> list[PublishedRow]:
+    """Read the rows of these sets. Raises WarehouseError where a selector matches more or fewer rows than it states."""
+    records = run_query(connection, SQL).to_pylist()
+    return [
+        row for selector in load_selectors() if selector.set in sets for row in _select_inference(selector, records)
+    ]
+
+
+def _select_inference(selector: RowSelector, records: Sequence[Mapping[str, Any]]) -> list[PublishedRow]:
+    matches = [record for record in records if selector.matches(record)]
+    if len(matches) != selector.rows:
+        message = f"the warehouse holds {len(matches)} of the {selector.rows} rows to validate against"
+        raise WarehouseError(message, place=str(selector))
+    return [_parse_inference_row(selector, record, matches) for record in matches]
+
+
+def _parse_inference_row(
+    selector: RowSelector, record: Mapping[str, Any], siblings: Sequence[Mapping[str, Any]]
+) -> PublishedRow:
+    batch, figure = record["batch_size"], record["latency_ms" if selector.time == "latency" else "throughput"]
+    if not batch or not figure:
+        message = f"row {record['result_id']} lacks its batch size or its {selector.time}"
+        raise WarehouseError(message, place=str(selector))
+    seconds = figure / MS if selector.time == "latency" else batch / figure
+    latency = record["latency_ms"] / MS if record["latency_ms"] else None
+    row = PublishedRow(
+        record["result_id"],
+        int(batch),
+        seconds,
+        record["variant"] or "",
+        selector,
+        build_protocol(selector, record),
+        latency,
+    )
+    if not record["doubtful"] or latency is None:
+        return row
+    other = _suggest_batch(row, latency, siblings)
+    return row if other is None else replace(row, second_reading=replace(row, batch_size=other, seconds=other / figure))
+
+
+def _suggest_batch(row: PublishedRow, latency: float, siblings: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the batch with as many in flight as the median of the rows has, a multiple of the chips, or None."""
+    complete = [each for each in siblings if each["latency_ms"] and each["throughput"] and each["batch_size"]]
+    depths = [each["throughput"] * each["latency_ms"] / MS / each["batch_size"] for each in complete]
+    chips = count_replicas(row.protocol, load_target(row.selector.target))
+    items = row.batch_size / row.seconds * latency
+    return round(items / median(depths) / chips) * chips or None if depths else None
+
+
+def build_protocol(selector: RowSelector, configuration: Mapping[str, Any]) -> Protocol:
+    """Build the host path of a row from its public configuration, or take the protocol that the selector names.
+
+    Raises WarehouseError for a row that has neither.
+    """
+    target = load_target(selector.target)
+    if selector.protocol is not None:
+        return select_protocol(selector.protocol, target)
+    if configuration["benchmark"] is None:
+        raise WarehouseError(f"row {configuration['result_id']} has no public configuration", place=str(selector))
+    bits = BITS if EIGHT_BIT in (configuration["precision_flags"] or "") else FP16_BITS
+    tiles = IO_TILES.search(configuration["note"] or "")
+    io_tiles = int(tiles[1]) if tiles else 0
+    return Protocol(
+        _name_settings(selector, io_tiles),
+        selector.input_bits or bits,
+        selector.prefetch,
+        selector.source,
+        io_tiles,
+        configuration["instances"],
+        configuration["replicas"],
+        selector.threads,
+    )
+
+
+def _name_settings(selector: RowSelector, io_tiles: int) -> str:
+    """Return the protocol that is nearest to these settings."""
+    if not selector.prefetch:
+        return "lowest-latency"
+    if selector.threads:
+        return "tensorflow"
+    return "io-tiles" if io_tiles else "pytorch"
+
+
+ROWS_FILE = "training_rows.toml"
+MAX_CHIPS = 64  # of one pod; more are in a set of their own
+LARGE = "train-large"
+TRAINING_SETS = ("train", "train-host-fed", "train-weak", LARGE)
+BOW = "Bow"
+BY_VARIANT: Mapping[str, str] = {"GPT2-Small": "gpt2", "GPT2-Medium": "gpt2-medium", "GPT2-Large": "gpt2-large"}
+RECOMPUTE: Mapping[str | None, Recompute | None] = {
+    None: None,
+    "layer": "layer",
+    "stage": "stage",
+    "checkpoint": "stage",  # `cut_after` begins a stage at each
+}
+
+LISTS = ("frameworks", "variants", "platforms", "cut_after")
+TRAINING_SQL = """
+    SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.sequence_length, r.platform,
+        r.framework, r.batch_size, r.throughput, c.micro_batch_size, c.replicas, c.gradient_accumulation, c.instances,
+        c.layers_per_ipu, c.recompute, c.available_memory_proportion, c.optimizer_state_offchip
+    FROM results r JOIN configurations c USING (result_id)
+    WHERE r.task = 'training' AND r.origin = 'published' AND r.throughput IS NOT NULL
+    ORDER BY r.table_name, r.row_number
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSelector:
+    """Rows that are predicted alike. None in `variants` or `platforms` matches any; `rows` is how many there are."""
+
+    rows: int
+    model: str
+    frameworks: tuple[str, ...]
+    network: str
+    source: str
+    set: str = TRAINING_SETS[0]
+    variants: tuple[str, ...] | None = None
+    platforms: tuple[str, ...] | None = None
+    head: Head = "last"
+    items: float = 1.0
+    input_bits: int = 16
+    io_tiles: int = 0
+    cut_after: tuple[str, ...] = ()
+    one_chip: bool = False
+
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        limits = ((self.variants, "variant"), (self.platforms, "platform"), (self.frameworks, "framework"))
+        return record["model"] == self.model and all(
+            names is None or record[column] in names for names, column in limits
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRow:
+    """A published training row: `throughput` in items per second, and the setup behind it."""
+
+    result_id: str
+    set: str
+    name: str
+    network: Network
+    target: str
+    framework: str
+    variant: str
+    batch_size: int
+    throughput: float
+    setup: TrainingSetup
+    layers: tuple[int, ...]
+    selector: TrainingSelector
+
+    @property
+    def seconds(self) -> float:
+        """Return the time that the figures give the configured step."""
+        setup = self.setup
+        return setup.micro_batch * setup.replicas * setup.accumulation * setup.items / self.throughput
+
+    def cut(self, program: Program) -> tuple[Stage, ...]:
+        """Cut the program as the configuration does."""
+        if self.layers:
+            return cut_at_layers(program, self.layers, self.selector.head)
+        if self.selector.cut_after:
+            return cut_at_operators(program, self.selector.cut_after, one_chip=self.selector.one_chip)
+        return cut_evenly(program, 1)
+
+
+@cache
+def load_training_selectors() -> tuple[TrainingSelector, ...]:
+    return tuple(_parse_training_selector(entry) for entry in read_toml(ROWS_FILE)["rows"])
+
+
+def _parse_training_selector(entry: Mapping[str, Any]) -> TrainingSelector:
+    values: dict[str, Any] = {key: tuple(value) if key in LISTS else value for key, value in entry.items()}
+    return TrainingSelector(**values)
+
+
+def load_training_rows(connection: duckdb.DuckDBPyConnection) -> list[TrainingRow]:
+    """Read all rows. Raises WarehouseError where a selector matches more or fewer rows than it states."""
+    document = read_toml(ROWS_FILE)["document"]["id"]
+    records = [each for each in run_query(connection, TRAINING_SQL).to_pylist() if each["document_id"] == document]
+    return [row for selector in load_training_selectors() for row in _select_training(selector, records)]
+
+
+def _select_training(selector: TrainingSelector, records: Sequence[Mapping[str, Any]]) -> list[TrainingRow]:
+    matches = [record for record in records if selector.matches(record)]
+    if len(matches) != selector.rows:
+        message = f"the warehouse holds {len(matches)} of the {selector.rows} training rows to validate against"
+        raise WarehouseError(message, place=f"{selector.model}, {', '.join(selector.variants or selector.frameworks)}")
+    return [_parse_training_row(selector, record) for record in matches]
+
+
+def _parse_training_row(selector: TrainingSelector, record: Mapping[str, Any]) -> TrainingRow:
+    missing = [key for key in ("micro_batch_size", "replicas", "gradient_accumulation") if not record[key]]
+    if missing:
+        raise WarehouseError(f"row {record['result_id']} has no {missing[0]} in its configuration")
+    layers = tuple(int(count) for count in (record["layers_per_ipu"] or "").split())
+    proportions = tuple(float(share) for share in (record["available_memory_proportion"] or "").split())
+    setup = TrainingSetup(
+        record["micro_batch_size"],
+        record["replicas"],
+        record["gradient_accumulation"],
+        RECOMPUTE[record["recompute"]],
+        proportions,
+        bool(record["optimizer_state_offchip"]),
+        record["instances"],
+        selector.items,
+        selector.input_bits,
+        selector.io_tiles,
+    )
+    name = BY_VARIANT.get((record["variant"] or "").split(" ")[0], selector.network)
+    chips = len(layers) or (1 if selector.one_chip else len(selector.cut_after) + 1)
+    return TrainingRow(
+        record["result_id"],
+        LARGE if chips * setup.replicas > MAX_CHIPS else selector.set,
+        name,
+        load_sized_network(name, record["sequence_length"] or SEQUENCE),
+        "bow-2000" if record["platform"].startswith(BOW) else "m2000",
+        record["framework"],
+        record["variant"] or "",
+        int(record["batch_size"]),
+        record["throughput"],
+        setup,
+        layers,
+        selector,
+    )
