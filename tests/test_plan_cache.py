@@ -85,7 +85,7 @@ def test_damaged_file_is_ignored_and_replaced(
     plans = PlanCache(tmp_path)
     expected = plans(SHAPES[0], C2)
     plans.save()
-    path = plans.path(C2.digest)
+    path = plans.path(C2)
     intact = path.read_bytes()
     path.write_bytes(damage(intact))
     again = PlanCache(tmp_path)
@@ -106,7 +106,7 @@ def test_other_constants_and_another_search_are_other_files(
     again = PlanCache(tmp_path)
     assert [again(SHAPES[1], target) for target in (C2, slow)] == expected
     assert len(searched) == 2
-    assert compute_search_version() in plans.path(C2.digest).name
+    assert compute_search_version() in plans.path(C2).name
     monkeypatch.setattr(split, "compute_search_version", lambda: "later")
     PlanCache(tmp_path)(SHAPES[1], C2)
     assert len(searched) == 3
@@ -148,7 +148,7 @@ def test_held_lock_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(split, "LOCK_TIMEOUT_S", 0.05)
     plans = PlanCache(tmp_path)
     plans(SHAPES[0], C2)
-    with FileLock(plans.path(C2.digest).with_suffix(".lock")):
+    with FileLock(plans.path(C2).with_suffix(".lock")):
         plans.save()
     assert not list(tmp_path.glob("*.json"))
 

@@ -24,7 +24,7 @@ from ipu_results.emulator.target import TARGETS, Calibration, load_target
 from ipu_results.ground.charts import render_chart
 from ipu_results.store.query import open_warehouse
 
-from benchmarks.emulator.sensitivity import ConstantChange, plan_unchanged
+from benchmarks.emulator.sensitivity import ConstantChange
 from benchmarks.processes import ROOT
 from benchmarks.report import ReportTable
 
@@ -92,7 +92,7 @@ def tabulate_gateway(validation: Validation) -> ReportTable:
         name: load_target(name).with_constants({GATEWAY: rate}) for name in TARGETS if GATEWAY in load_target(name)
     }
     usual = load_target("m2000")[GATEWAY]
-    scored = predict_rows([each.row for each in validation.scored], validation.calibration, targets, plan_unchanged)
+    scored = predict_rows([each.row for each in validation.scored], validation.calibration, targets)
     other = replace(validation, scored=scored)
     rows = [
         (NAMES[name], _format_both(validation.score(name)), _format_both(other.score(name)))

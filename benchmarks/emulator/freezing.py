@@ -14,7 +14,7 @@ from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.target import CALIBRATION_FILE, format_calibration, load_calibration, load_target
 
 COLUMNS = ("result_id", "model", "target", "protocol", "batch", "time_ms", "latency_ms", "calibration_id", "constants")
-DATA = Path(str(files("ipu_results.emulator.target")))
+DATA = Path(str(files("ipu_results.emulator") / "data"))
 
 
 def freeze(rows: Sequence[PublishedRow], folder: Path = DATA) -> tuple[Path, Path]:

@@ -305,13 +305,13 @@ def _profile(prediction: Prediction, network: Network, machine: Target, path: Pr
 def _run_sweep(
     network: Network, machine: Target, path: Protocol, sizes: tuple[int, ...], sweeps: tuple[str, ...], out: Path
 ) -> None:
-    from ipu_results.emulator.show import SharedPlans, Sweep, parse_sweeps, run_sweep
+    from ipu_results.emulator.show import Sweep, parse_sweeps, run_sweep
     from ipu_results.emulator.split import open_plan_cache
 
     sweep = Sweep(network, machine, path, sizes, parse_sweeps(sweeps))
     total = len(sweep.designs)
     with open_plan_cache() as planner, show_progress("designs") as report:
-        run_sweep(sweep, out, SharedPlans(planner, machine), lambda done: report(done, total))
+        run_sweep(sweep, out, planner, lambda done: report(done, total))
 
 
 def _compare(paths: tuple[Path, Path], output: str) -> str:

@@ -14,14 +14,12 @@ from ipu_results.emulator.operators import (
     Convolution,
     Elementwise,
     Gemm,
-    GlobalPool,
-    Interpolation,
     Operator,
-    Pool,
     Program,
     Rearrangement,
     Recurrence,
     Reduction,
+    Window,
 )
 from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
 from ipu_results.emulator.target import Target
@@ -143,16 +141,11 @@ def _describe_vector_work(operator: Operator, target: Target) -> tuple[str, floa
             return kind, target[f"{kind}.cycles"], int(target[f"{kind}.supersteps"]), operator.elements
         case Elementwise(kind=kind):
             return kind, target.get(f"elementwise.{kind}", target["elementwise.other"]), 1, operator.elements
-        case Pool():
-            return f"{operator.kind} pool", target["pool.tap"] * operator.window, 1, operator.elements
-        case Interpolation():
-            return f"{operator.kind} resize", target["pool.tap"] * operator.window, 1, operator.elements
-        case GlobalPool():
-            supersteps = int(target["globalpool.supersteps"])
-            return "global pool", target["globalpool.cycles"], supersteps, operator.elements * operator.window
+        case Window():
+            return operator.kind, target["pool.tap"] * operator.window, 1, operator.elements
         case Reduction():
             supersteps = int(target["globalpool.supersteps"])
-            return "reduction", target["globalpool.cycles"], supersteps, operator.in_elements
+            return operator.kind, target["globalpool.cycles"], supersteps, operator.in_elements
     raise TypeError(type(operator).__name__)
 
 
@@ -244,12 +237,8 @@ def _derive(operator: Operator, *, needs_data: bool, unary: bool) -> list[Gradie
             return [GradientPass(name, kind, elements)]
         case Recurrence():
             raise UnsupportedOperatorError("the gradient of a recurrent operator is not supported", place=name)
-        case Interpolation():
+        case Window():
             return [GradientPass(name, "pool", elements * operator.window)]
-        case Pool():
-            return [GradientPass(name, "pool", elements * operator.window)]
-        case GlobalPool():
-            return [GradientPass(name, "spread", elements * operator.window)]
         case Reduction():
             return [GradientPass(name, "spread", operator.in_elements)]
         case Rearrangement(kind="gather"):

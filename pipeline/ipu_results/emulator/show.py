@@ -201,12 +201,6 @@ def _divide(dividend: Any, divisor: Any) -> float | None:
 
 MAX_DESIGNS = 100_000
 SUFFIXES = (".csv", ".parquet")
-# Constants that the search for splits does not read: a plan is the same whatever they are.
-UNREAD_BY_SEARCH = (
-    *("clock", "host.", "gateway.", "elementwise.", "batchnorm.", "softmax.", "layernorm.", "pool.", "globalpool."),
-    *("rearrange.", "power.", "memory."),
-)
-
 Design = dict[str, str]
 Planner = Callable[[ConvolutionShape, Target], SplitPlan]
 
@@ -271,21 +265,6 @@ def _read_value(text: str) -> str | float:
     except ValueError:
         return text
     return int(number) if number.is_integer() else number
-
-
-class SharedPlans:
-    """A planner that looks a plan up under the machine without its constants that the search does not read."""
-
-    def __init__(self, planner: Planner, base: Target) -> None:
-        self._planner = planner
-        self._unread = {name: constant.value for name, constant in base.constants if name.startswith(UNREAD_BY_SEARCH)}
-        self._targets: dict[str, Target] = {}
-
-    def __call__(self, shape: ConvolutionShape, target: Target) -> SplitPlan:
-        known = self._targets.get(target.digest)
-        if known is None:
-            known = self._targets[target.digest] = target.with_constants(self._unread)
-        return self._planner(shape, known)
 
 
 def run_sweep(sweep: Sweep, out: Path, planner: Planner, report: Callable[[int], None] = lambda _: None) -> None:

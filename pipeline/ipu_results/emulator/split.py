@@ -1,11 +1,14 @@
-"""Search how a convolution is split over the tiles: the split of its dimensions that costs the fewest cycles."""
+"""Search how a convolution is split over the tiles: the split of its dimensions that costs the fewest cycles.
+
+Plans are kept on disk, so that a new process searches only what no process has searched before.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -77,19 +80,19 @@ Candidate = tuple[float, SplitPlan]  # cost and plan
 Grid = dict[str, Array]  # by dimension, each over all candidates
 
 
-@lru_cache(maxsize=65_536)
 def plan_split(shape: ConvolutionShape, target: Target) -> SplitPlan:
     """Return the cheapest split over all vertex types. The same shape and constants give the same plan.
 
     Of the numbers of parts with equal shares, the search tries the smallest. It also tries what can cost less: an even
     number of users, which receives faster, and more sets of partials, which are reduced in smaller pieces.
     """
-    return min(_iterate_candidates(shape, target, every=False), key=lambda candidate: candidate[0])[1]
+    return search_splits(shape, target.searched)
 
 
-def plan_split_exhaustively(shape: ConvolutionShape, target: Target) -> SplitPlan:
-    """Return the cheapest of every split that there are tiles for: the reference for `plan_split`."""
-    return min(_iterate_candidates(shape, target, every=True), key=lambda candidate: candidate[0])[1]
+@lru_cache(maxsize=65_536)
+def search_splits(shape: ConvolutionShape, target: Target, *, every: bool = False) -> SplitPlan:
+    """Return the cheapest split, or the cheapest of `every` split that there are tiles for: the reference."""
+    return min(_iterate_candidates(shape, target, every), key=lambda candidate: candidate[0])[1]
 
 
 def _iterate_candidates(shape: ConvolutionShape, target: Target, every: bool) -> Iterator[Candidate]:
@@ -246,7 +249,7 @@ def _choose(
 
 CACHE_VARIABLE = "IPU_RESULTS_CACHE"  # environment variable that names another folder
 SEARCH_MODULES = ("split.py", "codelets.py")
-LOCK_TIMEOUT_S = 5.0
+LOCK_TIMEOUT_S = 5.0  # a process that writes plans takes milliseconds; a lock held longer is not worth the wait
 Plans = dict[ConvolutionShape, SplitPlan]
 
 
@@ -265,36 +268,38 @@ def compute_search_version() -> str:
 
 
 class PlanCache:
-    """A `plan_split` that remembers: one file per target and version of the search. `save` adds what is new.
+    """A `plan_split` that remembers plans on disk: one file for what the search reads and how it works.
 
-    The disk only saves time. A damaged file counts as absent and is replaced, and a folder that cannot be read or
-    written is ignored.
+    `save` adds what is new. The disk only saves time. A damaged file counts as absent and is replaced, and a folder
+    that cannot be read or written is ignored.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = get_cache_folder() if folder is None else folder
-        self._known: dict[str, Plans] = {}
-        self._new: dict[str, Plans] = {}
+        self._folder = folder or get_cache_folder()
+        self._known: dict[Target, Plans] = {}
+        self._new: dict[Target, Plans] = {}
 
     def __call__(self, shape: ConvolutionShape, target: Target) -> SplitPlan:
-        known = self._known.get(target.digest)
+        known = self._known.get(target.searched)
         if known is None:
-            known = self._known[target.digest] = _read(self.path(target.digest))
+            known = self._known[target.searched] = _read_plans(self.path(target))
         plan = known.get(shape)
         if plan is None:
-            plan = known[shape] = self._new.setdefault(target.digest, {})[shape] = plan_split(shape, target)
+            plan = known[shape] = self._new.setdefault(target.searched, {})[shape] = plan_split(shape, target)
         return plan
 
-    def path(self, digest: str) -> Path:
-        return self._folder / f"plans-{digest}-{compute_search_version()}.json"
+    def path(self, target: Target) -> Path:
+        return self._folder / f"plans-{target.searched.digest}-{compute_search_version()}.json"
 
     def save(self) -> None:
         """Add what is new to what another process may have written meanwhile."""
-        for digest, plans in self._new.items():
-            try:
-                _add(self.path(digest), plans)
-            except (OSError, Timeout, IpuResultsError):
-                continue
+        for target, plans in self._new.items():
+            path = self.path(target)
+            with suppress(OSError, Timeout, IpuResultsError):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with FileLock(path.with_suffix(".lock"), timeout=LOCK_TIMEOUT_S):
+                    data = msgspec.json.encode(list((_read_plans(path) | plans).items()))
+                    write_atomically(path, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
         self._new.clear()
 
 
@@ -308,12 +313,10 @@ def open_plan_cache() -> Iterator[PlanCache]:
         plans.save()
 
 
-@cache
-def _share_cache(folder: Path) -> PlanCache:
-    return PlanCache(folder)
+_share_cache = cache(PlanCache)  # by its folder
 
 
-def _read(path: Path) -> Plans:
+def _read_plans(path: Path) -> Plans:
     """Read a file whose first line is the sha256 of the rest."""
     try:
         checksum, _, data = path.read_bytes().partition(b"\n")
@@ -322,10 +325,3 @@ def _read(path: Path) -> Plans:
         return dict(msgspec.json.decode(data, type=list[tuple[ConvolutionShape, SplitPlan]]))
     except (OSError, UnicodeDecodeError, msgspec.DecodeError):
         return {}
-
-
-def _add(path: Path, plans: Plans) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.with_suffix(".lock"), timeout=LOCK_TIMEOUT_S):
-        data = msgspec.json.encode(list((_read(path) | plans).items()))
-        write_atomically(path, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -132,6 +133,10 @@ DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {  # totals over all chips: th
 }
 
 
+# Constants that the search for splits reads.
+SEARCHED = re.compile(r"(amp1|ampn|conv|element|exchange|plan|reduce|slic|vmac)\.|(sram|tiles|workers)$")
+
+
 @dataclass(frozen=True, slots=True)
 class Constant:
     """A number of a machine. `assumed`: no source states the value, the structure suggests it.
@@ -189,6 +194,15 @@ class Target:
     @cached_property
     def _values(self) -> Mapping[str, float]:
         return {name: constant.value for name, constant in self.constants}
+
+    @cached_property
+    def searched(self) -> Target:
+        """The machine with the constants in SEARCHED alone: plans are shared by all machines that have these in common.
+
+        The search is given no other, so that a constant that it begins to read is a KeyError until it is listed.
+        """
+        constants = tuple((name, each) for name, each in self.constants if SEARCHED.match(name))
+        return Target("", "", 0, constants)
 
     def with_constants(self, values: Mapping[str, float] = MappingProxyType({}), **named: float) -> Target:
         """Return the target with other values, by name: `with_constants({"slic.load": 18}, clock=1.5e9)`."""
