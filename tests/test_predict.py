@@ -15,7 +15,7 @@ import pytest
 from conftest import run_cli
 from ipu_results.emulator import split
 from ipu_results.emulator.network import load_network
-from ipu_results.emulator.prediction import FIELDS, LAYER_FIELDS, Prediction, predict
+from ipu_results.emulator.prediction import LAYER_FIELDS, Prediction, predict
 from ipu_results.emulator.settings import load_protocols
 from ipu_results.emulator.show import PARTS, compute_parts, render_parts
 from ipu_results.emulator.target import load_calibration, load_target
@@ -102,7 +102,7 @@ def test_csv_and_json_agree(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text(encoding="utf-8"))))
     assert [float(row["latency_ms"]) for row in rows] == [record["latency_ms"] for record in predict_json(*args)]
-    assert list(rows[0]) == list(FIELDS)
+    assert list(rows[0]) == list(Prediction.FIELDS)
 
 
 def test_memory_verdicts() -> None:

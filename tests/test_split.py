@@ -216,4 +216,4 @@ def test_depthwise_convolutions_use_slic_or_vmac_on_mk2_alone() -> None:
 @given(shape=shapes(12), target=targets)
 def test_same_shape_has_the_same_plan(shape: ConvolutionShape, target: Target) -> None:
     fresh = load_target(target.name).with_constants(clock=target["clock"])
-    assert plan_split.__wrapped__(shape, fresh) == plan_split(shape, target)
+    assert search_splits.__wrapped__(shape, fresh) == plan_split(shape, target)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ipu_results.cli.common import FOLDER, Command, batch_sizes_option, plot_option, show_progress
-from ipu_results.cli.training import TrainingOptions, format_training, training_options
+from ipu_results.cli.training import TrainingOptions, predict_step, training_options
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
 from ipu_results.ground.text import escape_unprintable
 
@@ -224,6 +224,7 @@ def predict(
     """
     from ipu_results.emulator.frontend import parse_shapes
     from ipu_results.emulator.network import load_shaped_network
+    from ipu_results.emulator.prediction import format_predictions
     from ipu_results.emulator.prediction import predict as predict_batches
     from ipu_results.emulator.settings import apply_settings, load_target_file, parse_pairs, select_protocol
     from ipu_results.emulator.split import open_plan_cache
@@ -250,7 +251,8 @@ def predict(
                 "--training predicts one step: not with --batch-sizes, --shape, --sweep, --layers, --trace or --plot."
             )
             raise click.UsageError(message)
-        _write(format_training(training, model, machine, path, output), out)
+        step, name = predict_step(training, model, machine, path)
+        _write(format_predictions([step], name, output), out)
         return
     network = load_shaped_network(model, parse_shapes(shapes))
     sizes = _select_batch_sizes(batch_sizes, network.batch) or DEFAULT_BATCH_SIZES[machine.base]
@@ -272,7 +274,7 @@ def predict(
         from ipu_results.ground.text import format_json
 
         write_atomically(trace, format_json(build_trace(predictions[0], profiles, network.name)).encode())
-    _write(_format(predictions, network.name, profiles if layers else None, output), out)
+    _write(format_predictions(predictions, network.name, output, profiles if layers else None), out)
 
 
 def _write(text: str, out: Path | None) -> None:
@@ -326,20 +328,3 @@ def _compare(paths: tuple[Path, Path], output: str) -> str:
     digits = dict.fromkeys(show.COMPARED_FIELDS, 3)
     cells = round_records(rows, digits) if output == "table" else [list(row.values()) for row in rows]
     return f"{format_records(output, show.COMPARED_FIELDS, cells)}\n"
-
-
-def _format(predictions: list[Prediction], model: str, profiles: Sequence[OperatorProfile] | None, output: str) -> str:
-    """Format a record per batch size or, with profiles of the first of them, per operator."""
-    from ipu_results.emulator import prediction as records
-    from ipu_results.ground.text import format_records
-
-    if profiles is not None:
-        rows = records.to_layer_records(predictions[0], model, profiles)
-    else:
-        rows = [records.to_record(prediction, model) for prediction in predictions]
-    if output == "table":
-        digits = records.TABLE_DIGITS if profiles is None else records.LAYER_TABLE_DIGITS
-        table = format_records(output, tuple(digits), records.round_records(rows, digits))
-        return f"{table}\n{records.format_footer(predictions[0], model)}\n"
-    columns: tuple[str, ...] = records.FIELDS if profiles is None else records.LAYER_FIELDS
-    return f"{format_records(output, columns, ([row[name] for name in columns] for row in rows))}\n"

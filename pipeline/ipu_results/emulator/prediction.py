@@ -1,19 +1,25 @@
-"""Judge whether a program fits the memory of the tiles."""
+"""Predict what a batch takes on a machine: time with a band, its parts, power and memory. Nothing is run.
+
+Predictions, also those of training, become flat records: the fields of the contract first, then what they rest on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ipu_results.emulator.codelets import compute_mac_rate
 from ipu_results.emulator.operators import Program, count_live_elements, count_peak_elements
 from ipu_results.emulator.schedule import OperatorCost, Planner, Schedule, schedule
 from ipu_results.emulator.settings import Protocol, Timing, compute_timing, count_replicas, select_protocol
-from ipu_results.emulator.split import DIMENSIONS, SplitPlan, plan_split
+from ipu_results.emulator.split import DIMENSIONS, plan_split
 from ipu_results.emulator.target import Calibration, Fit, Target, load_calibration, load_target
 from ipu_results.errors import InconsistentModelError
+from ipu_results.ground.text import format_records
 
+MS = 1000.0
+Record = Mapping[str, Any]
 Verdict = Literal["FITS", "UNCERTAIN", "DOES-NOT-FIT"]
 CODE_BAND = 0.1  # code and exchange state are "about" 110 bytes a superstep and tile: 100 to 120
 DEFAULT_PROPORTION = 0.6  # of availableMemoryProportion in poplibs
@@ -50,23 +56,63 @@ def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[fl
     ]
 
 
-MS = 1000.0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmulatedFigures:
+    """What every prediction has, always `emulated`, never measured. `settings` is what the user changed on the machine.
+
+    FIELDS are those of its record, in order. TABLE_DIGITS are the columns of its table and their decimals.
+    """
+
+    FIELDS: ClassVar[tuple[str, ...]]
+    TABLE_DIGITS: ClassVar[Mapping[str, int]]
+
+    target: str
+    batch_size: int
+    throughput: float
+    memory_verdict: Verdict
+    calibration_id: str
+    settings: str | None = None
+
+    @property
+    def origin(self) -> Literal["emulated"]:
+        return "emulated"
+
+    def get_field(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def to_record(self, model: str) -> Record:
+        """Return FIELDS in their order, unrounded: ms, items per second, watts, shares."""
+        return {name: model if name == "model" else self.get_field(name) for name in self.FIELDS}
+
+    def describe(self, model: str) -> tuple[str, str]:
+        """Return what was predicted and, where there is one, a caveat: both for the line under a table."""
+        raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """One batch over the whole machine, always `emulated`, never measured.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction(EmulatedFigures):
+    """One batch over the whole machine.
 
     Times are in milliseconds, throughput in items per second, power in watts. `latency_ms_low` and `_high` are the band
     of the fits without one row and of those at both ends of the range of κ. The shares are of the time on the chip.
-    `timing` holds the same times in seconds. `settings` is what the user changed on the machine.
+    `timing` holds the same times in seconds.
     """
 
-    target: str
+    FIELDS = (
+        *("batch_size", "micro_batch_size", "throughput", "latency_ms", "latency_ms_low", "latency_ms_high"),
+        *("device_ms", "protocol_ms", "power_w", "memory_verdict"),
+        *("target", "model", "protocol", "calibration_id", "origin"),
+        *("compute_share", "exchange_share", "superstep_share", "settings"),
+    )
+    TABLE_DIGITS: ClassVar[Mapping[str, int]] = {
+        **dict.fromkeys(("batch_size", "micro_batch_size", "throughput"), 0),
+        **dict.fromkeys(("latency_ms", "latency_ms_low", "latency_ms_high", "device_ms", "protocol_ms"), 2),
+        **dict.fromkeys(("compute_share", "exchange_share", "superstep_share"), 2),
+        **dict.fromkeys(("power_w", "memory_verdict"), 0),
+    }
+
     protocol: str
-    batch_size: int
     micro_batch_size: int
-    throughput: float
     latency_ms: float
     latency_ms_low: float
     latency_ms_high: float
@@ -76,16 +122,14 @@ class Prediction:
     exchange_share: float
     superstep_share: float
     power_w: float | None
-    memory_verdict: Verdict
-    calibration_id: str
     schedule: Schedule
     timing: Timing
     clock: float
-    settings: str | None = None
 
-    @property
-    def origin(self) -> Literal["emulated"]:
-        return "emulated"
+    def describe(self, model: str) -> tuple[str, str]:
+        line = "on c2 a straight line through the paper's rows does as well, and power is ± 10 %, not validated"
+        caveat = line if self.target == "c2" and self.settings is None else ""
+        return f"{model} on {self.target}, protocol {self.protocol}", caveat
 
 
 def predict(
@@ -135,6 +179,9 @@ def _predict(
     latencies = [timing.latency, *(time_with(fit).latency for fit in (*known.jackknife, *known.ends))]
     supersteps = count * (known.fit.superstep + change)
     total = cycles + supersteps
+    # Watts of the card, ± 10 % and not validated. No power of the other machines was published.
+    has_power = "power.idle" in target
+    power = target["power.idle"] + target["power.mac"] * program.macs * chips / timing.period if has_power else None
     return Prediction(
         target=target.name,
         protocol=protocol.name,
@@ -149,7 +196,7 @@ def _predict(
         compute_share=sum(step.compute + step.reduce for step in plan.steps) / total,
         exchange_share=sum(step.exchange for step in plan.steps) / total,
         superstep_share=supersteps / total,
-        power_w=_estimate_power(program, target, chips, timing),
+        power_w=power,
         memory_verdict=assess_memory(program, plan, machine),
         calibration_id=known.id,
         schedule=plan,
@@ -157,13 +204,6 @@ def _predict(
         clock=target["clock"],
         settings=target.settings or None,
     )
-
-
-def _estimate_power(program: Program, target: Target, chips: int, timing: Timing) -> float | None:
-    """Return watts of the card, ± 10 % and not validated, or None where no power of the machine was published."""
-    if "power.idle" not in target:
-        return None
-    return target["power.idle"] + target["power.mac"] * program.macs * chips / timing.period
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +245,13 @@ def profile_operators(
     holding = target.with_constants(tiles=target.tiles - io_tiles) if io_tiles else target
     live, data = count_live_elements(program), list_data_bytes(program, plan, holding)
     profiles: list[OperatorProfile] = []
-    start = 0.0
+    has_power, start = "power.idle" in target, 0.0
     for step, elements, held in zip(plan.steps, live, data, strict=True):
         compute, exchange = (step.compute + step.reduce) / clock, step.exchange / clock
         sync = step.supersteps * superstep / clock
         seconds = compute + exchange + sync
+        # The idle power of the card while the operator runs, and the multiply-accumulates of all chips.
+        energy = target["power.idle"] * seconds + target["power.mac"] * step.macs * chips if has_power else None
         profiles.append(
             OperatorProfile(
                 step,
@@ -220,60 +262,30 @@ def profile_operators(
                 step.macs / (seconds * peak) if step.macs and seconds else None,
                 elements * target["element.bytes"],
                 held + code,
-                _estimate_energy(step, seconds, target, chips),
+                energy,
             )
         )
         start += seconds
     return profiles
 
 
-def _estimate_energy(step: OperatorCost, seconds: float, target: Target, chips: int) -> float | None:
-    """Return joules of the card: its idle power while the operator runs, and the multiply-accumulates of all chips."""
-    if "power.idle" not in target:
-        return None
-    return target["power.idle"] * seconds + target["power.mac"] * step.macs * chips
-
-
-FIELDS = (
-    *("batch_size", "micro_batch_size", "throughput", "latency_ms", "latency_ms_low", "latency_ms_high"),
-    *("device_ms", "protocol_ms", "power_w", "memory_verdict"),
-    *("target", "model", "protocol", "calibration_id", "origin", "compute_share", "exchange_share", "superstep_share"),
-    "settings",
-)
 LAYER_FIELDS = (
     *("operator", "kind", "vertex", "split", "compute_cycles", "reduce_cycles", "exchange_cycles", "supersteps", "us"),
     *("batch_size", "micro_batch_size", "target", "model", "calibration_id", "origin"),
     *("macs", "peak_share", "live_bytes", "tile_bytes", "energy_j"),
 )
-# Columns of the tables on a terminal, and their decimals.
-TABLE_DIGITS = {
-    **dict.fromkeys(("batch_size", "micro_batch_size", "throughput"), 0),
-    **dict.fromkeys(("latency_ms", "latency_ms_low", "latency_ms_high", "device_ms", "protocol_ms"), 2),
-    **dict.fromkeys(("compute_share", "exchange_share", "superstep_share"), 2),
-    **dict.fromkeys(("power_w", "memory_verdict"), 0),
-}
 LAYER_TABLE_DIGITS = dict.fromkeys(LAYER_FIELDS[:9], 0) | {"us": 2, "peak_share": 2, "tile_bytes": 0}
 
-Record = Mapping[str, Any]
 
-
-def to_record(prediction: Prediction, model: str) -> Record:
-    """Return FIELDS in their order, unrounded: ms, items per second, watts, shares of the time on the chip."""
-    return {name: model if name == "model" else getattr(prediction, name) for name in FIELDS}
-
-
-def to_layer_records(prediction: Prediction, model: str, profiles: Sequence[OperatorProfile]) -> list[Record]:
-    """Return LAYER_FIELDS of every operator in the order in which they run: µs, bytes and joules."""
-    return [_to_layer_record(profile, prediction, model) for profile in profiles]
-
-
-def _to_layer_record(profile: OperatorProfile, prediction: Prediction, model: str) -> Record:
-    step = profile.step
+def _to_layer_record(profile: OperatorProfile, whole: Record) -> Record:
+    """Return LAYER_FIELDS of an operator: µs, bytes and joules. `whole` is the record of the batch."""
+    step, plan = profile.step, profile.step.plan
+    parts = [f"{name} {count}" for name, count in zip(DIMENSIONS, plan.split, strict=True) if count > 1] if plan else []
     return {
         "operator": step.name,
         "kind": step.kind,
-        "vertex": step.plan.vertex if step.plan else None,
-        "split": _format_split(step.plan) if step.plan else None,
+        "vertex": plan.vertex if plan else None,
+        "split": " × ".join(parts) or "none" if plan else None,
         "compute_cycles": step.compute,
         "reduce_cycles": step.reduce,
         "exchange_cycles": step.exchange,
@@ -281,14 +293,31 @@ def _to_layer_record(profile: OperatorProfile, prediction: Prediction, model: st
         "us": profile.seconds * MS * MS,
         "macs": step.macs,
         **{name: getattr(profile, name) for name in ("peak_share", "live_bytes", "tile_bytes", "energy_j")},
-        **{name: value for name, value in to_record(prediction, model).items() if name in LAYER_FIELDS},
+        **{name: value for name, value in whole.items() if name in LAYER_FIELDS},
     }
 
 
-def _format_split(plan: SplitPlan) -> str:
-    """Name the parts of each dimension that is split, such as `rows 7 × outs 4`."""
-    parts = [f"{name} {count}" for name, count in zip(DIMENSIONS, plan.split, strict=True) if count > 1]
-    return " × ".join(parts) or "none"
+def format_predictions(
+    predictions: Sequence[EmulatedFigures], model: str, output: str, profiles: Sequence[OperatorProfile] | None = None
+) -> str:
+    """Format a record for each prediction or, with profiles of the first of them, for each operator in their order.
+
+    `output` is table, csv or json. A table has a line under it that says what was predicted.
+    """
+    first = predictions[0]
+    if profiles is None:
+        rows = [prediction.to_record(model) for prediction in predictions]
+        fields, digits = first.FIELDS, first.TABLE_DIGITS
+    else:
+        rows = [_to_layer_record(profile, first.to_record(model)) for profile in profiles]
+        fields, digits = LAYER_FIELDS, LAYER_TABLE_DIGITS
+    if output != "table":
+        return f"{format_records(output, fields, ([row[name] for name in fields] for row in rows))}\n"
+    subject, caveat = first.describe(model)
+    changed = "" if first.settings is None else f"changed: {first.settings}"
+    footer = f"emulated, not measured: {subject}, calibration {first.calibration_id}"
+    table = format_records(output, tuple(digits), round_records(rows, digits))
+    return f"{table}\n{'; '.join(filter(None, (footer, caveat, changed)))}\n"
 
 
 def round_records(records: Sequence[Record], digits: Mapping[str, int]) -> list[list[Any]]:
@@ -298,16 +327,3 @@ def round_records(records: Sequence[Record], digits: Mapping[str, int]) -> list[
 
 def _round_value(value: Any, places: int) -> Any:
     return round(value, places or None) if isinstance(value, float) else "" if value is None else value
-
-
-def format_footer(prediction: Prediction, model: str) -> str:
-    """Return the last line under every table."""
-    footer = (
-        f"emulated, not measured: {model} on {prediction.target}, protocol {prediction.protocol}, "
-        f"calibration {prediction.calibration_id}"
-    )
-    if prediction.settings is not None:
-        return f"{footer}; changed: {prediction.settings}"
-    if prediction.target != "c2":
-        return footer
-    return f"{footer}; on c2 a straight line through the paper's rows does as well, and power is ± 10 %, not validated"

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ipu_results.emulator.network import Network
-from ipu_results.emulator.prediction import FIELDS, OperatorProfile, Prediction, predict, to_record
+from ipu_results.emulator.prediction import OperatorProfile, Prediction, predict
 from ipu_results.emulator.settings import Protocol, apply_settings, parse_pairs
 from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
 from ipu_results.emulator.target import Target, load_calibration
@@ -237,7 +237,7 @@ class Sweep:
         """Check every design. Raises UnrecognisedModelError or InconsistentModelError for the first that is wrong."""
         self._network, self._target, self._protocol = network, target, protocol
         self._batch_sizes, self.designs = batch_sizes, designs
-        self.columns = (*designs[0], *(name for name in FIELDS if name not in designs[0]))
+        self.columns = (*designs[0], *(name for name in Prediction.FIELDS if name not in designs[0]))
         for design in designs:
             apply_settings(target, protocol, design)
 
@@ -254,7 +254,7 @@ class Sweep:
         machine, path = apply_settings(self._target, self._protocol, design)
         predictions = predict(self._network, machine, self._batch_sizes, path, planner=planner)
         values = {key: _read_value(text) for key, text in design.items()}
-        records = [{**to_record(prediction, self._network.name), **values} for prediction in predictions]
+        records = [{**prediction.to_record(self._network.name), **values} for prediction in predictions]
         return [[record[name] for name in self.columns] for record in records]
 
 

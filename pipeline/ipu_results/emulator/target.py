@@ -227,9 +227,9 @@ def load_target(name: str) -> Target:
     data = read_toml(f"targets/{FILES[name]}.toml")
     # Overriding keeps the order of the base, which the digest depends on.
     base = read_toml(f"targets/{data['extends']}.toml")["constants"] if "extends" in data else {}
-    constants = tuple((key, _parse_constant(entry)) for key, entry in {**base, **data["constants"]}.items())
+    constants = tuple((key, parse_constant(entry)) for key, entry in {**base, **data["constants"]}.items())
     return Target(data["name"], data["chip"], data["chips"], constants, name)
 
 
-def _parse_constant(entry: Mapping[str, Any]) -> Constant:
+def parse_constant(entry: Mapping[str, Any]) -> Constant:
     return Constant(**{**entry, "range": tuple(entry["range"]) if "range" in entry else None})

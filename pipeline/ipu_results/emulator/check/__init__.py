@@ -1,4 +1,8 @@
-"""Score the emulator against published figures: rows, baselines and errors. Only `validate-emulator` imports it."""
+"""Select the published rows that predictions are compared with: `data/rows.toml` and `data/training_rows.toml`.
+
+The warehouse has the figures, the public configuration of each row, and the flags that make a row doubtful. No training
+row is in any fit. The modules here score the emulator; predictions do not need them.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import median
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import duckdb
 
 from ipu_results.emulator.network import Network, load_sized_network
-from ipu_results.emulator.operators import Program
-from ipu_results.emulator.pipeline import Head, Recompute, Stage, cut_at_layers, cut_at_operators, cut_evenly
+from ipu_results.emulator.pipeline import Head, Recompute
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.settings import Protocol, count_replicas, select_protocol
 from ipu_results.emulator.target import PLATFORMS, load_target, read_toml
@@ -27,7 +30,6 @@ SETS = ("calibration", "resnext", "ten", "honest")
 DEVELOPMENT, BLIND = ("resnext", "ten"), "honest"
 KEYS = ("model", "platform", "framework", "variant")
 DOUBTFUL_BATCH = "R24"  # more or fewer batches in flight than in the other rows of the same configuration
-BITS, FP16_BITS = 8, 16  # of an input element
 EIGHT_BIT = "8-bit input"  # in `precision_flags` of a configuration
 IO_TILES = re.compile(r"\b(\d+) I/O tiles")  # in its `note`
 SQL = f"""
@@ -47,6 +49,8 @@ class RowSelector:
     `prefetch`, `threads` and `input_bits` are what the table of configurations does not hold. A row that has no public
     configuration names a `protocol`.
     """
+
+    NOUN: ClassVar = "rows"
 
     set: str
     rows: int
@@ -106,29 +110,31 @@ class PublishedRow:
 
 @cache
 def load_selectors() -> tuple[RowSelector, ...]:
-    data = read_toml("rows.toml")
-    return tuple(_parse_inference_selector(entry, data["documents"]) for entry in data["rows"])
+    documents = read_toml("rows.toml")["documents"]
+    entries = _read_entries("rows.toml")
+    return tuple(RowSelector(**{**entry, "document": documents[entry.get("document", "page")]}) for entry in entries)
 
 
-def _parse_inference_selector(entry: Mapping[str, Any], documents: Mapping[str, str]) -> RowSelector:
-    batches = tuple(entry["batch_sizes"]) if "batch_sizes" in entry else None
-    return RowSelector(**{**entry, "document": documents[entry.get("document", "page")], "batch_sizes": batches})
+def _read_entries(file: str) -> list[dict[str, Any]]:
+    entries = read_toml(file)["rows"]
+    return [{key: tuple(each) if isinstance(each, list) else each for key, each in entry.items()} for entry in entries]
 
 
 def load_published_rows(connection: duckdb.DuckDBPyConnection, sets: Sequence[str] = SETS) -> list[PublishedRow]:
     """Read the rows of these sets. Raises WarehouseError where a selector matches more or fewer rows than it states."""
     records = run_query(connection, SQL).to_pylist()
-    return [
-        row for selector in load_selectors() if selector.set in sets for row in _select_inference(selector, records)
-    ]
+    selected = ((each, _select_records(each, records)) for each in load_selectors() if each.set in sets)
+    return [_parse_inference_row(each, record, matches) for each, matches in selected for record in matches]
 
 
-def _select_inference(selector: RowSelector, records: Sequence[Mapping[str, Any]]) -> list[PublishedRow]:
+def _select_records(
+    selector: RowSelector | TrainingSelector, records: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
     matches = [record for record in records if selector.matches(record)]
     if len(matches) != selector.rows:
-        message = f"the warehouse holds {len(matches)} of the {selector.rows} rows to validate against"
+        message = f"the warehouse holds {len(matches)} of the {selector.rows} {selector.NOUN} to validate against"
         raise WarehouseError(message, place=str(selector))
-    return [_parse_inference_row(selector, record, matches) for record in matches]
+    return matches
 
 
 def _parse_inference_row(
@@ -174,11 +180,13 @@ def build_protocol(selector: RowSelector, configuration: Mapping[str, Any]) -> P
         return select_protocol(selector.protocol, target)
     if configuration["benchmark"] is None:
         raise WarehouseError(f"row {configuration['result_id']} has no public configuration", place=str(selector))
-    bits = BITS if EIGHT_BIT in (configuration["precision_flags"] or "") else FP16_BITS
+    bits = 8 if EIGHT_BIT in (configuration["precision_flags"] or "") else 16
     tiles = IO_TILES.search(configuration["note"] or "")
     io_tiles = int(tiles[1]) if tiles else 0
+    # The name of the protocol that is nearest to these settings.
+    nearest = "tensorflow" if selector.threads else "io-tiles" if io_tiles else "pytorch"
     return Protocol(
-        _name_settings(selector, io_tiles),
+        nearest if selector.prefetch else "lowest-latency",
         selector.input_bits or bits,
         selector.prefetch,
         selector.source,
@@ -189,29 +197,17 @@ def build_protocol(selector: RowSelector, configuration: Mapping[str, Any]) -> P
     )
 
 
-def _name_settings(selector: RowSelector, io_tiles: int) -> str:
-    """Return the protocol that is nearest to these settings."""
-    if not selector.prefetch:
-        return "lowest-latency"
-    if selector.threads:
-        return "tensorflow"
-    return "io-tiles" if io_tiles else "pytorch"
-
-
-ROWS_FILE = "training_rows.toml"
 MAX_CHIPS = 64  # of one pod; more are in a set of their own
 LARGE = "train-large"
 TRAINING_SETS = ("train", "train-host-fed", "train-weak", LARGE)
-BOW = "Bow"
 BY_VARIANT: Mapping[str, str] = {"GPT2-Small": "gpt2", "GPT2-Medium": "gpt2-medium", "GPT2-Large": "gpt2-large"}
+# What the configurations call recomputation; with checkpoints, `cut_after` begins a stage at each.
 RECOMPUTE: Mapping[str | None, Recompute | None] = {
     None: None,
     "layer": "layer",
     "stage": "stage",
-    "checkpoint": "stage",  # `cut_after` begins a stage at each
+    "checkpoint": "stage",
 }
-
-LISTS = ("frameworks", "variants", "platforms", "cut_after")
 TRAINING_SQL = """
     SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.sequence_length, r.platform,
         r.framework, r.batch_size, r.throughput, c.micro_batch_size, c.replicas, c.gradient_accumulation, c.instances,
@@ -225,6 +221,8 @@ TRAINING_SQL = """
 @dataclass(frozen=True, slots=True)
 class TrainingSelector:
     """Rows that are predicted alike. None in `variants` or `platforms` matches any; `rows` is how many there are."""
+
+    NOUN: ClassVar = "training rows"
 
     rows: int
     model: str
@@ -242,10 +240,12 @@ class TrainingSelector:
     one_chip: bool = False
 
     def matches(self, record: Mapping[str, Any]) -> bool:
-        limits = ((self.variants, "variant"), (self.platforms, "platform"), (self.frameworks, "framework"))
-        return record["model"] == self.model and all(
-            names is None or record[column] in names for names, column in limits
-        )
+        limits = (("variant", self.variants), ("platform", self.platforms), ("framework", self.frameworks))
+        matches = all(names is None or record[column] in names for column, names in limits)
+        return matches and bool(record["model"] == self.model)
+
+    def __str__(self) -> str:
+        return f"{self.model}, {', '.join(self.variants or self.frameworks)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +262,6 @@ class TrainingRow:
     batch_size: int
     throughput: float
     setup: TrainingSetup
-    layers: tuple[int, ...]
     selector: TrainingSelector
 
     @property
@@ -271,38 +270,18 @@ class TrainingRow:
         setup = self.setup
         return setup.micro_batch * setup.replicas * setup.accumulation * setup.items / self.throughput
 
-    def cut(self, program: Program) -> tuple[Stage, ...]:
-        """Cut the program as the configuration does."""
-        if self.layers:
-            return cut_at_layers(program, self.layers, self.selector.head)
-        if self.selector.cut_after:
-            return cut_at_operators(program, self.selector.cut_after, one_chip=self.selector.one_chip)
-        return cut_evenly(program, 1)
-
 
 @cache
 def load_training_selectors() -> tuple[TrainingSelector, ...]:
-    return tuple(_parse_training_selector(entry) for entry in read_toml(ROWS_FILE)["rows"])
-
-
-def _parse_training_selector(entry: Mapping[str, Any]) -> TrainingSelector:
-    values: dict[str, Any] = {key: tuple(value) if key in LISTS else value for key, value in entry.items()}
-    return TrainingSelector(**values)
+    return tuple(TrainingSelector(**entry) for entry in _read_entries("training_rows.toml"))
 
 
 def load_training_rows(connection: duckdb.DuckDBPyConnection) -> list[TrainingRow]:
     """Read all rows. Raises WarehouseError where a selector matches more or fewer rows than it states."""
-    document = read_toml(ROWS_FILE)["document"]["id"]
+    document = read_toml("training_rows.toml")["document"]["id"]
     records = [each for each in run_query(connection, TRAINING_SQL).to_pylist() if each["document_id"] == document]
-    return [row for selector in load_training_selectors() for row in _select_training(selector, records)]
-
-
-def _select_training(selector: TrainingSelector, records: Sequence[Mapping[str, Any]]) -> list[TrainingRow]:
-    matches = [record for record in records if selector.matches(record)]
-    if len(matches) != selector.rows:
-        message = f"the warehouse holds {len(matches)} of the {selector.rows} training rows to validate against"
-        raise WarehouseError(message, place=f"{selector.model}, {', '.join(selector.variants or selector.frameworks)}")
-    return [_parse_training_row(selector, record) for record in matches]
+    selected = ((each, _select_records(each, records)) for each in load_training_selectors())
+    return [_parse_training_row(each, record) for each, matches in selected for record in matches]
 
 
 def _parse_training_row(selector: TrainingSelector, record: Mapping[str, Any]) -> TrainingRow:
@@ -322,20 +301,22 @@ def _parse_training_row(selector: TrainingSelector, record: Mapping[str, Any]) -
         selector.items,
         selector.input_bits,
         selector.io_tiles,
+        layers,
+        selector.head,
+        selector.cut_after,
+        selector.one_chip,
     )
     name = BY_VARIANT.get((record["variant"] or "").split(" ")[0], selector.network)
-    chips = len(layers) or (1 if selector.one_chip else len(selector.cut_after) + 1)
     return TrainingRow(
         record["result_id"],
-        LARGE if chips * setup.replicas > MAX_CHIPS else selector.set,
+        LARGE if setup.chips * setup.replicas > MAX_CHIPS else selector.set,
         name,
         load_sized_network(name, record["sequence_length"] or SEQUENCE),
-        "bow-2000" if record["platform"].startswith(BOW) else "m2000",
+        "bow-2000" if record["platform"].startswith("Bow") else "m2000",
         record["framework"],
         record["variant"] or "",
         int(record["batch_size"]),
         record["throughput"],
         setup,
-        layers,
         selector,
     )

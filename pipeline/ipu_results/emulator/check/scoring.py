@@ -1,11 +1,14 @@
-"""Predict published rows, summarise the errors, and fit the calibration again from its six rows."""
+"""Predict published rows, summarise the errors, and fit the calibration again from its six rows.
+
+Simpler models predict the same rows. Each is fitted on the C2 rows alone, as the emulator is.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from types import MappingProxyType
@@ -118,15 +121,9 @@ def recalibrate(
     return calibrate([observe(row, machine, planner) for row in rows if row.set == "calibration"], machine)
 
 
-def compute_fit_errors(observed: Sequence[Observation], calibration: Calibration) -> list[float]:
-    """Return the error of each calibration row by the fit to all of them."""
-    return [predict_seconds(row, calibration.fit) / row.seconds - 1 for row in observed]
-
-
-def compute_excluded_errors(observed: Sequence[Observation], calibration: Calibration) -> list[float]:
-    """Return the error of each calibration row by the fit that excludes it."""
-    pairs = zip(observed, calibration.jackknife, strict=True)
-    return [predict_seconds(row, fit) / row.seconds - 1 for row, fit in pairs]
+def compute_errors(observed: Sequence[Observation], fits: Iterable[Fit]) -> list[float]:
+    """Return the error of each calibration row by its fit."""
+    return [predict_seconds(row, fit) / row.seconds - 1 for row, fit in zip(observed, fits, strict=True)]
 
 
 def calibrations_differ(new: Calibration, old: Calibration) -> bool:
@@ -181,7 +178,7 @@ def fit_baselines(rows: Sequence[PublishedRow]) -> dict[str, Baseline]:
     """Fit each model on the C2 rows, by name."""
     # A line knows nothing of networks and chips: MACs, clocks and peak rates carry it over to the others.
     line = _fit_line(rows)
-    scales = ((_scale_by_peak, _scale_by_peak), (_scale_by_clock, _scale_by_clock), (_scale_by_clock, _scale_by_peak))
+    scales = ((compute_peak, compute_peak), (_get_clock, _get_clock), (_get_clock, compute_peak))
     models = {name: _scale_line(line, rows, *by) for name, by in zip(SCALED, scales, strict=True)}
     models[UTILISATION] = _use_peak(_fit_utilisation(rows))
     models[ROOFLINE] = _use_peak(1.0)
@@ -193,12 +190,11 @@ def fit_baselines(rows: Sequence[PublishedRow]) -> dict[str, Baseline]:
 def compute_line_errors(rows: Sequence[PublishedRow]) -> tuple[list[float], list[float]]:
     """Return the errors of a straight line on the C2 rows: fitted to all, and with the row itself excluded."""
     lines = [_fit_line([*rows[:at], *rows[at + 1 :]]) for at in range(len(rows))]
-    return _compare_lines(rows, [_fit_line(rows)] * len(rows)), _compare_lines(rows, lines)
-
-
-def _compare_lines(rows: Sequence[PublishedRow], lines: Sequence[tuple[float, float]]) -> list[float]:
-    pairs = zip(rows, lines, strict=True)
-    return [(start + slope * _count_images(row)) / row.seconds - 1 for row, (start, slope) in pairs]
+    sample, excluded = (
+        [(start + slope * _count_images(row)) / row.seconds - 1 for row, (start, slope) in zip(rows, each, strict=True)]
+        for each in ([_fit_line(rows)] * len(rows), lines)
+    )
+    return sample, excluded
 
 
 def estimate_perfect(shape: ConvolutionShape, target: Target) -> float:
@@ -246,26 +242,22 @@ def _fit_line(rows: Sequence[PublishedRow]) -> tuple[float, float]:
     return start, slope
 
 
-def _scale_by_peak(target: Target, old: Target) -> float:
-    return compute_peak(old) / compute_peak(target)
+def _get_clock(target: Target) -> float:
+    return target["clock"]
 
 
-def _scale_by_clock(target: Target, old: Target) -> float:
-    return old["clock"] / target["clock"]
-
-
-_Scale = Callable[[Target, Target], float]
+_Rate = Callable[[Target], float]  # what a time is inverse to
 
 
 def _scale_line(
-    line: tuple[float, float], rows: Sequence[PublishedRow], scale_start: _Scale, scale_slope: _Scale
+    line: tuple[float, float], rows: Sequence[PublishedRow], start_rate: _Rate, slope_rate: _Rate
 ) -> Baseline:
     old, macs = load_target(rows[0].selector.target), _count_macs(rows[0])
 
     def predict(row: PublishedRow) -> float:
         target = load_target(row.selector.target)
-        slope = line[1] * scale_slope(target, old) * _count_macs(row) / macs
-        return line[0] * scale_start(target, old) + slope * _count_images(row)
+        slope = line[1] * (slope_rate(old) / slope_rate(target)) * _count_macs(row) / macs
+        return line[0] * (start_rate(old) / start_rate(target)) + slope * _count_images(row)
 
     return predict
 

@@ -1,4 +1,7 @@
-"""Validate the emulator: calibration, predictions, errors and baselines recomputed from the warehouse."""
+"""Validate the emulator: calibration, predictions, errors and baselines recomputed from the warehouse.
+
+Training predictions are scored next to those of inference.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,7 @@ from ipu_results.emulator.check.scoring import (
     ErrorSummary,
     ScoredRow,
     calibrations_differ,
-    compute_excluded_errors,
-    compute_fit_errors,
+    compute_errors,
     compute_line_errors,
     estimate_grid,
     fit_baselines,
@@ -145,8 +147,8 @@ def validate(rows: Sequence[PublishedRow], calibration: Calibration | None = Non
         known,
         recomputed,
         predict_rows(rows, known),
-        compute_fit_errors(observed, recomputed),
-        compute_excluded_errors(observed, recomputed),
+        compute_errors(observed, [recomputed.fit] * len(observed)),
+        compute_errors(observed, recomputed.jackknife),
         compute_line_errors(fitted),
         {name: [model(row) / row.seconds - 1 for row in rows] for name, model in fit_baselines(fitted).items()},
     )
@@ -263,13 +265,13 @@ def score_training(rows: Sequence[TrainingRow], fitted: Sequence[PublishedRow] =
 
 def _score(row: TrainingRow, planner: Planner, superstep: float | None) -> TrainingScore:
     target = load_training_target(row.target)
-    prediction = predict_training(row.network, target, row.setup, row.cut, planner=planner)
+    prediction = predict_training(row.network, target, row.setup, planner)
     setup = row.setup
     macs = PASSES * row.network(setup.micro_batch).macs * setup.replicas * setup.accumulation
     baselines = {ROOFLINE: macs / (prediction.chips * compute_peak(target))}
     if superstep is not None:
-        simple = predict_training(row.network, target, setup, row.cut, planner=plan_on_grid, superstep=superstep)
-        baselines[GRID] = simple.step_s
+        slower = target.with_constants({"superstep.cycles": superstep})
+        baselines[GRID] = predict_training(row.network, slower, setup, plan_on_grid).step_s
     return TrainingScore(row, prediction, baselines)
 
 
