@@ -1,4 +1,7 @@
-"""Check an ONNX model and sort its nodes so that each comes after those that it reads."""
+"""Check an ONNX model, sort its nodes, and infer the shape of every tensor at one batch size.
+
+What depends on constants and shapes alone is computed here.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ class Node:
 
 
 def prepare_model(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Refuse a model that the installed onnx does not know, and inline its local functions."""
+    """Refuse a model that the installed onnx does not know. Inline its local functions and operators in EXPANDED."""
     if not model.graph.node:
         raise UnrecognisedModelError("is not an ONNX model, or has no nodes")
     if model.ir_version > onnx.IR_VERSION:
@@ -59,11 +62,6 @@ def prepare_model(model: onnx.ModelProto) -> onnx.ModelProto:
         raise UnrecognisedModelError(f"opset {read_opset(model)} is newer than {known}, the last known")
     if not all(isinstance(name, str) and name.isprintable() for name in _iterate_names(model.graph)):
         raise UnrecognisedModelError("a name in it is not printable text")
-    return _inline_functions(model)
-
-
-def _inline_functions(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Replace local functions and operators in EXPANDED by their nodes."""
     if any(node.op_type in EXPANDED and node.domain in ONNX_DOMAINS for node in model.graph.node):
         names = [("", kind) for kind in sorted(EXPANDED)]
         model = onnx.inliner.inline_selected_functions(model, names, inline_schema_functions=True)
@@ -121,15 +119,11 @@ def _name_nodes(protos: Iterable[onnx.NodeProto]) -> Iterator[Node]:
         taken.add(name)
         inputs, outputs = (tuple(filter(None, names)) for names in (proto.input, proto.output))
         node = Node(name, proto.op_type, proto, inputs, outputs)
-        _refuse_foreign(node)
+        if proto.domain not in ONNX_DOMAINS:
+            raise UnsupportedOperatorError(f"domain {proto.domain} is not supported", place=node.place)
+        if any(attribute.HasField("g") or attribute.graphs for attribute in proto.attribute):
+            raise UnsupportedOperatorError("a node with a subgraph is not supported", place=node.place)
         yield node
-
-
-def _refuse_foreign(node: Node) -> None:
-    if node.proto.domain not in ONNX_DOMAINS:
-        raise UnsupportedOperatorError(f"domain {node.proto.domain} is not supported", place=node.place)
-    if any(attribute.HasField("g") or attribute.graphs for attribute in node.proto.attribute):
-        raise UnsupportedOperatorError("a node with a subgraph is not supported", place=node.place)
 
 
 def _map_makers(nodes: Sequence[Node]) -> dict[str, Node]:
@@ -223,17 +217,12 @@ def collect_initial_tensors(graph: onnx.GraphProto, data_inputs: Mapping[str, tu
     """Return inputs at their shapes, initializers, and inputs that are parameters known by shape alone."""
     tensors = {}
     for value in graph.input:
-        constant = value.name not in data_inputs
-        shape = _read_fixed_shape(value) if constant else data_inputs[value.name]
+        constant, dims = value.name not in data_inputs, value.type.tensor_type.shape.dim
+        if constant and any(not axis.HasField("dim_value") for axis in dims):
+            raise UnknownShapeError(f"parameter {value.name} has a dimension without a size")
+        shape = tuple(axis.dim_value for axis in dims) if constant else data_inputs[value.name]
         tensors[value.name] = TensorInfo(shape, value.type.tensor_type.elem_type, constant)
     return tensors | {tensor.name: _read_initializer(tensor) for tensor in graph.initializer}
-
-
-def _read_fixed_shape(value: onnx.ValueInfoProto) -> tuple[int, ...]:
-    dims = value.type.tensor_type.shape.dim
-    if any(not axis.HasField("dim_value") for axis in dims):
-        raise UnknownShapeError(f"parameter {value.name} has a dimension without a size")
-    return tuple(axis.dim_value for axis in dims)
 
 
 def _read_initializer(tensor: TensorProto) -> TensorInfo:
@@ -284,18 +273,20 @@ def is_constant(node: Node, tensors: TensorInfos) -> bool:
 
 def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
     """Add the node's outputs to `tensors`."""
-    if not _is_known(node.kind, opset):
+    try:
+        known = not onnx.defs.get_schema(node.kind, opset).deprecated
+    except onnx.defs.SchemaError:
+        known = False
+    if not known:
         raise UnsupportedOperatorError(f"{node.kind} is not an operator of opset {opset}", place=node.place)
     inputs = {name: tensors[name] for name in node.inputs}
     constant = is_constant(node, tensors)
     types = _infer_types(node, inputs, opset)
-    if (
-        constant
-        and not all(map(_is_sized, types.values()))
-        and (known := _compute_constant(node, inputs, types, opset))
-    ):
-        tensors |= known  # a shape that follows from data, as that of NonZero
-        return
+    if constant and not all(map(_is_sized, types.values())):
+        computed = _compute_constant(node, inputs, types, opset)
+        if computed:  # a shape that follows from data, as that of NonZero
+            tensors |= computed
+            return
     outputs = {name: _read_type(node, name, proto, constant) for name, proto in types.items() if name}
     if set(outputs) != set(node.outputs):
         raise UnknownShapeError("the type of an output is not known", place=node.place)
@@ -308,13 +299,6 @@ def _is_sized(proto: onnx.TypeProto) -> bool:
     return proto.tensor_type.HasField("shape") and all(axis.HasField("dim_value") for axis in shape.dim)
 
 
-def _is_known(kind: str, opset: int) -> bool:
-    try:
-        return not onnx.defs.get_schema(kind, opset).deprecated
-    except onnx.defs.SchemaError:
-        return False
-
-
 def _infer_types(node: Node, inputs: TensorInfos, opset: int) -> dict[str, onnx.TypeProto]:
     schema = onnx.defs.get_schema(node.kind, opset)
     types = {name: tensor.proto for name, tensor in inputs.items()}
@@ -322,12 +306,9 @@ def _infer_types(node: Node, inputs: TensorInfos, opset: int) -> dict[str, onnx.
     try:
         return infer_node_outputs(schema, node.proto, types, data, opset_imports=[helper.make_opsetid("", opset)])
     except (InferenceError, ValidationError, RuntimeError, ValueError) as error:
-        raise InconsistentModelError(_shorten(error), place=node.place) from error
-
-
-def _shorten(error: Exception) -> str:
-    text = " ".join(PREFIX.sub("", str(error)).split())
-    return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "…"
+        text = " ".join(PREFIX.sub("", str(error)).split())
+        message = text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "…"
+        raise InconsistentModelError(message, place=node.place) from error
 
 
 def _read_type(node: Node, name: str, proto: onnx.TypeProto, constant: bool) -> TensorInfo:
@@ -362,15 +343,12 @@ def _compute_constant(node: Node, inputs: TensorInfos, types: Mapping[str, onnx.
         return {}
     if len(arrays) != len(node.outputs):
         return {}
-    kinds = [types[name].tensor_type.elem_type for name in node.outputs]
-    return {
-        name: TensorInfo(array.shape, kind, constant=True, data=_keep(array, name, kind))
-        for name, kind, array in zip(node.outputs, kinds, arrays, strict=True)
-    }
-
-
-def _keep(array: npt.NDArray[np.generic], name: str, element_type: int) -> TensorProto | None:
-    return numpy_helper.from_array(array, name) if _is_small(array.size, element_type) else None
+    known = {}
+    for name, array in zip(node.outputs, arrays, strict=True):
+        kind = types[name].tensor_type.elem_type
+        data = numpy_helper.from_array(array, name) if _is_small(array.size, kind) else None
+        known[name] = TensorInfo(array.shape, kind, constant=True, data=data)
+    return known
 
 
 def _evaluate_shape(node: Node, source: TensorInfo) -> npt.NDArray[np.generic]:

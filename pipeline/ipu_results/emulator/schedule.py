@@ -1,10 +1,13 @@
-"""Schedule a program on a target: the supersteps and cycles of each operator, one operator after another."""
+"""Schedule a program on a target: the supersteps and cycles of each operator, one operator after another.
+
+The backward pass is derived from the sizes of the operators alone: the gradients of each, which are costed alike.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
 from typing import Literal
@@ -222,9 +225,8 @@ def _derive(operator: Operator, *, needs_data: bool, unary: bool) -> list[Gradie
     name, elements = operator.name, operator.elements
     match operator:
         case Convolution():
-            products = [_weigh_convolution(operator)]
             data = [_transpose_convolution(operator)] if needs_data else []
-            return [*products, *data, *_reduce_bias(operator)]
+            return [_weigh_convolution(operator), *data, *_reduce_bias(operator)]
         case Gemm(groups=groups, m=m, k=k, n=n):
             role: Role = "weights" if operator.constant else "data"
             left, right = _multiply(groups, m, n, k), _multiply(groups, k, m, n)
@@ -253,11 +255,8 @@ def _reduce_bias(operator: Convolution | Gemm) -> list[GradientStep]:
 
 def _multiply(groups: int, m: int, k: int, n: int) -> tuple[ConvolutionShape, ...]:
     """Return m×k with k×n, and its transpose: either side may be held as weights."""
-    plain, turned = ((1, groups, k, columns, rows, 1) for rows, columns in ((m, n), (n, m)))
-    return (
-        ConvolutionShape(*plain, in_rows=m, in_columns=1),
-        ConvolutionShape(*turned, in_rows=n, in_columns=1),
-    )
+    sides = ((m, n), (n, m))
+    return tuple(ConvolutionShape(1, groups, k, outs, rows, 1, in_rows=rows, in_columns=1) for rows, outs in sides)
 
 
 def _transpose_convolution(operator: Convolution) -> GradientProduct:
@@ -266,18 +265,8 @@ def _transpose_convolution(operator: Convolution) -> GradientProduct:
     Together they have the taps of the forward convolution, so they cost as much as one without stride.
     """
     forward = to_convolution_shape(operator)
-    shape = ConvolutionShape(
-        forward.batch,
-        forward.groups,
-        forward.outs,
-        forward.ins,
-        forward.rows,
-        forward.columns,
-        forward.kernel_rows,
-        forward.kernel_columns,
-        in_rows=forward.rows,
-        in_columns=forward.columns,
-    )
+    field = {"stride": 1, "in_rows": forward.rows, "in_columns": forward.columns}
+    shape = replace(forward, ins=forward.outs, outs=forward.ins, **field)
     return GradientProduct(operator.name, "data", operator.macs, (shape,), operator.weights)
 
 

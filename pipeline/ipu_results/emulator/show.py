@@ -1,4 +1,8 @@
-"""Write a prediction as a trace for Perfetto or chrome://tracing, in the Trace Event Format."""
+"""Show predictions: as a trace for Perfetto or chrome://tracing, as a chart, against one another, and as a sweep.
+
+A sweep predicts every combination of settings. It writes each finished design to a journal next to its output. Started
+again, it continues there; the output is written in one step when all designs are done.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
-from math import isclose
+from math import isclose, prod
 from pathlib import Path
 from typing import Any
 
@@ -143,13 +147,11 @@ def load_predictions(path: Path) -> list[dict[str, Any]]:
         raise UnrecognisedModelError(f"cannot be read: {error.strerror or error}", document=str(path)) from error
     except (UnicodeDecodeError, ValueError) as error:
         raise UnrecognisedModelError("is not JSON", document=str(path)) from error
-    if not isinstance(records, list) or not records or not all(map(_is_prediction, records)):
+    records = records if isinstance(records, list) else []
+    matches = (isinstance(each, dict) and each.get("origin") == "emulated" and "batch_size" in each for each in records)
+    if not records or not all(matches):
         raise UnrecognisedModelError("was not saved by `ipu-results predict --format json`", document=str(path))
     return records
-
-
-def _is_prediction(record: Any) -> bool:
-    return isinstance(record, dict) and record.get("origin") == "emulated" and "batch_size" in record
 
 
 def compare_predictions(before: Sequence[Record], after: Sequence[Record]) -> list[dict[str, Any]]:
@@ -169,10 +171,12 @@ def compare_predictions(before: Sequence[Record], after: Sequence[Record]) -> li
             rows.append({**place, "field": "record", "before": sides[0], "after": sides[1], "ratio": None})
             continue
         for field in dict.fromkeys((*old[key], *new[key])):
-            first, second = old[key].get(field), new[key].get(field)
-            if not _is_equal(first, second):
-                change = {"field": field, "before": first, "after": second, "ratio": _divide(second, first)}
-                rows.append({**place, **change})
+            first: Any = old[key].get(field)
+            second: Any = new[key].get(field)
+            numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in (first, second))
+            if first != second and not (numbers and isclose(first, second, rel_tol=TOLERANCE)):
+                ratio = second / first if numbers and first else None
+                rows.append({**place, "field": field, "before": first, "after": second, "ratio": ratio})
     return rows
 
 
@@ -185,18 +189,6 @@ def _index(records: Sequence[Record]) -> dict[Key, Record]:
             number += 1
         index[(*name, number)] = record
     return index
-
-
-def _is_equal(first: Any, second: Any) -> bool:
-    return bool(first == second or (_are_numbers(first, second) and isclose(first, second, rel_tol=TOLERANCE)))
-
-
-def _are_numbers(*values: Any) -> bool:
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-
-
-def _divide(dividend: Any, divisor: Any) -> float | None:
-    return dividend / divisor if _are_numbers(dividend, divisor) and divisor else None
 
 
 MAX_DESIGNS = 100_000
@@ -215,9 +207,7 @@ def parse_sweeps(pairs: Sequence[str]) -> list[Design]:
         values[key] = [text.strip() for text in texts.split(",")]
         if not all(values[key]):
             raise UnrecognisedModelError("is not KEY=a,b,c, for example clock=1.33e9,1.85e9", document=f"{key}={texts}")
-    count = 1
-    for texts_of_key in values.values():
-        count *= len(texts_of_key)
+    count = prod(map(len, values.values()))
     if count > MAX_DESIGNS:
         raise UnrecognisedModelError(f"makes {count} designs, more than {MAX_DESIGNS:,}", document="--sweep")
     return [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]

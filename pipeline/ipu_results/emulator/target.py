@@ -1,4 +1,8 @@
-"""The emulator's data files: machines, host paths, validation rows, and the frozen calibration and predictions."""
+"""Describe the machines by their constants, and the two numbers that are fitted on the six C2 rows.
+
+These are the host's seconds of a batch (s) and of an image (h). The cycles of a superstep (κ) are a constant of the
+machine, which no source states.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from types import MappingProxyType
@@ -111,18 +115,17 @@ def load_calibration() -> Calibration:
 
 def format_calibration(calibration: Calibration) -> str:
     """Return the text of `calibration.toml`."""
-    lines = [HEADER, f'constants = "{calibration.constants}"', "", "[fit]", *_format_fit(calibration.fit)]
-    for name, fits in (("jackknife", calibration.jackknife), ("ends", calibration.ends)):
-        for fit in fits:
-            lines += ["", f"[[{name}]]", *_format_fit(fit)]
+    fits = (
+        ("[fit]", calibration.fit),
+        *(("[[jackknife]]", fit) for fit in calibration.jackknife),
+        *(("[[ends]]", fit) for fit in calibration.ends),
+    )
+    parts = [[title, *(f"{name} = {value!r}" for name, value in asdict(fit).items())] for title, fit in fits]
+    lines = [HEADER, f'constants = "{calibration.constants}"', *("\n" + "\n".join(part) for part in parts)]
     return "\n".join(lines) + "\n"
 
 
-def _format_fit(fit: Fit) -> list[str]:
-    return [f"{name} = {getattr(fit, name)!r}" for name in ("superstep", "per_batch", "per_image")]
-
-
-SHARE = 0.5  # of a value that an assumed constant may be less or more, where no range is stated
+SHARE = 0.5  # of a value that an assumed constant may be less or more, where no range is stated: chosen, not measured
 FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow"}
 PLATFORMS = {"c2": "C2", "m2000": "IPU-M2000", "bow-2000": "Bow-2000"}  # in the record
 TARGETS = tuple(FILES)

@@ -104,21 +104,20 @@ class Validation:
 
     def score(self, *sets: str) -> ErrorSummary:
         """Summarise the emulator's errors on these sets, or on one of the keys of LIMITS."""
-        if sets == (FIT,):
-            return summarise_errors(self.fit_errors)
-        if sets == (EXCLUDED,):
-            return summarise_errors(self.excluded_errors)
-        if sets == (SECOND,):
-            return summarise_errors([(each.second or each).error for each in self.scored if each.row.set == BLIND])
-        if sets in ((LATENCY,), (LATENCY_SECOND,)):
-            return summarise_errors(list(self._iterate_latency_errors(second=sets == (LATENCY_SECOND,))))
-        return summarise_errors([each.error for each in self.scored if each.row.set in sets])
+        return summarise_errors(self._list_errors(*sets))
 
-    def _iterate_latency_errors(self, *, second: bool) -> Iterator[float]:
-        for each in self.scored:
-            error = (each.second if second and each.second else each).latency_error
-            if each.row.set != "calibration" and error is not None:
-                yield error
+    def _list_errors(self, *sets: str) -> Sequence[float]:
+        if sets == (FIT,):
+            return self.fit_errors
+        if sets == (EXCLUDED,):
+            return self.excluded_errors
+        if sets == (SECOND,):
+            return [(each.second or each).error for each in self.scored if each.row.set == BLIND]
+        if sets in ((LATENCY,), (LATENCY_SECOND,)):
+            rows = [each for each in self.scored if each.row.set != "calibration"]
+            readings = rows if sets == (LATENCY,) else [each.second or each for each in rows]
+            return [each.latency_error for each in readings if each.latency_error is not None]
+        return [each.error for each in self.scored if each.row.set in sets]
 
     def score_baseline(self, name: str, *sets: str) -> ErrorSummary:
         pairs = zip(self.scored, self.baselines[name], strict=True)
@@ -185,8 +184,16 @@ def _summary_to_json(errors: ErrorSummary) -> dict[str, float]:
     return {"rows": errors.rows, "mean": errors.mean, "max": errors.max}
 
 
+# What is stated of a doubtful row with the batch that its figures suggest.
+READING = (
+    *("batch_size", "published_ms", "emulated_ms", "error"),
+    *("published_latency_ms", "emulated_latency_ms", "latency_error"),
+)
+
+
 def _row_to_json(scored: ScoredRow) -> dict[str, Any]:
     row, selector, prediction = scored.row, scored.row.selector, scored.prediction
+    second = None if scored.second is None else _row_to_json(scored.second)
     return {
         "result_id": row.result_id,
         "set": row.set,
@@ -201,29 +208,11 @@ def _row_to_json(scored: ScoredRow) -> dict[str, Any]:
         "emulated_device_ms": prediction.device_ms,
         "emulated_protocol_ms": prediction.protocol_ms,
         "error": scored.error,
-        **_latency_to_json(scored),
-        "second_reading": None if scored.second is None else _second_to_json(scored.second),
-        "settings": _settings_to_json(row.protocol, load_target(selector.target)),
-    }
-
-
-def _latency_to_json(scored: ScoredRow) -> dict[str, float | None]:
-    latency = scored.row.latency
-    return {
-        "published_latency_ms": None if latency is None else latency * MS,
-        "emulated_latency_ms": scored.prediction.latency_ms,
+        "published_latency_ms": None if row.latency is None else row.latency * MS,
+        "emulated_latency_ms": prediction.latency_ms,
         "latency_error": scored.latency_error,
-    }
-
-
-def _second_to_json(scored: ScoredRow) -> dict[str, Any]:
-    """Return the doubtful row with the batch that its figures suggest."""
-    return {
-        "batch_size": scored.row.batch_size,
-        "published_ms": scored.row.seconds * MS,
-        "emulated_ms": scored.seconds * MS,
-        "error": scored.error,
-        **_latency_to_json(scored),
+        "second_reading": second and {name: second[name] for name in READING},
+        "settings": _settings_to_json(row.protocol, load_target(selector.target)),
     }
 
 
