@@ -1,4 +1,4 @@
-"""The command that compares the emulator with every published row."""
+"""The commands that predict what an IPU would take, and that compare the emulator with every published row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from ipu_results.cli.common import FOLDER, Command, batch_sizes_option, plot_option, show_progress
 from ipu_results.cli.training import TrainingOptions, predict_step, training_options
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
-from ipu_results.ground.text import escape_unprintable
+from ipu_results.ground.text import escape_unprintable, format_json
 
 if TYPE_CHECKING:
     from ipu_results.emulator.check.validation import TrainingScore, Validation
@@ -222,6 +222,7 @@ def predict(
       ipu-results predict --target bow-2000 --training --model bert-large-pretraining --micro-batch 8 \
         --layers-per-ipu 3,7,7,7 --head first --recompute layer --replicas 4 --accumulation 1712 --offchip
     """
+    from ipu_results.emulator import show
     from ipu_results.emulator.frontend import parse_shapes
     from ipu_results.emulator.network import load_shaped_network
     from ipu_results.emulator.prediction import format_predictions
@@ -247,10 +248,8 @@ def predict(
         machine, path = apply_settings(machine, path, parse_pairs(pairs))
     if training.training:
         if batch_sizes or shapes or sweeps or layers or trace or plot:
-            message = (
-                "--training predicts one step: not with --batch-sizes, --shape, --sweep, --layers, --trace or --plot."
-            )
-            raise click.UsageError(message)
+            others = "--batch-sizes, --shape, --sweep, --layers, --trace or --plot"
+            raise click.UsageError(f"--training predicts one step: not with {others}.")
         step, name = predict_step(training, model, machine, path)
         _write(format_predictions([step], name, output), out)
         return
@@ -266,14 +265,9 @@ def predict(
         predictions = predict_batches(network, machine, needed, path, planner=planner)
     profiles = _profile(predictions[0], network, machine, path) if layers or trace is not None else []
     if plot is not None:
-        from ipu_results.emulator.show import render_parts
-
-        write_atomically(plot, render_parts(predictions, network.name, plot.suffix.lower()))
+        write_atomically(plot, show.render_parts(predictions, network.name, plot.suffix.lower()))
     if trace is not None:
-        from ipu_results.emulator.show import build_trace
-        from ipu_results.ground.text import format_json
-
-        write_atomically(trace, format_json(build_trace(predictions[0], profiles, network.name)).encode())
+        write_atomically(trace, format_json(show.build_trace(predictions[0], profiles, network.name)).encode())
     _write(format_predictions(predictions, network.name, output, profiles if layers else None), out)
 
 

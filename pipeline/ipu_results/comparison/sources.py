@@ -15,7 +15,7 @@ from ipu_results.comparison.measurement import ALIASES, FIELDS, KnownWords, Meas
 from ipu_results.errors import ComparisonError, DamagedRunError
 from ipu_results.ground.files import open_regular_file
 from ipu_results.ground.text import describe_unknown_columns
-from ipu_results.runner.environment import parse_machine
+from ipu_results.link.platforms import parse_machine
 from ipu_results.runner.reference_rows import parse_sequence_length
 from ipu_results.schema.vocabulary import load_vocabulary
 

@@ -15,7 +15,7 @@ from ipu_results.emulator.operators import (
     Operator,
     Rearrangement,
     Reduction,
-    Window,
+    SlidingWindow,
 )
 from ipu_results.emulator.products import (
     TypedNode,
@@ -125,7 +125,11 @@ def _lower_variadic(typed: TypedNode) -> list[Operator]:
 def _lower_pool(typed: TypedNode) -> list[Operator]:
     """Lower a window over one, two or three dimensions."""
     _check_pool(typed)
-    return [Window(typed.name, WINDOWS[typed.kind], typed.outputs[0].elements, prod(typed.attributes["kernel_shape"]))]
+    return [
+        SlidingWindow(
+            typed.name, WINDOWS[typed.kind], typed.outputs[0].elements, prod(typed.attributes["kernel_shape"])
+        )
+    ]
 
 
 def _lower_global_pool(typed: TypedNode) -> list[Operator]:
@@ -140,7 +144,7 @@ def _check_pool(typed: TypedNode) -> None:
 
 def _lower_local_norm(typed: TypedNode) -> list[Operator]:
     """Lower the norm over `size` neighbouring channels: a window of squares, then the division."""
-    window = Window(f"{typed.name}/window", "sum pool", typed.inputs[0].elements, int(typed.attributes["size"]))
+    window = SlidingWindow(f"{typed.name}/window", "sum pool", typed.inputs[0].elements, int(typed.attributes["size"]))
     return [window, Elementwise(typed.name, "pow", window.elements)]
 
 
@@ -164,7 +168,7 @@ def _lower_interpolation(typed: TypedNode, mode: str, nearest: str, axes: int) -
     if mode not in TAPS:
         raise typed.unsupported(f"the mode {mode}")
     kind = "cubic resize" if TAPS[mode] == TAPS["cubic"] else "linear resize"
-    return [Window(typed.name, kind, elements, TAPS[mode] ** axes)]
+    return [SlidingWindow(typed.name, kind, elements, TAPS[mode] ** axes)]
 
 
 def _lower_reduction(typed: TypedNode) -> list[Operator]:

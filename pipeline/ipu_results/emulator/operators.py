@@ -97,7 +97,7 @@ class Elementwise:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class SlidingWindow:
     """Each result is made of `window` elements around its place.
 
     `kind` is `max pool`, `average pool`, `sum pool`, `linear resize` or `cubic resize`.
@@ -152,7 +152,7 @@ class Rearrangement:
     elements: int
 
 
-Operator = Convolution | Gemm | Recurrence | Elementwise | Window | Reduction | Rearrangement
+Operator = Convolution | Gemm | Recurrence | Elementwise | SlidingWindow | Reduction | Rearrangement
 PRODUCTS = (Convolution, Gemm, Recurrence)  # operators that have `macs` and `weights`
 
 

@@ -22,7 +22,7 @@ from ipu_results.emulator.operators import (
     Rearrangement,
     Recurrence,
     Reduction,
-    Window,
+    SlidingWindow,
 )
 from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
 from ipu_results.emulator.target import Target
@@ -144,7 +144,7 @@ def _describe_vector_work(operator: Operator, target: Target) -> tuple[str, floa
             return kind, target[f"{kind}.cycles"], int(target[f"{kind}.supersteps"]), operator.elements
         case Elementwise(kind=kind):
             return kind, target.get(f"elementwise.{kind}", target["elementwise.other"]), 1, operator.elements
-        case Window():
+        case SlidingWindow():
             return operator.kind, target["pool.tap"] * operator.window, 1, operator.elements
         case Reduction():
             supersteps = int(target["globalpool.supersteps"])
@@ -239,7 +239,7 @@ def _derive(operator: Operator, *, needs_data: bool, unary: bool) -> list[Gradie
             return [GradientPass(name, kind, elements)]
         case Recurrence():
             raise UnsupportedOperatorError("the gradient of a recurrent operator is not supported", place=name)
-        case Window():
+        case SlidingWindow():
             return [GradientPass(name, "pool", elements * operator.window)]
         case Reduction():
             return [GradientPass(name, "spread", operator.in_elements)]

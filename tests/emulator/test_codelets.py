@@ -1,0 +1,210 @@
+"""Cycles of the vertices against the equations of the design, worked out by hand, and the constants of the machines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ipu_results.emulator import codelets
+from ipu_results.emulator.operators import Elementwise, Operator, Program, Rearrangement, Reduction, SlidingWindow
+from ipu_results.emulator.schedule import schedule
+from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS, Target, load_target
+from ipu_results.errors import UnrecognisedModelError
+
+MK1, MK2, BOW = (load_target(name) for name in ("c2", "m2000", "bow-2000"))
+
+
+def array(*values: float) -> codelets.Array:
+    return np.array(values, dtype=np.float64)
+
+
+# AMP
+
+
+@pytest.mark.parametrize(
+    ("elements", "worker", "zeroing"),
+    [
+        (6, 41 + 2, 2 + 2 * 1),
+        (7, 42 + 2, 2 + 2 * 2),
+        (18, 43 + 4 * 0 + 2, 2 + 2 * 3),
+        (31, 43 + 4 * 3 + 2, 2 + 2 * 6),
+    ],
+)
+def test_amp_1x1_on_mk1(elements: int, worker: int, zeroing: int) -> None:
+    load, w, w0 = 32 * 8 // 8, 6 * worker, 6 * (worker + zeroing)
+    later, first = 13 + 3 * (18 + 6 + load + w), 10 + 3 * (18 + 6 + load + w0)
+    cycles = codelets.estimate_amp_1x1(MK1, array(elements), array(2), array(4), array(3))
+    assert cycles.tolist() == [50 + 2 * (11 + (4 - 1) * later + first)]
+
+
+def test_amp_1x1_on_mk1_of_one_pass_is_409_cycles() -> None:
+    cycles = codelets.estimate_amp_1x1(MK1, array(1), array(1), array(1), array(1))
+    assert cycles.tolist() == [50 + 11 + 10 + 18 + 6 + 32 + 282] == [409]
+
+
+@pytest.mark.parametrize(("elements", "worker", "zeroing"), [(6, 36, 4), (12, 37, 6), (60, 38 + 4 * 7, 22)])
+def test_amp_1x1_on_mk2_keeps_the_state_of_the_workers(elements: int, worker: int, zeroing: int) -> None:
+    load, w, w0 = 32 * 16 // 8, 6 * worker, 6 * (worker + zeroing)
+    later, first = 14 + 3 * (19 + 7 + load + w), 12 + 3 * (19 + 7 + load + w0)
+    expected = 50 + 6 * (7 + 3 * (2 * 4 - 1)) + 2 * (12 + (4 - 1) * later + first)
+    assert codelets.estimate_amp_1x1(MK2, array(elements), array(2), array(4), array(3)).tolist() == [expected]
+
+
+ROWS = [  # field rows and columns of a tile, cycles of the pieces of the slowest worker
+    (2, 6, 34),
+    (1, 5, 30),
+    (3, 6, 35),
+    (6, 4, 35 + 4),
+    (7, 4, 35 + 4 + 30),
+    (12, 3, 35 + 35),
+    (6, 10, 35 + 4 * 7),
+]
+
+
+@pytest.mark.parametrize(("height", "more"), [(1, 15), (2, 46), (4, 60)])
+def test_amp_nx1(height: int, more: int) -> None:
+    """Mk1 calls the inner loop for each group of input channels, Mk2 hoists it."""
+    rows, columns, pieces = (array(*values) for values in zip(*ROWS, strict=True))
+    w, taps = 6 * (20 + pieces), (3, array(2), height)
+    load = 32 * 8 // 8 + more
+    expected = 95 + 2 * (16 + 5 * (23 + 4 * (23 + 3 * (15 + 2 * (20 + load + w)))))
+    assert codelets.estimate_amp_nx1(MK1, rows, columns, array(2), array(5), array(4), taps).tolist() == list(expected)
+    load = 32 * 16 // 8 + more
+    expected = 109 + 114 + 2 * 5 * 4 * (14 + 3 * (12 + 2 * (load + 3)) + w * 2 * 3)
+    assert codelets.estimate_amp_nx1(MK2, rows, columns, array(2), array(5), array(4), taps).tolist() == list(expected)
+
+
+# SLIC, VMAC, reduction
+
+
+def estimate_slic(rows: int, columns: int, blocks: int, windows: int, stride: int, kind: tuple[int, int]) -> float:
+    (cycles,) = codelets.estimate_slic(MK2, array(rows), array(columns), array(blocks), windows, stride, kind)
+    return float(cycles)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "stride", "zero", "later"),
+    [
+        (12, 8, 1, 2 * (11 + 15 + 3), 2 * (10 + 15 + 3)),  # 16 elements a worker: two whole rows
+        (12, 8, 2, 2 * (11 + 15 + 10), 2 * (10 + 15 + 10)),
+        (9, 4, 1, 11 + 13 + 4 + 11 + 13 + 2, 10 + 17 + 4 + 10 + 17 + 2),  # 6 elements: a row of 4 and a part of 2
+        (3, 2, 1, 11 + 13, 10 + 13),  # one element a worker
+        (6, 2, 2, 11 + 15, 10 + 15),
+    ],
+)
+def test_slic_of_one_stride(rows: int, columns: int, stride: int, zero: int, later: int) -> None:
+    """Five blocks of three windows of 4 channels: 28 + B·15 + 6(B−1)+1 + B[W·body + 6(W−1)+1 + 6·workers]."""
+    workers = 6 * ((17 + zero) + 2 * (17 + later))
+    expected = 28 + 5 * 15 + 6 * 4 + 1 + 5 * (3 * (34 + 20) + 6 * 2 + 1 + workers)
+    assert estimate_slic(rows, columns, 5, 3, stride, (4, 1)) == expected
+
+
+@pytest.mark.parametrize(("kind", "load"), [((2, 2), 109), ((1, 4), 97)])
+def test_slic_of_few_channels_loads_longer(kind: tuple[int, int], load: int) -> None:
+    assert estimate_slic(12, 8, 5, 3, 1, kind) - estimate_slic(12, 8, 5, 3, 1, (4, 1)) == 5 * 3 * (load - 34)
+
+
+@pytest.mark.parametrize(("groups", "strides"), [(8, 2), (16, 4)])
+def test_slic_of_many_groups_takes_several_strides(groups: int, strides: int) -> None:
+    body = strides * (103 + 21) + 6 * (strides - 1) + 16
+    workers = 6 * strides * ((17 + 4 + 2 * (11 + 18)) + 2 * (17 + 4 + 2 * (10 + 18)))
+    expected = 28 + 5 * (15 + 8) + 6 * 4 + 1 + 5 * (3 * body + 6 * 2 + 1 + workers)
+    assert estimate_slic(12, 8, 5, 3, 1, (1, groups)) == expected
+
+
+def test_vmac() -> None:
+    expected = 76 + 2 * (60 + 2 * 56 + 6 * (13 + 3 * 10 * (25 + 3 * (5 - 1))))
+    assert codelets.estimate_vmac(MK2, array(56), array(2), (3, 5)).tolist() == [expected]
+
+
+def test_reductions_of_one_to_three_stages() -> None:
+    """Depth, partials, stages, cycles, received elements; all in one call, as candidates are."""
+    cases = [
+        (1, 100, 0, 0, 0),
+        (8, 100, 1, 32 + 6 * 1 * (3 * 8 + 7), 13 * 8),
+        (15, 15, 1, 32 + 6 * 1 * (3 * 15 + 7), 15),
+        (16, 160, 2, 32 + 6 * 2 * (3 * 4 + 7) + 32 + 6 * 1 * (3 * 4 + 7), 40 * 4 + 10 * 4),
+        (124, 24, 2, 2 * (32 + 6 * 1 * (3 * 12 + 7)), 2 * 12 + 1 * 12),
+        (125, 1000, 3, 3 * 32 + 6 * (9 + 2 + 1) * (3 * 5 + 7), 200 * 5 + 40 * 5 + 8 * 5),
+    ]
+    depth, partials, stages, cycles, received = (array(*values) for values in zip(*cases, strict=True))
+    results = codelets.estimate_reduction(MK1, depth, partials)
+    assert [result.tolist() for result in results] == [cycles.tolist(), stages.tolist(), received.tolist()]
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 6, 7, 1216, 99_999, 2**26 - 1])
+def test_ceil_div_of_arrays_is_that_of_integers(size: int) -> None:
+    divisors = np.arange(1, 2_000, dtype=np.float64)
+    assert codelets.ceil_div(size, divisors).tolist() == [-(-size // divisor) for divisor in range(1, 2_000)]
+
+
+# Operators without a split
+
+
+def cost(target: Target, operator: Operator) -> tuple[float, int]:
+    (step,) = schedule(Program("tiny", (operator,), ((-1,),), (), (), (), 0), target).steps
+    return step.cycles, step.supersteps
+
+
+@pytest.mark.parametrize(
+    ("kind", "cycles", "supersteps"),
+    [("relu", 2, 1), ("add", 3, 1), ("swish", 7, 1), ("batchnorm", 2 + 2, 5), ("unlisted", 7, 1)],
+)
+def test_elementwise_operators_spread_evenly(kind: str, cycles: int, supersteps: int) -> None:
+    elements = 1472 * 50  # 50 a tile: 13 vectors, 3 for the slowest worker
+    assert cost(MK2, Elementwise("e", kind, elements)) == (6 * 3 * cycles, supersteps)
+
+
+def test_pools_and_rearrangements() -> None:
+    pool = SlidingWindow("p", "max pool", 1216 * 24, 9)  # 24 results a tile: 6 vectors, one a worker
+    assert cost(MK1, pool) == (6 * 1 * 2 * 9, 1)
+    mean = Reduction("g", "global pool", 1216 * 49, 1216)  # 49 a tile: 13 vectors, 3 for the slowest worker
+    assert cost(MK1, mean) == (6 * 3 * 2, 2)
+    assert cost(MK1, Rearrangement("t", "transpose", 1216 * 10)) == (10 * 2 / 4, 1)
+
+
+# The machines
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_constant_has_unit_and_source_or_is_assumed(name: str) -> None:
+    hints = ("as add", "as swish", "as sigmoid", "as batch-norm", "as the AMP", "structure of", "the middle", "6 to 9")
+    for key, constant in load_target(name).constants:
+        assert constant.unit, key
+        assert len(constant.source) > 5, key
+        assert constant.assumed or not constant.source.startswith(hints), key
+        assert constant.assumed or not constant.source.endswith(hints), key
+        assert constant.range is None or constant.range[0] < constant.value <= constant.range[1], key
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        (MK1, {"tiles": 1216, "sram": 256 * 1024, "clock": 1.6e9, "conv.units": 8, "plan.memory": 0.3}),
+        (MK2, {"tiles": 1472, "sram": 624 * 1024, "clock": 1.33e9, "conv.units": 16, "plan.memory": 0.6}),
+        (BOW, {"tiles": 1472, "sram": 624 * 1024, "clock": 1.85e9, "conv.units": 16, "plan.memory": 0.6}),
+    ],
+)
+def test_sizes_of_the_machines(target: Target, expected: dict[str, float]) -> None:
+    assert {name: target[name] for name in expected} == expected
+
+
+def test_machines_by_their_digests() -> None:
+    """Predictions name these digests: a constant that changes by accident is noticed here."""
+    digests = ["4f81faa845f5511c", "3237d895e46ac964", "679c330276b01082"]
+    assert [load_target(name).digest for name in TARGETS] == digests
+    assert [(target.chip, target.chips) for target in (MK1, MK2, BOW)] == [("GC2", 2), ("GC200", 4), ("Bow", 4)]
+    assert tuple(DEFAULT_BATCH_SIZES) == TARGETS
+    assert not [name for name, _ in MK1.constants if name.startswith(("slic.", "vmac."))]
+
+
+def test_target_with_other_constants_is_another_target() -> None:
+    faster = MK1.with_constants({"amp1.start": 51}, clock=1.8e9)
+    assert (faster["clock"], faster["amp1.start"], faster["tiles"]) == (1.8e9, 51, 1216)
+    assert faster != MK1
+    same = MK1.with_constants(clock=1.6e9)
+    assert (same, hash(same)) == (MK1, hash(MK1))
+
+
+def test_unknown_target_is_refused() -> None:
+    with pytest.raises(UnrecognisedModelError, match="is not a target: choose one of c2, m2000, bow-2000"):
+        load_target("c3")

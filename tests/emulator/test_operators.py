@@ -1,0 +1,266 @@
+"""Work of every kind of operator against numbers computed by hand, and the frozen list of what is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from ipu_results.emulator.frontend import read_program
+from ipu_results.emulator.lowering import SUPPORTED
+from ipu_results.emulator.operators import PRODUCTS, Gemm, Program, Recurrence, SlidingWindow
+from ipu_results.emulator.prediction import assess_memory
+from ipu_results.emulator.schedule import schedule
+from ipu_results.emulator.target import load_target
+from ipu_results.errors import UnsupportedOperatorError
+from onnx import TensorProto, helper, numpy_helper
+
+INT, BOOL = TensorProto.INT64, TensorProto.BOOL
+Shape = Sequence[int]
+
+
+def read(
+    kind: str,
+    inputs: Mapping[str, Shape],
+    weights: Mapping[str, Shape | np.ndarray[Any, Any]] = {},
+    *,
+    order: Sequence[str] | None = None,
+    outputs: Sequence[str] = ("y",),
+    types: Mapping[str, int] = {},
+    opset: int = 18,
+    **attributes: Any,
+) -> Program:
+    """Read the graph of one node. A weight is an array, or zeros of a shape; `order` are the node's inputs."""
+    node = helper.make_node(kind, order or [*inputs, *weights], list(outputs), kind.lower(), **attributes)
+    sources = [helper.make_tensor_value_info(name, types.get(name, 1), shape) for name, shape in inputs.items()]
+    results = [helper.make_tensor_value_info(name, types.get(name, 1), None) for name in outputs if name]
+    constants = [
+        numpy_helper.from_array(
+            value if isinstance(value, np.ndarray) else np.zeros(value, np.float32),
+            name,
+        )
+        for name, value in weights.items()
+    ]
+    graph = helper.make_graph([node], "one", sources, results, constants)
+    return read_program(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10))
+
+
+def count_elements(program: Program) -> list[int]:
+    return [operator.elements for operator in program.operators]
+
+
+def longs(*values: int) -> np.ndarray[Any, Any]:
+    return np.array(values, dtype=np.int64)
+
+
+# Work by hand: multiply-accumulates, then elements of each operator
+
+
+X, V = {"x": (2, 4, 8, 8)}, {"x": (2, 4, 6, 8, 8)}
+SEQUENCE = {"x": (5, 2, 7)}  # 5 steps, batch 2, 7 features
+
+
+@pytest.mark.parametrize(
+    ("program", "macs", "elements"),
+    [
+        # 2 images × 4·8 channels × 3·3 taps × 8·8 places of the input, whatever the stride
+        (read("ConvTranspose", X, {"w": (4, 8, 3, 3)}, pads=[1, 1, 1, 1]), 2 * 4 * 8 * 9 * 64, [2 * 8 * 64]),
+        # k = 2, s = 2: four places with one tap each, as 32 channels; then 2 × 8 × 16 × 16 results are interleaved
+        (read("ConvTranspose", X, {"w": (4, 8, 2, 2)}, strides=[2, 2]), 2 * 4 * 8 * 4 * 64, [4096, 4096]),
+        # k = 3, s = 2: kernels of 2×2, 2×1, 1×2 and 1×1
+        (
+            read("ConvTranspose", X, {"w": (4, 8, 3, 3)}, strides=[2, 2], pads=[1, 1, 0, 0]),
+            2 * 4 * 8 * 9 * 64,
+            [1024, 1024, 1024, 1024, 2 * 8 * 16 * 16],
+        ),
+        # 2 groups of 2 → 3 channels; k = 1 at s = 2 leaves three of four places without a tap
+        (read("ConvTranspose", X, {"w": (4, 3, 1, 1)}, group=2, strides=[2, 2]), 2 * 4 * 3 * 64, [768, 2 * 6 * 225]),
+        (read("ConvTranspose", {"x": (2, 4, 8)}, {"w": (4, 8, 3)}), 2 * 4 * 8 * 3 * 8, [2 * 8 * 8]),
+        # 2 images of 4 depths × 8 channels × 6 × 6; each sees 4 channels × 3 × 3 × 3
+        (read("Conv", V, {"w": (8, 4, 3, 3, 3)}), 2 * 8 * 4 * 36 * 108, [2 * 8 * 4 * 36]),
+        (
+            read("Conv", V, {"w": (8, 1, 3, 3, 3)}, group=4, pads=[1] * 6, strides=[2, 2, 2]),
+            2 * 8 * 3 * 16 * 27,
+            [2 * 8 * 3 * 16],
+        ),
+        # inputs of all steps: 5·2 rows × 7 × 4·3; state: 5 steps × 2 rows × 3 × 12
+        (read("LSTM", SEQUENCE, {"w": (1, 12, 7), "r": (1, 12, 3)}, hidden_size=3), 840 + 360, [120, 30]),
+        (
+            read("LSTM", SEQUENCE, {"w": (2, 12, 7), "r": (2, 12, 3)}, hidden_size=3, direction="bidirectional"),
+            2 * (840 + 360),
+            [240, 60],
+        ),
+        (read("GRU", SEQUENCE, {"w": (1, 9, 7), "r": (1, 9, 3)}, hidden_size=3), 630 + 270, [90, 30]),
+        (read("RNN", SEQUENCE, {"w": (1, 3, 7), "r": (1, 3, 3)}, hidden_size=3), 210 + 90, [30, 30]),
+        # the product of b × k × m and b × k × n over k
+        (read("Einsum", {"a": (2, 3, 5), "b": (2, 3, 7)}, equation="bkm,bkn->bmn"), 2 * 3 * 5 * 7, [70]),
+        (read("Einsum", {"a": (2, 3, 5)}, {"w": (5, 6, 7)}, equation="abc, cde -> abde"), 6 * 5 * 42, [252]),
+        (read("Gemm", {"a": (3, 5), "c": (3, 7)}, {"w": (5, 7)}, order=["a", "w", "c"]), 105, [21, 21]),
+        # vector code and moved data
+        (read("Resize", X, {"s": np.array([1, 1, 2, 2], np.float32)}, order=["x", "", "s"]), 0, [2048]),
+        (
+            read("Resize", X, {"s": np.array([1, 1, 2, 3], np.float32)}, order=["x", "", "s"], mode="linear"),
+            0,
+            [2 * 4 * 16 * 24],
+        ),
+        (read("Resize", X, {"s": longs(2, 4, 5, 6)}, order=["x", "", "", "s"], mode="cubic"), 0, [2 * 4 * 30]),
+        (read("Resize", X, {"s": longs(2, 4, 8, 8)}, order=["x", "", "", "s"]), 0, []),
+        (read("Upsample", X, {"s": np.array([1, 1, 2, 2], np.float32)}, opset=9), 0, [2048]),
+        (read("GridSample", {"x": (2, 4, 8, 8), "g": (2, 3, 5, 2)}, mode="linear", opset=20), 0, [120]),
+        (read("Gather", {"i": (2, 7)}, {"w": (9, 3)}, order=["w", "i"], types={"i": INT}), 0, [42]),
+        (read("GatherElements", {"x": (2, 5), "i": (2, 3)}, axis=1, types={"i": INT}), 0, [6]),
+        (read("GatherND", {"x": (2, 5), "i": (4, 1)}, types={"i": INT}), 0, [20]),
+        (read("ScatterND", {"x": (4, 5), "u": (1, 5)}, {"i": np.array([[2]])}, order=["x", "i", "u"]), 0, [20]),
+        (read("Sum", {"a": (3, 4), "b": (3, 4), "c": (3, 4)}), 0, [12, 12]),
+        (read("Max", {"a": (3, 4)}), 0, []),
+        (read("LRN", X, size=5), 0, [512, 512]),
+        (read("MaxPool", V, kernel_shape=[2, 2, 2], strides=[2, 2, 2]), 0, [2 * 4 * 3 * 16]),
+        (read("GlobalAveragePool", V), 0, [8]),
+        (read("ArgMax", {"x": (3, 8)}, axis=1, types={"y": INT}), 0, [3]),
+        (read("TopK", {"x": (3, 8)}, {"k": longs(2)}, outputs=("y", "z"), types={"z": INT}), 0, [12]),
+        *[
+            (read(kind, {"a": (3, 4), "b": (3, 4)}, types={"a": BOOL, "b": BOOL, "y": BOOL}), 0, [12])
+            for kind in ("And", "Or", "Xor")
+        ],
+        *[
+            (read(kind, {"a": (3, 4), "b": (4,)}, types={"y": BOOL}), 0, [12])
+            for kind in ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
+        ],
+        (read("Not", {"a": (3, 4)}, types={"a": BOOL, "y": BOOL}), 0, [12]),
+        (read("IsNaN", {"a": (3, 4)}, types={"y": BOOL}), 0, [12]),
+    ],
+    ids=lambda value: value.operators[0].name if isinstance(value, Program) and value.operators else None,
+)
+def test_work_by_hand(program: Program, macs: int, elements: list[int]) -> None:
+    assert (program.macs, count_elements(program)) == (macs, elements)
+    assert program.weights == sum(part.weights for part in program.operators if isinstance(part, PRODUCTS))
+    # every operator can be costed, and only products multiply
+    steps = schedule(program, load_target("m2000")).steps
+    assert sum(step.macs for step in steps) == macs
+    assert all(step.cycles > 0 for step in steps)
+
+
+def test_linear_resize_reads_two_elements_along_each_resized_axis() -> None:
+    plane, row = (
+        read("Resize", X, {"s": np.array(scales, np.float32)}, order=["x", "", "s"], mode="linear")
+        for scales in ([1, 1, 2, 2], [1, 1, 1, 2])
+    )
+    assert plane.operators == (SlidingWindow("resize", "linear resize", 2048, 4),)
+    assert row.operators == (SlidingWindow("resize", "linear resize", 1024, 2),)
+
+
+def test_topk_takes_a_pass_for_each_result_until_sorting_is_cheaper() -> None:
+    # 8 elements a row are sorted in 3·4/2 = 6 passes
+    counts = [
+        read("TopK", {"x": (3, 8)}, {"k": longs(k)}, outputs=("y", "z"), types={"z": INT}).operators[0].in_elements  # type: ignore[union-attr]
+        for k in (1, 2, 8)
+    ]
+    assert counts == [24, 48, 144]
+
+
+def test_recurrence_repeats_one_step() -> None:
+    weights = {"w": (1, 12, 7), "r": (1, 12, 3)}
+    short, long = (read("LSTM", {"x": (steps, 2, 7)}, weights, hidden_size=3) for steps in (5, 50))
+    assert long.sources == ((-1,), (0,))
+    first, second = long.operators
+    assert isinstance(first, Gemm)
+    assert isinstance(second, Recurrence)
+    assert (first.m, first.k, first.n) == (100, 7, 12)
+    assert [part.elements for part in second.passes] == [24, 18, 6, 6, 6, 6, 6, 6]
+    target = load_target("m2000")
+    plans = [schedule(program, target) for program in (short, long)]
+    steps = [plan.steps[1] for plan in plans]
+    assert steps[1].cycles == pytest.approx(10 * steps[0].cycles)
+    assert steps[1].supersteps == 10 * steps[0].supersteps
+    # the code of a step is held once
+    assert plans[0].code_supersteps == plans[1].code_supersteps
+    assert assess_memory(long, plans[1], target) == "FITS"
+
+
+def test_outputs_of_a_recurrence_may_all_be_read() -> None:
+    program = read("LSTM", SEQUENCE, {"w": (1, 12, 7), "r": (1, 12, 3)}, hidden_size=3, outputs=("y", "h", "c"))
+    assert program.results == (1, 1, 1)
+
+
+def test_operator_of_the_standard_without_a_cost_is_replaced_by_its_definition() -> None:
+    attention = read("Attention", dict.fromkeys("qkv", (2, 3, 16, 8)), opset=23)
+    assert attention.macs == 2 * (2 * 3 * 16 * 16 * 8)
+
+
+# Constants
+
+
+def read_reshape(*nodes: onnx.NodeProto, **weights: np.ndarray[Any, Any]) -> Program:
+    """Read a reshape of x, 2 × 6 elements, to what the nodes compute as `shape`."""
+    graph = helper.make_graph(
+        [*nodes, helper.make_node("Reshape", ["x", "shape"], ["r"], "reshape"), helper.make_node("Relu", ["r"], ["y"])],
+        "one",
+        [helper.make_tensor_value_info("x", 1, [2, 6])],
+        [helper.make_tensor_value_info("y", 1, None)],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    return read_program(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "indices", "expected"),
+    [(longs(3, 4), longs(1, 0), (4, 3)), (longs(3, 4, 9), longs(-2, -3), (4, 3)), (longs(12, 5), longs(0), (12,))],
+)
+def test_gathered_elements_of_a_constant_are_computed(
+    sizes: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], expected: tuple[int, ...]
+) -> None:
+    node = helper.make_node("GatherElements", ["sizes", "indices"], ["shape"])
+    assert read_reshape(node, sizes=sizes, indices=indices).outputs[0].shape == expected
+
+
+def test_shape_from_the_places_of_a_constant_is_computed() -> None:
+    nodes = [helper.make_node("NonZero", ["mask"], ["places"]), helper.make_node("Squeeze", ["places"], ["shape"])]
+    mask = np.zeros(13, dtype=np.int64)
+    mask[[1, 12]] = 1
+    assert read_reshape(*nodes, mask=mask).outputs[0].shape == (1, 12)
+
+
+# Coverage
+
+
+READ = """
+Abs Acos Add And ArgMax ArgMin Asin Atan AveragePool BatchNormalization BitShift BitwiseAnd BitwiseNot BitwiseOr
+BitwiseXor Cast CastLike Ceil Celu Clip Concat Conv ConvTranspose Cos Cosh CumSum DepthToSpace Div Dropout Einsum Elu
+Equal Erf Exp Expand Flatten Floor GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool
+Greater GreaterOrEqual GridSample GroupNormalization HardSigmoid HardSwish Identity InstanceNormalization IsInf IsNaN
+LRN LSTM LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpPool MatMul Max MaxPool Mean
+MeanVarianceNormalization Min Mish Mod Mul Neg Not OneHot Or PRelu Pad Pow RMSNormalization RNN Reciprocal ReduceL1
+ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape
+Resize ReverseSequence Round ScatterElements ScatterND Selu Shrink Sigmoid Sign Sin Sinh Slice Softmax Softplus
+Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile TopK Transpose Trilu Unsqueeze
+Upsample Where Xor
+"""
+
+
+def test_coverage_is_frozen() -> None:
+    assert sorted(SUPPORTED) == READ.split()
+    for kind in SUPPORTED:
+        assert onnx.defs.get_schema(kind).name == kind
+
+
+OFFSETS = {"x": (1, 4, 8, 8), "o": (1, 2, 8, 8)}
+BYTES = {"w": np.zeros((8, 4, 1, 1), np.uint8)}
+
+
+OFFSETS = {"x": (1, 4, 8, 8), "o": (1, 2, 8, 8)}
+BYTES = {"w": np.zeros((8, 4, 1, 1), np.uint8)}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda: read("NonMaxSuppression", {"b": (1, 9, 4), "s": (1, 2, 9)}, types={"y": INT}),
+        lambda: read("DeformConv", OFFSETS, {"w": (8, 4, 1, 1)}, order=["x", "w", "o"], opset=19),
+        lambda: read("ConvInteger", {"x": (1, 4, 8, 8)}, BYTES, types={"x": TensorProto.UINT8, "y": TensorProto.INT32}),
+    ],
+)
+def test_what_is_not_read_is_named_with_its_node(program: Callable[[], Program]) -> None:
+    with pytest.raises(UnsupportedOperatorError, match=r"^one: (\w+) (?i:\1): \1 is not supported$"):
+        program()

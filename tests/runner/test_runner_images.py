@@ -1,0 +1,298 @@
+"""Images as the network takes them."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ipu_results.errors import UnusableImagesError
+from ipu_results.runner import inputs
+from ipu_results.runner.inputs import ImageStream, decode_image, find_usable_images, hash_images, normalise_images
+from PIL import Image
+
+SIZE = (8, 8)
+
+
+def number_pixels(height: int, width: int) -> np.ndarray:
+    """Return pixels that hold their place: (row, column, 7)."""
+    rows, columns = np.mgrid[:height, :width]
+    return np.stack([rows % 256, columns % 256, np.full_like(rows, 7)], axis=-1).astype(np.uint8)
+
+
+def encode(image: Image.Image | np.ndarray, kind: str = "PNG", **options: object) -> bytes:
+    written = BytesIO()
+    (Image.fromarray(image) if isinstance(image, np.ndarray) else image).save(written, kind, **options)
+    return written.getvalue()
+
+
+def smooth() -> np.ndarray:
+    return (number_pixels(40, 60) * np.array([3, 4, 1], np.uint8)).astype(np.uint8)
+
+
+# --- the crop
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "first"),
+    [
+        (224, 224, [0, 0, 7]),
+        (226, 228, [1, 2, 7]),
+        (225, 227, [0, 2, 7]),  # 0.5 is rounded to 0, 1.5 to 2: to the even number
+        (229, 231, [2, 4, 7]),  # 2.5 to 2, 3.5 to 4
+        (427, 240, [102, 8, 7]),  # 101.5 to 102
+        (224, 479, [0, 128, 7]),  # 127.5 to 128
+    ],
+)
+def test_crop_begins_where_torchvision_begins(height: int, width: int, first: list[int]) -> None:
+    assert decode_image(encode(number_pixels(height, width)), 224, 224)[0, 0].tolist() == first
+
+
+def test_small_image_is_padded_with_zeros_and_cropped() -> None:
+    padded = decode_image(encode(np.full((2, 3, 3), 9, np.uint8)), 5, 6)
+    rows = [[0] * 6, [0, 9, 9, 9, 0, 0], [0, 9, 9, 9, 0, 0], [0] * 6, [0] * 6]
+    assert padded.tolist() == np.repeat(np.array(rows)[:, :, None], 3, axis=-1).tolist()
+    low = decode_image(encode(np.arange(18, dtype=np.uint8).reshape(1, 6, 3)), 2, 2)
+    assert low.tolist() == [[[6, 7, 8], [9, 10, 11]], [[0, 0, 0], [0, 0, 0]]]
+
+
+@pytest.mark.parametrize("mode", ["CMYK", "P"])
+def test_padding_is_black_whatever_zero_means_in_the_file(mode: str) -> None:
+    white = Image.new("RGB", (4, 4), "white").convert(mode)
+    padded = decode_image(encode(white, "JPEG" if mode == "CMYK" else "PNG"), 6, 6)
+    assert padded[1:5, 1:5].min() == 255
+    assert padded.sum() == 4 * 4 * 3 * 255
+
+
+@given(*[st.integers(1, 40)] * 4)
+def test_crop_of_any_size_pads_first_and_crops_then(rows: int, columns: int, height: int, width: int) -> None:
+    pixels = number_pixels(rows, columns)
+    down, along = max(height - rows, 0), max(width - columns, 0)
+    padded = np.pad(pixels, ((down // 2, (down + 1) // 2), (along // 2, (along + 1) // 2), (0, 0)))
+    top, left = round((padded.shape[0] - height) / 2), round((padded.shape[1] - width) / 2)
+    cropped = padded[top : top + height, left : left + width]
+    assert np.array_equal(decode_image(encode(pixels), height, width), cropped)
+
+
+def test_orientation_is_not_applied() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turned by 90 degrees
+    turned = decode_image(encode(smooth(), "JPEG", exif=exif), 8, 8)
+    assert np.array_equal(turned, decode_image(encode(smooth(), "JPEG"), 8, 8))
+
+
+# --- what is in the file
+
+
+@pytest.mark.parametrize(
+    ("image", "colour"),
+    [
+        (Image.new("L", (9, 9), 77), [77, 77, 77]),
+        (Image.new("1", (9, 9), 1), [255, 255, 255]),
+        (Image.new("LA", (9, 9), (77, 10)), [77, 77, 77]),
+        (Image.new("RGBA", (9, 9), (1, 2, 3, 0)), [1, 2, 3]),
+        (Image.new("RGB", (9, 9), (200, 100, 50)).convert("P", palette=Image.Palette.ADAPTIVE), [200, 100, 50]),
+        (Image.fromarray(np.full((9, 9), 0x1234, np.uint16)), [0x12, 0x12, 0x12]),
+        (Image.fromarray(np.full((9, 9), 0xFFFF, np.uint16)), [255, 255, 255]),
+    ],
+    ids=["grey", "bilevel", "grey-alpha", "alpha", "palette", "16-bit", "16-bit-white"],
+)
+def test_every_kind_of_image_becomes_rgb(image: Image.Image, colour: list[int]) -> None:
+    assert np.unique(decode_image(encode(image), *SIZE).reshape(-1, 3), axis=0).tolist() == [colour]
+
+
+def test_palette_with_transparent_colours_is_read_without_a_warning() -> None:
+    image = Image.new("RGB", (9, 9), (200, 100, 50)).convert("P", palette=Image.Palette.ADAPTIVE)
+    data = encode(image, transparency=bytes([3] * 4))
+    assert decode_image(data, *SIZE)[0, 0].tolist() == [200, 100, 50]
+
+
+def test_cmyk_and_grey_jpeg_become_rgb() -> None:
+    cyan = decode_image(encode(Image.new("CMYK", (9, 9), (255, 0, 0, 0)), "JPEG", quality=100), *SIZE)
+    assert np.abs(cyan.astype(int) - [0, 255, 255]).max() <= 3
+    grey = decode_image(encode(Image.new("L", (9, 9), 77), "JPEG", quality=100), *SIZE)
+    assert np.ptp(grey, axis=-1).max() == 0
+    assert abs(int(grey[0, 0, 0]) - 77) <= 2
+    with pytest.raises(UnusableImagesError, match=r"^is neither JPEG nor PNG$"):
+        decode_image(encode(smooth(), "GIF"), *SIZE)
+
+
+@given(st.integers(0, 400), st.integers(0, 255), st.integers(1, 3000))
+def test_damaged_file_is_an_image_or_an_error_of_one_line(at: int, value: int, length: int) -> None:
+    data = bytearray(encode(smooth(), "JPEG" if at % 2 else "PNG"))
+    data[at % len(data)] = value
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            result = str(decode_image(bytes(data[:length]), *SIZE).shape)
+        except UnusableImagesError as error:
+            result = error.message
+    assert result == "(8, 8, 3)" or ("\n" not in result and len(result) > 5)
+
+
+# --- normalising
+
+
+@pytest.mark.parametrize(("dtype", "ulps"), [("float32", 4), ("float16", 1)])
+def test_every_pixel_value_is_normalised_by_the_formula(dtype: str, ulps: int) -> None:
+    every = np.repeat(np.arange(256, dtype=np.uint8).reshape(16, 16, 1), 3, axis=-1)
+    pixels = normalise_images([every], dtype)[0]
+    assert pixels.dtype == dtype
+    formula = np.moveaxis((every.astype(np.float64) / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225], -1, -3)
+    # near zero the difference of two figures near 0.5 has the error of those
+    unit = np.spacing(np.maximum(np.abs(formula), 0.5).astype(dtype)).astype(np.float64)
+    assert (np.abs(pixels - formula) <= ulps * unit).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_batch_is_contiguous_and_in_order(dtype: str) -> None:
+    crops = [number_pixels(4, 6), number_pixels(5, 6)[1:], number_pixels(4, 7)[:, 1:]]
+    batch = normalise_images(crops, dtype)
+    assert (batch.shape, batch.flags.c_contiguous) == ((3, 3, 4, 6), True)
+    assert np.array_equal(batch, np.concatenate([normalise_images([crop], dtype) for crop in crops]))
+    with pytest.raises(ValueError, match="float32 or float16, not int8"):
+        normalise_images(crops, "int8")
+
+
+# --- a folder of them
+
+JPEG = encode(smooth(), "JPEG")
+
+
+def fill(folder: Path, **files: bytes) -> Path:
+    """Write files by name; `_` stands for the dot."""
+    for name, data in files.items():
+        (folder / name.replace("_", ".")).write_bytes(data)
+    return folder
+
+
+def test_images_are_listed_by_suffix_in_order_up_to_a_maximum(tmp_path: Path) -> None:
+    fill(tmp_path, c_jpg=JPEG, b_PNG=encode(smooth()), a_JPeG=JPEG, d_gif=JPEG, readme_txt=b"", B_jpg=JPEG)
+    (tmp_path / "inner.jpg").mkdir()
+    before = list(warnings.filters)
+    assert find_usable_images(tmp_path, 10, SIZE) == (["B.jpg", "a.JPeG", "b.PNG", "c.jpg"], [])
+    assert warnings.filters == before
+    fill(tmp_path, A_jpg=b"broken", z_jpg=b"broken")
+    assert find_usable_images(tmp_path, 2, SIZE) == (["B.jpg", "a.JPeG"], ["A.jpg: is neither JPEG nor PNG"])
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"these are not pixels", "is neither JPEG nor PNG"),
+        (b"", "is neither JPEG nor PNG"),
+        (JPEG[:-60], "truncated"),
+        (JPEG[: len(JPEG) // 2], "is neither JPEG nor PNG"),
+        (encode(smooth())[:-60], "truncated"),
+        (encode(smooth())[:60], ""),
+        (JPEG[:2] + b"\xff\xdb\x00\x02" + bytes(200), ""),
+    ],
+    ids=["text", "empty", "most-of-jpeg", "head-of-jpeg", "most-of-png", "head-of-png", "tables-lost"],
+)
+def test_broken_file_is_excluded_with_one_line(data: bytes, why: str, tmp_path: Path) -> None:
+    fill(tmp_path, b_jpg=JPEG)
+    (tmp_path / "a\nb.jpg").write_bytes(data)
+    names, (line,) = find_usable_images(tmp_path, 5, SIZE)
+    assert names == ["b.jpg"]
+    assert line.startswith("a?b.jpg: ")
+    assert len(line) > len("a?b.jpg: ")
+    assert why in line
+    assert "0x" not in line
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+def test_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 50)
+    sizes = {"just_png": (10, 5), "over_png": (17, 3), "twice_png": (101, 1)}
+    fill(tmp_path, **{name: encode(Image.new("RGB", size)) for name, size in sizes.items()})
+    names, (over, twice) = find_usable_images(tmp_path, 5, SIZE)
+    assert names == ["just.png"]
+    assert over == "over.png: has 17 x 3 pixels, over the limit of 50"
+    assert twice.startswith("twice.png: ")
+    with pytest.raises(UnusableImagesError, match="over the limit of 50"):
+        decode_image(encode(Image.new("RGB", (17, 3))), *SIZE)
+
+
+def test_folder_without_images_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnusableImagesError, match=r"holds no image that can be decoded$") as empty:
+        find_usable_images(tmp_path, 5, SIZE)
+    assert empty.value.document == str(tmp_path)
+    with pytest.raises(UnusableImagesError, match=r"; 2 left out, the first a\.jpg: is neither"):
+        find_usable_images(fill(tmp_path, a_jpg=b"", b_jpg=b""), 5, SIZE)
+    for name in ("absent", "a.jpg"):
+        with pytest.raises(UnusableImagesError, match=f"{name}: is not a folder of images: "):
+            find_usable_images(tmp_path / name, 5, SIZE)
+
+
+def test_digest_is_of_the_list_of_checksums(tmp_path: Path) -> None:
+    fill(tmp_path, a_jpg=b"abc", b_jpg=b"")
+    listing = (
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  a.jpg\n"
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  b.jpg\n"
+    )
+    assert hash_images(tmp_path, ["a.jpg", "b.jpg"]) == hashlib.sha256(listing.encode()).hexdigest()
+    assert hash_images(tmp_path, ["b.jpg", "a.jpg"]) != hash_images(tmp_path, ["a.jpg", "b.jpg"])
+    with pytest.raises(UnusableImagesError, match=r"gone\.jpg: cannot be read"):
+        hash_images(tmp_path, ["gone.jpg"])
+
+
+# --- the stream
+
+
+@pytest.fixture
+def five(tmp_path: Path) -> Path:
+    """Write images 0.png to 4.png, each of the grey of its number."""
+    for number in range(5):
+        (tmp_path / f"{number}.png").write_bytes(encode(Image.new("L", (9, 9), number)))
+    return tmp_path
+
+
+def open_stream(folder: Path, **options: object) -> ImageStream:
+    return ImageStream(folder, [f"{number}.png" for number in range(5)], 8, 8, **options)  # type: ignore[arg-type]
+
+
+def greys(stream: ImageStream) -> list[int]:
+    """Return the numbers of the images of the next batch."""
+    batch = stream.prepare(stream.load())
+    assert (batch.shape[1:], batch.dtype, batch.flags.c_contiguous) == ((3, 8, 8), stream.dtype, True)
+    return [round(float(value)) for value in (batch[:, 0, 0, 0].astype(float) * 0.229 + 0.485) * 255]
+
+
+def test_stream_goes_round(five: Path) -> None:
+    stream = open_stream(five, micro_batch=3, dtype="float16")
+    assert [greys(stream) for _ in range(4)] == [[0, 1, 2], [3, 4, 0], [1, 2, 3], [4, 0, 1]]
+    assert greys(open_stream(five, micro_batch=7)) == [0, 1, 2, 3, 4, 0, 1]
+    sessions = [open_stream(five, micro_batch=2, first=first, step=2) for first in (0, 1)]
+    assert [[greys(stream) for stream in sessions] for _ in range(2)] == [[[0, 2], [1, 3]], [[4, 1], [0, 2]]]
+
+
+@given(st.integers(1, 4), st.integers(1, 5))
+@settings(max_examples=20)
+def test_sessions_together_use_every_image_in_turn(sessions: int, micro_batch: int) -> None:
+    used: dict[int, str] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inputs, "_read", lambda _folder, name: name)
+        for first in range(sessions):
+            stream = ImageStream(Path(), list("abcdefg"), 8, 8, "float32", micro_batch, first, sessions)
+            names = [str(name) for _ in range(3) for name in stream.load()]
+            used.update({first + sessions * place: name for place, name in enumerate(names)})
+    assert "".join(used[place] for place in sorted(used)) == ("abcdefg" * 60)[: 3 * sessions * micro_batch]
+
+
+def test_file_that_vanishes_or_is_damaged_meanwhile_is_named(five: Path) -> None:
+    stream = open_stream(five, micro_batch=2)
+    stream.load()
+    (five / "3.png").unlink()
+    with pytest.raises(UnusableImagesError, match="cannot be read") as caught:
+        stream.load()
+    assert caught.value.document == str(five / "3.png")
+    (five / "4.png").write_bytes(b"")
+    stream = open_stream(five, micro_batch=2, first=4)
+    with pytest.raises(UnusableImagesError, match="is neither JPEG nor PNG") as caught:
+        stream.prepare(stream.load())
+    assert caught.value.document == str(five / "4.png")

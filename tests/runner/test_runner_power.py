@@ -1,0 +1,600 @@
+"""Power: meters by their own formats, on fakes of the machine. No figure unless it was read."""
+# ruff: noqa: N802 (names of NVML)
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import threading
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ipu_results.errors import RunnerError
+from ipu_results.runner import power
+from ipu_results.runner.meter import MAX_W, WallMeter, WindowMeter, check_watts, parse_watts, run_command
+from ipu_results.runner.power import (
+    NvmlMeter,
+    RaplMeter,
+    average_board_power,
+    count_spent,
+    find_handle,
+    find_meter,
+    parse_attributes,
+)
+
+# One C2: two IPUs, each of which prints the power of the whole board.
+C2 = """\
+Device Info:
+  id: {id}
+  target: PCIe
+  average board temp: 30.1 C
+  board ipu index: {id}
+  board serial number: {serial}
+  board type: C2
+  clock: 1600MHz
+  ipu power: N/A
+  link speed: 16.0 GT/s
+  total board power: {watts}
+  user executable: N/A
+"""
+
+
+def c2(number: int, watts: str = "99.5 W", serial: str = "0024.0002.8203321") -> str:
+    return C2.format(id=number, watts=watts, serial=serial)
+
+
+def tick(*times: float) -> Callable[[], float]:
+    """Return a clock that shows these seconds, one after the other."""
+    shown = iter(times)
+    return lambda: next(shown)
+
+
+def read_watts(read: Callable[[], float]) -> float | str:
+    """Return the watts, which must be a power, or why there are none."""
+    try:
+        watts = read()
+    except RunnerError as error:
+        return error.message
+    assert math.isfinite(watts)
+    assert watts > 0
+    return watts
+
+
+@pytest.fixture(autouse=True)
+def _no_cuda_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
+        monkeypatch.delenv(name, raising=False)
+
+
+# --- gc-info
+
+
+def install_gc_info(monkeypatch: pytest.MonkeyPatch, query: Callable[[int], str]) -> None:
+    """Let gc-info print this by the id of a device."""
+    monkeypatch.setattr(power, "run_command", lambda argv, _: query(int(argv[-1])))
+
+
+@pytest.mark.parametrize(
+    ("text", "watts"),
+    [
+        (c2(0), 99.5),
+        (c2(0) + c2(1), 99.5),
+        (c2(0, "99.0 W") + c2(1, "100.0 W"), 99.5),
+        ("", "gc-info gave no board serial number"),
+        (c2(0, "N/A"), "gc-info gave no total board power"),
+        (c2(0) + c2(1, ""), "gc-info gave no total board power"),
+        (c2(0, "99.5"), "gc-info's total board power is not in watts"),
+        (c2(0, "99500 mW"), "gc-info's total board power is not in watts"),
+        (c2(0, "-3.0 W"), "gc-info's total board power is not in watts"),
+        (c2(0, "0.0 W"), "gc-info gave 0 W"),
+        (c2(0, "9" * 400 + " W"), "gc-info gave inf W"),
+        (c2(0, serial="N/A"), "gc-info gave no board serial number"),
+        ("| 0 | C2 | 99.5W |", "gc-info gave no board serial number"),
+    ],
+)
+def test_board_counts_once_or_has_a_reason(text: str, watts: float | str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_watts(lambda: average_board_power(parse_attributes(text))) == watts
+    install_gc_info(monkeypatch, lambda _: text)
+    assert find_meter("ipu", "ipu")[1] == (f"no sensor: {watts}" if isinstance(watts, str) else "gc-info")
+
+
+LINES = st.one_of(
+    st.text(max_size=30),
+    st.builds(
+        "{}: {}".format, st.sampled_from(["total board power", "board serial number", "id"]), st.text(max_size=9)
+    ),
+    st.builds("total board power: {} W".format, st.one_of(st.floats(), st.integers())),
+)
+
+
+@given(st.lists(LINES, max_size=20).map("\n".join))
+def test_any_output_of_gc_info_is_a_power_or_a_reason(text: str) -> None:
+    read_watts(lambda: average_board_power(parse_attributes(text)))
+
+
+def rack(*serials: str) -> Callable[[int], str]:
+    """Return a fake gc-info of a machine with an IPU on each of these boards."""
+
+    def query(number: int) -> str:
+        if number >= len(serials):
+            raise RunnerError("gc-info ended with status 1")
+        return c2(number, serial=serials[number])
+
+    return query
+
+
+@pytest.mark.parametrize(
+    ("query", "described"),
+    [
+        (rack("x", "x"), "gc-info"),
+        (lambda number: c2(0) if number == 0 else "no such device", "gc-info"),
+        (lambda _: c2(0), "gc-info"),
+        (rack("x", "x", "y", "y"), "no sensor: IPUs of several boards"),
+        (rack(), "no sensor: gc-info ended with status 1"),
+    ],
+)
+def test_ipu_of_a_single_board_is_read(
+    query: Callable[[int], str], described: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several boards it is unknown which one measures."""
+    install_gc_info(monkeypatch, query)
+    meter, text = find_meter("ipu", "ipu")
+    assert text.startswith(described)
+    assert meter is None or (meter.scope, meter.name) == ("board", "gc-info")
+
+
+# --- sampling
+
+
+class Script:
+    """Readings by script, the last one again and again, and a wait until enough have been taken."""
+
+    def __init__(self, *readings: float | Exception) -> None:
+        self._readings, self._taken = readings, 0
+        self._more = threading.Condition()
+
+    def __call__(self) -> float:
+        with self._more:
+            reading = self._readings[min(self._taken, len(self._readings) - 1)]
+            self._taken += 1
+            self._more.notify_all()
+        if isinstance(reading, Exception):
+            raise reading
+        return reading
+
+    def wait(self, more: int) -> None:
+        with self._more:
+            enough = self._taken + more
+            assert self._more.wait_for(lambda: self._taken >= enough, timeout=30)
+
+
+class ScriptMeter(WindowMeter):
+    """A meter that reads a script."""
+
+    min_window_s, interval_s = 0.0, 0.002
+
+    def __init__(self, *readings: float | Exception) -> None:
+        self.script = Script(*readings)
+
+    def read(self) -> float:
+        return self.script()
+
+
+def test_sampled_power_is_the_mean_of_its_readings() -> None:
+    meter = ScriptMeter(10.0, 20.0, 15.0)
+    meter.start()
+    meter.script.wait(4)
+    assert meter.stop() == pytest.approx(15.0)
+    assert meter.reason is None
+
+
+@pytest.mark.parametrize("bad", [RunnerError("it hangs"), KeyError()])
+def test_bad_reading_voids_its_window_and_not_the_next(bad: Exception) -> None:
+    meter = ScriptMeter(10.0, bad, 20.0)
+    meter.start()
+    meter.script.wait(3)
+    assert meter.stop() is None
+    assert str(meter.reason).endswith(f"readings failed: {str(bad) or 'KeyError'}")
+    meter.start()
+    meter.script.wait(2)
+    assert (meter.stop(), meter.reason) == (20.0, None)
+
+
+def test_short_or_empty_window_has_no_mean() -> None:
+    meter = ScriptMeter(10.0)
+    meter.min_window_s = 3600.0
+    meter.start()
+    meter.script.wait(1)
+    assert meter.stop() is None
+    assert str(meter.reason).endswith("is shorter than 3600 s")
+    meter.min_window_s, meter.interval_s = 0.0, 3600.0
+    meter.start()
+    assert (meter.stop(), meter.reason) == (None, "there was no reading within the window")
+
+
+@given(st.one_of(st.floats(), st.floats(0.1, 500)))
+def test_watts_are_above_0_and_below_the_limit(value: float) -> None:
+    assert isinstance(read_watts(lambda: check_watts(value, "a meter")), float) == (0 < value <= MAX_W)
+
+
+# --- the power command
+
+PROGRAM = Path(sys.executable).name
+
+
+@pytest.mark.parametrize(("text", "watts"), [("12", 12.0), (" 240.5\n", 240.5), ("1.5e2\r\n", 150.0)])
+def test_power_command_prints_one_number(text: str, watts: float) -> None:
+    assert parse_watts(text) == watts
+
+
+@pytest.mark.parametrize("text", ["", "0", "-5", "nan", "1e999", "2e6", "12 W", "12\n13", "1_0", "0x10", "१२", "5,5"])
+def test_other_output_is_not_a_power(text: str) -> None:
+    with pytest.raises(RunnerError, match="the power command"):
+        parse_watts(text)
+
+
+@given(st.text())
+def test_any_output_of_a_power_command_is_a_power_or_a_reason(text: str) -> None:
+    read_watts(lambda: parse_watts(text))
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+OPEN = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); print(5)"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("argv", "timeout_s", "reason"),
+    [
+        (python("import time; time.sleep(60)"), 0.5, "{} did not answer within 0.5 s"),
+        (python(OPEN), 1, "{} did not answer within 1 s"),  # its child keeps the output open
+        (python("raise SystemExit(3)"), 60, "{} ended with status 3"),
+        (python("while True: print('9' * 1000)"), 60, "{} printed more than 65536 bytes"),
+        (["no-such-meter", "-a"], 60, "no-such-meter could not be started: No such file or directory"),
+        (["no\0meter"], 60, "no\0meter could not be started: not a command"),
+    ],
+)
+def test_command_without_an_answer_is_an_error(argv: list[str], timeout_s: float, reason: str) -> None:
+    with pytest.raises(RunnerError) as caught:
+        run_command(argv, timeout_s)
+    assert caught.value.message == reason.format(PROGRAM)
+
+
+@pytest.mark.parametrize(
+    ("code", "watts", "reason"),
+    [
+        ("print(230.25)", 230.25, None),
+        ("print(12, 13)", None, "the power command printed no single number of watts"),
+        ("print(0)", None, "the power command gave 0 W"),
+        ("1 / 0", None, f"{PROGRAM} ended with status 1"),
+    ],
+)
+def test_wall_meter_runs_its_command_without_a_shell(
+    code: str, watts: float | None, reason: str | None, tmp_path: Path
+) -> None:
+    meter = WallMeter(f"{sys.executable} -c '{code}' ; touch {tmp_path / 'made'}")
+    assert (meter.scope, meter.name) == ("wall", f"power command {PROGRAM}")
+    assert read_watts(meter.read) == (watts or reason)
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("command", ["", "''", "meter 'open"])
+def test_unusable_command_is_refused(command: str) -> None:
+    with pytest.raises(RunnerError, match="the power command"):
+        find_meter("cpu", "cpu", command)
+
+
+@pytest.mark.parametrize("watts", [0.0, math.nan, math.inf])
+def test_declared_power_is_above_0(watts: float) -> None:
+    with pytest.raises(RunnerError, match="must be a number of watts above 0"):
+        find_meter("cpu", "cpu", declared=watts)
+
+
+# --- RAPL
+
+
+class FakePowercap:
+    """A sysfs with packages whose counters wrap around at `span` microjoules."""
+
+    def __init__(self, root: Path, span: int = 1_000_000) -> None:
+        self.root, self.span = root, span
+
+    def write(self, folder: str, name: str, energy_uj: int = 0) -> None:
+        path = self.root / folder
+        path.mkdir(parents=True, exist_ok=True)
+        for file, value in {"name": name, "max_energy_range_uj": self.span, "energy_uj": energy_uj % self.span}.items():
+            (path / ".new").write_text(f"{value}\n", encoding="ascii")
+            os.replace(path / ".new", path / file)  # a thread may be reading: it never meets an empty file
+
+
+@pytest.fixture
+def powercap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePowercap:
+    fake = FakePowercap(tmp_path / "powercap")
+    monkeypatch.setattr(power, "POWERCAP", fake.root)
+    fake.write("intel-rapl:0", "package-0", 900_000)
+    fake.write("intel-rapl:1", "package-1", 100_000)
+    for part, name in (("intel-rapl:0:0", "core"), ("intel-rapl:2", "psys"), ("intel-rapl-mmio:0", "package-0")):
+        fake.write(part, name, 5)
+    return fake
+
+
+def open_rapl(*times: float) -> RaplMeter:
+    """Open a meter whose clock shows these seconds."""
+    meter = RaplMeter()
+    meter.clock = tick(*times)
+    return meter
+
+
+def test_whole_packages_add_up_over_wrap_arounds(powercap: FakePowercap) -> None:
+    meter = open_rapl(0.0, 2.0, 2.0, 12.0)
+    assert (meter.scope, meter.name) == ("package", "RAPL, 2 packages")
+    meter.start()
+    powercap.write("intel-rapl:0", "package-0", 1_500_000)
+    powercap.write("intel-rapl:1", "package-1", 300_000)
+    for part, name in (("intel-rapl:0:0", "core"), ("intel-rapl:2", "psys"), ("intel-rapl-mmio:0", "package-0")):
+        powercap.write(part, name, 999_999)
+    assert meter.stop() == pytest.approx((0.6 + 0.2) / 2)
+    meter.start()
+    for total in (2_300_000, 3_100_000, 3_900_000):  # readings in between keep count of each wrap-around
+        powercap.write("intel-rapl:0", "package-0", total)
+        meter.read()
+    assert meter.stop() == pytest.approx(2.4 / 10)
+    assert meter.reason is None
+
+
+def test_thread_reads_along(powercap: FakePowercap) -> None:
+    meter, reads, enough = open_rapl(0.0, 10.0), [], threading.Event()
+    meter.interval_s, read = 0.002, meter.read
+
+    def count() -> float:
+        reads.append(1)
+        if len(reads) > 3:
+            enough.set()
+        return read()
+
+    meter.read = count  # type: ignore[method-assign]
+    meter.start()
+    assert enough.wait(30)
+    powercap.write("intel-rapl:1", "package-1", 600_000)
+    assert meter.stop() == pytest.approx(0.5 / 10)
+
+
+@given(st.integers(1, 10**12), st.data())
+def test_no_energy_is_lost_or_counted_twice_over_wraps(span: int, data: st.DataObject) -> None:
+    totals = [data.draw(st.integers(0, span - 1))]
+    steps = data.draw(st.lists(st.integers(0, span - 1), max_size=20))
+    for step in steps:
+        totals.append(totals[-1] + step)
+    assert [count_spent(first % span, last % span, span) for first, last in pairwise(totals)] == steps
+
+
+def test_counter_that_goes_back_voids_its_window_and_not_the_next(powercap: FakePowercap) -> None:
+    (powercap.root / "intel-rapl:1" / "max_energy_range_uj").write_text("0\n", encoding="ascii")
+    counter = powercap.root / "intel-rapl:1" / "energy_uj"
+    meter = open_rapl(0.0, 2.0, 2.0, 4.0)
+    meter.start()
+    counter.write_text("50\n", encoding="ascii")
+    assert meter.stop() is None
+    assert "went back from 100000 to 50" in str(meter.reason)
+    meter.start()
+    counter.write_text("1000050\n", encoding="ascii")
+    assert (meter.stop(), meter.reason) == (pytest.approx(0.5), None)
+
+
+def test_window_without_energy_time_or_counter_has_a_reason(powercap: FakePowercap) -> None:
+    meter = open_rapl(0.0, 2.0, 2.0, 2.5, 3.0, 5.0, 5.0, 7.0)
+    meter.start()
+    assert (meter.stop(), meter.reason) == (None, "RAPL gave 0 W")
+    meter.start()
+    powercap.write("intel-rapl:1", "package-1", 600_000)
+    assert (meter.stop(), meter.reason) == (None, "the window of 0.5 s is shorter than 1 s")
+    meter.start()
+    (powercap.root / "intel-rapl:1" / "energy_uj").unlink()
+    assert (meter.stop(), meter.reason) == (None, "RAPL's energy_uj cannot be read")
+    meter.start()
+    assert (meter.stop(), meter.reason) == (None, "RAPL's energy_uj cannot be read")
+
+
+def test_cpu_has_rapl_or_a_reason(powercap: FakePowercap, monkeypatch: pytest.MonkeyPatch) -> None:
+    meter, text = find_meter("cpu", "cpu")
+    assert isinstance(meter, RaplMeter)
+    assert text == "RAPL, 2 packages"
+    read = Path.read_text
+
+    def guard(path: Path, *args: Any, **kwargs: Any) -> str:
+        if path.name == "energy_uj":
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "read_text", guard)
+    assert find_meter("cpu", "cpu") == (None, "no sensor: permission denied on RAPL's energy_uj")
+    monkeypatch.setattr(power, "POWERCAP", powercap.root / "absent")
+    assert find_meter("cpu", "cpu") == (None, "no sensor: no RAPL counter")
+
+
+# --- NVML
+
+
+OTHERS = ("GPU", "GPU.0", "migraphx:0", "coreml")  # devices of other makers
+
+
+class NVMLError(Exception):
+    pass
+
+
+class FakeNvml(SimpleNamespace):
+    """As much of pynvml as is used: two GPUs, their energy in millijoules."""
+
+    NVMLError = NVMLError
+
+    def __init__(self, names: tuple[str, ...] = ("NVIDIA H200", "NVIDIA H200"), mig: int | None = 0) -> None:
+        super().__init__(names=names, mig=mig, energy={0: 10_000, 1: 70_000}, users=0, failing=set())
+
+    def fail_if(self, name: str) -> None:
+        if name in self.failing:
+            raise NVMLError("Not Supported")
+
+    def nvmlInit(self) -> None:
+        self.fail_if("init")
+        self.users += 1
+
+    def nvmlShutdown(self) -> None:
+        self.users -= 1
+        self.fail_if("shutdown")
+
+    def nvmlDeviceGetCount(self) -> int:
+        return len(self.names)
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        if index >= len(self.names):
+            raise NVMLError("Invalid Argument")
+        return index
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> int:
+        return {"GPU-aa": 0, "GPU-bb": 1}[uuid]
+
+    def nvmlDeviceGetName(self, handle: int) -> str:
+        return str(self.names[handle])
+
+    def nvmlDeviceGetMigMode(self, _handle: int) -> list[int]:
+        if self.mig is None:
+            raise NVMLError("Not Supported")
+        return [self.mig, self.mig]
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle: int) -> int:
+        self.fail_if("energy")
+        return int(self.energy[handle])
+
+
+@pytest.fixture
+def nvml(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
+    fake = FakeNvml()
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
+    return fake
+
+
+def test_millijoules_over_the_window_are_watts(nvml: FakeNvml) -> None:
+    meter = NvmlMeter("cuda:1")
+    meter.clock = tick(100.0, 105.0)
+    assert (meter.scope, meter.name, meter.min_window_s) == ("device", "NVML energy counter, NVIDIA H200", 5.0)
+    meter.start()
+    nvml.energy[0] += 999_999
+    nvml.energy[1] += 1_500_000
+    assert meter.stop() == pytest.approx(300.0)
+    meter.close()
+    meter.close()
+    assert nvml.users == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "seconds", "reason"),
+    [
+        (1_000, 4.9, "the window of 4.9 s is shorter than 5 s"),
+        (0, 5.0, "NVML gave 0 W"),
+        (-10_000, 5.0, "NVML gave -2 W"),
+    ],
+)
+def test_window_that_nvml_cannot_resolve_has_a_reason(nvml: FakeNvml, change: int, seconds: float, reason: str) -> None:
+    meter = NvmlMeter("cuda:0")
+    meter.clock = tick(0.0, seconds)
+    meter.start()
+    nvml.energy[0] += change
+    assert (meter.stop(), meter.reason) == (None, reason)
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_counter_that_fails_at_an_end_of_the_window_has_a_reason(nvml: FakeNvml, before: bool) -> None:
+    meter = NvmlMeter("cuda:0")
+    nvml.failing = {"energy"} if before else set()
+    meter.start()
+    nvml.failing = set() if before else {"energy"}
+    assert (meter.stop(), meter.reason) == (None, "the energy counter of NVML: not supported")
+
+
+@pytest.mark.parametrize(
+    ("state", "device", "reason"),
+    [
+        ({"failing": {"energy"}}, "cuda:0", "the energy counter of NVML: not supported"),
+        ({"failing": {"energy", "shutdown"}}, "cuda:0", "the energy counter of NVML: not supported"),
+        ({"failing": {"init"}}, "cuda:0", "no NVML: not supported"),
+        ({"mig": 1}, "cuda:0", "the GPU is divided (MIG), and NVML counts the energy of the whole"),
+        ({"mig": None}, "cuda", None),
+        ({}, "tensorrt:1", None),
+        ({}, "cuda:7", "no GPU in NVML: invalid argument"),
+        *(({}, name, f"{name} is not the name of an NVIDIA GPU, and NVML reads no other") for name in OTHERS),
+    ],
+)
+def test_gpu_has_a_counter_or_a_reason(nvml: FakeNvml, state: Any, device: str, reason: str | None) -> None:
+    vars(nvml).update(state)
+    meter, text = find_meter("gpu", device)
+    assert text == (f"no sensor: {reason}" if reason else "NVML energy counter, NVIDIA H200")
+    assert (meter is None, nvml.users) == ((True, 0) if reason else (False, 1))
+
+
+def test_missing_package_has_no_meter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert find_meter("gpu", "cuda:0") == (None, "no sensor: no NVML: nvidia-ml-py is not installed")
+
+
+@pytest.mark.parametrize(
+    ("visible", "number", "handle"),
+    [
+        (None, 1, 1),
+        ("1", 0, 1),
+        ("1,0", 1, 0),
+        ("GPU-bb, GPU-aa", 0, 1),
+        ("", 1, None),
+        ("0", 1, None),
+        ("MIG-aa,MIG-bb", 1, None),
+    ],
+)
+def test_gpu_is_numbered_as_cuda_sees_it(
+    monkeypatch: pytest.MonkeyPatch, visible: str | None, number: int, handle: int | None
+) -> None:
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    if handle is None:
+        with pytest.raises(RunnerError, match="CUDA_VISIBLE_DEVICES"):
+            find_handle(FakeNvml(), number)
+    else:
+        assert find_handle(FakeNvml(), number) == handle
+
+
+def test_gpus_of_several_models_need_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml = FakeNvml(names=("NVIDIA T4", "NVIDIA H200"))
+    with pytest.raises(RunnerError, match="CUDA_DEVICE_ORDER"):
+        find_handle(nvml, 0)
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    assert find_handle(nvml, 1) == 1
+
+
+# --- which meter
+
+
+@pytest.mark.usefixtures("powercap")
+def test_declared_power_comes_before_a_command_and_that_before_the_device() -> None:
+    meter, text = find_meter("cpu", "cpu", "meter --watts", 75)
+    assert meter is not None
+    meter.start()
+    assert (meter.scope, meter.stop(), meter.reason, text) == ("declared", 75, None, "declared 75 W")
+    meter, text = find_meter("cpu", "cpu", "/opt/bin/meter --host here")
+    assert meter is not None
+    assert (meter.scope, text) == ("wall", "power command meter")
+
+
+def test_unreal_and_unknown_devices_have_no_meter() -> None:
+    for kind in ("emulated", "simulated"):
+        meter, text = find_meter(kind, "c2", "meter", 75)
+        assert meter is None
+        assert text.startswith(f"no sensor: the device is {kind}")
+    assert find_meter("tpu", "tpu:0") == (None, "no sensor: none is known for a device of kind tpu")
