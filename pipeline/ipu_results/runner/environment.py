@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import psutil
 from filelock import FileLock, Timeout
 
-from ipu_results.emulator.cache import get_cache_folder
+from ipu_results.emulator.split import get_cache_folder
 from ipu_results.errors import DamagedRunError, IpuResultsError
 from ipu_results.ground.files import write_atomically
 
