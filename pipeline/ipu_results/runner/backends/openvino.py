@@ -59,7 +59,9 @@ def open(spec: SessionSpec) -> OpenVinoSession:
         end = time.perf_counter()
     except Exception as error:  # openvino raises RuntimeError and TypeError alike
         raise BackendError(format_error(error), place=spec.device) from error
-    _refuse_elsewhere(spec.device, compiled.get_property("EXECUTION_DEVICES"))
+    compiled_for = compiled.get_property("EXECUTION_DEVICES")
+    if {_strip_name(name) for name in compiled_for} != {_strip_name(spec.device)}:
+        raise BackendError(f"the model was compiled for {', '.join(compiled_for) or 'no device'}", place=spec.device)
     return OpenVinoSession(spec, compiled, _build_facts(core, spec, compiled, (read - start, end - read)))
 
 
@@ -67,20 +69,15 @@ class OpenVinoSession(LibrarySession):
     """A compiled model; `facts.threads` and the precision hint are its own, not those requested."""
 
     def __init__(self, spec: SessionSpec, compiled: Any, facts: SessionFacts) -> None:
-        inputs = {own.get_any_name(): (_get_dtype(own), _get_shape(own)) for own in compiled.inputs}
+        inputs = {}
+        for port in compiled.inputs:
+            shape = tuple(int(axis.get_length()) if axis.is_static else None for axis in port.get_partial_shape())
+            inputs[port.get_any_name()] = str(np.dtype(port.get_element_type().to_dtype())), shape
         if unknown := [kind for kind, _ in inputs.values() if kind not in (*FLOATS, *INTEGERS)]:
             raise BackendError(f"the model takes {unknown[0]}, not float images or integer tokens", place=spec.device)
         request = compiled.create_infer_request()
         super().__init__(spec.device, inputs, lambda feed: request.infer(feed, share_inputs=True)[0])
         self.facts = facts
-
-
-def _get_dtype(port: Any) -> str:
-    return str(np.dtype(port.get_element_type().to_dtype()))
-
-
-def _get_shape(port: Any) -> tuple[int | None, ...]:
-    return tuple(int(axis.get_length()) if axis.is_static else None for axis in port.get_partial_shape())
 
 
 def _open_core() -> Any:
@@ -111,15 +108,13 @@ def _build_configuration(spec: SessionSpec) -> dict[str, Any]:
     return configuration | spec.options
 
 
-def _refuse_elsewhere(device: str, compiled_for: list[str]) -> None:
-    if {_strip_name(name) for name in compiled_for} != {_strip_name(device)}:
-        raise BackendError(f"the model was compiled for {', '.join(compiled_for) or 'no device'}", place=device)
-
-
 def _build_facts(core: Any, spec: SessionSpec, compiled: Any, times: tuple[float, float]) -> SessionFacts:
     import openvino  # noqa: PLC0415
 
-    precision, notes = _read_precision(compiled)
+    nodes = [node.get_rt_info() for node in compiled.get_runtime_model().get_ops()]
+    precision, notes = "", ["the compiled model does not say in what precision it computes"]
+    if counts := _count_precisions(nodes, CONVOLUTIONS) or _count_precisions(nodes, PRODUCTS):
+        precision, notes = find_majority(counts)
     if spec.precision == "bf16" and precision != "bf16":
         raise BackendError(f"computes in {precision} where bf16 was requested", place=spec.device)
     return SessionFacts(
@@ -135,15 +130,6 @@ def _build_facts(core: Any, spec: SessionSpec, compiled: Any, times: tuple[float
         versions={"openvino": openvino.__version__},
         notes=[*notes, f"precision hint {compiled.get_property('INFERENCE_PRECISION_HINT').get_type_name()}"],
     )
-
-
-def _read_precision(compiled: Any) -> tuple[str, list[str]]:
-    """Return that of most convolutions (matrix products, where there are none) as compiled; "" where it is unknown."""
-    nodes = [node.get_rt_info() for node in compiled.get_runtime_model().get_ops()]
-    counts = _count_precisions(nodes, CONVOLUTIONS) or _count_precisions(nodes, PRODUCTS)
-    if not counts:
-        return "", ["the compiled model does not say in what precision it computes"]
-    return find_majority(counts)
 
 
 def _count_precisions(nodes: list[Any], kinds: tuple[str, ...]) -> Counter[str]:
