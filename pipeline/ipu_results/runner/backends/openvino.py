@@ -111,10 +111,7 @@ def _build_configuration(spec: SessionSpec) -> dict[str, Any]:
 def _build_facts(core: Any, spec: SessionSpec, compiled: Any, times: tuple[float, float]) -> SessionFacts:
     import openvino  # noqa: PLC0415
 
-    nodes = [node.get_rt_info() for node in compiled.get_runtime_model().get_ops()]
-    precision, notes = "", ["the compiled model does not say in what precision it computes"]
-    if counts := _count_precisions(nodes, CONVOLUTIONS) or _count_precisions(nodes, PRODUCTS):
-        precision, notes = find_majority(counts)
+    precision, notes = _read_precision(compiled)
     if spec.precision == "bf16" and precision != "bf16":
         raise BackendError(f"computes in {precision} where bf16 was requested", place=spec.device)
     return SessionFacts(
@@ -130,6 +127,13 @@ def _build_facts(core: Any, spec: SessionSpec, compiled: Any, times: tuple[float
         versions={"openvino": openvino.__version__},
         notes=[*notes, f"precision hint {compiled.get_property('INFERENCE_PRECISION_HINT').get_type_name()}"],
     )
+
+
+def _read_precision(compiled: Any) -> tuple[str, list[str]]:
+    """Return that of most convolutions (matrix products, where there are none) as compiled; "" where it is unknown."""
+    nodes = [node.get_rt_info() for node in compiled.get_runtime_model().get_ops()]
+    counts = _count_precisions(nodes, CONVOLUTIONS) or _count_precisions(nodes, PRODUCTS)
+    return find_majority(counts) if counts else ("", ["the compiled model does not say in what precision it computes"])
 
 
 def _count_precisions(nodes: list[Any], kinds: tuple[str, ...]) -> Counter[str]:
