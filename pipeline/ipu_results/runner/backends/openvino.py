@@ -59,9 +59,7 @@ def open(spec: SessionSpec) -> OpenVinoSession:
         end = time.perf_counter()
     except Exception as error:  # openvino raises RuntimeError and TypeError alike
         raise BackendError(format_error(error), place=spec.device) from error
-    compiled_for = compiled.get_property("EXECUTION_DEVICES")
-    if {_strip_name(name) for name in compiled_for} != {_strip_name(spec.device)}:
-        raise BackendError(f"the model was compiled for {', '.join(compiled_for) or 'no device'}", place=spec.device)
+    _refuse_elsewhere(spec.device, compiled.get_property("EXECUTION_DEVICES"))
     return OpenVinoSession(spec, compiled, _build_facts(core, spec, compiled, (read - start, end - read)))
 
 
@@ -106,6 +104,11 @@ def _build_configuration(spec: SessionSpec) -> dict[str, Any]:
     if spec.precision in HINTS:
         configuration["INFERENCE_PRECISION_HINT"] = HINTS[spec.precision]
     return configuration | spec.options
+
+
+def _refuse_elsewhere(device: str, compiled_for: list[str]) -> None:
+    if {_strip_name(name) for name in compiled_for} != {_strip_name(device)}:
+        raise BackendError(f"the model was compiled for {', '.join(compiled_for) or 'no device'}", place=device)
 
 
 def _build_facts(core: Any, spec: SessionSpec, compiled: Any, times: tuple[float, float]) -> SessionFacts:
