@@ -99,9 +99,9 @@ def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if number == "0" and not controllers:  # version 2
-            tops, files = ("", "unified"), ("cpu.max",)
+            tops, files = ("", "unified"), ["cpu.max"]
         elif "cpu" in controllers.split(","):  # version 1
-            tops, files = ("cpu", controllers), ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+            tops, files = ("cpu", controllers), ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
         else:
             continue
         parts = [part for part in path.split("/") if part not in ("", "..")]
