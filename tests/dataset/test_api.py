@@ -12,8 +12,7 @@ import duckdb
 import ipu_results
 import pytest
 from ipu_results import IpuResultsError, claims, connect, load, provenance
-from ipu_results.errors import MissingExtraError, QueryError, WarehouseError
-from ipu_results.ground.extras import explain_missing
+from ipu_results.errors import MissingExtraError, QueryError, WarehouseError, explain_missing
 from ipu_results.schema import TABLES, VIEWS, frame_dtypes, table
 
 from tests.conftest import ROOT, Query

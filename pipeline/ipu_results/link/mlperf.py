@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ipu_results.errors import ConservationError
 from ipu_results.link.mlperf_intervals import describe_interval, estimate_intervals, resolve_rankings
-from ipu_results.mlperf.records import format_attribution
+from ipu_results.mlperf.round import format_attribution
 from ipu_results.mlperf.rules import Rules, load_rules
 from ipu_results.mlperf.score import olympic_mean
 from ipu_results.normalise import NormalisedDocument, Result

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ipu_results.mlperf.interval import (
     COVERAGE,
     MIN_RUNS,
-    Convergence,
+    PooledConvergence,
     ScoreInterval,
     are_separable,
     estimate_interval,
@@ -86,7 +86,9 @@ def estimate_intervals(entries: Sequence[Record], runs: pd.DataFrame) -> Interva
     return Intervals(intervals, find_shared_logs(runs))
 
 
-def _pool_groups(entries: Iterable[Record], runs: Mapping[Key, EntryRuns]) -> dict[tuple[Any, ...], Convergence | None]:
+def _pool_groups(
+    entries: Iterable[Record], runs: Mapping[Key, EntryRuns]
+) -> dict[tuple[Any, ...], PooledConvergence | None]:
     members: dict[tuple[Any, ...], list[Sequence[float]]] = defaultdict(list)
     for entry in entries:
         known = runs.get(_get_key(entry))

@@ -11,8 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import GateError
-from ipu_results.schema.definitions import Column, Table
-from ipu_results.schema.generate import ARROW, PANDAS, arrow_schema
+from ipu_results.schema import ARROW, PANDAS, Column, Table, arrow_schema
 
 PANDAS_METADATA = b"pandas"
 DTYPES = {ARROW[kind]: PANDAS[kind] for kind in ARROW if kind != "double"}
