@@ -13,7 +13,8 @@ import ipu_results
 import pytest
 from ipu_results import IpuResultsError, claims, connect, load, provenance
 from ipu_results.errors import MissingExtraError, QueryError, WarehouseError, explain_missing
-from ipu_results.schema import TABLES, VIEWS, frame_dtypes, table
+from ipu_results.schema import TABLES, VIEWS, table
+from ipu_results.schema.frames import frame_dtypes
 
 from tests.conftest import ROOT, Query
 

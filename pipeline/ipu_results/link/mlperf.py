@@ -16,8 +16,8 @@ from ipu_results.mlperf.round import format_attribution
 from ipu_results.mlperf.rules import Rules, load_rules
 from ipu_results.mlperf.score import olympic_mean
 from ipu_results.normalise import NormalisedDocument, Result
-from ipu_results.schema import arrow_schema, table
-from ipu_results.schema.frames import build_frame, build_frame_from_columns
+from ipu_results.schema import table
+from ipu_results.schema.frames import arrow_schema, build_frame, build_frame_from_columns
 
 Record = Mapping[str, Any]
 Key = tuple[str, str]

@@ -316,7 +316,8 @@ def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
     import pyarrow as pa  # noqa: PLC0415  (a worker must not load it)
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    from ipu_results.schema import arrow_schema, table  # noqa: PLC0415
+    from ipu_results.schema import table  # noqa: PLC0415
+    from ipu_results.schema.frames import arrow_schema  # noqa: PLC0415
 
     types = arrow_schema(table(name))
     schema = pa.schema([types.field(column).with_nullable(True) for column in COLUMNS[name]])

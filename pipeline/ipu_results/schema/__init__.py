@@ -9,9 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
-import pyarrow as pa
-
 from ipu_results.ground.files import SCHEMA, load_schema_file
 
 Kind = Literal["text", "integer", "double", "date", "timestamp", "boolean"]
@@ -212,14 +209,6 @@ def table(name: str) -> Table:
     return next(table for table in TABLES if table.name == name)
 
 
-ARROW: dict[Kind, pa.DataType] = {
-    "text": pa.string(),
-    "integer": pa.int64(),
-    "double": pa.float64(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us"),
-    "boolean": pa.bool_(),
-}
 SQL: dict[Kind, str] = {
     "text": "VARCHAR",
     "integer": "BIGINT",
@@ -228,34 +217,6 @@ SQL: dict[Kind, str] = {
     "timestamp": "TIMESTAMP",
     "boolean": "BOOLEAN",
 }
-PANDAS: dict[Kind, Any] = {
-    "text": pd.StringDtype("pyarrow", na_value=float("nan")),
-    "integer": pd.Int64Dtype(),
-    "double": "float64",
-    "date": pd.ArrowDtype(pa.date32()),
-    "timestamp": pd.ArrowDtype(pa.timestamp("us")),
-    "boolean": pd.BooleanDtype(),
-}
-
-
-def frame_dtypes(table: Table) -> dict[str, Any]:
-    """Map column names to pandas dtypes; a missing value is a null of that dtype, never an object."""
-    return {column.name: PANDAS[column.kind] for column in table.columns}
-
-
-@cache
-def arrow_schema(table: Table) -> pa.Schema:
-    """Return the table's Arrow schema, with unit and description in the metadata of each field."""
-    fields = [
-        pa.field(
-            column.name,
-            ARROW[column.kind],
-            nullable=not column.required,
-            metadata={"description": column.description} | ({"unit": column.unit} if column.unit else {}),
-        )
-        for column in table.columns
-    ]
-    return pa.schema(fields, metadata={"description": table.description})
 
 
 def sql_table(table: Table) -> list[str]:
