@@ -15,7 +15,7 @@ import numpy as np
 from ipu_results.ground.files import DATASET
 from ipu_results.mlperf.interval import (
     COVERAGE,
-    PooledConvergence,
+    GroupSpread,
     ScoreInterval,
     Spread,
     are_separable,
@@ -113,7 +113,7 @@ def simulate(shape: Shape, n: int, entries: int, truth: int) -> Outcome:
     return outcome
 
 
-def _estimate(minutes: list[float], drop: int, group: PooledConvergence | None) -> tuple[ScoreInterval, ScoreInterval]:
+def _estimate(minutes: list[float], drop: int, group: GroupSpread | None) -> tuple[ScoreInterval, ScoreInterval]:
     score = olympic_mean(minutes, 0, drop)
     assert score is not None
     ours = estimate_interval(score, minutes, 1.0, group)

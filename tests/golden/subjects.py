@@ -58,7 +58,7 @@ def workspace(warehouse: Path) -> Iterator[Path]:
             for own in (source, f"{source}.toml"):
                 (folder / "few" / own).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(ROOT / "raw" / own, folder / "few" / own)
-        os.environ.update(SETTINGS | {"IPU_RESULTS_LOCKS": str(folder / "locks")})  # of sweeps beside these
+        os.environ.update(SETTINGS | {"IPU_RESULTS_LOCKS": str(folder / "locks")})  # of concurrent sweeps
         os.chdir(folder)
         try:
             yield folder
@@ -107,8 +107,8 @@ def make_cli(masks: Masks, fast: bool) -> Pairs:
 
 
 def make_mcp(masks: Masks, _: bool) -> Pairs:
-    asked = tomllib.loads((DATA.parents[1] / "data/mcp_questions.toml").read_text(encoding="utf-8"))
-    calls = [*asked["question"], *asked["trap"]]
+    questions = tomllib.loads((DATA.parents[1] / "data/mcp_questions.toml").read_text(encoding="utf-8"))
+    calls = [*questions["question"], *questions["trap"]]
     tools, answers = ask_all("warehouse", calls)
     named = [
         *((f"tool {own['name']}", own) for own in tools),
@@ -195,22 +195,26 @@ def make_names(masks: Masks, _: bool) -> Pairs:
 
 @dataclass(frozen=True)
 class Subject:
-    """How a subject is made, and whether only digests of its items are kept, because there are thousands."""
+    """How a subject is made, and whether only digests of its items are kept, because there are thousands.
+
+    The suite holds the subjects with a `tier`, its quick or its slow one. The others take minutes, and other tests
+    hold their parts: run them with `python -m tests.golden check` before and after code is moved.
+    """
 
     make: Callable[[Masks, bool], Pairs]
     compact: bool = False
-    slow: bool = False
+    tier: str | None = None
 
 
 SUBJECTS = {
-    "documents": Subject(make_documents, compact=True),
+    "documents": Subject(make_documents, compact=True, tier="slow"),
     "cli": Subject(make_cli),
-    "mcp": Subject(make_mcp, slow=True),
+    "mcp": Subject(make_mcp, tier="slow"),
     "submission": Subject(make_submission),
-    "sweep": Subject(make_sweep, slow=True),
-    "release": Subject(make_release, slow=True),
-    "pages": Subject(make_pages, compact=True, slow=True),
-    "names": Subject(make_names),
+    "sweep": Subject(make_sweep),
+    "release": Subject(make_release),
+    "pages": Subject(make_pages, compact=True),
+    "names": Subject(make_names, tier="quick"),
 }
 
 

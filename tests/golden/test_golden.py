@@ -10,7 +10,11 @@ import pytest
 from tests.golden.store import compare, save
 from tests.golden.subjects import SUBJECTS, make
 
-ALL = [pytest.param(name, marks=[pytest.mark.slow] if own.slow else []) for name, own in SUBJECTS.items()]
+ALL = [
+    pytest.param(name, marks=[pytest.mark.slow] if subject.tier == "slow" else [])
+    for name, subject in SUBJECTS.items()
+    if subject.tier
+]
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from ipu_results.link.mlperf_intervals import (
+from ipu_results.link.mlperf import (
     ALL_SIZES,
     SAME_SIZE,
     Intervals,

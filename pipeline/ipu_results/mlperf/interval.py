@@ -59,25 +59,25 @@ class ScoreInterval:
 
 
 @dataclass(frozen=True, slots=True)
-class PooledConvergence:
+class GroupSpread:
     """The relative variance within entries of what their runs needed to converge, pooled."""
 
     variance: float
     df: int
 
 
-def pool_convergence(entries: Iterable[Sequence[float]]) -> PooledConvergence | None:
+def pool_convergence(entries: Iterable[Sequence[float]]) -> GroupSpread | None:
     """Pool the counts at convergence of entries, each a list of its runs. None with fewer than MIN_GROUP_DF."""
     squares, df = 0.0, 0
     for counts in entries:
         mean = fmean(counts)
         squares += math.fsum((count / mean - 1) ** 2 for count in counts)
         df += len(counts) - 1
-    return PooledConvergence(squares / df, df) if df >= MIN_GROUP_DF else None
+    return GroupSpread(squares / df, df) if df >= MIN_GROUP_DF else None
 
 
 def estimate_interval(
-    score: float, minutes: Sequence[float], factor: float, group: PooledConvergence | None
+    score: float, minutes: Sequence[float], factor: float, group: GroupSpread | None
 ) -> ScoreInterval | None:
     """Estimate the interval of a score in minutes.
 
