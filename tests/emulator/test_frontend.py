@@ -25,9 +25,7 @@ from ipu_results.emulator.operators import (
     count_live_elements,
     count_peak_elements,
 )
-from ipu_results.errors import (
-    UnknownShapeError,
-)
+from ipu_results.errors import UnknownShapeError
 from onnx import helper, numpy_helper
 
 from tests.emulator.model_support import image, model, operators
