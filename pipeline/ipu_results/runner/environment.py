@@ -93,8 +93,6 @@ def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
     The group's folder and those above it limit it. In a container the path may be one that only the host has.
     """
     limits = []
-    tops: tuple[str, ...]
-    files: tuple[str, ...]
     for line in (_read_text(proc / "self" / "cgroup") or "").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
