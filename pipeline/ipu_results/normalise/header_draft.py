@@ -9,7 +9,7 @@ import tomli_w
 
 from ipu_results.normalise.fields import CONVERTERS
 from ipu_results.normalise.values import find_nearest
-from ipu_results.read.first_rows import FirstRow
+from ipu_results.read.document import FirstRow
 from ipu_results.schema import table
 from ipu_results.schema.table_headers import normalise_header, parse_unit, strip_unit
 from ipu_results.schema.vocabulary import KINDS, Vocabulary

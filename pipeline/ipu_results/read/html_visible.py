@@ -10,22 +10,20 @@ from bs4.element import Tag
 
 from ipu_results.errors import DocumentTooLargeError
 from ipu_results.ground.limits import MAX_STYLE_MATCHES
-from ipu_results.read.html_drawing import (
-    ADDED,
-    INHERITED_DRAWING,
-    SHEET_PROPERTIES,
-    adds_to_figure,
-    compute_colour,
-    compute_direction,
-    compute_shift,
-)
 from ipu_results.read.html_style import (
+    ADDED,
     BLOCK_DISPLAYS,
+    INHERITED_DRAWING,
     LENGTH,
+    SHEET_PROPERTIES,
     ZERO,
     Declarations,
     StyleRule,
+    adds_to_figure,
     compile_rules,
+    compute_colour,
+    compute_direction,
+    compute_shift,
     find_keys,
     hides_area,
     media_applies,
@@ -48,7 +46,7 @@ BLOCK_ELEMENTS = frozenset(
     address article aside blockquote body br center dd details dialog dir div dl dt fieldset figcaption figure
     footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol option optgroup p
     plaintext pre search section summary ul xmp caption colgroup table tbody td tfoot th thead tr
-    """.split()  # noqa: SIM905  (one line instead of fifty)
+    """.split()
 )
 """Elements that the HTML standard renders as blocks, and line breaks. They divide words."""
 FONT_SIZES = frozenset(

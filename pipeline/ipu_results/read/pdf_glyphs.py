@@ -1,121 +1,59 @@
-"""Find superior letters and digits: glyphs that a font draws raised, with the size and baseline of the others."""
+"""Read the glyphs of a page: which are printed twice, hidden, struck through, raised or without a character."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from ctypes import byref, c_double
-from dataclasses import dataclass, replace
-from itertools import pairwise, product
-from typing import Any
+from dataclasses import dataclass
+from itertools import islice, pairwise, product
+from typing import Any, NamedTuple
+from unicodedata import category
 
 import numpy as np
 import numpy.typing as npt
 import pypdfium2.raw as pdfium
 from pdfminer.converter import PDFPageAggregator
-from pdfminer.layout import LTChar, LTContainer, LTCurve, LTItem, LTPage, LTRect
+from pdfminer.layout import LTChar, LTContainer, LTCurve, LTItem, LTRect
 from pdfminer.pdfinterp import PDFPageInterpreter
 
 from ipu_results.errors import DocumentTooLargeError
 from ipu_results.ground.limits import MAX_PAGE_OBJECTS
 
-MIN_RISE = 0.3
-"""The foot of a superior glyph is at least this far above its baseline, in heights of its ink."""
-HEIGHT = 0.7
-"""Height of a digit, in ems."""
-SAME_PLACE = 1.0
-"""Two libraries place a glyph alike to within this, in points."""
-
-Ink = tuple[float, float, float, float]
-"""Origin, baseline, foot and height of a glyph's ink, from the bottom left corner of the page."""
-
-
-def lower_superiors(picture: Any, page: Any, glyphs: Sequence[Glyph]) -> list[Glyph]:
-    """Return the glyphs of a page, each superior one with the size and the baseline that it seems to have."""
-    superiors = {
-        (round(x), round(baseline)): (x, baseline, foot, height)
-        for x, baseline, foot, height in _find_superiors(picture, page.page_obj.mediabox)
-    }
-    return [_lower(glyph, superiors, float(page.height)) for glyph in glyphs] if superiors else list(glyphs)
-
-
-def _lower(glyph: Glyph, superiors: Mapping[tuple[int, int], Ink], page_height: float) -> Glyph:
-    """Return a glyph with the size and baseline of its ink, if one of the `superiors` is at its place."""
-    y = page_height - glyph.baseline
-    for across, up in product((0, -1, 1), repeat=2):
-        ink = superiors.get((round(glyph.x0) + across, round(y) + up))
-        if ink is not None and abs(glyph.x0 - ink[0]) <= SAME_PLACE and abs(y - ink[1]) <= SAME_PLACE:
-            _, baseline, foot, height = ink
-            bottom = glyph.baseline - (foot - baseline)
-            return replace(glyph, size=height / HEIGHT, bottom=bottom, baseline=bottom)
-    return glyph
-
-
-def _find_superiors(picture: Any, box: Sequence[float]) -> Iterator[Ink]:
-    for character, (x, baseline), foot, height in list_characters(picture, box):
-        if character.isalnum() and height and foot - baseline >= MIN_RISE * height:
-            yield x, baseline, foot, height
-
-
-def list_characters(picture: Any, box: Sequence[float]) -> Iterator[tuple[str, tuple[float, float], float, float]]:
-    """Yield the characters of a page by PDFium, each with its origin, and foot and height of its ink."""
-    turns = picture.get_rotation() // 90
-    text_page = picture.get_textpage()
-    left, right, bottom, top, x, y = (c_double() for _ in range(6))
-    try:
-        for number in range(text_page.count_chars()):
-            character = chr(pdfium.FPDFText_GetUnicode(text_page.raw, number))
-            pdfium.FPDFText_GetCharBox(text_page.raw, number, byref(left), byref(right), byref(bottom), byref(top))
-            pdfium.FPDFText_GetCharOrigin(text_page.raw, number, byref(x), byref(y))
-            start, end, origin = (
-                _turn(turns, box, *point)
-                for point in ((left.value, bottom.value), (right.value, top.value), (x.value, y.value))
-            )
-            yield character, origin, min(start[1], end[1]), abs(end[1] - start[1])
-    finally:
-        text_page.close()
-
-
-def _turn(turns: int, box: Sequence[float], x: float, y: float) -> tuple[float, float]:
-    """Return a place of the media box on the page that is shown, after some quarter turns to the right."""
-    x0, y0, x1, y1 = box
-    return ((x - x0, y - y0), (y - y0, x1 - x), (x1 - x, y1 - y), (y1 - y, x - x0))[turns % 4]
-
-
-MIN_SIZE = 1.0
-"""Smaller text cannot be seen, in points."""
-MIN_CONTRAST = 8
-"""Ink differs from its background by at least this, of 255, in one of red, green and blue."""
-MAX_PIXELS = 4_000_000
-"""A page is drawn in at most this many pixels."""
+MIN_RISE = 0.3  # the foot of a superior glyph is at least this far above its baseline, in heights of its ink
+HEIGHT = 0.7  # height of a digit, in ems
+SAME_PLACE = 1.0  # two libraries place a glyph alike to within this, in points
+MIN_SIZE = 1.0  # smaller text cannot be seen, in points
+MIN_CONTRAST = 8  # ink differs from its background by at least this, of 255, in one of red, green and blue
+MAX_PIXELS = 4_000_000  # a page is drawn in at most this many pixels
+# Where the ink of a glyph is looked for, as shares of its width: not where it may be that of its neighbours.
 INK_WIDTH = (0.25, 0.75)
-"""Where the ink of a glyph is looked for, as shares of its width: not where it may be that of its neighbours."""
+# Where the ink of a glyph is looked for above its baseline, in ems: not where it may be that of other lines.
 INK_RISE = (-0.08, 0.7)
-"""Where the ink of a glyph is looked for above its baseline, in ems: not where it may be that of other lines."""
-MAX_SLOPE = 0.02
-"""Text that rises by at most this share of its length is upright."""
+MAX_SLOPE = 0.02  # text that rises by at most this share of its length is upright
+# Glyphs are printed on one another if they share more than this part of the smaller one's width and height.
 OVERLAP = 0.5
-"""Glyphs are printed on one another if they share more than this part of the smaller one's width and height."""
+# A glyph printed twice, as fake bold is, is shifted by at most one of these: shares of its width and of its size.
 TWICE_WIDTH, TWICE_EMS = 0.3, 0.12
-"""A glyph printed twice, as fake bold is, is shifted by at most one of these: shares of its width and of its size."""
-TWICE_SIZE = 0.1
-"""Both have the same size, to within this share."""
-MAX_STACKED = 2000
-"""More glyphs at one place across the page are not compared: no page has them."""
+TWICE_SIZE = 0.1  # both have the same size, to within this share
+MAX_STACKED = 2000  # more glyphs at one place across the page are not compared: no page has them
+# A line this far above the baseline, in ems, strikes text through: one higher or lower is a rule of the table.
 STRIKE_RISE = (0.1, 0.58)
-"""A line this far above the baseline, in ems, strikes text through: one higher or lower is a rule of the table."""
-STRIKE_WIDTH = 0.25
-"""It does so over at least this length, in ems."""
-THIN = 0.25
-"""A filled shape of at most this height, in ems, is a line."""
-
-MAX_DEPTH = 20
-"""Forms of a page are nested at most this deep."""
+STRIKE_WIDTH = 0.25  # it does so over at least this length, in ems
+THIN = 0.25  # a filled shape of at most this height, in ems, is a line
+MAX_DEPTH = 20  # forms of a page are nested at most this deep
+UNMAPPED = re.compile(r"\(cid:\d+\)")  # what pdfminer writes for a glyph without a character
+# Categories of characters that are taken over, letters and symbols: never a digit, a point or a sign of one.
+NAMED_KINDS = ("L", "S")
+UNKNOWN = "a glyph of it has no known character"
 
 Array = npt.NDArray[Any]
+Character = tuple[str, tuple[float, float], float, float]
+"""Text, origin, and foot and height of the ink of a glyph by PDFium, from the bottom left corner of the page."""
 
 
-@dataclass(frozen=True, slots=True)
-class Glyph:
+class Glyph(NamedTuple):
     """One upright glyph: places in points from the top left corner of the page's media box."""
 
     text: str
@@ -129,6 +67,82 @@ class Glyph:
     """Name of its font, without the tag of a subset."""
 
 
+def lower_superiors(picture: Any, page: Any, glyphs: Sequence[Glyph]) -> list[Glyph]:
+    """Return the glyphs of a page, each superior one with the size and the baseline that it seems to have.
+
+    A superior letter or digit is drawn raised by its font: its size and baseline are those of the others.
+    """
+    superiors = _index_places(
+        (text, (x, baseline), foot, height)
+        for text, (x, baseline), foot, height in list_characters(picture, page.page_obj.mediabox)
+        if text.isalnum() and height and foot - baseline >= MIN_RISE * height
+    )
+    lowered = list(glyphs)
+    for number, glyph in enumerate(glyphs) if superiors else ():
+        for _, (_, baseline), foot, height in islice(_find_at(glyph, superiors, float(page.height)), 1):
+            bottom = glyph.baseline - (foot - baseline)
+            lowered[number] = glyph._replace(size=height / HEIGHT, bottom=bottom, baseline=bottom)
+    return lowered
+
+
+def name_unmapped(picture: Any, page: Any, glyphs: Sequence[Glyph]) -> list[Glyph]:
+    """Return the glyphs of a page, those without a character as the letter or symbol that PDFium reads there.
+
+    A font may say no character for a glyph. PDFium knows some that pdfminer does not.
+    """
+    if not any(UNMAPPED.fullmatch(glyph.text) for glyph in glyphs):
+        return list(glyphs)
+    characters = _index_places(list_characters(picture, page.page_obj.mediabox))
+    named = []
+    for glyph in glyphs:
+        places = _find_at(glyph, characters, float(page.height)) if UNMAPPED.fullmatch(glyph.text) else ()
+        names = {name for name, *_ in places}
+        name = names.pop() if len(names) == 1 else ""
+        # A character that is the code itself is a guess: the glyph may be a digit.
+        is_named = bool(name) and category(name)[0] in NAMED_KINDS and f"(cid:{ord(name)})" != glyph.text
+        named.append(glyph._replace(text=name) if is_named else glyph)
+    return named
+
+
+def _index_places(characters: Iterable[Character]) -> dict[tuple[int, int], list[Character]]:
+    index: dict[tuple[int, int], list[Character]] = {}
+    for character in characters:
+        x, y = character[1]
+        index.setdefault((round(x), round(y)), []).append(character)
+    return index
+
+
+def _find_at(
+    glyph: Glyph, index: Mapping[tuple[int, int], Sequence[Character]], page_height: float
+) -> Iterator[Character]:
+    """Yield the characters at the place of a glyph; of several at one point, the last that is drawn comes first."""
+    y = page_height - glyph.baseline
+    for across, up in product((0, -1, 1), repeat=2):
+        for character in reversed(index.get((round(glyph.x0) + across, round(y) + up), ())):
+            if abs(glyph.x0 - character[1][0]) <= SAME_PLACE and abs(y - character[1][1]) <= SAME_PLACE:
+                yield character
+
+
+def list_characters(picture: Any, box: Sequence[float]) -> Iterator[Character]:
+    """Yield the characters of a page by PDFium, each with its origin, and foot and height of its ink."""
+    turns = picture.get_rotation() // 90
+    left, right, bottom, top, x, y = (c_double() for _ in range(6))
+    with closing(picture.get_textpage()) as text_page:
+        for number in range(text_page.count_chars()):
+            character = chr(pdfium.FPDFText_GetUnicode(text_page.raw, number))
+            pdfium.FPDFText_GetCharBox(text_page.raw, number, byref(left), byref(right), byref(bottom), byref(top))
+            pdfium.FPDFText_GetCharOrigin(text_page.raw, number, byref(x), byref(y))
+            _, start = _turn(turns, box, left.value, bottom.value)
+            _, end = _turn(turns, box, right.value, top.value)
+            yield character, _turn(turns, box, x.value, y.value), min(start, end), abs(end - start)
+
+
+def _turn(turns: int, box: Sequence[float], x: float, y: float) -> tuple[float, float]:
+    """Return a place of the media box on the page that is shown, after some quarter turns to the right."""
+    x0, y0, x1, y1 = box
+    return ((x - x0, y - y0), (y - y0, x1 - x), (x1 - x, y1 - y), (y1 - y, x - x0))[turns % 4]
+
+
 @dataclass(frozen=True, slots=True)
 class PageLayout:
     """Upright glyphs in the order in which they are drawn, other text, and lines as (x0, y0, x1, y1, height)."""
@@ -139,7 +153,7 @@ class PageLayout:
 
 
 class GlyphDevice(PDFPageAggregator):
-    """Collect a page, and the baseline of each of its glyphs."""
+    """Collect a page, and the baseline of each of its glyphs, which pdfplumber's characters do not have."""
 
     count = 0
 
@@ -161,18 +175,23 @@ def read_layout(page: Any) -> PageLayout:
     turned: list[str] = []
     lines: list[tuple[float, float, float, float, float]] = []
     for item in _walk(layout):
-        if isinstance(item, LTChar):
-            if _is_upright(item):
-                glyphs.append(_make_glyph(item, layout))
-            else:
-                turned.append(item.get_text())
+        if isinstance(item, LTChar) and _is_upright(item):
+            baseline = float(item.baseline)  # type: ignore[attr-defined]
+            top, bottom, baseline = (layout.height - y for y in (item.y1, item.y0, baseline))
+            font = str(item.fontname).rpartition("+")[2]
+            glyphs.append(Glyph(item.get_text(), item.size, item.x0, top, item.x1, bottom, baseline, font))
+        elif isinstance(item, LTChar):
+            turned.append(item.get_text())
         elif isinstance(item, LTCurve) and (item.stroke or item.fill):
             lines += _list_lines(item, layout.height)
     return PageLayout(glyphs, "".join(turned), np.array(lines, dtype=float).reshape(-1, 5))
 
 
 def find_repeats(glyphs: Sequence[Glyph]) -> tuple[Array, Array]:
-    """Return which glyphs repeat an earlier one at the same place, and which share their place with another glyph."""
+    """Return which glyphs repeat an earlier one at the same place, and which share their place with another glyph.
+
+    pdfplumber's `dedupe_chars` drops repeats at a fixed distance in one font only, and does not find other text there.
+    """
     repeats, clashes = np.zeros(len(glyphs), dtype=bool), np.zeros(len(glyphs), dtype=bool)
     if not glyphs:
         return repeats, clashes
@@ -214,21 +233,25 @@ def find_hidden(page: Any, glyphs: Sequence[Glyph]) -> Array:
     """
     left, top, width, height = _find_crop(page)
     scale = min(1.0, (MAX_PIXELS / max(width * height, 1.0)) ** 0.5)
-    with_text = _draw(page, scale)
+    with_text = page.render(scale=scale, prefer_bgrx=True).to_numpy()
     for text in _list_text_objects(page.raw, pdfium.FPDFPage_CountObjects, pdfium.FPDFPage_GetObject):
         pdfium.FPDFPageObj_SetIsActive(text, False)
-    ink = _compare(with_text, _draw(page, scale))
+    without = page.render(scale=scale, prefer_bgrx=True).to_numpy()
+    contrast = np.maximum(with_text, without) - np.minimum(with_text, without)  # the difference of unsigned bytes
+    ink = (contrast[:, :, :3] >= MIN_CONTRAST).any(axis=2)
     rows, columns = ink.shape
     x0, x1, size, baseline = np.array(
         [(glyph.x0, glyph.x1, glyph.size, glyph.baseline) for glyph in glyphs], dtype=float
     ).reshape(-1, 4).T  # fmt: skip
     across, down = columns / width, rows / height
-    first, last = (_to_pixels((x0 + share * (x1 - x0) - left) * across) for share in INK_WIDTH)
-    lower, upper = (_to_pixels((baseline - share * size - top) * down) for share in INK_RISE)
+    first, last = (np.rint((x0 + share * (x1 - x0) - left) * across).astype(np.int64) for share in INK_WIDTH)
+    lower, upper = (np.rint((baseline - share * size - top) * down).astype(np.int64) for share in INK_RISE)
     last, lower = np.maximum(last, first + 1), np.maximum(lower, upper + 1)
     first, last = np.clip(first, 0, columns), np.clip(last, 0, columns)
     upper, lower = np.clip(upper, 0, rows), np.clip(lower, 0, rows)
-    inked = _count_marks(ink, (first, upper, last, lower))
+    before = np.zeros((rows + 1, columns + 1), dtype=np.int32)  # how many pixels above and to the left have ink
+    np.cumsum(np.cumsum(ink, axis=0, dtype=np.int32), axis=1, out=before[1:, 1:])
+    inked = before[lower, last] - before[upper, last] - before[lower, first] + before[upper, first]
     hidden: Array = (inked == 0) | (size < MIN_SIZE)
     return hidden
 
@@ -270,13 +293,6 @@ def _is_upright(item: LTChar) -> bool:
     return sign * a > 0 and sign * d > 0 and abs(b) <= MAX_SLOPE * abs(a)
 
 
-def _make_glyph(item: LTChar, page: LTPage) -> Glyph:
-    height = page.height
-    baseline = height - float(item.baseline)  # type: ignore[attr-defined]
-    font = str(item.fontname).rpartition("+")[2]
-    return Glyph(item.get_text(), item.size, item.x0, height - item.y1, item.x1, height - item.y0, baseline, font)
-
-
 def _list_lines(item: LTCurve, height: float) -> Iterator[tuple[float, float, float, float, float]]:
     if isinstance(item, LTRect) or not item.stroke:
         middle = height - (item.y0 + item.y1) / 2
@@ -289,48 +305,18 @@ def _list_lines(item: LTCurve, height: float) -> Iterator[tuple[float, float, fl
 
 
 def _find_crop(page: Any) -> tuple[float, float, float, float]:
-    """Return left, top, width and height of what is shown of a page, from the top left of its media box, turned."""
-    media, crop = page.get_mediabox(), page.get_cropbox()
-    media = (*map(min, media[:2], media[2:]), *map(max, media[:2], media[2:]))
-    crop = (*map(min, crop[:2], crop[2:]), *map(max, crop[:2], crop[2:]))
+    """Return left, top, width and height of what is shown of a page, from the top left of its media box, turned.
+
+    pdfplumber's `cropbox` merely swaps the axes of a turned page, which misplaces a crop that is not symmetric.
+    """
+    boxes = (page.get_mediabox(), page.get_cropbox())
+    media, crop = ((*map(min, box[:2], box[2:]), *map(max, box[:2], box[2:])) for box in boxes)
     shown = (*map(max, crop[:2], media[:2]), *map(min, crop[2:], media[2:]))
     margins = [shown[0] - media[0], media[3] - shown[3], media[2] - shown[2], shown[1] - media[1]]
     turns = page.get_rotation() // 90
     left, top, _, _ = margins[-turns:] + margins[:-turns]
     width, height = page.get_size()
     return left, top, width, height
-
-
-def _draw(page: Any, scale: float) -> Array:
-    pixels: Array = page.render(scale=scale, prefer_bgrx=True).to_numpy()
-    return np.ascontiguousarray(pixels)
-
-
-def _compare(first: Array, other: Array) -> Array:
-    """Return where two pictures differ visibly."""
-    shape = first.shape[:2]
-    first, other = first.reshape(-1, 4), other.reshape(-1, 4)
-    changed = np.flatnonzero(first.view(np.uint32) != other.view(np.uint32))
-    contrast = np.abs(first[changed, :3].astype(np.int16) - other[changed, :3]).max(axis=1, initial=0)
-    marks = np.zeros(len(first), dtype=bool)
-    marks[changed[contrast >= MIN_CONTRAST]] = True
-    return marks.reshape(shape)
-
-
-def _count_marks(marks: Array, boxes: tuple[Array, Array, Array, Array]) -> Array:
-    """Return how many marks are in each box (first column, first row, column and row after the last)."""
-    first, upper, last, lower = boxes
-    before = np.zeros(marks.size + 1, dtype=np.int32)
-    np.cumsum(marks.ravel(), out=before[1:])
-    counts = np.zeros(len(first), dtype=np.int64)
-    for step in range(int((lower - upper).max(initial=0))):
-        row = np.minimum(upper + step, marks.shape[0] - 1) * marks.shape[1]
-        counts += (before[row + last] - before[row + first]) * (upper + step < lower)
-    return counts
-
-
-def _to_pixels(places: Array) -> Array:
-    return np.rint(places).astype(np.int64)
 
 
 def _list_text_objects(parent: Any, count: Any, get: Any, depth: int = 0) -> Iterator[Any]:

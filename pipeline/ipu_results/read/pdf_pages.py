@@ -1,4 +1,4 @@
-"""Refuse a PDF whose pages draw more than the limit: a stream may be drawn many times, and draw others many times."""
+"""Read the words of the pages of a PDF, and explain why a PDF cannot be read."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import math
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,6 @@ import pdfplumber
 import pypdfium2
 import pypdfium2.raw
 from pdfminer.ascii85 import ascii85decode, asciihexdecode
-from pdfminer.pdfdocument import PDFDocument
-from pdfminer.pdfpage import PDFPage
-from pdfminer.pdfparser import PDFParser
 from pdfminer.pdftypes import (
     LITERALS_ASCII85_DECODE,
     LITERALS_ASCIIHEX_DECODE,
@@ -28,94 +25,30 @@ from pdfminer.pdftypes import (
     PDFStream,
     resolve1,
 )
-from pdfminer.psparser import literal_name
 from pdfplumber.utils.text import extract_words
 
 from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
-from ipu_results.ground.limits import MAX_DRAWN_BYTES, MAX_PAGE_OBJECTS, MAX_UNPACKED_STREAM_BYTES
-from ipu_results.read.pdf.glyphs import (
+from ipu_results.ground.limits import MAX_PAGE_OBJECTS
+from ipu_results.read.pdf_glyphs import (
+    UNKNOWN,
+    UNMAPPED,
     find_hidden,
     find_repeats,
     is_struck,
     list_strike_annotations,
     lower_superiors,
+    name_unmapped,
     read_layout,
 )
-from ipu_results.read.pdf.unmapped import UNKNOWN, UNMAPPED, name_unmapped
-from ipu_results.read.pdf.words import (
-    BASELINE_SLACK,
-    Box,
-    PackedStream,
-    Word,
-    check_unpacked_size,
-    list_filters,
-    measure_stream,
-)
-
-DRAW = re.compile(rb"/([^\s/<>\[\](){}%]+)(?:\s|%[^\r\n]*[\r\n])+Do\b")
-
-
-OPERATOR = re.compile(rb"(?:T[jJ]|['\"]|[SsfFBb]\*?|sh|EI)(?=[\s/(\[<%]|$)")
-"""What draws text, a shape or an image."""
-SMALL = 2 * MAX_PAGE_OBJECTS
-"""Instructions of fewer bytes cannot draw too many objects."""
-
-Drawn = tuple[int, int]
-"""Bytes of instructions, and objects that they draw."""
-
-
-def check_drawn_size(data: bytes, max_pages: int) -> None:
-    """Raise DocumentTooLargeError for a page that draws more than the limits, with all forms that are drawn in it."""
-    pages = PDFPage.create_pages(PDFDocument(PDFParser(io.BytesIO(data))))
-    for number, page in enumerate(islice(pages, max_pages), 1):
-        streams = [stream for content in page.contents if isinstance(stream := resolve1(content), PDFStream)]
-        if not resolve1(page.resources.get("XObject")) and sum(map(_bound, streams)) < SMALL:
-            continue
-        size, count = _measure(streams, page.resources, {})
-        if size > MAX_DRAWN_BYTES or count > MAX_PAGE_OBJECTS:
-            raise DocumentTooLargeError(
-                f"draws more than {MAX_PAGE_OBJECTS:,} characters, lines and images on page {number}"
-                if count > MAX_PAGE_OBJECTS
-                else f"draws more than {MAX_DRAWN_BYTES:,} bytes on page {number}"
-            )
-
-
-def _bound(stream: PDFStream) -> int:
-    """Return the size of a stream, or if it is certain to be small, more than that."""
-    filters = list_filters(literal_name(name).encode() for name, _ in stream.get_filters())
-    packed = PackedStream(memoryview(stream.rawdata or stream.data or b""), filters, MAX_UNPACKED_STREAM_BYTES)
-    return packed.bound if packed.bound < SMALL else measure_stream(packed)
-
-
-def _measure(streams: Sequence[PDFStream], resources: Any, forms: dict[int, Drawn]) -> Drawn:
-    """Return what streams draw; `forms` has what each form does, nothing while it is measured."""
-    size = count = 0
-    known = resolve1(resolve1(resources or {}).get("XObject")) or {}
-    for stream in streams:
-        content = stream.get_data()
-        size += len(content)
-        count += len(OPERATOR.findall(content))
-        for name in DRAW.findall(content):
-            form = resolve1(known.get(name.decode("latin-1")))
-            if isinstance(form, PDFStream) and literal_name(form.get("Subtype")) == "Form":
-                if id(form) not in forms:
-                    forms[id(form)] = (0, 0)
-                    forms[id(form)] = _measure([form], form.get("Resources") or resources, forms)
-                size, count = size + forms[id(form)][0], count + forms[id(form)][1]
-                if size > MAX_DRAWN_BYTES or count > MAX_PAGE_OBJECTS:
-                    return size, count
-    return size, count
-
+from ipu_results.read.pdf_limits import check_drawn_size, check_unpacked_size
+from ipu_results.read.pdf_lines import BASELINE_SLACK, Box, Word
 
 HEAD_BYTES = 1024
 TAIL_BYTES = 1024
-LETTER_GAP = 0.15
-"""Letters of one word are at most this far apart, in ems."""
-LETTER_RISE = 1.0
-"""Tops of the letters of one word differ by at most this, in points."""
+LETTER_GAP = 0.15  # letters of one word are at most this far apart, in ems
+LETTER_RISE = 1.0  # tops of the letters of one word differ by at most this, in points
 ENCRYPTION = b"/Encrypt"
-MAX_DESCRIBED = 50
-"""Pages that are looked at to explain why nothing was read."""
+MAX_DESCRIBED = 50  # pages that are looked at to explain why nothing was read
 EDGES = (("x0", min), ("top", min), ("x1", max), ("bottom", max))
 HAS_DIGIT = re.compile(r"\d")
 HTML = re.compile(rb"<\s*(?:!doctype|html|head|body)\b", re.IGNORECASE)
@@ -146,22 +79,14 @@ def open_pdf(data: bytes, max_pages: int) -> bytes:
     _check_signature(data)
     check_unpacked_size(data)
     if ENCRYPTION in data:
-        data = _unlock(data)
+        with _translate_errors(), closing(pypdfium2.PdfDocument(data)) as document:
+            unlocked = io.BytesIO()
+            document.save(unlocked, flags=pypdfium2.raw.FPDF_REMOVE_SECURITY)
+            data = unlocked.getvalue()
         check_unpacked_size(data)
     with _translate_errors():
         check_drawn_size(data, max_pages)
     return data
-
-
-def _unlock(data: bytes) -> bytes:
-    with _translate_errors():
-        document = pypdfium2.PdfDocument(data)
-        try:
-            unlocked = io.BytesIO()
-            document.save(unlocked, flags=pypdfium2.raw.FPDF_REMOVE_SECURITY)
-        finally:
-            document.close()
-    return unlocked.getvalue()
 
 
 def read_page_texts(data: bytes, max_pages: int) -> list[str]:
@@ -169,16 +94,20 @@ def read_page_texts(data: bytes, max_pages: int) -> list[str]:
 
     Raises DocumentTooLargeError above `max_pages` pages or for a page of too many characters.
     """
-    with _translate_errors():
-        document = pypdfium2.PdfDocument(data)
-        try:
-            if len(document) > max_pages:
-                raise DocumentTooLargeError(f"has {len(document):,} pages, the limit is {max_pages:,}")
-            if not len(document):
-                raise DamagedDocumentError("is a PDF without pages")
-            return [_read_page_text(document, number) for number in range(len(document))]
-        finally:
-            document.close()
+    texts = []
+    with _translate_errors(), closing(pypdfium2.PdfDocument(data)) as document:
+        if len(document) > max_pages:
+            raise DocumentTooLargeError(f"has {len(document):,} pages, the limit is {max_pages:,}")
+        if not len(document):
+            raise DamagedDocumentError("is a PDF without pages")
+        for number in range(1, len(document) + 1):
+            with closing(document[number - 1]) as page, closing(page.get_textpage()) as text_page:
+                count = max(text_page.count_chars(), pypdfium2.raw.FPDFPage_CountObjects(page.raw))
+                if count > MAX_PAGE_OBJECTS:
+                    message = f"has more than {MAX_PAGE_OBJECTS:,} characters or shapes on page {number}"
+                    raise DocumentTooLargeError(message)
+                texts.append(str(text_page.get_text_range()))
+    return texts
 
 
 def read_words(data: bytes, numbers: Sequence[int]) -> list[PageWords]:
@@ -186,11 +115,8 @@ def read_words(data: bytes, numbers: Sequence[int]) -> list[PageWords]:
     with _translate_errors(), pdfplumber.open(io.BytesIO(data), pages=list(numbers)) as document:
         if [page.page_number for page in document.pages] != list(numbers):
             raise DamagedDocumentError("is a damaged PDF: pages are missing")
-        pictures = pypdfium2.PdfDocument(data)
-        try:
+        with closing(pypdfium2.PdfDocument(data)) as pictures:
             return [_read_page(page, pictures) for page in document.pages]
-        finally:
-            pictures.close()
 
 
 def _check_signature(data: bytes) -> None:
@@ -225,38 +151,20 @@ def _translate_errors() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _read_page_text(document: Any, number: int) -> str:
-    page = document[number]
-    text_page = page.get_textpage()
-    try:
-        if max(text_page.count_chars(), pypdfium2.raw.FPDFPage_CountObjects(page.raw)) > MAX_PAGE_OBJECTS:
-            raise DocumentTooLargeError(f"has more than {MAX_PAGE_OBJECTS:,} characters or shapes on page {number + 1}")
-        return str(text_page.get_text_range())
-    finally:
-        text_page.close()
-        page.close()
-
-
 def _read_page(page: Any, pictures: Any) -> PageWords:
     """Read the upright words of a page: a stamp along the margin is not part of it."""
     _check_streams(page)
     layout = read_layout(page)
     repeats, clashes = find_repeats(layout.glyphs)
-    picture = pictures[page.page_number - 1]
-    try:
+    with closing(pictures[page.page_number - 1]) as picture:
         glyphs = lower_superiors(picture, page, name_unmapped(picture, page, layout.glyphs))
         hidden = find_hidden(picture, layout.glyphs)
-    finally:
-        picture.close()
     lines = np.array([*layout.lines, *list_strike_annotations(page)]).reshape(-1, 5)
     chars = [
-        {
-            "text": glyph.text, "x0": glyph.x0, "x1": glyph.x1, "top": glyph.top, "doctop": glyph.top,
-            "bottom": glyph.bottom, "size": glyph.size, "baseline": glyph.baseline, "upright": True, "number": number,
-            "font": glyph.font,
-        }
-        for number, glyph in enumerate(glyphs) if not repeats[number]
-    ]  # fmt: skip
+        {**glyph._asdict(), "doctop": glyph.top, "upright": True, "number": number}
+        for number, glyph in enumerate(glyphs)
+        if not repeats[number]
+    ]
     words: list[Word] = []
     unseen: list[str] = []
     for letters, place in _split_words(chars):
@@ -318,23 +226,18 @@ def _check_streams(page: Any) -> None:
 
 def describe_failure(data: bytes, hidden: Sequence[int]) -> str:
     """Explain why a PDF has no table that could be read: it is a scan, its text is turned, or it cannot be seen."""
-    with _translate_errors():
-        document = pypdfium2.PdfDocument(data)
-        try:
-            for number in range(min(len(document), MAX_DESCRIBED)):
-                page = document[number]
-                if number + 1 in hidden:
-                    return f"cannot be read: the text of page {number + 1} cannot be seen"
-                if message := _describe_page(page):
-                    return f"cannot be read: page {number + 1} {message}"
-        finally:
-            document.close()
+    with _translate_errors(), closing(pypdfium2.PdfDocument(data)) as document:
+        for number in range(1, min(len(document), MAX_DESCRIBED) + 1):
+            page = document[number - 1]
+            if number in hidden:
+                return f"cannot be read: the text of page {number} cannot be seen"
+            if message := _describe_page(page):
+                return f"cannot be read: page {number} {message}"
     return "has no table with a known header"
 
 
 def _describe_page(page: Any) -> str | None:
-    text_page = page.get_textpage()
-    try:
+    with closing(page.get_textpage()) as text_page:
         count = text_page.count_chars()
         if not count:
             images = next(page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE]), None)
@@ -344,5 +247,3 @@ def _describe_page(page: Any) -> str | None:
         ]
         turned = page.get_rotation() + math.degrees(sorted(angles)[len(angles) // 2])
         return f"is turned by {round(turned) % 360}°: only upright text is read" if round(turned) % 360 else None
-    finally:
-        text_page.close()

@@ -2,45 +2,42 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 
-from ipu_results.read.paper import terms
-from ipu_results.read.pdf.columns import (
+from ipu_results.read.pdf_lines import (
     ALIGN_SLACK,
+    HAS_DIGIT,
     AlignedCells,
+    Box,
     Columns,
+    PrintedCell,
+    Strip,
     align_cells,
     cells_in_band,
+    enclose,
     match_full_row,
     overlaps,
 )
-from ipu_results.read.pdf.titles import TableLine, find_titles
-from ipu_results.read.pdf.words import HAS_DIGIT, Box, PrintedCell, Strip, enclose
+from ipu_results.read.text import is_caption, is_continuation_note, is_figure, normalise_text
 
-ROW_GAP = 1.6
-"""A row follows the one above with at most this gap, in heights of a line."""
-ROW_OVERLAP = 0.3
-"""Rows overlap by at most this share of the height of the lower one."""
-MARK_SIZE = 0.92
-"""A row that lacks cells has at least this share of the size of the next one, or it is a mark of it."""
-MAX_PAGES_APART = 1
-"""A table continues at most this many pages later."""
-WRAPPED_PITCH = 1.15
-"""Other text at most this many pitches of the rows away from a row is a line of one of its cells."""
-CLOSE_PITCH = 0.85
-"""A line with figures that is closer than this to a row, in pitches of the rows, is a part of it."""
-EQUAL_PITCH = 1.2
-"""Text belongs to either of two rows if one is at most this many times as far away as the other."""
-MAX_COLUMNS_OF_A_CELL = 2
-"""A single text under more columns than this is prose, not the line of a cell."""
-MIN_CELLS = 2
-MAX_DIVISION = 2
-"""Rows with lines between them are taken to be at least this part of their distance apart."""
-MIN_SHARE_OF_CELLS = 0.5
-"""A line with at least this share of the columns filled is a row."""
-MAX_WORDS_OF_A_FIGURE = 3
+ROW_GAP = 1.6  # a row follows the one above with at most this gap, in heights of a line
+ROW_OVERLAP = 0.3  # rows overlap by at most this share of the height of the lower one
+MARK_SIZE = 0.92  # a row that lacks cells has at least this share of the size of the next one, or it is a mark of it
+MAX_PAGES_APART = 1  # a table continues at most this many pages later
+WRAPPED_PITCH = 1.15  # other text at most this many pitches of the rows away from a row is a line of one of its cells
+CLOSE_PITCH = 0.85  # a line with figures that is closer than this to a row, in pitches of the rows, is a part of it
+EQUAL_PITCH = 1.2  # text belongs to either of two rows if one is at most this many times as far away as the other
+MAX_COLUMNS_OF_A_CELL = 2  # a single text under more columns than this is prose, not the line of a cell
+MIN_CELLS = 2  # a single cell may be a page number
+MAX_DIVISION = 2  # rows with lines between them are taken to be at least this part of their distance apart
+MIN_SHARE_OF_CELLS = 0.5  # a line with at least this share of the columns filled is a row
+MAX_WORDS_OF_A_FIGURE = 3  # a sign, the figure and its unit; more words are prose
+MIN_TITLES = 2  # a single line in a font of its own may be a part of a label
+MIN_ROWS_OF_A_GROUP = 2  # on average: a line over every row is a part of its label
+TITLE_GAP = 1.2  # the row above a title is at least this many times as far away as the row below
 
 WRAPPED = "other text is next to the row: a cell may have several lines"
 MERGED = "a label is blank that a row with the same model has: it may be one cell for several rows"
@@ -61,6 +58,11 @@ class PrintedRow:
     doubt: str = ""
     is_text: bool = False
 
+    @property
+    def printed(self) -> tuple[PrintedCell, ...]:
+        """Its cells from left to right, without blank ones."""
+        return self.loose or tuple(cell for cell in self.cells if cell)
+
 
 Start = tuple[int, int]
 """Numbers of a strip and of a line in it."""
@@ -75,20 +77,19 @@ def find_rows(
     """
     rows = list(_read_run(strips, header_at, columns, header, names))
     home = header_at[0]
-    while (start := _find_next_run(strips, names, columns, _find_end(rows, header, header_at), home)) is not None:
+    while True:
+        last = next((row for row in reversed(rows) if not row.is_text), None)
+        end, page = ((last.strip, last.place), last.box.page) if last else (header_at, header.page)
+        start = _find_next_run(strips, names, columns, (end, page), home)
+        if start is None:
+            break
         (strip, place), shifted = start
         rows += _read_run(strips, (strip, place - 1), shifted, None, names)
     read = {(row.strip, row.place) for row in rows}
-    around = _find_rows_below(strips, names, columns, (header_at, _find_end(rows, header, header_at)[1]), home)
+    around = _find_rows_below(strips, names, columns, (header_at, page), home)
     below = [row for row in around if (row.strip, row.place) not in read]
     rows = _mark_wrapped(_loosen_overlaps(rows), columns, header)
     return mark_merged(rows, columns), below
-
-
-def _find_end(rows: Sequence[PrintedRow], header: Box, header_at: Start) -> tuple[Start, int]:
-    """Return the line of the last row, or of the header, and its page."""
-    last = next((row for row in reversed(rows) if not row.is_text), None)
-    return ((last.strip, last.place), last.box.page) if last else (header_at, header.page)
 
 
 def _read_run(
@@ -113,12 +114,12 @@ def _read_run(
 
 def _classify_line(cells: tuple[PrintedCell, ...], columns: Columns, names: frozenset[str]) -> PrintedRow | None:
     """Return the cells of a line as a row or as text that may be part of one; None where the table ends."""
-    if terms.is_continuation_note(" ".join(cell.text for cell in cells)):
+    if is_continuation_note(" ".join(cell.text for cell in cells)):
         return None
     aligned = align_cells(cells, columns)
     row = PrintedRow(0, 0, cells[0].box, aligned or (), () if aligned else cells)
     if not columns.has_text:
-        if aligned is not None or all(terms.is_figure(word) for cell in cells for word in cell.text.split()):
+        if aligned is not None or all(is_figure(word) for cell in cells for word in cell.text.split()):
             return row
         return replace(row, is_text=True)
     if _ends_table(cells, names):
@@ -175,12 +176,11 @@ def _find_rows_below(
         aligned = align_cells(cells, columns)
         if aligned is None or not _is_wide(cells, columns) or not columns.has_figure(aligned):
             continue
-        if columns.has_text or (None not in aligned and all(map(_is_like_a_figure, cells))):
+        is_like_figures = all(
+            HAS_DIGIT(cell.text) and len(cell.text.split()) <= MAX_WORDS_OF_A_FIGURE for cell in cells
+        )
+        if columns.has_text or (None not in aligned and is_like_figures):
             yield PrintedRow(number, place, enclose(cell.box for cell in cells), aligned)
-
-
-def _is_like_a_figure(cell: PrintedCell) -> bool:
-    return bool(HAS_DIGIT(cell.text)) and len(cell.text.split()) <= MAX_WORDS_OF_A_FIGURE
 
 
 def _iter_lines(
@@ -201,12 +201,10 @@ def _iter_lines(
 
 def _ends_table(cells: Sequence[PrintedCell], names: frozenset[str]) -> bool:
     """Check whether a line is a caption or has a known name; a figure is one only among others."""
-    if terms.is_caption(" ".join(cell.text for cell in cells)):
+    if is_caption(" ".join(cell.text for cell in cells)):
         return True
-    known = [terms.normalise_text(cell.text) in names for cell in cells]
-    return all(known) or any(
-        is_known and not terms.is_figure(cell.text) for cell, is_known in zip(cells, known, strict=True)
-    )
+    known = [normalise_text(cell.text) in names for cell in cells]
+    return all(known) or any(is_known and not is_figure(cell.text) for cell, is_known in zip(cells, known, strict=True))
 
 
 def _find_start_of_run(strip: Strip, place: int, earliest: int, columns: Columns) -> int | None:
@@ -219,7 +217,7 @@ def _find_start_of_run(strip: Strip, place: int, earliest: int, columns: Columns
         box = enclose(cell.box for cell in cells)
         if below.top - box.bottom > ROW_GAP * box.height:
             return place
-        if not all(terms.is_figure(cell.text) for cell in cells):
+        if not all(is_figure(cell.text) for cell in cells):
             # A lone cell within one column is a header; one across several columns is prose.
             return None if len(cells) > 1 or _count_columns(cells[0], columns) <= 1 else place
         place, below = number, box
@@ -229,12 +227,7 @@ def _find_start_of_run(strip: Strip, place: int, earliest: int, columns: Columns
 def _loosen_overlaps(rows: Sequence[PrintedRow]) -> list[PrintedRow]:
     """Return the rows; of two that may be one row and its marks, it is unclear which cells belong together."""
     doubtful = {number + i for number, pair in enumerate(pairwise(rows)) if _share_lines(*pair) for i in (0, 1)}
-    return [
-        replace(row, cells=(), loose=row.loose or tuple(cell for cell in row.cells if cell))
-        if number in doubtful
-        else row
-        for number, row in enumerate(rows)
-    ]
+    return [replace(row, cells=(), loose=row.printed) if i in doubtful else row for i, row in enumerate(rows)]
 
 
 def _share_lines(first: PrintedRow, other: PrintedRow) -> bool:
@@ -243,7 +236,7 @@ def _share_lines(first: PrintedRow, other: PrintedRow) -> bool:
         return False
     if above.page != below.page or max(above.x0, below.x0) - min(above.x1, below.x1) > ALIGN_SLACK:
         return False
-    sizes = [max(cell.size for cell in (*row.cells, *row.loose) if cell) for row in (first, other)]
+    sizes = [max(cell.size for cell in row.printed) for row in (first, other)]
     if (None in first.cells or None in other.cells) and min(sizes) < MARK_SIZE * max(sizes):
         return True
     shared = min(above.bottom, below.bottom) - max(above.top, below.top)
@@ -261,34 +254,23 @@ def _mark_wrapped(rows: Sequence[PrintedRow], columns: Columns, header: Box) -> 
     ]
     if not pitches and numbers and (pitch := _measure_pitch(header, rows[numbers[0]].box)) is not None:
         pitches = [pitch]
-    titles = find_titles([_describe_line(row, is_whole) for row, is_whole in zip(rows, whole, strict=True)])
+    titles = _find_titles(rows, sum(whole))
     doubtful: set[int] = set()
     for number, row in enumerate(rows):
         if pitches and not whole[number] and number not in titles:
             is_label = row.is_text and columns.has_text
             reach = (WRAPPED_PITCH if is_label else CLOSE_PITCH) * min(pitches)
             doubtful |= set(_find_neighbours(rows, whole, number, reach))
-    return [
-        replace(row, doubt=WRAPPED) if number in doubtful else row for number, row in enumerate(rows) if not row.is_text
-    ]
-
-
-def _describe_line(row: PrintedRow, is_whole: bool) -> TableLine:
-    cells = row.loose or [cell for cell in row.cells if cell]
-    return TableLine(row.box, cells, row.is_text, is_whole)
+    return [replace(row, doubt=WRAPPED) if i in doubtful else row for i, row in enumerate(rows) if not row.is_text]
 
 
 def _find_neighbours(rows: Sequence[PrintedRow], whole: Sequence[bool], number: int, reach: float) -> Iterator[int]:
     """Yield the nearest row above or below, or both if they are as near, within reach."""
     sides = (range(number - 1, -1, -1), range(number + 1, len(rows)))
-    nearest = [next((place for place in side if whole[place]), None) for side in sides]
-    matched = [
-        (abs(pitch), place)
-        for place in nearest
-        if place is not None and (pitch := _measure_pitch(rows[number].box, rows[place].box)) is not None
-    ]
-    limit = min(reach, EQUAL_PITCH * min((pitch for pitch, _ in matched), default=0.0))
-    yield from (place for pitch, place in matched if pitch <= limit)
+    nearest = [place for side in sides for place in islice(filter(whole.__getitem__, side), 1)]
+    pitches = {place: _measure_pitch(rows[number].box, rows[place].box) for place in nearest}
+    limit = min(reach, EQUAL_PITCH * min((pitch for pitch in pitches.values() if pitch is not None), default=0.0))
+    yield from (place for place, pitch in pitches.items() if pitch is not None and pitch <= limit)
 
 
 def _measure_pitch(first: Box, other: Box) -> float | None:
@@ -314,3 +296,35 @@ def mark_merged(rows: Sequence[PrintedRow], columns: Columns) -> list[PrintedRow
         else row
         for row in rows
     ]
+
+
+def _find_titles(rows: Sequence[PrintedRow], count: int) -> frozenset[int]:
+    """Return which lines of a table are titles of the rows below them, by their numbers; `count` rows are complete.
+
+    Others are first lines of wrapped labels. A title is alone on its line, over the left edge of a label, and nearer to
+    that row than to the one above. A table has several titles, all in one font that no label has.
+    """
+    titles: dict[str, list[int]] = defaultdict(list)
+    for number in range(len(rows) - 1):
+        if (font := _find_title_font(rows, number)) and not any(_has_font(row, rows[number], font) for row in rows):
+            titles[font].append(number)
+    kept = [part for part in titles.values() if MIN_TITLES <= len(part) <= count / MIN_ROWS_OF_A_GROUP]
+    return frozenset(kept[0]) if len(titles) == len(kept) == 1 else frozenset()
+
+
+def _find_title_font(rows: Sequence[PrintedRow], number: int) -> str:
+    """Return the font of a line over the label of the row below it, and apart from the row above; `""` if it is not."""
+    line, below = rows[number], rows[number + 1]
+    above = rows[number - 1] if number and rows[number - 1].box.page == line.box.page else None
+    if not line.is_text or below.is_text or len(line.printed) != 1 or len(line.printed[0].fonts) != 1:
+        return ""
+    is_over = below.box.page == line.box.page and abs(below.box.x0 - line.box.x0) <= ALIGN_SLACK
+    pitch = below.box.middle - line.box.middle
+    is_apart = above is None or line.box.middle - above.box.middle >= TITLE_GAP * pitch
+    return min(line.printed[0].fonts) if is_over and is_apart else ""
+
+
+def _has_font(row: PrintedRow, title: PrintedRow, font: str) -> bool:
+    """Check whether a row may have a label in the font of a title."""
+    labels = [cell for cell in row.printed if cell.box.x0 < title.box.x1 and cell.box.x1 > title.box.x0]
+    return not row.is_text and any(cell.fonts & {font, ""} for cell in labels)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bs4.element import CData, Comment, NavigableString, PageElement, Tag
 
-from ipu_results.read.align import RawRow, Unread
-from ipu_results.read.html_drawing import ADDED, RAISED, SAME_COLOUR, SHIFTED, WHITE, is_reversed
-from ipu_results.read.html_visibility import BLOCK, BLOCK_ELEMENTS, REMOVED, STRUCK, UNSEEN, States
+from ipu_results.read.document import RawRow, Unread
+from ipu_results.read.html_style import ADDED, RAISED, SAME_COLOUR, SHIFTED, WHITE, is_reversed
+from ipu_results.read.html_visible import BLOCK, BLOCK_ELEMENTS, REMOVED, STRUCK, UNSEEN, States
 from ipu_results.read.text import clean, is_power, lift_footnote
 
 FOOTNOTE = re.compile(r"[\s\[(]*(?:\d{1,2}|[a-z]|[*†‡§¶]+)(?:\s*,\s*(?:\d{1,2}|[a-z]|[*†‡§¶]+))*[\s\])]*")
@@ -37,8 +37,8 @@ GLUED_MARK = "a word and a number that are glued together"
 REVERSED = "a number from right to left"
 COLOURED = "text that may have the colour of its background"
 ADDED_TEXT = "text of a style sheet"
+# Reported next to any text: the text of the cell is not the figure that a reader sees.
 DOUBTS = frozenset({ANNOTATION, SHIFTED_MARK, GLUED_MARK, REVERSED, COLOURED, ADDED_TEXT})
-"""Reported next to any text: the text of the cell is not the figure that a reader sees."""
 SILENT_INPUTS = ("hidden", "checkbox", "radio")
 CDATA = "[CDATA["
 
@@ -47,9 +47,11 @@ EDGE = "\ue000"
 GLUED_DIGITS = re.compile(rf"(?<=\d){EDGE}+(?=\d)")
 # A number after a word, in an element of its own; `1h` and `13m` are a duration.
 GLUED_NUMBER = re.compile(rf"[^\W\d_]{EDGE}+\d[\d.,]*+(?!{EDGE}*[\w:/]|[\s{EDGE}]*[hms](?!\w))")
+# Metrics that are often printed with a lowered number: F1, AP50 and AP75.
 NUMBERED_METRIC = re.compile(rf"(?:(?<![^\W_])F{EDGE}+1|AP{EDGE}+(?:50|75))$")
-"""Metrics that are often printed with a lowered number: F1, AP50 and AP75."""
 MAX_BASE_PARTS = 8  # parts of a cell that are searched for the base of a power
+MAX_SPAN = 1000  # the limit of the HTML standard for a colspan
+SPANS = ("colspan", "rowspan")
 
 
 class Embedded(NamedTuple):
@@ -103,7 +105,12 @@ def read_cell(cell: Tag, states: States) -> CellText:
             struck |= state & (UNSEEN | STRUCK) == STRUCK and bool(str(node).strip())
         elif isinstance(node, CData) or (isinstance(node, Comment) and node.startswith(CDATA)):
             embedded.append(Embedded("a CDATA section", node.removeprefix(CDATA).removesuffix("]]")))
-    embedded += [Embedded(what, what) for what in _find_doubts_of_cell("".join(parts), colours)]
+    # White figures next to others: one of the two may be unseen.
+    embedded += [Embedded(COLOURED, COLOURED)] if len(colours) > 1 else []
+    joined = "".join(parts)
+    glued = GLUED_NUMBER.finditer(joined) if EDGE in joined else ()
+    is_glued = any(NUMBERED_METRIC.search(joined[: match.end()]) is None for match in glued)
+    embedded += [Embedded(GLUED_MARK, GLUED_MARK)] if is_glued else []
     text, mark = lift_footnote(clean(_join_parts(parts)))
     return CellText(text, " ".join([*marks, mark] if mark else marks), struck, tuple(embedded))
 
@@ -149,16 +156,6 @@ def _find_doubts(node: Tag, state: int, states: States, parts: Sequence[str]) ->
     return [Embedded(what, what) for what in doubts]
 
 
-def _find_doubts_of_cell(joined: str, colours: Collection[int]) -> list[str]:
-    """Return doubts about a cell: white figures next to others, or a word and a figure glued at an element's end."""
-    doubts = [COLOURED] if len(colours) > 1 else []
-    if EDGE in joined and any(
-        NUMBERED_METRIC.search(joined[: match.end()]) is None for match in GLUED_NUMBER.finditer(joined)
-    ):
-        doubts.append(GLUED_MARK)
-    return doubts
-
-
 def _get_visible_text(node: Tag, states: States) -> str:
     if not states:
         return node.get_text()
@@ -180,10 +177,6 @@ def _add_superscript(raw: str, parts: list[str], marks: list[str]) -> None:
         marks.append(text)
     else:
         parts += [EDGE, raw, EDGE]
-
-
-MAX_SPAN = 1000  # the limit of the HTML standard for a colspan
-SPANS = ("colspan", "rowspan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,21 +201,15 @@ def expand_rows(rows: Iterable[HtmlRow], states: States) -> Iterator[RawRow]:
     below: dict[int, Span] = {}
     section: Tag | None = None
     for row in rows:
-        if states and states.get(id(row.owner), 0) & UNSEEN and (hidden := _read_hidden_row(row, states)):
-            yield hidden
+        is_hidden = bool(states) and states.get(id(row.owner), 0) & UNSEEN
+        if is_hidden and not any(read_cell(cell, states).text for cell in row.cells):  # no part of it is visible
+            cells = [read_cell(cell, {}) for cell in row.cells]
+            yield RawRow(tuple(cell.text for cell in cells), tuple(cell.mark for cell in cells), hidden=True)
             continue
         above = below if row.section is section else {}
         section = row.section
         below = {column: span._replace(left=span.left - 1) for column, span in above.items() if span.left > 1}
         yield _expand_row(row, above, below, states)
-
-
-def _read_hidden_row(row: HtmlRow, states: States) -> RawRow | None:
-    """Return a row that no reader sees, None if parts of it are visible."""
-    if any(read_cell(cell, states).text for cell in row.cells):
-        return None
-    cells = [read_cell(cell, {}) for cell in row.cells]
-    return RawRow(tuple(cell.text for cell in cells), tuple(cell.mark for cell in cells), hidden=True)
 
 
 def _expand_row(row: HtmlRow, above: dict[int, Span], below: dict[int, Span], states: States) -> RawRow:

@@ -1,19 +1,98 @@
-"""Find tables on the lines of pages: a header by its names, the rows under it by their places."""
+"""Find tables on the lines of pages: a header by its names, on one line or several, and the rows under it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ipu_results.read.paper import terms
-from ipu_results.read.pdf.columns import ColumnSpan, StackedHeader, cells_in_band, make_columns, overlaps, stack_lines
-from ipu_results.read.pdf.rows import PrintedRow, find_rows
-from ipu_results.read.pdf.words import Box, PrintedCell, PrintedLine, Strip, enclose
+from ipu_results.read.document import choose_header
+from ipu_results.read.pdf_lines import (
+    Box,
+    ColumnSpan,
+    PrintedCell,
+    PrintedLine,
+    Strip,
+    cells_in_band,
+    enclose,
+    make_columns,
+    make_line,
+    overlaps,
+)
+from ipu_results.read.pdf_rows import PrintedRow, find_rows
+from ipu_results.read.text import known_names, match_header, normalise_text
 from ipu_results.schema.table_headers import TableHeader, find_headers, normalise_header
 
-MIN_CANDIDATES = 2
+MAX_HEADER_LINES = 4  # a header has at most this many lines
+HEADER_LEADING = 0.8  # the next line of a header follows with at most this gap, in heights of a line
+# The lines of one name have a left edge, a right edge or a middle in common, to within this, in points.
+EDGE_SLACK = 3.0
 UNIT_ALONE = re.compile(r"[(\[][^()\[\]]+[)\]]")
+
+
+def join_cells(lines: Sequence[Sequence[PrintedCell]]) -> list[PrintedCell]:
+    """Return a cell for each column, with the texts of its lines from the top; none if a column is not clear.
+
+    A cell over several columns is not a part of their names, unless names repeat without it.
+    """
+    groups = _find_groups(lines)
+    cells = [cell for line in lines for cell in line if cell not in groups]
+    columns: list[list[PrintedCell]] = []  # the cells of each name, from the top
+    for cell in cells:
+        own = [column for column in columns if _overlap(cell.box, _hull(column))]
+        if len(own) > 1:
+            return []
+        if own:
+            own[0].append(cell)
+        else:
+            columns.append([cell])
+    over = [[group for group in groups if _overlap(group.box, _hull(column))] for column in columns]
+    # A cell over several columns that is below a part of a name heads nothing clear.
+    if any(
+        group.box.middle > column[0].box.middle for above, column in zip(over, columns, strict=True) for group in above
+    ):
+        return []
+    texts = [[cell.text for cell in column] for column in columns]
+    if repeats(map(" ".join, texts)):
+        texts = [[*(group.text for group in above), *parts] for above, parts in zip(over, texts, strict=True)]
+    if repeats(map(" ".join, texts)):
+        return []
+    joined = [
+        replace(column[0], text=" ".join(parts), footnotes="".join(c.footnotes for c in column), box=_hull(column))
+        for parts, column in zip(texts, columns, strict=True)
+    ]
+    return sorted(joined, key=lambda cell: cell.box.x0)
+
+
+def _find_groups(lines: Sequence[Sequence[PrintedCell]]) -> list[PrintedCell]:
+    """Return the cells over several others of one line, or over another that they are not aligned with."""
+    groups = []
+    for number, line in enumerate(lines):
+        below = lines[number + 1 :]
+        for cell in line:
+            under = [[other for other in later if _overlap(cell.box, other.box)] for later in below]
+            nearest = next((others for others in under if others), [])
+            if any(len(others) > 1 for others in under) or (nearest and not _is_aligned(cell.box, nearest[0].box)):
+                groups.append(cell)
+    return groups
+
+
+def _overlap(first: Box, other: Box) -> bool:
+    return min(first.x1, other.x1) > max(first.x0, other.x0)
+
+
+def _is_aligned(first: Box, other: Box) -> bool:
+    left, right = abs(first.x0 - other.x0), abs(first.x1 - other.x1)
+    return min(left, right, abs(first.x0 + first.x1 - other.x0 - other.x1) / 2) <= EDGE_SLACK
+
+
+def _hull(column: Sequence[PrintedCell]) -> Box:
+    return enclose(cell.box for cell in column)
+
+
+def repeats(names: Iterable[str]) -> bool:
+    keys = list(map(normalise_text, names))
+    return len(set(keys)) < len(keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +113,10 @@ class PrintedHeader:
     @property
     def header(self) -> TableHeader:
         return self.headers[0]
+
+    @property
+    def page(self) -> int:
+        return self.cells[0].box.page
 
     @property
     def spans(self) -> tuple[ColumnSpan, ...]:
@@ -60,7 +143,7 @@ class PrintedTable:
     def cell_boxes(self) -> Iterator[Box]:
         yield from self.header.boxes
         for row in self.rows:
-            yield from (cell.box for cell in (*row.cells, *row.loose) if cell is not None)
+            yield from (cell.box for cell in row.printed)
 
     @property
     def parts(self) -> list[Box]:
@@ -82,25 +165,18 @@ class PrintedTable:
 
 def find_tables(strips: Sequence[Strip], columns: int, headers: Sequence[TableHeader]) -> list[PrintedTable]:
     """Find every table in reading order. The first `columns` strips are columns of pages, the others whole pages."""
-    names = terms.known_names(headers)
+    names = known_names(headers)
     tables = []
     for header in _find_headers(strips, columns, headers):
         place = header.foot or enclose(cell.box for cell in header.cells)
         under = make_columns(header.cells, header.headers)
         rows, below = find_rows(under, strips, place, (header.strip, header.place), names)
-        tables.append(PrintedTable(_choose_header(header, rows, headers), rows, below))
+        candidates = find_headers(header.names, headers)
+        texts = [[cell.text if cell else "" for cell in row.cells] for row in rows if row.cells]
+        # No known header has all the names of several that are printed as one.
+        chosen = (choose_header(header.names, texts, candidates),) if candidates else header.headers
+        tables.append(PrintedTable(replace(header, headers=chosen), rows, below))
     return [part for table in tables for part in _divide(table)]
-
-
-def _choose_header(header: PrintedHeader, rows: Sequence[PrintedRow], headers: Sequence[TableHeader]) -> PrintedHeader:
-    """Choose the table, of several with the same header, whose machines are in most rows."""
-    candidates = find_headers(header.names, headers)
-    if len(candidates) < MIN_CANDIDATES:
-        return header
-    column = next(place for place, name in enumerate(header.names) if candidates[0].field_of(name) == "platform")
-    machines = [cell.text for row in rows if row.cells and (cell := row.cells[column])]
-    chosen = max(candidates, key=lambda candidate: sum(map(candidate.lists, machines)))
-    return replace(header, headers=(chosen,))
 
 
 def _divide(table: PrintedTable) -> Iterator[PrintedTable]:
@@ -141,49 +217,58 @@ def _read_headers(
     on_line = list(_match_headers(line, headers))
     for matches, cells in on_line:
         yield _add_units(PrintedHeader(matches, cells, number, place), strip), cells == line.cells
-    names = terms.known_names(headers)
-    if on_line or not any(_begins_name(cell, names) for cell in line.cells):
+    names = known_names(headers)
+    begins = (name.startswith(normalise_text(cell.text)) for cell in line.cells for name in names)
+    if on_line or not any(begins):
         return
-    best: tuple[StackedHeader, list[tuple[tuple[TableHeader, ...], tuple[PrintedCell, ...]]]] | None = None
-    for stack in stack_lines(strip, place):
-        if any(True for _ in _match_headers(strip[stack.place], headers)):
+    matched: list[tuple[PrintedHeader, bool]] = []
+    for joined, lines in _stack_lines(strip, place):
+        if any(True for _ in _match_headers(lines[-1], headers)):
             break
-        if matched := list(_match_headers(stack.line, headers)):
-            best = stack, matched  # the last line may have units alone, which names do not include
-    if best is not None:
-        stack, matched = best
-        for matches, cells in matched:
-            header = PrintedHeader(matches, cells, number, stack.place, stack.parts, stack.foot)
-            yield header, cells == stack.line.cells
+        parts = tuple(cell.box for line in lines for cell in line.cells)
+        under = (number, place + len(lines) - 1, parts, lines[-1].box)
+        # The last line may have units alone, which names do not include: the match of the most lines counts.
+        matched = [
+            (PrintedHeader(matches, cells, *under), cells == joined.cells)
+            for matches, cells in _match_headers(joined, headers)
+        ] or matched
+    yield from matched
 
 
-def _begins_name(cell: PrintedCell, names: frozenset[str]) -> bool:
-    text = terms.normalise_text(cell.text)
-    return any(name.startswith(text) for name in names)
+def _stack_lines(strip: Strip, place: int) -> Iterator[tuple[PrintedLine, list[PrintedLine]]]:
+    """Yield the names of 2 to MAX_HEADER_LINES lines from a line on, joined and as printed, where columns are clear."""
+    lines = [strip[place]]
+    for line in strip[place + 1 : place + MAX_HEADER_LINES]:
+        above = lines[-1].box
+        if line.box.page != above.page or line.box.top - above.bottom > HEADER_LEADING * above.height:
+            return
+        lines.append(line)
+        if joined := join_cells([line.cells for line in lines]):
+            yield make_line(joined), lines
 
 
 def _match_headers(
     line: PrintedLine, headers: Sequence[TableHeader]
 ) -> Iterator[tuple[tuple[TableHeader, ...], tuple[PrintedCell, ...]]]:
-    keys = terms.known_names(headers)
-    names = [terms.normalise_text(cell.text) for cell in line.cells]
+    keys = known_names(headers)
+    names = [normalise_text(cell.text) for cell in line.cells]
     start = 0
     while start < len(names):
         stop = start
         while stop < len(names) and names[stop] in keys and names[stop] not in names[start:stop]:
             stop += 1
-        ends = range(stop, start, -1)
-        matched, end = next(
-            ((match, end) for end in ends if (match := _match(names[start:end], headers))), ((), start + 1)
-        )
-        if matched:
-            yield matched, line.cells[start:end]
-        start = end
+        for end in range(stop, start, -1):
+            if matched := _match(names[start:end], headers):
+                yield matched, line.cells[start:end]
+                start = end
+                break
+        else:
+            start += 1
 
 
 def _match(names: Sequence[str], headers: Sequence[TableHeader]) -> tuple[TableHeader, ...]:
     """Return the header with these names, or else several that have them together."""
-    if header := terms.match_header(names, headers):
+    if header := match_header(names, headers):
         return (header,)
     parts = tuple({header.keys: header for header in reversed(headers) if header.keys <= set(names)}.values())[::-1]
     return parts if frozenset().union(*(header.keys for header in parts)) == frozenset(names) else ()
