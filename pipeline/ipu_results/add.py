@@ -20,7 +20,7 @@ from ipu_results.extract import extract, format_problem
 from ipu_results.ground.files import write_atomically
 from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES
 from ipu_results.normalise import normalise
-from ipu_results.normalise.header_draft import format_header_entries
+from ipu_results.normalise.fields import format_header_entries
 from ipu_results.normalise.values import describe_unknown_words
 from ipu_results.read.dispatch import find_first_rows
 from ipu_results.read.document import ParsedDocument

@@ -125,7 +125,9 @@ def join_rows(
             if any(fragment.table is other.table and fragment.row.cells == other.row.cells for other in accepted):
                 duplicates.append(fragment)
             elif conflict := next((other for other in accepted if _conflict(other, fragment)), None):
-                rejected += _reject_all(fragments, conflict, fragment)
+                pair = (f"{part.table.name} row {part.row.number}" for part in (conflict, fragment))
+                message = f"{' and '.join(pair)} have one configuration and different figures"
+                rejected += [part.reject("conflicting-rows", message) for part in fragments]
                 break
             else:
                 accepted.append(fragment)
@@ -152,17 +154,7 @@ def _get_item(fragment: RowFragment, field: str) -> str | None:
 
 
 def _conflict(first: RowFragment, second: RowFragment) -> bool:
-    return not second.joins or not _figures(first).isdisjoint(_figures(second))
-
-
-def _figures(fragment: RowFragment) -> frozenset[str]:
-    return FIGURE_FIELDS & fragment.values.keys()
-
-
-def _reject_all(fragments: Sequence[RowFragment], first: RowFragment, second: RowFragment) -> list[RejectedRow]:
-    places = " and ".join(f"{fragment.table.name} row {fragment.row.number}" for fragment in (first, second))
-    message = f"{places} have one configuration and different figures"
-    return [fragment.reject("conflicting-rows", message) for fragment in fragments]
+    return not second.joins or bool(FIGURE_FIELDS & first.values.keys() & second.values.keys())
 
 
 def _build_result(

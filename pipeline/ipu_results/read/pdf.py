@@ -127,10 +127,9 @@ def _make_document(
     for number, table in enumerate(printed):
         name = table.header.header.table
         if name in tables or not table.rows:
-            reason, message = "cells-missing", "no rows under the header"
-            if name in tables:
-                reason, message = "duplicate-table", "a table with this header was already read"
-            problems.append(ReadProblem(name, None, table.locator, reason, message, table.header.names))
+            refusal = ("duplicate-table", "a table with this header was already read")
+            refusal = refusal if name in tables else ("cells-missing", "no rows under the header")
+            problems.append(ReadProblem(name, None, table.locator, *refusal, table.header.names))
             continue
         rows, row_problems = _read_rows(table, headers)
         problems += row_problems
@@ -147,10 +146,9 @@ def _make_document(
     reported |= {problem.table_name for problem in undivided}
     times: Counter[str] = Counter()
     for problem in find_unread_tables(columns, taken, headers):
-        # A name that is there again belongs to another table.
-        key = problem.message
-        times[key] += 1
-        name = problem.table_name if times[key] == 1 else f"{problem.table_name}, {times[key]}"
+        times[problem.message] += 1  # a name that is there again belongs to another table
+        count = times[problem.message]
+        name = problem.table_name if count == 1 else f"{problem.table_name}, {count}"
         if name not in reported:
             reported.add(name)
             problems.append(problem)
