@@ -13,7 +13,6 @@ from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem, SourceRow, SourceTable
 from ipu_results.read.page_text import split_line
 from ipu_results.read.text import (
-    CaptionOffer,
     assign_captions,
     is_caption,
     is_figure,
@@ -51,7 +50,7 @@ class TextLines:
     """Lines that are a whole header, such as `Batch size | Latency`."""
     caption_lines: frozenset[int]
     stacks: dict[int, tuple[int, ...]]
-    """For a line with a name, the lines of the names one under another from there on, unless no header has that many."""
+    """For a line with a name, the lines of names one under another from there on, unless no header has that many."""
 
     def line(self, number: int) -> str:
         return self.lines[number - 1]
@@ -77,9 +76,6 @@ class TextLines:
                 parts[-1].append(Token(self.line(following), following))
                 previous = following
         return parts
-
-    def tokens_after(self, number: int) -> list[Token]:
-        return [token for part in self.parts_after(number) for token in part]
 
     def captions(self) -> dict[int, str]:
         """Return the captions by their first line, each up to a blank line, a header or a figure."""
@@ -199,7 +195,7 @@ def _find_series(labels: Sequence[Part], limit: int) -> list[Token]:
 
 
 def _first_tokens(parts: Sequence[Part], count: int) -> list[Token]:
-    return list(chain.from_iterable(parts))[:count]
+    return [*chain(*parts)][:count]
 
 
 def _find_shapes(figures: Sequence[Token]) -> set[bool]:
@@ -207,9 +203,8 @@ def _find_shapes(figures: Sequence[Token]) -> set[bool]:
 
 
 def _is_ascending(labels: Sequence[Token]) -> bool:
-    if not all(label.text.isdecimal() for label in labels):
-        return False
-    return all(int(low.text) < int(high.text) for low, high in pairwise(labels))
+    are_numbers = all(label.text.isdecimal() for label in labels)
+    return are_numbers and all(int(low.text) < int(high.text) for low, high in pairwise(labels))
 
 
 def _is_regular(labels: Sequence[Token]) -> bool:
@@ -302,7 +297,7 @@ def _read_row_by_row(lines: TextLines) -> Iterator[TextTable]:
 
 def _add_row(table: TextTable, header: TableHeader, cells: tuple[str, ...], line: int) -> None:
     """Add a line if all its cells are figures; a lost label is an empty cell."""
-    filled = [cell for cell in cells if cell]
+    filled = list(filter(None, cells))
     is_page_number = len(cells) == 1 and line > table.last + 1
     if not filled or is_page_number or not all(map(is_figure, filled)):
         return
@@ -323,7 +318,7 @@ def _read_cell_by_cell(lines: TextLines) -> Iterator[TextTable]:
         if header is None:
             continue
         last = lines.stacks[number][-1]
-        tokens = lines.tokens_after(last)
+        tokens = [*chain(*lines.parts_after(last))]
         table = TextTable(header, columns, number, tokens[-1].line if tokens else last)
         label = min(label_columns(columns, header), default=0)
         yield table.fill(cut_rows(tokens, label, len(columns)))
@@ -359,7 +354,7 @@ def _read_column_by_column(lines: TextLines) -> Iterator[TextTable]:
 
 def _refuse_column(lines: TextLines, number: int) -> Iterator[TextTable]:
     """Yield a refused table for a column that lacks its other column; a name without figures is a mere heading."""
-    tokens = lines.tokens_after(number)
+    tokens = [*chain(*lines.parts_after(number))]
     if len(tokens) < MIN_FIGURES_OF_A_COLUMN:
         return
     name = lines.line(number)
@@ -379,7 +374,7 @@ def _find_captions(lines: TextLines, tables: Sequence[TextTable]) -> dict[int, s
         header: {line for line, text in captions.items() if mentions_measure(text, header, lines.headers)}
         for header in lines.headers
     }
-    offers: list[CaptionOffer] = []
+    offers: list[tuple[bool, float, int, int]] = []
     seen: set[TableHeader] = set()
     for place, table in enumerate(tables):
         named = naming[table.header] if table.header else set()

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.read.document import FirstRow, MetadataItem, ParsedDocument, ReadProblem, SourceRow, SourceTable
@@ -228,13 +229,11 @@ def _report_broken_promises(
 
 def _find_metadata(strips: Sequence[Strip]) -> Iterator[MetadataItem]:
     """Yield the lines `Label: value`, also if a wide gap follows the colon."""
-    for strip in strips:
-        for line in strip:
-            for place, cell in enumerate(line.cells):
-                alone = cell.text.endswith(":") and place + 1 < len(line.cells)
-                parts = line.cells[place : place + 2] if alone else (cell,)
-                if item := split_metadata(" ".join(part.text for part in parts)):
-                    yield MetadataItem(*item, str(enclose(part.box for part in parts)))
+    for line in chain(*strips):
+        for place, cell in enumerate(line.cells):
+            parts = line.cells[place : place + 2] if cell.text.endswith(":") else (cell,)
+            if item := split_metadata(" ".join(part.text for part in parts)):
+                yield MetadataItem(*item, str(enclose(part.box for part in parts)))
 
 
 def find_unread_tables(
@@ -261,20 +260,16 @@ def find_undivided_headers(
 ) -> Iterator[ReadProblem]:
     """Yield a problem for each line with all names of a known header, of which some are too close for cells."""
     names = known_names(headers)
-    for strip in strips:
-        for line in strip:
-            free = [cell for cell in line.cells if cell.box not in taken]
-            parts = [name for cell in free for name in _split_names(cell.text, names)]
-            letters = _join_letters(" ".join(cell.text for cell in free))
-            owners = [
-                header
-                for header in headers
-                if header.keys <= set(parts) or (len(header.keys) >= LONG_HEADER and _has_names(letters, header))
-            ]
-            if owners:
-                raw = tuple(cell.text for cell in free)
-                message = "the names of a known table are too close together, or another name is between them: not read"
-                yield ReadProblem(owners[-1].table, None, str(line.box), "unknown-header", message, raw)
+    for line in chain(*strips):
+        free = [cell for cell in line.cells if cell.box not in taken]
+        parts = {name for cell in free for name in _split_names(cell.text, names)}
+        letters = _join_letters(" ".join(cell.text for cell in free))
+        long = [header for header in headers if len(header.keys) >= LONG_HEADER and _has_names(letters, header)]
+        owners = [header for header in headers if header.keys <= parts or header in long]
+        if owners:
+            raw = tuple(cell.text for cell in free)
+            message = "the names of a known table are too close together, or another name is between them: not read"
+            yield ReadProblem(owners[-1].table, None, str(line.box), "unknown-header", message, raw)
 
 
 def _split_names(text: str, names: frozenset[str]) -> list[str]:
