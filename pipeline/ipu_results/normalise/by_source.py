@@ -27,18 +27,20 @@ from ipu_results.schema.vocabulary import KINDS, Vocabulary, normalise_name
 from ipu_results.sources.catalogue import Document
 
 TABLE = "microbenchmarks"
-FIGURES = {"value", "device_count"}
+FIGURES = {"value", "device_count"}  # published as numbers; the other cells as they are printed
 REQUIRED = ("device", "operation", "metric", "unit", "value", "place")
 RUN_ID = published_table("runs").column("run_id").pattern
+# The columns of a run's points have no unit in their names.
 POINT_UNITS = {
     "throughput": "items/s",
     **dict.fromkeys(("latency_ms", *LATENCIES), "ms"),
     "power_w": "W",
     "efficiency": "items/s/W",
 }
+# A word of a software line with its version: `TensorFlow1.15`.
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:\.\d+)*")
-SDK_NAME = re.compile(r"\bPoplar SDK\b")
-QUALITY = "quality "
+SDK_NAME = re.compile(r"\bPoplar SDK\b")  # Poplar alone is a framework
+QUALITY = "quality "  # before the name of a quality in the column `metric`
 LONGEST_NAME = 3  # words of a framework's name
 BRACKETS = re.compile(r"\([^()]*\)")
 

@@ -36,9 +36,10 @@ from ipu_results.schema.table_headers import normalise_header, parse_unit, strip
 from ipu_results.schema.vocabulary import KEPT_FIGURES, KINDS, Vocabulary, normalise_name
 from ipu_results.sources.sidecar import PLACEHOLDER
 
+# Columns with the units of `latency_ms`.
 LATENCIES = ("latency_ms_low", "latency_ms_high", "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms")
 STATISTICS = ("latency_min_ms", "latency_median_ms", "latency_max_ms", "latency_std_ms")
-POWER_SCOPES = {"chip": "device", "card": "board"}
+POWER_SCOPES = {"chip": "device", "card": "board"}  # printed words for what power was measured of
 ENTRY_COLUMNS = [
     table("mlperf_entries").column(name)
     for name in """
@@ -60,7 +61,9 @@ PLATFORM_COLUMNS = ("platform", "chip", "chip_count")
 POINT_COLUMNS = [column for column in table("run_points").columns if column.name not in table("results").names]
 
 Values = tuple[tuple[str, Any], ...]
+# Printed where a document gives no value.
 NOT_GIVEN = frozenset({"-", "–", "—", "n/a", "N/A"})
+# Columns of `results` that a field of the same name fills.
 GATHERED = frozenset(table("results").without_derived().names)
 
 

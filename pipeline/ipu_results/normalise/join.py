@@ -17,7 +17,7 @@ from ipu_results.read.document import ColumnTable, MetadataItem
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 
-HALF = "half of the batch size"
+HALF = "half of the batch size"  # how the paper on two chips states the items of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def parse_setup(document: Document, items: Iterable[MetadataItem], vocabulary: V
 
 
 Identity = tuple[tuple[str, str], ...]
-RATE_FIELDS = ("throughput", "efficiency")
+RATE_FIELDS = ("throughput", "efficiency")  # their units count items, such as images
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,4 +175,4 @@ def _build_result(
 def compute_result_id(document_id: str, table: str, identity: Iterable[tuple[str, str]]) -> str:
     """Return 16 hex digits that depend on the printed configuration, not on figures or position."""
     key = json.dumps([document_id, table, sorted(identity)], ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(key.encode()).hexdigest()[:16]
+    return hashlib.sha256(key.encode()).hexdigest()[:16]  # 64 bits: a few thousand results never share an id

@@ -24,6 +24,7 @@ from ipu_results.schema.vocabulary import KINDS, Vocabulary
 from ipu_results.sources.catalogue import Document
 from ipu_results.sources.sidecar import SUBMISSION
 
+# Python alone would accept other forms and time zones: one moment has one text.
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 BOOLEANS = {"True": True, "False": False}
 
@@ -117,7 +118,7 @@ FIGURE_FIELDS = frozenset(
     """.split()
 )
 """Fields of measured figures: the others identify a row."""
-BRACKETED = re.compile(r"\(([^()]+)\)")
+BRACKETED = re.compile(r"\(([^()]+)\)")  # the unit in a caption
 
 Place = tuple[str, int, str]
 """Table, row number and locator of a source row."""
@@ -225,6 +226,7 @@ class RowConverter:
         identity = set(field_order) - FIGURE_FIELDS if header.identity is None else header.identity
         self.identifying = [column for column, field in enumerate(self.fields) if field in identity]
         self.order = sorted(range(len(self.fields)), key=lambda column: field_order.index(self.fields[column]))
+        # The texts of a column repeat in many rows, so each is converted once.
         self._converted: tuple[dict[str, CellValues | UnreadableCellError], ...] = tuple({} for _ in self.fields)
 
     def convert_row(self, row: SourceRow, constants: Mapping[str, Any]) -> RowFragment | RejectedRow:
