@@ -25,8 +25,17 @@ from ipu_results.normalise.values import describe_unknown_words
 from ipu_results.read.dispatch import find_first_rows
 from ipu_results.read.document import ParsedDocument
 from ipu_results.schema.vocabulary import ALIASES, KINDS, Vocabulary, load_vocabulary
-from ipu_results.sources.catalogue import Document, build_document, check_distinct, load_catalogue, read_limited
-from ipu_results.sources.sidecar import INGESTED, PLACEHOLDER, list_placeholders, read_entry
+from ipu_results.sources.catalogue import (
+    INGESTED,
+    PLACEHOLDER,
+    Document,
+    build_document,
+    check_distinct,
+    list_placeholders,
+    load_catalogue,
+    read_entry,
+    read_limited,
+)
 
 FILLED_IN = {  # what a person fills in, with what belongs there
     "title": "the title as published",

@@ -34,7 +34,7 @@ from ipu_results.read.document import FirstRow
 from ipu_results.schema import table
 from ipu_results.schema.table_headers import normalise_header, parse_unit, strip_unit
 from ipu_results.schema.vocabulary import KEPT_FIGURES, KINDS, Vocabulary, normalise_name
-from ipu_results.sources.sidecar import PLACEHOLDER
+from ipu_results.sources.catalogue import PLACEHOLDER
 
 # Columns with the units of `latency_ms`.
 LATENCIES = ("latency_ms_low", "latency_ms_high", "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms")

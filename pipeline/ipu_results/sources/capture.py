@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import takewhile
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,13 @@ import tomli_w
 
 from ipu_results.errors import CatalogueError, DocumentError, FetchError
 from ipu_results.ground.files import write_atomically
-from ipu_results.ground.limits import MAX_BYTES
 from ipu_results.read import ParsedDocument, SourceTable, read_document
 from ipu_results.read.html import find_charset
 from ipu_results.read.text import decode
 from ipu_results.schema.table_headers import normalise_header
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
-from ipu_results.sources.download import Download, Progress, download
+from ipu_results.sources.download import MEDIA_TYPES, Download, TransferOptions, download
 
 CaptureDifference = dict[str, Any]
 """A row of the table `capture_differences`; absent keys are null."""
@@ -142,13 +141,6 @@ def _reorder_columns(ours: SourceTable, theirs: SourceTable) -> SourceTable:
     return replace(theirs, columns=tuple(theirs.columns[column] for column in order), rows=rows)
 
 
-SUFFIXES = {
-    "text/html": ".html",
-    "application/pdf": ".pdf",
-    "text/plain": ".txt",
-    "text/csv": ".csv",
-    "text/markdown": ".txt",
-}
 CONTENT_TYPE_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]+)""", re.I)
 
 
@@ -163,40 +155,48 @@ class Capture:
 
 def select_fetchable(documents: Sequence[Document]) -> list[Document]:
     """Return the documents that have an address and are not captures themselves."""
-    return [document for document in documents if _fetch_url(document) and not document.is_capture]
+    return [document for document in documents if _get_address(document) and not document.is_capture]
 
 
-def capture(
-    document: Document,
-    documents: Sequence[Document],
-    *,
-    max_bytes: int = MAX_BYTES,
-    timeout: float = 30.0,
-    retries: int = 4,
-    progress: Progress = lambda size, total: None,  # noqa: ARG005
-) -> Capture:
+def capture(document: Document, documents: Sequence[Document], options: TransferOptions | None = None) -> Capture:
     """Download one document and keep it as a further version of it, unless one of `documents` is equal to it.
 
     Raises FetchError, or IpuResultsError if a file cannot be written. Nothing half-written stays.
     """
     media_type = document.fetch.media_type if document.fetch else "text/html"
-    url = _fetch_url(document)
-    result = download(
-        url, media_type=media_type, max_bytes=max_bytes, timeout=timeout, retries=retries, progress=progress
-    )
+    result = download(_get_address(document), media_type, options)
     if media_type != "application/pdf":
         _check_text(document, result)
     sha256 = hashlib.sha256(result.data).hexdigest()
     if known := next((other for other in documents if other.sha256 == sha256), None):
         return Capture(known.document_id, known.path, kept=False)
-    try:
-        return _keep(document, result, SUFFIXES.get(media_type, ".bin"))
-    except OSError as error:
-        message = f"cannot be kept: {error.strerror or error}"
-        raise FetchError(message, document=document.document_id) from error
+    moment = result.retrieved_at.strftime("%Y%m%dT%H%M%SZ")
+    for number in count(1):  # several captures of one second
+        stamp = moment if number == 1 else f"{moment}-{number}"
+        path = document.path.with_name(f"{document.path.stem}.capture-{stamp}{MEDIA_TYPES[media_type].suffix}")
+        sidecar = {
+            "document_id": f"{document.document_id}@{stamp.lower()}",
+            "transcription_of": document.document_id,
+            "title": document.title,
+            "publisher": document.publisher,
+            "url": _get_address(document),
+            "retrieved_on": result.retrieved_at.date(),
+            "kind": "capture",
+            "licence": document.licence,
+            "sha256": sha256,
+            "reader": document.reader,
+            "note": f"The document as downloaded at {result.retrieved_at.isoformat()}; compared, adds no rows.",
+        }
+        try:
+            if _write_pair(path, result.data, tomli_w.dumps(sidecar).encode()):
+                return Capture(str(sidecar["document_id"]), path, kept=True)
+        except OSError as error:
+            message = f"cannot be kept: {error.strerror or error}"
+            raise FetchError(message, document=document.document_id) from error
+    raise AssertionError("numbers do not end")
 
 
-def _fetch_url(document: Document) -> str:
+def _get_address(document: Document) -> str:
     """Return where a document is downloaded from; empty if its sidecar does not say."""
     return (document.fetch.url or document.url or "") if document.fetch else ""
 
@@ -210,21 +210,6 @@ def _check_text(document: Document, result: Download) -> None:
         raise FetchError(error.message, document=document.document_id) from error
 
 
-def _keep(document: Document, result: Download, suffix: str) -> Capture:
-    """Write the capture and its sidecar, named after the time; a number follows if that name is taken."""
-    moment = stamp = result.retrieved_at.strftime("%Y%m%dT%H%M%SZ")
-    stem = document.path.name.removesuffix(document.path.suffix)
-    number = 1
-    while True:
-        path = document.path.with_name(f"{stem}.capture-{stamp}{suffix}")
-        capture_id = f"{document.document_id}@{stamp.lower()}"
-        sidecar = tomli_w.dumps(_make_sidecar(document, result, capture_id))
-        if _write_pair(path, result.data, sidecar.encode()):
-            return Capture(capture_id, path, kept=True)
-        number += 1
-        stamp = f"{moment}-{number}"
-
-
 def _write_pair(path: Path, data: bytes, sidecar_data: bytes) -> bool:
     """Write a file and its sidecar, both or neither. Returns False if the name is taken."""
     sidecar = path.with_name(f"{path.name}.toml")
@@ -236,28 +221,12 @@ def _write_pair(path: Path, data: bytes, sidecar_data: bytes) -> bool:
     try:
         if path.exists() or sidecar.exists():
             return False
-        try:
-            write_atomically(path, data)
-            write_atomically(sidecar, sidecar_data)
-        finally:
-            if not sidecar.exists():
-                path.unlink(missing_ok=True)
+        write_atomically(path, data)
+        write_atomically(sidecar, sidecar_data)
         return True
+    except BaseException:
+        if not sidecar.exists():
+            path.unlink(missing_ok=True)
+        raise
     finally:
         lock.unlink(missing_ok=True)
-
-
-def _make_sidecar(document: Document, result: Download, capture_id: str) -> dict[str, Any]:
-    return {
-        "document_id": capture_id,
-        "transcription_of": document.document_id,
-        "title": document.title,
-        "publisher": document.publisher,
-        "url": _fetch_url(document),
-        "retrieved_on": result.retrieved_at.date(),
-        "kind": "capture",
-        "licence": document.licence,
-        "sha256": hashlib.sha256(result.data).hexdigest(),
-        "reader": document.reader,
-        "note": f"The document as downloaded at {result.retrieved_at.isoformat()}; compared, adds no rows.",
-    }
