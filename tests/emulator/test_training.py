@@ -177,7 +177,7 @@ def test_rows_are_those_of_the_configurations(warehouse: Path) -> None:
         *((0.15, 0.25, 0.25, 0.25), (0.15, 0.4, 0.4, 0.4), (0.16, 0.21, 0.21, 0.21)),
     }
     (squad,) = (row for row in rows if row.throughput == 884)
-    assert (squad.layers, squad.setup.accumulation, squad.setup.offchip) == ((2, 3, 3, 3, 3, 3, 3, 4), 32, False)
+    assert (squad.setup.layers, squad.setup.accumulation, squad.setup.offchip) == ((2, 3, 3, 3, 3, 3, 3, 4), 32, False)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Turn one ONNX node into one operator, by the table of kinds at the end."""
+"""Turn ONNX nodes into operators: one node by the table LOWERINGS, or several that are one activation by patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Estimate how long replicas take to sum their gradients, over the links of a machine, of a pod and between pods."""
+"""Cut a program into the stages of a pipeline, count what they keep, and time the sum of the gradients.
+
+Sums run over the links of a machine, of a pod and between pods.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A node with the shapes and types of the tensors that it reads and makes: what lowerings receive."""
+"""Turn nodes that multiply matrices into operators: convolutions, matrix products and recurrent networks.
+
+Work is counted as the definition of the operator has it: a product that is written in another form keeps its
+multiply-accumulates. A lowering receives a TypedNode: a node with the tensors that it reads and makes.
+"""
 
 from __future__ import annotations
 
