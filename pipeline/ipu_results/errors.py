@@ -1,4 +1,4 @@
-"""Every error that a user can meet, as one hierarchy.
+"""Every error that a user can meet, as one hierarchy; which extra a missing package belongs to.
 
 IpuResultsError
     The base: one line that names the document and the place where they are known.
@@ -200,7 +200,11 @@ class SubmissionError(IpuResultsError):
     pass
 
 
-EXTRAS = {
+class DamagedCommitWarning(UserWarning):
+    """The commit file of an interrupted build cannot be read, so the build was discarded."""
+
+
+EXTRAS = {  # the extra of each package that is not needed to load and query the dataset
     "altair": "plots",
     "vl_convert": "plots",
     "openvino": "openvino",

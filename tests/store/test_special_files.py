@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ipu_results.errors import DamagedCommitWarning
 from ipu_results.ground.files import open_regular_file
-from ipu_results.store.files import COMMIT, LOCK, STAGING, DamagedCommitWarning, is_pending
+from ipu_results.store.files import COMMIT, LOCK, STAGING, is_pending
 from ipu_results.store.transaction import lock_folder, recover
 
 from tests.conftest import PAGE, copy_documents, get_error, read_files, run_cli, run_ingest

@@ -12,11 +12,10 @@ from typing import Any
 
 import click
 
-from ipu_results.errors import IpuResultsError, explain_missing
+from ipu_results.errors import DamagedCommitWarning, IpuResultsError, explain_missing
 from ipu_results.ground.files import DATASET
 from ipu_results.ground.limits import MAX_BYTES, MAX_MEGABYTES, MAX_PAGES
 from ipu_results.ground.text import escape_line, escape_unprintable
-from ipu_results.store.files import DamagedCommitWarning
 
 MEGABYTE = 1_000_000
 MAX_LINE = 400

@@ -54,10 +54,6 @@ STAGING = ".staging"
 COMMIT = "commit.json"
 
 
-class DamagedCommitWarning(UserWarning):
-    """The commit file of an interrupted build cannot be read, so the build was discarded."""
-
-
 def get_parquet_name(table: str) -> str:
     """Return the name of the Parquet file of a table or view."""
     return f"{table}.parquet"
