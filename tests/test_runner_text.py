@@ -11,8 +11,7 @@ import onnx
 import pytest
 from conftest import query_rows
 from ipu_results.build import IngestConfig, ingest
-from ipu_results.comparison.measurement import load_known_words
-from ipu_results.comparison.sources import read_source
+from ipu_results.comparison.measurement import load_known_words, read_source
 from ipu_results.errors import RunnerError, SweepConfigError
 from ipu_results.networks.bert import VOCABULARY, Bert
 from ipu_results.networks.builder import GraphBuilder, WeightGenerator

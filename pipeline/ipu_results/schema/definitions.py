@@ -101,7 +101,7 @@ class View:
     @property
     def sql(self) -> str:
         """The SELECT statement behind the view."""
-        return (SCHEMA / "views" / f"{self.name}.sql").read_text(encoding="utf-8")
+        return fill_rules((SCHEMA / "views" / f"{self.name}.sql").read_text(encoding="utf-8"))
 
     @property
     def source(self) -> str:
@@ -207,3 +207,11 @@ FILE_VIEWS = tuple(view for view in VIEWS if view.no_files is None)
 def table(name: str) -> Table:
     """Return the published table of this name."""
     return next(table for table in TABLES if table.name == name)
+
+
+def fill_rules(sql: str) -> str:
+    """Return a statement with values of schema/comparison.toml in the place of their names in braces."""
+    rules = load_schema_file("comparison.toml")
+    for name, value in {**rules["variant"], "max_batch_factor": f"{rules['run']['max_batch_factor']:g}"}.items():
+        sql = sql.replace(f"{{{name}}}", value)
+    return sql

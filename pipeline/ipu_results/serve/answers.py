@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from ipu_results.comparison.candidates import load_rows
+from ipu_results.comparison.comparable import load_rows
 from ipu_results.comparison.measurement import KnownWords, load_known_words
 from ipu_results.errors import IpuResultsError
 from ipu_results.ground.sql import run_query

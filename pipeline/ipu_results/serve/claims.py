@@ -9,7 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
-from ipu_results.comparison.candidates import find_figure_obstacle
+from ipu_results.comparison.comparable import find_figure_obstacle
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.serve.answers import Record, RefusalError, Row, get_unit
 from ipu_results.serve.pairs import build_from_row

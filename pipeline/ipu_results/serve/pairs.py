@@ -8,9 +8,18 @@ from dataclasses import fields, replace
 from itertools import combinations
 from typing import Any
 
-from ipu_results.comparison.candidates import REASONS, Obstacle, find_figure_obstacle, find_obstacle, list_differences
-from ipu_results.comparison.compare import build_stated, compare_with_rows, get_interval
-from ipu_results.comparison.measurement import FIGURES, Measurement
+from ipu_results.comparison.comparable import (
+    COMPARED_COLUMNS,
+    FIGURES,
+    NOT_STATED,
+    Obstacle,
+    find_figure_obstacle,
+    find_obstacle,
+    get_interval,
+    list_differences,
+)
+from ipu_results.comparison.measurement import Measurement
+from ipu_results.comparison.verdict import build_stated, compare_with_rows
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.sql import run_query
 from ipu_results.schema import quote
@@ -19,23 +28,7 @@ from ipu_results.serve.answers import CODES, EMULATED, SUBMITTED, Record, Refusa
 SAME, PER_CHIP, WHOLE = "same", "per-chip", "whole-machine"  # values of the argument `chips_basis`
 DIVISIBLE = ("throughput",)  # figures that can be divided by the number of chips
 MAX_REASONS = 3
-NOT_STATED = REASONS["not_stated"]
 CHIPS_STEP = f"ask with chips_basis {PER_CHIP}, or with {WHOLE} to compare machines of different size as they are"
-KEY = (  # of what a row may be compared with
-    *(
-        "task",
-        "network",
-        "phase",
-        "sequence_length",
-        "packed",
-        "sparsity",
-        "item",
-        "benchmark",
-        "division",
-        "mlperf_round",
-    ),
-    *("comparable_rounds", "latency_basis", "latency_kind", "power_scope", "origin", "variant"),
-)
 
 
 def build_from_row(row: Row) -> Measurement:
@@ -170,7 +163,7 @@ def _get_chips(row: Row, basis: str) -> int | bool | None:
 
 def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
     """Refuse to rank rows of which any two may not be compared. The batch size may differ."""
-    distinct = {(*(row[name] for name in KEY), _get_chips(row, basis)): row for row in rows}
+    distinct = {(*(row[name] for name in COMPARED_COLUMNS), _get_chips(row, basis)): row for row in rows}
     for column, code in (("network", "different-networks"), ("task", "different-tasks")):
         names = {row[column] for row in rows}
         if len(names) > 1:

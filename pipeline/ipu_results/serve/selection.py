@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ipu_results.comparison.candidates import name_precision
+from ipu_results.comparison.comparable import name_precision
 from ipu_results.ground.sql import run_query
 from ipu_results.schema import quote
 from ipu_results.schema.vocabulary import normalise_name

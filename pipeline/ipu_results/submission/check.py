@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ipu_results.check.gate import MIN_BATCHES_IN_FLIGHT, PER_ITEM
-from ipu_results.comparison.plausibility import MS
 from ipu_results.comparison.report import describe_measurement
 from ipu_results.comparison.verdict import Comparison, Match
 from ipu_results.errors import IpuResultsError, SubmissionError
 from ipu_results.ground.limits import MAX_BUNDLES
+from ipu_results.ground.physics import MIN_BATCHES_IN_FLIGHT, PER_ITEM, count_items_in_flight
 from ipu_results.ground.text import to_json_value
 from ipu_results.normalise.values import UnreadableCellError, parse_number, parse_whole_number
 from ipu_results.store.query import open_warehouse
@@ -193,7 +192,7 @@ def _sort_flags(preview: Preview) -> tuple[list[dict[str, Any]], list[dict[str, 
         row["result_id"]
         for row in preview.rows
         if row["latency_basis"] == PER_ITEM
-        and (row["throughput"] or 0.0) * (row["latency_ms"] or 0.0) / MS >= MIN_BATCHES_IN_FLIGHT
+        and count_items_in_flight(row["throughput"] or 0.0, row["latency_ms"] or 0.0) >= MIN_BATCHES_IN_FLIGHT
     }
     errors: list[dict[str, Any]] = []
     doubts: list[dict[str, Any]] = []

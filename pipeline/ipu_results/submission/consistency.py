@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
-from ipu_results.comparison.candidates import Row
+from ipu_results.comparison.comparable import Row
 from ipu_results.comparison.measurement import KnownWords
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.submission.fault import Fault

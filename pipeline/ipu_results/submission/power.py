@@ -11,10 +11,18 @@ from typing import Any, Literal
 
 import duckdb
 
-from ipu_results.check.gate import FLOP_PER_MAC, GIGA_PER_TERA, PER_ITEM, TRAINING_PASSES
-from ipu_results.comparison.candidates import Row
+from ipu_results.comparison.comparable import Row
 from ipu_results.comparison.measurement import KnownWords
-from ipu_results.comparison.plausibility import EFFICIENCY_TOLERANCE, MS
+from ipu_results.ground.physics import (
+    EFFICIENCY_TOLERANCE,
+    PER_ITEM,
+    SECONDS_PER_HOUR,
+    compute_highest_rate,
+    compute_power_w,
+    compute_rate,
+    count_passes,
+    find_energy_j,
+)
 from ipu_results.ground.sql import run_query
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.submission.fault import Fault, Reason
@@ -27,7 +35,6 @@ error flag draw 0.55 to 0.99 times the rating of their chips (view `energy_per_i
 FIT = 10.0  # by which the thousandth of a wrong figure may itself be off
 OF_CHIPS = ("device", "board", "package")
 HOUR = re.compile(r"\b(?:one|an|1|per) hour\b", re.I)  # of `conditions`: what the energy of a run covers
-SECONDS_PER_HOUR = 3600
 # The most that a machine with an official energy draws for each of its chips.
 HIGHEST_DRAW = """
     SELECT max(e.energy_j / (60 * r.minutes * r.chips)) AS watts FROM mlperf_entries e JOIN results r USING (result_id)
@@ -88,8 +95,7 @@ class PowerEvidence:
         gmacs = self._gmacs.get((row["network"], row["variant"] or ""))
         if not (peak and gmacs and row["chips"]):
             return None
-        passes = TRAINING_PASSES if row["task"] == "training" else 1
-        return float(peak * row["chips"] * GIGA_PER_TERA / (gmacs * FLOP_PER_MAC * passes))
+        return compute_highest_rate(peak * row["chips"], gmacs, count_passes(row["task"]))
 
 
 def find_wrong_power(row: Row, evidence: PowerEvidence, place: str) -> Iterator[Fault]:
@@ -132,7 +138,7 @@ def _list_powers(row: Row) -> Iterator[Power]:
         watts = throughput * row["energy_per_item_j"]
         yield _build_power("throughput × energy per item", row, watts, "throughput", "energy_per_item_j")
     if throughput and row["efficiency"]:
-        watts = throughput / row["efficiency"]
+        watts = compute_power_w(throughput, row["efficiency"])
         yield _build_power("throughput / efficiency", row, watts, "throughput", "efficiency")
     if row["run_energy_j"] and time:
         yield _build_power(f"energy / {time:.12g} s", row, row["run_energy_j"] / time, "run_energy_j")
@@ -149,9 +155,10 @@ def _list_bounds(row: Row, highest_rate: float | None) -> Iterator[Power]:
     name = "energy_per_item_j" if row["energy_per_item_j"] else "efficiency"
     if row["throughput"] or not row[name]:
         return
-    energy = row["energy_per_item_j"] or 1 / row["efficiency"]
+    energy = find_energy_j(row["energy_per_item_j"], row["efficiency"])
+    assert energy
     if row["latency_ms"] and row["batch_size"] and row["latency_basis"] != PER_ITEM:
-        watts = row["batch_size"] * MS / row["latency_ms"] * energy
+        watts = compute_rate(row["batch_size"], row["latency_ms"]) * energy
         yield _build_power("at least, at batch size / latency", row, watts, "latency_ms", name, bound="least")
     if highest_rate:
         text = f"at most, at the peak of the chips ({highest_rate:.4g} item/s)"

@@ -16,11 +16,9 @@ from typing import Any, NamedTuple
 import duckdb
 import tomli_w
 
-from ipu_results.comparison.candidates import Row, load_rows
-from ipu_results.comparison.compare import compare_with_rows
-from ipu_results.comparison.measurement import FIELDS, KnownWords, build_measurement
-from ipu_results.comparison.sources import POINTS, read_run
-from ipu_results.comparison.verdict import UNVERIFIED, Comparison
+from ipu_results.comparison.comparable import Row, load_rows
+from ipu_results.comparison.measurement import FIELDS, POINTS, KnownWords, build_measurement, read_run
+from ipu_results.comparison.verdict import UNVERIFIED, Comparison, compare_with_rows
 from ipu_results.errors import SubmissionError
 from ipu_results.ground.limits import MAX_BUNDLE_FILE
 from ipu_results.ground.sql import run_query

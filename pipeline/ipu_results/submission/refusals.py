@@ -9,8 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ipu_results.comparison.candidates import Row
-from ipu_results.comparison.plausibility import MS
+from ipu_results.comparison.comparable import Row
+from ipu_results.ground.physics import count_batches_in_flight
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import normalise_name
 from ipu_results.submission.bundle import SUBMISSIONS, Bundle, format_sidecar, get_folder, make_slug
@@ -189,7 +189,7 @@ def _count_independent_digits(row: Row, names: Sequence[str]) -> int:
     counts = {name: count_digits(row[name]) for name in names}
     digits = {name: count for name, count in counts.items() if count >= MIN_DIGITS}
     if {"throughput", "latency_ms"} <= digits.keys() and row["batch_size"]:
-        batches = row["throughput"] * row["latency_ms"] / MS / row["batch_size"]
+        batches = count_batches_in_flight(row["throughput"], row["latency_ms"], row["batch_size"])
         if abs(batches - 1) <= ONE_BATCH:
             return sum(digits.values()) - min(digits["throughput"], digits["latency_ms"])
     return sum(digits.values())
