@@ -21,23 +21,24 @@ $(BIN)/python:
 	@echo "Creating $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 
-# $(call install,LOCK FILE,WHAT FOR,HOW LONG)
+# $(call install,SECTION,WHAT FOR,HOW LONG): each section of requirements.lock needs those before it
 define install
-	@echo "Installing the packages of $(1) into $(VENV), for $(2): about $(3), once ..."
-	@$(PIP) --no-compile --require-hashes -r $(1)
+	@echo "Installing the packages of requirements.lock into $(VENV), for $(2): about $(3), once ..."
+	@sed '/^# end of $(1)$$/q' requirements.lock > $(VENV)/requirements.txt
+	@$(PIP) --no-compile --require-hashes -r $(VENV)/requirements.txt
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 endef
 
-$(VENV)/.ingest: requirements-ingest.lock pyproject.toml | $(BIN)/python
-	$(call install,requirements-ingest.lock,ingest and query and publish,30 s)
+$(VENV)/.ingest: requirements.lock pyproject.toml | $(BIN)/python
+	$(call install,ingest,ingest and query and publish,30 s)
 
-$(VENV)/.user: requirements-user.lock pyproject.toml | $(BIN)/python
-	$(call install,requirements-user.lock,every command,45 s)
+$(VENV)/.user: requirements.lock pyproject.toml | $(BIN)/python
+	$(call install,user,every command,45 s)
 	@touch $(VENV)/.ingest
 
 $(VENV)/.dev: requirements.lock pyproject.toml | $(BIN)/python
-	$(call install,requirements.lock,tests and lint,60 s)
+	$(call install,dev,tests and lint,60 s)
 	@touch $(VENV)/.ingest $(VENV)/.user
 
 setup: $(VENV)/.user ## Install what every user command needs
@@ -83,17 +84,19 @@ bench: $(VENV)/.dev ## Run the benchmarks and print their tables
 
 # More than a minute: make fuzz FUZZ_SECONDS=3600
 fuzz: $(VENV)/.dev ## Feed broken documents to every reader for FUZZ_SECONDS (60)
-	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),60) $(ARGS)
+	$(BIN)/python -m tests.read.fuzz --seconds $(or $(FUZZ_SECONDS),60) $(ARGS)
 
 docs: $(VENV)/.dev ## Generate the generated parts of docs/ and README.md again
 	UPDATE_DOCS=1 $(BIN)/python -m pytest -q -m docs
 	$(BIN)/python -m benchmarks.emulator page
 
-lint: $(VENV)/.dev ## Check style, types and words
+lint: $(VENV)/.dev ## Check style, types, words, size and imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python .ci/prose.py
+	$(BIN)/python .ci/budget.py
+	$(BIN)/python .ci/imports.py
 
 format: $(VENV)/.dev ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix-only .
@@ -101,16 +104,19 @@ format: $(VENV)/.dev ## Format the code and fix what can be fixed
 
 wheel: $(VENV)/.dev ## Build the wheel with the dataset inside in dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
-	rm -rf build
 
-# uv writes pins and hashes, and no index address
-LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --quiet --extra build
-READERS := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --quiet --upgrade
-lock: ## Pin the newest versions of all packages again (needs uv)
-	$(LOCK) --upgrade --extra dev --output-file requirements.lock
-	$(LOCK) --constraint requirements.lock --extra user --output-file requirements-user.lock
-	$(LOCK) --constraint requirements.lock --extra ingest --output-file requirements-ingest.lock
-	$(READERS) --constraint requirements.lock $$(sed -nE 's/^([A-Za-z0-9_.-]+).*==.*/--no-emit-package \1/p' requirements.lock) --output-file tests/readers.txt tests/readers.in
+# uv writes pins and hashes, and no index address. A section leaves out what is pinned in those before it.
+COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate
+PINNED = $$(sed -nE 's/^([A-Za-z0-9_.-]+).*==.*/--no-emit-package \1/p' requirements.lock)
+LOCK := $(COMPILE) pyproject.toml --extra build
+lock: | $(BIN)/python ## Pin the newest versions of all packages again (needs uv)
+	$(LOCK) --upgrade --extra dev --quiet --output-file $(VENV)/newest.txt
+	: > requirements.lock
+	for section in ingest user dev; do \
+		$(LOCK) --constraint $(VENV)/newest.txt --extra $$section $(PINNED) >> requirements.lock || exit 1; \
+		echo "# end of $$section" >> requirements.lock; \
+	done
+	$(COMPILE) --quiet --upgrade --constraint requirements.lock $(PINNED) --output-file tests/readers.txt tests/readers.in
 
 clean: ## Remove what was built, but not the environment
 	rm -rf build dist release .release.publishing site/build site/dist site/node_modules .hypothesis .mypy_cache .ruff_cache

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from click.testing import CliRunner
 from filelock import FileLock
@@ -22,11 +21,12 @@ from hypothesis import settings
 from ipu_results.build import IngestConfig, LoadedDocument, load_document
 from ipu_results.cli import main
 from ipu_results.ground.sql import run_query
-from ipu_results.normalise import Cell, NormalisedDocument, Result
+from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
 from ipu_results.store.query import open_warehouse
-from release_support import publish_release, shrink_warehouse
+
+from tests.release.release_support import publish_release, shrink_warehouse
 
 # A shell that starts the suite in the background makes it ignore Ctrl-C, and its child processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -37,7 +37,6 @@ settings.load_profile("suite")
 
 ROOT = Path(__file__).resolve().parent.parent
 RAW = ROOT / "raw"
-COMMITTED = ROOT / "warehouse"
 FIRST = ("test_benchmarks.py", "test_emulator_docs.py", "test_sweep_command.py", "test_validation.py")
 PAGE = "graphcore/performance-2023-07-04.html"
 PAGE_ID = "graphcore-performance-2023-07-04"
@@ -89,11 +88,6 @@ def load_documents(raw: Path) -> list[LoadedDocument]:
 
 def normalise_documents(raw: Path) -> list[NormalisedDocument]:
     return [loaded.normalised for loaded in load_documents(raw)]
-
-
-def list_cells(result: Result) -> list[Cell]:
-    """Return the cells of a result's own document."""
-    return [*(cell for fragment in result.accepted for cell in fragment.cells), *result.setup_cells]
 
 
 def copy_raw(target: Path, *without: str) -> Path:
@@ -166,19 +160,6 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def ingest_output(warehouse: Path) -> list[str]:
-    """Return the lines that the ingest of `warehouse` printed."""
-    return (warehouse.parent / "stdout.txt").read_text(encoding="utf-8").splitlines()
-
-
-@pytest.fixture(scope="session")
-def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the committed warehouse."""
-    with open_warehouse(COMMITTED) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="session")
 def query(warehouse: Path) -> Iterator[Query]:
     """Run SQL over the built warehouse."""
     with open_warehouse(warehouse) as connection:
@@ -232,12 +213,6 @@ def install_aside(name: str) -> Path:
 def old_duckdb() -> Path:
     """Install DuckDB 1.2.2."""
     return install_aside("duckdb-1.2.2")
-
-
-@pytest.fixture(scope="session")
-def other_readers() -> Path:
-    """Install the readers of a release that no other test uses: datasets, frictionless and mlcroissant."""
-    return install_aside("readers")
 
 
 @pytest.fixture(scope="session")

@@ -14,12 +14,11 @@ from ipu_results.check.conservation import RowCounts, check_conservation, check_
 from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
 from ipu_results.check.rules import build_dataset, find_flags, list_printed_tables
 from ipu_results.check.tables import (
-    build_dictionary_frame,
     build_document_frame,
-    build_model_frame,
     build_source_frames,
+    build_vocabulary_frames,
 )
-from ipu_results.comparison.derive import derive_results, select_record
+from ipu_results.derive import derive_results, select_record
 from ipu_results.errors import DamagedDocumentError, DocumentError
 from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES, pause_garbage_collection
 from ipu_results.link import LINKING, Links, collect_links, link_document
@@ -42,7 +41,7 @@ from ipu_results.store.transaction import lock_folder
 
 Progress = Callable[[str, str], None]
 SEVERITIES = ("error", "warn", "info")
-BATCH_RESULTS = 50_000
+BATCH_RESULTS = 50_000  # bounds the Python objects in memory at once: `python -m benchmarks stages` shows the peak
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,59 +152,82 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
     return IngestSummary(_summarise(checked, seconds), findings, build_id, words)
 
 
+@dataclass(slots=True)
+class GatedDocuments:
+    """What passed the gates: the tables of figures and of their sources, and the documents without their results.
+
+    Results are dropped from the documents because a million of them would fill the memory.
+    """
+
+    frames: dict[str, pd.DataFrame] = field(default_factory=dict)
+    documents: list[NormalisedDocument] = field(default_factory=list)
+    sql_texts: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    counts: dict[str, RowCounts] = field(default_factory=dict)
+    printed_tables: set[tuple[str, str]] = field(default_factory=set)
+
+
 def check_documents(
     documents: Sequence[Document],
     load: Callable[[Document], LoadedDocument],
     vocabulary: Vocabulary,
     start_writing: Callable[[Mapping[str, pd.DataFrame]], None] = lambda _: None,
 ) -> CheckedTables:
-    """Load, link and check the documents. `start_writing` is called with the tables before claims are evaluated.
+    """Run the stages after reading: link, gate, check, derive, claims.
 
-    Documents are loaded in batches, so that a million rows need not be in memory as Python objects at once. Raises
-    GateError if a gate cannot be trusted, ConservationError if a source row was lost.
+    `start_writing` is called with the tables before claims are evaluated. Raises GateError if a gate cannot be trusted,
+    ConservationError if a source row was lost.
     """
     check_gate(table("results").without_derived(), GOOD, CHANGES)
     linking = {doc.document_id: load(doc) for doc in documents if KINDS[doc.reader].table in LINKING}
     links = collect_links([loaded.normalised for loaded in linking.values()], vocabulary)
+    gated = gate_documents((linking.get(doc.document_id) or load(doc) for doc in documents), links, vocabulary)
+    with pause_garbage_collection():
+        frames = gated.frames
+        frames |= build_linked_frames(gated, links, vocabulary)
+        frames |= build_vocabulary_frames(frames["results"], vocabulary)
+        frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(gated.printed_tables), vocabulary))
+        frames["results"] = derive_results({**frames, "documents": build_document_frame(documents)}, vocabulary)
+        start_writing(frames)
+        record = {**frames, "results": select_record(frames["results"])}
+        frames |= evaluate_claims(gated.documents, gated.sql_texts, record)
+    words = [word for document in gated.documents for row in document.rejected for word in row.words]
+    return CheckedTables(frames, gated.counts, frames["results"]["document_id"].value_counts().to_dict(), words)
+
+
+def gate_documents(documents: Iterable[LoadedDocument], links: Links, vocabulary: Vocabulary) -> GatedDocuments:
+    """Link each document, pass its rows through the gates, and count that none was lost; batch by batch."""
+    gated = GatedDocuments()
     batches: list[dict[str, pd.DataFrame]] = []
-    kept: list[NormalisedDocument] = []
-    sql_texts: dict[str, Mapping[str, str]] = {}
-    counts: dict[str, RowCounts] = {}
-    printed_tables: set[tuple[str, str]] = set()
-    for batch in _batch(linking.get(document.document_id) or load(document) for document in documents):
+    for batch in _batch(documents):
         with pause_garbage_collection():
             for loaded in batch:
                 check_expected_tables(loaded.normalised.document, loaded.parsed)
-            frame, accepted = gate_results([link_document(loaded.normalised, links) for loaded in batch])
+            results, accepted = gate_results([link_document(loaded.normalised, links) for loaded in batch])
             microbenchmarks, accepted = gate_results(accepted, "microbenchmarks")
             for loaded, document in zip(batch, accepted, strict=True):
-                counts[loaded.document_id] = check_conservation(loaded.parsed, document)
-                sql_texts[loaded.document_id] = loaded.sql_texts
-                printed_tables |= list_printed_tables(document, loaded.parsed, vocabulary)
-            batches.append({"results": frame, "microbenchmarks": microbenchmarks, **build_source_frames(accepted)})
-            kept += [replace(document, results=()) for document in accepted]
-    with pause_garbage_collection():
-        frames = concat_frames(batches)
-        results_by_row = _map_rows(frames["source_rows"], kept, links)
-        local = frames["results"][frames["results"]["run_id"].notna()]
-        origins = dict(zip(local["result_id"], local["origin"], strict=True))
-        frames |= build_mlperf_frames(kept, links.mlperf_ids, results_by_row)
-        frames |= build_run_frames(kept, results_by_row, origins)
-        frames["configurations"] = build_configuration_frame(links.configurations, results_by_row)
-        frames["platforms"] = build_platform_frame(
-            frames["results"], frames["mlperf_entries"], links.machines.values(), vocabulary
-        )
-        frames["models"] = build_model_frame(frames["results"], vocabulary)
-        frames["facts"] = build_fact_frame(kept)
-        frames["comparison_remarks"] = build_frame(table("comparison_remarks"), vocabulary.remarks)
-        frames["operation_counts"] = build_frame(table("operation_counts"), vocabulary.operation_counts)
-        frames["columns"] = build_dictionary_frame()
-        frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(printed_tables), vocabulary))
-        frames["results"] = derive_results({**frames, "documents": build_document_frame(documents)}, vocabulary)
-        start_writing(frames)
-        frames |= evaluate_claims(kept, sql_texts, {**frames, "results": select_record(frames["results"])})
-    words = [word for document in kept for row in document.rejected for word in row.words]
-    return CheckedTables(frames, counts, frames["results"]["document_id"].value_counts().to_dict(), words)
+                gated.counts[loaded.document_id] = check_conservation(loaded.parsed, document)
+                gated.sql_texts[loaded.document_id] = loaded.sql_texts
+                gated.printed_tables |= list_printed_tables(document, loaded.parsed, vocabulary)
+            batches.append({"results": results, "microbenchmarks": microbenchmarks, **build_source_frames(accepted)})
+            gated.documents += [replace(document, results=()) for document in accepted]
+    gated.frames = concat_frames(batches)
+    return gated
+
+
+def build_linked_frames(gated: GatedDocuments, links: Links, vocabulary: Vocabulary) -> dict[str, pd.DataFrame]:
+    """Build the tables that join documents: MLPerf, local runs, configurations, platforms and facts."""
+    results = gated.frames["results"]
+    results_by_row = _map_rows(gated.frames["source_rows"], gated.documents, links)
+    local = results[results["run_id"].notna()]
+    origins = dict(zip(local["result_id"], local["origin"], strict=True))
+    mlperf = build_mlperf_frames(gated.documents, links.mlperf_ids, results_by_row)
+    return {
+        **mlperf,
+        **build_run_frames(gated.documents, results_by_row, origins),
+        "configurations": build_configuration_frame(links.configurations, results_by_row),
+        "platforms": build_platform_frame(results, mlperf["mlperf_entries"], links.machines.values(), vocabulary),
+        "facts": build_fact_frame(gated.documents),
+    }
 
 
 def _batch(documents: Iterable[LoadedDocument]) -> Iterator[list[LoadedDocument]]:

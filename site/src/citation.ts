@@ -1,5 +1,5 @@
 // How to cite results: the texts that `ipu-results cite` prints, joined from the parts that the pipeline wrote.
-// tests/test_site_cite.py compares them with the Python command for every result.
+// tests/site/test_site_cite.py compares them with the Python command for every result.
 
 /** Source, address if it is not the source's, description, figures, LaTeX cells, notes, attribution, whether a dataset. */
 type Part = [number, string | null, string, [string, string, string][], string[], number[], number | null, number];

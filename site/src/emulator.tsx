@@ -1,11 +1,11 @@
 import { Chart } from "./chart";
-import { describeSource, showSource } from "./charts";
 import { WithData } from "./data";
 import type { Dataset } from "./dataset";
 import { formatFigure } from "./format";
 import type { Point, Prediction } from "./load";
 import { Origin } from "./marks";
 import { Choice, Field, PlainTable } from "./parts";
+import { describeSource, showSource } from "./points";
 import { formatHash, setParameter } from "./route";
 
 const SETS: Record<string, string> = {

@@ -1,7 +1,6 @@
 // Scripts next to the page, each loaded once. A page opened from disk can load scripts, but neither modules nor JSON.
 import type { Citations } from "./citation";
 import { expand, type Frame } from "./frame";
-import type { RowFlag } from "./marks";
 import type { Known } from "./nearest";
 
 export type Severity = "error" | "warn" | "info";
@@ -94,6 +93,15 @@ export interface Point {
   batch: number;
   published: number;
   emulated: number;
+}
+
+export interface RowFlag {
+  rule: string;
+  severity: Severity;
+  title: string;
+  column_name: string;
+  message: string;
+  suggested: string | null;
 }
 
 export interface MicrobenchmarkFlag extends RowFlag {

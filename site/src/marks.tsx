@@ -1,6 +1,6 @@
 // Signs that differ in shape and word, not by colour alone.
 import type { Flag } from "./dataset";
-import type { Severity } from "./load";
+import type { RowFlag, Severity } from "./load";
 import { Section } from "./parts";
 
 const SHAPES: Record<string, string> = {
@@ -42,15 +42,6 @@ export function FlagMark({ flag, title }: { flag: Pick<Flag, "rule" | "severity"
       {flag.rule}
     </span>
   );
-}
-
-export interface RowFlag {
-  rule: string;
-  severity: Severity;
-  title: string;
-  column_name: string;
-  message: string;
-  suggested: string | null;
 }
 
 /** The flags of a row with their evidence. */

@@ -1,5 +1,5 @@
 // The published rows that are nearest to a run, and those that may not be compared with it. The rules are data of
-// schema/comparison.toml, as for `ipu-results compare`; tests/test_site_compare.py compares the two.
+// schema/comparison.toml, as for `ipu-results compare`; tests/site/test_site_compare.py compares the two.
 import type { Row, Value } from "./frame";
 
 /** A column in which a run and a row must agree; schema/comparison.toml says how each kind compares. */

@@ -2,13 +2,13 @@
 import { useMemo } from "preact/hooks";
 import { Chart } from "./chart";
 import { ChartDownloads } from "./chart-downloads";
-import { describeSource, Numbers, showSource } from "./charts";
 import { WithData } from "./data";
 import type { Dataset } from "./dataset";
 import { type Frame, getRows, getText, type Row } from "./frame";
 import type { NumberTable } from "./load";
 import { OUTCOME_COLORS } from "./palette";
 import { Choice } from "./parts";
+import { describeSource, Numbers, showSource } from "./points";
 import { formatHash, setParameter } from "./route";
 
 export const RANKING = "mlperf_ranking";

@@ -2,8 +2,8 @@
 import type { Dataset } from "./dataset";
 import { formatFigure } from "./format";
 import { filterRows, getRows, getText, type Row } from "./frame";
-import type { Data } from "./load";
-import { FlagList, type RowFlag } from "./marks";
+import type { Data, RowFlag } from "./load";
+import { FlagList } from "./marks";
 import { DocumentFields, Field, PlainTable, Section, WebLink } from "./parts";
 
 export const DIGITS = 7; // of a figure that the emulator calculated

@@ -1,4 +1,4 @@
-"""One question about the dataset: the views that answer it, the summary of their rows, and their chart."""
+"""One question about the dataset: its views, the summary of their rows, their chart, and the page of all questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Check rows against the types and limits of their tables; rows that fail are rejected, with the reason."""
+"""The gates that every row passes: its table's pandera schema, without coercion, then an explicit Arrow schema.
+
+A gate is trusted only after a valid row has passed it and five changed copies were refused, each for its own reason.
+"""
 
 from __future__ import annotations
 

@@ -90,22 +90,27 @@ def _locate_in_source(
     return [f"{expected.place}, row {row.number}, {header}" for header in table_.columns]
 
 
-def build_model_frame(results: pd.DataFrame, vocabulary: Vocabulary) -> pd.DataFrame:
+def build_document_frame(documents: Iterable[Document]) -> pd.DataFrame:
+    """Build `documents`."""
+    return build_frame(table("documents"), [document.record() for document in documents])
+
+
+def build_vocabulary_frames(results: pd.DataFrame, vocabulary: Vocabulary) -> dict[str, pd.DataFrame]:
+    """Build the tables that vocabulary and schema fill; `columns` is the data dictionary of tables and views."""
+    rows = [row for published in TABLES for row in dictionary_rows(published)]
+    rows += [row for view in VIEWS for row in dictionary_rows(view)]
+    return {
+        "models": _build_model_frame(results, vocabulary),
+        "comparison_remarks": build_frame(table("comparison_remarks"), vocabulary.remarks),
+        "operation_counts": build_frame(table("operation_counts"), vocabulary.operation_counts),
+        "columns": build_frame(table("columns"), rows),
+    }
+
+
+def _build_model_frame(results: pd.DataFrame, vocabulary: Vocabulary) -> pd.DataFrame:
     """Build `models`: the vocabulary, and each printed name that has no entry in it."""
     entries = vocabulary.list_entries("model")
     unknown = sorted(set(results["model"].dropna().unique()) - {entry["model"] for entry in entries})
     rows = [{column: entry.get(column) for column in table("models").names} for entry in entries]
     rows += [{"model": word, "source": NOT_IN_VOCABULARY} for word in unknown]
     return build_frame(table("models"), sorted(rows, key=lambda row: str(row["model"])))
-
-
-def build_document_frame(documents: Iterable[Document]) -> pd.DataFrame:
-    """Build `documents`."""
-    return build_frame(table("documents"), [document.record() for document in documents])
-
-
-def build_dictionary_frame() -> pd.DataFrame:
-    """Build `columns`, the data dictionary of tables and views."""
-    rows = [row for published in TABLES for row in dictionary_rows(published)]
-    rows += [row for view in VIEWS for row in dictionary_rows(view)]
-    return build_frame(table("columns"), rows)

@@ -1,4 +1,4 @@
-"""The command that prints the claims."""
+"""The commands that print the claims, and that answer a question from the warehouse."""
 
 from __future__ import annotations
 
@@ -43,8 +43,14 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
       ipu-results claims blog2020-resnext101-inference-throughput
     """
     from ipu_results.ground.text import format_json, format_records
-    from ipu_results.recompute.claims import RECORD_COLUMNS, format_gap, format_range, format_record, load_claims
-    from ipu_results.recompute.page import format_claim
+    from ipu_results.recompute.claims import (
+        RECORD_COLUMNS,
+        format_claim,
+        format_gap,
+        format_range,
+        format_record,
+        load_claims,
+    )
     from ipu_results.store.query import open_warehouse
 
     with open_warehouse(warehouse) as connection:

@@ -1,4 +1,4 @@
-"""Cite results, and make a table with footnotes."""
+"""The commands that compare figures with the record, cite results, and make a table with footnotes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that compares the emulator with every published row."""
+"""The commands that predict what an IPU would take, and that compare the emulator with every published row."""
 
 from __future__ import annotations
 

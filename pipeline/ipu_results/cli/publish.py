@@ -1,4 +1,4 @@
-"""Publish a release, verify one, and compare two."""
+"""The commands that publish, verify and compare releases, and that make and check a submission."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a running sweep shows on stderr: a progress bar on a terminal, else a line for each stage and round."""
+"""The command that measures, or emulates, the inference sweep on this machine and appends the run.
+
+Stderr shows a progress bar on a terminal, else a line for each stage and round.
+"""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ from ipu_results.errors import ComparisonError, DamagedRunError
 from ipu_results.ground.files import open_regular_file
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import describe_unknown_columns
+from ipu_results.link.platforms import parse_machine
 from ipu_results.normalise.fields import POWER_SCOPES
-from ipu_results.runner.environment import parse_machine
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 

@@ -1,4 +1,8 @@
-"""Write files whole or not at all."""
+"""Write files whole or not at all, and locate the schema files and the dataset that travel with the package.
+
+An installed wheel carries both inside the package. In a checkout they are in folders next to the source root. The
+version of the package is that of the dataset inside it and of its next release.
+"""
 
 from __future__ import annotations
 

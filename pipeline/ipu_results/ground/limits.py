@@ -1,4 +1,4 @@
-"""Limits on what is read, in one place. `docs/reference/limits.md` lists them."""
+"""Limits on what is read, in one place (`docs/reference/limits.md` lists them), and the pause of garbage collection."""
 
 from __future__ import annotations
 

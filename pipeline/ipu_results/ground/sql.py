@@ -13,11 +13,11 @@ import duckdb
 import pyarrow as pa
 
 from ipu_results.errors import QueryError
-from ipu_results.schema import VIEWS
 
 HINT = re.compile(r"^\s*((?:Did you mean|Candidate)[^\n]*(?:\n\t[^\n]+)*)", re.MULTILINE)
 READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
 INTERRUPT_EVERY_S = 0.2
+IS_MACRO = "SELECT 1 FROM duckdb_functions() WHERE function_type = 'table_macro' AND function_name = ?"
 LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "lock_configuration": "true",
@@ -90,14 +90,14 @@ def _read_only(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[duck
         finally:
             connection.execute("ROLLBACK")
     except duckdb.Error as error:
-        raise QueryError(_explain(error)) from error
+        raise QueryError(_explain(connection, error)) from error
 
 
-def _explain(error: duckdb.Error) -> str:
+def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error) -> str:
     """Return the first line of an error with DuckDB's hints: the names that may be meant, or how to call a macro."""
     message = get_first_line(error)
     name = re.search(r"Table with name (\w+) does not exist", message)
-    if name and name[1] in {view.name for view in VIEWS if view.parameters}:
+    if name and connection.execute(IS_MACRO, [name[1]]).fetchone():  # a view with parameters is a table macro
         return f"{name[1]} has parameters: write FROM {name[1]}()"
     hints = [" ".join(hint.split()) for hint in HINT.findall(str(error))]
     return " ".join([message, *hints, *(["(SHOW TABLES lists all)"] if name else [])])

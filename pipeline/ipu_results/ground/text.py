@@ -1,4 +1,4 @@
-"""Format rows and values: a table or records for the eye, CSV or JSON for a program."""
+"""Format rows and values: a table or records for the eye, CSV or JSON for a program, Markdown for a page."""
 
 from __future__ import annotations
 

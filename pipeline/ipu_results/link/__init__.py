@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 
 from ipu_results.link.configurations import Configurations, link_configuration
 from ipu_results.link.mlperf import MlperfIds, link_mlperf_ids
-from ipu_results.link.platforms import collect_machines, link_machine
+from ipu_results.link.platforms import LocalMachine, collect_machines, link_machine
 from ipu_results.normalise import NormalisedDocument
-from ipu_results.runner.environment import LocalMachine
 from ipu_results.schema.vocabulary import Vocabulary
 
 LINKING = ("configurations", "mlperf_ids", "runs")  # tables whose rows add to the results of other documents

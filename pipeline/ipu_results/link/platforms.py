@@ -5,20 +5,54 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import VocabularyError
+from ipu_results.ground.text import format_count
 from ipu_results.mlperf.rules import round_key
 from ipu_results.normalise import NormalisedDocument, Result
 from ipu_results.normalise.by_source import get_run_id
-from ipu_results.runner.environment import LocalMachine, parse_machine
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
+
+
+@dataclass(frozen=True, slots=True)
+class LocalMachine:
+    """The virtual machine of local runs: its processors, what their host calls itself, and the run that says so."""
+
+    processor: str
+    virtual_cpus: int
+    evidence: str
+    run_id: str
+
+    @property
+    def name(self) -> str:
+        """The platform, such as `2 virtual CPUs (AMD EPYC host)`."""
+        return f"{format_count(self.virtual_cpus, 'virtual CPU')} ({self.processor} host)"
+
+    def describe(self) -> dict[str, Any]:
+        """Return its row of `platforms`; chip and count stay null, since it has a share of some."""
+        return {
+            "platform": self.name,
+            "form": "virtual machine",
+            "nodes": 1,
+            "host_processor": self.processor,
+            "virtual_cpus": self.virtual_cpus,
+            "source": f"environment of the run {self.run_id}: {self.evidence}",
+        }
+
+
+def parse_machine(run_id: str, environment: Mapping[str, Any]) -> LocalMachine | None:
+    """Return the virtual machine that the environment of a run describes, None for another or an incomplete one."""
+    processor, count, evidence = (environment.get(key) for key in ("cpu", "logical_cores", "virtual_machine"))
+    if isinstance(processor, str) and processor and isinstance(count, int) and count > 0 and evidence:
+        return LocalMachine(processor, count, str(evidence), run_id)
+    return None
 
 
 def collect_machines(documents: Sequence[NormalisedDocument]) -> dict[str, LocalMachine]:

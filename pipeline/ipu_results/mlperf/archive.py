@@ -1,4 +1,7 @@
-"""Decompress a tar archive as a stream with limits: a bomb is refused, and the end of a truncated archive is damage."""
+"""Read a results checkout from a tar archive, in one pass: nothing is written to disk, and no link is followed.
+
+The stream has limits: a bomb is refused, and the end of a truncated archive is damage.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Read the system of an entry from its `systems/<system>.json`.
+"""Find the entries of a results checkout from its paths alone, and read the system of each.
 
+A round's folder holds `<submitter>/results/<system>/<benchmark>/result_*.txt` and `<submitter>/systems/<system>.json`.
 The `submission_*` lines of a log are never a source.
 """
 

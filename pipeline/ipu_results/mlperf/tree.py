@@ -1,4 +1,7 @@
-"""List and read a results checkout at any URL that fsspec knows: object storage, a web server, inside an archive."""
+"""List and read a results checkout: a local folder, or any URL that fsspec knows, such as object storage.
+
+Only what the layout names is read, and no link out of the folder is followed.
+"""
 
 from __future__ import annotations
 

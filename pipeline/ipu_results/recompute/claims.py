@@ -1,17 +1,22 @@
-"""Load the claims of a warehouse for display, with their recomputed values and the contradictions."""
+"""Load the claims of a warehouse with their recomputed values and the contradictions, and write them as Markdown."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import duckdb
 
 from ipu_results.ground.sql import run_query
-from ipu_results.recompute.margin import measure_sdk_margin
+from ipu_results.ground.text import format_code, format_markdown_table
+from ipu_results.recompute.run import measure_sdk_margin
+from ipu_results.recompute.verdict import Gap
+from ipu_results.schema import table
 
 Record = Mapping[str, Any]
 RECORD_COLUMNS = (
@@ -99,3 +104,172 @@ def format_value(value: float, claim: Record) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.{decimals + 2}f}" if decimals > 0 else f"{value:.4g}"
+
+
+VERDICTS = table("claims").choices("verdict")
+INTRODUCTION = """# Claims, recomputed
+
+This page lists every quantitative claim of the {documents} documents, in our words with the printed figure. Next to
+each claim is what this dataset gives for it. A rule gives the verdict; no hand types one. The SQL of each recomputation
+is in `raw/claims/sql` and in the column `recomputation_sql` of the table `claims`. It ran when the dataset was built.
+The rows that it used are in the table `recomputation_inputs`.
+
+| verdict | when |
+|---|---|
+| confirmed | every value that counts agrees |
+| confirmed-internally | the same, but they rest, at least in part, on the same document or another claim |
+| last-digit-differs | every value agrees or differs by at most one unit of the last printed digit |
+| reached-by-later-sdk | the figures are of a later SDK and reach the claim: an upper bound and no confirmation |
+| depends-on-baseline | some values reach the claim and some do not: it depends on the baseline, network or reading |
+| not-supported | every value falls short, although the figures are of a later SDK, which should be faster |
+| contradicted | no value agrees |
+| within-run-to-run-spread | a difference between MLPerf scores that their runs cannot separate, in every reading |
+| not-recomputable | no table of this dataset has the figures, or none in the set-up of the claim |
+
+## Which values agree
+
+* A value agrees within half a unit of the last printed digit. A multiple such as 17x also agrees if its digits were cut
+  off (17.6). *Over*, *less than* and the like are bounds.
+* A unit of the last digit that is worth more than a twentieth of the figure is not passed over: 7 results are not 6.
+* A later SDK should be no slower. The largest slow-down between two SDKs in the view `sdk_effect` is {margin:.1f} %. A
+  shortfall within it does not speak against a claim.
+
+## Which values count
+
+Every value is shown. These do not count for the verdict:
+
+* one part of a whole, such as a phase of a claim on the whole training
+* rows of another framework, precision, card or baseline than the claim names
+* a shortfall in a set-up that costs speed: data from the host against synthetic data on the device
+
+A sentence that leaves its conditions out is judged by those of its chart. A baseline that a contradiction settles is
+the one that counts. Both are in the table `claim_conditions`. Two claims of one figure thus get one verdict.
+
+## How large the gap is
+
+The gap is that of the nearest value that counts, in percent of the claimed figure.
+
+| gap | when |
+|---|---|
+| none | the value is exactly the claimed figure, or a bound holds |
+| last-digit | it rounds or is cut to the printed figure, or differs by at most one unit of the last digit |
+| within-run-to-run-spread | the claimed figure is within the 95 % interval of an MLPerf score or of a difference |
+| beyond | all else, also a figure of a later SDK that exceeds the claim |
+
+## Marks
+
+✓ marks a value that agrees, ✗ one that does not. ~ marks one that differs in the last digit. ≥ marks a value of a later
+SDK that exceeds the claim, ≳ one that reaches it within the slow-down between SDKs. ≈ marks a difference between two
+MLPerf scores that is within the spread of their runs, [at 95 %](../explanation/mlperf.md#error-bars). Round brackets
+hold a value that does not count.
+
+Figures of MLPerf Training are those of the official logs, [as described here](../explanation/mlperf.md). Ratios per
+dollar are not an MLPerf metric. [How to recompute a claim](../how-to/recompute-a-claim.md) describes the SQL.
+
+## Verdicts by document
+"""
+MARKS = {
+    "agrees": "✓",
+    "last-digit": "~",
+    "within-spread": "≈",
+    "within-sdk-spread": "≳",
+    "exceeds": "≥",
+    "differs": "✗",
+    "falls-short": "✗",
+}
+CONFIRMED = ("confirmed", "confirmed-internally", "not-recomputable")
+SHOWN_INPUTS = 6
+CONDITIONS = {
+    "model": "",
+    "task": "",
+    "sdk_version": "SDK ",
+    "precision": "",
+    "batch": "batch ",
+    "framework": "",
+    "dataset": "",
+}
+
+
+def format_page(claims: Claims) -> str:
+    """Return the whole page, in the order of the documents."""
+    documents = len({claim["document_id"] for claim in claims.claims})
+    introduction = INTRODUCTION.format(documents=documents, margin=100 * claims.sdk_margin)
+    parts = [introduction, _format_counts(claims), _format_first(claims), _format_contradictions(claims.contradictions)]
+    for document_id, group in groupby(claims.claims, key=lambda claim: claim["document_id"]):
+        parts.append(f"## {claims.titles[document_id]}\n")
+        parts += ["\n".join(format_claim(claim)) + "\n" for claim in group]
+    return "\n".join(parts)
+
+
+def format_claim(claim: Record) -> Iterator[str]:
+    """Yield the lines of one claim: figure, verdict, conditions, interpretation, gap, arithmetic, inputs."""
+    yield f"### `{claim['claim_id']}`: {claim['figure']}: **{claim['verdict']}**"
+    yield ""
+    yield f"{claim['claim']} ({claim['place']})."
+    if conditions := ", ".join(f"{word}{claim[name]}" for name, word in CONDITIONS.items() if claim[name]):
+        yield f"Conditions: {conditions}."
+    if claim["interpretation"]:
+        yield f"Interpretation: {claim['interpretation']}."
+    if claim["not_recomputable"]:
+        yield f"Reason: {claim['not_recomputable'].removesuffix('.')}."
+    if not claim["values"]:
+        return
+    yield f"Gap: {format_gap(claim)}."
+    yield ""
+    for row in claim["values"]:
+        yield f"- {_format_mark(row)} {row['arithmetic']} · {row['baseline']}{_format_reason(row)}"
+    yield ""
+    yield f"Inputs: {_format_inputs(claim['inputs'])}."
+
+
+def _format_mark(row: Record) -> str:
+    mark = MARKS[row["outcome"]]
+    return f"({mark})" if row["not_counted"] else mark
+
+
+def _format_reason(row: Record) -> str:
+    return f" · does not count: {row['not_counted']}" if row["not_counted"] else ""
+
+
+def _format_inputs(inputs: Sequence[tuple[str, str]]) -> str:
+    """List the first keys of each table, and how many more there are."""
+    parts = []
+    for table_name, group in groupby(inputs, key=lambda item: item[0]):
+        keys = [key for _, key in group]
+        more = f" and {len(keys) - SHOWN_INPUTS} more" if len(keys) > SHOWN_INPUTS else ""
+        parts.append(f"{table_name} {', '.join(map(format_code, keys[:SHOWN_INPUTS]))}{more}")
+    return "; ".join(parts)
+
+
+def _format_counts(claims: Claims) -> str:
+    """Return a table of documents and verdicts."""
+    documents = list(dict.fromkeys(claim["document_id"] for claim in claims.claims))
+    counts = Counter((claim["document_id"], claim["verdict"]) for claim in claims.claims)
+    rows = {format_code(name): [counts[name, verdict] for verdict in VERDICTS] for name in documents}
+    rows["all"] = [sum(column) for column in zip(*rows.values(), strict=True)]
+    header = ["document", *VERDICTS, "claims"]
+    return format_markdown_table(header, ([name, *row, sum(row)] for name, row in rows.items()))
+
+
+def _format_first(claims: Claims) -> str:
+    """Return a table of the claims that were not confirmed, the widest gap first."""
+    listed = [claim for claim in claims.claims if claim["verdict"] not in CONFIRMED]
+    listed.sort(key=lambda claim: Gap(claim["gap_percent"], claim["gap_kind"]).rank(), reverse=True)
+    rows = [
+        [format_code(claim["claim_id"]), claim["figure"], format_range(claim), format_gap(claim), claim["verdict"]]
+        for claim in listed
+    ]
+    header = ["claim", "printed", "recomputed", "gap", "verdict"]
+    return "## Claims that were not confirmed\n\n" + format_markdown_table(header, rows)
+
+
+def _format_contradictions(rows: Sequence[Record]) -> str:
+    parts = ["## Contradictions between documents\n"]
+    for row in rows:
+        parts.append(f"### `{row['contradiction_id']}`: {row['kind']}\n\n{row['what']}. {row['resolution']}.")
+        if row["claim_ids"]:
+            parts.append("Claims: " + ", ".join(f"`{name}`" for name in row["claim_ids"].split()) + ".")
+        if values := json.loads(row["recomputed"]):
+            parts.append("\n" + "\n".join(f"- {value['arithmetic']} · {value['baseline']}" for value in values))
+        parts.append("")
+    return "\n".join(parts)

@@ -32,10 +32,23 @@ import pyarrow as pa
 
 from ipu_results.errors import DamagedDocumentError, QueryError
 from ipu_results.ground.sql import LOCKDOWN, create_table, fetch_rows
-from ipu_results.recompute.margin import measure_sdk_margin
 from ipu_results.recompute.verdict import HOLDS
 from ipu_results.schema import VIEWS, Table, View, quote, table
 from ipu_results.schema.frames import to_arrow
+
+SDK_MARGIN = """
+    SELECT coalesce(max(1 - later.throughput / earlier.throughput), 0)
+    FROM sdk_effect AS earlier
+    JOIN sdk_effect AS later USING (oldest_result_id)
+    WHERE earlier.position < later.position
+"""
+
+
+def measure_sdk_margin(connection: duckdb.DuckDBPyConnection) -> float:
+    """Return the largest slow-down in the view `sdk_effect`, a share of the earlier throughput, never below 0."""
+    [(margin,)] = connection.execute(SDK_MARGIN).fetchall()
+    return max(0.0, float(margin))
+
 
 PUBLISHED = ("value", "baseline", "arithmetic")
 COLUMNS = {"value": "DOUBLE", "baseline": "VARCHAR", "arithmetic": "VARCHAR", "inputs": "VARCHAR[]"}

@@ -1,4 +1,7 @@
-"""The small files of a release: citation, licence, changelog and the environment that built it."""
+"""Write the texts of a release: README.md, DICTIONARY.md, citation, licence, changelog and environment.
+
+The same code and the same tables give the same bytes, so `verify` compares the files of a release of its own code.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Name the files of a release, and write and read their checksums."""
+"""Name the files of a release, write and read their checksums, and inspect its DuckDB file."""
 
 from __future__ import annotations
 

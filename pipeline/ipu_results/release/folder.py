@@ -1,4 +1,10 @@
-"""What a check of a release reports, and the check of its bytes."""
+"""Replace the folder of a release as a whole, and check its bytes.
+
+A new release is written to a hidden work folder next to the target, brought to disk, and put in place by two renames:
+the old release moves into the work folder, then the new one moves to the target. Between the two the target is missing
+for a moment. A process killed there leaves both releases whole; the next `publish`, `verify` or `diff` puts the old one
+back (`finish_interrupted_publish`).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Check the schema of a release: nullability, keys, descriptions and metadata in Parquet and DuckDB.
+"""Verify a release: every byte, rows in three formats, files of views, schemas, descriptors, and what this code writes.
 
-The table `columns` has every description and unit, and datapackage.json the keys and the required columns. Both
-formats must agree with them, whichever version of the code made the release.
+Files are opened only if all checksums are right, so that no reader meets a damaged file. What this code would write is
+compared only if it made the release and nothing else is wrong. The table `columns` has every description and unit, and
+datapackage.json the keys and the required columns: Parquet and DuckDB must agree with both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Generate the pandera schema of a table. Only the checks import this: loading and querying need no pandera."""
+"""Generate the pandera schema of a table, with checks over several columns of one row.
+
+Only the checks import this: loading and querying need no pandera.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of a printed table whose cells are figures."""
+"""The vocabulary: names and units of the sources (`schema/vocabulary`), and document kinds from `schema/kinds.toml`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The charts: question, finding, chart, caveats, and the numbers that the chart draws."""
+"""The charts: question, finding, chart, caveats and numbers, a static page for each, and the list of all."""
 
 from __future__ import annotations
 

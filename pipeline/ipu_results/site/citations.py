@@ -1,4 +1,7 @@
-"""The panel of a figure: its cells and documents, flags, configuration, run and official logs."""
+"""The panel of a figure: its cells and documents, flags, configuration, run, official logs, and parts of citations.
+
+`site/src/citation.ts` joins the parts to the texts that `ipu-results cite` prints.
+"""
 
 from __future__ import annotations
 

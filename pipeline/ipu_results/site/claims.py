@@ -1,4 +1,4 @@
-"""Show a figure on a static page with the place that printed it: one click leads to its page and table."""
+"""The claims with their arithmetic and the printed figures they use, each one click from its page and table."""
 
 from __future__ import annotations
 

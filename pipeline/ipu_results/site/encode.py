@@ -1,4 +1,7 @@
-"""The SQL box: tables and views with their columns, the statements that create the views, and example queries."""
+"""Encode rows as columns and values as scripts, so that a page opened from disk can load and filter them quickly.
+
+The SQL box gets tables, views and example queries in the same form.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chart of predicted against published times, and its finding."""
+"""Predictions made in advance, since no browser runs the emulator, against published times, with chart and finding."""
 
 from __future__ import annotations
 

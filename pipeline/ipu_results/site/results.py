@@ -1,4 +1,4 @@
-"""The rankings of MLPerf Training, with the interval of each score and who is tied with whom."""
+"""All results with flags, search names and prices; a JSON file for each; the rankings of MLPerf with their ties."""
 
 from __future__ import annotations
 

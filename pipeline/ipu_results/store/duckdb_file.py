@@ -1,4 +1,4 @@
-"""Evaluate the views whose rows are written to files of their own."""
+"""Write the DuckDB file: tables with keys and comments, and the views; evaluate views that get files of their own."""
 
 from __future__ import annotations
 

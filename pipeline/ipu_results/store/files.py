@@ -1,4 +1,4 @@
-"""Digest the rows of a table: the same for the same rows in any order and in any file format."""
+"""The names of the warehouse's files, and the digest of a table: the same in any order and format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Write tables as CSV that a spreadsheet can open safely, and read it back."""
+"""Write the checked frames and the views as Parquet, CSV and DuckDB files, published together or not at all.
+
+CSV is written so that a spreadsheet can open it safely.
+"""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ TABLE_COLUMNS = ("task", "batch_size")
 COPIED_COLUMNS = (*TABLE_COLUMNS, "platform")
 # Significant digits of equal figures from which a row counts as copied: on one machine and batch, of one network, of
 # any row, and of any row after rounding, a change of unit or a division by the chips; and from which it is one of a
-# copied table. tests/test_submission_evidence.py counts how often a row of the record has that many by chance.
+# copied table. tests/submission/test_submission_evidence.py counts how often a row of the record has as many by chance.
 DIGITS_OF_SAME, DIGITS_OF_NETWORK, DIGITS_OF_ANY, DIGITS_OF_SCALED, DIGITS_OF_TABLE = 5, 6, 7, 8, 4
 MIN_DIGITS, MAX_DIGITS = 2, 12  # of a figure that counts, and that is looked up
 ROWS_OF_TABLE = 3  # rows with figures of one document from which a table counts as copied

@@ -1,4 +1,4 @@
-"""Check what a row is about: which thing a name means, which network ran, which items were counted."""
+"""Check what a row is about, and how its figures are printed: names, items, repeats, lost zeros, thousands marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Compare the same row under two frameworks: same network, machine, SDK, batch and precision."""
+"""Compare a row with what surrounds it: its table and text, other frameworks, and public configurations.
+
+A weak match with a configuration, the nearest known one, proves nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare what a row's figures imply with what the machine can do. An unknown limit flags nothing."""
+"""Compare what a row implies with what the machine can do and with the official record. Unknown limits flag nothing."""
 
 from __future__ import annotations
 

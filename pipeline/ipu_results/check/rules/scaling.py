@@ -1,4 +1,4 @@
-"""Compare the same row on two generations of machine: same test, batch, precision and number of chips."""
+"""Compare the same work over batch sizes, depths of pipelines, sizes of machines and generations of machine."""
 
 from __future__ import annotations
 

@@ -1,0 +1,52 @@
+// The points of a chart: their source, and their numbers as tables.
+import type { Dataset } from "./dataset";
+import { formatCount, formatFigure } from "./format";
+import type { NumberTable } from "./load";
+import { PlainTable } from "./parts";
+import { setParameter } from "./route";
+
+const SHOWN_FIGURES = ["throughput", "time_to_train_s", "latency_ms"]; // the first that a result has
+
+/** Shows where the figure of a point was printed. */
+export function showSource(data: Dataset, id: unknown): void {
+  const row = data.findRow(String(id ?? ""));
+  const name = SHOWN_FIGURES.find((column) => row >= 0 && data.getValue(row, column) !== null);
+  if (name) setParameter("show", `${id}.${name}`);
+}
+
+/** The lines that the tooltip of a point has besides its figures. */
+export function describeSource(data: Dataset, id: unknown): Record<string, string> {
+  const row = data.findRow(String(id ?? ""));
+  return row < 0 ? {} : { Document: data.getText(row, "document_id") || data.getText(row, "run_id"), "": "Click for its source" };
+}
+
+/** The numbers of a chart as tables, with a link from each row to its source. */
+export function Numbers({ data, tables }: { data: Dataset; tables: NumberTable[] }) {
+  const count = tables.reduce((total, table) => total + table.rows.length, 0);
+  return (
+    <details class="numbers">
+      <summary>Show the numbers: {formatCount(count, "row")}</summary>
+      {tables.map((table) => (
+        <PlainTable key={table.headings.join()} label="Numbers of the chart" headings={[...table.headings, "Source"]}>
+          {table.rows.map((values, index) => (
+            <tr key={index}>
+              {values.map((value, column) => (
+                <td key={column}>{formatFigure(value, isComputed(value) ? 5 : undefined)}</td>
+              ))}
+              <td>
+                {table.ids[index] && data.findRow(table.ids[index]!) >= 0 && (
+                  <button type="button" class="link" aria-haspopup="dialog" onClick={() => showSource(data, table.ids[index])}>
+                    source
+                  </button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </PlainTable>
+      ))}
+    </details>
+  );
+}
+
+const MANY_DIGITS = 9; // no printed figure has as many
+const isComputed = (value: unknown) => typeof value === "number" && String(value).replace(/\D/g, "").length > MANY_DIGITS;

@@ -1,0 +1,118 @@
+"""Warehouses in memory for the views of the analyses: a few made-up rows, or the built rows with some changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+from ipu_results.analyses import Analysis, Frames, load_frames
+from ipu_results.derive import list_known
+from ipu_results.ground.files import SCHEMA
+from ipu_results.schema import TABLES, VIEWS, sql_view, table
+from ipu_results.schema.generate import ARROW
+from ipu_results.schema.vocabulary import load_vocabulary
+from ipu_results.store.files import get_parquet_name
+from ipu_results.store.query import open_warehouse
+
+Row = Mapping[str, Any]
+PLATFORMS = (
+    {"platform": "Bow Pod16", "family": "Bow", "chip_count": 16, "clock_ghz": 1.85},
+    {"platform": "IPU-POD16", "family": "Classic", "chip_count": 16, "clock_ghz": 1.33},
+)
+PUBLISHED = {"origin": "published", "relationship": "vendor", "publisher": "Graphcore", "model": "Net", "item": "image"}
+TRAINED = {**PUBLISHED, "task": "training", "platform": "Bow Pod16", "precision": "16.16", "batch_size": 64}
+
+# What else may not differ between two rows that an analysis compares.
+OTHER_TEST = [
+    {"task": "inference"},
+    {"variant": "SL512"},
+    {"dataset": "Generated"},
+    {"precision": "16.32"},
+    {"batch_size": 128},
+    {"batch_size": None},
+    {"sdk_version": None},
+    {"benchmark": "mlperf-training"},
+    {"origin": "measured"},
+]
+
+
+def load(warehouse: Path, analysis: Analysis) -> Frames:
+    """Load the rows of an analysis from a built warehouse."""
+    with open_warehouse(warehouse) as connection:
+        return load_frames(connection, analysis)
+
+
+class Database:
+    """A warehouse in memory."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        for view in VIEWS:
+            for statement in sql_view(view):
+                connection.execute(statement)
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        return self._connection.sql(sql).fetchall()
+
+    def frame(self, source: str) -> pd.DataFrame:
+        return self._connection.sql(f"FROM {source}").to_arrow_table().to_pandas()
+
+
+def make_warehouse(results: Sequence[Row], flags: Sequence[Row] = (), **tables: Sequence[Row]) -> Database:
+    """Make a database of these rows, with null in all other columns; a result's id is its position.
+
+    `tables` are the rows of other tables, by name.
+    """
+    connection = duckdb.connect()
+    defaults = ({"result_id": str(at), "document_id": "page-2", "row_number": at + 1} for at in range(len(results)))
+    numbered = [{**default, **row} for default, row in zip(defaults, results, strict=True)]
+    rows = {"results": numbered, "flags": flags, "platforms": PLATFORMS, **tables}
+    for published in TABLES:
+        schema = pa.schema([(column.name, ARROW[column.kind]) for column in published.columns])
+        filled = [{name: row.get(name) for name in published.names} for row in rows.get(published.name, ())]
+        connection.register("rows", pa.Table.from_pylist(filled, schema=schema))
+        connection.sql(f"CREATE TABLE {published.name} AS FROM rows")
+    _derive(connection)
+    return Database(connection)
+
+
+def _derive(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fill the derived columns of `results` where a row gives no value of its own."""
+    for name, rows in list_known(load_vocabulary()).items():
+        connection.register(name, rows)
+    statement = (SCHEMA / "derived" / "results.sql").read_text(encoding="utf-8")
+    filled = ", ".join(f"coalesce(r.{c.name}, d.{c.name}) AS {c.name}" for c in table("results").derived)
+    connection.execute(
+        f"CREATE OR REPLACE TABLE results AS SELECT r.* REPLACE ({filled}) "
+        f"FROM results r JOIN ({statement}) d USING (result_id) ORDER BY r.result_id"
+    )
+
+
+@contextmanager
+def changed(warehouse: Path, *statements: str) -> Iterator[Database]:
+    """Load a built warehouse into memory and execute statements on its tables before the views are created."""
+    with duckdb.connect() as connection:
+        for name in (published.name for published in TABLES):
+            connection.execute(f"CREATE TABLE {name} AS FROM '{warehouse / get_parquet_name(name)}'")
+        for statement in statements:
+            connection.execute(statement)
+        yield Database(connection)
+
+
+def copy_result(where: str, **values: str) -> str:
+    """Return SQL that inserts a copy of a result with other values, each in SQL; it needs its own `result_id`."""
+    replaced = ", ".join(f"{value} AS {name}" for name, value in values.items())
+    return f"INSERT INTO results SELECT * REPLACE ({replaced}) FROM results WHERE {where}"
+
+
+def flag_result(where: str) -> str:
+    """Return SQL that flags results with an error, and counts it as the build does."""
+    return (
+        f"INSERT INTO flags BY NAME SELECT 'R01' AS rule, 'error' AS severity, result_id FROM results WHERE {where}; "
+        f"UPDATE results SET errors = errors + 1 WHERE {where}"
+    )

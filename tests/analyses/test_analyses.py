@@ -1,0 +1,162 @@
+"""The analyses together: the page, the committed charts, their colours, and the command."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from ipu_results.analyses import ANALYSES, Analysis, Frames, build_specification, draw_chart
+from ipu_results.analyses.analysis import format_page
+from ipu_results.ground.charts import PALETTE, SHADES, mix_color
+from ipu_results.schema import VIEWS
+
+from tests.analyses.analysis_support import load
+from tests.conftest import Query, run_cli
+from tests.docs.docs_support import REFERENCE, UPDATE, check_page
+
+PAGE = REFERENCE / "analyses.md"
+COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
+Charts = dict[str, dict[str, Any]]
+EACH = pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
+
+
+@pytest.fixture(scope="module")
+def frames(warehouse: Path) -> dict[str, Frames]:
+    return {analysis.name: load(warehouse, analysis) for analysis in ANALYSES}
+
+
+@pytest.fixture(scope="module")
+def charts(frames: dict[str, Frames]) -> Charts:
+    return {analysis.name: build_specification(analysis, frames[analysis.name]) for analysis in ANALYSES}
+
+
+def test_each_view_belongs_to_one_analysis() -> None:
+    views = [view for analysis in ANALYSES for view in analysis.views]
+    assert len(set(views)) == len(views)
+    assert set(views) <= {view.name for view in VIEWS}
+
+
+@pytest.mark.slow
+@pytest.mark.docs
+def test_page_is_current(frames: dict[str, Frames]) -> None:
+    check_page(PAGE, format_page(ANALYSES, frames))
+
+
+@EACH
+@pytest.mark.docs
+def test_committed_chart_is_current(analysis: Analysis, frames: dict[str, Frames], charts: Charts) -> None:
+    path = PAGE.with_suffix("") / f"{analysis.name}.vl.json"
+    fresh = json.dumps(charts[analysis.name], ensure_ascii=False, indent=1) + "\n"
+    if UPDATE:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(fresh, encoding="utf-8")
+        path.with_name(f"{analysis.name}.svg").write_bytes(draw_chart(analysis, frames[analysis.name], ".svg"))
+    assert path.read_text(encoding="utf-8") == fresh
+    assert path.with_name(f"{analysis.name}.svg").read_text(encoding="utf-8").startswith("<svg")
+    shades = {mix_color(color, share) for color in PALETTE.machines.values() for share in SHADES}
+    assert set(COLOR.findall(fresh)) <= {*PALETTE.series, *PALETTE.ink.values(), *shades}
+
+
+@EACH
+def test_summary_opens_with_one_sentence_and_its_figure(analysis: Analysis, frames: dict[str, Frames]) -> None:
+    finding = analysis.summarise(frames[analysis.name]).split("\n\n")[0]
+    assert re.findall(r"[.!?](?= [A-Z0-9]|$)", finding) == ["."]
+    assert re.search(r"\d", finding)
+    assert len(finding.split()) <= 60
+
+
+@EACH
+def test_chart_and_axes_have_titles(analysis: Analysis, charts: Charts) -> None:
+    assert charts[analysis.name]["title"]["text"]
+    titles = _list_axis_titles(charts[analysis.name])
+    assert titles
+    assert all(titles)
+
+
+def _list_axis_titles(part: object) -> list[object]:
+    """List the titles of all x and y channels below a part of a specification."""
+    if isinstance(part, list):
+        return [title for item in part for title in _list_axis_titles(item)]
+    if not isinstance(part, dict):
+        return []
+    channels = [channel for name, channel in part.get("encoding", {}).items() if name in ("x", "y")]
+    own = [channel.get("title") for channel in channels if "field" in channel]
+    keys = ("layer", "hconcat", "vconcat", "spec", "concat")
+    return own + [title for key in keys for title in _list_axis_titles(part.get(key))]
+
+
+@EACH
+def test_chart_follows_the_figures(analysis: Analysis, frames: dict[str, Frames], charts: Charts) -> None:
+    """With every figure of the rows doubled the chart differs: no figure is typed."""
+    doubled = {name: _double_figures(frame) for name, frame in frames[analysis.name].items()}
+    assert build_specification(analysis, doubled) != charts[analysis.name]
+
+
+def _double_figures(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(
+        **{name: frame[name] * 2 for name in frame.select_dtypes("float").columns if name != "bound_ms"}
+    )
+
+
+def test_machine_has_one_colour_and_no_two_series_share_one() -> None:
+    c2, m2000 = PALETTE.machines["C2"], PALETTE.machines["M2000"]
+    assert PALETTE.assign(["IPU-M2000", "C2, 32x4d"]) == PALETTE.assign(["m2000", "c2"]) == [m2000, c2]
+    colors = PALETTE.assign(["laptop", "C2, published", "C2, emulated", "another"])
+    assert colors[1] == c2
+    assert len(set(colors)) == 4
+    assert len(PALETTE.assign(["unknown"] * 20)) == 20
+
+
+# command
+
+
+def test_command_lists_the_questions() -> None:
+    done = run_cli("analyse", "--format", "json")
+    assert [row["name"] for row in json.loads(done.stdout)] == [analysis.name for analysis in ANALYSES]
+
+
+@EACH
+def test_command_prints_rows_and_summary(analysis: Analysis, warehouse: Path, query: Query) -> None:
+    done = run_cli("analyse", analysis.name, "--format", "json", "--warehouse", warehouse)
+    assert done.returncode == 0
+    [view] = [view for view in VIEWS if view.name == analysis.views[0]]
+    expected = [tuple(map(_to_json, row)) for row in query(f"FROM {view.source}")]
+    printed = [tuple(row.values()) for row in json.loads(done.stdout)]
+    assert sorted(map(str, printed)) == sorted(map(str, expected))
+    assert " ".join(done.stderr.split()) in " ".join(PAGE.read_text(encoding="utf-8").split())
+
+
+def _to_json(value: object) -> object:
+    return value.isoformat() if isinstance(value, date) else value
+
+
+@pytest.mark.slow
+def test_parameter_and_plot(warehouse: Path, tmp_path: Path) -> None:
+    plot = tmp_path / "per-dollar.svg"
+    options = ("--set", "ipu_price=300000", "--plot", plot, "--format", "csv", "--warehouse", warehouse)
+    done = run_cli("analyse", "per_dollar", *options)
+    assert done.returncode == 0
+    assert "300000.0" in done.stdout
+    assert plot.read_text(encoding="utf-8").startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["nothing"], "'nothing' is not one of latency_bounded, generations"),
+        (["per_dollar", "--set", "price=3"], "has no parameter 'price'; it has ipu_price, gpu_price"),
+        (["scaling", "--set", "ipu_price=3"], "has no parameter 'ipu_price'; it has none"),
+        (["per_dollar", "--set", "ipu_price=-3"], "is not a number above 0"),
+        (["per_dollar", "--set", "ipu_price"], "is not NAME=NUMBER"),
+        (["scaling", "--plot", "x.gif"], "neither .svg nor .png"),
+    ],
+)
+def test_wrong_usage_is_reported(args: list[str], message: str, warehouse: Path) -> None:
+    done = run_cli("analyse", *args, "--warehouse", warehouse)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr

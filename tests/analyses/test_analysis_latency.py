@@ -1,0 +1,218 @@
+"""Latency-bounded throughput: which row is the best within a bound, and which rows are excluded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ipu_results.analyses import Frames, latency
+
+from tests.analyses.analysis_support import PUBLISHED, load, make_warehouse
+from tests.conftest import PAGE_ID, Query
+
+POINT = {**PUBLISHED, "task": "inference", "platform": "IPU-M2000", "chip_count": 4, "batch_size": 8}
+BEST = "SELECT bound_ms, throughput FROM latency_bounded ORDER BY ALL"
+FRONT = "SELECT throughput FROM latency_front WHERE on_front ORDER BY 1"
+
+
+def point(throughput: float, latency: float, **other: Any) -> dict[str, Any]:
+    return {**POINT, "throughput": throughput, "latency_ms": latency, **other}
+
+
+@pytest.fixture(scope="module")
+def frames(warehouse: Path) -> Frames:
+    return load(warehouse, latency.ANALYSIS)
+
+
+# the committed rows
+
+
+def test_every_inference_row_with_both_figures_is_a_point(query: Query) -> None:
+    """108 rows of the page less 4 without latency, 6 of the paper, 88 of NVIDIA's with a throughput, other parties."""
+    counts = "SELECT publisher, count(*) FROM latency_front WHERE origin = 'published' GROUP BY 1 ORDER BY 1"
+    assert query(counts) == [
+        ("ByteDance", 71),
+        ("Graphcore", 108 - 4 + 19),
+        ("Heidelberg University", 314),
+        ("NVIDIA", 88),
+        ("Qwant", 6),
+    ]
+    complete = "SELECT count(*) FROM inference WHERE throughput IS NOT NULL AND latency_ms IS NOT NULL"
+    assert query("SELECT count(*) FROM latency_front") == query(complete)
+    assert query("SELECT count(*) FROM latency_front JOIN results USING (result_id) WHERE benchmark IS NOT NULL") == [
+        (0,)
+    ]
+
+
+def test_bounds_of_efficientnet_b0(query: Query) -> None:
+    """IPU-M2000: 8,686 at 0.44 ms; 71,839 at 4.26; 86,986 at 6.77 (batch 128), not 69,852 at 9.15 (batch 144)."""
+    row = "network = 'EfficientNet-B0' AND platform = 'IPU-M2000' ORDER BY bound_ms"
+    assert query(f"SELECT bound_ms, throughput, latency_ms FROM latency_bounded WHERE {row}") == [
+        (1.0, 8686.0, 0.44),
+        (5.0, 71839.0, 4.26),
+        (10.0, 86986.0, 6.77),
+        (20.0, 86986.0, 6.77),
+    ]
+    assert query("SELECT DISTINCT batches_in_flight FROM latency_bounded WHERE throughput = 86986") == [
+        (pytest.approx(86986 * 6.77 / 1000 / 128),)
+    ]
+
+
+def test_flagged_rows_are_never_the_best(query: Query) -> None:
+    """Three of FastSpeech2 and three of EfficientDet time an item (R01), two of Yolo v4 misprint the batch (R04)."""
+    where = f"errors > 0 AND document_id = '{PAGE_ID}'"
+    rows = f"SELECT model, count(*) FROM latency_front WHERE {where} GROUP BY model ORDER BY model"
+    assert query(rows) == [
+        ("EfficientDet-D0", 1),
+        ("EfficientDet-D1", 1),
+        ("EfficientDet-D2", 1),
+        ("FastSpeech2", 3),
+        ("Yolo v4", 2),
+    ]
+    assert query("SELECT count(*) FROM latency_front WHERE on_front AND errors > 0") == [(0,)]
+    flagged = "(SELECT result_id FROM flags WHERE severity = 'error')"
+    assert query(f"SELECT count(*) FROM latency_bounded WHERE errors > 0 OR result_id IN {flagged}") == [(0,)]
+
+
+def test_item_latencies_and_suspect_rows_are_never_the_best(query: Query) -> None:
+    excluded = "latency_basis = 'per-item' OR suspect IS NOT NULL"
+    items = "SELECT publisher, count(*) FROM latency_front WHERE latency_basis = 'per-item' GROUP BY 1"
+    assert query(f"{items} ORDER BY 1") == [("Graphcore", 21)]
+    assert query(f"SELECT count(*) FROM latency_front WHERE on_front AND ({excluded})") == [(0,)]
+    joined = "latency_bounded b JOIN results r USING (result_id)"
+    assert query(f"SELECT count(*) FROM {joined} WHERE b.latency_basis = 'per-item' OR r.suspect IS NOT NULL") == [(0,)]
+
+
+def test_two_networks_under_one_name_have_separate_bounds(query: Query) -> None:
+    """ResNeXt101 on IPU-M2000 within 5 ms: 9,705 at batch 16 is 32x4d, 6,483 is 32x8d."""
+    where = "model = 'ResNeXt101' AND platform = 'IPU-M2000' AND bound_ms = 5"
+    assert query(f"SELECT network, throughput FROM latency_bounded WHERE {where} ORDER BY network") == [
+        ("ResNeXt101-32x4d", 9705.0),
+        ("ResNeXt101-32x8d", 6483.0),
+    ]
+
+
+def test_no_row_is_better_than_one_of_the_front(query: Query) -> None:
+    """Counted the other way round: over every pair of the competing rows of a group."""
+    better = """
+        SELECT count(*) FROM latency_front a JOIN latency_front b USING (origin, network, platform)
+        WHERE a.on_front AND b.left_out IS NULL AND a.work IS NOT DISTINCT FROM b.work
+            AND b.latency_ms < a.latency_ms AND b.throughput > a.throughput
+    """
+    assert query(better) == [(0,)]
+
+
+def test_rows_without_a_throughput_compete_for_the_lowest_latency(query: Query) -> None:
+    """BERT-Large SL128: 1.60 ms in INT8 and 1.87 in FP16 on the A100, 1.92 on IPU-M2000, 1.36 on Bow-2000."""
+    row = "network = 'BERT-Large' AND sequence_length = 128 AND platform <> 'IPU' ORDER BY latency_ms"
+    columns = "platform, coalesce(precision, compute_precision), batch_size, latency_ms, rows, rows_without_throughput"
+    assert query(f"SELECT {columns} FROM latency_lowest WHERE {row}") == [
+        ("Bow-2000", "16.16", 4, 1.36, 4, 0),
+        ("1x A100-40GB", "INT8", 1, 1.6, 10, 10),
+        ("1x A100-40GB", "FP16", 1, 1.87, 10, 10),
+        ("IPU-M2000", "16.16", 4, 1.92, 3, 0),
+    ]
+    assert query("SELECT sum(rows_without_throughput) FROM latency_lowest") == [(80,)]
+    assert query("SELECT count(*) FROM latency_front WHERE throughput IS NULL") == [(0,)]
+
+
+def test_summary_counts_the_rows_that_cannot_enter(frames: Frames) -> None:
+    summary = latency.summarise(frames)
+    assert "80 rows print a latency and no throughput (BERT-Base and BERT-Large on 1x A100-40GB)" in summary
+    assert "1.36 ms on Bow-2000 (batch 4, 4 chips, 16.16), 1.6 ms on 1x A100-40GB (batch 1, 1 chip, INT8)" in summary
+    without = {**frames, "latency_lowest": frames["latency_lowest"].assign(rows_without_throughput=0)}
+    assert "no throughput" not in latency.summarise(without)
+
+
+def test_row_below_the_best_of_its_vendor_has_a_remark(query: Query, frames: Frames) -> None:
+    """All 72 A100 rows of ResNet inference are of TensorFlow 1; NVIDIA's MLPerf entry reaches 298647 / 8 images/s."""
+    marked = (
+        "SELECT count(*), count(remark) FROM latency_front WHERE publisher = 'NVIDIA' AND framework = 'TensorFlow1'"
+    )
+    assert query(marked) == [(72, 72)]
+    [(remark,)] = query(
+        "SELECT DISTINCT remark FROM latency_front WHERE chip LIKE 'A100%' AND network LIKE 'ResNet-50%'"
+    )
+    assert "not NVIDIA's best" in str(remark)
+    assert f"{298647 / 8:,.0f} images/s per chip" in str(remark)
+    assert str(remark) in latency.summarise(frames)
+    joined = "comparison_remarks c JOIN latency_points p USING (publisher, network, framework)"
+    assert query("SELECT count(*) FROM comparison_remarks") == [(3,)]
+    assert query(f"SELECT count(DISTINCT c.remark) FROM {joined} WHERE starts_with(p.remark, c.remark)") == [(2,)]
+    assert query("SELECT result_id FROM latency_points GROUP BY 1 HAVING count(*) > 1") == []
+
+
+def test_headline_rows_carry_the_remark_of_the_framework_rule(query: Query, frames: Frames) -> None:
+    """EfficientNet-B0 on IPU-M2000: 71,839 and 86,986 in PyTorch are 1.66 and 1.63 times the TensorFlow rows."""
+    best = "network = 'EfficientNet-B0' AND platform = 'IPU-M2000' AND bound_ms >= 5 ORDER BY bound_ms"
+    remarks = [str(remark) for (remark,) in query(f"SELECT remark FROM latency_bounded WHERE {best}")]
+    assert [remark.split(" of ")[0] for remark in remarks] == [
+        "1.66 times the throughput",
+        *["1.63 times the throughput"] * 2,
+    ]
+    assert remarks[-1] in latency.summarise(frames)
+
+
+# made-up rows
+
+
+def test_best_row_within_a_bound() -> None:
+    database = make_warehouse([point(100, 0.5), point(300, 4), point(200, 5), point(900, 21)])
+    assert database.query(BEST) == [(1.0, 100.0), (5.0, 300.0), (10.0, 300.0), (20.0, 300.0)]
+    assert database.query(FRONT) == [(100.0,), (300.0,), (900.0,)]
+
+
+@pytest.mark.parametrize(("severity", "best", "excluded"), [("warn", 900.0, None), ("error", 100.0, "error")])
+def test_error_flag_excludes_a_row_and_a_warning_does_not(severity: str, best: float, excluded: str | None) -> None:
+    flag = {"result_id": "1", "rule": "R01", "severity": severity}
+    database = make_warehouse([point(100, 0.5), point(900, 0.9)], [flag])
+    assert database.query(BEST)[0] == (1.0, best)
+    assert database.query("SELECT throughput, left_out, on_front FROM latency_front ORDER BY 1") == [
+        (100.0, None, True),
+        (900.0, excluded, excluded is None),
+    ]
+
+
+@pytest.mark.parametrize("doubt", [{"latency_basis": "per-item"}, {"suspect": "drift"}, {"sparsity": 0.9375}])
+def test_doubtful_row_is_never_the_best(doubt: dict[str, Any]) -> None:
+    assert make_warehouse([point(100, 0.5), point(900, 0.9, **doubt)]).query(BEST)[0] == (1.0, 100.0)
+
+
+@pytest.mark.parametrize(
+    "other", [{"origin": "emulated"}, {"platform": "C2"}, {"variant": "SL128"}, {"item": "row"}, {"model": "Nett"}]
+)
+def test_rows_of_separate_groups(other: dict[str, str]) -> None:
+    database = make_warehouse([point(100, 0.5), point(900, 0.9, **other)])
+    assert database.query("SELECT count(*) FROM latency_bounded WHERE bound_ms = 1") == [(2,)]
+    assert database.query(FRONT) == [(100.0,), (900.0,)]
+
+
+@pytest.mark.parametrize("other", [{"variant": "lowest latency config"}, {"framework": "PyTorch"}, {"batch_size": 16}])
+def test_rows_of_one_group(other: dict[str, Any]) -> None:
+    assert make_warehouse([point(100, 0.9), point(900, 0.5, **other)]).query(FRONT) == [(900.0,)]
+
+
+def test_lowest_latency_of_a_machine_and_precision() -> None:
+    rows = [
+        point(100, 0.9),
+        {**point(900, 0.5), "throughput": None},
+        point(1, 0.7, precision="16.16"),
+        point(1, 0.1, suspect="drift"),
+    ]
+    database = make_warehouse(rows)
+    rows_of_groups = database.query("SELECT latency_ms, rows, rows_without_throughput FROM latency_lowest ORDER BY 1")
+    assert rows_of_groups == [(0.5, 2, 1), (0.7, 1, 0)]
+
+
+def test_remark_holds_for_its_publisher_and_framework_alone() -> None:
+    remark = {"publisher": "NVIDIA", "task": "inference", "network": "Net", "framework": "TF", "remark": "old"}
+    rows = [
+        point(1, 1, publisher=publisher, framework=framework)
+        for publisher in ("NVIDIA", "X")
+        for framework in ("TF", "Y")
+    ]
+    database = make_warehouse(rows, comparison_remarks=[remark])
+    assert database.query("SELECT publisher, framework, remark FROM latency_points WHERE remark IS NOT NULL") == [
+        ("NVIDIA", "TF", "old")
+    ]

@@ -1,0 +1,173 @@
+"""Per dollar: hand arithmetic at list prices, the price of a tie, and which rows are not paired."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import altair
+import pytest
+from ipu_results.analyses import Frames, per_dollar
+
+from tests.analyses.analysis_support import changed, copy_result, flag_result, load
+from tests.conftest import Query, run_cli
+
+MLPERF = "measure = 'mlperf time to train'"
+RATE = "measure = 'training throughput'"
+GPU_ROW = "platform = '8x A100-80GB (DGX A100)' AND model = 'ResNet-50 v1.5' AND throughput = 16621"
+
+
+@pytest.fixture(scope="module")
+def frames(warehouse: Path) -> Frames:
+    return load(warehouse, per_dollar.ANALYSIS)
+
+
+def test_two_comparisons_of_the_vendor(query: Query) -> None:
+    """MLPerf v1.0 closed at $149,995 and $300,000: 1.2580 and 1.5504."""
+    columns = "network, performance_ratio, per_dollar_ratio, break_even_ipu_price_usd, break_even_gpu_price_usd"
+    bert, resnet = query(f"SELECT {columns} FROM per_dollar() WHERE {MLPERF} AND round = '1.0' ORDER BY network")
+    assert bert[:3] == ("BERT", pytest.approx(21.6926 / 34.4888, rel=1e-5), pytest.approx(1.2580, abs=5e-5))
+    assert resnet[:3] == ("ResNet-50 v1.5", pytest.approx(28.7709 / 37.1152, rel=1e-5), pytest.approx(1.5504, abs=5e-5))
+    assert resnet[2] == pytest.approx((28.7709 * 300000) / (37.1152 * 149995), rel=1e-5)
+    assert resnet[3:] == pytest.approx((300000 * 28.7709 / 37.1152, 149995 * 37.1152 / 28.7709), rel=1e-5)
+
+
+def test_throughput_in_one_framework(query: Query) -> None:
+    where = f"{RATE} AND network = 'ResNet-50 v1.5' AND ipu_framework = gpu_framework AND ipu_platform = 'IPU-POD16'"
+    columns = "performance_ratio, per_dollar_ratio, gpu_fastest_figure, differs"
+    [row] = query(f"SELECT {columns} FROM per_dollar() WHERE {where}")
+    assert row[:3] == (pytest.approx(25534 / 16621), pytest.approx(25534 * 300000 / (16621 * 149995)), 17400)
+    assert "framework" not in row[3]
+    assert "precision 16.16 / mixed" in row[3]
+
+
+def test_fastest_entry_on_the_same_gpus(query: Query) -> None:
+    """Official minutes on eight A100-80GB in one node, in v2.0 Inspur's 15.87 and 27.23, NVIDIA's 18.44 and 28.69."""
+    columns = "network, round(gpu_figure, 2), round(gpu_fastest_figure, 2), gpu_fastest_entry"
+    assert query(f"SELECT DISTINCT {columns} FROM per_dollar() WHERE {MLPERF} ORDER BY round, network") == [
+        ("BERT", 21.69, 21.69, "NVIDIA dgxa100_ngc21.05_pytorch"),
+        ("ResNet-50 v1.5", 28.77, 28.54, "SUPERMICRO SYS-420GP-TNAR+"),
+        ("BERT", 20.0, 20.0, "NVIDIA dgxa100_ngc21.09_pytorch"),
+        ("ResNet-50 v1.5", 29.15, 28.6, "Baidu 1_node_8_A100_NGC21.05_MXNet"),
+        ("BERT", 18.44, 15.87, "Inspur NF5688M6"),
+        ("ResNet-50 v1.5", 28.69, 27.23, "Inspur NF5688M6"),
+    ]
+    assert query(f"SELECT count(*) FROM per_dollar() WHERE (gpu_fastest_entry IS NULL) = ({MLPERF})") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("prices", "listed", "sentence"),
+    [
+        ("", (True, True), "Both list prices are"),
+        ("gpu_price := 200000", (True, False), "The list price of the IPU machine is"),
+        ("ipu_price := 120000", (False, True), "The list price of the GPU machine is"),
+        ("ipu_price := 120000, gpu_price := 200000", (False, False), None),
+    ],
+)
+def test_price_of_the_reader_is_not_called_a_list_price(
+    warehouse: Path, prices: str, listed: tuple[bool, bool], sentence: str | None
+) -> None:
+    with changed(warehouse) as database:
+        columns = "SELECT DISTINCT ipu_price_listed, gpu_price_listed"
+        assert database.query(f"{columns} FROM per_dollar({prices}) WHERE ipu_platform = 'IPU-POD16'") == [listed]
+        summary = per_dollar.summarise({"per_dollar": database.frame(f"per_dollar({prices})")})
+    assert (sentence in summary) if sentence else ("list price" not in summary.replace("no known list price", ""))
+    assert "(framework, precision, batch, software)" in summary
+
+
+def test_rows_and_unknown_price_of_the_bow_pod(query: Query) -> None:
+    assert query("SELECT measure, ipu_platform, count(*) FROM per_dollar() GROUP BY ALL ORDER BY ALL") == [
+        ("mlperf time to train", "Bow Pod16", 3),
+        ("mlperf time to train", "IPU-POD16", 4),
+        ("training throughput", "Bow Pod16", 3),
+        ("training throughput", "IPU-POD16", 3),
+    ]
+    columns = "ipu_price_usd, per_dollar_ratio, break_even_gpu_price_usd, break_even_ipu_price_usd IS NULL"
+    assert query(f"SELECT DISTINCT {columns} FROM per_dollar() WHERE ipu_platform = 'Bow Pod16'") == [
+        (None, None, None, False)
+    ]
+
+
+@pytest.mark.parametrize("machine", ["ipu", "gpu"])
+def test_ratio_at_the_price_of_a_tie_is_1(query: Query, machine: str) -> None:
+    where = f"WHERE {MLPERF} AND ipu_mlperf_id = '1.0-1026'"
+    [(tie,)] = query(f"SELECT break_even_{machine}_price_usd FROM per_dollar() {where}")
+    assert query(f"SELECT per_dollar_ratio FROM per_dollar({machine}_price := {tie!r}) {where}") == [
+        (pytest.approx(1),)
+    ]
+
+
+def test_mlperf_rows_are_cited(query: Query) -> None:
+    assert query(f"SELECT count(*) FROM per_dollar() WHERE ({MLPERF}) <> (attribution IS NOT NULL)") == [(0,)]
+    columns = "division, round, attribution"
+    for division, mlperf_round, attribution in query(f"SELECT {columns} FROM per_dollar() WHERE {MLPERF}"):
+        assert division == "closed"
+        assert str(attribution).count(f"MLPerf Training v{mlperf_round} closed") == 2
+        assert str(attribution).endswith("MLPerf metric")
+
+
+def test_column_differs_names_framework_and_software(query: Query) -> None:
+    framework = "(ipu_framework <> gpu_framework) <> (differs LIKE 'framework %')"
+    assert query(f"SELECT count(*) FROM per_dollar() WHERE {framework} OR differs NOT LIKE '%software %'") == [(0,)]
+
+
+def test_modified_network_is_not_paired(query: Query) -> None:
+    """The page's EfficientNet-B4 is one of group dimension 16, NVIDIA's is not."""
+    assert query("SELECT count(*) FROM per_dollar() WHERE network LIKE 'EfficientNet%'") == [(0,)]
+
+
+def test_32x8d_is_not_paired_with_32x4d(warehouse: Path) -> None:
+    with changed(warehouse, "UPDATE results SET network = 'ResNeXt101-32x8d' WHERE model = 'ResNeXt101'") as database:
+        networks = database.query(f"SELECT DISTINCT network FROM per_dollar() WHERE {RATE}")
+    assert networks == [("ResNet-50 v1.5",)]
+
+
+def test_other_gpu_rows_are_not_paired(warehouse: Path) -> None:
+    others = [
+        {"compute_precision": "'TF32'"},
+        {"platform": "'8x A100-40GB (DGX A100)'"},
+        {"origin": "'emulated'"},
+        {"task": "'inference'"},
+        {"variant": "'another'"},
+    ]
+    copies = [
+        copy_result(GPU_ROW, result_id=f"'{number}'", throughput="1.0", **other) for number, other in enumerate(others)
+    ]
+    with changed(warehouse, *copies) as database:
+        assert database.query(f"SELECT count(*), max(performance_ratio) FROM per_dollar() WHERE {RATE}") == [
+            (6, pytest.approx(44059 / 16621))
+        ]
+
+
+def test_flagged_row_is_counted_and_excluded(warehouse: Path, frames: Frames) -> None:
+    with changed(warehouse, flag_result(GPU_ROW)) as database:
+        assert database.query(f"SELECT count(*) FROM per_dollar() WHERE {RATE} AND errors = 1") == [(4,)]
+        flagged = {"per_dollar": database.frame("per_dollar()")}
+    assert "on 3 priced pairs" in per_dollar.summarise(frames)
+    assert "on 1 priced pairs" in per_dollar.summarise(flagged)
+    assert "ResNet-50 v1.5, Bow" not in str(per_dollar.build_chart(altair, flagged).to_dict()["hconcat"][1])
+
+
+def test_command_accepts_a_price(warehouse: Path) -> None:
+    done = run_cli("analyse", "per_dollar", "--set", "ipu_price=120000", "--warehouse", warehouse)
+    assert done.returncode == 0
+    summary = " ".join(done.stderr.split())
+    assert "at $120,000 over 8 A100-80GB at $300,000" in summary
+    assert f"{28.770861111111106 * 300000 / (37.11521111111111 * 120000):.2f} for ResNet-50 v1.5" in summary
+
+
+def test_summary(frames: Frames) -> None:
+    summary = per_dollar.summarise(frames)
+    assert "is 1.26 for BERT (PopART) and 1.55 for ResNet-50 v1.5 (TensorFlow)" in summary
+    assert "which is 0.78 times as fast, with a tie at $232,553" in summary
+    assert "Bow Pod16 has no known list price" in summary
+    assert "(1.0-1025 and 1.0-1026 inferred)" in summary
+    assert summary.endswith("not verified by MLCommons Association. Performance per dollar is not an MLPerf metric.")
+
+
+def test_each_tie_is_on_its_line(frames: Frames) -> None:
+    for panel in per_dollar.build_chart(altair, frames).to_dict()["hconcat"]:
+        *_, lines, ties = panel["layer"]
+        price = {tie["name"]: tie["price"] for tie in ties["data"]["values"]}
+        assert price
+        for point in lines["data"]["values"]:
+            assert point["ratio"] * point["price"] == pytest.approx(price[point["name"]])

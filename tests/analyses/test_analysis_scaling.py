@@ -1,0 +1,171 @@
+"""Scaling: each row over the smallest machine of its own curve, MLPerf separately."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import altair
+import pytest
+from ipu_results.analyses import Frames, scaling
+
+from tests.analyses.analysis_support import changed, copy_result, flag_result, load
+from tests.conftest import Query
+
+RESNET = "measure = 'throughput' AND publisher = 'Graphcore' AND model = 'ResNet-50 v1.5' AND framework = 'TensorFlow1'"
+MLPERF = "measure = 'mlperf time to train'"
+POD16 = "model = 'ResNet-50 v1.5' AND framework = 'TensorFlow1' AND platform = 'IPU-POD16' AND throughput = 30690"
+
+
+@pytest.fixture(scope="module")
+def frames(warehouse: Path) -> Frames:
+    return load(warehouse, scaling.ANALYSIS)
+
+
+def test_throughput_of_the_printed_rows(query: Query) -> None:
+    columns = "platform, speed_up, efficiency"
+    assert query(f"SELECT {columns} FROM scaling WHERE {RESNET} AND sdk_version = '2.4.0' ORDER BY 2") == [
+        ("IPU-POD16", 1.0, 1.0),
+        ("IPU-POD64", pytest.approx(108566 / 30690), pytest.approx(108566 / 30690 * 16 / 64)),
+        ("IPU-POD128", pytest.approx(205006 / 30690), pytest.approx(205006 / 30690 * 16 / 128)),
+        ("IPU-POD256", pytest.approx(365040 / 30690), pytest.approx(365040 / 30690 * 16 / 256)),
+    ]
+
+
+def test_row_missing_from_a_later_page_has_the_base_of_its_own_page(query: Query) -> None:
+    """Bow Pod256 is only on the page of 2022, the two smaller ones on both; each appears once."""
+    columns = "platform, efficiency"
+    assert query(f"SELECT {columns} FROM scaling WHERE {RESNET} AND sdk_version = '3.0' ORDER BY chip_count") == [
+        ("Bow Pod16", 1.0),
+        ("Bow Pod64", pytest.approx(153205 / 44059 / 4)),
+        ("Bow Pod256", pytest.approx(456906 / 44059 / 16)),
+    ]
+
+
+def test_mlperf_time_to_train(query: Query) -> None:
+    """ResNet-50 of v2.0: minutes 19.6352 and 2.6721, samples 38 and 45 epochs of as many images."""
+    columns = "speed_up, efficiency, samples_efficiency, rate_efficiency, base_batch_size, batch_size, mlperf_id"
+    where = f"{MLPERF} AND benchmark = 'resnet' AND round = '2.0' AND chip_count = 256"
+    [row] = query(f"SELECT {columns} FROM scaling WHERE {where}")
+    speed_up = 19.635155555555556 / 2.672083333333333
+    assert row[:4] == pytest.approx((speed_up, speed_up / 16, 38 / 45, speed_up / 16 * 45 / 38))
+    assert row[4:] == (3520, 10240, "2.0-2054")
+
+
+def test_number_of_rows_and_curves(query: Query) -> None:
+    """41 curves over the versions of the page, four of them start with rows that two print; two of others."""
+    counts = "measure, count(*), count(*) FILTER (chip_count = base_chip_count)"
+    assert query(f"SELECT {counts} FROM scaling GROUP BY 1 ORDER BY 1") == [
+        ("mlperf time to train", 21, 7),
+        ("throughput", 92 + 2 + 3, 37 + 1 + 1),
+    ]
+    assert query("SELECT result_id, base_result_id FROM scaling GROUP BY ALL HAVING count(*) > 1") == []
+
+
+def test_measures_are_separate(query: Query) -> None:
+    mixed = "(throughput IS NOT NULL) = (minutes IS NOT NULL) OR (minutes IS NULL) <> (attribution IS NULL)"
+    assert query(f"SELECT result_id FROM scaling WHERE {mixed}") == []
+    joined = "scaling a JOIN scaling b ON a.base_result_id = b.result_id"
+    assert query(f"SELECT count(*) FROM {joined} WHERE a.measure <> b.measure") == [(0,)]
+    assert query("SELECT DISTINCT origin, submitter, division FROM scaling ORDER BY 1") == [
+        ("official", "Graphcore", "closed"),
+        ("published", None, None),
+    ]
+
+
+def test_mlperf_curves_have_one_round_and_framework(query: Query) -> None:
+    where = f"{MLPERF} AND chip_count = base_chip_count"
+    assert query(f"SELECT round, benchmark, framework FROM scaling WHERE {where} ORDER BY ALL") == [
+        ("1.0", "bert", "PopART"),
+        ("1.0", "resnet", "TensorFlow"),
+        ("1.1", "bert", "PopART"),
+        ("1.1", "resnet", "TensorFlow"),
+        ("2.0", "bert", "PaddlePaddle"),
+        ("2.0", "bert", "PopART"),
+        ("2.0", "resnet", "TensorFlow"),
+    ]
+
+
+def test_mlperf_rows_cite_both_entries(query: Query) -> None:
+    where = f"{MLPERF} AND chip_count > base_chip_count AND round = '2.0'"
+    for mlperf_id, attribution in query(f"SELECT mlperf_id, attribution FROM scaling WHERE {where}"):
+        assert f"MLPerf ID {mlperf_id}" in str(attribution)
+        assert str(attribution).count("MLPerf ID 2.0-") == 2
+        assert "not MLPerf metrics" in str(attribution)
+
+
+def test_row_of_another_test_is_not_the_base(warehouse: Path) -> None:
+    """Each would make the ratio ten times larger if it were used as the smallest machine's row."""
+    others = [
+        {"framework": "'PyTorch'", "variant": "'another'"},
+        {"precision": "'32.32'"},
+        {"dataset": "'generated'"},
+        {"variant": "'half depth'"},
+        {"document_id": "'graphcore-performance-2022-h2'"},
+        {"origin": "'emulated'"},
+        {"chip_count": "4", "platform": "'IPU-M2000'"},
+    ]
+    copies = [
+        copy_result(POD16, result_id=f"'{number}'", throughput="3069.0", **other) for number, other in enumerate(others)
+    ]
+    sql = f"SELECT max(speed_up) FROM scaling WHERE {RESNET} AND platform = 'IPU-POD64' AND variant IS NULL"
+    with changed(warehouse, *copies) as database:
+        assert database.query(sql) == [(pytest.approx(108566 / 30690),)]
+
+
+def test_flagged_base_is_excluded(warehouse: Path, frames: Frames) -> None:
+    where = f"result_id = (SELECT result_id FROM results WHERE {POD16})"
+    sql = f"SELECT DISTINCT base_errors FROM scaling WHERE {RESNET} AND family = 'Classic'"
+    with changed(warehouse, flag_result(where)) as database:
+        assert database.query(sql) == [(1,)]
+        flagged = {"scaling": database.frame("scaling")}
+    assert "65 % on 256 (from 63 % to 74 %, 3 rows)" in scaling.summarise(frames)
+    assert "on 256 (from 63 % to 65 %, 2 rows)" in scaling.summarise(flagged)
+
+
+def test_summary(frames: Frames) -> None:
+    summary = scaling.summarise(frames)
+    assert "ResNet-50 v1.5 falls from 19.64 to 2.67 minutes, 7.3 times faster (46 % of linear)" in summary
+    assert "DINO (2 rows) is above linear" in summary
+    assert "not verified by MLCommons Association" in summary
+    assert "ids 1.0-1025, 1.0-1026, 1.0-1027, 1.0-1028, inferred" in summary
+
+
+def test_fixed_and_grown_batches_are_kept_apart(query: Query) -> None:
+    """Printed batches: ResNet-50 1920 to 10240, BERT-Large 65536 on all sizes, Mini DALL-E 6144 to 24576."""
+    columns = "SELECT DISTINCT batch_growth, batch_ratio FROM scaling WHERE measure = 'throughput' AND"
+    assert query(f"{columns} {RESNET} AND sdk_version = '2.4.0' ORDER BY 2 NULLS FIRST") == [
+        ("smallest", 1.0),
+        ("grown", pytest.approx(2560 / 1920)),
+        ("grown", pytest.approx(5120 / 1920)),
+        ("grown", pytest.approx(10240 / 1920)),
+    ]
+    assert query(f"{columns} batch_size = 65536 AND chip_count > base_chip_count") == [("fixed", 1.0)]
+    assert query(f"{columns} model = 'Mini DALL-E' AND chip_count = 64") == [("grown-with-chips", 4.0)]
+    assert query(f"SELECT count(*) FROM scaling WHERE {MLPERF} AND batch_growth = 'fixed'") == [(2,)]
+    unsaid = "batch_size IS NOT NULL AND base_batch_size IS NOT NULL AND batch_growth IS NULL"
+    assert query(f"SELECT count(*) FROM scaling WHERE {unsaid}") == [(0,)]
+
+
+def test_growth_of_an_unknown_batch_is_unknown(warehouse: Path) -> None:
+    where = "model = 'ResNet-50 v1.5' AND platform = 'IPU-POD256' AND framework = 'TensorFlow1'"
+    with changed(warehouse, f"UPDATE results SET batch_size = NULL WHERE {where}") as database:
+        growth = database.query(f"SELECT DISTINCT batch_growth FROM scaling WHERE {where} AND measure = 'throughput'")
+        assert growth == [(None,)]
+        assert "(2 rows, all ResNet-50 v1.5)" in scaling.summarise({"scaling": database.frame("scaling")})
+
+
+def test_each_measure_and_kind_of_batch_has_its_own_panel(frames: Frames) -> None:
+    fixed, grown, minutes = scaling.build_chart(altair, frames).to_dict()["hconcat"]
+    assert "MLPerf" not in f"{fixed}{grown}"
+    assert "MLPerf" in minutes["title"]
+    shown = {name for name, _ in _list_points(minutes)}
+    assert {name.split(", ")[2] for name in shown} == {"v1.0", "v1.1", "v2.0"}
+    assert "BERT, PopART, v1.1, ×1 ×2" in shown
+    assert all(abs(ratio - 1) <= 0.02 for _, ratio in _list_points(fixed))
+    assert {name for name, ratio in _list_points(grown) if ratio > 1} == {"ResNet-50 v1.5", "Mini DALL-E"}
+
+
+def _list_points(panel: dict[str, Any]) -> set[tuple[str, float]]:
+    values = [point for layer in panel["layer"] for point in layer["data"]["values"] if "name" in point]
+    return {(point["name"], point["batch"]) for point in values}

@@ -1,0 +1,404 @@
+"""Pairs of two parties, energy next to a GPU, and shares of a peak, by hand and with made-up rows."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from ipu_results import networks
+from ipu_results.analyses import ANALYSES, build_specification, load_frames
+from ipu_results.analyses.analysis import make_records
+from ipu_results.emulator.check.scoring import load_network
+from ipu_results.ground.charts import CROSS
+from ipu_results.ground.files import SCHEMA
+from ipu_results.ground.student import compute_t_quantile
+from ipu_results.store.query import open_warehouse
+
+from tests.analyses.analysis_support import load, make_warehouse
+from tests.conftest import Query
+
+COUNTS = tomllib.loads((SCHEMA / "vocabulary" / "operation_counts.toml").read_text(encoding="utf-8"))["network"]
+
+# the committed rows
+
+
+def test_ratios_of_printed_pairs(query: Query) -> None:
+    rows = query(
+        "SELECT chips, second_framework, ratio FROM replications WHERE counts AND first_publisher = 'Graphcore' "
+        "AND second_publisher = 'Texas A&M University' AND network = 'ResNet-50 v1.5' ORDER BY ALL"
+    )
+    assert rows == [
+        (4, "PyTorch", pytest.approx(7078.1 / 7303)),
+        (4, "TensorFlow1", pytest.approx(7804 / 7864)),
+        (16, "PyTorch", pytest.approx(18532.6 / 25534)),
+        (16, "PyTorch", pytest.approx(23082.9 / 25534)),
+        (16, "TensorFlow1", pytest.approx(30170 / 30690)),
+        (64, "TensorFlow1", pytest.approx(107535 / 108566)),
+    ]
+
+
+def test_faster_time_to_train_is_a_ratio_above_one(query: Query) -> None:
+    pairs = (
+        "SELECT chips, first_figure / second_figure = ratio FROM replications WHERE measure LIKE 'mlperf%' AND counts"
+    )
+    assert query(f"{pairs} AND machines = 'IPU' ORDER BY chips") == [(16, True), (64, True)]
+    assert {faster for _, faster in query(pairs)} == {True}
+
+
+def test_pairs_on_ipus_and_on_all_chips(query: Query) -> None:
+    """Issue 19 asks for 25 pairs, 12 of them with the vendor; IPUs alone have 12 with it and 4 of two others."""
+    counted = "SELECT machines, parties, sum(counted) FROM replication_summary GROUP BY ALL ORDER BY ALL"
+    assert query(counted) == [
+        ("IPU", "two independent", 4),
+        ("IPU", "vendor and independent", 12),
+        ("other", "vendor and independent", 199),
+    ]
+
+
+def test_each_pair_counts_or_has_a_reason(query: Query) -> None:
+    wrong = "counts <> (reason IS NULL) OR (counts AND match = 'explained') OR (counts AND errors > 0)"
+    assert query(f"SELECT count(*) FROM replications WHERE {wrong}") == [(0,)]
+
+
+def test_official_entries_are_next_to_those_of_the_maker(query: Query) -> None:
+    makers = "SELECT DISTINCT first_publisher FROM replications WHERE machines = 'other' AND measure LIKE 'mlperf%'"
+    assert query(f"{makers} ORDER BY ALL") == [("AMD",), ("Intel-HabanaLabs",), ("NVIDIA",)]
+    others = "SELECT DISTINCT second_publisher FROM replications WHERE measure LIKE 'mlperf%'"
+    names = {name for (name,) in query(others)}
+    assert not {name for name in names if re.search(r"nvidia|amd|habana|graphcore|[+&]", name, re.IGNORECASE)}
+
+
+def test_batch_of_one_gpu_is_read_from_the_printed_text(query: Query) -> None:
+    row = "SELECT DISTINCT first_batch_size, differs LIKE 'compiler%' FROM replications WHERE first_figure = 17400"
+    assert query(row) == [(8 * 256, True)]
+
+
+def test_scaling_of_resnet50_on_the_bow_pod64(query: Query) -> None:
+    """ALCF, Scaling-ResNet50.md on 16, and the spreadsheet on 64 IPUs; next to the vendor's, SDK 3.0 and 3.2."""
+    rows = (
+        "SELECT chips, first_figure, second_figure, counts FROM replications WHERE chip = 'Bow' AND "
+        "second_figure IN (39057.447368421046, 114464.9, 51368.5) AND first_framework = 'PyTorch' ORDER BY ALL"
+    )
+    assert query(rows) == [
+        (16, 37061.0, 39057.447368421046, True),
+        (16, 38036.0, 39057.447368421046, False),
+        (64, 109232.0, 51368.5, False),
+        (64, 109232.0, 114464.9, True),
+    ]
+
+
+def test_first_epoch_is_shown_and_not_counted(query: Query) -> None:
+    row = "second_figure = 1893.9 AND first_publisher = 'Graphcore'"
+    assert query(f"SELECT counts, match, differs FROM replications WHERE {row}") == [
+        (False, "explained", "start-up included")
+    ]
+
+
+@pytest.mark.parametrize("machines", ["IPU", "other"])  # 9 works and 182: a table of quantiles, and an expansion
+def test_summary_is_the_mean_over_works(query: Query, machines: str) -> None:
+    ratios = query(
+        "SELECT first_publisher, second_publisher, measure, network, test, chip, chips, ratio FROM replications "
+        "WHERE counts AND parties = 'vendor and independent' AND machines = '" + machines + "'"
+    )
+    works: dict[object, list[float]] = {}
+    for *work, ratio in ratios:
+        works.setdefault(tuple(work), []).append(math.log(ratio))
+    logs = [sum(values) / len(values) for values in works.values()]
+    mean = sum(logs) / len(logs)
+    error = math.sqrt(sum((log - mean) ** 2 for log in logs) / (len(logs) - 1) / len(logs))
+    t = compute_t_quantile(0.95, len(logs) - 1)
+    summary = (
+        "SELECT counted, works, mean_ratio, mean_low, mean_high FROM replication_summary "
+        f"WHERE parties LIKE 'vendor%' AND machines = '{machines}'"
+    )
+    assert query(summary) == [
+        (len(ratios), len(logs), *(pytest.approx(math.exp(mean + sign * t * error)) for sign in (0, -1, 1)))
+    ]
+
+
+def test_energy_of_an_image_next_to_the_gpu(query: Query) -> None:
+    """CARAML, tables III and figure 3: batch 256, 40,563.65 images/Wh on GC200, on A100 as printed."""
+    (ratio, ipu, gpu, rating, throughput), *_ = query(
+        "SELECT energy_ratio, ipu_energy_per_item_j, gpu_energy_per_item_j, energy_ratio_at_gpu_rating, gpu_throughput "
+        "FROM energy_ipu_gpu WHERE item = 'image' AND batch_size = 256 AND gpu_chip = 'A100-40GB'"
+    )
+    assert ipu == pytest.approx(1 / 11.267681, rel=1e-6)
+    assert ratio == pytest.approx(gpu / ipu)
+    assert rating == pytest.approx(400 / throughput / ipu)
+
+
+def test_half_a_chip_draws_no_more_than_a_whole_one(query: Query) -> None:
+    half = "chip = 'MI250 GCD' AND network = 'ResNet-50 v1.5'"
+    rows = query(f"SELECT batch_size, above_rating, rated_w FROM energy_per_item WHERE {half} ORDER BY batch_size")
+    assert rows == [(batch, batch <= 64, None) for batch in (16, 32, 64, 128, 256, 512)]
+
+
+def test_energy_that_implies_more_than_the_rating_is_marked(query: Query) -> None:
+    rows = "SELECT implied_power_w, above_rating FROM energy_per_item WHERE network = 'GPT-117M' AND batch_size = 64"
+    assert query(rows) == [(pytest.approx(64.99 / 4.08 * 3600, rel=1e-3), True)]
+
+
+def test_energy_above_the_rating_names_its_rule(query: Query) -> None:
+    wrong = "rated_w IS NOT NULL AND above_rating <> (coalesce(error_rules, '') LIKE '%R29%')"
+    assert query(f"SELECT count(*) FROM energy_per_item WHERE {wrong}") == [(0,)]
+    pairs = "SELECT count(*), count(*) FILTER (gpu_error_rules = 'R29') FROM energy_ipu_gpu "
+    pairs += "WHERE gpu_above_rating AND gpu_rated_w IS NOT NULL"  # R29 needs a rating
+    assert query(pairs) == [(45, 45)]
+
+
+def test_both_readings_of_the_unit_of_gpt(query: Query) -> None:
+    """CARAML, table II: 64 items at 64.99/s, 15.68 Wh of one IPU; 57 kW as printed, 56 W for 1,024-token items."""
+    columns = "energy_chips, rated_w, implied_power_w, second_implied_power_w, second_energy_per_item_j"
+    rows = query(f"SELECT {columns} FROM energy_per_item WHERE network = 'GPT-117M' AND batch_size = 64")
+    seconds, joules = 64 * 1024 / 64.99, 15.68 * 3600
+    figures = (1, 300, 1024 * joules / seconds, joules / seconds, joules / 64 / 1024)
+    assert rows == [tuple(pytest.approx(figure, rel=1e-3) for figure in figures)]
+    assert query("SELECT count(*) FROM energy_per_item WHERE second_reading IS NOT NULL AND network <> 'GPT-117M'") == [
+        (0,)
+    ]
+
+
+def test_no_share_above_the_peak_without_an_error_flag(query: Query) -> None:
+    above = "greatest(datasheet_share, measured_share) > 1"
+    assert query(f"SELECT DISTINCT errors > 0, precision_doubtful FROM peak_shares WHERE {above}") == [(True, True)]
+
+
+def test_packed_sequences_have_no_share(query: Query) -> None:
+    """ByteMLPerf's BERT-Base of 2023-05-24 was packed: at full length it would reach 75 % of the C600's peak."""
+    assert query("SELECT packed FROM results WHERE throughput = 2958 AND network = 'BERT-Base'") == [(True,)]
+    packed = "result_id IN (SELECT result_id FROM results WHERE packed)"
+    assert query(f"SELECT count(*) FROM peak_shares WHERE {packed}") == [(0,)]
+    best = "SELECT max(datasheet_share) FROM peak_shares WHERE chip = 'C600' AND errors = 0 AND NOT precision_doubtful"
+    assert query(best) == [(pytest.approx(24962 * 2 * 4089184256 / 560e12),)]
+
+
+def test_rows_of_an_analysis_are_in_the_order_of_their_files(warehouse: Path) -> None:
+    for analysis in ANALYSES:
+        for name, frame in load(warehouse, analysis).items():
+            if (file := warehouse / f"{name}.parquet").exists():
+                assert make_records(frame) == make_records(pq.read_table(file).to_pandas())
+
+
+def test_shares_of_the_peak(query: Query) -> None:
+    """Qwant's C2 at batch 12: two chips, 124.5 TFLOP/s by the datasheet and 58.9 measured by Citadel."""
+    row = "chip = 'GC2' AND batch_size = 12"
+    ((throughput, achieved, datasheet, measured),) = query(
+        f"SELECT throughput_per_chip, achieved_tflops, datasheet_share, measured_share FROM peak_shares WHERE {row}"
+    )
+    assert achieved == pytest.approx(throughput * 2 * 7969996800 / 1e12)
+    assert (datasheet, measured) == (pytest.approx(achieved / 124.5), pytest.approx(achieved / 58.9))
+
+
+def test_training_counts_three_times_the_operations(query: Query) -> None:
+    flop = "SELECT DISTINCT task, gflop_per_item FROM peak_shares WHERE network = 'ResNet-50 v1.5' ORDER BY task"
+    assert query(flop) == [("inference", pytest.approx(8.178368512)), ("training", pytest.approx(24.535105536))]
+
+
+def test_highest_measured_figure_is_the_ceiling(query: Query) -> None:
+    rows = (
+        "SELECT measured, stated, share FROM ceilings WHERE chip = 'GC2' AND is_ceiling AND component LIKE '%16 bits'"
+    )
+    assert query(rows) == [(58.9, 124.5, pytest.approx(58.9 / 124.5))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", COUNTS, ids=lambda entry: f"{entry['network']}-{entry.get('sequence', '')}")
+def test_operation_counts_are_those_of_the_built_network(entry: dict[str, object]) -> None:
+    options = {"sequence": entry["sequence"]} if "sequence" in entry else {}
+    program = load_network(networks.build(entry["built"], **options))(1)  # type: ignore[arg-type]
+    activations = sum(operator.elements for operator in program.operators)
+    assert (entry["macs"], entry["parameters"], entry["activations"]) == (program.macs, program.parameters, activations)
+
+
+# made-up rows
+
+VENDOR = {
+    **{"origin": "published", "publisher": "Graphcore", "model": "Net", "item": "image", "task": "training"},
+    **{"platform": "IPU-POD16", "chip": "GC200", "chip_count": 16, "framework": "PyTorch", "sdk_version": "2.4"},
+    **{"precision": "16.16", "batch_size": 64, "dataset": "ImageNet", "throughput": 100.0, "document_id": "page"},
+}
+OTHER = {**VENDOR, "publisher": "Lab", "document_id": "paper", "throughput": 90.0}
+DOCUMENTS = [{"document_id": "page"}, {"document_id": "paper"}]
+
+
+def pair(*rows: dict[str, object]) -> list[tuple[object, ...]]:
+    database = make_warehouse(rows, documents=DOCUMENTS)
+    return database.query("SELECT ratio, counts, match, differs FROM replications ORDER BY second_result_id")
+
+
+def test_equal_set_ups_count() -> None:
+    assert pair(VENDOR, OTHER) == [(0.9, True, "equal", None)]
+
+
+@pytest.mark.parametrize(
+    ("change", "differs"),
+    [
+        ({"framework": "TensorFlow2"}, "framework"),
+        ({"precision": "32.32"}, "precision"),
+        ({"batch_size": 129}, "batch"),
+        ({"dataset": "generated"}, "data"),
+        ({"conditions": "1st epoch"}, "start-up included"),
+    ],
+)
+def test_set_up_that_explains_is_shown_and_not_counted(change: dict[str, object], differs: str) -> None:
+    assert pair(VENDOR, {**OTHER, **change}) == [(0.9, False, "explained", differs)]
+
+
+def test_sdk_and_batch_within_a_factor_of_two_count() -> None:
+    assert pair(VENDOR, {**OTHER, "sdk_version": "3.0", "batch_size": 128}) == [
+        (0.9, True, "close", "SDK, batch within a factor of 2")
+    ]
+
+
+def test_closest_batch_counts_whatever_its_figure() -> None:
+    closer = {**OTHER, "throughput": 50.0}
+    rows = pair(VENDOR, {**OTHER, "batch_size": 128, "throughput": 100.0}, closer)
+    assert [(ratio, counts) for ratio, counts, *_ in rows] == [(1.0, False), (0.5, True)]
+
+
+def test_nearer_batch_goes_before_the_larger_one() -> None:
+    rows = pair(VENDOR, {**OTHER, "batch_size": 128}, {**OTHER, "batch_size": 96, "throughput": 80.0})
+    assert [(ratio, counts) for ratio, counts, *_ in rows] == [(0.9, False), (0.8, True)]
+
+
+def test_unstated_batch_does_not_count_against_a_sweep() -> None:
+    unstated = {**VENDOR, "batch_size": None}
+    rows = pair(unstated, OTHER, {**OTHER, "batch_size": 128})
+    assert not any(counts for _, counts, *_ in rows)
+    assert [counts for _, counts, *_ in pair(unstated, OTHER)] == [True]
+
+
+@pytest.mark.parametrize(
+    "change", [{"chip_count": 4}, {"task": "inference"}, {"item": "token"}, {"publisher": "Graphcore"}]
+)
+def test_other_work_or_the_same_party_is_no_pair(change: dict[str, object]) -> None:
+    assert pair(VENDOR, {**OTHER, **change}) == []
+
+
+@pytest.mark.parametrize(("change", "differs"), [({"compiler": "XLA"}, "compiler"), ({"framework": None}, None)])
+def test_compiler_explains_and_an_unstated_framework_does_not(change: dict[str, object], differs: str | None) -> None:
+    assert pair(VENDOR, {**OTHER, **change})[0][1:] == (
+        (False, "explained", differs) if differs else (True, "close as far as stated", None)
+    )
+
+
+def test_epoch_of_unstated_number_gives_way_to_a_row_that_states_it() -> None:
+    rows = pair(VENDOR, {**OTHER, "conditions": "one epoch of unstated number"}, {**OTHER, "throughput": 80.0})
+    assert [(ratio, counts) for ratio, counts, *_ in rows] == [(0.9, False), (0.8, True)]
+
+
+def test_nearest_release_goes_first() -> None:
+    rows = pair({**VENDOR, "sdk_version": "3.3"}, {**VENDOR, "sdk_version": "3.0"}, {**OTHER, "sdk_version": "3.1.0"})
+    assert sorted((counts, differs) for _, counts, _, differs in rows) == [(False, "SDK"), (True, "SDK")]
+
+
+OFFICIAL = {"origin": "official", "model": "Net", "task": "training", "platform": "S", "chip": "X H9"}
+ENTRY = {
+    **{"round": "3.0", "benchmark": "net", "division": "closed", "accelerators": 8, "nodes": 1, "minutes": 10.0},
+    **{"global_batch_size": 64, "host_processor": "cpu"},
+}
+MACHINES = [{"platform": "S", "chip": "X H9", "family": "Maker"}]
+
+
+def pair_entries(*others: dict[str, object], vendor: str = "Maker", log: str = "b") -> list[tuple[object, ...]]:
+    """Pair the entry of the maker, PyTorch in 10 minutes, with those of others; `log` is that of the first of them."""
+    entries = [{**ENTRY, "submitter": vendor, "framework": "PyTorch"}, *({**ENTRY, **other} for other in others)]
+    names = [f"{at}/net" for at in range(len(entries))]
+    database = make_warehouse(
+        [{**OFFICIAL, "framework": entry["framework"]} for entry in entries],
+        platforms=MACHINES,
+        mlperf_entries=[
+            {**entry, "result_id": str(at), "path": names[at], "document_id": "page-2"}
+            for at, entry in enumerate(entries)
+        ],
+        mlperf_runs=[
+            {"round": "3.0", "path": name, "file": "f", "sha256": sha, "copies": 2}
+            for name, sha in zip(names, ("a", log), strict=False)
+        ],
+    )
+    return database.query("SELECT ratio, counts, differs, reason FROM replications ORDER BY second_result_id")
+
+
+LAB = {"submitter": "Lab", "framework": "PyTorch", "minutes": 8.0}
+
+
+def test_entry_of_a_submitter_is_next_to_the_maker() -> None:
+    assert pair_entries(LAB, {**LAB, "submitter": "Other lab", "minutes": 20.0}) == [
+        (1.25, True, None, None),
+        (0.5, True, None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "differs", "reason"),
+    [
+        ({"framework": "TensorFlow"}, "framework", "the set-up explains it"),
+        ({"nodes": 2}, "number of hosts", "the set-up explains it"),
+        ({"global_batch_size": 129}, "batch", "the set-up explains it"),
+        ({"host_processor": "other"}, "host processor", None),
+        ({"framework": "MXNet, PyTorch"}, None, "a party lists several frameworks and not which of them ran"),
+    ],
+)
+def test_set_up_of_official_entries(change: dict[str, object], differs: str | None, reason: str | None) -> None:
+    assert pair_entries({**LAB, **change}) == [(1.25, reason is None, differs, reason)]
+
+
+def test_entries_that_share_a_log_do_not_count() -> None:
+    assert pair_entries(LAB, log="a") == [(1.25, False, None, "both entries have a log in common")]
+
+
+@pytest.mark.parametrize("submitter", ["Maker", "Lab+Maker", "Lab + Other", "X-Team"])
+def test_entry_of_the_maker_or_with_others_is_no_second_party(submitter: str) -> None:
+    assert pair_entries({**LAB, "submitter": submitter}) == []
+
+
+@pytest.mark.parametrize("change", [{"accelerators": 16}, {"benchmark": "ssd"}, {"round": "3.1"}, {"division": "open"}])
+def test_other_round_benchmark_division_or_count_is_no_pair(change: dict[str, object]) -> None:
+    assert pair_entries({**LAB, **change}) == []
+
+
+def test_chart_draws_the_interval_of_each_mean_and_pairs_that_do_not_count_as_crosses(
+    query: Query, warehouse: Path
+) -> None:
+    panels = _draw("replications", warehouse)["vconcat"]
+    rows = "SELECT mean_low, mean_high, mean_ratio FROM replication_summary WHERE machines = '{}' ORDER BY parties DESC"
+    counts = "SELECT count(*) FILTER (counts), count(*) FILTER (NOT counts) FROM replications WHERE machines = '{}'"
+    for machines, panel in zip(("IPU", "other"), panels, strict=True):
+        _, crosses, solid, bars, ticks = panel["layer"]
+        assert (bars["mark"]["type"], ticks["mark"]["type"]) == ("rule", "tick")
+        drawn = [(row["low"], row["high"], row["mean"]) for row in bars["data"]["values"]]
+        assert drawn == [pytest.approx(row, abs=1e-4) for row in query(rows.format(machines))]
+        records = crosses["data"]["values"]
+        assert records == solid["data"]["values"]
+        assert solid["encoding"]["shape"]["field"] == "parties"
+        assert (crosses["mark"]["shape"], "shape" in crosses["encoding"]) == (CROSS, False)
+        counted = sum(row["counted"] == "counted" for row in records)
+        assert query(counts.format(machines)) == [(counted, len(records) - counted)]
+
+
+def test_roofline_draws_the_peak_of_fp8_and_leaves_out_a_width_in_doubt(query: Query, warehouse: Path) -> None:
+    chart = _draw("roofline", warehouse)
+    panels = {panel["title"]: panel["layer"] for pair in chart["hconcat"][0]["vconcat"] for panel in pair["hconcat"]}
+    for chip, (roofs, hollow, filled) in panels.items():
+        where = f"chip = '{chip}' AND intensity IS NOT NULL AND errors = 0 AND NOT precision_doubtful"
+        columns = "result_id, effective_precision ILIKE 'fp8'"
+        expected = query(f"SELECT {columns} FROM peak_shares WHERE {where} ORDER BY 1")
+        points = hollow["data"]["values"]
+        assert sorted((row["result_id"], row["precision"].upper() == "FP8") for row in points) == expected
+        assert "== 'FP8'" in filled["transform"][0]["filter"]
+        assert filled["mark"]["filled"]
+        peaks = {row["kind"]: row["tflops"] for row in roofs["data"]["values"] if row["roof"].startswith("datasheet")}
+        stated = f"SELECT DISTINCT datasheet_peak_tflops FROM peak_shares WHERE chip = '{chip}' AND effective_precision"
+        assert query(f"{stated} IN ('16.16', 'mixed', 'FP16')") == [(peaks["datasheet, 16 bits"],)]
+        assert query(f"{stated} ILIKE 'fp8'") == [(peaks[kind],) for kind in ("datasheet, FP8",) if kind in peaks]
+
+
+def _draw(name: str, warehouse: Path) -> dict[str, Any]:
+    analysis = next(analysis for analysis in ANALYSES if analysis.name == name)
+    with open_warehouse(warehouse) as connection:
+        return build_specification(analysis, load_frames(connection, analysis))

@@ -1,0 +1,236 @@
+"""The benchmarks run and report what they measured. How fast anything is, is never tested."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from benchmarks.__main__ import BENCHMARKS, main
+from benchmarks.emulator import networks
+from benchmarks.emulator.speed import DEVELOPMENT, QUICK_SHAPES, SWEEP
+from benchmarks.generate import generate_page
+from benchmarks.mlperf import comparison
+from benchmarks.mlperf.comparison import compare_figures
+from benchmarks.mlperf.reading import decode_all_lines
+from benchmarks.processes import run_steps, take_turns
+from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBenchmarkError, format_report
+from tests.emulator.model_support import model
+
+SUMMARIZER = """#!{python}
+import json, sys
+_, _, out, root, ruleset, _ = sys.argv[1:]
+assert ruleset == "2.0.0"
+entries = {{f"{{root}}/{path}": {{"minutes": 10.0, "scaling_factor": 1.0}}}}
+json.dump({{"version": "stub", "entries": entries}}, open(out, "w"))
+"""
+
+
+def write_round(root: Path) -> Path:
+    """Write a round of one entry with five runs of 10 minutes."""
+    results = root / "Graphcore" / "results" / "POD16" / "resnet"
+    results.mkdir(parents=True)
+    (root / "Graphcore" / "systems").mkdir()
+    (root / "Graphcore" / "systems" / "POD16.json").write_text('{"division": "closed", "system_name": "POD16"}')
+    keys = (("init_start", 0), ("init_stop", 1000), ("run_start", 1000), ("run_stop", 601_000))
+    lines = ({"key": key, "time_ms": at, "value": None, "metadata": {"status": "success"}} for key, at in keys)
+    text = "".join(f":::MLLOG {json.dumps(line)}\n" for line in lines)
+    for run in range(5):
+        (results / f"result_{run}.txt").write_text(text)
+    return root
+
+
+def run_quick(folder: Path, name: str, *options: str) -> dict[str, Any]:
+    """Run one benchmark at its smallest size and return its report as written to a file."""
+    out = folder / "figures.json"
+    assert main([name, "--quick", "--out", str(out), *options]) == 0
+    figures: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    assert {"cpu", "cores", "python", "duckdb", "date"} <= figures["environment"].keys()
+    (report,) = figures["benchmarks"]
+    assert report["name"] == name
+    assert report["tables"]
+    for table in report["tables"]:
+        assert table["rows"]
+        assert all(len(row) == len(table["columns"]) for row in table["rows"])
+    return dict(report)
+
+
+# The command and its parts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ingset"], "'ingset' is not a benchmark; choose from: ingest, extract"),
+        (["query", "--rows", "10"], "--rows must be at least 10,000"),
+        (["--torch", "/nowhere/python"], "/nowhere/python does not exist"),
+        (["--loadgen", "/nowhere/python"], "/nowhere/python does not exist"),
+    ],
+)
+def test_unusable_option_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert message in capsys.readouterr().err
+
+
+def test_report_shows_tables_targets_and_notes() -> None:
+    targets = [ReportTarget("ratio", 3.21, 3.0), ReportTarget("share", 90.0, 90.0, at_least=True)]
+    report = Report("name", "title", [ReportTable("Times", ("way", "s"), [("ours", 1234567)])], targets, ["A note."])
+    assert format_report(report) == (
+        "### `name`: title\n\nTimes\n\n| way   |         s |\n|:------|----------:|\n| ours  | 1,234,567 |\n\n"
+        "- ratio: 3.21, target at most 3: MISSED\n- share: 90, target at least 90: met\n- A note."
+    )
+    assert [target["met"] for target in report.to_json()["targets"]] == [False, True]
+
+
+def test_failure_in_a_child_process_is_reported() -> None:
+    with pytest.raises(RuntimeError, match=r"decode_all_lines: .*FileNotFoundError.*/nowhere.*, after 0 steps"):
+        run_steps(decode_all_lines, logs="/nowhere", decoder="json")
+
+
+def test_ways_take_turns() -> None:
+    calls: list[str] = []
+    figures = take_turns({name: lambda name=name: calls.append(name) or len(calls) for name in "ab"}, 2)
+    assert calls == ["a", "b", "a", "b"]
+    assert figures == {"a": [1, 3], "b": [2, 4]}
+
+
+def test_generated_page_is_the_same_in_every_run() -> None:
+    assert generate_page(40) == generate_page(40)
+    assert generate_page(40).count(b"<sup>") == 4
+
+
+# Exports of networks
+
+
+def test_exports_are_skipped_without_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(networks, "ENVIRONMENT", tmp_path)
+    with pytest.raises(SkipBenchmarkError, match="name an interpreter with torch"):
+        networks.run(Options(quick=True))
+    empty = tmp_path / "python"
+    empty.write_text("#!/bin/sh\nexit 1\n")
+    empty.chmod(0o755)
+    with pytest.raises(SkipBenchmarkError, match="the interpreter lacks torch"):
+        networks.run(Options(torch=empty))
+
+
+def test_exported_graphs_are_counted_and_what_is_not_read_is_named(tmp_path: Path) -> None:
+    bodies = {"a": "y = MatMul(x, w)", "b": "h = Relu(x) y = NonZero(h)"}
+    records: list[dict[str, Any]] = [
+        {"name": name, "exporter": "legacy", "path": f"FOLDER/{name}.onnx", "shapes": [], "macs": 2 * 4, "error": None}
+        for name in bodies
+    ]
+    records.append({**records[0], "name": "c", "error": "it cannot"})
+    for name, body in bodies.items():
+        onnx.save(model("(float[N,2] x) => (float[] y)", body, {"w": (2, 2)}), tmp_path / f"{name}.onnx")
+    lines = "".join(f"echo '{json.dumps(record)}' | sed s#FOLDER#$2#\n" for record in records)
+    exporter = tmp_path / "python"
+    exporter.write_text(f"#!/bin/sh\ncp {tmp_path}/*.onnx $2\n{lines}")
+    exporter.chmod(0o755)
+    report = networks.run(Options(torch=exporter))
+    assert [row[2] for row in report.tables[0].rows] == [
+        "read",
+        "NonZero y: NonZero is not supported",
+        "not exported: it cannot",
+    ]
+    assert report.tables[0].rows[0][4:] == [4 / 1e9, "1.00000"]
+    assert [target.value for target in report.targets] == [1, 0.0]
+    assert report.notes == ["1 of 2 exported graphs are read, 1 exports failed"]
+
+
+# Every benchmark, at its smallest size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [name for name in BENCHMARKS if name not in {"extract", "stages", "emulator", "emulator_networks", "mlperf"}],
+)
+def test_benchmark_reports_figures(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IPU_RESULTS_LOCKS", str(tmp_path / "locks"))
+    run_quick(tmp_path, name)
+
+
+@pytest.mark.slow
+def test_reader_has_no_wrong_cell_where_read_html_has(tmp_path: Path) -> None:
+    faults = run_quick(tmp_path, "extract")["tables"][-1]["rows"]
+    assert sum(ours for _, ours, _ in faults) == 0
+    assert sum(theirs for _, _, theirs in faults) > 0
+
+
+@pytest.mark.slow
+def test_every_size_completes_every_stage(tmp_path: Path) -> None:
+    stages = run_quick(tmp_path, "stages")["tables"][0]["rows"]
+    assert len(stages) == 5 * len({row[0] for row in stages})
+
+
+@pytest.mark.slow
+def test_emulator_benchmark_reports_times_and_searches(tmp_path: Path) -> None:
+    assert (len(SWEEP), len(DEVELOPMENT)) == (6, 19)
+    report = run_quick(tmp_path, "emulator")
+    times, searches = (table["rows"] for table in report["tables"])
+    assert [row[0] for row in times] == ["the imports alone", "C2 sweep", "other machines"]
+    assert all(row[6] > 0 and row[7] > 0 for row in times)
+    assert [row[:4] for row in searches] == [[name, QUICK_SHAPES, QUICK_SHAPES, 0] for name in ("c2", "m2000")]
+    assert len(report["targets"]) == 3 + 2
+    assert any("without the disk cache" in note for note in report["notes"])
+
+
+# MLPerf
+
+
+@pytest.mark.slow
+def test_missing_official_summarizer_is_reported(tmp_path: Path) -> None:
+    report = run_quick(tmp_path, "mlperf", "--mlperf", str(write_round(tmp_path / "training_results_v2.0")))
+    assert any(note.startswith("NOT COMPARED") for note in report["notes"])
+    assert "One process and two workers wrote the same bytes." in report["notes"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", ["resnet", "bert"])
+def test_official_scores_are_compared(tmp_path: Path, folder: str) -> None:
+    stub, path = tmp_path / "python", f"Graphcore/results/POD16/{folder}"
+    stub.write_text(SUMMARIZER.format(python=sys.executable, path=path))
+    stub.chmod(0o755)
+    checkout = write_round(tmp_path / "training_results_v2.0")
+    report = run_quick(tmp_path, "mlperf", "--mlperf", str(checkout), "--official", str(stub))
+    if folder == "resnet":
+        assert report["tables"][0]["rows"] == [["minutes", 1, 1, 0, 0.0], ["scaling_factor", 1, 1, 0, 0.0]]
+    else:
+        assert report["tables"][1]["rows"][:2] == [
+            ["Graphcore/results/POD16/bert", "minutes", "10.0", "no such entry"],
+            ["Graphcore/results/POD16/resnet", "minutes", "no such entry", "10.0"],
+        ]
+    assert report["targets"][0]["met"] == (folder == "resnet")
+
+
+def test_figures_are_compared_entry_by_entry() -> None:
+    official = {"equal": 1.0, "near": 2.0, "off": 3.0, "no score": None, "only theirs": 4.0, "scored by us": None}
+    ours = {"equal": 1.0, "near": 2.0 + 1e-10, "off": 3.5, "no score": None, "only ours": None, "scored by us": 5.0}
+    result = compare_figures("minutes", official, ours)
+    assert (result.entries, result.equal, result.empty, result.largest) == (7, 3, 1, 0.5)
+    assert result.differences == (
+        ("off", "minutes", "3.0", "3.5"),
+        ("only ours", "minutes", "no such entry", "none"),
+        ("only theirs", "minutes", "4.0", "no such entry"),
+        ("scored by us", "minutes", "none", "5.0"),
+    )
+    assert compare_figures("minutes", {"a": 1.0}, {"a": float("nan")}).equal == 0
+
+
+def test_missing_archive_is_skipped_with_exit_status_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(comparison, "ARCHIVE", tmp_path / "round.tar.xz")
+    assert main(["mlperf", "--quick"]) == 1
+    assert f"SKIPPED: {tmp_path / 'round.tar.xz'} does not exist" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not comparison.ARCHIVE.exists(), reason="the archive of the round is not here")
+def test_part_of_the_archive_is_scored(tmp_path: Path) -> None:
+    assert run_quick(tmp_path, "mlperf")["title"] == "score v2.0, 140 logs of 13 MB"

@@ -1,0 +1,169 @@
+"""Real rows of the committed dataset for the tests of the rules, and changes of their printed cells.
+
+That the committed dataset is what a build gives is the proof of test_ingest.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from ipu_results.check.rules import RULES, Dataset
+from ipu_results.normalise.fields import CellContext, convert_cell
+from ipu_results.schema.vocabulary import load_vocabulary
+from ipu_results.sources.catalogue import load_catalogue
+
+from tests.conftest import RAW, ROOT
+
+Flag = tuple[str, str, str, str, str | None]
+
+# Rows of the performance page of 2023-07-04 that more than one test uses.
+FASTSPEECH = "bow_inference 34-37"
+BERT_LARGE = "bow_inference 4-7"
+EFFICIENTNET_B0 = "pod_inference 40-42"
+RESNEXT = "pod_inference 32-35"
+YOLO_BOW = "bow_inference 19-26"
+YOLO_POD = "pod_inference 62-69"
+RESNET_256 = ("bow_inference 12", "pod_inference 25")
+DINO = "bow_training 54-55"
+VIT = "bow_training 51-52"
+TGN = "bow_training 36"
+CLUSTER_GCN = "bow_training 37"
+FASTPITCH = "bow_training 35"
+CLIP = "bow_training 64"
+GPT2 = "bow_inference 1-3"
+GPT2_TRAINING = "bow_training 27"
+EFFICIENTNET_B4 = "bow_training 47-49"
+EFFICIENTDET = "bow_inference 27"
+MLPERF = "mlperf_v2_training 2"
+PAPER = "qwant_c2 1-6"
+REQUIRED_COLUMNS = {
+    "platform": ("platform", "chip", "chip_count"),
+    "precision": ("precision", "activation_bits", "weight_bits"),
+}
+
+
+@cache
+def load_dataset() -> Dataset:
+    """Load the whole committed dataset as the rules see it."""
+    folder, vocabulary = ROOT / "warehouse", load_vocabulary()
+    frames = {
+        name: pd.read_parquet(folder / f"{name}.parquet")
+        for name in ("results", "cells", "platforms", "models", "configurations", "microbenchmarks")
+    }
+    documents = load_catalogue(RAW)
+    tables = [(doc.document_id, name, expected) for doc in documents for name, expected in doc.tables.items()]
+    return Dataset(
+        **frames,
+        official=pd.read_parquet(folder / "mlperf_entries.parquet"),
+        sections={(name, table): expected.platform for name, table, expected in tables if expected.platform},
+        printed_tables=frozenset(
+            (doc.document_id, header.table)
+            for doc in documents
+            for header in vocabulary.headers_of(doc.reader)
+            if header.strict
+        ),
+        identities=vocabulary.identities,
+        packed_datasets=vocabulary.packed_datasets,
+        gmacs=vocabulary.gmacs,
+        peaks=vocabulary.peaks,
+        chip_ratings=vocabulary.chip_ratings,
+        precision_settings=vocabulary.precision_settings,
+    )
+
+
+def pick(*places: str, configured: bool = False) -> Dataset:
+    """Return the rows at places such as `bow_inference 34-37`; with `configured` also what their configurations say."""
+    data = load_dataset()
+    results = data.results[data.results["origin"] == "published"]
+    chosen = np.zeros(len(results), dtype=bool)
+    for place in places:
+        table, first, last = split_place(place)
+        chosen |= (results["table_name"] == table) & results["row_number"].between(first, last)
+    results = results[chosen].reset_index(drop=True)
+    data = replace(data, results=results, cells=_keep(data.cells, results))
+    if configured:
+        return replace(data, configurations=_keep(data.configurations, results))
+    results = results.assign(latency_basis=pd.Series(None, index=results.index, dtype=results["latency_basis"].dtype))
+    return replace(data, results=results, configurations=data.configurations[:0])
+
+
+def _keep(frame: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
+    return frame[frame["result_id"].isin(results["result_id"])].reset_index(drop=True)
+
+
+def change(data: Dataset, place: str, **texts: str) -> Dataset:
+    """Print other texts in the cells of one row, by column of `results`; the row's values follow."""
+    table, number = place.split()
+    results, cells = data.results.copy(), data.cells.copy()
+    [row] = results.index[(results["table_name"] == table) & (results["row_number"] == int(number))]
+    for column, text in texts.items():
+        own = (cells["result_id"] == results["result_id"][row]) & (cells["column_name"] == column)
+        [cell] = cells.index[own & (cells["document_id"] == results["document_id"][row])]
+        unit = cells["unit"][cell]
+        unit = None if pd.isna(unit) or column == "batch_size" else str(unit)
+        converted = convert_cell(column, text, CellContext(load_vocabulary(), unit, False))
+        cells.loc[cell, ["raw_text", "value"]] = [text, converted.figure]
+        for name in REQUIRED_COLUMNS.get(column, (column,)):
+            results.loc[row, name] = None
+        for name, value in converted.values:
+            results.loc[row, name] = value
+    return replace(data, results=results, cells=cells)
+
+
+def configure(data: Dataset, place: str, **values: Any) -> Dataset:
+    """Change the configuration behind one row."""
+    table, number = place.split()
+    configurations = data.configurations.copy()
+    [row] = configurations.index[
+        (configurations["result_table"] == table) & (configurations["result_row"] == int(number))
+    ]
+    for name, value in values.items():
+        configurations.loc[row, name] = value
+    return replace(data, configurations=configurations)
+
+
+def split_place(place: str) -> tuple[str, int, int]:
+    """Return table, first and last row of a place such as `bow_inference 34-37`."""
+    table, numbers = place.split()
+    first, _, last = numbers.partition("-")
+    return table, int(first), int(last or first)
+
+
+def load_review() -> dict[str, dict[str, Any]]:
+    """Load what reading every hit of the rules by hand doubtful, by rule."""
+    return {entry["id"]: entry for entry in tomllib.loads((ROOT / "schema" / "rule_review.toml").read_text())["rule"]}
+
+
+def list_doubtful(entry: dict[str, Any], hits: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+    """Return the hits (table, row, column) that an entry of the review names; KeyError for a place without one."""
+    doubtful = []
+    for place in entry["rows"]:
+        table, first, last = split_place(place)
+        named = [hit for hit in hits if hit[0] == table and first <= hit[1] <= last]
+        named = [hit for hit in named if hit[2] == entry.get("column", hit[2])]
+        if {hit[1] for hit in named} != set(range(first, last + 1)):
+            raise KeyError(place)
+        doubtful += named
+    return doubtful
+
+
+def find(rule_id: str, data: Dataset) -> list[Flag]:
+    """Return the flags of one rule in printed order: severity, `table row`, column, message, suggestion."""
+    rule = next(rule for rule in RULES if rule.id == rule_id)
+    flags = rule.find(data).merge(data.results[["result_id", "document_id", "table_name", "row_number"]])
+    assert set(flags["rule"]) <= {rule_id}
+    flags = flags.sort_values(["document_id", "table_name", "row_number", "column_name"])
+    places = flags["table_name"] + " " + flags["row_number"].astype("str")
+    columns = [flags[name].astype(object).where(flags[name].notna(), None) for name in ("message", "suggested")]
+    return list(zip(flags["severity"], places, flags["column_name"], *columns, strict=True))
+
+
+def find_places(rule_id: str, data: Dataset) -> list[str]:
+    """Return where one rule flags."""
+    return [place for _, place, *_ in find(rule_id, data)]

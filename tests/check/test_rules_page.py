@@ -1,0 +1,134 @@
+"""All rules together: over the whole dataset, single rows and no row at all; docs/reference/rules.md has the counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from ipu_results.check.rules import RULES, Dataset, find_flags
+from ipu_results.schema import table
+from ipu_results.schema.row_checks import pandera_schema
+
+from tests.check.rules_support import list_doubtful, load_dataset, load_review, pick
+from tests.conftest import Query
+
+FLAGS = table("flags")
+
+
+@pytest.fixture(scope="module")
+def flags() -> pd.DataFrame:
+    return find_flags(load_dataset())
+
+
+def test_flags_of_the_build_are_those_of_the_committed_rows(query: Query, flags: pd.DataFrame) -> None:
+    stored = query(f"SELECT {', '.join(FLAGS.names)} FROM flags ORDER BY {', '.join(FLAGS.key)}")
+    records = flags.astype(object).where(flags.notna(), None).itertuples(index=False, name=None)
+    assert list(records) == stored
+
+
+@pytest.mark.parametrize(
+    ("column", "model", "text"),
+    [
+        ("batch_size", "Swin-Large (224)", "8,196"),
+        ("variant", "Yolo v4", "image 416, bps 10, max det 100"),
+        ("batch_size", "EfficientNet-B0", "196"),
+        ("batch_size", "ResNet-50 v1.5", "360"),
+    ],
+)
+def test_unusual_but_correct_cells_are_not_flagged(query: Query, column: str, model: str, text: str) -> None:
+    cells = f"FROM cells c JOIN results r USING (result_id) WHERE (column_name, raw_text) = ('{column}', '{text}')"
+    assert query(f"SELECT count(*) > 0 {cells} AND model = '{model}'") == [(True,)]
+    flagged = f"SELECT severity FROM flags WHERE column_name = '{column}' AND result_id IN (SELECT r.result_id {cells}"
+    assert {severity for (severity,) in query(f"{flagged} AND model = '{model}')")} <= {"info"}
+
+
+def shuffle(data: Dataset, seed: int) -> Dataset:
+    order = np.random.default_rng(seed)
+    names = ("results", "cells", "platforms", "models", "official", "configurations")
+    return replace(data, **{name: getattr(data, name).sample(frac=1, random_state=order) for name in names})
+
+
+AUDITED = {
+    "a suggestion or warning of R13 on a match that is not exact": (
+        "SELECT count(*) FROM flags JOIN configurations USING (result_id) WHERE rule = 'R13' "
+        "AND match_confidence <> 'exact' AND (severity <> 'info' OR suggested IS NOT NULL)"
+    ),
+    "R02 on a row with R01": (
+        "SELECT count(*) FROM flags f JOIN flags o USING (result_id) WHERE f.rule = 'R02' AND o.rule = 'R01'"
+    ),
+    "R05 on the latency of an item": (
+        "SELECT count(*) FROM flags JOIN results USING (result_id) WHERE rule = 'R05' AND latency_basis = 'per-item'"
+    ),
+    "R16 twice for one name": (
+        "SELECT count(*) FROM (SELECT message FROM flags WHERE rule = 'R16' GROUP BY ALL HAVING count(*) > 1)"
+    ),
+    "one batch timed with more in flight, without a flag": (
+        "SELECT count(*) FROM results r WHERE latency_basis = 'per-batch' AND batches_in_flight >= 1.4 "
+        "AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R25')"
+    ),
+    "a packed batch without a flag": (
+        "SELECT count(*) FROM results r WHERE variant ILIKE '%packed%' AND batch_size IS NOT NULL "
+        "AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R27')"
+    ),
+    "EfficientNet-B0 that heads the analysis of latency far ahead of TensorFlow, without a flag": (
+        "SELECT count(*) FROM latency_bounded r JOIN results t USING (table_name, model, platform, batch_size) "
+        "WHERE r.model = 'EfficientNet-B0' AND r.platform = 'IPU-M2000' AND t.framework = 'TensorFlow1' "
+        "AND r.throughput > 1.4 * t.throughput "
+        "AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R26')"
+    ),
+}
+
+
+@pytest.mark.parametrize("sql", AUDITED.values(), ids=AUDITED)
+def test_what_the_audit_disputed_has_no_rows(query: Query, sql: str) -> None:
+    assert query(sql) == [(0,)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_order_of_rows_does_not_matter(flags: pd.DataFrame, seed: int) -> None:
+    pd.testing.assert_frame_equal(find_flags(shuffle(load_dataset(), seed)), flags)
+
+
+def test_flags_are_valid_sorted_and_one_per_cell(flags: pd.DataFrame) -> None:
+    pandera_schema(FLAGS).validate(flags)
+    keys = list(flags[list(FLAGS.key)].itertuples(index=False, name=None))
+    assert keys == sorted(set(keys))
+
+
+def test_no_rows_give_an_empty_table_of_flags() -> None:
+    nothing = pick()
+    for rule in RULES:
+        assert list(rule.find(nothing)) == list(FLAGS.names), rule.id
+    pandera_schema(FLAGS).validate(find_flags(nothing))
+    assert len(find_flags(nothing)) == 0
+
+
+@pytest.mark.parametrize("row", ["bow_inference 1", "bow_inference 37", "bow_training 35", "pod_inference 68"])
+def test_single_row_is_compared_with_nothing(row: str) -> None:
+    assert set(find_flags(pick(row))["rule"]) <= {"R01", "R09", "R10", "R11"}
+
+
+def test_only_published_rows_are_checked() -> None:
+    data = load_dataset()
+    emulated = data.results.assign(origin="emulated")
+    assert len(find_flags(replace(data, results=emulated, microbenchmarks=data.microbenchmarks[:0]))) == 0
+
+
+def test_rules_have_distinct_ids_in_order_and_a_description() -> None:
+    assert [rule.id for rule in RULES] == [f"R{number:02}" for number in range(1, 35)]
+    assert all(rule.find.__doc__ for rule in RULES)
+
+
+def test_every_hit_of_every_rule_was_read_by_hand(query: Query) -> None:
+    """Fail when the dataset has another number of hits: read them, then bring schema/rule_review.toml up to date."""
+    review = load_review()
+    assert list(review) == [rule.id for rule in RULES]
+    counts = dict(query("SELECT rule, count(*) FROM flags GROUP BY 1"))
+    assert {name: entry["hits"] for name, entry in review.items()} == {name: counts.get(name, 0) for name in review}
+    hits = query("SELECT rule, table_name, row_number, column_name FROM flags JOIN results USING (result_id)")
+    for name, rule in review.items():
+        places = [place for rule_id, *place in hits if rule_id == name]
+        doubtful = [tuple(hit) for entry in rule.get("doubtful", []) for hit in list_doubtful(entry, places)]
+        assert len(set(doubtful)) == len(doubtful), name

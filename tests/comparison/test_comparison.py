@@ -1,0 +1,494 @@
+"""Compare figures with the record: ratios by hand, what is refused, what is implausible, and what is not known."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ipu_results import compare
+from ipu_results.comparison import Comparison
+from ipu_results.comparison.comparable import is_comparable_round
+from ipu_results.comparison.measurement import load_known_words
+from ipu_results.comparison.report import format_comparisons
+from ipu_results.errors import ComparisonError, DamagedRunError
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
+from ipu_results.store.query import open_warehouse
+from ipu_results.submission.words import load_submission_words
+
+from tests.conftest import ROOT, Query, run_cli
+
+RESNET = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 4}
+EMULATED_RUN = ROOT / "raw" / "runs" / "20261121-141051-emulator-c2-0912"
+MEASURED_RUN = ROOT / "raw" / "runs" / "20261121-130222-onnxruntime-cpu-fp32-97e7"
+GMACS = 4.089184256  # of ResNet-50 v1.5, table operation_counts
+BERT_FP8 = {"model": "bert-base", "platform": "c600", "batch_size": 45, "precision": "fp8", "throughput": 4464}
+CLEAR = "\x1b[2J"
+
+
+def compare_one(warehouse: Path, **figures: Any) -> Comparison:
+    (comparison,) = compare(warehouse=warehouse, **figures)
+    return comparison
+
+
+def get_reasons(comparison: Comparison) -> str:
+    return "\n".join(refusal.reason for refusal in comparison.refusals)
+
+
+def test_ratio_is_that_of_the_nearest_printed_row(warehouse: Path) -> None:
+    comparison = compare_one(warehouse, **RESNET, throughput=7800, precision="16.16", framework="tensorflow1")
+    match, *others = comparison.matches
+    assert [other.group for other in others] == ["own", "emulated"]
+    assert (match.group, match.row["throughput"], match.row["platform"], match.row["batch_size"]) == (
+        *("vendor", 7152.0),
+        *("IPU-M2000", 4),
+    )
+    assert match.ratio.ratio == 7800 / 7152  # printed: 7,152 items/sec
+    assert comparison.status == "plausible"
+    assert comparison.verdict.startswith("plausible: 1.09 × the nearest row published by the chip's maker (Graphcore")
+    assert comparison.peers == {"rows": 3, "throughput_low": 7152.0, "throughput_high": 9404.0}
+    pytorch = compare_one(warehouse, **RESNET, throughput=7800, framework="PyTorch", variant="higher throughput config")
+    assert pytorch.matches[0].row["throughput"] == 9404.0
+
+
+def test_same_machine_batch_and_precision_outweigh_everything_else(warehouse: Path, query: Query) -> None:
+    """Whatever framework, variant and SDK a row has, a row in the same set-up is nearer than any other."""
+    for platform, batch, throughput in query("""
+        SELECT platform, batch_size, throughput FROM results
+        WHERE network = 'ResNet-50 v1.5' AND task = 'inference' AND platform LIKE '%2000' AND errors = 0
+    """):
+        figures = {"framework": "DGL", "sdk_version": "0", "variant": "?", "precision": "16.16"}
+        own = compare_one(
+            warehouse, model="resnet50", platform=platform, batch_size=batch, throughput=throughput, **figures
+        )
+        vendor = own.matches[0].row
+        assert (vendor["platform"], vendor["batch_size"]) == (platform, batch)
+        assert own.status == "plausible"
+
+
+def test_intervals_of_both_sides_bound_the_ratio(warehouse: Path) -> None:
+    first = compare(EMULATED_RUN, warehouse=warehouse)[0]
+    independent = next(match for match in first.matches if match.group == "independent")
+    throughput, latency = independent.ratios
+    own = first.measurement
+    assert own.latency_ms_low is not None
+    assert own.latency_ms_high is not None
+    assert throughput.low == pytest.approx(2000 / own.latency_ms_high / 1474.16)
+    assert throughput.high == pytest.approx(2000 / own.latency_ms_low / 1474.16)
+    assert latency.ratio == own.latency_ms / 1.36  # type: ignore[operator]
+    assert latency.low == own.latency_ms_low / 1.36
+
+
+def test_emulated_run_is_never_called_measured(warehouse: Path) -> None:
+    for comparison in compare(EMULATED_RUN, warehouse=warehouse):
+        assert comparison.verdict.startswith("emulated, not measured: ")
+        for match in comparison.matches:
+            differs = {own.what: (own.ours, own.theirs) for own in match.differences}
+            assert differs["figures"] == ("emulated, not measured", "measured")
+        assert not any(match.group == "emulated" for match in comparison.matches)  # its own rows do not count
+
+
+def test_emulated_row_settles_no_verdict(warehouse: Path) -> None:
+    figures = {"model": "resnext101-32x4d", "platform": "c2", "batch_size": 2, "precision": "fp16"}
+    comparison = compare_one(warehouse, **figures, throughput=1505)
+    assert [match.group for match in comparison.matches if match.row["effective_precision"] == "FP16"] == ["emulated"]
+    assert comparison.status == "other-conditions"
+
+
+def test_run_on_a_known_virtual_machine_is_compared_with_its_own_rows(warehouse: Path) -> None:
+    first = compare(MEASURED_RUN, warehouse=warehouse)[0]
+    own = next(match for match in first.matches if match.group == "own")
+    assert first.measurement.platform == own.row["platform"] == "2 virtual CPUs (AMD EPYC host)"
+    assert own.row["run_id"] != MEASURED_RUN.name
+    assert first.status == "plausible"
+
+
+@pytest.mark.parametrize(
+    ("figures", "reason"),
+    [
+        ({"model": "resnet50", "minutes": 20}, "state --benchmark mlperf-training, --division and --round"),
+        (
+            {"model": "resnet50", "task": "training", "throughput": 20000},
+            "an MLPerf result may be compared with results",
+        ),
+        (
+            RESNET | {"latency_ms": 0.4, "latency_basis": "per-item"},
+            "what the latency times: per-item / several-in-flight",
+        ),
+        (RESNET | {"throughput": 7000, "item": "sequence"}, "item: sequence / image"),
+        (RESNET | {"batch_size": None, "throughput": 7000}, "your batch size is not stated"),
+        (RESNET | {"throughput": 7000}, "training may not be compared with inference"),
+        ({"model": "bert-large", "batch_size": 4, "throughput": 1000}, "sequence length: not stated / 128"),
+        (
+            {"model": "bert-large", "task": "training", "sequence_length": 128, "throughput": 1000},
+            "phase: not stated / pre-training phase 1",
+        ),
+        (
+            {"model": "bert-large", "task": "training", "minutes": 20, "benchmark": "mlperf-training"},
+            "the division or the round of your MLPerf run is not stated",
+        ),
+    ],
+)
+def test_what_may_not_be_compared_is_refused_with_the_reason(
+    figures: dict[str, Any], reason: str, warehouse: Path
+) -> None:
+    comparison = compare_one(warehouse, **figures)
+    assert reason in get_reasons(comparison)
+    for match in comparison.matches:
+        assert match.row["task"] == comparison.measurement.task
+        assert match.row["benchmark"] == comparison.measurement.benchmark
+        assert not any(ratio.figure == "minutes" for ratio in match.ratios)
+
+
+def test_minutes_of_inference_are_refused(warehouse: Path) -> None:
+    with pytest.raises(ComparisonError, match="minutes are a time to train, and the task is inference"):
+        compare_one(warehouse, model="resnet50", task="inference", minutes=20)
+
+
+def test_mlperf_scores_are_compared_within_division_and_comparable_rounds(warehouse: Path, query: Query) -> None:
+    figures = {"model": "resnet50", "task": "training", "benchmark": "mlperf-training", "platform": "bow pod16"}
+    closed = compare_one(warehouse, **figures, division="closed", mlperf_round="2.0", minutes=21.0)
+    (match,) = closed.matches
+    assert match.row["division"] == "closed"
+    assert query(f"SELECT division FROM mlperf_entries WHERE result_id = '{match.row['result_id']}'") == [("closed",)]
+    assert match.ratio.ratio == 21.0 / match.row["minutes"]
+    assert "MLPerf division: closed / open" in get_reasons(closed)
+    assert compare_one(warehouse, **figures, division="closed", mlperf_round="99", minutes=21.0).matches == ()
+    done = run_cli(
+        *("compare", "--model", "resnet50", "--task", "training", "--benchmark", "mlperf-training", "--minutes", 21),
+        *("--division", "closed", "--round", "2.0", "--platform", "bow pod16", "--warehouse", warehouse),
+    )
+    assert "Unverified results have not been through an MLPerf® review" in done.stdout
+    assert "cite as: MLPerf Training v2.0 closed resnet, Graphcore" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("stated", "span", "expected"),
+    [
+        ("0.7", "0.7-2.1", True),
+        ("2.1", "0.7-2.1", True),  # the last round counts
+        ("3.0", "0.7-2.1", False),
+        ("0.6", "0.7-2.1", False),
+        ("2.0", "2.0", True),
+        ("2.1", "2.0", False),
+        ("next", "0.7-2.1", False),
+        ("2.0", None, False),
+    ],
+)
+def test_both_ends_of_a_span_of_rounds_are_comparable(stated: str, span: str | None, expected: bool) -> None:
+    assert is_comparable_round(stated, span) is expected
+
+
+def test_minutes_without_a_benchmark_say_what_to_state(warehouse: Path) -> None:
+    own = compare_one(warehouse, model="resnet50", platform="Bow Pod16", minutes=18)
+    step = "minutes are MLPerf scores: state --benchmark mlperf-training, --division and --round"
+    assert (own.refusals[0].reason, own.refusals[0].reason.code) == (step, "mlperf-with-other")
+    assert step in own.verdict
+    own = compare_one(warehouse, model="resnet50", platform="Bow Pod16", minutes=18, benchmark="mlperf-training")
+    assert "(--division, --round)" in own.verdict
+
+
+def test_operations_are_those_of_the_table_operation_counts(warehouse: Path, query: Query) -> None:
+    for network, variant, macs in query("SELECT network, variant, macs FROM operation_counts WHERE macs > 0"):
+        length = int(variant[2:]) if variant.startswith("SL") else None
+        own = compare_one(
+            warehouse,
+            **{"model": network, "platform": "c600", "precision": "fp8", "throughput": 10},
+            **({"sequence_length": length} if length else {"variant": variant}),
+        )
+        assert own.checks[1].value == pytest.approx(10 * macs * 2 / 1e12)
+    checks = [
+        compare_one(warehouse, **BERT_FP8, **stated).checks[1]
+        for stated in ({}, {"sequence_length": 100}, {"sequence_length": 384, "packed": True})
+    ]
+    assert "state --sequence-length, counted are 128, 256, 384" in checks[0].message
+    assert "(SL100), which are counted for SL128, SL256, SL384 only" in checks[1].message
+    assert "in packed sequences, whose lengths are not known" in checks[2].message
+
+
+def test_packed_rows_of_the_same_set_up_are_named(warehouse: Path) -> None:
+    own = compare_one(warehouse, **BERT_FP8, sequence_length=384)
+    assert own.status == "other-conditions"
+    assert own.verdict.endswith(
+        "1 row of packed sequences has this machine, batch size and precision: state --packed if yours are packed"
+    )
+    assert "--packed" not in compare_one(warehouse, **BERT_FP8, sequence_length=384, packed=False).verdict
+    assert compare_one(warehouse, **BERT_FP8, sequence_length=384, packed=True).matches[0].ratio.ratio == 1
+
+
+def test_figures_are_written_plainly(warehouse: Path) -> None:
+    own = compare_one(warehouse, **RESNET, throughput=7_800_000, latency_ms=1000)
+    text = format_comparisons([own], "text")
+    assert "63791 TFLOP/s" in text
+    assert "1950000 batches in flight" in text
+    assert not re.search(r"\d[eE][+-]?\d\d\b(?!-)", re.sub(r"\b[0-9a-f]{16}\b", "", text))
+    figures = {"model": "resnet50", "benchmark": "mlperf-training", "division": "closed", "mlperf_round": "2.0"}
+    assert " × the nearest official MLPerf row (" in compare_one(warehouse, **figures, minutes=20).verdict
+
+
+def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
+    far = compare_one(warehouse, model="resnet50", platform="c2", batch_size=100_000, throughput=5)
+    assert (far.status, far.matches) == ("no-comparable-row", ())
+    assert "the batch sizes differ by more than a factor of 2" in far.verdict
+    done = run_cli(
+        *("compare", "--model", "resnet50", "--batch-size", 100_000, "--throughput", 5, "--warehouse", warehouse),
+    )
+    assert done.returncode == 0
+    assert "no comparable row" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("figures", "check", "outcome", "value"),
+    [
+        ({"throughput": 7800, "latency_ms": 0.1}, "Little's law", "impossible", 7800 * 0.1 / 1000 / 4),
+        ({"throughput": 7800, "latency_ms": 0.6}, "Little's law", "ok", 1.17),
+        ({"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-item"}, "Little's law", "not checked", None),
+        ({"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-batch"}, "Little's law", "ok", 0.195),
+        ({"throughput": 7800}, "Little's law", "not checked", None),
+        ({"throughput": 7800, "precision": "fp16"}, "peak of the chips", "ok", 7800 * GMACS * 2 / 1000),
+        ({"throughput": 150_000, "precision": "16.16"}, "peak of the chips", "impossible", 150_000 * GMACS * 2 / 1000),
+        ({"throughput": 7800}, "peak of the chips", "not checked", None),
+        ({"throughput": 7_800_000}, "peak of the chips", "impossible", 7_800_000 * GMACS * 2 / 1000),
+        ({"throughput": 7800, "power_w": 100}, "power rating", "not checked", None),  # no source rates the IPU-M2000
+        ({"throughput": 800, "power_w": 301, "platform": "C2"}, "power rating", "doubtful", 301),
+        ({"throughput": 800, "power_w": 100, "efficiency": 80}, "efficiency", "impossible", 0.1),
+    ],
+)
+def test_plausibility_by_hand(
+    figures: dict[str, Any], check: str, outcome: str, value: float | None, warehouse: Path
+) -> None:
+    comparison = compare_one(warehouse, **(RESNET | figures))
+    own = next(own for own in comparison.checks if own.name == check)
+    assert own.outcome == outcome
+    assert own.value == (None if value is None else pytest.approx(value))
+    assert (comparison.status == "implausible") == (outcome == "impossible")
+    if outcome == "impossible":
+        assert comparison.verdict.startswith(f"implausible: {check}: ")
+
+
+def test_a_latency_far_from_the_nearest_row_is_doubtful_where_the_throughput_fits(warehouse: Path) -> None:
+    stated = compare_one(warehouse, **RESNET, throughput=7800, latency_ms=4, latency_basis="several-in-flight")
+    assert stated.status == "doubtful"
+    assert "1.66 ms): more than a factor of 2" in stated.verdict
+    slip = compare_one(warehouse, **RESNET, throughput=7800, latency_ms=510)
+    assert (slip.status, slip.checks[0].outcome) == ("doubtful", "doubtful")
+    assert "994 batches in flight" in slip.verdict
+    unstated = compare_one(
+        warehouse, **RESNET, throughput=7800, latency_ms=0.52
+    )  # perhaps of one batch, theirs of several
+    assert unstated.status == "plausible"
+
+
+def test_a_machine_with_other_chips_in_use_is_another_set_up(warehouse: Path) -> None:
+    figures = {"model": "resnet50", "platform": "ipu-m2000", "task": "training", "batch_size": 256}
+    comparison = compare_one(warehouse, **figures, chips=1, precision="mixed", throughput=1890)
+    assert comparison.status == "other-conditions"
+    nearest = next(match for match in comparison.matches if match.group == "independent")
+    assert (nearest.row["platform"], nearest.row["chips"]) == ("1x GC200 (IPU-M2000)", 1)
+
+
+def test_images_of_another_size_are_other_work(warehouse: Path) -> None:
+    figures = {"model": "yolov4-p5", "platform": "GC200 IPU", "batch_size": 16, "throughput": 2000}
+    comparison = compare_one(warehouse, **figures, variant="640x640")
+    assert all("640x640" in match.row["variant"] for match in comparison.matches)
+    assert "input size: 640x640 / 128x128" in get_reasons(comparison)
+    assert "GC200 IPU, 128x128, batch 16" in compare_one(warehouse, **figures).verdict
+
+
+def test_the_docs_state_how_far_rows_of_one_set_up_differ(query: Query) -> None:
+    page = (ROOT / "docs" / "how-to" / "compare-my-run.md").read_text(encoding="utf-8")
+    ((widest,),) = query("""
+        SELECT max(spread) FROM (
+            SELECT max(throughput) / min(throughput) AS spread FROM results
+            WHERE origin = 'published' AND benchmark IS NULL AND errors = 0 AND suspect IS NULL
+                AND throughput IS NOT NULL AND batch_size IS NOT NULL AND platform IS NOT NULL
+            GROUP BY
+                publisher, task, network, phase, sequence_length, packed, variant, platform, chips, batch_size,
+                effective_precision
+        )
+    """)
+    assert f"differ by up to {widest:.2f} " in page
+
+
+@pytest.mark.parametrize("precision", ["fp16", "half", "FP16"])
+def test_half_is_fp16(precision: str, warehouse: Path) -> None:
+    figures = {"model": "yolov4-p5", "platform": "GC200 IPU", "batch_size": 1, "variant": "64x64", "throughput": 530}
+    comparison = compare_one(warehouse, **figures, precision=precision)
+    assert comparison.status == "plausible"
+    assert "precision" not in [own.what for own in comparison.matches[0].differences]
+
+
+def test_sparse_network_is_compared_with_none_that_is_dense(warehouse: Path) -> None:
+    figures = {"model": "bert-base", "platform": "C600", "batch_size": 64, "throughput": 4000, "sequence_length": 384}
+    dense = compare_one(warehouse, **figures)
+    assert "S30" not in [match.row["platform"] for match in dense.matches]
+    assert "sparsity: dense / 0.9375" in get_reasons(dense)
+    sparse = compare_one(warehouse, **figures, sparsity=0.9375)
+    assert {match.row["platform"] for match in sparse.matches} == {"S30"}
+    assert "sparsity: 0.9375 / dense" in get_reasons(sparse)
+    with pytest.raises(ComparisonError, match=r"sparsity 93\.75"):
+        compare_one(warehouse, **figures, sparsity=93.75)
+
+
+def test_a_latency_is_compared_with_the_nearest_row_of_each_basis_where_none_is_stated(warehouse: Path) -> None:
+    """0.52 ms is printed per batch (6013660a177dead0), 1.66 ms of the same set-up with several batches in flight."""
+    own = compare_one(warehouse, **RESNET, latency_ms=0.52)
+    vendor = {match.row["latency_basis"]: match.row["result_id"] for match in own.matches if match.group == "vendor"}
+    assert vendor == {"per-batch": "6013660a177dead0", "several-in-flight": "9f9c88dbd0e35f60"}
+    assert own.status == "depends"
+    assert "1 × if per-batch" in own.verdict
+    assert "0.313 × if several-in-flight" in own.verdict
+    assert own.peers["latency_ms"]["per-batch"] == {"rows": 1, "low": 0.52, "high": 0.52}
+    assert own.peers["latency_ms"]["several-in-flight"]["low"] == 1.66
+    assert "several-in-flight: 2 rows, 1.66 to 2.04 ms" in format_comparisons([own], "text")
+    assert compare_one(warehouse, **RESNET, latency_ms=0.52, latency_basis="per-batch").status == "plausible"
+    assert compare_one(warehouse, **RESNET, latency_ms=1.0).status == "plausible"  # by either basis
+    assert compare_one(warehouse, **RESNET, latency_ms=0.01).status == "doubtful"  # by neither
+    assert compare_one(warehouse, **RESNET, latency_ms=520).status == "doubtful"  # µs taken for ms
+
+
+WORD_COLUMNS = {
+    "framework": ("framework",),
+    "platform": ("platform",),
+    "model": ("model", "network"),
+    "precision": ("precision", "compute_precision", "effective_precision"),
+    **{name: (name,) for name in ("item", "task", "phase", "latency_kind", "latency_basis", "power_scope")},
+    **{name: (name,) for name in ("benchmark", "division", "origin")},
+}
+
+
+def test_every_word_of_a_row_of_the_record_is_known_and_stays_as_it_is(query: Query, warehouse: Path) -> None:
+    with open_warehouse(warehouse) as connection:
+        words, submitted = load_known_words(connection), load_submission_words(connection)
+    for field, columns in WORD_COLUMNS.items():
+        for column in columns:
+            values = [value for (value,) in query(f"SELECT DISTINCT {column} FROM results WHERE {column} IS NOT NULL")]
+            assert values
+            names = load_vocabulary().precision_names if column == "compute_precision" else {}  # its spellings are one
+            assert [(words.find(field, value), submitted.find(field, value)) for value in values] == [
+                (names.get(normalise_name(value), value),) * 2 for value in values
+            ]
+
+
+@pytest.mark.parametrize(("stated", "precision"), [("float16", "FP16"), ("torch.bfloat16", "BF16"), ("INT8", "INT8")])
+def test_widespread_names_of_precisions_are_known(stated: str, precision: str, warehouse: Path) -> None:
+    assert compare_one(warehouse, **RESNET, throughput=7800, precision=stated).measurement.precision == precision
+
+
+def test_a_slip_of_the_unit_is_doubtful(warehouse: Path) -> None:
+    comparison = compare_one(warehouse, **RESNET, throughput=7.8)
+    assert comparison.status == "doubtful"
+    done = run_cli("compare", "--strict", *to_options(RESNET), "--throughput", 7.8, "--warehouse", warehouse)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def to_options(figures: dict[str, Any]) -> list[Any]:
+    return [part for name, value in figures.items() for part in (f"--{name.replace('_', '-')}", value)]
+
+
+def test_all_unknown_words_are_named_at_once_with_the_nearest(warehouse: Path) -> None:
+    with pytest.raises(ComparisonError) as caught:
+        compare(
+            **{"model": "resnt50", "platform": "ipu-m3000", "precision": "fp17", "throughput": "7,800"},
+            batch_size=0,
+            warehouse=warehouse,
+        )
+    message = str(caught.value)
+    for text in (
+        "model 'resnt50' is unknown; the nearest: ResNet-50 v1.5",
+        "platform 'ipu-m3000' is unknown; the nearest: IPU-M2000",
+        "precision 'fp17' is unknown; the nearest: FP16",
+        "throughput '7,800' is not a number",
+        "batch_size 0 is not above 0; leave out what was not measured",
+    ):
+        assert text in message
+    with pytest.raises(ComparisonError, match="names several networks: ResNeXt101-32x4d, ResNeXt101-32x8d"):
+        compare(model="ResNeXt101", throughput=1, warehouse=warehouse)
+    for figures in ({}, {"model": "resnet50"}, {"model": "resnet50", "trouput": 3}):
+        with pytest.raises(ComparisonError):
+            compare(**figures, warehouse=warehouse)
+
+
+def test_csv_is_read_row_by_row_and_blank_is_not_zero(tmp_path: Path, warehouse: Path) -> None:
+    file = tmp_path / "runs.csv"
+    text = "model,platform,batch_size,throughput,latency_ms\nresnet50,IPU-M2000,4,7800,\nresnet50,C2,4,,0.5\n"
+    file.write_text(text, encoding="utf-8-sig")
+    first, second = compare(file, warehouse=warehouse)
+    assert (first.measurement.label, first.measurement.latency_ms) == ("runs.csv, row 1", None)
+    assert (second.measurement.throughput, second.measurement.latency_ms) == (None, 0.5)
+    assert first.matches[0].ratio.ratio == 7800 / 7152
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "has no row"),
+        (b"model,throughput\n", "has no row"),
+        (b"model,thruput\nresnet50,3\n", "unknown columns: 'thruput' (nearest: throughput)"),
+        (b"model,model\na,b\n", "column 'model' occurs twice"),
+        (b"model,throughput\nresnet50\n", "row 1 has another number of cells"),
+        (b"model,throughput\nresnet50,nan\n", "runs.csv, row 1: throughput 'nan' is not a number"),
+        (b"model,throughput\nresnet50,1e400\n", "is not a number"),
+        (b"model,batch_size,throughput\nresnet50,2.5,1\n", "batch_size 2.5 is not a whole number"),
+        (b"model,throughput\n\xff\xfe,3\n", "is not CSV in UTF-8"),
+        (b"model,throughput\n" + b"resnet50,3\n" * 1001, "at most 1000"),
+        (b"model,chips,chip_count,throughput\nresnet50,1,2,3\n", "chips is stated twice"),
+        (b"model,latency_ms,latency_ms_low,latency_ms_high\nresnet50,1,2,3\n", "is outside"),
+    ],
+)
+def test_bad_csv_is_one_line(content: bytes, message: str, tmp_path: Path, warehouse: Path) -> None:
+    file = tmp_path / "runs.csv"
+    file.write_bytes(content)
+    done = run_cli("compare", file, "--warehouse", warehouse)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_folder_that_is_not_a_run_or_was_edited_is_refused(tmp_path: Path, warehouse: Path) -> None:
+    with pytest.raises(ComparisonError, match=r"has no points\.csv"):
+        compare(tmp_path, warehouse=warehouse)
+    shutil.copytree(EMULATED_RUN, run := tmp_path / EMULATED_RUN.name)
+    points = run / "points.csv"
+    points.write_bytes(points.read_bytes().replace(b"emulated", b"measured"))
+    with pytest.raises(DamagedRunError, match="is not the file that"):
+        compare(run, warehouse=warehouse)
+
+
+def test_formats_hold_hostile_text(tmp_path: Path, warehouse: Path) -> None:
+    file = tmp_path / f"<script>alert(1)</script>{CLEAR}.csv".replace("/", "_")
+    file.write_text(
+        f'model,platform,batch_size,throughput,variant\nresnet50,IPU-M2000,4,7800,"<img src=x>{CLEAR}"\n', "utf-8"
+    )
+    page = run_cli("compare", file, "--format", "html", "--warehouse", warehouse).stdout
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "&lt;img src=x&gt;" in page
+    text = run_cli("compare", file, "--warehouse", warehouse).stdout
+    assert CLEAR not in text + page
+    (record,) = json.loads(run_cli("compare", file, "--format", "json", "--warehouse", warehouse).stdout)
+    assert record["measurement"]["variant"] == f"<img src=x>{CLEAR}"
+    assert record["matches"][0]["row"]["result_id"]
+    assert record["matches"][0]["ratios"][0]["ratio"] == 7800 / 7152
+
+
+def test_plot_draws_emulated_rows_hollow(tmp_path: Path, warehouse: Path) -> None:
+    pytest.importorskip("altair")
+    figures = ("--model", "resnext101-32x4d", "--platform", "c2", "--batch-size", 8, "--throughput", 2400)
+    done = run_cli("compare", *figures, "--plot", tmp_path / "a.svg", "--warehouse", warehouse)
+    assert done.returncode == 0
+    drawing = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "your run: C2" in drawing
+    marks = re.findall(r'<path aria-label="throughput[^>]*>', drawing)
+    assert len(marks) == 5
+    assert ["(emulated, not measured)" in mark for mark in marks] == [" fill=" not in mark for mark in marks]
+    none = run_cli("compare", "--model", "resnet50", "--throughput", 1, "--plot", tmp_path / "b.svg")
+    assert (none.returncode, (tmp_path / "b.svg").exists()) == (1, False)
+
+
+def test_wrong_usage_exits_with_2() -> None:
+    assert run_cli("compare").returncode == 2
+    assert run_cli("compare", EMULATED_RUN, "--throughput", 3).returncode == 2

@@ -1,0 +1,265 @@
+"""Derived columns: values checked by hand against their rows, nulls, and what stops a build."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+from ipu_results.derive import collect_inputs, derive_results
+from ipu_results.errors import GateError
+from ipu_results.ground.files import SCHEMA
+from ipu_results.schema import Table, table
+from ipu_results.schema.frames import build_frame
+from ipu_results.schema.vocabulary import load_vocabulary
+
+from tests.analyses.analysis_support import make_warehouse
+from tests.conftest import Query
+
+SQL = (SCHEMA / "derived" / "results.sql").read_text(encoding="utf-8")
+ROW = {"result_id": "0" * 16, "origin": "published", "publisher": "Graphcore", "document_id": "page"}
+ROW |= {"task": "inference", "model": "Net", "platform": "Bow-2000", "chip": "Bow"}
+
+
+def derive(definition: Table | None = None, sql: str | None = None, **values: Any) -> Mapping[str, Any]:
+    """Derive the columns of one row."""
+    frames = {"results": build_frame(table("results").without_derived(), [{**ROW, **values}])}
+    inputs = collect_inputs(definition or table("results"))
+    frames |= {name: build_frame(table(name), []) for name in inputs if name not in frames}
+    frames["documents"] = pd.DataFrame(
+        {
+            "document_id": ["by-maker", "by-a-user"],
+            "measured_by": ["Graphcore", "Graphcore"],
+            "kind": ["transcription", "submission"],
+        }
+    )
+    row: dict[str, Any] = derive_results(frames, load_vocabulary(), definition, sql).iloc[0].to_dict()
+    return {name: None if pd.isna(value) else value for name, value in row.items()}
+
+
+# the committed rows
+
+
+def test_one_network_finds_all_publishers(query: Query) -> None:
+    sql = "SELECT DISTINCT publisher FROM results WHERE network = '{}' ORDER BY 1"
+    assert query(sql.format("ResNeXt101-32x4d")) == [("Graphcore",), ("NVIDIA",), ("Qwant",), ("local",)]
+    for network in ("ResNet-50 v1.5", "BERT-Large"):
+        assert {("Graphcore",), ("MLCommons",), ("NVIDIA",)} <= set(query(sql.format(network)))
+    ssd = (
+        "SELECT mlperf_round, network FROM results WHERE model = 'ssd' AND mlperf_round IN ('1.1', '2.0') GROUP BY ALL"
+    )
+    assert sorted(query(ssd)) == [("1.1", "SSD-ResNet34"), ("2.0", "RetinaNet-ResNeXt50")]
+    assert query("SELECT count(*) FROM results WHERE network IS NULL") == [(0,)]
+
+
+def test_bert_phases_join_across_publishers(query: Query) -> None:
+    sql = "SELECT DISTINCT publisher, packed FROM results WHERE network = 'BERT-Large' AND phase = '{}' ORDER BY ALL"
+    assert query(sql.format("pre-training phase 1")) == [
+        ("Graphcore", False),
+        ("Graphcore", True),
+        ("NVIDIA", False),
+    ]
+    lengths = "SELECT DISTINCT sequence_length FROM results WHERE phase = 'pre-training phase 2' ORDER BY 1"
+    assert query(lengths) == [(384,), (512,)]
+    unnamed = "SELECT count(*) FROM results WHERE phase IS NULL AND task = 'training' AND variant ILIKE '%p%-t%aining%'"
+    assert query(unnamed) == [(0,)]
+
+
+def test_packed_batch_counts_packs(query: Query) -> None:
+    """6,044 sequences/s is the packed row of the page, 4,464 that of ByteMLPerf; each packed row has the flag R27."""
+    assert query("SELECT DISTINCT packed, item FROM results WHERE throughput IN (6044, 4464)") == [(True, "sequence")]
+    flagged = "SELECT count(*), count(*) FILTER (result_id IN (SELECT result_id FROM flags WHERE rule = 'R27'))"
+    assert query(f"{flagged} FROM results WHERE packed") == [(36, 36)]
+
+
+def test_datasets_have_one_spelling(query: Query) -> None:
+    sql = "SELECT DISTINCT dataset FROM results WHERE dataset_canonical = 'ImageNet' ORDER BY 1"
+    assert query(sql) == [("ImageNet",), ("ImageNet1k",), ("ImageNet2012",), (None,)]
+
+
+def test_official_columns_are_those_of_the_entry(query: Query) -> None:
+    differing = (
+        "SELECT count(*) FROM results r JOIN mlperf_entries e USING (result_id) "
+        "WHERE r.submitter <> e.submitter OR r.minutes <> e.minutes OR r.relationship <> 'official' "
+        "OR r.chips IS DISTINCT FROM nullif(e.accelerators, 0)"
+    )
+    assert query(differing) == [(0,)]
+    assert query("SELECT count(*) FROM results WHERE submitter IS NULL AND origin = 'official'") == [(0,)]
+
+
+def test_printed_mlperf_times_are_the_same_as_official_ones(query: Query) -> None:
+    """All eleven rows of the page, with the minutes that each prints."""
+    sql = "SELECT p.minutes, round(o.minutes, 4) FROM results p JOIN results o ON o.result_id = p.same_as"
+    rows = query(f"{sql} WHERE o.origin = 'official' ORDER BY 1")
+    assert len(rows) == 11
+    assert rows[:3] == [(2.67, 2.6721), (3.19, 3.1849), (4.19, 4.1853)]
+    repeated = (
+        "SELECT p.document_id, o.document_id AS newer, count(*) "
+        "FROM results p JOIN results o ON o.result_id = p.same_as"
+    )
+    assert query(f"{repeated} AND o.origin = 'published' AND o.throughput = p.throughput GROUP BY ALL ORDER BY 1") == [
+        ("graphcore-performance-2022-h2", "graphcore-performance-2023-07-04", 5),
+        ("graphcore-performance-2023-h1", "graphcore-performance-2023-07-04", 7),
+    ]
+    counts = "SELECT (SELECT count(*) FROM results) - count(*), count(same_as) FROM measurements"
+    assert query(counts) == [(11 + 5 + 7, 0)]
+
+
+def test_precisions_have_one_spelling(query: Query) -> None:
+    sql = "SELECT DISTINCT effective_precision FROM results WHERE effective_precision IS NOT NULL"
+    names = [name for (name,) in query(sql)]
+    assert len({name.casefold() for name in names}) == len(names)
+    assert not {"half", "single"} & set(names)
+    assert query("SELECT count(*) FROM results WHERE effective_precision = 'FP8' AND publisher = 'Graphcore'") == [
+        (63,)
+    ]
+
+
+def test_relationships(query: Query) -> None:
+    """Makers who measured for another publisher are vendors: ByteMLPerf's reports of 4 chips are their makers' own."""
+    sql = "SELECT relationship, count(*) FROM results WHERE origin <> 'official' AND {} GROUP BY ALL ORDER BY ALL"
+    for where, expected in (
+        ("publisher = 'Qwant'", [("independent", 6)]),
+        ("publisher = 'local'", [("own", 48)]),
+        ("publisher = 'NVIDIA'", [("vendor", 242)]),
+        ("publisher = 'Graphcore'", [("vendor", 298 + 132)]),
+        ("publisher = 'ByteDance'", [("vendor", 71)]),
+        ("publisher = 'Heidelberg University'", [("independent", 314)]),
+        ("relationship IS NULL", []),
+    ):
+        assert query(sql.format(where)) == expected, where
+
+
+def test_flags_are_counted(query: Query) -> None:
+    sql = "SELECT severity, count(*) FROM flags SEMI JOIN results USING (result_id) GROUP BY severity ORDER BY 1"
+    [counts] = query("SELECT sum(errors), sum(remarks), sum(warnings) FROM results")
+    assert [int(count) for count in counts] == [count for _, count in query(sql)]
+
+
+def test_views_keep_twins_apart(query: Query) -> None:
+    """NVIDIA prints rows with and without XLA, which differ in the compiler alone."""
+    sql = "SELECT count(DISTINCT compiler), count(*) - count(compiler) FROM {} WHERE publisher = 'NVIDIA'"
+    for view in ("inference", "training", "latest"):
+        [(compilers, without)] = query(sql.format(view))
+        assert compilers == 1
+        assert without > 0
+
+
+def test_official_frameworks_are_canonical(query: Query) -> None:
+    """What stays as printed names no framework: MLPerf containers, CUDA and ROCm."""
+    sql = "SELECT DISTINCT framework FROM results WHERE origin = 'official'"
+    known = set(load_vocabulary().frameworks.values())
+    raw = [name for (name,) in query(sql) if name and not set(name.split(", ")) <= known]
+    assert sorted({name.split()[0] for name in raw}) == ["CUDA", "NGC", "ROCm"]
+    assert all("MLPerf" in name for name in raw if name.startswith("NGC"))
+    entry = (
+        "SELECT r.framework, count(*) FROM results r JOIN mlperf_entries e USING (result_id) WHERE e.framework LIKE "
+    )
+    assert query(f"{entry} 'PopART Poplar SDK%' GROUP BY 1") == [("PopART", 15)]
+
+
+def test_rounds_have_their_day_of_publication(query: Query) -> None:
+    sql = "SELECT mlperf_round, min(published_on)::VARCHAR FROM results WHERE origin = 'official' GROUP BY 1"
+    days: dict[str, str | None] = dict(query(sql))
+    assert (days["0.7"], days["2.0"], days["5.1"]) == ("2020-07-29", "2022-06-29", "2025-11-12")
+    assert sorted(name for name, day in days.items() if day is None) == ["3.0", "3.1", "4.0"]
+
+
+# single rows
+
+
+@pytest.mark.parametrize(
+    ("values", "column", "expected"),
+    [
+        ({"batch_size": 8, "latency_ms": 2.0}, "throughput_implied", 4000.0),
+        ({"batch_size": 8, "latency_ms": 2.0, "latency_basis": "per-batch"}, "throughput_implied", 4000.0),
+        ({"batch_size": 8, "latency_ms": 2.0, "latency_basis": "several-in-flight"}, "throughput_implied", None),
+        ({"batch_size": 8, "latency_ms": 2.0, "latency_basis": "per-item"}, "throughput_implied", None),
+        ({"batch_size": 8, "latency_ms": 2.0, "throughput": 6000.0}, "batches_in_flight", 1.5),
+        (
+            {"batch_size": 8, "latency_ms": 2.0, "throughput": 6e3, "latency_basis": "per-item"},
+            "batches_in_flight",
+            None,
+        ),
+        ({"batch_size": 8, "latency_ms": 2.0}, "batches_in_flight", None),
+        ({"throughput": 100.0, "chip_count": 4}, "throughput_per_chip", 25.0),
+        ({"throughput": 100.0}, "throughput_per_chip", None),
+        ({"time_to_train_s": 1178.4}, "minutes", 19.64),
+        ({"throughput": 1.0}, "minutes", None),
+        ({"precision": "16.16", "compute_precision": "half"}, "effective_precision", "16.16"),
+        ({"compute_precision": "TF32"}, "effective_precision", "TF32"),
+        ({"compute_precision": "half"}, "effective_precision", "FP16"),
+        ({"compute_precision": "fp8"}, "effective_precision", "FP8"),
+        ({"compute_precision": "Mixed-Precision"}, "effective_precision", "mixed"),
+        ({"compute_precision": "INT8/BF16"}, "effective_precision", "INT8/BF16"),
+        ({"conditions": "model X; sparsity ratio 0.9375"}, "sparsity", 0.9375),
+        ({"conditions": "no sparsity stated; 0.5 W"}, "sparsity", None),
+        ({"variant": "SL384"}, "packed", False),
+        ({"variant": "lowest latency config"}, "packed", None),
+        ({"chip": "H100"}, "relationship", None),
+        ({"publisher": "NVIDIA"}, "relationship", "independent"),
+        ({"publisher": "NVIDIA", "document_id": "by-maker"}, "relationship", "vendor"),
+        ({"chip": None, "document_id": "by-maker"}, "relationship", "vendor"),
+        ({"origin": "measured", "document_id": "by-a-user"}, "relationship", "submitted"),
+        ({"dataset": "Proprietary"}, "dataset_canonical", "Proprietary"),
+        ({"throughput": 1.0}, "same_as", None),
+        ({"throughput": 1.0}, "errors", 0),
+    ],
+)
+def test_value_of_one_row(values: Mapping[str, Any], column: str, expected: object) -> None:
+    assert derive(**values)[column] == expected
+
+
+def test_another_figure_or_sdk_is_another_measurement() -> None:
+    new = {**ROW, "result_id": "1", "document_id": "page-2", "sdk_version": "3.0", "throughput": 5.0}
+    old = {**new, "result_id": "2", "document_id": "page-1"}
+    sql = "SELECT result_id, same_as FROM results ORDER BY 1"
+    assert make_warehouse([new, old]).query(sql) == [("1", None), ("2", "1")]
+    for change in ({"throughput": 6.0}, {"sdk_version": "2.6"}, {"compiler": "XLA"}):
+        assert make_warehouse([new, {**old, **change}]).query(sql) == [("1", None), ("2", None)]
+
+
+# what stops a build
+
+
+def change_column(name: str, **changes: Any) -> Table:
+    columns = [replace(c, **changes) if c.name == name else c for c in table("results").columns]
+    return replace(table("results"), columns=tuple(columns))
+
+
+def test_input_that_does_not_exist() -> None:
+    definition = change_column("minutes", derived_from=("results.time_to_train",))
+    message = "results.toml: minutes is derived from results.time_to_train, which does not exist"
+    with pytest.raises(GateError, match=message):
+        derive(definition, throughput=1.0)
+
+
+def test_input_that_is_not_declared_cannot_be_read() -> None:
+    with pytest.raises(GateError, match=r"results\.sql: .*suspect"):
+        derive(sql=SQL.replace("e.submitter,", "r.suspect AS submitter,"), throughput=1.0)
+
+
+def test_value_without_its_input() -> None:
+    wrong = SQL.replace("r.throughput / chips", "1.0::DOUBLE")
+    message = "results.sql: 0000000000000000: throughput_per_chip has a value without its input throughput"
+    with pytest.raises(GateError, match=message):
+        derive(sql=wrong, latency_ms=1.0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("r.throughput / chips", "'fast'", "no throughput_per_chip of type double"),
+        ("e.submitter,", "e.submitter, 1 AS rank,", "returns rank, which is not a derived column"),
+        ("FROM results r\nLEFT", "FROM (FROM results LIMIT 0) r\nLEFT", "1 rows are lost"),
+        ("LEFT JOIN repeated v", "CROSS JOIN range(2) LEFT JOIN repeated v", "has several rows"),
+        ("r.throughput / chips", "-r.throughput", "throughput_per_chip is"),
+    ],
+    ids=["type", "column", "lost row", "repeated row", "bound"],
+)
+def test_statement_that_does_not_fit_the_table(old: str, new: str, message: str) -> None:
+    assert old in SQL
+    with pytest.raises(GateError, match=message):
+        derive(sql=SQL.replace(old, new), throughput=2.0, chip_count=2)

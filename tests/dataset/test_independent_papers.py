@@ -1,0 +1,133 @@
+"""Figures of papers by others than the maker: they agree with the rest of their row, or a contradiction says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import Query
+
+IMAGENET = 1_281_167
+CARAML = "independent-caraml-2024"
+
+
+def test_figures_and_relationship_of_each_paper(query: Query) -> None:
+    rows = query("""
+        SELECT document_id, count(DISTINCT s.row_number), list(DISTINCT status), list(DISTINCT d.relationship)
+        FROM source_rows s
+        JOIN (
+            SELECT result_id, relationship FROM results
+            UNION ALL
+            SELECT microbenchmark_id, relationship FROM microbenchmarks
+        ) d USING (result_id)
+        GROUP BY document_id ORDER BY document_id
+    """)
+    counts = {
+        "independent-bristol-stencils-2021": 16,
+        CARAML: 608,
+        "independent-heidelberg-matmul-2023": 5,
+        "independent-peng-ipu-rdu-gpu-2024": 45,
+        "independent-tamu-aces-2022": 63,
+    }
+    assert [row for row in rows if row[0] in counts] == [
+        (name, count, ["accepted"], ["independent"]) for name, count in counts.items()
+    ]
+
+
+def test_printed_unit_of_the_gpt_table_is_kept(query: Query) -> None:
+    cells = query(f"""
+        SELECT column_name, raw_text, unit, source_locator FROM cells
+        WHERE document_id = '{CARAML}' AND raw_text IN ('64.99', '15.68', '4.08') ORDER BY cell_number
+    """)
+    assert cells == [
+        ("throughput", "64.99", "tokens/s", "page 8, table II, row 1, column Tokens/Time"),
+        ("run_energy_j", "15.68", "Wh", "page 8, table II, row 1, column Energy/Epoch/IPU"),
+        ("efficiency", "4.08", "tokens/Wh", "page 8, table II, row 1, column Tokens/Energy"),
+    ]
+    row = "SELECT throughput, item, run_energy_j, power_scope, chip_count, framework, sdk_version FROM results"
+    [hits] = query(f"{row} WHERE model = 'GPT-117M' AND batch_size = 64")
+    assert hits == (64.99, "token", 15.68 * 3600, "device", 4, "PyTorch", "3.3")
+
+
+@pytest.mark.parametrize(
+    ("where", "items", "rows"),
+    [
+        ("model = 'GPT-117M'", "batch_size", 9),
+        ("model LIKE 'ResNet-50%'", str(IMAGENET), 60),
+        ("model = 'GPT-800M'", "throughput * 3600", 61),
+    ],
+)
+def test_energy_and_efficiency_agree_within_the_printed_digits(query: Query, where: str, items: str, rows: int) -> None:
+    hits = query(f"""
+        SELECT {items} / (run_energy_j / 3600), efficiency * 3600, run_energy_j / 3600, conditions FROM results
+        WHERE document_id = '{CARAML}' AND run_energy_j IS NOT NULL AND {where}
+    """)
+    assert len(hits) == rows
+    for computed, printed, energy, conditions in hits:
+        energy_digit = 0.5 if energy.is_integer() and energy >= 40 else 0.005
+        printed_digit = 1000 if "one hour" in conditions else 1  # figure 2 cuts to thousands
+        assert abs(computed - printed) <= computed * energy_digit / energy + printed_digit
+
+
+def test_scaling_of_one_chip_to_many_is_that_of_the_paper(query: Query) -> None:
+    hits = query("""
+        SELECT chip_count, platform, throughput, time_to_result_s FROM results
+        WHERE document_id = 'independent-tamu-aces-2022' AND framework = 'TensorFlow1' AND micro_batch_size = 20
+        ORDER BY chip_count
+    """)
+    assert hits == [
+        (1, "1x GC200 (IPU-POD16)", 2130.0, 719.4),
+        (2, "2x GC200 (IPU-POD16)", 3895.0, 393.4),
+        (4, "4x GC200 (IPU-POD16)", 7804.0, 196.4),
+        (8, "8x GC200 (IPU-POD16)", 15274.0, 99.7),
+        (16, "IPU-POD16", 30170.0, 50.5),
+        (64, "IPU-POD64", 107535.0, 11.8),
+    ]
+
+
+def test_measured_peaks_and_memory_bandwidths_are_microbenchmarks(query: Query) -> None:
+    hits = query("""
+        SELECT device, precision, canonical_value, canonical_unit, place FROM microbenchmarks
+        WHERE document_id IN ('independent-heidelberg-matmul-2023', 'independent-bristol-stencils-2021')
+            AND metric IN ('arithmetic throughput', 'bandwidth') AND device IN ('GC200', 'A30', 'GC2')
+        ORDER BY document_id, row_number
+    """)
+    assert [row[:4] for row in hits] == [
+        *(("GC2", "32-bit", value, "GB/s") for value in (3726, 7261, 12420)),
+        *(("GC2", "16-bit", value, "GB/s") for value in (1488, 7490)),
+        ("GC200", "FP32", 44.2, "TFLOP/s"),
+        ("A30", "FP32", 9.7, "TFLOP/s"),
+    ]
+    assert hits[0][4] == "page 4, table I, row 1, column Bandwidth"
+
+
+def test_implied_power_above_the_rating_is_an_error(query: Query) -> None:
+    flagged = query(f"""
+        SELECT r.chip, count(DISTINCT f.result_id), count(*) FROM results r
+        LEFT JOIN flags f ON f.result_id = r.result_id AND f.rule = 'R29' AND f.severity = 'error'
+        WHERE r.document_id = '{CARAML}' AND r.efficiency IS NOT NULL AND r.model LIKE 'ResNet-50%'
+        GROUP BY ALL ORDER BY 1
+    """)
+    assert flagged == [
+        *(("A100-40GB", 6, 6), ("GC200", 0, 9), ("GH200-120GB", 8, 8), ("GH200-480GB", 8, 8)),
+        *(("H100-PCIe-80GB", 8, 8), ("H100-SXM-94GB", 8, 8), ("MI250", 7, 7), ("MI250 GCD", 0, 6)),
+    ]
+
+
+def test_contradictions_within_papers_show_every_reading(query: Query) -> None:
+    hits = dict(
+        query("""
+            SELECT contradiction_id, json_array_length(recomputed) FROM contradictions
+            WHERE claim_ids IS NULL AND contradiction_id SIMILAR TO '(caraml|aces|gc200|heidelberg)-.*'
+        """)
+    )
+    assert hits == {
+        "caraml-gpt-unit": 23,
+        "caraml-resnet-energy": 8,
+        "caraml-mi250-per-device": 8,
+        "caraml-gc200-scaling": 2,
+        "aces-epoch-images": 12,
+        "aces-autoencoder-16": 10,
+        "gc200-power-stated": 4,
+        "heidelberg-link": 2,
+        "heidelberg-gpu": 0,
+    }

@@ -1,0 +1,326 @@
+"""The dataset as a whole: everything that the documents print is in it once, exact and traceable."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from decimal import Decimal
+from html import unescape
+from pathlib import Path
+
+import pytest
+from ipu_results.schema import FILE_VIEWS, TABLES
+
+from tests.conftest import (
+    PAGE,
+    PAGE_ID,
+    PAPER,
+    PAPER_ID,
+    RAW,
+    ROOT,
+    Query,
+    copy_documents,
+    edit,
+    get_error,
+    query_rows,
+    read_files,
+    reseal,
+    run_cli,
+    run_ingest,
+    run_process,
+)
+
+COUNTS = {
+    "ogb_lsc": 2,
+    "bow_training": 64,
+    "bow_inference": 37,
+    "mlperf_v2_training": 11,
+    "pod_training": 62,
+    "pod_time_to_result": 1,
+    "pod_inference": 71,
+}
+FIGURE_HEADERS = {
+    "Throughput (items/sec)": ("throughput", Decimal(1)),
+    "Latency (ms)": ("latency_ms", Decimal(1)),
+    "Time to Train (mins)": ("time_to_train_s", Decimal(60)),
+    "Time To Result (secs)": ("time_to_result_s", Decimal(1)),
+    "Batch Size": ("batch_size", Decimal(1)),
+}
+PAPER_ROWS = [
+    (2, 1.36, 1474.16, 6.51),
+    (4, 1.94, 2063.03, 7.80),
+    (6, 2.82, 2131.01, 7.87),
+    (8, 3.32, 2409.79, 9.07),
+    (10, 4.13, 2421.82, 9.68),
+    (12, 4.75, 2526.35, 9.49),
+]
+
+
+def parse_page() -> list[list[list[str]]]:
+    """Read the page a second time, independently of the pipeline's reader."""
+    text = (RAW / PAGE).read_text(encoding="utf-8")
+    return [
+        [
+            [unescape(cell) for cell in re.findall(r"<t[dh]>(.*?)</t[dh]>", row)]
+            for row in re.findall(r"<tr>.*?</tr>", table)
+        ]
+        for table in re.findall(r"<table>.*?</table>", text, re.S)
+    ]
+
+
+# golden tables
+
+
+def test_every_table_of_the_page_has_its_rows(query: Query) -> None:
+    counts = query(f"SELECT table_name, count(*) FROM results WHERE document_id = '{PAGE_ID}' GROUP BY ALL")
+    assert dict(counts) == COUNTS
+    assert sum(COUNTS.values()) == 248
+
+
+def test_every_printed_figure_of_the_page_is_in_results_once_and_exact(query: Query) -> None:
+    figures = 0
+    for name, (header, *rows) in zip(COUNTS, parse_page(), strict=True):
+        for column, (field, factor) in FIGURE_HEADERS.items():
+            if column not in header:
+                continue
+            where = f"document_id = '{PAGE_ID}' AND table_name = '{name}'"
+            stored = query(f"SELECT {field} FROM results WHERE {where} ORDER BY row_number")
+            texts = [row[header.index(column)].replace(",", "") for row in rows]
+            assert [value for (value,) in stored] == [float(Decimal(text) * factor) if text else None for text in texts]
+            figures += sum(map(bool, texts))
+    assert figures == 236 + 104 + 228 + 11 + 1  # throughput, latency, batch, minutes, seconds
+
+
+def test_challenge_results_are_exact(query: Query) -> None:
+    columns = "model, dataset, item, throughput, time_to_train_s, quality_metric, quality_value, ranking, benchmark"
+    assert query(f"SELECT {columns} FROM results WHERE table_name = 'ogb_lsc' ORDER BY row_number") == [
+        ("GPS++", "PCQM4Mv2", "graph", 17800.0, 85380.0, "MAE", 0.0719, "First", "ogb-lsc"),
+        ("TransE (256)", "WikiKG90Mv2", "triple", 1260000.0, 42600.0, "MRR", 0.2562, "First", "ogb-lsc"),
+    ]
+
+
+def test_paper_makes_six_results_with_eighteen_figures(query: Query) -> None:
+    rows = "FROM results WHERE table_name = 'qwant_c2'"
+    assert query(f"SELECT batch_size, latency_ms, throughput, efficiency {rows} ORDER BY row_number") == PAPER_ROWS
+    setup = "platform, chip, chip_count, sdk_version, framework, compute_precision, item, model, precision"
+    assert query(f"SELECT DISTINCT {setup}, batch_size / micro_batch_size {rows}") == [
+        ("C2", "GC2", 2, "1.0.136", "PopART", "mixed", "image", "ResNeXt101", None, 2.0)
+    ]
+
+
+def test_blank_is_not_unknown(query: Query) -> None:
+    assert query("SELECT count(*) FROM quarantine") == [(0,)]
+    row = "model = 'TGN' AND platform = '1x Bow IPU'"
+    assert query(f"SELECT dataset, batch_size, precision, throughput FROM results WHERE {row}") == [
+        (None, None, None, 31617.0)
+    ]
+
+
+def test_older_pages_and_comparators_are_results_of_their_publishers(query: Query) -> None:
+    others = "table_name <> 'independent_results'"
+    assert query(f"SELECT publisher, count(*) FROM results WHERE {others} GROUP BY ALL ORDER BY 1") == [
+        ("Graphcore", 298),
+        ("MLCommons", 2117),
+        ("NVIDIA", 242),
+        ("Qwant", 6),
+        ("local", 48),
+    ]
+    lines = "SELECT count(*), count(DISTINCT result_id) FROM source_rows WHERE document_id = 'nvidia-a100-comparators'"
+    assert query(lines) == [(330, 242)]
+    assert query("SELECT count(*) FROM results WHERE table_name = 'bow_training_history'") == [(50,)]
+    printed = "SELECT DISTINCT sdk_version FROM results WHERE document_id = 'graphcore-performance-2022-03'"
+    assert query(printed) == [("Pre-SDK2.5",)]
+
+
+def test_every_source_row_is_accounted_for(query: Query) -> None:
+    assert query("SELECT count(*) FROM source_rows WHERE status <> 'accepted'") == [(0,)]
+    assert query("SELECT count(*) FROM source_rows") == [
+        (248 + 18 + 50 + 330 + 2145 + 20_746 + 498 + 17 + 9 + 48 + 246 + 132 + 17 + 28 + 144 + 2763 + 3125,)
+    ]
+    without = "FROM source_rows s ANTI JOIN results r USING (result_id) GROUP BY ALL ORDER BY 1"
+    assert query(f"SELECT table_name, count(*) {without}") == [
+        *(("claim_conditions", 17), ("claims", 132), ("configurations", 246), ("contradictions", 28), ("facts", 144)),
+        ("microbenchmarks", 3125),
+        *(("mlperf_entries", 28), ("mlperf_ids", 17), ("mlperf_rcp", 498), ("mlperf_runs", 20_746), ("runs", 9)),
+    ]
+
+
+def test_every_figure_of_results_is_a_cell_times_its_factor(query: Query) -> None:
+    figures = ("throughput", "latency_ms", "efficiency", "time_to_train_s", "time_to_result_s", "quality_value")
+    for column in (*figures, "batch_size"):
+        join = f"results r JOIN cells c ON r.result_id = c.result_id AND c.column_name = '{column}'"
+        [(stored,)] = query(f"SELECT count({column}) FROM results")
+        cited = f"SELECT count(DISTINCT r.result_id) FROM {join} WHERE c.value IS NOT NULL AND r.{column} IS NOT NULL"
+        assert query(cited) == [(stored,)] > [(0,)]
+        apart = f"c.value IS NOT NULL AND abs(r.{column} - c.value * c.factor) > 1e-9 * r.{column}"
+        assert query(f"SELECT r.{column}, c.raw_text FROM {join} WHERE {apart}") == []
+
+
+def test_conversion_is_recorded_with_unit_and_factor(query: Query) -> None:
+    columns = "c.raw_text, c.value, c.unit, c.factor, r.time_to_train_s, c.locator"
+    where = "r.origin = 'published' AND r.mlperf_id = '2.0-2047' AND c.column_name = 'time_to_train_s'"
+    assert query(f"SELECT {columns} FROM cells c JOIN results r USING (result_id) WHERE {where}") == [
+        ("19.64", 19.64, "mins", 60.0, 1178.4, "table 4, row 1, column 10 (Time to Train (mins))")
+    ]
+
+
+def test_locator_leads_back_to_the_printed_cell(query: Query) -> None:
+    tables = parse_page()
+    cells = query(f"SELECT locator, raw_text FROM cells WHERE document_id = '{PAGE_ID}'")
+    for locator, text in cells:
+        place = re.fullmatch(r"table (\d+), row (\d+), column (\d+) \((.+)\)", locator)
+        assert place
+        number, row, column = map(int, place.groups()[:3])
+        header, *rows = tables[number - 1]
+        assert (rows[row - 1][column - 1], header[column - 1]) == (text, place[4])
+    assert len(cells) == sum(len(row) for table in tables for row in table[1:])
+
+
+def test_committed_dataset_is_what_the_documents_give(query: Query) -> None:
+    rows = "SELECT table_name, row_count, rows_sha256 FROM build ORDER BY 1"
+    assert query_rows(ROOT / "warehouse", rows) == query(rows)
+
+
+@pytest.mark.slow
+def test_same_documents_give_the_same_bytes_anywhere(warehouse: Path, tmp_path: Path) -> None:
+    """Build with another order of files, locale, time zone and hash seed."""
+    other = tmp_path / "raw"
+    for path in sorted(RAW.rglob("*"), reverse=True):
+        if path.is_file() and "__pycache__" not in path.parts:
+            target = other / path.relative_to(RAW)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    env = {"PYTHONHASHSEED": "42", "TZ": "Pacific/Kiritimati", "LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = run_process("ingest", "--raw", other, "--warehouse", tmp_path / "warehouse", env=env)
+    assert done.returncode == 0, done.stderr
+    names = sorted(path.name for path in warehouse.iterdir() if path.suffix in (".parquet", ".csv"))
+    assert len(names) == len(TABLES) + 2 * len(FILE_VIEWS)
+    for name in names:
+        assert (tmp_path / "warehouse" / name).read_bytes() == (warehouse / name).read_bytes(), name
+
+
+# rows that are not accepted
+
+REFUSED = [  # each in a row of its own: old text, new text, reason, what the message must quote
+    ("<td>Bow Pod64</td><td>SDK 3.0</td>", "<td>Bow Pod65</td><td>SDK 3.0</td>", "unknown-platform", "Bow Pod65"),
+    (
+        "<td>PyTorch</td><td>Wikipedia</td><td>65,536",
+        "<td>Torch7</td><td>Wikipedia</td><td>65,536",
+        "unknown-framework",
+    ),
+    ("<td>16.16</td><td>3,656</td>", "<td>8.8</td><td>3,656</td>", "unknown-precision", "8.8"),
+    ("<td>BERT Base</td>", "<td>BERT Huge</td>", "unknown-model", "BERT Huge"),
+    ("<td>4,387</td>", "<td>4,3Z7</td>", "unreadable-figure", "4,3Z7"),
+    ("<td>65,280</td>", "<td>652,80</td>", "unreadable-figure", "652,80"),
+    ("<th>Time To Result (secs)</th>", "<th>Time To Result (fortnights)</th>", "unknown-unit", "fortnights"),
+    ("<td>22,759</td>", "<td>0</td>", "throughput-out-of-range", "throughput is '0.0'"),
+    ("<td>Wikipedia</td><td>54,784</td>", "<td>54,784</td>", "row-width", "8 cells under a header of 9"),
+]
+
+
+def test_refused_row_is_quarantined_for_its_reason_and_no_other(page: Path) -> None:
+    for old, new, *_ in REFUSED:
+        edit(page, PAGE, old, new)
+    line = next(line for line in (page / PAGE).read_text().splitlines() if "<td>5,201</td>" in line)  # the table's last
+    edit(page, PAGE, line, f"{line}\n{line}")
+    line = next(line for line in (page / PAGE).read_text().splitlines() if "<td>31,617</td>" in line)
+    edit(page, PAGE, line, f"{line}\n{line.replace('31,617', '31,618')}")
+    sidecar = page / f"{PAGE}.toml"
+    sidecar.write_text(sidecar.read_text().replace("rows = 37,", "rows = 38,").replace("rows = 64", "rows = 65"))
+    (page / "graphcore" / "stray.html").write_text("<html></html>")
+
+    done = run_ingest(page, "--strict")
+    assert done.returncode == 1
+    assert (page.parent / "warehouse" / "results.parquet").exists(), done.stderr
+    quarantine = query_rows(page.parent / "warehouse", "SELECT reason, message, raw, locator FROM quarantine")
+    expected = [*(reason for _, _, reason, *_ in REFUSED), "conflicting-rows", "conflicting-rows"]
+    assert sorted(reason for reason, *_ in quarantine) == sorted(expected)
+    for _, _, reason, *words in REFUSED:
+        for word in words:
+            assert [row[0] for row in quarantine if word in row[1]] == [reason]
+            assert word in done.stderr
+    assert {f"finding: quarantined: {PAGE_ID}: {row[3]}: {row[1]} ({row[0]})" for row in quarantine} < {
+        *done.stderr.splitlines()
+    }
+    assert "finding: not ingested: graphcore/stray.html has no sidecar" in done.stderr.splitlines()
+    words = [line for line in done.stderr.splitlines() if line.startswith("finding: unknown ")]
+    assert len(words) == sum(reason.startswith("unknown-") for reason, *_ in quarantine)
+    assert len(done.stderr.splitlines()) == len(words) + len(quarantine) + 1
+    status = "SELECT status, count(*) FROM source_rows GROUP BY 1 ORDER BY 1"
+    assert query_rows(page.parent / "warehouse", status) == [
+        *(("accepted", 250 - 1 - len(expected)), ("duplicate", 1), ("quarantined", len(expected))),
+    ]
+
+
+# documents that stop the build
+
+
+def drop_table(text: str, number: int) -> str:
+    start, stop = [match.span() for match in re.finditer(r"<table>.*?</table>", text, re.S)][number]
+    return text[:start] + text[stop:]
+
+
+def drop_line(text: str, word: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if word not in line)
+
+
+BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
+    "a renamed header": (lambda text: text.replace("<th>Precision</th>", "<th>Format</th>", 1), "'Format'"),
+    "a header short of a name": (lambda text: text.replace("<th>Precision</th>", "", 1), "lacks 'Precision'"),
+    "a header twice": (lambda text: text.replace("<th>Dataset</th>", "<th>Model</th>", 1), "repeats 'Model'"),
+    "a lost table": (lambda text: drop_table(text, 5), "pod_time_to_result: is missing, the sidecar expects 1"),
+    "a table without rows": (lambda text: drop_line(text, "<td>MCMC TFP</td>"), "the table has no row"),
+    "a lost row": (lambda text: drop_line(text, "<td>31,617</td>"), "has 63 rows, the sidecar expects 64"),
+    "a truncated page": (lambda text: text[: len(text) // 2], "truncated"),
+    "a page without its end": (lambda text: text.replace("</body>", "").replace("</html>", ""), "truncated"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_document_stops_the_build_and_the_old_one_stays(page: Path, built: Path, name: str) -> None:
+    change, word = BROKEN[name]
+    before = read_files(built)
+    (page / PAGE).write_text(change((page / PAGE).read_text()))
+    reseal(page, PAGE)
+    done = run_cli("ingest", "--raw", page, "--warehouse", built)
+    [line] = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert line.startswith(f"error: {PAGE_ID}: ")
+    assert word in line
+    assert read_files(built) == before
+
+
+def test_document_without_a_new_checksum_stops_the_build(page: Path) -> None:
+    lines = (page / PAGE).read_text().splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if "Yolo v4" in line)
+    lines[at], lines[at + 1] = lines[at + 1], lines[at]
+    (page / PAGE).write_text("".join(lines))
+    assert get_error(page).startswith(f"error: {PAGE_ID}: {PAGE}: sha256 is ")
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [(b"", "empty"), (b"<html><body>502 Bad Gateway</body></html>", "not a PDF"), (bytes(range(256)), "not a PDF")],
+)
+def test_paper_that_is_not_a_pdf_stops_the_build(page: Path, content: bytes, word: str) -> None:
+    copy_documents(page, PAPER)
+    (page / PAPER).write_bytes(content)
+    reseal(page, PAPER)
+    line = get_error(page)
+    assert line.startswith(f"error: {PAPER_ID}: ")
+    assert word in line
+
+
+def test_document_over_the_limit_stops_the_build(page: Path) -> None:
+    done = run_ingest(page, "--max-size", "0.02")
+    assert done.returncode == 1
+    assert "the limit is 20,000" in done.stderr
+
+
+def test_one_document_under_two_ids_stops_the_build(page: Path) -> None:
+    for suffix in ("", ".toml"):
+        shutil.copyfile(page / f"{PAGE}{suffix}", page / "graphcore" / f"again.html{suffix}")
+    sidecar = page / "graphcore" / "again.html.toml"
+    sidecar.write_text(sidecar.read_text().replace(PAGE_ID, "another-name"))
+    assert "has the same bytes as" in get_error(page)

@@ -1,0 +1,418 @@
+"""Finished local runs in the warehouse: their rows, what they leave unchanged, and every way of damaging one."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ipu_results.build import IngestConfig, IngestSummary, ingest
+from ipu_results.schema import FILE_VIEWS, TABLES, table
+
+from tests.conftest import PAGE, PAPER, Query, copy_documents, get_error, query_rows, read_files, run_cli, run_ingest
+from tests.runner.runs_support import (
+    EMULATED,
+    EMULATED_ID,
+    POINT_COLUMNS,
+    POINTS,
+    RUN_ID,
+    emulated_point,
+    format_points,
+    point,
+    put_emulated,
+    put_run,
+    record,
+    write_sidecars,
+)
+
+OTHER_ID = "20261121-140000-emulator-c2-00b2"
+RECORD_ID, POINTS_ID = f"sweep-{RUN_ID}", f"sweep-{RUN_ID}-points"
+MINE = f"run_id = '{RUN_ID}'"
+RESULTS = table("results")
+
+
+def build(raw: Path) -> IngestSummary:
+    return ingest(IngestConfig(raw, raw.parent / "warehouse"))
+
+
+def select(raw: Path, sql: str) -> list[tuple[Any, ...]]:
+    return query_rows(raw.parent / "warehouse", sql)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Write local runs alone: one measured, two emulated alike."""
+    raw = tmp_path / "raw"
+    put_run(raw)
+    put_emulated(raw)
+    put_emulated(raw, OTHER_ID)
+    return raw
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Query:
+    """Query a warehouse of the page, the paper and two runs."""
+    raw = copy_documents(tmp_path_factory.mktemp("runs") / "raw", PAGE, PAPER)
+    put_run(raw)
+    put_emulated(raw)
+    build(raw)
+    return lambda sql: select(raw, sql)
+
+
+# rows
+
+
+def test_run_column_by_column(local: Query) -> None:
+    written = record()
+    [row] = local(f"SELECT * FROM runs WHERE {MINE}")
+    stored = dict(zip(table("runs").names, row, strict=True))
+    texts = {name: json.loads(stored.pop(name)) for name in ("environment", "setup", "plan", "model")}
+    assert texts == {name: written[name] for name in texts}
+    assert stored.pop("versions") == '{"numpy": "2.4.0", "onnxruntime": "1.31.0"}'
+    assert stored.pop("images") == json.dumps(written["images"], sort_keys=True)
+    assert stored.pop("notes") == json.dumps(written["notes"])
+    assert stored == {
+        "run_id": RUN_ID,
+        "backend": "onnxruntime",
+        "device": "cpu",
+        "started_at": datetime(2026, 11, 21, 13, 45, 1),
+        "finished_at": datetime(2026, 11, 21, 13, 46, 31),
+        "command_line": "ipu-results sweep --backend onnxruntime",
+        "origin": "measured",
+        "document_id": RECORD_ID,
+    }
+
+
+def test_point_has_the_columns_that_its_document_implies(local: Query) -> None:
+    """The other columns are those of points.csv."""
+    [row] = local(f"SELECT * FROM results WHERE {MINE} AND row_number = 2")
+    derived = {column.name for column in RESULTS.columns if column.is_derived}
+    stored = {name: value for name, value in zip(RESULTS.names, row, strict=True) if value is not None}
+    stored = {name: value for name, value in stored.items() if name not in derived}
+    assert len(stored.pop("result_id")) == 16
+    assert {name: value for name, value in stored.items() if name not in POINT_COLUMNS} == {
+        "publisher": "local",
+        "document_id": POINTS_ID,
+        "table_name": "sweep_points",
+        "row_number": 2,
+        "published_on": date(2026, 11, 21),
+        "run_id": RUN_ID,
+        "task": "inference",
+    }
+
+
+def test_emulated_point_has_its_origin_and_calibration(local: Query) -> None:
+    columns = "origin, calibration_id, platform, chip, chip_count, sdk_version, framework, micro_batch_size, power_w"
+    rows = local(f"SELECT {columns}, power_scope, efficiency FROM results WHERE run_id = '{EMULATED_ID}' ORDER BY ALL")
+    same = ("emulated", "a-calibration", "C2", "GC2", 2, "1.0.136", "PopART")
+    assert rows == [(*same, 1, 225.0, "board", 1480.0 / 225.0), (*same, 2, 225.0, "board", 2050.5 / 225.0)]
+    assert local(f"SELECT origin FROM runs WHERE run_id = '{EMULATED_ID}'") == [("emulated",)]
+
+
+@pytest.mark.parametrize(("run_id", "points"), [(RUN_ID, POINTS), (EMULATED_ID, EMULATED)])
+def test_every_cell_of_points_csv_is_in_results_or_run_points(
+    local: Query, run_id: str, points: tuple[dict[str, Any], ...]
+) -> None:
+    canonical = {"onnxruntime": "ONNX Runtime", "resnext101-32x4d": "ResNeXt101-32x4d"}
+    implied = {"chip": "GC2", "chip_count": 2}
+    rows = {
+        name: local(f"SELECT * FROM {name} WHERE run_id = '{run_id}' ORDER BY batch_size")
+        for name in ("results", "run_points")
+    }
+    for header in POINT_COLUMNS:
+        owner = "results" if header in RESULTS.names else "run_points"
+        stored = [row[table(owner).names.index(header)] for row in rows[owner]]
+        written = [line.get(header, implied.get(header) if line["platform"] == "C2" else None) for line in points]
+        if header in ("framework", "model"):
+            written = [canonical.get(value, value) for value in written]
+        assert stored == written, header
+
+
+def test_every_cell_is_cited_with_its_figure_and_place(local: Query) -> None:
+    columns = "column_name, raw_text, value, unit, factor, locator"
+    cells = local(f"SELECT {columns} FROM cells JOIN results USING (result_id) WHERE {MINE} ORDER BY cell_number, 6")
+    assert len(cells) == 3 * len(POINT_COLUMNS)
+    assert cells[3 * POINT_COLUMNS.index("throughput")] == (
+        *("throughput", "17.6", 17.6, "items/s", 1.0, "line 2, column 4 (throughput)"),
+    )
+    by_name = {(name, locator.partition(",")[0]): cell for name, *cell, locator in cells}
+    assert by_name["foreign_cpu", "line 2"] == ["1e-05", 1e-05, None, None]
+    assert by_name["load_s", "line 3"] == ["0.75", 0.75, "s", None]
+    assert by_name["latency_p99_ms", "line 4"] == ["", None, None, None]
+    for name in [column.name for column in RESULTS.columns if column.kind == "double"]:
+        join = "results r JOIN cells c USING (result_id)"
+        wrong = f"column_name = '{name}' AND r.{name} IS DISTINCT FROM c.value * c.factor AND r.publisher = 'local'"
+        assert local(f"SELECT count(*) FROM {join} WHERE {wrong}") == [(0,)], name
+
+
+def test_point_joins_its_run_and_its_result(local: Query) -> None:
+    apart = "p.run_id <> r.run_id OR p.batch_size <> r.batch_size OR p.backend <> u.backend OR p.device <> u.device"
+    joined = "FROM run_points p JOIN results r USING (result_id) JOIN runs u ON u.run_id = p.run_id"
+    assert local(f"SELECT count(*), count(*) FILTER ({apart}) {joined}") == [(5, 0)]
+    assert local("SELECT run_id, count(*), min(batch_size) FROM local_runs GROUP BY 1 ORDER BY 1") == [
+        (RUN_ID, 3, 1),
+        (EMULATED_ID, 2, 2),
+    ]
+    columns = "backend, device, started_at, provider, compute_precision, model_precision, threads, pipeline, suspect"
+    assert local(f"SELECT {columns} FROM local_runs WHERE {MINE} AND batch_size = 4") == [
+        (
+            *("onnxruntime", "cpu", datetime(2026, 11, 21, 13, 45, 1), "CPUExecutionProvider", "fp32", "fp32", 2),
+            *("serial", "interval of 12 %; probe 1.4 times slower"),
+        )
+    ]
+
+
+# what runs leave unchanged
+
+
+@pytest.mark.slow
+def test_published_rows_and_their_flags_are_unchanged(local: Query, tmp_path: Path) -> None:
+    raw = copy_documents(tmp_path / "raw", PAGE, PAPER)
+    build(raw)
+    runs = "(SELECT result_id FROM results WHERE publisher = 'local')"
+    for name in ("results", "flags", "latest"):
+        without = f"SELECT * FROM {name} WHERE result_id NOT IN {runs} ORDER BY ALL"
+        assert local(without) == select(raw, f"SELECT * FROM {name} ORDER BY ALL"), name
+    assert local(f"SELECT count(*) FROM flags WHERE result_id IN {runs}") == [(0,)]
+    assert local(f"SELECT count(*) FROM latest WHERE result_id IN {runs}") == [(0,)]
+
+
+def test_inference_marks_unpublished_rows(local: Query) -> None:
+    columns = "origin, latency_kind, count(*), count(run_id), count(suspect)"
+    rows = local(f"SELECT {columns} FROM inference WHERE origin <> 'published' GROUP BY ALL ORDER BY ALL")
+    assert rows == [("emulated", "amortised", 2, 2, 0), ("measured", "amortised", 3, 3, 1)]
+    assert local("SELECT count(*) FROM inference WHERE origin = 'published' AND run_id IS NOT NULL") == [(0,)]
+
+
+def test_unknown_platform_is_kept_as_printed(local: Query) -> None:
+    assert local("SELECT source FROM platforms WHERE platform = 'Some CPU @ 2.00GHz'") == [
+        ("printed name, not in the vocabulary",)
+    ]
+
+
+# builds
+
+
+def test_no_source_row_is_lost_and_two_runs_alike_are_two_runs(runs: Path) -> None:
+    summary = build(runs)
+    assert [(doc.rows.extracted, doc.rows.accepted, doc.results) for doc in summary.documents] == [
+        *((1, 1, 0), (3, 3, 3)),
+        *((1, 1, 0), (2, 2, 2)) * 2,
+    ]
+    status = "SELECT table_name, status, count(*), count(result_id) FROM source_rows GROUP BY ALL ORDER BY 1"
+    assert select(runs, status)[:2] == [("runs", "accepted", 3, 0), ("sweep_points", "accepted", 7, 7)]
+    alike = "SELECT count(DISTINCT run_id), count(DISTINCT result_id), count(DISTINCT throughput) FROM results"
+    assert select(runs, f"{alike} WHERE origin = 'emulated'") == [(2, 4, 2)]
+
+
+@pytest.mark.slow
+def test_same_runs_give_the_same_bytes_in_any_order(runs: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other" / "raw"
+    put_emulated(other, OTHER_ID)
+    put_emulated(other)
+    put_run(other)
+    assert build(runs).build_id == build(other).build_id
+    first, second = (read_files(raw.parent / "warehouse") for raw in (runs, other))
+    names = [name for name in first if name.endswith(".parquet")]
+    assert len(names) == len(TABLES) + len(FILE_VIEWS)
+    assert [name for name in names if first[name] != second[name]] == []
+
+
+@pytest.mark.slow
+def test_result_id_depends_on_run_and_batch_only(runs: Path) -> None:
+    build(runs)
+    old = dict(select(runs, f"SELECT batch_size, result_id FROM results WHERE {MINE}"))
+    shutil.rmtree(runs / "runs" / RUN_ID)
+    put_run(runs, [point(8, 25.0, threads=1), point(1, 99.0), point(16, 3.0)])
+    build(runs)
+    new = dict(select(runs, f"SELECT batch_size, result_id FROM results WHERE {MINE}"))
+    assert {size: new[size] for size in (1, 8)} == {size: old[size] for size in (1, 8)}
+    assert len({*old.values(), *new.values()}) == 4
+
+
+@pytest.mark.slow
+def test_unfinished_run_is_one_finding_without_rows(runs: Path) -> None:
+    folder = runs / "runs" / RUN_ID
+    folder.rename(folder.with_name(f"{RUN_ID}.unfinished"))
+    done = run_ingest(runs, "--strict")
+    resume = f"resume it with `ipu-results sweep --resume {RUN_ID}`, or delete its folder"
+    assert (done.returncode, done.stderr) == (1, f"finding: sweep {RUN_ID} is unfinished: {resume}\n")
+    assert select(runs, "SELECT count(*) FROM runs") == [(2,)]
+
+
+# points that are refused
+
+
+FIGURES = ("batch_size", "throughput")
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"origin": "simulated"}, "origin-not-a-choice"),
+    ({"origin": None}, "missing-origin"),
+    ({"origin": "published"}, "origin-place"),
+    ({"origin": "official"}, "origin-place"),
+    ({"origin": "emulated"}, "emulated-marked"),
+    ({"calibration_id": "c"}, "emulated-marked"),
+    ({"latency_ms": 1.0}, "latency-band"),
+    ({"latency_ms": 57.0}, "local-latency"),
+    ({"latency_kind": None}, "local-latency-kind"),
+    ({"power_w": 50.0, "power_scope": "package", "efficiency": 1.0}, "local-efficiency"),
+    ({"power_scope": "board"}, "local-power"),
+    ({"power_w": 50.0, "power_scope": "rack"}, "power-scope-not-a-choice"),
+    ({"model": None}, "missing-model"),
+    ({"throughput": "nan"}, "unreadable-figure"),
+    ({"throughput": "-17.6"}, "unreadable-figure"),
+    ({"throughput": 0, "latency_kind": "isolated"}, "throughput-out-of-range"),
+    ({"batch_size": None}, "missing-batch"),
+    ({"micro_batch_size": 0.5}, "unreadable-figure"),
+    ({"interval_confidence": 95}, "interval-confidence-out-of-range"),
+]
+
+
+@pytest.mark.slow
+def test_invalid_point_is_quarantined_for_its_reason_and_no_other(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    computed = ({key: change[key] for key in change if key not in FIGURES} for change, _ in REFUSED)
+    lines = [point(size, 17.6 * size, **change) for size, change in enumerate(computed, start=1)]
+    put_run(raw, [*(line | change for line, (change, _) in zip(lines, REFUSED, strict=True)), point(99, 19.1)])
+    build(raw)
+    reasons = [reason for (reason,) in select(raw, "SELECT reason FROM quarantine ORDER BY row_number")]
+    assert reasons == [reason for _, reason in REFUSED]
+    status = "SELECT status, count(*) FROM source_rows WHERE table_name = 'sweep_points' GROUP BY ALL ORDER BY 1"
+    assert select(raw, status) == [("accepted", 1), ("quarantined", len(REFUSED))]
+    assert select(raw, "SELECT batch_size FROM run_points") == [(99,)]
+    assert select(raw, "SELECT origin FROM runs") == [("measured",)]
+
+
+@pytest.mark.slow
+def test_simulated_points_make_no_result(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    put_run(raw, [point(size, 9.0, origin="simulated") for size in (1, 2)])
+    assert build(raw).results == 0
+    assert select(raw, "SELECT origin FROM runs") == [(None,)]
+    assert select(raw, "SELECT count(*) FROM run_points") == [(0,)]
+
+
+@pytest.mark.slow
+def test_two_points_of_one_batch_are_both_refused(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    put_run(raw, [point(1, 17.6), point(1, 17.7)])
+    assert build(raw).documents[1].rows.quarantined == 2
+    assert select(raw, "SELECT DISTINCT reason FROM quarantine") == [("conflicting-rows",)]
+
+
+# damage
+
+Damage = Callable[[Path], object]
+
+
+def with_sidecars(damage: Damage, rows: int = len(POINTS)) -> Damage:
+    """Return the damage by an author who updates the sidecars."""
+
+    def apply(folder: Path) -> None:
+        damage(folder)
+        write_sidecars(folder, rows=rows)
+
+    return apply
+
+
+def replace(name: str, old: str, new: str) -> Damage:
+    def apply(folder: Path) -> None:
+        text = (folder / name).read_text(encoding="utf-8")
+        assert old in text
+        (folder / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    return apply
+
+
+def truncate(folder: Path) -> None:
+    (folder / "points.csv").write_bytes((folder / "points.csv").read_bytes()[:-20])
+
+
+def drop_last_line(folder: Path) -> None:
+    lines = (folder / "points.csv").read_text().splitlines(keepends=True)
+    (folder / "points.csv").write_text("".join(lines[:-1]))
+
+
+def swap_lines(folder: Path) -> None:
+    header, first, second, *rest = (folder / "points.csv").read_text().splitlines(keepends=True)
+    (folder / "points.csv").write_text("".join([header, second, first, *rest]))
+
+
+def remove(*names: str) -> Damage:
+    return lambda folder: [(folder / name).unlink() for name in names]
+
+
+def write(name: str, text: str) -> Damage:
+    return lambda folder: (folder / name).write_text(text, encoding="utf-8")
+
+
+def copy(folder: Path) -> None:
+    shutil.copytree(folder, folder.with_name("20261121-134502-onnxruntime-cpu-3fa2"))
+
+
+def rename_in_sidecars(folder: Path) -> None:
+    for name in ("record.json.toml", "points.csv.toml"):
+        replace(name, RUN_ID, f"{RUN_ID}-b")(folder)
+
+
+def write_points(*points: dict[str, Any]) -> Damage:
+    return with_sidecars(write("points.csv", format_points(points)), len(points))
+
+
+CHANGED = "the file or the sidecar changed"
+MIXED = emulated_point(2, 9.0, backend="onnxruntime", device="cpu")
+DAMAGES: list[tuple[Damage, str, str]] = [
+    (swap_lines, POINTS_ID, CHANGED),
+    (replace("record.json", '"seed": 0', '"seed": 1'), RECORD_ID, CHANGED),
+    (replace("blocks.jsonl", "0", "1"), POINTS_ID, "blocks.jsonl: sha256 is"),
+    (remove("stamps.parquet"), POINTS_ID, "stamps.parquet: cannot be read: No such file"),
+    (remove("points.csv", "points.csv.toml"), RECORD_ID, f"the run {RUN_ID} has no points document"),
+    (remove("record.json", "record.json.toml"), POINTS_ID, f"the run {RUN_ID} has no record document"),
+    (with_sidecars(truncate), POINTS_ID, "truncated"),
+    (with_sidecars(drop_last_line), POINTS_ID, "has 2 rows, the sidecar expects 3"),
+    (with_sidecars(replace("points.csv", ",steal", ",theft")), POINTS_ID, "lacks 'steal' and has unknown 'theft'"),
+    (
+        with_sidecars(replace("points.csv", "1e-05", "few")),
+        POINTS_ID,
+        "line 2, column 52 (foreign_cpu): 'few' is not of type double",
+    ),
+    (write_points({**POINTS[0], "steal": 1.5}), POINTS_ID, "run_points, row 0: "),
+    (write_points(POINTS[0], {**POINTS[1], "device": "gpu"}), POINTS_ID, "'gpu' is not the device of the run"),
+    (write_points(POINTS[0], MIXED), POINTS_ID, "mixes"),
+    (with_sidecars(write("record.json", "[]\n")), RECORD_ID, "$: "),
+    (with_sidecars(replace("record.json", RUN_ID, EMULATED_ID)), RECORD_ID, "$.run_id: is the record of another run"),
+    (with_sidecars(replace("record.json", '"notes"', '"remarks"')), RECORD_ID, "notes"),
+    (with_sidecars(replace("record.json", "T13:45:01Z", " 13:45")), RECORD_ID, "$.started_at: '2026-11-21 13:45' is"),
+    (
+        with_sidecars(replace("record.json", "T13:46:31Z", "T13:45:00Z")),
+        RECORD_ID,
+        "runs, row 0: the row is refused by the check run-times",
+    ),
+    (copy, RECORD_ID, "is the id of both runs/"),
+    (rename_in_sidecars, RECORD_ID, "is the record of another run"),
+    (replace("points.csv.toml", POINTS_ID, "sweep-x-points"), "sweep-x-points", "must be called sweep-<run_id>-points"),
+    (replace("record.json.toml", "local", "Graphcore"), "", "publisher 'Graphcore' does not go with kind 'run'"),
+]
+
+
+@pytest.mark.parametrize(("damage", "document", "message"), DAMAGES)
+def test_damaged_run_stops_the_build_and_is_named(runs: Path, damage: Damage, document: str, message: str) -> None:
+    shutil.rmtree(runs / "runs" / OTHER_ID)
+    damage(runs / "runs" / RUN_ID)
+    line = get_error(runs)
+    assert line.startswith(f"error: {document}")
+    assert RUN_ID in line or "sweep-x" in line
+    assert message in line
+
+
+@pytest.mark.parametrize(("file", "table_name"), [("record.json", "runs"), ("points.csv", "sweep_points")])
+def test_extract_prints_the_files_of_a_run(tmp_path: Path, file: str, table_name: str) -> None:
+    done = run_cli("extract", put_run(tmp_path) / file)
+    assert (done.returncode, done.stderr) == (0, "")
+    header, *lines = csv.reader(done.stdout.splitlines())
+    assert header[:2] == ["table_name", "run_id" if table_name == "runs" else "batch_size"]
+    assert {line[0] for line in lines} == {table_name}

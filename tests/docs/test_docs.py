@@ -1,0 +1,198 @@
+"""Examples in the docs are run, their outputs are the real ones (`make docs` writes them), and links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import re
+import shlex
+import subprocess
+import tomllib
+from pathlib import Path
+
+import ipu_results
+import pandas as pd
+import pytest
+
+from tests.conftest import ROOT, Query, run_cli
+from tests.docs.docs_support import DOCS, PAGES, README, check_page
+
+BLOCK = re.compile(r"```(console|pycon)\n(.*?)```", re.S)
+PYTHON = re.compile(r"```python\n(.*?)```", re.S)
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
+
+
+def run_console(block: str) -> str:
+    command = block.splitlines()[0]
+    done = run_cli(*shlex.split(command.removeprefix("$ ipu-results ")))
+    assert done.returncode == 0, done.stderr
+    return f"{command}\n{done.stdout}"
+
+
+def run_pycon(block: str) -> str:
+    """Run the statements after `>>> `, each followed by what an interactive session prints."""
+    names: dict[str, object] = {}
+    shown = []
+    for line in (line for line in block.splitlines() if line.startswith(">>> ")):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), pd.option_context("display.width", 100):
+            exec(compile(line[4:], "README.md", "single"), names)
+        shown.append(f"{line}\n{out.getvalue()}")
+    return "".join(shown)
+
+
+RUNNERS = {"console": run_console, "pycon": run_pycon}
+
+
+@pytest.mark.docs
+@pytest.mark.parametrize("page", [page for page in PAGES if BLOCK.search(page.read_text())], ids=lambda page: page.name)
+def test_examples_print_what_the_docs_show(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    text = page.read_text(encoding="utf-8")
+    check_page(page, BLOCK.sub(lambda match: f"```{match[1]}\n{RUNNERS[match[1]](match[2])}```", text))
+
+
+def test_docs_have_examples_of_command_and_python() -> None:
+    kinds = [kind for page in PAGES for kind, _ in BLOCK.findall(page.read_text(encoding="utf-8"))]
+    assert kinds.count("console") >= 10
+    assert "pycon" in kinds
+
+
+def test_names_that_python_examples_import_exist() -> None:
+    """Examples that take long or need other data are not run, but what they import must exist."""
+    blocks = [block for page in PAGES for block in PYTHON.findall(page.read_text(encoding="utf-8"))]
+    for node in (node for block in blocks for node in ast.walk(ast.parse(block))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            exec(ast.unparse(node), {})
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "ipu_results":
+            assert node.attr in ipu_results.__all__
+    assert blocks
+
+
+FINDINGS = {  # sentences of the README with the query that gives their figures
+    "{} results from {} source rows of {} documents, no row lost, {} quarantined": """
+        SELECT (SELECT count(*) FROM results), (SELECT count(*) FROM source_rows), (SELECT count(*) FROM documents),
+               (SELECT count(*) FROM quarantine)""",
+    "A further {} figures are microbenchmarks": "SELECT count(*) FROM microbenchmarks",
+    "{} published by vendors and others, {} from official MLPerf logs, {} measured here and {} emulated": """
+        SELECT count(*) FILTER (origin = 'published'), count(*) FILTER (origin = 'official'),
+               count(*) FILTER (origin = 'measured'), count(*) FILTER (origin = 'emulated') FROM results""",
+    "{} to {} times, of eight comparisons": """
+        SELECT round(min(value), 2), round(max(value), 2) FROM recomputations
+        WHERE claim_id = 'sdk14-resnext101-inference-throughput' HAVING count(*) = 8""",
+    "{} times on 16 chips ({} on 256, of two pairs); clock {}": """
+        SELECT round(geomean(CASE chip_count WHEN 16 THEN throughput_ratio END), 2),
+               round(geomean(CASE chip_count WHEN 256 THEN throughput_ratio END), 2), round(any_value(clock_ratio), 2)
+        FROM generations HAVING count(*) FILTER (chip_count = 256) = 2""",
+    "{:.0f} % per chip with a fixed global batch (median of {} tests), {:.0f} % with a grown one ({})": """
+        SELECT 100 * median(efficiency) FILTER (batch_growth = 'fixed'), count(*) FILTER (batch_growth = 'fixed'),
+               100 * median(efficiency) FILTER (batch_growth = 'grown'), count(*) FILTER (batch_growth = 'grown')
+        FROM scaling WHERE measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16 AND same_sdk""",
+    "{} for {:.4f} minutes, {} for {:.4f}": """
+        WITH wrong AS (SELECT p.time_to_train_s / 60 AS printed, e.minutes FROM results p JOIN flags f USING (result_id)
+                       JOIN mlperf_entries e USING (mlperf_id) WHERE f.rule = 'R12')
+        SELECT max(printed), max(minutes), min(printed), min(minutes) FROM wrong HAVING count(*) = 2""",
+    "{:.0f} % of {:,} pairs, v0.7 to v5.1; {:.0f} % among systems of one size": """
+        WITH shares AS (
+            SELECT scope, sum(tested_pairs)::BIGINT AS pairs, 100 * (1 - sum(separable_pairs) / pairs) AS noise
+            FROM mlperf_noise WHERE division = 'closed' GROUP BY 1)
+        SELECT any_value(noise) FILTER (scope = 'all-sizes'), any_value(pairs) FILTER (scope = 'all-sizes'),
+               any_value(noise) FILTER (scope = 'same-size') FROM shares""",
+    "{} of {} pairs; median ratio {}, lowest {}": """
+        SELECT within_5_percent, counted, round(median_ratio, 2),
+               (SELECT round(min(ratio), 2) FROM replications
+                WHERE counts AND (machines, parties) = ('IPU', 'vendor and independent'))
+        FROM replication_summary WHERE (machines, parties) = ('IPU', 'vendor and independent')""",
+    "Six latencies on the vendor's page are too short for the batch in their row (throughput × latency is less than "
+    "one batch) | {} to {} of a batch": """
+        SELECT round(min(throughput * latency_ms / 1000 / batch_size), 3),
+               round(max(throughput * latency_ms / 1000 / batch_size), 2)
+        FROM results JOIN flags USING (result_id) 
+        WHERE rule = 'R01' AND document_id = 'graphcore-performance-2023-07-04' HAVING count(*) = 6""",
+    "Of {} claims that Graphcore and others made, {} are confirmed ({} of them only by the same document or another "
+    "claim), {} are reached by a later SDK, {} differ in the last digit, {} depend on the baseline, {} are not "
+    "supported, {} are contradicted, {} is a gain within the spread of the runs, and {} cannot be recomputed": """
+        SELECT count(*), count(*) FILTER (verdict LIKE 'confirmed%'),
+               count(*) FILTER (verdict = 'confirmed-internally'),
+               count(*) FILTER (verdict = 'reached-by-later-sdk'), count(*) FILTER (verdict = 'last-digit-differs'),
+               count(*) FILTER (verdict = 'depends-on-baseline'), count(*) FILTER (verdict = 'not-supported'),
+               count(*) FILTER (verdict = 'contradicted'),
+               count(*) FILTER (verdict = 'within-run-to-run-spread'), count(*) FILTER (verdict = 'not-recomputable')
+        FROM claims""",
+    "There are {} flags, {} of them errors": "SELECT count(*), count(*) FILTER (severity = 'error') FROM flags",
+}
+
+
+@pytest.mark.parametrize("sentence", FINDINGS)
+def test_figures_in_the_readme_are_those_of_the_dataset(sentence: str, query: Query) -> None:
+    [figures] = query(FINDINGS[sentence])
+    assert sentence.format(*figures) in " ".join(README.read_text(encoding="utf-8").split())
+
+
+def test_readme_is_short_and_has_one_picture() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 150
+    assert text.count("![") == 1
+
+
+def list_anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub names them."""
+    headings = re.findall(r"(?m)^#+ (.+)$", page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_links_between_our_files_lead_somewhere() -> None:
+    for page in [*PAGES, *ROOT.glob("*.md")]:
+        for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+            path = page.parent / target if target else page
+            assert path.exists(), f"{page.name}: {target}"
+            assert not anchor or anchor in list_anchors(path), f"{page.name}: {target}#{anchor}"
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = DOCS / "index.md"
+    linked = {(index.parent / target).resolve() for target, _ in LINK.findall(index.read_text(encoding="utf-8"))}
+    assert linked >= {page.resolve() for page in DOCS.rglob("*.md")} - {index.resolve()}
+
+
+def test_lock_holds_pins_with_hashes_and_no_index() -> None:
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    pins = [line.removesuffix("\\").strip() for line in text.splitlines() if not line.startswith((" ", "#"))]
+    assert all("==" in pin for pin in pins)
+    assert len(set(pins)) == len(pins)  # in one section only
+    assert text.count("--hash=sha256:") >= len(pins) > 0
+    assert "://" not in text
+    assert "index" not in text
+
+
+def test_sections_of_the_lock_hold_what_their_extras_name() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    assert re.findall(r"(?m)^#.*", text) == ["# end of ingest", "# end of user", "# end of dev"]
+    for section, names in {
+        "ingest": [*extras["ingest"], *extras["build"]],
+        "user": [*extras["emulator"], *extras["runner"], *extras["plots"]],
+        "dev": extras["dev"],
+    }.items():
+        pinned = set(re.findall(r"(?m)^([a-z0-9-]+)==", text.partition(f"# end of {section}\n")[0]))
+        direct = {re.split(r"[\[><=]", name)[0] for name in names} - {"ipu-results"}
+        assert direct <= pinned
+        assert "pytest" not in pinned or section == "dev"
+        assert "onnx" not in pinned or section != "ingest"
+
+
+def test_lock_of_the_page_holds_versions_and_hashes_and_no_address() -> None:
+    text = (ROOT / "site" / "package-lock.json").read_text(encoding="utf-8")
+    entries = {name: entry for name, entry in json.loads(text)["packages"].items() if name}
+    assert all({"version", "integrity"} <= entry.keys() for entry in entries.values())
+    assert "://" not in text
+    assert "resolved" not in text
+
+
+def test_no_file_names_this_machine() -> None:
+    listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=ROOT, check=False).stdout.split()
+    paths = [ROOT / name for name in listed if Path(name).suffix not in {".parquet", ".pdf"}]
+    here = str(ROOT).encode()
+    assert [path for path in paths if path.exists() and here in path.read_bytes() and len(here) > 3] == []

@@ -1,0 +1,193 @@
+"""The reference pages are those of the code, the schema and the dataset; `make docs` writes them."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import sys
+import textwrap
+from typing import Any
+
+import click
+import ipu_results
+import pytest
+from ipu_results import errors
+from ipu_results.check.rules import RULES, Rule
+from ipu_results.cli import main
+from ipu_results.cli.common import Failure
+from ipu_results.ground import limits
+from ipu_results.ground.text import escape_markdown, format_code, format_markdown_table
+from ipu_results.schema import TABLES, VIEWS, Column
+
+from tests.check.rules_support import list_doubtful, load_review
+from tests.conftest import Query, run_cli
+from tests.docs.docs_support import REFERENCE, check_part
+
+pytestmark = pytest.mark.docs
+
+API = {  # what the page of the Python API documents, by module
+    "ipu_results": (
+        *("load", "connect", "provenance", "claims", "compare", "cite"),
+        *("score_mlperf", "Emulator", "IpuResultsError"),
+    ),
+    "ipu_results.add": ("AddConfig", "add_source", "preview_source", "SourceDraft", "SourcePreview"),
+    "ipu_results.build": ("IngestConfig", "ingest", "IngestSummary"),
+    "ipu_results.release": ("ReleaseRequest", "publish", "verify_release", "diff_releases"),
+    "ipu_results.runner": ("SweepConfig", "run_sweep", "resume_sweep", "SweepResult", "Progress"),
+}
+ERROR = re.compile(r"^( *)([A-Z]\w+)\n +(.+)$", re.M)
+CONSTANT = re.compile(r"\b[A-Z]+_[A-Z_]+\b")
+
+
+# tables.md
+
+
+def describe_column(column: Column) -> str:
+    choices = f" One of {', '.join(column.choices)}." if column.choices else ""
+    return f"{column.description}{choices}"
+
+
+def list_columns(columns: tuple[Column, ...]) -> str:
+    rows = [(format_code(column.name), column.kind, column.unit, describe_column(column)) for column in columns]
+    return format_markdown_table(("column", "type", "unit", "description"), rows)
+
+
+def test_tables_and_views_are_those_of_the_schema(query: Query) -> None:
+    page = REFERENCE / "tables.md"
+    counts = [query(f"SELECT count(*) FROM {table.name}")[0][0] for table in TABLES]
+    rows = [
+        (f"[`{table.name}`](#{table.name}) | {count:,} | {escape_markdown(table.description.rstrip('.'))}")
+        for table, count in zip(TABLES, counts, strict=True)
+    ]
+    check_part(
+        page, "overview", "| table | rows | one row is |\n|---|---|---|\n" + "".join(f"| {row} |\n" for row in rows)
+    )
+    sections = [
+        f"### {table.name}\n\n{table.description} Key: {', '.join(map(format_code, table.key))}.\n\n"
+        f"{list_columns(table.columns)}"
+        for table in TABLES
+    ]
+    check_part(page, "tables", "\n".join(sections))
+    sections = [f"### {view.name}\n\n{view.description}\n\n{list_columns(view.columns)}" for view in VIEWS]
+    check_part(page, "views", "\n".join(sections))
+
+
+# rules.md
+
+
+def format_threshold(value: float) -> str:
+    return f"{100 * value:g} %" if value < 1 else f"{value:g}"
+
+
+def describe_rule(rule: Rule) -> str:
+    """Return a rule's docstring with the thresholds that it names as figures."""
+    module = sys.modules[rule.find.__module__]
+    text = " ".join(str(rule.find.__doc__).split())
+    return CONSTANT.sub(lambda name: format_threshold(getattr(module, name[0])), text)
+
+
+HITS = "SELECT rule, table_name, row_number, column_name FROM flags JOIN results USING (result_id)"
+
+
+def test_list_of_rules_is_that_of_the_code(query: Query) -> None:
+    rows = query("SELECT rule, severity, count(*) FROM flags GROUP BY ALL")
+    counts = {(rule, severity): count for rule, severity, count in rows}
+    review, hits = load_review(), query(HITS)
+    lines = [
+        "| rule | title | error | warn | info | right | doubtful | fires when | module |\n",
+        f"{'|---' * 9}|\n",
+    ]
+    doubts = ["| rule | doubtful | rows | because |\n|---|---|---|---|\n"]
+    for rule in RULES:
+        numbers = [str(counts.get((rule.id, severity), 0)) for severity in ("error", "warn", "info")]
+        doubtful = 0
+        for entry in review[rule.id].get("doubtful", []):
+            count = len(list_doubtful(entry, [place for name, *place in hits if name == rule.id]))
+            doubtful += count
+            column = f", `{entry['column']}`" if "column" in entry else ""
+            doubts.append(f"| {rule.id} | {count} | {', '.join(entry['rows'])}{column} | {entry['reason']} |\n")
+        numbers += [str(review[rule.id]["hits"] - doubtful), str(doubtful)]
+        module = rule.find.__module__.rpartition(".")[2]
+        lines.append(f"| {rule.id} | {rule.title} | {' | '.join(numbers)} | {describe_rule(rule)} | `{module}` |\n")
+    check_part(REFERENCE / "rules.md", "rules", "".join(lines))
+    check_part(REFERENCE / "rules.md", "doubts", "".join(doubts))
+
+
+# commands.md
+
+
+def test_commands_are_those_of_the_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    helps = {name: run_cli(name, "--help").stdout for name in main.commands}
+    check_part(
+        REFERENCE / "commands.md",
+        "commands",
+        "\n".join(f"## {name}\n\n```text\n{text}```\n" for name, text in helps.items()),
+    )
+
+
+# python-api.md
+
+
+def is_public(node: ast.stmt) -> bool:
+    name = node.target.id if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) else ""
+    name = node.name if isinstance(node, ast.FunctionDef) else name
+    return bool(name) and (name == "__init__" or not name.startswith("_"))
+
+
+def format_signature(documented: Any) -> str:
+    """Return a function, or a class with its fields and methods, without bodies and docstrings."""
+    [node] = ast.parse(textwrap.dedent(inspect.getsource(documented))).body
+    assert isinstance(node, ast.ClassDef | ast.FunctionDef)
+    functions = [node] if isinstance(node, ast.FunctionDef) else node.body
+    for function in functions:
+        if isinstance(function, ast.FunctionDef):
+            function.body = [ast.Expr(ast.Constant(...))]
+    if isinstance(node, ast.ClassDef):
+        node.body = [member for member in node.body if is_public(member)] or [ast.Expr(ast.Constant(...))]
+        node.decorator_list = []
+    text = re.sub(r":\n +\.\.\.$", ": ...", ast.unparse(node), flags=re.M)
+    return re.sub(r"(: [^,=()]+\S)=(?=\S)", r"\1 = ", text).replace(":\n\n", ":\n")
+
+
+def test_python_interface_is_that_of_the_docstrings() -> None:
+    assert set(API["ipu_results"]) == set(ipu_results.__all__)
+    sections = []
+    for module, names in API.items():
+        sections.append(f"## {module}\n")
+        for name in names:
+            documented = getattr(importlib.import_module(module), name)
+            text = inspect.cleandoc(documented.__doc__)
+            sections.append(f"### {name}\n\n```python\n{format_signature(documented)}\n```\n\n```text\n{text}\n```\n")
+    check_part(REFERENCE / "python-api.md", "api", "\n".join(sections))
+
+
+# limits.md
+
+
+def test_limits_are_those_of_the_code() -> None:
+    groups = re.split(r"(?m)^# (.+)\n", inspect.getsource(limits))
+    sections = []
+    for title, source in zip(groups[1::2], groups[2::2], strict=True):
+        entries = re.findall(r"(?m)^(\w+) = .+?  # (.+)$", source)
+        assert len(entries) == len(re.findall(r"(?m)^\w+ = ", source)), "a limit has no comment"
+        rows = [(format_code(name), f"{getattr(limits, name):,}", text) for name, text in entries]
+        sections.append(f"## {title}\n\n{format_markdown_table(('name', 'limit', 'of'), rows)}")
+    check_part(REFERENCE / "limits.md", "limits", "\n".join(sections))
+
+
+# errors.md
+
+
+def test_errors_are_those_of_the_hierarchy() -> None:
+    defined = {name for name, value in vars(errors).items() if isinstance(value, type)}
+    entries = ERROR.findall(str(errors.__doc__))
+    assert {name for _, name, _ in entries} == defined
+    lines = [f"{'  ' * (len(indent) // 2)}* `{name}`: {text}\n" for indent, name, text in entries]
+    status = (
+        f"Each of these ends a command with exit status {Failure.exit_code}. "
+        f"Wrong usage ends it with {click.UsageError.exit_code}.\n\n"
+    )
+    check_part(REFERENCE / "errors.md", "errors", status + "".join(lines))

@@ -1,0 +1,54 @@
+"""The notebook of the docs is run without Jupyter, and its outputs are the real ones (`make docs` writes them)."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.docs.docs_support import DOCS, UPDATE
+from tests.docs.notebook_support import SVG
+
+BUILD = re.compile(r"build [0-9a-f]{64}")
+NOTEBOOK = DOCS / "how-to" / "notebook.ipynb"
+
+
+def run_notebook() -> list[list[dict[str, Any]]]:
+    command = [sys.executable, ROOT / "tests/docs/notebook_support.py", NOTEBOOK]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    outputs: list[list[dict[str, Any]]] = json.loads(done.stdout)
+    return outputs
+
+
+def list_texts(outputs: list[dict[str, Any]]) -> list[str]:
+    """Return the texts of outputs without the build of the dataset. Images depend on the fonts of the machine."""
+    texts = ("".join(output["text"] if "text" in output else output["data"]["text/plain"]) for output in outputs)
+    return [BUILD.sub("build", text) for text in texts]
+
+
+@pytest.mark.docs
+def test_the_notebook_prints_what_it_shows() -> None:
+    text = NOTEBOOK.read_text(encoding="utf-8")
+    notebook = json.loads(text)
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    outputs = run_notebook()
+    if UPDATE:
+        for number, (cell, own) in enumerate(zip(code, outputs, strict=True), 1):
+            cell["execution_count"], cell["outputs"] = number, own
+        NOTEBOOK.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert [list_texts(cell["outputs"]) for cell in code] == [list_texts(own) for own in outputs]
+    assert all(cell["outputs"] for cell in code)
+    assert any(SVG in output.get("data", {}) for cell in code for output in cell["outputs"])
+
+
+def test_the_notebook_is_valid_without_a_kernel_of_its_own() -> None:
+    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    assert (notebook["nbformat"], notebook["metadata"]["kernelspec"]["name"]) == (4, "python3")
+    ids = [cell["id"] for cell in notebook["cells"]]
+    assert len(ids) == len(set(ids))

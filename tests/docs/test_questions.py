@@ -1,0 +1,66 @@
+"""The questions of docs/how-to/questions.md: SQL, pandas and polars give one answer."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from tests.conftest import Query
+from tests.docs.docs_support import DOCS
+
+PAGE = DOCS / "how-to" / "questions.md"
+QUESTION = re.compile(
+    r"## (\d+)\. .+?\n.*?```console\n\$ ipu-results (query .+?)\n.*?```python\n(pd\..+?)```.*?```python\n(pl\..+?)```"
+    r".*?\*\*Caveat\.\*\* (.+?)(?=\n\n|\Z)",
+    re.S,
+)
+UNORDERED = {"6"}  # rows with equal ratios
+QUESTIONS = QUESTION.findall(PAGE.read_text(encoding="utf-8"))
+
+
+def test_there_are_fifteen_questions_each_with_a_short_caveat() -> None:
+    assert [number for number, *_ in QUESTIONS] == [str(number) for number in range(1, 16)]
+    for *_, caveat in QUESTIONS:
+        assert 10 < len(caveat.split()) < 70
+
+
+@pytest.mark.parametrize(("number", "command", "in_pandas", "in_polars", "_"), QUESTIONS, ids=lambda part: part[:2])
+def test_statements_agree(
+    number: str, command: str, in_pandas: str, in_polars: str, _: str, query: Query, warehouse: Path
+) -> None:
+    expected = normalise_rows(query(shlex.split(command)[1]))
+    assert expected
+    pandas_rows = evaluate(in_pandas, warehouse).itertuples(index=False, name=None)
+    assert_same_rows(normalise_rows(pandas_rows), expected, ordered=number not in UNORDERED)
+    assert_same_rows(normalise_rows(evaluate(in_polars, warehouse).rows()), expected, ordered=number not in UNORDERED)
+
+
+def evaluate(statement: str, warehouse: Path):  # type: ignore[no-untyped-def]
+    """Evaluate one statement on the built warehouse."""
+    return eval(statement.replace('"warehouse/', f'"{warehouse}/').strip(), {"pd": pd, "pl": pl})
+
+
+def normalise_rows(rows) -> list[tuple[object, ...]]:  # type: ignore[no-untyped-def]
+    """Convert missing values to None and all numbers to floats."""
+    return [tuple(map(_normalise, row)) for row in rows]
+
+
+def _normalise(value: object) -> object:
+    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
+        return None
+    plain = value.item() if hasattr(value, "item") else value
+    return float(plain) if isinstance(plain, int) and not isinstance(plain, bool) else plain
+
+
+def assert_same_rows(rows: list[tuple[object, ...]], expected: list[tuple[object, ...]], *, ordered: bool) -> None:
+    if not ordered:
+        rows, expected = sorted(rows, key=str), sorted(expected, key=str)
+    assert len(rows) == len(expected)
+    for row, other in zip(rows, expected, strict=True):
+        assert row == pytest.approx(other)

@@ -1,0 +1,480 @@
+"""ONNX graphs as operators: whole lists by hand, random graphs by other arithmetic, and every error in one line."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import pi, prod, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ipu_results.emulator.frontend import read_program
+from ipu_results.emulator.network import load_network
+from ipu_results.emulator.operators import (
+    Convolution,
+    Elementwise,
+    Gemm,
+    GlobalPool,
+    Pool,
+    Rearrangement,
+    Reduction,
+    Tensor,
+    count_live_elements,
+    count_peak_elements,
+)
+from ipu_results.errors import (
+    UnknownShapeError,
+)
+from onnx import helper, numpy_helper
+
+from tests.emulator.model_support import image, model, operators
+
+W = {"w": (8, 4, 3, 3)}
+FIELD = 4 * 8 * 8
+PADDED = {"pad_top": 1, "pad_left": 1, "pad_bottom": 1, "pad_right": 1}
+
+
+def conv(name: str = "y", **sizes: Any) -> Convolution:
+    """Return the convolution of the image by `W`, at batch 2, with other sizes."""
+    plain: dict[str, Any] = {
+        "batch": 2,
+        "groups": 1,
+        "in_channels_per_group": 4,
+        "out_channels_per_group": 8,
+        "in_height": 8,
+        "in_width": 8,
+        "kernel_height": 3,
+        "kernel_width": 3,
+    }
+    return Convolution(name, **(plain | sizes))
+
+
+def scalars(source: onnx.ModelProto, **values: float) -> onnx.ModelProto:
+    for name, value in values.items():
+        source.graph.initializer.append(numpy_helper.from_array(np.array(value, dtype=np.float32), name))
+    return source
+
+
+# Operators
+
+
+def test_whole_graph() -> None:
+    weights = {"w": (8, 4, 3, 3), "b": (8,), "s": (8,), "v": (8, 2, 1, 1), "f": (5, 8), "g": (5,)}
+    source = model(
+        "(float[N,4,8,8] x) => (float[N,5] y)",
+        """
+        a = Conv<pads=[1,1,1,1]>(x, w, b)
+        n = BatchNormalization(a, s, s, s, s)
+        r = Relu(n)
+        p = MaxPool<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(r)
+        q = AveragePool<kernel_shape=[2,2], strides=[2,2]>(r)
+        d = Conv<group=4>(p, v)
+        e = Add(d, q)
+        h = GlobalAveragePool(e)
+        i = Flatten(h)
+        j = Dropout(i)
+        k = Gemm<transB=1>(j, f, g)
+        y = Softmax<axis=1>(k)
+        """,
+        weights,
+    )
+    assert operators(source, 3) == [
+        conv("a", batch=3, bias=True, **PADDED),
+        Elementwise("n", "batchnorm", 3 * 8 * 64),
+        Elementwise("r", "relu", 3 * 8 * 64),
+        Pool("p", "max", 3, 8, 4, 4, 3, 3, 2, 2),
+        Pool("q", "average", 3, 8, 4, 4, 2, 2, 2, 2),
+        Convolution("d", 3, 4, 2, 2, 4, 4, 1, 1),
+        Elementwise("e", "add", 3 * 8 * 16),
+        GlobalPool("h", "average", 3, 8, 4, 4),
+        Gemm("k", 1, 3, 8, 5, constant=True, bias=True),
+        Elementwise("y", "softmax", 15),
+    ]
+    program = read_program(source, 3)
+    assert program.sources == ((-1,), (0,), (1,), (2,), (2,), (3,), (5, 4), (6,), (7,), (8,))
+    assert program.inputs == (Tensor("x", (3, 4, 8, 8), 32),)
+    assert program.outputs == (Tensor("y", (3, 5), 32),)
+    assert program.results == (9,)
+    assert program.parameters == sum(map(prod, weights.values()))
+    assert program.weights == 8 * 4 * 9 + 8 * 2 + 40
+    assert program.macs == 3 * (64 * 8 * 4 * 9 + 16 * 8 * 2 + 40)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ("pads=[1,1,1,1]", conv(**PADDED)),
+        ("pads=[0,1,2,3]", conv(pad_left=1, pad_bottom=2, pad_right=3)),
+        ("strides=[2,3]", conv(stride_h=2, stride_w=3)),
+        ("dilations=[2,1]", conv(dilation_h=2)),
+        ('auto_pad="VALID"', conv()),
+        ('auto_pad="SAME_UPPER"', conv(**PADDED)),
+        ('auto_pad="SAME_UPPER", strides=[2,2]', conv(stride_h=2, stride_w=2, pad_bottom=1, pad_right=1)),
+        ('auto_pad="SAME_LOWER", strides=[2,2]', conv(stride_h=2, stride_w=2, pad_top=1, pad_left=1)),
+    ],
+)
+def test_convolution_attributes(attributes: str, expected: Convolution) -> None:
+    assert operators(image(f"y = Conv<{attributes}>(x, w)", W)) == [expected]
+
+
+def test_one_dimensional_convolution_has_height_1() -> None:
+    source = model(
+        "(float[N,4,10] x) => (float[] y)", "y = Conv<pads=[2,1], strides=[2], dilations=[2]>(x, w)", {"w": (6, 4, 3)}
+    )
+    (operator,) = operators(source)
+    assert operator == Convolution("y", 2, 1, 4, 6, 1, 10, 1, 3, 1, 2, 0, 2, 0, 1, 1, 2)
+    assert isinstance(operator, Convolution)
+    assert (operator.out_height, operator.out_width, operator.elements) == (1, 5, 2 * 6 * 5)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "weight", "expected"),
+    [
+        ((2, 7), (7, 5), True, (1, 2, 7, 5)),
+        ((2, 3, 7), (7, 5), True, (1, 6, 7, 5)),
+        ((2, 7), (7,), True, (1, 2, 7, 1)),
+        ((2, 3, 4, 7), (1, 3, 7, 5), True, (3, 8, 7, 5)),
+        ((2, 3, 4, 7), (2, 3, 7, 5), False, (6, 4, 7, 5)),
+        ((2, 1, 4, 7), (2, 3, 7, 5), False, (6, 4, 7, 5)),
+        ((2, 3, 4, 7), (2, 1, 7, 5), False, (2, 12, 7, 5)),
+    ],
+)
+def test_matrix_products(
+    left: tuple[int, ...], right: tuple[int, ...], weight: bool, expected: tuple[int, int, int, int]
+) -> None:
+    inputs = f"float[{','.join(map(str, left))}] x" + ("" if weight else f", float[{','.join(map(str, right))}] w")
+    source = model(f"({inputs}) => (float[] y)", "y = MatMul(x, w)", {"w": right} if weight else None)
+    (operator,) = operators(source)
+    assert operator == Gemm("y", *expected, constant=weight)
+    shape = np.matmul(np.zeros(left), np.zeros(right)).shape
+    assert isinstance(operator, Gemm)
+    assert (operator.elements, operator.macs) == (prod(shape), prod(shape) * 7)
+    assert operator.weights == (prod(right) if weight else 0)
+
+
+def test_weight_on_the_left_is_constant_too() -> None:
+    source = model("(float[N,7,5] x) => (float[] y)", "y = MatMul(w, x)", {"w": (3, 7)})
+    assert operators(source) == [Gemm("y", 1, 10, 7, 3, constant=True)]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "shapes", "expected"),
+    [
+        ("", ((2, 7), (7, 5)), (2, 7, 5)),
+        ("<transB=1>", ((2, 7), (5, 7)), (2, 7, 5)),
+        ("<transA=1>", ((2, 7), (2, 5)), (7, 2, 5)),
+    ],
+)
+def test_gemm_transpositions(attributes: str, shapes: tuple[tuple[int, int], ...], expected: tuple[int, ...]) -> None:
+    (rows, columns), weight = shapes
+    source = model(f"(float[{rows},{columns}] x) => (float[] y)", f"y = Gemm{attributes}(x, w)", {"w": weight})
+    assert operators(source) == [Gemm("y", 1, *expected)]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("y = Transpose<perm=[0,2,3,1]>(x)", [Rearrangement("y", "transpose", 2 * FIELD)]),
+        ("y = Concat<axis=1>(x, x)", [Rearrangement("y", "concat", 4 * FIELD)]),
+        ("a, y = Split<axis=1, num_outputs=2>(x)", [Rearrangement("a", "split", 2 * FIELD)]),
+        ("y = DepthToSpace<blocksize=2>(x)", [Rearrangement("y", "transpose", 2 * FIELD)]),
+        ("y = ReduceMean<axes=[2,3]>(x)", [GlobalPool("y", "average", 2, 4, 8, 8)]),
+        ("y = ReduceMax<axes=[-1,-2], keepdims=0>(x)", [GlobalPool("y", "max", 2, 4, 8, 8)]),
+        ("y = ReduceMean<axes=[1]>(x)", [Reduction("y", "average", 2 * FIELD, 2 * 64)]),
+        ("y = ReduceMean(x)", [Reduction("y", "average", 2 * FIELD, 1)]),
+        ("y = GlobalMaxPool(x)", [GlobalPool("y", "max", 2, 4, 8, 8)]),
+        ("y = Sum(x, x)", [Elementwise("y", "add", 2 * FIELD)]),
+        ("a = Identity(x) b = Flatten(a) c = Cast<to=10>(b) y = Relu(c)", [Elementwise("y", "relu", 2 * FIELD)]),
+    ],
+)
+def test_other_operators(body: str, expected: list[object]) -> None:
+    assert operators(image(body, opset=18 if "num_outputs" in body else 17)) == expected
+
+
+def test_transposition_of_axes_of_size_1_moves_nothing() -> None:
+    source = image("a = GlobalAveragePool(x) b = Transpose<perm=[0,2,3,1]>(a) y = Relu(b)")
+    assert operators(source) == [GlobalPool("a", "average", 2, 4, 8, 8), Elementwise("y", "relu", 8)]
+
+
+def test_reduction_over_axes_from_an_input() -> None:
+    source = image("a = Constant<value = int64[2] {2, 3}>() y = ReduceSum(x, a)")
+    assert operators(source) == [Reduction("y", "sum", 2 * FIELD, 8)]
+
+
+@pytest.mark.parametrize("opset", [7, 11, 13, 17, 25])
+def test_opsets(opset: int) -> None:
+    weights = {**W, "s": (8,)}
+    body = "a = Conv(x, w) b = BatchNormalization(a, s, s, s, s) c = Relu(b) d = GlobalAveragePool(c) y = Softmax(d)"
+    assert [type(operator).__name__ for operator in operators(image(body, weights, opset=opset))] == [
+        *("Convolution", "Elementwise", "Elementwise", "GlobalPool", "Elementwise")
+    ]
+
+
+# What is computed on the way
+
+
+def test_shape_arithmetic_is_computed_and_left_out() -> None:
+    body = """
+        s = Shape(x)
+        zero = Constant<value = int64[1] {0}>()
+        rest = Constant<value = int64[1] {-1}>()
+        n = Gather(s, zero)
+        t = Concat<axis=0>(n, rest)
+        r = Reshape(x, t)
+        y = MatMul(r, w)
+    """
+    assert operators(image(body, {"w": (FIELD, 10)}), 5) == [Gemm("y", 1, 5, FIELD, 10)]
+
+
+def test_parts_of_a_shape() -> None:
+    body = "s = Shape<start=1, end=3>(x) z = Size(x) t = Concat<axis=0>(s, m) r = Reshape(x, t) y = Relu(r)"
+    source = image(f"m = Constant<value = int64[1] {{-1}}>() {body}")
+    assert read_program(source, 2).operators == (Elementwise("y", "relu", 2 * FIELD),)
+
+
+def test_what_depends_on_weights_alone_is_left_out() -> None:
+    source = image("a = Transpose<perm=[1,0,2,3]>(w) b = Neg(a) y = Conv(x, b)", {"w": (4, 8, 3, 3)})
+    assert operators(source) == [conv()]
+
+
+def test_node_that_no_output_needs_is_left_out() -> None:
+    assert operators(image("a = Tanh(x) b = Frobnicate(a) y = Relu(x)")) == [Elementwise("y", "relu", 2 * FIELD)]
+
+
+def test_order_of_nodes_does_not_matter() -> None:
+    source = image("a = Relu(x) b = Tanh(a) y = Add(a, b)")
+    reversed_ = onnx.ModelProto()
+    reversed_.CopyFrom(source)
+    del reversed_.graph.node[:]
+    reversed_.graph.node.extend(reversed(source.graph.node))
+    assert read_program(reversed_, 2) == read_program(source, 2)
+
+
+def test_names_are_made_unique() -> None:
+    source = image("a = Relu(x) b = Relu(a) y = Relu(b)")
+    source.graph.node[0].name = source.graph.node[1].name = source.graph.node[2].name = "act"
+    assert [operator.name for operator in operators(source)] == ["act", "act#2", "act#3"]
+
+
+def test_local_functions_are_inlined() -> None:
+    inner = helper.make_function(
+        "own", "Twice", ["a"], ["b"], [helper.make_node("Add", ["a", "a"], ["b"])], [helper.make_opsetid("", 17)]
+    )
+    source = image("y = own.Twice(x)")
+    source.opset_import.append(helper.make_opsetid("own", 1))
+    source.functions.append(inner)
+    assert [(type(operator), operator.elements) for operator in operators(source)] == [(Elementwise, 2 * FIELD)]
+
+
+# Fusion
+
+
+SWISH = "s = Sigmoid(x) y = Mul(x, s)"
+GELUS = (
+    "a = Div(x, root) b = Erf(a) c = Add(b, one) d = Mul(x, c) y = Mul(d, half)",
+    "a = Mul(shrink, x) b = Erf(a) c = Add(one, b) h = Mul(half, x) y = Mul(h, c)",
+    "a = Div(x, root) b = Erf(a) c = Add(b, one) d = Mul(c, half) y = Mul(x, d)",
+)
+# GPT-2's, and with its first three parts in other orders
+TANH_GELUS = (
+    "p = Pow(x, three) q = Mul(p, cubic) s = Add(x, q) t = Mul(s, slope) b = Tanh(t) c = Add(b, one) "
+    "h = Mul(x, half) y = Mul(h, c)",
+    "p = Pow(x, three) q = Mul(cubic, p) s = Add(q, x) t = Mul(slope, s) b = Tanh(t) c = Add(one, b) "
+    "d = Mul(x, c) y = Mul(d, half)",
+)
+SCALARS = {"root": sqrt(2), "shrink": 1 / sqrt(2), "one": 1.0, "half": 0.5}
+TANH_SCALARS = {"three": 3.0, "cubic": 0.044715, "slope": sqrt(2 / pi)}
+
+
+def gelu(body: str, **other: float) -> onnx.ModelProto:
+    return scalars(image(body), **(SCALARS | (TANH_SCALARS if "Tanh" in body else {}) | other))
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        (image(SWISH), "swish"),
+        (image("s = Sigmoid(x) y = Mul(s, x)"), "swish"),
+        (image("y = Gelu(x)", opset=20), "gelu"),
+        (image("y = HardSwish(x)"), "hardswish"),
+        *((gelu(body), "gelu") for body in (*GELUS, *TANH_GELUS)),
+    ],
+)
+def test_activation_in_parts_is_fused(source: onnx.ModelProto, kind: str) -> None:
+    assert operators(source) == [Elementwise("y", kind, 2 * FIELD)]
+
+
+@pytest.mark.parametrize(
+    ("source", "kinds"),
+    [
+        (image("s = Sigmoid(x) m = Mul(x, s) y = Add(m, s)"), ["sigmoid", "mul", "add"]),
+        (model("(float[N,4] x) => (float[] y, float[] s)", SWISH), ["sigmoid", "mul"]),
+        (image("t = Tanh(x) s = Sigmoid(x) y = Mul(t, s)"), ["tanh", "sigmoid", "mul"]),
+        (image("s = Sigmoid(x) y = Mul(s, s)"), ["sigmoid", "mul"]),
+        (image("s = Sigmoid(x) y = Add(x, s)"), ["sigmoid", "add"]),
+        (gelu(GELUS[0], half=0.4), ["div", "erf", "add", "mul", "mul"]),
+        (gelu(GELUS[0], root=1.5), ["div", "erf", "add", "mul", "mul"]),
+        (gelu(GELUS[1], one=2.0), ["mul", "erf", "add", "mul", "mul"]),
+        (gelu(GELUS[0].replace("Div(x, root)", "Div(root, x)")), ["div", "erf", "add", "mul", "mul"]),
+        (gelu(TANH_GELUS[0], three=2.0), ["pow", "mul", "add", "mul", "tanh", "add", "mul", "mul"]),
+        (gelu(TANH_GELUS[0], cubic=0.05), ["pow", "mul", "add", "mul", "tanh", "add", "mul", "mul"]),
+        (gelu(TANH_GELUS[0], slope=0.7), ["pow", "mul", "add", "mul", "tanh", "add", "mul", "mul"]),
+        (
+            gelu(TANH_GELUS[0].replace("Add(x, q)", "Add(p, q)")),
+            ["pow", "mul", "add", "mul", "tanh", "add", "mul", "mul"],
+        ),
+        (gelu(GELUS[2].replace("Mul(x, d)", "Mul(a, d)")), ["div", "erf", "add", "mul", "mul"]),
+    ],
+)
+def test_what_only_resembles_an_activation_is_not_fused(source: onnx.ModelProto, kinds: list[str]) -> None:
+    assert sorted(getattr(operator, "kind", "") for operator in operators(source)) == sorted(kinds)
+
+
+def test_fused_operator_reads_its_source_alone() -> None:
+    program = read_program(gelu("t = Tanh(x) " + GELUS[1].replace("x", "t")), 2)
+    assert program.sources == ((-1,), (0,))
+    assert program.parameters == 0
+
+
+# Batch and other dimensions
+
+
+def test_batch_multiplies_what_depends_on_it() -> None:
+    source = image("a = Conv(x, w) y = Relu(a)", W)
+    single, five = (read_program(source, batch) for batch in (1, 5))
+    assert (five.macs, five.weights, five.parameters) == (5 * single.macs, single.weights, single.parameters)
+    assert [each.elements for each in five.operators] == [5 * each.elements for each in single.operators]
+
+
+def test_model_of_a_fixed_batch_needs_no_batch() -> None:
+    source = model("(float[3,4] x) => (float[] y)", "y = Relu(x)")
+    assert read_program(source) == read_program(source, 3)
+    assert read_program(source).operators == (Elementwise("y", "relu", 12),)
+
+
+def test_other_dimensions_are_set_by_name() -> None:
+    source = model("(float[N,S,4] x, float[N,S] m) => (float[] y)", "a = Unsqueeze(m, z) y = Mul(x, a)")
+    source.graph.initializer.append(numpy_helper.from_array(np.array([2]), "z"))
+    assert read_program(source, 2, dimensions={"S": 6}).operators == (Elementwise("y", "mul", 48),)
+    with pytest.raises(UnknownShapeError, match=r"^tiny: input x: dimension 1 \(S\) has no size$"):
+        read_program(source, 2)
+
+
+def test_unnamed_first_dimension_is_the_batch() -> None:
+    source = model("(float[?,4] x) => (float[] y)", "y = Relu(x)")
+    assert operators(source, 7) == [Elementwise("y", "relu", 28)]
+
+
+def test_inputs_filled_by_initializers_are_not_data_inputs() -> None:
+    source = model("(float[N,4,8,8] x, float[8,4,3,3] w) => (float[] y)", "y = Conv(x, w)", W)
+    assert operators(source) == [conv()]
+    assert [tensor.name for tensor in read_program(source, 2).inputs] == ["x"]
+
+
+def test_external_weights_are_not_needed(tmp_path: Path) -> None:
+    path = tmp_path / "tiny.onnx"
+    source = image("y = Conv(x, w)", {"w": (64, 4, 9, 9), "b": (1,)})
+    source.graph.node[0].attribute.append(helper.make_attribute("pads", [4] * 4))
+    onnx.save_model(source, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    (tmp_path / "weights.bin").unlink()
+    before = path.read_bytes()
+    assert load_network(path)(1).weights == 64 * 4 * 81
+    assert path.read_bytes() == before
+
+
+# Liveness
+
+
+def test_live_elements_by_hand() -> None:
+    source = image(
+        "a = Conv<pads=[1,1,1,1]>(x, w) r = Relu(a) p = GlobalAveragePool(r) y = Mul(r, p)", {"w": (8, 4, 3, 3)}
+    )
+    program = read_program(source, 1)
+    x, field, pooled = FIELD, 8 * 64, 8
+    assert count_live_elements(program, in_place=False) == (x + field, 2 * field, field + pooled, 2 * field + pooled)
+    assert count_live_elements(program) == (x + field, field, field + pooled, field + pooled)
+    assert count_peak_elements(program) == x + field
+
+
+def test_source_that_is_read_again_is_not_overwritten() -> None:
+    program = read_program(image("a = Relu(x) b = Tanh(a) y = Add(a, b)"), 1)
+    assert count_live_elements(program) == (FIELD, 2 * FIELD, 2 * FIELD)
+
+
+def test_outputs_live_to_the_end_and_unread_inputs_not_at_all() -> None:
+    source = model("(float[N,4] x, float[N,9] unread) => (float[] a, float[] y)", "a = Relu(x) b = Tanh(a) y = Neg(b)")
+    assert count_live_elements(read_program(source, 1)) == (4, 8, 8)
+
+
+def test_view_is_not_held_twice() -> None:
+    program = read_program(image("a = Relu(x) b = Flatten(a) y = Tanh(b)"), 1)
+    assert count_live_elements(program) == (FIELD, FIELD)
+    assert read_program(image("y = Identity(x)"), 1).results == (-1,)
+    assert count_peak_elements(read_program(image("y = Identity(x)"), 1)) == 0
+
+
+# Random chains
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> tuple[onnx.ModelProto, int, list[tuple[str, int, int]]]:
+    """Draw a chain of nodes, its batch, and for each node (type, elements, macs) by the usual formulas."""
+    batch, channels = draw(st.integers(1, 4)), draw(st.integers(1, 6))
+    size = [draw(st.integers(5, 12)), draw(st.integers(5, 12))]
+    header = f"(float[N,{channels},{size[0]},{size[1]}] x) => (float[] y)"
+    body, weights, expected, last = [], {}, [], "x"
+    for number in range(draw(st.integers(1, 7))):
+        kind = draw(st.sampled_from(["Conv", "Relu", "Add", "MaxPool", "Sigmoid"]))
+        name = f"t{number}"
+        macs = 0
+        if kind in {"Conv", "MaxPool"}:
+            kernel, stride, pad = draw(st.integers(1, 3)), draw(st.integers(1, 2)), draw(st.integers(0, 1))
+            pad = min(pad, kernel - 1)
+            if min(size) + 2 * pad < kernel:
+                continue
+            attributes = (
+                f"kernel_shape=[{kernel},{kernel}], strides=[{stride},{stride}], pads=[{pad},{pad},{pad},{pad}]"
+            )
+            size = [len(range(0, length + 2 * pad - kernel + 1, stride)) for length in size]
+        if kind == "Conv":
+            groups = draw(st.sampled_from([count for count in range(1, channels + 1) if channels % count == 0]))
+            out = groups * draw(st.integers(1, 3))
+            weights[f"w{number}"] = (out, channels // groups, kernel, kernel)
+            macs = batch * prod(size) * out * (channels // groups) * kernel**2
+            channels = out
+            body.append(f"{name} = Conv<group={groups}, {attributes}>({last}, w{number})")
+        elif kind == "MaxPool":
+            body.append(f"{name} = MaxPool<{attributes}>({last})")
+        else:
+            body.append(f"{name} = {kind}({last}{f', {last}' if kind == 'Add' else ''})")
+        expected.append((kind, batch * channels * prod(size), macs))
+        last = name
+    body.append(f"y = Neg({last})")
+    expected.append(("Neg", batch * channels * prod(size), 0))
+    return model(header, " ".join(body), weights), batch, expected
+
+
+@given(chains())
+def test_random_chains(chain: tuple[onnx.ModelProto, int, list[tuple[str, int, int]]]) -> None:
+    source, batch, expected = chain
+    program = read_program(source, batch)
+    types = {"Conv": Convolution, "MaxPool": Pool}
+    assert [(type(operator), operator.elements) for operator in program.operators] == [
+        (types.get(kind, Elementwise), elements) for kind, elements, _ in expected
+    ]
+    assert program.macs == sum(macs for _, _, macs in expected)
+    assert program.parameters == program.weights == sum(prod(tensor.dims) for tensor in source.graph.initializer)
+    sizes = [program.inputs[0].elements, *(operator.elements for operator in program.operators)]
+    assert count_live_elements(program, in_place=False) == tuple(map(sum, pairwise(sizes)))
+    assert count_peak_elements(program) <= count_peak_elements(program, in_place=False)
+
+
+def test_input_type_sets_its_bits() -> None:
+    source = model("(float16[N,3] x) => (float16[] y)", "y = Relu(x)")
+    program = read_program(source, 2)
+    assert (program.inputs[0].bits, program.inputs[0].bytes) == (16, 12)
+    assert Tensor("nibbles", (3,), 4).bytes == 2

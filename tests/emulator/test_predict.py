@@ -1,0 +1,207 @@
+"""`ipu-results predict` as a user runs it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from ipu_results.emulator import cache, records
+from ipu_results.emulator.network import load_network
+from ipu_results.emulator.prediction import Prediction, predict
+from ipu_results.emulator.protocol import load_protocols
+from ipu_results.emulator.show import PARTS, compute_parts, render_parts
+from ipu_results.emulator.target import load_calibration, load_target
+
+from tests.conftest import run_cli
+from tests.emulator.model_support import image
+
+CONTRACT = [
+    *("batch_size", "micro_batch_size", "throughput", "latency_ms", "latency_ms_low", "latency_ms_high"),
+    *("device_ms", "protocol_ms", "power_w", "memory_verdict"),
+]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Share a cache folder between all tests here, not the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("plans")
+        patch.setenv(cache.CACHE_VARIABLE, str(folder))
+        yield folder
+
+
+def predict_json(*args: object) -> list[dict[str, Any]]:
+    done = run_cli("predict", *args, "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    records: list[dict[str, Any]] = json.loads(done.stdout)
+    return records
+
+
+def predict_points(model: str, machine: str, *batch_sizes: int) -> list[Prediction]:
+    with cache.open_plan_cache() as planner:
+        return predict(load_network(model), load_target(machine), batch_sizes, planner=planner)
+
+
+def get_error(*args: object, status: int = 1) -> str:
+    """Return the message, in one line where the data are wrong and not the usage."""
+    done = run_cli("predict", *args)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert status == 2 or len(done.stderr.splitlines()) == 1
+    return str(done.stderr.rstrip("\n"))
+
+
+def test_sweep_of_the_paper(plans: Path) -> None:
+    sweep = predict_json("--target", "c2")
+    assert list(plans.glob("plans-*.json")), "split plans are kept for the next process"
+    assert [list(record)[:10] for record in sweep] == [CONTRACT] * 6
+    assert [record["batch_size"] for record in sweep] == [2, 4, 6, 8, 10, 12]
+    assert [record["micro_batch_size"] for record in sweep] == [1, 2, 3, 4, 5, 6]
+    for record in sweep:
+        assert record["latency_ms_low"] < record["latency_ms"] < record["latency_ms_high"]
+        assert record["latency_ms"] == pytest.approx(record["device_ms"] + record["protocol_ms"])
+        assert record["throughput"] == pytest.approx(1000 * record["batch_size"] / record["latency_ms"])
+        assert record["compute_share"] + record["exchange_share"] + record["superstep_share"] == pytest.approx(1)
+        assert 184 < record["power_w"] < 300
+        assert record["memory_verdict"] != "DOES-NOT-FIT"
+        labels = {name: record[name] for name in list(record)[10:15]}
+        assert labels == {
+            "target": "c2",
+            "model": "resnext101-32x4d",
+            "protocol": "paper",
+            "calibration_id": load_calibration().id,
+            "origin": "emulated",
+        }
+
+
+def test_defaults_of_the_other_machines() -> None:
+    sweep = predict_json("--target", "bow-2000", "--model", "efficientnet-b0")
+    assert [record["batch_size"] for record in sweep] == [4, 8, 16, 32, 64]
+    assert {(record["protocol"], record["power_w"]) for record in sweep} == {("tensorflow", None)}
+    for record in sweep:
+        assert record["latency_ms"] == pytest.approx(3 * (record["device_ms"] + record["protocol_ms"]))
+
+
+def test_table_ends_with_what_the_figures_are() -> None:
+    last = run_cli("predict", "--target", "c2", "--batch-sizes", "2").stdout.splitlines()[-1]
+    for word in ("emulated, not measured", load_calibration().id, "straight line", "± 10 %", "not validated"):
+        assert word in last
+    last = run_cli("predict", "--target", "m2000", "--batch-sizes", "4", "--model", "resnet50").stdout.splitlines()[-1]
+    assert last.startswith("emulated, not measured: resnet50 on m2000")
+    assert "straight line" not in last
+
+
+def test_csv_and_json_agree(tmp_path: Path) -> None:
+    args = ("--target", "c2", "--batch-sizes", "2,12")
+    done = run_cli("predict", *args, "--format", "csv", "--out", tmp_path / "a.csv")
+    assert (done.returncode, done.stdout) == (0, "")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text(encoding="utf-8"))))
+    assert [float(row["latency_ms"]) for row in rows] == [record["latency_ms"] for record in predict_json(*args)]
+    assert list(rows[0]) == list(records.FIELDS)
+
+
+def test_memory_verdicts() -> None:
+    """The published sizes are tested with the published rows."""
+    sweep = predict_points("resnext101-32x4d", "c2", 2, 12, 18, 48)
+    assert [point.memory_verdict for point in sweep] == ["FITS", "UNCERTAIN", "DOES-NOT-FIT", "DOES-NOT-FIT"]
+    assert sweep[-1].throughput > 0
+    assert [point.memory_verdict for point in predict_points("resnext101-32x8d", "c2", 2)] == ["DOES-NOT-FIT"]
+    assert [point.memory_verdict for point in predict_points("resnet50", "m2000", 4, 64)] == ["FITS", "FITS"]
+
+
+def test_layers_are_those_of_the_network_and_add_up() -> None:
+    layers = predict_json("--target", "c2", "--batch-sizes", "2,12", "--layers")
+    (whole,) = predict_json("--target", "c2", "--batch-sizes", "2")
+    assert list(layers[0]) == list(records.LAYER_FIELDS)
+    assert sum(layer["kind"] == "convolution" for layer in layers) == 104
+    assert {(layer["batch_size"], layer["origin"]) for layer in layers} == {(2, "emulated")}
+    assert sum(layer["us"] for layer in layers) == pytest.approx(1000 * whole["device_ms"])
+    assert all((layer["vertex"] is None) == (layer["kind"] not in {"convolution", "gemm"}) for layer in layers)
+    lines = run_cli("predict", "--target", "c2", "--batch-sizes", "2", "--layers").stdout.splitlines()
+    assert len(lines) == 2 + len(layers) + 1
+    assert lines[2].split()[0] == layers[0]["operator"] == "stem"
+    assert lines[-1].startswith("emulated, not measured")
+
+
+def test_plot_shows_the_parts_of_the_time_between_batches(tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    predictions = predict_points("resnet50", "m2000", 4, 64)
+    for prediction in predictions:
+        period = 1000 * prediction.batch_size / prediction.throughput
+        assert sum(compute_parts(prediction).values()) == pytest.approx(period)
+    assert render_parts(predictions, "resnet50", ".svg") == render_parts(predictions, "resnet50", ".svg")
+    svg, png = tmp_path / "a.svg", tmp_path / "a.PNG"
+    for path in (svg, png):
+        done = run_cli("predict", "--target", "c2", "--batch-sizes", "2,4", "--plot", path)
+        assert done.returncode == 0, done.stderr
+        assert "emulated" in done.stdout
+    text = svg.read_text(encoding="utf-8")
+    assert all(word in text for word in (*PARTS, "Emulated, not measured", load_calibration().id))
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_plot_without_the_extra_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    line = get_error("--target", "c2", "--batch-sizes", "2", "--plot", tmp_path / "a.svg")
+    assert line.endswith("pip install 'ipu-results[plots]'")
+    assert not list(tmp_path.iterdir())
+
+
+def test_onnx_file(tmp_path: Path) -> None:
+    path = tmp_path / "tiny.onnx"
+    onnx.save(image("c = Conv <pads = [1, 1, 1, 1]> (x, w) y = Relu (c)", {"w": (8, 4, 3, 3)}), path)
+    (record,) = predict_json("--target", "m2000", "--batch-sizes", "8", "--model", path)
+    assert (record["model"], record["micro_batch_size"], record["memory_verdict"]) == (str(path), 2, "FITS")
+
+
+def test_wrong_model_is_one_line_that_names_it(tmp_path: Path) -> None:
+    unsupported = tmp_path / "odd.onnx"
+    onnx.save(image("h = Relu (x) y = NonZero (h)"), unsupported)
+    assert get_error("--target", "c2", "--model", unsupported) == (
+        f"error: {unsupported}: NonZero y: NonZero is not supported"
+    )
+    (tmp_path / "a.onnx").write_bytes(b"not a model\n" * 9)
+    assert get_error("--target", "c2", "--model", tmp_path / "a.onnx").endswith("a.onnx: is not an ONNX model")
+    assert "cannot be read" in get_error("--target", "c2", "--model", tmp_path)
+    line = get_error("--target", "c2", "--model", "resnext102")
+    assert line.startswith(
+        "error: resnext102: is not a file and not a built-in network: choose one of resnext101-32x4d, "
+    )
+
+
+def test_wrong_batch_or_protocol_is_one_line() -> None:
+    line = get_error("--target", "m2000", "--batch-sizes", "4,6")
+    assert line == "error: batch 6 is not a multiple of the 4 chips of m2000"
+    assert get_error("--target", "m2000", "--protocol", "paper") == "error: paper: is not a protocol of m2000"
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--batch-sizes", "2"), "Missing option '--target'"),
+        (("--target", "gc3"), "'gc3' is not one of"),
+        (("--target", "c2", "--batch-sizes", "2;4"), "2;4"),
+        (("--target", "c2", "--batch-sizes", "2,0"), "1 to 100,000"),
+        (("--target", "c2", "--batch-sizes", "2000000"), "1 to 100,000"),
+        (("--target", "c2", "--plot", "a.pdf"), "ends in neither .svg nor .png"),
+    ],
+)
+def test_wrong_usage_exits_2(args: tuple[str, ...], message: str) -> None:
+    assert message in get_error(*args, status=2)
+
+
+def test_unwritable_output_is_one_line(tmp_path: Path) -> None:
+    line = get_error("--target", "c2", "--batch-sizes", "2", "--out", tmp_path / "no" / "a.csv")
+    assert "a.csv: cannot be written" in line
+
+
+def test_help_names_the_protocols() -> None:
+    text = " ".join(run_cli("predict", "--help").stdout.split())
+    assert f"Protocols: {', '.join(load_protocols())}." in text
+    assert "ipu-results predict --target c2" in text

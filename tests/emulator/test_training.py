@@ -1,0 +1,248 @@
+"""Predictions of a training step, by hand where a formula has one, and against published rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from ipu_results.emulator.check.training import (
+    AIMED,
+    LARGE,
+    add_training_json,
+    load_training_rows,
+    score_training,
+    summarise_errors,
+)
+from ipu_results.emulator.gradient import GradientPass, GradientProduct, derive_gradients
+from ipu_results.emulator.network import load_network
+from ipu_results.emulator.operators import Elementwise, Gemm, Program, Tensor
+from ipu_results.emulator.pipeline import (
+    ReplicaLayout,
+    Stage,
+    arrange_replicas,
+    count_activations,
+    count_rounds,
+    cut_at_layers,
+    cut_at_operators,
+    cut_evenly,
+    estimate_all_reduce,
+)
+from ipu_results.emulator.training import TrainingSetup, load_training_target, predict_training
+from ipu_results.errors import InconsistentModelError
+from ipu_results.store.query import open_warehouse
+
+from benchmarks.emulator import training
+from benchmarks.emulator.page import read_parts
+from tests.conftest import ROOT, run_cli
+
+GRADIENTS = 64e6  # bytes of a chip
+LINK, GATEWAY, START = 64e9, 25e9, 2e-6  # bytes per second, seconds
+M2000 = load_training_target("m2000")
+CHAIN = tuple(Stage(at, at + 1, at) for at in range(4))
+
+
+def build_chain() -> Program:
+    """Return two products with an activation after each: 10 inputs, results of 20, 20, 30 and 30 elements."""
+    operators = (
+        Gemm("layer0.product", 1, 1, 10, 20),
+        Elementwise("layer0.gelu", "gelu", 20),
+        Gemm("layer1.product", 1, 1, 20, 30),
+        Elementwise("layer1.gelu", "gelu", 30),
+    )
+    tensors = (Tensor("x", (1, 10), 16),), (Tensor("y", (1, 30), 16),)
+    return Program("chain", operators, ((-1,), (0,), (1,), (2,)), *tensors, (3,), 200 + 600)
+
+
+# Sums over replicas
+
+
+def time_ring(parts: int, size: float, rate: float) -> float:
+    """Sum over a ring: each part is sent on 2 (n - 1) times."""
+    return 2 * (parts - 1) * (size / parts / rate + START)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "chips", "layout", "seconds"),
+    [
+        (1, 4, ReplicaLayout(1, 1, 1), 0.0),
+        (4, 1, ReplicaLayout(4, 1, 1), time_ring(4, GRADIENTS, LINK)),
+        (16, 1, ReplicaLayout(4, 4, 1), 2 * time_ring(4, GRADIENTS, LINK)),
+        # A replica fills the machine, whose link carries the gradients of all four chips.
+        (16, 4, ReplicaLayout(1, 16, 1), time_ring(16, 4 * GRADIENTS, LINK)),
+        (2, 8, ReplicaLayout(1, 2, 1), time_ring(2, 4 * GRADIENTS, LINK)),
+        # Two pods: each machine sends its sixteenth over its own gateway.
+        (
+            *(128, 1, ReplicaLayout(4, 16, 2)),
+            time_ring(4, GRADIENTS, LINK) + time_ring(16, GRADIENTS, LINK) + time_ring(2, GRADIENTS / 16, GATEWAY),
+        ),
+    ],
+)
+def test_all_reduce_by_hand(replicas: int, chips: int, layout: ReplicaLayout, seconds: float) -> None:
+    assert arrange_replicas(replicas, chips, M2000) == layout
+    assert estimate_all_reduce(GRADIENTS, replicas, chips, M2000) == pytest.approx(seconds)
+
+
+# The backward pass
+
+
+@pytest.mark.parametrize("name", ["resnet50", "resnext101-32x4d", "efficientnet-b4-g16", "bert-base", "unet"])
+def test_gradients_have_twice_the_macs(name: str) -> None:
+    """Only the first operator has no data to find a gradient for."""
+    program = load_network(name)(2)
+    products = [step for steps in derive_gradients(program) for step in steps if isinstance(step, GradientProduct)]
+    first = next(operator for operator in program.operators if hasattr(operator, "macs"))
+    spared = 0 if name == "bert-base" else first.macs
+    assert sum(product.macs for product in products) == 2 * program.macs - spared
+    assert all(shape.macs >= product.macs for product in products for shape in product.shapes)
+
+
+def test_gradients_of_shared_results_are_added() -> None:
+    """A residual block reads its input twice; a split's parts are not the same tensor."""
+    program = load_network("resnet50")(1)
+    steps = [step for each in derive_gradients(program) for step in each if isinstance(step, GradientPass)]
+    assert sum(step.kind == "sum" for step in steps) == 16
+    bert = load_network("bert-base")(1)
+    sums = [step.name for each in derive_gradients(bert) for step in each if getattr(step, "kind", "") == "sum"]
+    assert len(sums) == 24
+    assert not any("qkv" in name for name in sums)
+
+
+# Stages
+
+
+def test_filling_and_draining_cost_a_round_a_stage() -> None:
+    assert [count_rounds(CHAIN, count) for count in (1, 4, 60)] == [4, 7, 63]
+    assert count_rounds((*CHAIN, Stage(4, 5, 0)), 4) == 8
+    one_chip = tuple(Stage(at, at + 1, 0) for at in range(4))
+    assert count_rounds(one_chip, 4) == 4
+    prediction = predict_training(load_network("resnet50"), M2000, TrainingSetup(1, 1, 4), lambda p: cut_evenly(p, 4))
+    assert prediction.bubble_share == pytest.approx(3 / 7)
+    work = 7 * max(load.seconds for load in prediction.loads)
+    assert prediction.step_s == pytest.approx(work + prediction.all_reduce_s + prediction.update_s)
+    assert prediction.throughput == pytest.approx(4 / prediction.step_s)
+
+
+def test_layers_and_head_follow_the_configuration() -> None:
+    program = load_network("bert-base-pretraining")(1)
+    stages = cut_at_layers(program, (0, 4, 4, 4), "first")
+    assert [stage.chip for stage in stages] == [0, 1, 2, 3, 0]
+    names = [program.operators[stage.start].name.split(".")[0] for stage in stages]
+    assert names == ["embedding", "layer0", "layer4", "layer8", "head"]
+    assert [stage.chip for stage in cut_at_layers(program, (3, 3, 3, 3), "last")] == [0, 1, 2, 3]
+    with pytest.raises(InconsistentModelError, match="13 layers on chips, but the network has 12"):
+        cut_at_layers(program, (4, 9), "last")
+    with pytest.raises(InconsistentModelError, match="not an operator to cut after"):
+        cut_at_operators(program, ("nowhere",))
+
+
+# Memory
+
+
+def test_recomputation_keeps_inputs_alone() -> None:
+    """Two chips: the first has three micro-batches under way, the last one."""
+    program, stages = build_chain(), (Stage(0, 2, 0), Stage(2, 4, 1))
+    first, last = stages
+    assert count_activations(program, [first], stages, None) == 3 * (20 + 20)
+    assert count_activations(program, [first], stages, "stage") == 3 * 10 + 20 + 20
+    assert count_activations(program, [last], stages, "stage") == 30 + 30
+    whole = (Stage(0, 4, 0),)
+    assert count_activations(program, whole, whole, None) == 100
+    assert count_activations(program, whole, whole, "layer") == 10 + 20 + 60
+
+
+def test_recomputation_takes_a_forward_pass_and_saves_memory() -> None:
+    network = load_network("resnet50")
+    kept, again = (
+        predict_training(network, M2000, TrainingSetup(8, 1, 2, recompute)).loads[0] for recompute in (None, "layer")
+    )
+    assert (kept.recompute, again.recompute) == (0.0, kept.forward)
+    assert again.memory < 0.8 * kept.memory
+    assert kept.backward == again.backward > kept.forward
+
+
+def test_less_memory_for_products_is_slower_and_state_off_chip_is_moved() -> None:
+    network = load_network("resnet50")
+    rich, poor = (predict_training(network, M2000, TrainingSetup(20, 1, 1, "layer", (share,))) for share in (0.6, 0.05))
+    assert poor.round_s > 1.05 * rich.round_s
+    held, moved = (predict_training(network, M2000, TrainingSetup(4, 4, 1, offchip=off)) for off in (False, True))
+    parameters = held.loads[0].parameters
+    assert moved.offload_s == pytest.approx(2 * 8 * parameters / 4 / 7e9)
+    assert held.memory_share > moved.memory_share
+
+
+# Published rows
+
+
+def test_rows_are_those_of_the_configurations(warehouse: Path) -> None:
+    with open_warehouse(warehouse) as connection:
+        rows = load_training_rows(connection)
+    assert len(rows) == len({row.result_id for row in rows}) == 88
+    assert sum(row.set == AIMED for row in rows) >= 40
+    assert all(row.set == LARGE for row in rows if row.setup.replicas * max(1, len(row.layers)) > 64)
+    assert {row.setup.proportions for row in rows if row.name == "bert-large-pretraining-split"} == {
+        *((0.15, 0.25, 0.25, 0.25), (0.15, 0.4, 0.4, 0.4), (0.16, 0.21, 0.21, 0.21)),
+    }
+    (squad,) = (row for row in rows if row.throughput == 884)
+    assert (squad.layers, squad.setup.accumulation, squad.setup.offchip) == ((2, 3, 3, 3, 3, 3, 3, 4), 32, False)
+
+
+@pytest.mark.slow
+def test_training_rows_are_scored(warehouse: Path) -> None:
+    with open_warehouse(warehouse) as connection:
+        scores = score_training(load_training_rows(connection))
+    errors = [each.error for each in scores if each.row.set == AIMED]
+    assert 0.08 < summarise_errors(errors).median < 0.13
+    record = add_training_json({"rows": []}, scores)
+    assert {row["set"] for row in record["rows"]} == {each["set"] for each in record["training"]["sets"]}
+    assert all("train" in row["set"] for row in record["rows"])
+    row = record["rows"][0]
+    assert row["error"] == pytest.approx(row["emulated_ms"] / row["published_ms"] - 1)
+    assert row["error"] == pytest.approx(row["published_throughput"] / row["emulated_throughput"] - 1)
+
+
+@pytest.mark.slow
+def test_page_has_the_scores() -> None:
+    """`python -m benchmarks.emulator training` writes them, from the committed warehouse."""
+    parts = read_parts(training.PAGE)
+    del parts[training.SENSITIVITY]
+    assert parts == training.generate_parts(training.load_scores())
+
+
+# The command
+
+
+def test_command_predicts_a_step() -> None:
+    options = ("--training", "--model", "bert-base-pretraining", "--layers-per-ipu", "0,4,4,4", "--head", "first")
+    more = ("--replicas", 4, "--accumulation", 510, "--micro-batch", 8, "--sequence", 384, "--recompute", "layer")
+    done = run_cli("predict", "--target", "m2000", *options, *more, "--available-memory", 0.28, "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    (record,) = json.loads(done.stdout)
+    assert (record["chips"], record["stages"], record["batch_size"], record["rounds"]) == (16, 5, 16320, 514)
+    assert record["origin"] == "emulated"
+    assert 3000 < record["throughput"] < 4500
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("--target", "m2000", "--replicas", 2), 2, "--replicas needs --training"),
+        (("--target", "m2000", "--training", "--layers"), 2, "not with --batch-sizes"),
+        (("--target", "c2", "--training"), 1, "training is predicted for m2000 and bow-2000"),
+        (("--target", "m2000", "--training", "--available-memory", "2"), 2, "is not a list of numbers"),
+        (("--target", "m2000", "--training", "--available-memory", "0.1,0.2"), 1, "2 proportions of memory"),
+        (("--target", "m2000", "--training", "--sequence", 64), 2, "--sequence is for"),
+        (("--target", "m2000", "--training", "--model", "bert-base", "--stages", 500), 1, "more than its"),
+    ],
+)
+def test_wrong_options_are_one_line(arguments: tuple[object, ...], status: int, message: str) -> None:
+    done = run_cli("predict", *arguments)
+    assert done.returncode == status
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_example_of_the_rows_is_committed() -> None:
+    """Each selector says where its settings are from."""
+    text = (ROOT / "pipeline/ipu_results/emulator/data/training_rows.toml").read_text(encoding="utf-8")
+    assert text.count("[[rows]]") == text.count("\nsource = ")

@@ -1,0 +1,310 @@
+"""The emulator against the published rows: which rows, the committed calibration and predictions, and the errors."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from ipu_results.emulator.check.baselines import (
+    GRID,
+    PERFECT,
+    SCALED,
+    compute_mac_rate,
+    estimate_grid,
+    estimate_perfect,
+)
+from ipu_results.emulator.check.published import BLIND, DEVELOPMENT, SETS, load_published_rows, load_selectors
+from ipu_results.emulator.check.scoring import (
+    calibrations_differ,
+    list_changed_predictions,
+    load_predictions,
+    predict_rows,
+    recalibrate,
+    summarise_errors,
+)
+from ipu_results.emulator.check.validation import (
+    EXCLUDED,
+    FIT,
+    LATENCY,
+    LATENCY_SECOND,
+    LIMITS,
+    SECOND,
+    Validation,
+    to_json,
+    validate,
+)
+from ipu_results.emulator.split import ConvolutionShape
+from ipu_results.emulator.target import Fit, load_calibration, load_target
+from ipu_results.errors import WarehouseError
+
+from benchmarks.emulator import freezing
+from benchmarks.emulator.accuracy import load_rows, load_validation
+from tests.conftest import ROOT, run_cli
+
+COVERED = ("ResNet-50 v1.5", "ResNeXt101", "EfficientNet-B0", "EfficientNet-B4", "EfficientNet-B7")
+COVERED += ("BERT-Large", "BERT-Base")
+RESULTS = ROOT / "warehouse" / "results.parquet"
+
+Edit = Callable[[str], duckdb.DuckDBPyConnection]
+
+
+@pytest.fixture
+def edited() -> Iterator[Edit]:
+    """Return the results after an SQL statement, as a warehouse to read."""
+    connection = duckdb.connect()
+
+    def edit(statement: str) -> duckdb.DuckDBPyConnection:
+        for table in ("results", "configurations", "flags"):
+            path = str(RESULTS.with_stem(table))
+            connection.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet(?)", [path])
+        connection.execute(statement)
+        return connection
+
+    yield edit
+    connection.close()
+
+
+@pytest.fixture(scope="module")
+def validation() -> Validation:
+    """Validate all rows: every split is searched, some 20 s."""
+    return load_validation()
+
+
+# Rows
+
+
+def test_rows_of_each_set() -> None:
+    rows = load_rows()
+    assert Counter(row.set for row in rows) == {"calibration": 6, "resnext": 9, "ten": 10, "honest": 57}
+    assert len({row.result_id for row in rows}) == len(rows) == sum(selector.rows for selector in load_selectors())
+    ten = [(row.selector.network, row.selector.target, row.batch_size) for row in rows if row.set == "ten"]
+    networks = ("resnet50", "efficientnet-b0", "efficientnet-b4")
+    prefetched = [("efficientnet-b4", "m2000", batch) for batch in (16, 24, 32, 40)]
+    lowest_latency = [[(network, target, 4) for network in networks] for target in ("m2000", "bow-2000")]
+    assert ten == [*lowest_latency[0], *prefetched, *lowest_latency[1]]
+    assert all(selector.source for selector in load_selectors())
+
+
+def test_every_covered_row_of_the_page_is_in_a_set() -> None:
+    ids = {row.result_id for row in load_rows() if row.set != "calibration"}
+    with duckdb.connect() as connection:
+        covered = connection.execute(
+            "SELECT result_id FROM read_parquet(?) WHERE task = 'inference' AND list_contains(?, model) "
+            "AND platform IN ('IPU-M2000', 'Bow-2000') AND document_id = 'graphcore-performance-2023-07-04'",
+            [str(RESULTS), [*COVERED]],
+        ).fetchall()
+    assert ids == {result_id for (result_id,) in covered}
+
+
+def test_host_path_of_a_row_is_its_public_configuration() -> None:
+    """Bits, host processes, replicas, I/O tiles and prefetch, as the configurations of the page state them."""
+    paths = {
+        (row.selector.network, row.selector.target, row.batch_size, row.variant): row.protocol for row in load_rows()
+    }
+    expected = {
+        ("resnext101-32x4d", "c2", 2, ""): (16, None, None, 0, False),
+        ("resnext101-32x8d", "m2000", 64, ""): (8, 4, 4, 32, True),
+        ("resnet50", "m2000", 4, "lowest latency config"): (8, 4, 4, 64, False),
+        ("efficientnet-b4", "bow-2000", 48, ""): (8, 2, 4, 32, True),
+        ("efficientnet-b4", "bow-2000", 4, "lowest latency config"): (8, 2, 4, 0, False),
+        ("bert-base", "m2000", 4, "SL128"): (32, 4, 4, 0, False),
+    }
+    names = ("input_bits", "instances", "replicas", "io_tiles", "prefetch")
+    assert {key: tuple(getattr(paths[key], name) for name in names) for key in expected} == expected
+
+
+def test_changed_configuration_changes_the_host_path(edited: Edit) -> None:
+    row = next(row for row in load_rows() if row.selector.target == "bow-2000" and row.protocol.overlapped)
+    changes = "instances = 1, precision_flags = '16.16', note = '16 I/O tiles'"
+    statement = f"UPDATE configurations SET {changes} WHERE result_id = '{row.result_id}'"
+    (changed,) = [each for each in load_published_rows(edited(statement)) if each.result_id == row.result_id]
+    assert (changed.protocol.instances, changed.protocol.input_bits, changed.protocol.io_tiles) == (1, 16, 16)
+
+
+def test_row_without_a_configuration_is_an_error(edited: Edit) -> None:
+    name = load_rows()[6].result_id
+    with pytest.raises(WarehouseError, match=f"row {name} has no public configuration"):
+        load_published_rows(edited(f"DELETE FROM configurations WHERE result_id = '{name}'"))
+
+
+def test_doubtful_batches_have_a_second_reading(edited: Edit) -> None:
+    """Rule R24 finds half as many batches in flight as in the other rows of ResNet-50."""
+    second = {row.batch_size: row.second_reading for row in load_rows() if row.second_reading}
+    assert {batch: other and other.batch_size for batch, other in second.items()} == {16: 8, 32: 16}
+    for row in load_rows():
+        if row.second_reading:
+            assert row.second_reading.seconds == pytest.approx(row.seconds / 2)
+            assert (row.second_reading.latency, row.second_reading.protocol) == (row.latency, row.protocol)
+    without = load_published_rows(edited("DELETE FROM flags WHERE rule = 'R24'"))
+    assert [row for row in without if row.second_reading] == []
+
+
+def test_missing_row_is_an_error(edited: Edit) -> None:
+    with pytest.raises(WarehouseError, match=r"ResNeXt101, PopART, C2, .*: the warehouse holds 5 of the 6 rows"):
+        load_published_rows(edited(f"DELETE FROM results WHERE result_id = '{load_rows()[0].result_id}'"))
+
+
+def test_row_without_its_figure_is_an_error(edited: Edit) -> None:
+    name = load_rows()[6].result_id
+    with pytest.raises(WarehouseError, match=f"row {name} lacks its batch size or its throughput"):
+        load_published_rows(edited(f"UPDATE results SET throughput = NULL WHERE result_id = '{name}'"))
+
+
+def test_emulated_results_are_not_published_ones(edited: Edit) -> None:
+    copy = "INSERT INTO results SELECT * REPLACE ('emulated' AS origin) FROM read_parquet"
+    assert load_published_rows(edited(f"{copy}('{RESULTS}')")) == load_rows()
+
+
+# Calibration and predictions
+
+
+def test_calibration_is_recomputed_from_the_six_rows(edited: Edit) -> None:
+    recomputed = recalibrate(load_rows())
+    assert not calibrations_differ(recomputed, load_calibration())
+    assert recomputed.fit.superstep == 600
+    assert recomputed.fit.per_batch == pytest.approx(4.548553334977002e-05, rel=1e-6)
+    assert recomputed.fit.per_image == pytest.approx(0.00032172660481863174, rel=1e-6)
+    changed = edited(f"UPDATE results SET latency_ms = 1.5 WHERE result_id = '{load_rows()[0].result_id}'")
+    assert calibrations_differ(recalibrate(load_published_rows(changed)), load_calibration())
+
+
+def test_other_calibrations_differ() -> None:
+    known = load_calibration()
+    moved = Fit(known.fit.superstep, known.fit.per_batch * 1.001, known.fit.per_image)
+    assert not calibrations_differ(known, known)
+    for change in ({"fit": moved}, {"jackknife": known.jackknife[1:]}, {"ends": ()}, {"constants": "other"}):
+        assert calibrations_differ(replace(known, **change), known)
+
+
+def test_quickest_predictions_are_the_committed_ones() -> None:
+    """The rows whose splits are searched in a second; the others are slow."""
+    rows = [row for row in load_rows() if row.set == BLIND and row.selector.network == "bert-base"][:4]
+    scored = predict_rows(rows, load_calibration())
+    assert list_changed_predictions(scored) == []
+    text = freezing.DATA.joinpath("predictions.csv").read_text(encoding="utf-8")
+    assert set(freezing.format_predictions(scored).splitlines()) <= set(text.splitlines())
+    held = predict_rows([row for row in load_rows() if row.set == "ten"][:1], load_calibration())
+    with pytest.raises(WarehouseError, match="no committed prediction"):
+        list_changed_predictions(held)
+
+
+@pytest.mark.slow
+def test_all_predictions_are_the_committed_ones(validation: Validation, tmp_path: Path) -> None:
+    blind = [scored for scored in validation.scored if scored.row.set == BLIND]
+    assert validation.changed_predictions == []
+    assert set(load_predictions()) == {scored.row.result_id for scored in blind}
+    assert {scored.prediction.memory_verdict for scored in validation.scored} <= {"FITS", "UNCERTAIN"}
+    for path in freezing.freeze(load_rows(), tmp_path):
+        new, committed = (
+            file.read_text(encoding="utf-8").splitlines()[1:] for file in (path, freezing.DATA / path.name)
+        )
+        numbers = [re.findall(r"(?<![\w.])\d+\.\d+", "\n".join(lines)) for lines in (new, committed)]
+        assert len(new) == len(committed)
+        assert [float(text) for text in numbers[0]] == pytest.approx([float(text) for text in numbers[1]], rel=1e-6)
+
+
+# Errors
+
+
+@pytest.mark.slow
+def test_targets_are_met_or_missed_as_documented(validation: Validation) -> None:
+    verdicts = {name: limits.check(validation.score(name)) for name, limits in LIMITS.items()}
+    assert verdicts == {
+        FIT: (True, True),
+        EXCLUDED: (True, True),
+        "resnext": (True, True),
+        "ten": (True, True),
+        "honest": (False, False),
+        SECOND: (True, True),
+        LATENCY: (True, False),
+        LATENCY_SECOND: (True, True),
+    }
+
+
+@pytest.mark.slow
+def test_simpler_models_have_larger_errors(validation: Validation) -> None:
+    ratios = validation.compute_ratios()
+    assert [(ratio.target, ratio.met) for ratio in ratios] == [(4.0, True), (1.3, True)]
+    for ratio, model in zip(ratios, ("C2 line, scaled by peak", GRID), strict=True):
+        assert ratio.blind == pytest.approx(validation.score_baseline(model, BLIND).mean / validation.score(BLIND).mean)
+        assert 1 < ratio.blind < ratio.development
+    for name in SETS[1:]:
+        best = min(validation.score_baseline(model, name).mean for model in validation.baselines)
+        assert validation.score(name).mean < best
+    assert validation.score_baseline(GRID, *DEVELOPMENT).mean < validation.score_baseline(PERFECT, *DEVELOPMENT).mean
+
+
+@pytest.mark.slow
+def test_straight_line_is_as_good_on_c2(validation: Validation) -> None:
+    inside, outside = (summarise_errors(errors) for errors in validation.line_errors)
+    assert inside.mean < validation.score(FIT).mean
+    assert outside.mean < validation.score(EXCLUDED).mean
+    assert {validation.score_baseline(name, "calibration").mean for name in SCALED} == {inside.mean}
+
+
+def test_simple_models_by_hand() -> None:
+    """A matrix product of 1472 × 64 × 1: a row to each tile, 64 cycles' worth of weights at 64 a cycle."""
+    shape, target = ConvolutionShape(1, 1, 64, 1, 1472, 1, in_rows=1472, in_columns=1), load_target("m2000")
+    assert estimate_grid(shape, target) == 64 / 64 + (64 + 64) * 2 / 4
+    assert estimate_perfect(shape, target) == pytest.approx(64 / 64 + (64 + 64 / 1472) * 2 / 4)
+    assert [compute_mac_rate(load_target(name)) for name in ("c2", "m2000", "bow-2000")] == [32, 64, 64]
+
+
+@pytest.mark.slow
+def test_changed_figure_changes_its_error_alone(edited: Edit, validation: Validation) -> None:
+    changed = load_rows()[10].result_id
+    statement = f"UPDATE results SET throughput = throughput * 2 WHERE result_id = '{changed}'"
+    errors = {each.row.result_id: each.error for each in validate(load_published_rows(edited(statement))).scored}
+    assert {each.row.result_id for each in validation.scored if errors[each.row.result_id] != each.error} == {changed}
+
+
+# The command
+
+
+@pytest.mark.slow
+def test_command_prints_scores_and_json(validation: Validation) -> None:
+    done = run_cli("validate-emulator", "--warehouse", ROOT / "warehouse")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split()[-1] for line in lines[2:10]] == ["met"] * 4 + ["missed", "met"] * 2
+    assert lines[-1] == f"emulated, not measured; calibration {load_calibration().id}"
+    done = run_cli("validate-emulator", "--warehouse", ROOT / "warehouse", "--format", "json")
+    record = json.loads(done.stdout)
+    training = record.pop("training")
+    trained = [row for row in record["rows"] if "train" in row["set"]]
+    record["rows"] = [row for row in record["rows"] if "train" not in row["set"]]
+    assert record == json.loads(json.dumps(to_json(validation)))
+    assert sum(each["rows"] for each in training["sets"]) == len(trained) >= 40
+    assert set(trained[0]) >= set(record["rows"][0]) - {"emulated_device_ms", "emulated_protocol_ms"}
+    assert set(record["rows"][0]) >= {
+        *("set", "network", "target", "batch_size", "published_ms", "emulated_ms", "error", "second_reading"),
+        *("published_latency_ms", "emulated_latency_ms", "latency_error"),
+    }
+    doubtful = [row for row in json.loads(done.stdout)["rows"] if row["second_reading"]]
+    assert [abs(row["error"]) > 0.2 > abs(row["second_reading"]["error"]) for row in doubtful] == [True, True]
+
+
+@pytest.mark.slow
+def test_command_refuses_another_calibration(tmp_path: Path) -> None:
+    """One latency of the paper is changed."""
+    folder = tmp_path / "warehouse"
+    folder.mkdir()
+    for path in (ROOT / "warehouse").glob("*.parquet"):
+        shutil.copy(path, folder)
+    table = pq.read_table(RESULTS)
+    times = table["latency_ms"].to_pylist()
+    times[table["result_id"].to_pylist().index(load_rows()[0].result_id)] = 1.5
+    at = table.schema.get_field_index("latency_ms")
+    pq.write_table(table.set_column(at, table.schema.field(at), pa.array(times, pa.float64())), folder / RESULTS.name)
+    done = run_cli("validate-emulator", "--warehouse", folder)
+    assert done.returncode == 1
+    assert done.stderr == "error: the warehouse gives another calibration than calibration.toml\n"

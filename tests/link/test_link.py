@@ -1,0 +1,159 @@
+"""Link and gate return new results and change none of their input; conservation notices every lost row and cell."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from ipu_results.build import LoadedDocument
+from ipu_results.check.conservation import RowCounts, check_conservation
+from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
+from ipu_results.check.tables import build_source_frames
+from ipu_results.errors import ConservationError, GateError
+from ipu_results.link import collect_links, link_document
+from ipu_results.normalise import NormalisedDocument
+from ipu_results.schema import table
+from ipu_results.schema.vocabulary import load_vocabulary
+
+from tests.conftest import PAGE, copy_documents, load_documents, normalise_documents
+
+MLPERF = ("mlperf/training-v1.0-entries.csv", "mlperf/training-v2.0-entries.csv", "mlperf/ids.csv")
+CONFIGURATIONS = "graphcore/public-configurations.csv"
+Documents = Sequence[NormalisedDocument]
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Documents:
+    raw = copy_documents(tmp_path_factory.mktemp("link") / "raw", PAGE, CONFIGURATIONS, *MLPERF)
+    return normalise_documents(raw)
+
+
+@pytest.fixture
+def page(documents: Documents) -> NormalisedDocument:
+    [document] = [document for document in documents if document.document.reader == "performance-page"]
+    return document
+
+
+def link(documents: Documents) -> list[NormalisedDocument]:
+    links = collect_links(documents, load_vocabulary())
+    return [link_document(document, links) for document in documents]
+
+
+def list_values(documents: Documents) -> dict[str, dict[str, Any]]:
+    return {result.result_id: dict(result.values) for document in documents for result in document.results}
+
+
+def change_result(document: NormalisedDocument, number: int, **values: Any) -> NormalisedDocument:
+    """Return a document with other values in one of its results."""
+    results = list(document.results)
+    results[number] = dataclasses.replace(results[number], values={**results[number].values, **values})
+    return dataclasses.replace(document, results=results)
+
+
+def test_link_changes_none_of_its_input(documents: Documents) -> None:
+    before = copy.deepcopy(documents)
+    linked = link(documents)
+    assert documents == before
+    assert linked != documents
+    assert [(document.document, document.rejected, document.passthrough) for document in linked] == [
+        (document.document, document.rejected, document.passthrough) for document in documents
+    ]
+
+
+def test_link_adds_ids_micro_batches_and_latency_bases_and_cites_them(documents: Documents) -> None:
+    linked = link(documents)
+    before, after = list_values(documents), list_values(linked)
+    assert list(before) == list(after)
+    added: Counter[str] = Counter()
+    for result_id, values in after.items():
+        assert values.items() >= before[result_id].items()
+        added.update(values.keys() - before[result_id].keys())
+    assert added == {"mlperf_id": 13, "micro_batch_size": 176, "latency_basis": 104}
+    cited = [cited for document in linked for result in document.results for cited in result.cited]
+    assert {document_id for document_id, _ in cited} == {"graphcore-public-configurations"}
+    assert Counter(cell.column_name for _, cell in cited) == {"micro_batch_size": 176, "latency_basis": 104}
+
+
+def test_system_with_two_ids_is_refused(documents: Documents) -> None:
+    [ids] = [document for document in documents if document.document.reader == "mlperf-ids"]
+    others = [row._replace(values={**row.values, "mlperf_id": "2.0-9999"}) for row in ids.passthrough]
+    with pytest.raises(ConservationError, match=r"has two ids, .* and 2\.0-9999"):
+        collect_links([ids, dataclasses.replace(ids, passthrough=others)], load_vocabulary())
+
+
+def test_gate_is_trusted_only_if_it_refuses_every_invalid_row() -> None:
+    results = table("results")
+    check_gate(results, GOOD, CHANGES)
+    with pytest.raises(GateError, match="missed: missing-chip"):
+        check_gate(results, GOOD, {**CHANGES, "missing-chip": {"chip": None}})
+    with pytest.raises(GateError, match="does not refuse invalid rows"):
+        check_gate(results, GOOD | {"chip_count": 0}, CHANGES)
+
+
+def test_gate_accepts_valid_results_unchanged(documents: Documents) -> None:
+    linked = link(documents)
+    frame, accepted = gate_results(linked)
+    assert accepted == linked
+    assert list(frame["result_id"]) == [result.result_id for document in linked for result in document.results]
+    check_tables(build_source_frames(accepted))
+
+
+def test_gate_moves_refused_results_to_the_rejected_rows_of_copies(page: NormalisedDocument) -> None:
+    changed = change_result(change_result(page, 0, throughput=0.0), 3, task="baking")
+    before = copy.deepcopy(changed)
+    frame, [accepted] = gate_results([changed])
+    assert changed == before
+    assert [(row.table_name, row.row_number, row.reason, row.message) for row in accepted.rejected] == [
+        ("ogb_lsc", 1, "throughput-out-of-range", "throughput is '0.0', which throughput-out-of-range refuses"),
+        ("bow_training", 2, "task-not-a-choice", "task is 'baking', which is not one of training, inference"),
+    ]
+    assert list(frame["result_id"]) == [result.result_id for result in accepted.results]
+    assert len(accepted.results) == len(page.results) - 2
+    assert accepted.rejected[0].raw["Model"] == "GPS++"
+
+
+def test_two_results_with_one_id_are_both_refused(page: NormalisedDocument) -> None:
+    twice = dataclasses.replace(page, results=[*page.results, page.results[-1]])
+    _, [accepted] = gate_results([twice])
+    assert {row.reason for row in accepted.rejected} == {"repeated-key"}
+    assert len(accepted.results) == len(page.results) - 1
+
+
+def test_invalid_row_of_the_pipelines_own_tables_stops_the_build(documents: Documents) -> None:
+    frames = build_source_frames(documents)
+    with pytest.raises(GateError, match=r"cells, row 0: .* are also those of another row"):
+        check_tables(
+            {**frames, "cells": frames["cells"].assign(cell_number=pd.array([1] * len(frames["cells"]), "Int64"))}
+        )
+
+
+def check_rows(loaded: LoadedDocument, **changes: Any) -> RowCounts:
+    return check_conservation(loaded.parsed, dataclasses.replace(loaded.normalised, **changes))
+
+
+def test_conservation_counts_rows_and_notices_lost_or_added_ones(tmp_path: Path) -> None:
+    [loaded] = load_documents(copy_documents(tmp_path, PAGE))
+    results = list(loaded.normalised.results)
+    assert check_rows(loaded) == RowCounts(extracted=248, accepted=248, quarantined=0, duplicates=0)
+    with pytest.raises(ConservationError, match=r"source rows lost \[\('ogb_lsc', 1\)\], without source \[\]"):
+        check_rows(loaded, results=results[1:])
+    with pytest.raises(ConservationError, match=r"source rows lost \[\], without source \[\('ogb_lsc', 1\)\]"):
+        check_rows(loaded, results=[*results, results[0]])
+    refused = [fragment.reject("reason", "message") for fragment in results[0].fragments]
+    assert check_rows(loaded, results=results[1:], rejected=refused) == RowCounts(248, 247, 1, 0)
+
+
+def test_conservation_notices_a_lost_cell(tmp_path: Path) -> None:
+    [loaded] = load_documents(copy_documents(tmp_path, PAGE))
+    first, *others = loaded.normalised.results
+    [fragment] = first.accepted
+    shorter = dataclasses.replace(first, accepted=[dataclasses.replace(fragment, converted=fragment.converted[1:])])
+    cells = sum(len(table.columns) for table in loaded.parsed.tables for _ in table.rows)
+    with pytest.raises(ConservationError, match=f"{cells} cells in accepted rows, {cells - 1} of them cited"):
+        check_rows(loaded, results=[shorter, *others])

@@ -1,0 +1,179 @@
+"""A small checkout of official results, as a folder or an archive, and trees that fail while they are read."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ipu_results.mlperf.log import Log, read_log
+from ipu_results.mlperf.records import Record, entry_record, run_records
+from ipu_results.mlperf.round import ScoredRound, score_tree
+from ipu_results.mlperf.tree import LocalTree
+
+from tests.conftest import ROOT
+
+OFFICIAL = ROOT.parent / "shared" / "mlperf"
+V1, V2 = OFFICIAL / "training_v1.0_results_part.tar.xz", OFFICIAL / "training_v2.0_results.tar.xz"
+GRAPHCORE = {  # minutes by round, software and benchmark, and number of IPUs
+    "1.0": {
+        "POPART-closed/bert": {16: 34.488767, 64: 11.075850},
+        "POPART-open/bert": {16: 27.753863, 64: 9.392079},
+        "TF1/resnet": {16: 37.115211, 64: 14.484628},
+    },
+    "2.0": {
+        "TF1-closed/resnet": {16: 19.635156, 64: 6.302183, 128: 4.185306, 256: 2.672083},
+        "POPART-closed/bert": {16: 20.653890, 64: 6.702808, 128: 4.415231, 256: 3.184854},
+        "PaddlePaddle-closed/bert": {16: 20.746906, 64: 6.768646},
+        "POPART-open/rnnt": {64: 109.357188},
+    },
+}
+T0 = 1_650_000_000_000
+MINUTE = 60_000
+SYSTEM = {
+    "division": "closed",
+    "submitter": "ACME",
+    "status": "onprem",
+    "system_name": "ACME-1 x8",
+    "number_of_nodes": "2",
+    "accelerators_per_node": "8",
+    "accelerator_model_name": "ACME-1",
+    "framework": "PyTorch 1.11",
+    "host_processor_model_name": "ACME Xenon",
+    "host_processors_per_node": "2",
+    "operating_system": "Linux 5.4",
+    "other_software_stack": {"NCCL": "2.9"},
+}
+FOLDER = "v2.0/Acme/results/pod/resnet"
+
+
+def line(key: str, at: float = 0, value: object = None, metadata: object = None) -> bytes:
+    """Write one line; `at` is in minutes from the start of the run."""
+    fields = {"namespace": "", "time_ms": T0 + at * MINUTE, "key": key, "value": value, "metadata": metadata or {}}
+    return f":::MLLOG {json.dumps(fields)}\n".encode()
+
+
+def stop(at: float = 10, status: object = "success") -> bytes:
+    return line("run_stop", at, metadata={"status": status})
+
+
+def evaluation(at: float, value: object = 0.76, key: str = "eval_accuracy", **metadata: object) -> bytes:
+    return line(key, at, value, metadata)
+
+
+def log(
+    minutes: float = 10, *, status: object = "success", init: float = 2, gbs: object = 256, inner: bytes = b""
+) -> bytes:
+    """Write a log of one run, with `inner` between its start and its end."""
+    start = line("init_start", -init) + line("global_batch_size", -init, gbs) + line("init_stop") + line("run_start")
+    return start + inner + stop(minutes, status)
+
+
+def logs(*minutes: float) -> list[bytes]:
+    return [log(each) for each in minutes]
+
+
+FIVE = logs(10, 11, 12, 13, 20)  # a score of 12 minutes
+
+
+def read(*pieces: bytes) -> Log:
+    return read_log([b"".join(pieces)])
+
+
+def put(root: Path, path: str, data: bytes | str | Mapping[str, Any]) -> Path:
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(data) if isinstance(data, Mapping) else data
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return file
+
+
+def entry(
+    root: Path,
+    written: Sequence[bytes],
+    benchmark: str = "resnet",
+    *,
+    submitter: str = "ACME",
+    name: str = "acme1",
+    described: bytes | str | Mapping[str, Any] | None = SYSTEM,
+    scaling: bytes | str | Mapping[str, Any] | None = None,
+) -> Path:
+    """Write an entry and return its folder."""
+    folder = root / submitter / "results" / name / benchmark
+    folder.mkdir(parents=True)
+    for number, data in enumerate(written):
+        (folder / f"result_{number}.txt").write_bytes(data)
+    if described is not None:
+        put(root, f"{submitter}/systems/{name}.json", described)
+    if scaling is not None:
+        put(folder, "scaling.json", scaling)
+    return folder
+
+
+def score(root: Path, round_: str | None = "2.0") -> ScoredRound:
+    return score_tree(LocalTree(str(root)), round_=round_)
+
+
+def texts(scored: ScoredRound) -> list[str]:
+    return [str(finding) for finding in scored.findings]
+
+
+def score_one(root: Path) -> tuple[Record, list[Record], list[str]]:
+    """Return the records of the only entry and of its runs, and the findings."""
+    scored = score(root)
+    [scored_entry] = scored.entries
+    return entry_record(scored_entry), run_records(scored_entry), texts(scored)
+
+
+def checkout() -> dict[str, bytes]:
+    """Two submitters; five runs of 10, 20, … minutes, an aborted one and a log that is a sentence."""
+    files = {f"{FOLDER}/result_{run}.txt": log(10 + 10 * run) for run in range(5)}
+    files |= {f"v2.0/Globex/results/box/bert/result_{run}.txt": log(5 + run) for run in range(8)}
+    files["v2.0/Globex/results/box/bert/result_8.txt"] = log(1, status="aborted")
+    files["v2.0/Globex/results/box/rnnt/result_0.txt"] = b"a sentence\n"
+    files["v2.0/Globex/benchmarks/bert/results/run/deep/result_0.txt"] = log(1)
+    files["v2.0/Acme/systems/pod.json"] = json.dumps(SYSTEM).encode()
+    files["v2.0/Globex/systems/box.json"] = json.dumps(SYSTEM | {"division": "open"}).encode()
+    files[f"{FOLDER}/scaling.json"] = b'{"scaling_factor": 1.5}'
+    files["v2.0/README.md"] = b"text"
+    return files
+
+
+def as_folder(target: Path) -> Path:
+    for name, data in checkout().items():
+        put(target, name, data)
+    return target
+
+
+Member = tuple[tarfile.TarInfo, bytes]
+
+
+def member(name: str, data: bytes = b"", **values: object) -> Member:
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    for key, value in values.items():
+        setattr(info, key, value)
+    return info, data
+
+
+def members() -> list[Member]:
+    return [member(name, data) for name, data in checkout().items()]
+
+
+def as_archive(target: Path, held: Iterable[Member], kind: str = "") -> Path:
+    with tarfile.open(target, f"w:{kind}") as tar:  # type: ignore[call-overload]
+        for info, data in held:
+            tar.addfile(info, io.BytesIO(data))
+    return target
+
+
+def graphcore_scores(round_: str) -> dict[str, float]:
+    """Return the official minutes of Graphcore's entries by path."""
+    return {
+        f"Graphcore/results/ipu-pod{ipus}-{name}": minutes
+        for name, pods in GRAPHCORE[round_].items()
+        for ipus, minutes in pods.items()
+    }

@@ -1,0 +1,307 @@
+"""`ipu-results mlperf` as a user meets it, and `score_mlperf`, which is the same from Python."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import ipu_results
+import pyarrow.parquet as pq
+import pytest
+from ipu_results.errors import MissingExtraError, UnrecognisedDocumentError
+from ipu_results.ground.files import write_atomically
+from ipu_results.mlperf.records import COLUMNS, format_scores
+from ipu_results.schema import table
+
+from tests.conftest import ROOT, run_cli, run_process
+from tests.mlperf.mlperf_support import FIVE, SYSTEM, T0, V1, V2, entry, graphcore_scores, log, logs, put
+
+CONTRACT = (
+    *("round", "submitter", "division", "system", "benchmark", "accelerators", "accelerator", "framework"),
+    *("n_runs", "n_success", "minutes", "path"),
+)
+FINDINGS = [
+    "ACME/results/acme1/resnet/result_4.txt: does not count: its status is aborted",
+    "ACME/results/acme2/ssd: has no logs",
+]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Three entries of two submitters, one of them without logs, and one run that does not count."""
+    root = tmp_path / "training_results_v2.0"
+    entry(root, [*FIVE[:4], log(9, status="aborted")])
+    entry(root, logs(*range(30, 40)), "bert", submitter="Other", described=SYSTEM | {"division": "open"})
+    entry(root, [], "ssd", name="acme2")
+    put(root, "ACME/results/acme1/summary.csv", "resnet\n1.0\n")
+    put(root, "README.md", "results")
+    return root
+
+
+def run(path: Path, *args: object) -> subprocess.CompletedProcess[str]:
+    return run_cli("mlperf", path, "--workers", "1", *args)
+
+
+def scores(path: Path) -> dict[str, float | None]:
+    return {record["path"]: record["minutes"] for record in json.loads(run(path, "--format", "json").stdout)}
+
+
+def error_line(done: subprocess.CompletedProcess[str]) -> str:
+    assert (done.returncode, done.stdout) == (1, "")
+    [line] = done.stderr.splitlines()
+    return line.removeprefix("error: ")
+
+
+def test_stdout_is_json_and_nothing_else(tree: Path) -> None:
+    done = run_process("mlperf", tree, "--format", "json", "--workers", "1")
+    records = json.loads(done.stdout)
+    assert (done.returncode, done.stderr.splitlines()) == (0, [f"finding: {text}" for text in FINDINGS])
+    assert [tuple(record) for record in records] == [COLUMNS["mlperf_entries"]] * 3
+    acme = ("ACME-1 x8", 16, "ACME-1", "PyTorch 1.11")
+    rows = [
+        ("2.0", "ACME", "closed", "resnet", 5, 4, 12.0, "ACME/results/acme1/resnet"),
+        ("2.0", "ACME", "closed", "ssd", 0, 0, None, "ACME/results/acme2/ssd"),
+        ("2.0", "ACME", "open", "bert", 10, 10, 34.5, "Other/results/acme1/bert"),
+    ]
+    assert [tuple(record[name] for name in CONTRACT) for record in records] == [
+        (*row[:3], acme[0], row[3], *acme[1:], *row[4:]) for row in rows
+    ]
+
+
+def test_csv_table_and_parquet_have_the_same_entries(tree: Path, tmp_path: Path) -> None:
+    rows = list(csv.reader(io.StringIO(run(tree, "--format", "csv").stdout)))
+    assert tuple(rows[0][: len(CONTRACT)]) == CONTRACT
+    assert [row[10] for row in rows[1:]] == ["12.0", "", "34.5"]
+    shown = run(tree).stdout.splitlines()
+    assert (tuple(shown[0].split()), len(shown)) == (CONTRACT, 2 + 3 + 1)
+    assert "not verified by MLCommons Association" in shown[-1]
+    done = run(tree, "--format", "parquet", "--out", tmp_path / "scores.parquet")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert pq.read_table(tmp_path / "scores.parquet").to_pylist() == json.loads(run(tree, "--format", "json").stdout)
+
+
+@pytest.mark.parametrize("kind", ["table", "csv", "json"])
+def test_a_file_has_what_stdout_would(tree: Path, tmp_path: Path, kind: str) -> None:
+    out = put(tmp_path, "scores", b"old")
+    assert run(tree, "--format", kind, "--out", out).stdout == ""
+    assert out.read_text(encoding="utf-8") == run(tree, "--format", kind).stdout
+
+
+def test_score_mlperf_has_the_records_of_the_command(tree: Path) -> None:
+    frame = ipu_results.score_mlperf(tree)
+    assert frame.astype(object).where(frame.notna(), None).to_dict("records") == json.loads(
+        run(tree, "--format", "json").stdout
+    )
+    assert frame.attrs["findings"] == FINDINGS
+    dtypes = frame.dtypes.astype(str)
+    assert [dtypes[name] for name in ("accelerators", "minutes", "path")] == ["Int64", "float64", "str"]
+    other = tree.rename(tree.with_name("results"))
+    assert set(ipu_results.score_mlperf(str(other), round="v1.1", workers=2)["round"]) == {"1.1"}
+
+
+def test_score_mlperf_refuses_what_it_cannot_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnrecognisedDocumentError, match="has no entry"):
+        ipu_results.score_mlperf(tmp_path)
+    with pytest.raises(ValueError, match="round 'latest' is not a version such as 2"):
+        ipu_results.score_mlperf(tmp_path, round="latest")
+    monkeypatch.setitem(sys.modules, "ipu_results.mlperf.round", None)
+    with pytest.raises(MissingExtraError, match=r"ipu-results\[ingest\]"):
+        ipu_results.score_mlperf(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["--format", "parquet"], ["--format", "xml"], ["--workers", "0"], ["--round", "latest"], ["--out", "."], ["more"]],
+)
+def test_wrong_usage_is_exit_2(tree: Path, args: list[str]) -> None:
+    done = run_cli("mlperf", tree, *args)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_runs_are_one_record_each(tree: Path) -> None:
+    records = json.loads(run(tree, "--runs", "--format", "json").stdout)
+    assert [tuple(record) for record in records] == [COLUMNS["mlperf_runs"]] * 15
+    digest = hashlib.sha256(log(9, status="aborted")).hexdigest()
+    assert (records[4]["file"], records[4]["counted"], records[4]["sha256"]) == ("result_4.txt", False, digest)
+
+
+def test_the_round_is_that_of_the_folder_or_the_option(tree: Path) -> None:
+    other = tree.rename(tree.with_name("results"))
+    unnamed = run(other, "--format", "json")
+    assert {record["round"] for record in json.loads(unnamed.stdout)} == {None}
+    assert "finding: results: names no round; pass one with --round" in unnamed.stderr
+    named = run(other, "--format", "json", "--round", "v1.1")
+    assert {record["round"] for record in json.loads(named.stdout)} == {"1.1"}
+    assert "names no round" not in named.stderr
+
+
+def test_findings_are_exit_1_only_when_strict(tree: Path, tmp_path: Path) -> None:
+    out = tmp_path / "scores.json"
+    assert run(tree).returncode == 0
+    assert run(tree, "--strict", "--out", out, "--format", "json").returncode == 1
+    assert len(json.loads(out.read_bytes())) == 3
+    entry(tmp_path / "v2.0", FIVE)
+    assert run(tmp_path / "v2.0", "--strict").returncode == 0
+
+
+def state(root: Path) -> dict[str, tuple[int, int, bytes]]:
+    return {
+        str(path): (path.lstat().st_mtime_ns, path.lstat().st_mode, path.read_bytes() if path.is_file() else b"")
+        for path in [root, *root.rglob("*")]
+    }
+
+
+def test_more_workers_change_neither_output_nor_input(tree: Path) -> None:
+    before = state(tree)
+    alone, shared = (run_process("mlperf", tree, "--format", "json", "--runs", "--workers", n) for n in (1, 2))
+    assert (alone.returncode, alone.stdout, alone.stderr) == (shared.returncode, shared.stdout, shared.stderr)
+    assert len(json.loads(alone.stdout)) == 15
+    assert state(tree) == before
+
+
+@pytest.mark.parametrize("out", ["scores.json", "ACME/results/scores.json", ""])
+def test_the_input_is_never_written_to(tree: Path, out: str) -> None:
+    before = state(tree)
+    assert run(tree, "--format", "json", "--out", tree / out).returncode == 2
+    assert state(tree) == before
+
+
+def test_a_read_only_input_is_enough(tree: Path) -> None:
+    for path in [tree, *tree.rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    assert scores(tree)["ACME/results/acme1/resnet"] == 12.0
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("nowhere", "does not exist"),
+        ("README.md", "is a file that is not a tar archive; pass a folder"),
+        ("round.zip", "a zip archive cannot be read; pass a folder, a tar archive (.tar, .tar.gz, .tar.xz) or a URL"),
+        ("-", "standard input cannot be read; pass a folder, a tar archive (.tar, .tar.gz, .tar.xz) or a URL"),
+        ("ACME", "is the folder of one submitter; pass the one above it"),
+        ("ACME/systems", "has no entry <submitter>/results/<system>/<benchmark>"),
+        ("ACME/results/acme1/resnet", "has no entry <submitter>/results/<system>/<benchmark>"),
+    ],
+)
+def test_what_is_not_a_checkout_is_one_line(tree: Path, place: str, message: str) -> None:
+    assert error_line(run(tree / place, "--format", "json")).endswith(message)
+
+
+def test_terminal_codes_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    written = [*FIVE[:4], log(9, status="\x1b[31m\nerror: no")]
+    entry(tmp_path / "v2.0", written, described=SYSTEM | {"system_name": "\x1b[31mA\nB"})
+    done = run(tmp_path / "v2.0")
+    assert done.stderr == (
+        "finding: ACME/results/acme1/resnet/result_4.txt: does not count: its status is \\x1b[31m\\nerror: no\n"
+    )
+    shown = done.stdout.splitlines()
+    assert (len(shown), r"\x1b[31mA\nB" in shown[2]) == (4, True)
+
+
+@pytest.mark.parametrize("kind", ["json", "csv", "table", "parquet"])
+def test_texts_that_are_not_unicode_are_written(tmp_path: Path, kind: str) -> None:
+    root, out = tmp_path / "v2.0", tmp_path / "out"
+    entry(root, FIVE, described=SYSTEM | {"system_name": "A\ud800"})
+    os.rename(root / "ACME", os.fsencode(root) + b"/A\xff")
+    done = run(root, "--format", kind, "--out", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    written = pq.read_table(out).to_pylist() if kind == "parquet" else out.read_text(encoding="utf-8")
+    assert r"A\ud800" in str(written).replace("\\\\", "\\")
+    assert ipu_results.score_mlperf(root)["system"][0] == r"A\ud800"
+
+
+def test_a_file_is_complete_or_absent(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = put(tmp_path, "scores.json", b"old")
+    assert error_line(run(tree, "--out", tmp_path / "none" / "x")).endswith(
+        "cannot be written: No such file or directory"
+    )
+    write_bytes = Path.write_bytes
+
+    def fill_disk(self: Path, data: bytes) -> int:
+        write_bytes(self, data[:10])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", fill_disk)
+    assert error_line(run(tree, "--out", out)) == f"{out}: cannot be written: No space left on device"
+    monkeypatch.undo()
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(out, b"[]")
+    assert out.read_bytes() == b"old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["scores.json", "training_results_v2.0"]
+
+
+def test_pipes_and_links_are_written_to_and_stay(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(tmp_path / "pipe", b"[]")
+    assert os.read(reader, 10) == b"[]"
+    os.close(reader)
+    (tmp_path / "link").symlink_to(put(tmp_path, "kept.json", b"old"))
+    write_atomically(tmp_path / "link", b"[]")
+    assert ((tmp_path / "pipe").is_fifo(), (tmp_path / "link").is_symlink()) == (True, True)
+    assert (tmp_path / "kept.json").read_bytes() == b"[]"
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_are_those_of_the_warehouse(name: str) -> None:
+    joined = {"document_id", "result_id", "mlperf_id", "mlperf_id_confidence", "comparable_rounds", "comparable_model"}
+    joined |= {"minutes_low", "minutes_high", "interval_method", "interval_coverage", "interval_runs"}
+    joined |= {"no_interval_reason"}
+    joined |= {"distinct_logs", "shared_logs", "rcp_mean", "rcp_unit", "copies"}
+    assert COLUMNS[name] == tuple(column for column in table(name).names if column not in joined)
+    assert format_scores("csv", name, []).decode() == f"{','.join(COLUMNS[name])}\n"
+    assert json.loads(format_scores("json", name, [])) == []
+    empty = pq.read_table(io.BytesIO(format_scores("parquet", name, [])))
+    assert (tuple(empty.column_names), empty.num_rows) == (COLUMNS[name], 0)
+
+
+PEAK = """
+import sys
+from ipu_results.mlperf.round import score_path
+print([entry.minutes for entry in score_path(sys.argv[1], digests=True).entries])
+print(sorted({"pandas", "pyarrow", "duckdb", "numpy"} & set(sys.modules)))
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory figures of Linux")
+@pytest.mark.parametrize("is_archive", [False, True])
+def test_a_worker_is_small_whatever_the_size_of_a_log(tmp_path: Path, is_archive: bool) -> None:
+    fields = json.dumps({"key": "tracked_stats", "time_ms": T0, "value": {"loss": 0.1}, "metadata": {}})
+    inner = f":::MLLOG {fields}\n".encode() * 60_000 + b"noise\n" * 10_000_000
+    folder = entry(tmp_path / "v2.0", [log(10, inner=inner), *logs(11, 12, 13, 20)])
+    if is_archive:
+        with tarfile.open(tmp_path / "v2.0.tar", "w") as tar:
+            tar.add(folder.parents[3], "v2.0")
+    command = [sys.executable, "-c", PEAK, tmp_path / ("v2.0.tar" if is_archive else "v2.0")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True, timeout=60)
+    minutes, modules, peak = done.stdout.splitlines()
+    assert (minutes, modules) == ("[12.0]", "[]")
+    assert int(peak) < 60_000  # kB
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (V1.exists() and V2.exists()), reason="the official logs are not here")
+def test_official_figures() -> None:
+    for archive, round_ in ((V1, "1.0"), (V2, "2.0")):
+        frame = ipu_results.score_mlperf(archive)
+        graphcore = frame[frame["submitter"] == "Graphcore"]
+        minutes = dict(zip(graphcore["path"], graphcore["minutes"], strict=True))
+        assert minutes == pytest.approx(graphcore_scores(round_), abs=6e-7)
+    assert (len(frame), frame["n_runs"].sum(), frame["submitter"].nunique()) == (262, 2760, 21)
+    scaled = frame.loc[frame["scaling_factor"] != 1, ["path", "scaling_factor", "division"]]
+    assert scaled.to_numpy().tolist() == [["Google/results/cloud-tpu-v4-4096-TF/ssd", 1.023, "closed"]]

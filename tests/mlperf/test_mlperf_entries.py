@@ -1,0 +1,287 @@
+"""Which paths make an entry, and what a folder may hold that must not be followed or read."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ipu_results.errors import UnrecognisedDocumentError
+from ipu_results.ground.limits import MAX_SMALL
+from ipu_results.ground.text import escape_unprintable
+from ipu_results.mlperf.entries import Entry, Finding, find_entries, parse_round
+from ipu_results.mlperf.rules import load_rules, round_key
+from ipu_results.mlperf.tree import LocalTree, read_small_file
+
+from tests.mlperf.mlperf_support import FIVE, entry, log, put, score, score_one, texts
+
+RULES = load_rules()
+PLACE = "ACME/results/acme1/resnet"
+DESCRIPTION = "ACME/systems/acme1.json"
+
+
+def test_round_in_a_name() -> None:
+    for name in ("training_results_v2.0", "2.0", "mlperf-1.1/v2.0", "v2.0.1", "training_results_v2.0-cuda11.6"):
+        assert parse_round(name) == "2.0"
+    for name in ("mlperf-2.0-py3.11", "v2.0-v3.0", "v20", "results", "٢.٠"):
+        assert parse_round(name) is None
+
+
+def test_paths_make_entries_in_order() -> None:
+    paths = [
+        "v2.0/B/results/s/bert/result_1.txt",
+        "v2.0/B/results/s/bert/result_0.txt",
+        "v2.0/B/results/s/bert/summary.txt",
+        "v2.0/B/systems/s.json",
+        "v2.0/A/results/s/resnet/",
+        "v1.0/C/results/s/ssd/result_run1.txt",
+    ]
+    inventory = find_entries(paths, RULES)
+    assert inventory.entries == (
+        Entry("v1.0", "1.0", "C", "s", "ssd", ("result_run1.txt",)),
+        Entry("v2.0", "2.0", "A", "s", "resnet"),
+        Entry("v2.0", "2.0", "B", "s", "bert", ("result_0.txt", "result_1.txt")),
+    )
+    assert inventory.findings == ()
+    last = inventory.entries[-1]
+    assert (last.path, last.full_path) == ("B/results/s/bert", "v2.0/B/results/s/bert")
+    assert (last.system_path, last.scaling_path) == ("v2.0/B/systems/s.json", "v2.0/B/results/s/bert/scaling.json")
+
+
+def test_paths_without_an_entry_are_findings() -> None:
+    paths = [
+        "A/results/empty/",
+        "A/results/s/notes/",
+        "A/results/s/notes/readme.txt",
+        "A/results/s/bert/result_0.txt",
+        "A/code/B/results/s/bert/result_0.txt",
+        "A/benchmarks/resnet/X/results/s/resnet/result_0.txt",
+        "A/systems/s.json",
+        "A/systems/unused.json",
+    ]
+    inventory = find_entries(paths, RULES, "v2.0")
+    assert [each.full_path for each in inventory.entries] == ["A/results/s/bert"]
+    assert inventory.findings == (
+        Finding("A/code", "is in a submitter's folder; ignored"),
+        Finding("A/benchmarks/resnet", "is in a submitter's folder; ignored"),
+        Finding("A/results/s/notes", "has no result_*.txt and is not a known benchmark; ignored"),
+        Finding("A/results/empty", "has no benchmark folder"),
+        Finding("A/systems/unused.json", "describes a system without results"),
+    )
+
+
+def test_later_round_is_scored_with_a_finding() -> None:
+    inventory = find_entries(["A/results/s/bert/result_0.txt"], RULES, "v6.0")
+    finding = Finding("v6.0", "round 6.0 is later than v5.1, the last known round")
+    assert (len(inventory.entries), inventory.findings) == (1, (finding,))
+
+
+@pytest.mark.parametrize(
+    "path", ["/A/results/s/bert/result_0.txt", "../A/results/s/bert/result_0.txt", "A/./bert/", ""]
+)
+def test_path_that_leads_elsewhere_is_ignored(path: str) -> None:
+    inventory = find_entries([path, "A/results/s/bert/"], RULES, "v2.0")
+    assert inventory.entries == (Entry("", "2.0", "A", "s", "bert"),)
+    assert inventory.findings == (Finding(path, "is not a plain relative path; ignored"),)
+
+
+PARTS = st.sampled_from(
+    ["results", "systems", "A", "B", "bert", "v2.0", "v0.6", "", "..", ".", "result_0.txt", "s.json"]
+)
+PATHS = st.lists(PARTS | st.text(max_size=3), min_size=1, max_size=8).map("/".join)
+LAID_OUT = st.tuples(PARTS, st.just("results"), PARTS, PARTS, PARTS).map("/".join)
+DEEPER = st.tuples(st.lists(PARTS, max_size=3).map("/".join), LAID_OUT).map("/".join)
+
+
+@given(st.lists(PATHS | DEEPER | DEEPER.map("{}/".format), max_size=12), st.text(max_size=6))
+def test_any_paths_make_an_inventory(paths: list[str], name: str) -> None:
+    inventory = find_entries(paths, RULES, name)
+    assert find_entries(reversed([*paths, *paths]), RULES, name) == inventory
+    order = [
+        (round_key(each.round or "0"), each.round_folder, each.submitter, each.system, each.folder)
+        for each in inventory.entries
+    ]
+    assert order == sorted(set(order))
+    submitters = {(*filter(None, each.round_folder.split("/")), each.submitter) for each in inventory.entries}
+    roots = {submitter[:-1] for submitter in submitters}
+    assert not any(root[: len(submitter)] == submitter for submitter in submitters for root in roots)
+    assert {f"{each.full_path}/{log}" for each in inventory.entries for log in each.logs} <= set(paths)
+    assert all(escape_unprintable(str(finding)) == str(finding) for finding in inventory.findings)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Write a checkout of one good entry."""
+    entry(tmp_path / "v2.0", FIVE)
+    return tmp_path / "v2.0"
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """Write another good entry, next to the checkout."""
+    entry(tmp_path / "outside", FIVE)
+    return tmp_path / "outside"
+
+
+def test_files_linked_from_outside_are_not_read(tree: Path, outside: Path) -> None:
+    (tree / PLACE / "result_5.txt").symlink_to(outside / PLACE / "result_0.txt")
+    (tree / "ACME/systems").rename(tree.parent / "aside")
+    (tree / "ACME/systems").symlink_to(outside / "ACME/systems")
+    record, runs, findings = score_one(tree)
+    assert [run["counted"] for run in runs] == [True] * 5 + [False]
+    assert (record["minutes"], record["system"], record["system_sha256"]) == ((11 + 12 + 13 + 20) / 4, None, None)
+    assert f"{PLACE}/result_5.txt: does not count: cannot be read: leads out of the folder; not followed" in findings
+    assert f"{DESCRIPTION}: cannot be read; the system is unknown: leads out of the folder; not followed" in findings
+    put(outside, "scaling.json", {"scaling_factor": 2})
+    (tree / PLACE / "scaling.json").symlink_to(outside / "scaling.json")
+    record, _, _ = score_one(tree)
+    assert (record["minutes"], record["scaling_factor"], record["scaling_sha256"]) == (None, None, None)
+
+
+@pytest.mark.parametrize("place", ["Other", "ACME/results/acme2", "ACME/results/acme1/bert", "Other/results"])
+def test_folder_linked_from_outside_is_not_read(tree: Path, outside: Path, place: str) -> None:
+    (tree / place).parent.mkdir(exist_ok=True)
+    (tree / place).symlink_to(outside / "ACME/results/acme1", target_is_directory=True)
+    scored = score(tree)
+    assert len(scored.entries) == 1
+    assert f"{place}: is a link out of the folder; not followed" in texts(scored)
+
+
+@pytest.mark.parametrize("path", ["../outside/file.txt", "ACME/../../outside/file.txt", "/etc/hostname", ".."])
+def test_no_path_leads_out_of_the_tree(tree: Path, outside: Path, path: str) -> None:
+    put(outside, "file.txt", b"secret")
+    with pytest.raises(OSError, match=r"leads out of the folder|is not a regular file"):
+        list(LocalTree(str(tree)).chunks(path))
+
+
+def test_links_within_the_tree_are_read(tree: Path) -> None:
+    (tree / PLACE / "result_4.txt").rename(tree / "ACME/kept.txt")
+    (tree / PLACE / "result_4.txt").symlink_to("../../../kept.txt")
+    (tree / "Other").symlink_to("ACME", target_is_directory=True)
+    scored = score(tree)
+    assert [(each.entry.submitter, each.minutes) for each in scored.entries] == [("ACME", 12.0), ("Other", 12.0)]
+    assert texts(scored) == []
+
+
+@pytest.mark.parametrize("target", ["nowhere.txt", "result_5.txt"])
+def test_link_to_nothing_is_a_run_that_does_not_count(tree: Path, target: str) -> None:
+    (tree / PLACE / "result_5.txt").symlink_to(target)
+    (tree / "ACME/results/acme1/bert").symlink_to("nowhere")
+    _, runs, findings = score_one(tree)
+    assert [run["counted"] for run in runs] == [True] * 5 + [False]
+    assert findings[0] == "ACME/results/acme1/bert: is a broken link; not read"
+
+
+@pytest.mark.parametrize("stray", ["analysis/results", "analysis/systems", "analysis/results/s"])
+def test_folder_like_a_submitter_hides_no_round(tmp_path: Path, stray: str) -> None:
+    rounds = {"training_results_v2.0", "training_results_v3.1"}
+    for name in rounds:
+        entry(tmp_path / name, FIVE)
+    (tmp_path / stray).mkdir(parents=True)
+    assert {each.entry.round for each in score(tmp_path).entries} == {"2.0", "3.1"}
+    put(tmp_path, "analysis/results/s/bert/result_0.txt", b"")
+    assert {each.entry.round_folder for each in score(tmp_path).entries} == {"", *rounds}
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (f"{PLACE}/result_1.txt", "does not count: cannot be read: is not a regular file"),
+        (f"{PLACE}/result_9.txt", "does not count: cannot be read: is not a regular file"),
+        (f"{PLACE}/scaling.json", "cannot be read: is not a regular file"),
+        ("ACME/systems/acme1.json", "cannot be read; the system is unknown: is not a regular file"),
+    ],
+)
+def test_pipe_is_not_waited_for(tree: Path, place: str, message: str) -> None:
+    (tree / place).unlink(missing_ok=True)
+    os.mkfifo(tree / place)
+    assert f"{place}: {message}" in texts(score(tree))
+
+
+@pytest.mark.parametrize(("data", "code"), [(b"", errno.ENOENT), (b"", errno.EACCES), (log()[:100], errno.EIO)])
+def test_log_that_cannot_be_read_does_not_count(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, code: int
+) -> None:
+    chunks = LocalTree.chunks
+
+    def fail(self: LocalTree, path: str) -> Iterator[bytes]:
+        if path.endswith("result_3.txt"):
+            yield data
+            raise OSError(code, os.strerror(code))
+        yield from chunks(self, path)
+
+    monkeypatch.setattr(LocalTree, "chunks", fail)
+    record, runs, _ = score_one(tree)
+    assert [run["reason"] for run in runs] == [None] * 3 + [f"cannot be read: {os.strerror(code)}", None]
+    assert (record["minutes"], record["n_success"]) == ((11 + 12 + 20) / 3, 4)
+
+
+def test_folder_that_cannot_be_listed_is_a_finding(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if path.endswith("locked"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return real(path)
+
+    (tree / "ACME/results/acme1/locked").mkdir()
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert texts(score(tree))[0] == "ACME/results/acme1/locked: cannot be listed: Permission denied"
+
+
+def test_small_file_that_is_large_is_refused(tree: Path) -> None:
+    put(tree, "ACME/systems/acme1.json", b" " * (MAX_SMALL + 1))
+    record, _, findings = score_one(tree)
+    assert (record["system"], record["minutes"]) == (None, 12.0)
+    assert findings == [
+        "ACME/systems/acme1.json: cannot be read; the system is unknown: is larger than 1,000,000 bytes"
+    ]
+    assert read_small_file(LocalTree(str(tree)), "ACME/systems/none.json") is None
+
+
+def test_old_round_is_refused_by_name(tmp_path: Path) -> None:
+    entry(tmp_path / "v0.6", FIVE)
+    with pytest.raises(UnrecognisedDocumentError, match=r"round 0\.6 is refused: its logs use an older syntax"):
+        score(tmp_path / "v0.6", None)
+    entry(tmp_path / "v2.0", FIVE)
+    scored = score(tmp_path, None)
+    assert [each.entry.full_path for each in scored.entries] == [f"v2.0/{PLACE}"]
+    assert texts(scored) == ["v0.6: round 0.6 is refused: its logs use an older syntax; v0.7 and later are scored"]
+
+
+def test_benchmark_folder_without_logs_is_an_entry(tmp_path: Path) -> None:
+    folder = entry(tmp_path, [])
+    put(folder, "summary.csv", "benchmark,minutes\nresnet,1.0\n")
+    record, runs, findings = score_one(tmp_path)
+    assert (record["n_runs"], record["n_success"], record["minutes"], runs) == (0, 0, None, [])
+    assert record["no_score_reason"] == "its logs are missing"
+    assert findings == [f"{PLACE}: has no logs"]
+
+
+def test_logs_are_files_with_the_name_of_a_result(tmp_path: Path) -> None:
+    folder = entry(tmp_path, FIVE[:4])
+    for name in ("result.txt", "Result_9.txt", "result_9.log", "old_result_9.txt", "result_9.txt.bak"):
+        put(folder, name, b"nonsense")
+    (folder / "result_8.txt").mkdir()
+    put(folder, "result_run10.txt", FIVE[4])
+    record, _, findings = score_one(tmp_path)
+    assert (record["n_runs"], record["minutes"], findings) == (5, 12.0, [])
+
+
+def test_unprintable_name_is_escaped(tmp_path: Path) -> None:
+    os.makedirs(os.fsencode(tmp_path) + b"/ACME/results/a\xff\n1/resnet")
+    assert texts(score(tmp_path))[-1] == r"ACME/results/a\udcff\n1/resnet: has no logs"
+
+
+def test_rounds_are_at_the_top_or_one_below(tmp_path: Path) -> None:
+    top = tmp_path / "all"
+    entry(top / "training_results_v2.0", FIVE)
+    for root, round_folder in ((top, "training_results_v2.0"), (top / "training_results_v2.0", "")):
+        [scored] = score(root).entries
+        assert (scored.entry.round_folder, scored.entry.round, scored.minutes) == (round_folder, "2.0", 12.0)
+    with pytest.raises(UnrecognisedDocumentError, match="has no entry"):
+        score(tmp_path)

@@ -1,0 +1,361 @@
+"""Logs as the official parser reads them, whatever is between their lines; and logs as tables of their lines."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+import tracemalloc
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ipu_results.errors import DocumentError
+from ipu_results.ground.limits import MAX_LOG_LINE
+from ipu_results.mlperf.log import CHUNK, MARK, MAX_NAMED, Evaluation, Log, read_log
+from ipu_results.mlperf.tree import LocalTree
+from ipu_results.read.run_record import COLUMNS, read_mlperf_log
+
+from tests.conftest import run_cli
+from tests.mlperf.mlperf_support import T0, evaluation, line, log, put, read, stop
+
+BEGIN = line("init_start", -2) + line("init_stop") + line("run_start")
+SPAN = {"start_ms": float(T0), "stop_ms": T0 + 10 * 60_000.0}
+GOOD = Log(lines=5, status="success", minutes=10.0, init_minutes=2.0, global_batch_size=256, **SPAN)
+
+
+def test_all_of_a_log() -> None:
+    inner = line("train_samples", 0, 1000) + evaluation(9, 0.7, epoch_num=3) + evaluation(10, 0.76, epoch_num=4)
+    inner += line("opt_learning_rate_training_steps", 0, 700) + b"".join(line("seed", 0, seed) for seed in (42, 43, 42))
+    assert read(log(inner=inner)) == Log(
+        lines=12,
+        status="success",
+        minutes=10.0,
+        init_minutes=2.0,
+        global_batch_size=256,
+        train_samples=1000,
+        evaluations=(Evaluation(None, 0.7, "epochs", 3.0), Evaluation(None, 0.76, "epochs", 4.0)),
+        planned_steps=700,
+        seed="42",
+        seeds=2,
+        **SPAN,
+    )
+
+
+NOISE_BEFORE = [
+    b"10%|#    | 1/10\r 20%|##   | 2/10\r",
+    b"\r\r\n\r\n\n\r",
+    b"\xff\xfe\x00 caf\xe9 \x85\x1c\n",
+    b"\x1b[2K\r0: ",
+]
+NOISE_BEFORE += [b":::MLL 1.0 run_stop\n", b"[1,3]<stdout>:", b":::MLLOG {broken "]
+
+
+@pytest.mark.parametrize("noise", NOISE_BEFORE)
+def test_noise_before_the_mark_changes_nothing(noise: bytes) -> None:
+    assert read(b"".join(noise + piece for piece in log().splitlines(keepends=True))) == GOOD
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r", b"\n\r", b" \t\r\n", b"\x85\n", b"\xa0\x1c\n"])
+def test_line_ends_of_the_official_parser(end: bytes) -> None:
+    assert read(log().replace(b"\n", end)) == GOOD
+    assert read(log().replace(b"\n", end).rstrip()) == GOOD
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b'{"key": "run_sto', "is not JSON: Unterminated string"),
+        (b"", "is not JSON: Expecting value"),
+        (b"[1]", "is not a JSON object"),
+        (b'{"key": 7, "time_ms": 1}', "has no key"),
+        (b'{"key": "epoch", "time_ms": null}', "has no time_ms"),
+        (b'{"key": "epoch", "time_ms": "1.2.3"}', "has no time_ms"),
+        (b'{"key": "epoch", "time_ms": NaN}', "has no time_ms"),
+        (b'{"key": "epoch", "time_ms": ' + b"1" * 400 + b"}", "has no time_ms"),
+        (b'{"key": "epoch", "time_ms": 1, "value": ' + b"[" * 100_000, "is not JSON: nested too deeply"),
+        (
+            b'{"key": "global_batch_size", "time_ms": 1, "value": ' + b"9" * 5000 + b"}",
+            "is not JSON: Exceeds the limit",
+        ),
+    ],
+)
+def test_broken_line_is_named_with_its_number(text: bytes, reason: str) -> None:
+    parsed = read(b"noise\n", BEGIN, MARK + text + b"\n", stop())
+    assert str(parsed.problem).startswith(f"line 5 {reason}")
+    assert (parsed.lines, parsed.minutes, parsed.status) == (4, 10.0, "success")
+
+
+def test_only_the_first_broken_lines_are_named() -> None:
+    parsed = read(BEGIN, (MARK + b"{\n") * 20_000, stop())  # numbering each would take minutes
+    assert re.findall(r"line (\d+) is", str(parsed.problem)) == ["4", "5", "6"]
+    assert str(parsed.problem).endswith(f"and {20_000 - MAX_NAMED} more")
+
+
+def test_odd_lines_of_the_official_parser_are_read() -> None:
+    texts = [
+        b'{"key": "caf\xe9", "time_ms": 1}',
+        b'{"key": "\\ud800", "time_ms": true}',
+        b'\x0b\xa0{"key": "x", "time_ms": "1"}\x1c',
+    ]
+    texts.append(b'{"key": "x", "time_ms": 1, "value": NaN, "metadata": -Infinity}')
+    parsed = read(BEGIN, *(MARK + text + b"\n" for text in texts), stop())
+    assert (parsed.lines, parsed.problem, parsed.minutes) == (8, None, 10.0)
+
+
+STATUSES = [({"status": "success"}, "success"), ({"status": 1.5}, "1.5"), ({"status": {"code": 0}}, '{"code": 0}')]
+
+
+@pytest.mark.parametrize(("metadata", "status"), [*STATUSES, ({"status": None}, None), (None, None), ([""], None)])
+def test_the_status_is_in_the_metadata_only(metadata: object, status: str | None) -> None:
+    for value in (None, {"status": "success"}, "success"):
+        fields = {"key": "run_stop", "time_ms": T0 + 600_000, "value": value, "metadata": metadata}
+        parsed = read(BEGIN, MARK + json.dumps(fields).encode())
+        assert (parsed.status, parsed.minutes, parsed.problem) == (status, 10.0, None)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "minutes", "status"),
+    [
+        ([line("run_start"), line("run_start", 2), stop(10)], 8.0, "success"),
+        ([line("run_start"), stop(10), stop(20, "aborted")], 10.0, "success"),
+        ([line("run_start"), stop(10, "aborted"), line("run_start", 11), stop(20)], 10.0, "aborted"),
+        ([stop(10), line("run_start", 11)], None, "success"),
+        ([line("run_start")], None, None),
+        ([line("run_start", 12), stop(10)], -2.0, "success"),
+    ],
+)
+def test_a_run_is_from_the_last_start_before_the_first_stop(
+    pieces: list[bytes], minutes: float | None, status: str | None
+) -> None:
+    parsed = read(*pieces)
+    assert (parsed.minutes, parsed.status) == (minutes, status)
+
+
+def test_initialisation_is_from_the_first_start_to_the_last_stop() -> None:
+    pieces = [line("init_start", -5), line("init_start", -9), line("init_stop", -2), line("init_stop", -1)]
+    assert read(*pieces).init_minutes == 8.0
+
+
+NO_NUMBERS: list[object] = [[256], "256", True, 10**400, None]
+
+
+@pytest.mark.parametrize(
+    "values", [[256], [256, 256.0], [], [-4], [2.5], [math.nan], *([value] for value in NO_NUMBERS)]
+)
+def test_the_batch_size_is_a_whole_number_or_unknown(values: list[object]) -> None:
+    parsed = read(BEGIN, *(line("global_batch_size", 0, value) for value in values), stop())
+    assert (parsed.global_batch_size, parsed.findings) == (256 if 256 in values else None, ())
+    assert parsed.problem is None
+
+
+@pytest.mark.parametrize("other", [512, None])
+def test_several_batch_sizes_are_a_finding(other: object) -> None:
+    parsed = read(BEGIN, line("global_batch_size", 0, 256), line("global_batch_size", 0, other), stop())
+    assert (parsed.global_batch_size, parsed.problem) == (None, None)
+    assert parsed.findings == ("logs several global batch sizes; none is used",)
+
+
+@pytest.mark.parametrize("value", [1000, 1e6, *NO_NUMBERS])
+def test_train_samples_are_a_number_or_unknown(value: object) -> None:
+    parsed = read(BEGIN, line("train_samples", 0, value), stop())
+    assert (parsed.train_samples, parsed.problem) == (None if value in NO_NUMBERS else value, None)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "evaluations"),
+    [
+        ([evaluation(5, step_num=200)], (Evaluation(None, 0.76, "steps", 200.0),)),
+        ([evaluation(5, samples_count=9, epoch_num=2)], (Evaluation(None, 0.76, "samples", 9.0),)),
+        ([evaluation(5, {"BBOX": 0.38}, epoch_num=13)], (Evaluation(None, {"BBOX": 0.38}, "epochs", 13.0),)),
+        ([stop(), evaluation(11, epoch_num=2)], ()),
+        (  # of a stored model: written before the end and timed after it
+            [evaluation(11, 0.5, epoch_num=2), evaluation(5, 0.4, epoch_num=1)],
+            (Evaluation(None, 0.4, "epochs", 1.0), Evaluation(None, 0.5, "epochs", 2.0)),
+        ),
+        ([evaluation(5, epoch_num=1, step_num=9, metric="FID")], (Evaluation("FID", 0.76, "steps", 9.0),)),
+        ([evaluation(5, epoch_num=1, train_samples_since_beginning=99)], (Evaluation(None, 0.76, "samples", 99.0),)),
+        ([stop(), evaluation(10, epoch_num=4)], (Evaluation(None, 0.76, "epochs", 4.0),)),  # written after the end
+        ([evaluation(5, epoch_num="1")], ()),
+        ([evaluation(5, epoch_num=10**400)], ()),
+        ([line("eval_accuracy", 5, 0.7, "none")], ()),
+        ([], ()),
+        (
+            [
+                evaluation(5, 95.0, "eval_error", metric="FID", samples_count=8),
+                evaluation(6, 0.16, metric="CLIP", samples_count=8),
+            ],
+            (Evaluation("FID", 95.0, "samples", 8.0), Evaluation("CLIP", 0.16, "samples", 8.0)),
+        ),
+    ],
+)
+def test_evaluations_up_to_the_end_of_the_run_are_kept(
+    pieces: list[bytes], evaluations: tuple[Evaluation, ...]
+) -> None:
+    parsed = read(BEGIN, *pieces, stop())
+    assert (parsed.evaluations, parsed.problem) == (evaluations, None)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "holds no :::MLLOG line"),
+        (b"The logs of this run are withheld.", "holds no :::MLLOG line"),
+        (b":::MLPv0.5.0 resnet 1541635013.0 (train.py:10) run_start\n", "has the syntax of v0.5"),
+        (b"0: :::MLL 1558631910.779 run_start: {}\n", "has the syntax of v0.6"),
+    ],
+)
+def test_a_log_without_lines_is_a_problem(data: bytes, problem: str) -> None:
+    assert read(data) == Log(problem=problem)
+
+
+def test_a_line_without_end_is_abandoned(tmp_path: Path) -> None:
+    put(tmp_path, "huge.txt", log())
+    with (tmp_path / "huge.txt").open("r+b") as file:
+        file.truncate(2 * 2**30)
+    tracemalloc.start()
+    parsed = read_log(LocalTree(str(tmp_path)).chunks("huge.txt"), digest=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert parsed == Log(lines=5, problem=f"a line is longer than {MAX_LOG_LINE:,} bytes")
+    assert peak < 8 * CHUNK
+
+
+@pytest.mark.parametrize("end", [b"\r", b"\n"])
+def test_a_long_file_is_not_a_long_line(end: bytes) -> None:
+    progress = (b"99%" + end) * (MAX_LOG_LINE // 3)
+    chunks = [log(), progress, progress, log().replace(b"\n", end)]
+    assert read_log(chunks).minutes == 10.0
+
+
+KEYS = ["run_start", "run_stop", "init_start", "init_stop", "global_batch_size", "train_samples", "eval_accuracy", "x"]
+TIMES = st.integers(0, 10**7) | st.floats(-1e12, 1e12) | st.integers(0, 99).map(str) | st.sampled_from([None, [], "a"])
+SMALL = st.none() | st.integers() | st.floats() | st.text(max_size=4) | st.lists(st.integers(), max_size=3)
+STATUS = st.sampled_from(["success", "aborted", None, 1.5])
+VALID = st.fixed_dictionaries(
+    {"key": st.sampled_from(KEYS), "time_ms": TIMES},
+    optional={
+        "value": SMALL,
+        "metadata": SMALL | st.fixed_dictionaries({}, optional={"status": STATUS, "epoch_num": SMALL, "metric": SMALL}),
+    },
+).map(lambda fields: MARK + json.dumps(fields).encode())
+NOISE = st.binary(max_size=12) | st.sampled_from([MARK, b":::MLLOG", MARK * 2, b"{", b"\xc3", b"\xe2\x80\xa8", b"\x85"])
+ENDS = st.sampled_from([b"\n", b"\r", b"\r\n", b"\n\r", b"", b" ", b"\x0b", b"\x1c\n"])
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    """Replace one byte of a valid line."""
+    text = draw(VALID)
+    at = draw(st.integers(0, len(text) - 1))
+    return text[:at] + draw(st.binary(max_size=2)) + text[at + 1 :]
+
+
+PIECES = st.tuples(NOISE | st.just(b""), VALID | mutated() | NOISE, ENDS).map(b"".join)
+DATA = st.lists(PIECES, max_size=12).map(b"".join)
+
+
+def official(data: bytes) -> tuple[list[tuple[str, float, dict[str, object]]], list[int]]:
+    """Parse lines as the official parser does; also return the numbers of those that it refuses."""
+    parsed, refused = [], []
+    for number, text in enumerate(io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"), start=1):
+        if ":::MLLOG " not in text:
+            continue
+        marked = re.sub(".*:::MLLOG ", ":::MLLOG ", text).strip()
+        try:
+            if not marked.startswith(":::MLLOG "):
+                raise ValueError("does not match regex")
+            fields = json.loads(marked[len(":::MLLOG ") :])
+            at = float(fields["time_ms"])
+            if not isinstance(fields["key"], str) or not math.isfinite(at):
+                raise ValueError("has no key or time")
+        except (ValueError, TypeError, KeyError, OverflowError):
+            refused.append(number)
+        else:
+            parsed.append((fields["key"], at, fields))
+    return parsed, refused
+
+
+def official_run(parsed: Iterable[tuple[str, float, dict[str, object]]]) -> tuple[float | None, str | None]:
+    start = None
+    for key, at, fields in parsed:
+        if key == "run_start":
+            start = at
+        if key == "run_stop":
+            metadata = fields.get("metadata")
+            status = metadata.get("status") if isinstance(metadata, dict) else None
+            minutes = None if start is None else (at - start) / 60_000
+            return minutes, "success" if status == "success" else None
+    return None, None
+
+
+@given(DATA)
+def test_lines_are_those_of_the_official_parser(data: bytes) -> None:
+    expected, refused = official(data)
+    parsed = read_log([data])
+    assert parsed.lines == len(expected)
+    named = re.findall(r"line (\d+) (?:is|has)", parsed.problem or "")
+    assert named == [str(number) for number in refused[:MAX_NAMED]]
+    assert (parsed.minutes, parsed.status if parsed.status == "success" else None) == official_run(expected)
+
+
+@given(DATA, st.lists(st.integers(0, 400), max_size=12))
+def test_chunks_may_end_anywhere(data: bytes, cuts: list[int]) -> None:
+    places = [0, *sorted(cuts), len(data)]
+    chunks = [data[a:b] for a, b in pairwise(places)]
+    assert repr(read_log(chunks, digest=True)) == repr(read_log([data], digest=True))
+
+
+START = {"namespace": "", "time_ms": 1624000000000, "event_type": "INTERVAL_START", "key": "run_start", "value": None}
+STOP = START | {"event_type": "INTERVAL_END", "key": "run_stop", "metadata": {"status": "success"}}
+
+
+def lines(*entries: object) -> bytes:
+    return "".join(f":::MLLOG {json.dumps(fields)}\n" for fields in entries).encode()
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_each_line_is_a_row_of_the_table(end: bytes) -> None:
+    document = read_mlperf_log((b"noise\n0: " + lines(START) + b"more noise\n" + lines(STOP)).replace(b"\n", end))
+    [table] = document.tables
+    assert table.columns == COLUMNS
+    assert [(row.number, row.locator, row.cells) for row in table.rows] == [
+        (1, "line 2", ("1624000000000", "", "INTERVAL_START", "run_start", "", "")),
+        (2, "line 4", ("1624000000000", "", "INTERVAL_END", "run_stop", "", '{"status": "success"}')),
+    ]
+    assert document.problems == ()
+
+
+@pytest.mark.parametrize("text", [b'{"key": ', b"7", b"", b'{"key": "a\tb"}', b"[" * 100_000])
+def test_a_broken_line_is_a_problem_of_the_table(text: bytes) -> None:
+    document = read_mlperf_log(lines(START) + MARK + text + b"\n" + lines(STOP))
+    assert [(row.number, row.cells[3]) for row in document.tables[0].rows] == [(1, "run_start"), (3, "run_stop")]
+    assert [(problem.row_number, problem.locator, problem.reason) for problem in document.problems] == [
+        (2, "line 2", "broken-log-line")
+    ]
+
+
+def test_values_in_any_encoding_are_cells() -> None:
+    values = {b'"caf\xc3\xa9"': "café", b'"caf\xe9"': "café", b'"\\ud800"': "\\ud800", b"[1, null]": "[1, null]"}
+    document = read_mlperf_log(b"".join(b':::MLLOG {"value": %b}\n' % value for value in values))
+    assert [row.cells[4] for row in document.tables[0].rows] == list(values.values())
+    assert document.problems == ()
+
+
+@pytest.mark.parametrize("data", [b"", b" \n", b"a sentence\n", b":::MLLOG", b":::MLL 7"])
+def test_a_file_without_lines_is_refused(data: bytes) -> None:
+    with pytest.raises(DocumentError):
+        read_mlperf_log(data)
+
+
+def test_extract_recognises_a_log(tmp_path: Path) -> None:
+    path = put(tmp_path, "result_0.txt", lines(START, STOP))
+    done = run_cli("extract", path, "--format", "json")
+    assert done.returncode == 0
+    [table] = json.loads(done.stdout)
+    assert (table["table_name"], len(table["rows"])) == ("mlperf_log", 2)
+    assert run_cli("extract", path, "--kind", "inference-paper").returncode == 1

@@ -1,0 +1,212 @@
+"""The views of ties, rankings, IPUs and trends, and what may be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from ipu_results.analyses import mlperf_ipu, mlperf_noise, mlperf_trends
+from ipu_results.link.mlperf_intervals import describe_interval, estimate_intervals, resolve_rankings
+from ipu_results.mlperf.rules import load_rules, round_key
+
+from tests.analyses.analysis_support import Database, load, make_warehouse
+from tests.conftest import Query
+
+RUNS = (10.0, 10.2, 9.9, 10.1, 10.3)
+COLUMNS = ("round", "path", "sha256", "minutes", "counted", "samples", "epochs")
+# Path, minutes, number of accelerators, first log: a and b share one, b and c are tied, d is far, e has two runs.
+ENTRIES = (
+    ("Graphcore/a", 10.0, 16, "x"),
+    ("Baidu/b", 10.2, 8, "x"),
+    ("NVIDIA/c", 10.25, 8, None),
+    ("NVIDIA/d", 14.0, 16, None),
+    ("Dell/e", 15.0, 16, None),
+)
+
+
+def make_database(entries: tuple[tuple[str, float, int, str | None], ...] = ENTRIES) -> Database:
+    """Make a warehouse of one ranking through the functions of a build."""
+    runs: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
+    for path, score, accelerators, digest in entries:
+        submitter = path.split("/")[0]
+        records.append(
+            {
+                **{"round": "2.0", "division": "closed", "benchmark": "bert", "path": path, "minutes": score},
+                **{"submitter": submitter, "accelerators": accelerators, "scaling_factor": 1.0, "attribution": path},
+                "accelerator": "Graphcore IPU" if submitter in {"Graphcore", "Baidu"} else "A100",
+                **{"comparable_model": "BERT", "comparable_rounds": "1.0-5.0", "samples_to_converge": 160.0},
+            }
+        )
+        minutes = RUNS[:2] if submitter == "Dell" else RUNS
+        for number, value in enumerate(minutes):
+            name = digest if digest and number == 0 else f"{path}{number}"
+            run = {"round": "2.0", "path": path, "sha256": name, "minutes": value + score - 10, "counted": True}
+            runs.append({**run, "copies": 2 if name == digest else 1})
+    intervals = estimate_intervals(records, pd.DataFrame(runs, columns=COLUMNS))
+    completed = [{**record, **describe_interval(record, intervals)} for record in records]
+    resolution = resolve_rankings(completed, intervals)
+    return make_warehouse((), mlperf_entries=completed, mlperf_runs=runs, rank_resolution=resolution)
+
+
+def test_every_pair_has_an_outcome() -> None:
+    rows = make_database().query("SELECT path, other_path, shared_logs, outcome FROM mlperf_pairs ORDER BY ALL")
+    short = {(path.split("/")[1], other.split("/")[1]): (logs, outcome) for path, other, logs, outcome in rows}
+    assert short == {
+        ("a", "b"): (1, "shared-logs"),
+        ("a", "c"): (0, "tied"),
+        ("a", "d"): (0, "separable"),
+        ("b", "c"): (0, "tied"),
+        ("b", "d"): (0, "separable"),
+        ("c", "d"): (0, "separable"),
+        **{(name, "e"): (0, "untested") for name in "abcd"},
+    }
+
+
+def test_ranking_has_the_ranks_that_the_intervals_allow() -> None:
+    columns = "path, rank, best_rank, worst_rank, tied_with, tied_ranks, outcome"
+    rows = make_database().query(f"SELECT {columns} FROM mlperf_ranking WHERE scope = 'all-sizes' ORDER BY rank")
+    assert rows == [
+        ("Graphcore/a", 1, 1, 4, 2, "2, 3", None),
+        ("Baidu/b", 2, 1, 4, 2, "1, 3", "shared-logs"),
+        ("NVIDIA/c", 3, 1, 4, 2, "1, 2", "tied"),
+        ("NVIDIA/d", 4, 4, 5, 0, None, "separable"),
+        ("Dell/e", 5, 1, 5, 0, None, "untested"),
+    ]
+
+
+def test_ranking_of_one_size_has_entries_of_that_size() -> None:
+    rows = make_database().query(
+        "SELECT ranking, rank, path, round(gap_percent, 1) FROM mlperf_ranking WHERE scope = 'same-size' ORDER BY ALL"
+    )
+    assert rows == [
+        ("2.0/bert/closed/same-size/16", 1, "Graphcore/a", None),
+        ("2.0/bert/closed/same-size/16", 2, "NVIDIA/d", 40.0),
+        ("2.0/bert/closed/same-size/16", 3, "Dell/e", 7.1),
+        ("2.0/bert/closed/same-size/8", 1, "Baidu/b", None),
+        ("2.0/bert/closed/same-size/8", 2, "NVIDIA/c", 0.5),
+    ]
+
+
+def test_entry_on_ipus_is_next_to_every_other_entry() -> None:
+    database = make_database()
+    columns = "ipu_path, path, outcome, is_ipu, round(ratio, 2), accelerators_ratio"
+    rows = database.query(f"SELECT {columns} FROM mlperf_ipu ORDER BY ALL")
+    assert len(rows) == 8
+    assert ("Graphcore/a", "NVIDIA/d", "ipu-faster", False, 1.4, 1.0) in rows
+    assert ("Baidu/b", "Graphcore/a", "shared-logs", True, 0.98, 2.0) in rows
+    slower = make_database((("Baidu/b", 10.2, 8, None), ("NVIDIA/c", 5.0, 8, None)))
+    assert slower.query("SELECT outcome FROM mlperf_ipu") == [("ipu-slower",)]
+    alone = make_database((("Baidu/b", 10.2, 8, None),))
+    assert alone.query("SELECT ipu_path, path, outcome FROM mlperf_ipu") == [("Baidu/b", None, None)]
+
+
+def test_trends_have_best_and_median_of_all_sizes_and_of_each() -> None:
+    columns = "accelerators, entries, best_minutes, median_minutes, best_accelerator_minutes"
+    assert make_database().query(f"SELECT {columns} FROM mlperf_trends") == [
+        (None, 5, 10.0, 10.25, pytest.approx(81.6)),
+        (8, 2, 10.2, 10.225, pytest.approx(81.6)),
+        (16, 3, 10.0, 14.0, 160.0),
+    ]
+    rates = "SELECT best_samples_per_accelerator_minute FROM mlperf_trends WHERE accelerators = 16"
+    assert make_database().query(rates) == [(1.0,)]
+
+
+def test_views_and_table_agree_on_every_ranking_of_the_dataset(query: Query) -> None:
+    """The table is computed in Python, the view in SQL."""
+    counts = ", ".join(
+        f"count(*) FILTER (outcome = '{outcome}')" for outcome in ("separable", "shared-logs", "untested")
+    )
+    view = query(f"SELECT ranking, count(*), {counts} FROM mlperf_ranking GROUP BY 1 ORDER BY 1")
+    columns = "ranking, entries, separable_pairs, shared_log_pairs, untested_pairs"
+    assert view == query(f"SELECT {columns} FROM rank_resolution ORDER BY 1")
+    assert len(view) > 100
+
+
+def test_interval_contains_the_score_and_has_a_method_or_a_reason(query: Query) -> None:
+    wrong = (
+        "(minutes_low IS NULL) <> (no_interval_reason IS NOT NULL) OR (minutes_low IS NULL) <> (interval_runs IS NULL) "
+        "OR NOT coalesce(minutes_low <= minutes AND minutes <= minutes_high, true)"
+    )
+    assert query(f"SELECT count(*) FROM mlperf_entries WHERE {wrong}") == [(0,)]
+    assert query("SELECT count(*) > 200 FROM mlperf_entries WHERE minutes_high > minutes_low") == [(True,)]
+
+
+# Which rounds may be compared.
+
+NO_SOURCE = {("bert", "0.7")}
+
+
+def list_blocks() -> Iterator[tuple[str, list[tuple[tuple[int, ...], tuple[int, ...]]]]]:
+    for name in {block.benchmark for block in load_rules().comparable}:
+        blocks = [block for block in load_rules().comparable if block.benchmark == name]
+        yield name, sorted((round_key(block.first_round), round_key(block.last_round)) for block in blocks)
+
+
+def test_blocks_of_one_benchmark_do_not_overlap() -> None:
+    for name, blocks in list_blocks():
+        assert all(first <= last for first, last in blocks), name
+        assert all(before[1] < after[0] for before, after in pairwise(blocks)), name
+
+
+def test_every_entry_has_comparable_rounds_or_no_source(query: Query) -> None:
+    covered = query("SELECT DISTINCT benchmark, round FROM mlperf_entries WHERE comparable_model IS NULL")
+    assert set(covered) <= NO_SOURCE
+    assert all("commit" in block.source for block in load_rules().comparable)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "comparable"),
+    [
+        (("ssd", "1.1"), ("ssd", "2.0"), False),  # another network under the same folder name
+        (("ssd", "4.1"), ("retinanet", "5.0"), True),
+        (("gnn", "4.0"), ("rgat", "5.1"), True),
+        (("rnnt", "1.0"), ("rnnt", "1.1"), False),
+        (("resnet", "0.7"), ("resnet", "4.0"), True),
+        (("dlrm", "2.1"), ("dlrm_dcnv2", "3.0"), False),
+        (("minigo", "0.7"), ("minigo", "2.1"), True),
+    ],
+)
+def test_folder_names_are_not_what_decides(first: Any, second: Any, comparable: bool) -> None:
+    before, after = (load_rules().find_comparable(*name) for name in (first, second))
+    assert before is not None
+    assert after is not None
+    assert ((before.model, before.rounds) == (after.model, after.rounds)) is comparable
+
+
+def test_round_without_a_source_is_comparable_with_none() -> None:
+    assert load_rules().find_comparable("bert", "0.7") is None
+    assert load_rules().find_comparable("no such benchmark", "2.0") is None
+    single = load_rules().find_comparable("rnnt", "1.0")
+    assert single is not None
+    assert single.rounds == "1.0"
+
+
+# The analyses.
+
+
+def test_share_of_noise_is_that_of_the_table(warehouse: Path, query: Query) -> None:
+    text = mlperf_noise.summarise(load(warehouse, mlperf_noise.ANALYSIS))
+    for scope in ("all-sizes", "same-size"):
+        [(pairs, separable)] = query(
+            "SELECT sum(neighbouring_pairs - shared_log_pairs - untested_pairs), sum(separable_pairs) "
+            f"FROM rank_resolution WHERE division = 'closed' AND scope = '{scope}'"
+        )
+        assert f"cannot separate {100 * (1 - separable / pairs):.0f} % of {pairs:,.0f} neighbouring pairs" in text
+
+
+def test_ipu_is_compared_with_the_node_of_its_own_round(warehouse: Path) -> None:
+    text = mlperf_ipu.summarise(load(warehouse, mlperf_ipu.ANALYSIS))
+    assert "34.49 [32.82, 36.16] against 21.69" in text
+    assert "19.64 [19.54, 19.73] against 28.69 [28.45, 28.92] minutes, faster" in text
+
+
+def test_trends_say_nothing_of_benchmarks_with_few_rounds() -> None:
+    frames = {"mlperf_trends": make_database().frame("mlperf_trends")}
+    text = mlperf_trends.summarise(frames)
+    assert "BERT" not in text
+    assert "not an MLPerf metric" in text

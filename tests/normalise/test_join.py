@@ -1,0 +1,229 @@
+"""From rows to results: which belong together, which are duplicates, which contradict each other, and their ids."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ipu_results.errors import DamagedDocumentError
+from ipu_results.normalise import NormalisedDocument, normalise
+from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem, SourceTable
+
+from tests.conftest import copy_raw, normalise_documents
+from tests.normalise.conftest import list_cells
+from tests.read.reading_support import (
+    GPT2,
+    INFERENCE,
+    RESNET,
+    TGN,
+    TRAINING,
+    UNET,
+    WORDS,
+    make_document,
+    make_table,
+    normalise_page,
+    rejections,
+)
+
+BATCHES = ("2", "4", "6", "8", "10", "12")
+LATENCY = ("1.36", "1.94", "2.82", "3.32", "4.13", "4.75")
+THROUGHPUT = ("1474.16", "2063.03", "2131.01", "2409.79", "2421.82", "2526.35")
+EFFICIENCY = ("6.51", "7.80", "7.87", "9.07", "9.68", "9.49")
+PAPER = (
+    make_table("qwant_table_1", ["Batch size", "Latency (ms)"], list(zip(BATCHES, LATENCY, strict=True))),
+    make_table(
+        "qwant_table_2", ["Batch size", "Throughput (images/second)"], list(zip(BATCHES, THROUGHPUT, strict=True))
+    ),
+    make_table(
+        "qwant_table_3",
+        ["Batch size", "Energy efficiency"],
+        list(zip(BATCHES, EFFICIENCY, strict=True)),
+        "Table 3. Energy efficiency (images/second/watt)",
+    ),
+)
+METADATA = (
+    MetadataItem("Platform", "C2", "line 1"),
+    MetadataItem("Framework", "PopART", "line 2"),
+    MetadataItem("Batch per chip", "half of the batch size", "line 3"),
+    MetadataItem("Something else", "x", "line 4"),
+)
+
+
+def normalise_paper(*parts: SourceTable, **metadata: tuple[MetadataItem, ...]) -> NormalisedDocument:
+    return normalise(make_document("inference-paper"), ParsedDocument(parts, **metadata), WORDS)
+
+
+def count_fates(normalised: NormalisedDocument) -> Counter[tuple[str, int]]:
+    """Count the fates of every source row."""
+    places = [fragment.place[:2] for result in normalised.results for fragment in result.fragments]
+    return Counter([*places, *((rejected.table_name, rejected.row_number) for rejected in normalised.rejected)])
+
+
+# the paper's three tables
+
+
+def test_three_tables_make_six_results_with_eighteen_figures() -> None:
+    normalised = normalise_paper(*PAPER)
+    assert normalised.rejected == []
+    figures = [
+        [result.values[name] for name in ("batch_size", "latency_ms", "throughput", "efficiency")]
+        for result in normalised.results
+    ]
+    assert figures == [list(map(float, row)) for row in zip(BATCHES, LATENCY, THROUGHPUT, EFFICIENCY, strict=True)]
+    assert {result.values["table_name"] for result in normalised.results} == {"qwant_c2"}
+    assert [[fragment.table.name for fragment in result.accepted] for result in normalised.results] == [
+        ["qwant_table_1", "qwant_table_2", "qwant_table_3"]
+    ] * 6
+    assert sum(cell.column_name != "batch_size" for result in normalised.results for cell in list_cells(result)) == 18
+
+
+def test_setup_holds_for_every_result_and_is_cited() -> None:
+    for result in normalise_paper(*PAPER, metadata=METADATA).results:
+        setup = [result.values[name] for name in ("platform", "chip_count", "framework")]
+        assert setup == ["C2", 2, "PopART"]
+        assert result.values["micro_batch_size"] * 2 == result.values["batch_size"]
+        assert [(cell.column_name, cell.raw_text, cell.locator) for cell in result.setup_cells] == [
+            ("platform", "C2", "line 1"),
+            ("framework", "PopART", "line 2"),
+            ("batch_per_chip", "half of the batch size", "line 3"),
+        ]
+
+
+def test_odd_batch_has_no_micro_batch() -> None:
+    table = make_table("qwant_table_1", ["Batch size", "Latency (ms)"], [["3", "1.0"]])
+    [result] = normalise_paper(table, metadata=METADATA).results
+    assert "micro_batch_size" not in result.values
+
+
+def test_unreadable_setup_stops_the_document() -> None:
+    with pytest.raises(DamagedDocumentError, match=r"a-document: line 9: Chips: 'two' is not a figure"):
+        normalise_paper(*PAPER, metadata=(MetadataItem("Chips", "two", "line 9"),))
+
+
+def test_row_without_a_batch_is_rejected_and_the_others_are_joined() -> None:
+    rows = [[batch if batch != "10" else "", text] for batch, text in zip(BATCHES, EFFICIENCY, strict=True)]
+    third = make_table("qwant_table_3", ["Batch size", "Energy efficiency"], rows, PAPER[2].caption)
+    normalised = normalise_paper(*PAPER[:2], third)
+    assert rejections(normalised) == [(5, "missing-batch", "no batch size to join the tables on")]
+    assert [("efficiency" in result.values) for result in normalised.results] == [True] * 4 + [False, True]
+
+
+def test_two_figures_for_one_batch_reject_all_rows_of_that_batch() -> None:
+    rows = [*zip(BATCHES, LATENCY, strict=True), ("4", "9")]
+    normalised = normalise_paper(make_table("qwant_table_1", ["Batch size", "Latency (ms)"], rows), *PAPER[1:])
+    assert sorted((rejected.table_name, rejected.row_number) for rejected in normalised.rejected) == [
+        *(("qwant_table_1", 2), ("qwant_table_1", 7), ("qwant_table_2", 2), ("qwant_table_3", 2)),
+    ]
+    assert {rejected.reason for rejected in normalised.rejected} == {"conflicting-rows"}
+    assert [result.values["batch_size"] for result in normalised.results] == [2, 6, 8, 10, 12]
+
+
+# duplicates and contradictions
+
+
+def test_row_printed_twice_is_one_result_and_a_duplicate() -> None:
+    normalised = normalise_page(GPT2, RESNET, GPT2, GPT2)
+    places = [
+        ([row.place[1] for row in result.accepted], [row.place[1] for row in result.duplicates])
+        for result in normalised.results
+    ]
+    assert places == [([1], [3, 4]), ([2], [])]
+    assert len(list_cells(normalised.results[0])) == len(TRAINING)
+
+
+@pytest.mark.parametrize("rows", [[0, 1], [1, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 1, 2]])
+def test_one_configuration_with_different_figures_is_rejected(rows: list[int]) -> None:
+    printed = [[*GPT2[:8], figure] for figure in ("1,590", "1,591", "7")]
+    normalised = normalise_page(*(printed[i] for i in rows), RESNET)
+    assert [result.values["model"] for result in normalised.results] == ["ResNet-50 v1.5"]
+    assert [number for number, *_ in rejections(normalised)] == list(range(1, len(rows) + 1))
+    [message] = {message for _, _, message in rejections(normalised)}
+    place = r"bow_training row \d"
+    assert re.fullmatch(rf"{place} and {place} have one configuration and different figures", message)
+
+
+def test_rows_with_different_figures_of_a_page_are_not_joined() -> None:
+    """A throughput in one row and a latency in another make one result of the paper, but not of a page."""
+    cells = ["GPT2", "GPT2-Small", "Bow-2000", "SDK 3.3", "PyTorch", "", "4", "16.16"]
+    normalised = normalise_page([*cells, "100", ""], [*cells, "", "5.0"], header=INFERENCE, name="bow_inference")
+    assert normalised.results == []
+    assert [reason for _, reason, _ in rejections(normalised)] == ["conflicting-rows"] * 2
+
+
+def test_unreadable_rows_are_rejected() -> None:
+    problems = (
+        ReadProblem("bow_training", 2, "line 9", "row-width", "8 cells under a header of 9", ("a", "b")),
+        ReadProblem("bow_training", None, "line 1", "duplicate-table", "a problem of a table, which `ingest` reports"),
+    )
+    parsed = ParsedDocument((make_table("bow_training", TRAINING, [GPT2]),), problems)
+    normalised = normalise(make_document("performance-page"), parsed, WORDS)
+    assert [(row.table_name, row.row_number, row.locator, row.reason, row.raw) for row in normalised.rejected] == [
+        ("bow_training", 2, "line 9", "row-width", ["a", "b"])
+    ]
+
+
+ROW = st.sampled_from([GPT2, RESNET, TGN, [*GPT2[:8], "7"], [*TGN[:8], "4,4O7"], ["GPT5", *GPT2[1:]], [""] * 8 + ["1"]])
+
+
+@given(st.lists(ROW, max_size=9))
+def test_every_row_has_exactly_one_fate(rows: list[list[str]]) -> None:
+    assert count_fates(normalise_page(*rows)) == {("bow_training", number): 1 for number in range(1, len(rows) + 1)}
+
+
+# ids
+
+
+def test_ids_depend_on_neither_order_nor_figures() -> None:
+    before = {result.values["model"]: result.result_id for result in normalise_page(GPT2, RESNET, TGN).results}
+    other_figures = [[*row[:8], "77"] for row in (TGN, GPT2, RESNET)]
+    after = {result.values["model"]: result.result_id for result in normalise_page(*other_figures).results}
+    assert after == before
+    assert len(set(before.values())) == 3
+
+
+@settings(max_examples=25)
+@given(st.permutations(range(len(INFERENCE))))
+def test_neither_ids_nor_values_depend_on_the_order_of_columns(order: list[int]) -> None:
+    rows = [UNET, ["BERT-Large SL128", "SL128 packed", *UNET[2:]], ["FastPitch", "frames/s", *UNET[2:]]]
+    before = normalise_page(*rows, header=INFERENCE, name="bow_inference").results
+    shuffled = [[row[i] for i in order] for row in rows]
+    after = normalise_page(*shuffled, header=[INFERENCE[i] for i in order], name="bow_inference").results
+    assert [result.values for result in after] == [result.values for result in before]
+
+
+def test_ids_differ_by_printed_word_table_and_document() -> None:
+    rows = [[*GPT2[:i], text, *GPT2[i + 1 :]] for i, text in ((1, ""), (2, "Bow Pod64"), (5, "x"), (6, "8,193"))]
+    tables = [make_table("bow_training", TRAINING, [GPT2, *rows]), make_table("pod_training", TRAINING, [GPT2])]
+    ids = [
+        result.result_id
+        for name in ("one", "other")
+        for result in normalise(make_document("performance-page", name), ParsedDocument(tuple(tables)), WORDS).results
+    ]
+    assert len(set(ids)) == len(ids) == 12
+    assert all(re.fullmatch(r"[0-9a-f]{16}", result_id) for result_id in ids)
+
+
+def test_id_is_the_same_in_every_build() -> None:
+    assert normalise_page(GPT2).results[0].result_id == "20974619436811d8"
+
+
+def test_committed_documents_keep_every_row_and_every_printed_figure(tmp_path: Path) -> None:
+    normalised = normalise_documents(copy_raw(tmp_path / "raw", "claims", "mlperf", "runs"))
+    assert [row for document in normalised for row in document.rejected] == []
+    counts = {document.document.document_id: len(document.results) for document in normalised}
+    assert counts["graphcore-performance-2023-07-04"] == 248
+    assert counts["qwant-c2-report-2020-02-28"] == 6
+    results = [result for document in normalised for result in document.results]
+    assert len({result.result_id for result in results}) == len(results)
+    figures = [
+        (cell.value, float(cell.raw_text.replace(",", "").split(" ")[0]))
+        for result in results
+        for cell in list_cells(result)
+        if cell.factor == 1.0 and cell.unit != "s"
+    ]
+    assert len(figures) > 500
+    assert [pair for pair in figures if pair[0] != pair[1]] == []

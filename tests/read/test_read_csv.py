@@ -1,0 +1,128 @@
+"""Tables from CSV: the committed files, and how a damaged one is reported."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
+from ipu_results.read import ParsedDocument
+from ipu_results.read.csv_table import read_csv
+
+from tests.read.reading_support import ROOT, TEXT, WORDS, assert_read_or_refused, grids, problems
+
+HISTORY = WORDS.headers_of("performance-csv")
+COMPARATORS = WORDS.headers_of("comparators")
+HEADER = [
+    "model",
+    "variant",
+    "platform",
+    "sdk_version",
+    "framework",
+    "dataset",
+    "batch_size",
+    "precision",
+    "throughput (items/s)",
+]
+ROW = ["ResNet-50 v1.5", "", "Bow Pod16", "Pre-SDK2.5", "TensorFlow1", "ImageNet2012", "1,920", "16.16", "42029"]
+
+
+def write_csv(*rows: list[str]) -> bytes:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue().encode()
+
+
+def read(data: bytes) -> ParsedDocument:
+    return read_csv(data, HISTORY)
+
+
+@pytest.mark.parametrize(("name", "count"), [("2022-03", 17), ("2022-h2", 19), ("2023-h1", 14)])
+def test_committed_page_histories(name: str, count: int) -> None:
+    document = read((ROOT / f"raw/graphcore/performance-{name}.csv").read_bytes())
+    [table] = document.tables
+    assert (table.name, list(table.columns), document.problems) == ("bow_training_history", HEADER, ())
+    assert (len(table.rows), table.rows[0].locator) == (count, "line 2")
+    if name == "2022-03":
+        assert list(table.rows[0].cells) == ROW
+
+
+def test_committed_comparators() -> None:
+    document = read_csv((ROOT / "raw/nvidia/a100-comparators.csv").read_bytes(), COMPARATORS)
+    assert {name: len(rows) for name, rows in grids(document).items()} == {"nvidia_a100": 330}
+    assert grids(document)["nvidia_a100"][0][3:] == [
+        "2020-11-03",
+        "1x A100-SXM4-40GB (DGX A100)",
+        "ResNeXt101-32x4d",
+        "training",
+        "TF32+XLA",
+        "128 (TF) / 256 (AMP) /GPU",
+        "throughput img/s",
+        "371",
+    ]
+
+
+def test_line_ends_byte_order_mark_and_unusual_blanks() -> None:
+    blanks = b"\xef\xbb\xbf" + write_csv(HEADER, [f"\u00a0{cell}\u200b " for cell in ROW])
+    for data in (write_csv(HEADER, ROW), write_csv(HEADER, ROW).replace(b"\n", b"\r\n"), blanks):
+        assert grids(read(data)) == {"bow_training_history": [ROW]}
+
+
+def test_quoted_line_break_is_a_blank_and_locators_count_lines() -> None:
+    document = read(write_csv(HEADER, ["ResNet-50\nv1.5", *ROW[1:]], ROW))
+    assert grids(document) == {"bow_training_history": [ROW, ROW]}
+    assert [row.locator for row in document.tables[0].rows] == ["line 3", "line 4"]
+
+
+@pytest.mark.parametrize("row", [ROW[:-1], [*ROW, "1"], ["x"]])
+def test_row_too_short_or_too_long_is_a_problem(row: list[str]) -> None:
+    document = read(write_csv(HEADER, ROW, row, ROW))
+    assert grids(document) == {"bow_training_history": [ROW, ROW]}
+    assert [(p.row_number, p.reason, p.locator) for p in document.problems] == [(2, "row-width", "line 3")]
+
+
+def test_lost_or_renamed_header_name_is_a_problem() -> None:
+    for column in range(len(HEADER)):
+        for header in (HEADER[:column] + HEADER[column + 1 :], [*HEADER[:column], "other", *HEADER[column + 1 :]]):
+            assert problems(read(write_csv(header, ROW))) == [("", None, "unknown-header")]
+
+
+def test_header_without_rows_is_a_problem() -> None:
+    for data in (write_csv(HEADER), write_csv(HEADER) + b"\n\n"):
+        assert problems(read(data)) == [("bow_training_history", None, "no-rows")]
+
+
+@pytest.mark.parametrize("size", [1, 3, 40])
+def test_truncated_file_is_damaged(size: int) -> None:
+    with pytest.raises(DamagedDocumentError, match="truncated"):
+        read(write_csv(HEADER, ROW, ROW)[:-size])
+
+
+def test_open_quote_is_damage_and_not_one_long_row() -> None:
+    with pytest.raises(DamagedDocumentError, match="line"):
+        read(write_csv(HEADER, ROW) + b'"ResNet,\n' + write_csv(ROW))
+
+
+@pytest.mark.parametrize(
+    "data", [b"a,b,c\n1,2,3\n", b"x" * 200_000 + b"\n", b"a\rb\n", b'"\n', b"<html>\n", b",,,\n", b"\n1\n"]
+)
+def test_file_without_a_known_header_is_not_recognised(data: bytes) -> None:
+    with pytest.raises(UnrecognisedDocumentError):
+        read(data)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.just("m"), *[TEXT] * 8).map(list), min_size=1, max_size=5))
+def test_any_cells_are_read_back(rows: list[list[str]]) -> None:
+    document = read(write_csv(HEADER, *rows))
+    assert grids(document) == {"bow_training_history": rows}
+    assert document.problems == ()
+
+
+@given(st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    for document in (data, write_csv(HEADER, ROW) + data):
+        assert_read_or_refused(read, document)

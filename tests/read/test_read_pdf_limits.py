@@ -1,0 +1,123 @@
+"""PDF files that unpack to more than memory holds are refused, before they are unpacked."""
+
+from __future__ import annotations
+
+import base64
+import io
+import resource
+import zlib
+
+import pytest
+from ipu_results.errors import DocumentTooLargeError
+from ipu_results.ground.limits import MAX_UNPACKED_PDF_BYTES, MAX_UNPACKED_STREAM_BYTES
+from ipu_results.read.pdf import read_pdf
+from ipu_results.read.pdf.words import check_unpacked_size
+from reportlab.lib.pdfencrypt import StandardEncryption
+from reportlab.pdfgen.canvas import Canvas
+
+from tests.read.pdf_support import make_pdf, make_stream, set_lines
+from tests.read.reading_support import PAPER_HEADERS
+
+pytestmark = pytest.mark.slow  # streams are made that unpack to a lot
+
+ROWS = (("Batch size", "Latency"), ("2", "1.36"), ("4", "1.94"))
+MEGABYTE = 1_000_000
+
+
+def deflate_blanks(size: int) -> bytes:
+    packer = zlib.compressobj(9)
+    parts = [packer.compress(bytes(MEGABYTE).replace(b"\0", b" ")) for _ in range(size // MEGABYTE)]
+    return b"".join(parts) + packer.flush()
+
+
+BOMB = deflate_blanks(MAX_UNPACKED_STREAM_BYTES + 2 * MEGABYTE)
+TWICE = zlib.compress(BOMB, 9)
+
+
+def bombs() -> dict[str, bytes]:
+    table = set_lines(*ROWS)
+    flate = b"/Filter /FlateDecode"
+    return {
+        "content": make_pdf(BOMB, packed=flate),
+        "in an array": make_pdf(BOMB, packed=b"/Filter [/FlateDecode]"),
+        "short name": make_pdf(BOMB, packed=b"/F /Fl"),
+        "escaped name": make_pdf(BOMB, packed=b"/Filter /Fl#61teDecode"),
+        "indirect name": make_pdf(BOMB, packed=b"/Filter 6 0 R", others=[b"/FlateDecode"]),
+        "twice": make_pdf(TWICE, packed=b"/Filter [/FlateDecode /FlateDecode]"),
+        "as text": make_pdf(base64.a85encode(TWICE) + b"~>", packed=b"/Filter [/A85 /Fl /Fl]"),
+        "other object": make_pdf(table, others=[make_stream(BOMB, flate)]),
+        "runs": make_pdf(b"\x81 " * (MAX_UNPACKED_STREAM_BYTES // 128 + 9), packed=b"/Filter /RunLengthDecode"),
+    }
+
+
+@pytest.mark.parametrize("name", bombs())
+def test_stream_that_unpacks_to_too_much_is_refused(name: str) -> None:
+    data = bombs()[name]
+    assert len(data) < 2 * MEGABYTE
+    with pytest.raises(
+        DocumentTooLargeError, match=f"a stream that unpacks to more than {MAX_UNPACKED_STREAM_BYTES:,}"
+    ):
+        read_pdf(data, PAPER_HEADERS)
+
+
+def test_refusal_does_not_unpack_the_stream() -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(DocumentTooLargeError):
+        read_pdf(bombs()["content"], PAPER_HEADERS)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    assert grown < MAX_UNPACKED_STREAM_BYTES / 4
+
+
+@pytest.mark.slow
+def test_many_streams_that_unpack_to_too_much_together_are_refused() -> None:
+    part = make_stream(deflate_blanks(90 * MEGABYTE), b"/Filter /FlateDecode")
+    data = make_pdf(b"", others=[part] * (MAX_UNPACKED_PDF_BYTES // (90 * MEGABYTE) + 1))
+    with pytest.raises(DocumentTooLargeError, match=f"^unpacks to more than {MAX_UNPACKED_PDF_BYTES:,} bytes"):
+        check_unpacked_size(data)
+
+
+def test_large_image_is_refused_before_it_is_drawn() -> None:
+    picture = b"/Type /XObject /Subtype /Image /Width 90000 /Height 90000 /BitsPerComponent 8 /ColorSpace /DeviceGray"
+    with pytest.raises(DocumentTooLargeError, match="an image of more than"):
+        read_pdf(make_pdf(set_lines(*ROWS), others=[make_stream(b"", picture)]), PAPER_HEADERS)
+
+
+def test_encrypted_stream_that_unpacks_to_too_much_is_refused() -> None:
+    out = io.BytesIO()
+    canvas = Canvas(out, pageCompression=1, encrypt=StandardEncryption("", "owner"))
+    canvas._code.append(" " * (MAX_UNPACKED_STREAM_BYTES + MEGABYTE))
+    canvas.save()
+    with pytest.raises(DocumentTooLargeError, match="a stream that unpacks"):
+        read_pdf(out.getvalue(), PAPER_HEADERS)
+
+
+def test_nested_forms_are_refused() -> None:
+    text = b"BT /F1 10 Tf (0123456789) Tj ET\n" * 10
+    levels = [
+        make_stream(
+            b"/X Do\n" * 10,
+            b"/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources <</XObject <</X %d 0 R>>>>" % (number + 1),
+        )
+        for number in range(6, 14)
+    ]
+    last = make_stream(text, b"/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources <</Font <</F1 5 0 R>>>>")
+    data = make_pdf(set_lines(*ROWS) + b"/X % forms\nDo\n", resources=b"/XObject <</X 6 0 R>>", others=[*levels, last])
+    with pytest.raises(DocumentTooLargeError, match="draws more than 1,000,000 characters, lines and images on page 1"):
+        read_pdf(data, PAPER_HEADERS)
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_page_of_too_many_characters_is_refused_before_they_are_drawn(repeated: bool) -> None:
+    text = b"BT /F1 1 Tf " + b"(0)Tj " * (110_000 if repeated else 1_100_000) + b"ET\n"
+    page = b"/Contents [%s]" % (b"4 0 R " * 10) if repeated else b""
+    data = make_pdf(zlib.compress(set_lines(*ROWS) + text), packed=b"/Filter /FlateDecode", page=page)
+    with pytest.raises(DocumentTooLargeError, match="draws more than 1,000,000"):
+        read_pdf(data, PAPER_HEADERS)
+
+
+def test_form_that_draws_itself_is_no_endless_loop() -> None:
+    form = make_stream(
+        b"/X Do\n", b"/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources <</XObject <</X 6 0 R>>>>"
+    )
+    data = make_pdf(set_lines(*ROWS) + b"/X Do\n", resources=b"/XObject <</X 6 0 R>>", others=[form])
+    assert [len(table.rows) for table in read_pdf(data, PAPER_HEADERS).tables] == [2]

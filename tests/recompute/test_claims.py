@@ -1,0 +1,521 @@
+"""Claims over the real documents: verdicts follow from the figures and the rules, and from nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ipu_results.errors import DamagedDocumentError
+from ipu_results.recompute.verdict import (
+    BOUNDED,
+    GAP_KINDS,
+    HOLDS,
+    NONE_AGREES,
+    OUTCOMES,
+    WITHIN_SPREAD,
+    judge_claim,
+    judge_value,
+    measure_gap,
+)
+from ipu_results.schema import table
+
+from tests.conftest import PAGE as PAGE_FILE
+from tests.conftest import RAW, Query, copy_documents, edit, query_rows, run_ingest
+from tests.recompute.claims_support import (
+    BLOG,
+    CHARTS,
+    PAGE,
+    Frames,
+    change_row,
+    copy_claims,
+    evaluate,
+    read_frames,
+    read_rows,
+    update_checksums,
+    write_rows,
+    write_sql,
+)
+
+FIGURES = st.floats(0.01, 1e6)
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+MLPERF_BLOG = "graphcore-mlperf-v1.1-blog-2021-12-01.csv"
+MCMC = 48 * 3600 / (200 * 49)
+
+
+# verdicts by rule
+
+
+def test_words_of_the_schema_are_those_of_the_rules() -> None:
+    assert set(HOLDS) == set(table("claims").choices("relation"))
+    assert set(OUTCOMES) == set(table("recomputations").choices("outcome"))
+    assert {table(name).choices("gap_kind") for name in ("claims", "recomputations")} == {GAP_KINDS}
+    outcomes: tuple[list[str], ...] = (
+        [],
+        ["agrees"],
+        ["last-digit"],
+        ["exceeds"],
+        [WITHIN_SPREAD],
+        ["agrees", "differs"],
+        *([outcome] for outcome in NONE_AGREES),
+    )
+    verdicts = {judge_claim(values, internal) for values in outcomes for internal in (False, True)}
+    assert verdicts == set(table("claims").choices("verdict"))
+
+
+@pytest.mark.parametrize(
+    ("relation", "claimed", "tolerance", "inside", "outside"),
+    [
+        ("eq", 3.7, 0.05, (3.66, 3.74), (3.59, 3.81)),
+        ("rounded-or-cut", 17, 0.5, (16.5, 17.99), (16.49, 18.0)),
+        ("more-than", 5, 0, (5.01, 500), (5, 4.9)),
+        ("less-than", 3, 0, (2.99, 0), (3, 3.1)),
+        ("just-over", 9, 1, (9, 9.99), (8.99, 10)),
+        ("at-most", 300, 0.5, (300, 1), (300.1, 301)),
+    ],
+)
+def test_relation_holds_within_its_bounds(
+    relation: str, claimed: float, tolerance: float, inside: tuple[float, ...], outside: tuple[float, ...]
+) -> None:
+    for basis in ("own", "internal"):
+        assert {judge_value(basis, relation, value, claimed, tolerance) for value in inside} == {"agrees"}
+        assert {judge_value(basis, relation, value, claimed, tolerance) for value in outside} == {"differs"}
+
+
+@pytest.mark.parametrize(
+    ("relation", "values"),
+    [
+        ("eq", {16.4: "falls-short", 16.6: "agrees", 17.4: "agrees", 17.6: "exceeds"}),
+        ("rounded-or-cut", {16.4: "falls-short", 17.63: "agrees", 18.0: "exceeds"}),
+        ("more-than", {16.9: "falls-short", 17.0: "falls-short", 17.1: "exceeds"}),
+    ],
+)
+def test_later_sdk_bounds_from_above_without_a_margin(relation: str, values: dict[float, str]) -> None:
+    assert {value: judge_value("later-sdk", relation, value, 17.0, 0.5) for value in values} == values
+
+
+@given(st.sampled_from(BOUNDED), FIGURES, FIGURES, st.sampled_from([0.5, 0.05, 0.005]), st.sampled_from([0.0, 0.06]))
+def test_outcome_of_a_later_sdk_never_falls_as_the_value_grows(
+    relation: str, first: float, second: float, tolerance: float, margin: float
+) -> None:
+    order = ["falls-short", "within-sdk-spread", "last-digit", "agrees", "exceeds"]
+    ranks = [
+        order.index(judge_value("later-sdk", relation, value, 100.0, tolerance, sdk_margin=margin))
+        for value in sorted((first, second))
+    ]
+    assert ranks == sorted(ranks)
+
+
+@pytest.mark.parametrize(("value", "outcome"), [(93.9, "falls-short"), (94.1, "within-sdk-spread"), (100.1, "exceeds")])
+@pytest.mark.parametrize("relation", ["more-than", "eq", "rounded-or-cut"])
+def test_shortfall_within_the_measured_slow_down_does_not_count_against(
+    relation: str, value: float, outcome: str
+) -> None:
+    assert judge_value("later-sdk", relation, value, 100.0, 0.0005, sdk_margin=0.06) == outcome
+    assert judge_value("own", relation, 94.1, 100.0, 0.0005, sdk_margin=0.06) == "differs"
+
+
+@pytest.mark.parametrize(
+    ("relation", "claimed", "tolerance", "value", "outcome"),
+    [
+        ("eq", 20.66, 0.005, 20.6539, "last-digit"),
+        ("eq", 20.66, 0.005, 20.6499, "differs"),
+        ("rounded-or-cut", 3.4, 0.05, 3.3, "last-digit"),
+        ("rounded-or-cut", 3.4, 0.05, 3.29, "differs"),
+        ("eq", 6, 0.5, 7, "differs"),
+        ("eq", 24, 0.5, 25, "last-digit"),
+        ("more-than", 20.66, 0.005, 20.6539, "differs"),
+    ],
+)
+def test_last_digit_is_one_unit_that_is_small_for_the_figure(
+    relation: str, claimed: float, tolerance: float, value: float, outcome: str
+) -> None:
+    assert judge_value("own", relation, value, claimed, tolerance) == outcome
+
+
+@pytest.mark.parametrize(
+    ("relation", "value", "spread", "kind"),
+    [
+        ("eq", 5.78, None, "none"),
+        ("more-than", 6.0, None, "none"),
+        ("eq", 5.784, None, "last-digit"),
+        ("eq", 5.7899, None, "last-digit"),
+        ("eq", 5.88, (5.26, 6.5), "within-run-to-run-spread"),
+        ("eq", 5.88, (5.8, 6.0), "beyond"),
+        ("eq", 5.88, None, "beyond"),
+        ("more-than", 5.7, None, "beyond"),
+    ],
+)
+def test_gap_has_a_size_and_a_kind(relation: str, value: float, spread: tuple[float, float] | None, kind: str) -> None:
+    gap = measure_gap(relation, value, 5.78, 0.005, spread, within=False)
+    assert gap.kind == kind
+    assert gap.percent == pytest.approx(100 * (value - 5.78) / 5.78)
+    assert measure_gap("eq", 2.0, 0.0, 0.5, None, within=False) == (None, "beyond")
+    assert measure_gap("eq", 0.0, 0.0, 0.5, None, within=False) == (0.0, "none")
+
+
+@pytest.mark.parametrize(
+    ("internal", "outcomes", "expected"),
+    [
+        (False, ["agrees", "agrees"], "confirmed"),
+        (True, ["agrees"], "confirmed-internally"),
+        (False, ["agrees", "differs"], "depends-on-baseline"),
+        (True, ["differs", "agrees"], "depends-on-baseline"),
+        (False, ["differs"], "contradicted"),
+        (True, ["differs", "differs"], "contradicted"),
+        (False, [], "not-recomputable"),
+        (False, ["exceeds"], "reached-by-later-sdk"),
+        (True, ["agrees", "exceeds"], "reached-by-later-sdk"),
+        (False, ["within-sdk-spread"], "reached-by-later-sdk"),
+        (False, ["last-digit", "agrees"], "last-digit-differs"),
+        (False, ["last-digit", "exceeds"], "reached-by-later-sdk"),
+        (False, ["last-digit", "differs"], "depends-on-baseline"),
+        (False, ["within-sdk-spread", "falls-short"], "depends-on-baseline"),
+        (False, ["falls-short", "falls-short"], "not-supported"),
+        (False, ["falls-short", "exceeds"], "depends-on-baseline"),
+        (True, ["agrees", "falls-short"], "depends-on-baseline"),
+        (False, ["within-spread", "within-spread"], "within-run-to-run-spread"),
+        (True, ["within-spread"], "within-run-to-run-spread"),
+        (False, ["within-spread", "agrees"], "depends-on-baseline"),
+        (False, ["within-spread", "differs"], "depends-on-baseline"),
+    ],
+)
+def test_verdict_follows_from_the_outcomes(internal: bool, outcomes: list[str], expected: str) -> None:
+    assert judge_claim(outcomes, internal) == judge_claim(outcomes[::-1], internal) == expected
+
+
+# the real claims
+
+
+def test_every_claim_of_the_seven_documents_is_there(query: Query) -> None:
+    assert dict(query("SELECT document_id, count(*) FROM claims GROUP BY 1")) == {
+        "graphcore-mk2-blog-2020-12-09": 22,
+        "graphcore-mk2-charts-sdk-1.4": 21,
+        "graphcore-mlperf-v1.0-blog-2021-06-30": 33,
+        "graphcore-mlperf-v1.1-blog-2021-12-01": 12,
+        "graphcore-mlperf-v2.0-blog-2022-06-29": 4,
+        "graphcore-performance-2023-07-04": 14,
+        "qwant-c2-report-2020-02-28": 26,
+    }
+
+
+BY_HAND: dict[str, tuple[str, list[float]]] = {
+    "sdk14-mcmc-speedup-17": ("confirmed-internally", [MCMC]),
+    "sdk14-mcmc-speedup-27": ("not-supported", [MCMC]),
+    "blog2020-resnext101-inference-throughput": (
+        "reached-by-later-sdk",
+        [ipu / a100 for ipu in (4483, 3395) for a100 in (86.02, 107.46, 111.07, 127.96)],
+    ),
+    "sdk14-resnext101-training-throughput": ("not-supported", [2514 / a100 for a100 in (908.4, 300.42, 1132, 371)]),
+    "blog2020-resnet50-inference-peak": ("not-recomputable", [50883, 40085]),
+    "blog2020-m2000-over-dgx-a100": (
+        "reached-by-later-sdk",
+        [
+            ipu / a100
+            for ipu, a100 in zip(
+                (2514, 2514, 7864, 7864) * 2, (8500, 6887.59, 17400, 9604.92, 1132, 908.4, 2375, 1240.81), strict=True
+            )
+        ],
+    ),
+    "sdk14-bert-large-inference-throughput": (
+        "last-digit-differs",
+        [2071 / (1000 / latency) for latency in (1.6, 1.87)],
+    ),
+    "mlperf2021-sdk-efficientnet": ("confirmed-internally", [ipu / (18 * 58) for ipu in (1618, 1400)]),
+    "blog2020-efficientnet-b0-inference-throughput": (
+        "confirmed-internally",
+        [16 * 4 * depth for depth in (8686 * 0.44 / 4000, 1, 8289 * 1.43 / 4000)],
+    ),
+    "qwant2020-power": (
+        "depends-on-baseline",
+        [1474.16 / 6.51, 2063.03 / 7.8, 2131.01 / 7.87, 2409.79 / 9.07, 2421.82 / 9.68, 2526.35 / 9.49, 2131.01 / 7.87],
+    ),
+    "sdk14-efficientnet-b4-training-standard": ("confirmed-internally", [581 / 58, 595 / 58]),
+    "mlperf2021-bert-pod64-minutes": ("depends-on-baseline", [11.07585, 9.392079166666667]),
+    "mlperf2021-resnet50-pod64-minutes": ("confirmed", [14.48462777777778]),
+    "sdk14-bert-large-training-time": (
+        "reached-by-later-sdk",
+        [
+            14189 / 2871.89,
+            4003 / 572.112,
+            (7038 * 65536 / 2871.89 + 1564 * 32768 / 572.112) / (7038 * 65536 / 14189 + 1564 * 32768 / 4003),
+        ],
+    ),
+    "qwant2020-latency-proportional": ("contradicted", [4.75 / 1.36]),
+    "mlperf2021b-resnet50-over-dgx": ("confirmed", [29.146588888888886 / 28.334533333333336]),
+    "mlperf2021b-bert-pod128-minutes": ("contradicted", [5.878697916666667]),
+    "mlperf2021b-bert-pod16-gain": (
+        "within-run-to-run-spread",
+        [
+            value
+            for before, now in ((34.48876666666666, 32.69675625), (27.7538625, 26.05019375))
+            for value in (100 * (before / now - 1), 100 * (1 - now / before))
+        ],
+    ),
+    "mlperf2022-resnet50-over-dgx": (
+        "depends-on-baseline",
+        [100 * (28.685377777777777 / 19.635155555555556 - 1), 100 * (1 - 19.635155555555556 / 28.685377777777777)],
+    ),
+    "qwant2020-highest-throughput": ("confirmed-internally", [2526.35]),
+}
+
+
+@pytest.mark.parametrize("claim_id", BY_HAND)
+def test_recomputation_gives_what_hand_arithmetic_gives(claim_id: str, query: Query) -> None:
+    verdict, values = BY_HAND[claim_id]
+    rows = query(f"SELECT value FROM recomputations WHERE claim_id = '{claim_id}' ORDER BY position")
+    assert [value for (value,) in rows] == pytest.approx(values, rel=1e-9)
+    assert query(f"SELECT verdict FROM claims WHERE claim_id = '{claim_id}'") == [(verdict,)]
+
+
+@pytest.mark.parametrize(
+    ("claim_id", "benchmark"), [("mlperf2021-resnet50-per-dollar", "resnet"), ("mlperf2021-bert-per-dollar", "bert")]
+)
+def test_ratio_per_dollar_is_that_of_official_minutes_and_printed_prices(
+    claim_id: str, benchmark: str, query: Query
+) -> None:
+    entries = f"FROM mlperf_entries WHERE round = '1.0' AND division = 'closed' AND benchmark = '{benchmark}'"
+    [(gpu,)] = query(f"SELECT minutes {entries} AND submitter = 'NVIDIA' AND accelerators = 8")
+    [(ipu,)] = query(f"SELECT minutes {entries} AND submitter = 'Graphcore' AND accelerators = 16")
+    [(value,)] = query(f"SELECT value FROM recomputations WHERE claim_id = '{claim_id}'")
+    assert value == pytest.approx(gpu * 300_000 / (ipu * 149_995), rel=1e-12)
+    assert query(f"SELECT verdict FROM claims WHERE claim_id = '{claim_id}'") == [("confirmed-internally",)]
+
+
+def test_figures_of_another_sdk_are_never_the_claims_own(query: Query) -> None:
+    release = "regexp_extract(r.baseline, 'SDK (2[0-9.]+)', 1)"  # is in the baseline of each value of the page
+    wrong = f"c.basis <> 'later-sdk' AND {release} <> '' AND {release} IS DISTINCT FROM c.sdk_version"
+    assert query(f"SELECT DISTINCT claim_id FROM claims c JOIN recomputations r USING (claim_id) WHERE {wrong}") == []
+    assert query("SELECT count(*) > 15 FROM claims WHERE basis = 'later-sdk'") == [(True,)]
+
+
+def test_json_of_claims_and_table_of_recomputations_hold_the_same(query: Query) -> None:
+    rows = "SELECT value, baseline, arithmetic FROM recomputations WHERE claim_id = '{}' ORDER BY position"
+    for claim_id, recomputed in query("SELECT claim_id, recomputed FROM claims"):
+        assert [tuple(value.values()) for value in json.loads(recomputed)] == query(rows.format(claim_id))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "(verdict = 'not-recomputable') <> (not_recomputable IS NOT NULL)",
+        "(recomputation IS NOT NULL) <> (claim_id IN (SELECT claim_id FROM recomputations))",
+        "(recomputation IS NULL) <> (recomputation_sql IS NULL)",
+        "(recomputation IS NULL) <> (gap_kind IS NULL)",
+        "recomputation IS NOT NULL AND recomputed = '[]'",
+        "len(claim) >= 160",  # our own words, not the document's prose
+        "verdict = 'confirmed' AND regexp_matches(recomputation_sql, '(FROM|JOIN) printed\\b')",
+    ],
+)
+def test_claim_is_recomputed_or_has_a_reason(wrong: str, query: Query) -> None:
+    assert query(f"SELECT claim_id FROM claims WHERE {wrong}") == []
+
+
+def test_tolerance_is_half_a_unit_of_the_last_printed_digit(query: Query) -> None:
+    """Words and bounds have a tolerance of their own."""
+    checked = 0
+    strict = "relation IN ('eq', 'rounded-or-cut') AND recomputation IS NOT NULL"
+    for claim_id, figure, value, tolerance in query(
+        f"SELECT claim_id, figure, value, digits_tolerance FROM claims WHERE {strict}"
+    ):
+        numbers = NUMBER.findall(figure)
+        if len(numbers) == 1 and float(numbers[0].replace(",", "")) == value:
+            decimals = len(numbers[0].partition(".")[2])
+            assert tolerance == pytest.approx(0.5 * 10**-decimals), claim_id
+            checked += 1
+    assert checked > 40
+
+
+def test_claims_of_one_figure_and_evidence_have_one_verdict(query: Query) -> None:
+    """The values that count are the evidence. A sentence and its chart have both in common."""
+    grouped = """
+        SELECT count(*), max(len(claims)), max(len(verdicts)) FROM (
+            SELECT value, unit, counted, list(DISTINCT verdict) AS verdicts, list(claim_id) AS claims
+            FROM (
+                SELECT c.claim_id, c.value, c.unit, c.verdict,
+                    list(r.value ORDER BY r.value) FILTER (r.not_counted IS NULL) AS counted
+                FROM claims AS c JOIN recomputations AS r USING (claim_id)
+                GROUP BY ALL
+            )
+            GROUP BY value, unit, counted
+        )
+    """
+    [(groups, most_claims, most_verdicts)] = query(grouped)
+    assert groups > 50
+    assert (most_claims > 1, most_verdicts) == (True, 1)
+    pairs = """
+        SELECT a.claim_id, a.verdict AS verdict, b.verdict AS verdict_of_chart
+        FROM claim_conditions AS i JOIN claims AS a USING (claim_id) JOIN claims AS b ON b.claim_id = i.taken_from
+        WHERE a.value = b.value AND a.unit = b.unit
+    """
+    twins = query(pairs)
+    assert len(twins) > 10
+    assert [twin for twin in twins if twin[1] != twin[2]] == []
+
+
+def test_margin_between_sdks_is_the_largest_measured_slow_down(query: Query) -> None:
+    [(lowest,)] = query("""
+        SELECT min(later.throughput / earlier.throughput) FROM sdk_effect AS earlier JOIN sdk_effect AS later
+        ON later.oldest_result_id = earlier.oldest_result_id AND later.position > earlier.position
+    """)
+    assert 0.9 < lowest < 1
+    outcomes = query("""
+        SELECT r.outcome, r.value / c.value, c.digits_tolerance / c.value FROM recomputations AS r
+        JOIN claims AS c USING (claim_id)
+        WHERE c.basis = 'later-sdk' AND r.outcome IN ('within-sdk-spread', 'falls-short') AND c.relation = 'more-than'
+    """)
+    assert {(outcome, ratio >= lowest) for outcome, ratio, _ in outcomes} == (
+        {("within-sdk-spread", True), ("falls-short", False)}
+    )
+
+
+def test_inputs_of_every_recomputation_are_rows_of_the_build(query: Query) -> None:
+    named = {name for (name,) in query("SELECT DISTINCT recomputation FROM recomputation_inputs")}
+    assert named == {path.stem for path in (RAW / "claims" / "sql").glob("*.sql")}
+    values = "SELECT claim_id, position FROM recomputations"
+    inputs = "SELECT DISTINCT claim_id, position FROM recomputation_inputs WHERE contradiction_id = ''"
+    assert query(f"({values}) EXCEPT ({inputs})") == query(f"({inputs}) EXCEPT ({values})") == []
+    for name in ("results", "platforms", "models", "claims"):
+        [key] = table(name).key
+        unknown = f"SELECT key FROM recomputation_inputs WHERE table_name = '{name}'"
+        assert query(f"({unknown}) EXCEPT (SELECT {key} FROM {name})") == []
+    entries = "SELECT key FROM recomputation_inputs WHERE table_name = 'mlperf_entries'"
+    assert query(f"({entries}) EXCEPT (SELECT round || '/' || path FROM mlperf_entries)") == []
+
+
+def test_figures_of_the_arithmetic_are_those_of_the_inputs(query: Query) -> None:
+    """Every recomputed quotient of two results has the figures of the results that it names."""
+    rows = query("""
+        SELECT r.claim_id, r.arithmetic, list(coalesce(s.throughput, -1) ORDER BY s.throughput DESC)
+        FROM recomputations AS r JOIN recomputation_inputs AS i USING (claim_id, position)
+        JOIN results AS s ON i.table_name = 'results' AND s.result_id = i.key
+        WHERE regexp_full_match(r.arithmetic, '[\\d.]+ / [\\d.]+ = [\\d.]+') AND r.claim_id LIKE '%-training-%'
+        GROUP BY ALL
+    """)
+    assert len(rows) > 30
+    for claim_id, arithmetic, figures in rows:
+        assert {float(text) for text in arithmetic.partition(" = ")[0].split(" / ")} >= set(figures), claim_id
+
+
+def test_contradictions_name_known_claims(query: Query) -> None:
+    split = "SELECT unnest(string_split(claim_ids, ' ')) AS claim_id FROM contradictions"
+    assert query(f"SELECT count(*) FROM ({split}) ANTI JOIN claims USING (claim_id)") == [(0,)]
+    names = {name for (name,) in query("SELECT contradiction_id FROM contradictions")}
+    assert names >= {"mcmc-17-and-27", "bert-minutes-open-and-closed", "bert-5.3-and-1.6"}
+    [(recomputed,)] = query("SELECT recomputed FROM contradictions WHERE contradiction_id = 'bert-5.3-and-1.6'")
+    fewer_samples = 1 - BY_HAND["sdk14-bert-large-training-time"][1][2] / (5.3 * 1.6)
+    assert any(value["value"] == pytest.approx(fewer_samples) for value in json.loads(recomputed))
+    assert fewer_samples == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_every_recomputation_in_the_folder_is_attached() -> None:
+    folder = RAW / "claims"
+    attached = {
+        name for path in folder.glob("*.toml") for name in re.findall(r'"sql/([\w.-]+)\.sql"', path.read_text())
+    }
+    assert {path.stem for path in (folder / "sql").glob("*.sql")} == attached
+
+
+# a changed figure changes the verdict
+
+
+@pytest.fixture(scope="module")
+def frames(warehouse: Path) -> Frames:
+    return read_frames(warehouse)
+
+
+def get_verdicts(raw: Path, frames: Frames) -> dict[str, str]:
+    return evaluate(raw, frames)["claims"].set_index("claim_id")["verdict"].to_dict()
+
+
+def test_evaluation_without_a_build_is_that_of_the_build(tmp_path: Path, frames: Frames, query: Query) -> None:
+    claims = evaluate(copy_claims(tmp_path), frames)["claims"]
+    assert [*zip(claims["claim_id"], claims["verdict"], claims["recomputed"], strict=True)] == (
+        query("SELECT claim_id, verdict, recomputed FROM claims")
+    )
+
+
+def test_another_figure_in_the_tables_changes_the_verdict(tmp_path: Path, frames: Frames) -> None:
+    """3.7 times 908.4 is 3361: a row that prints it agrees, and one that prints more proves nothing."""
+    raw = copy_claims(tmp_path, CHARTS)
+    results = frames["results"]
+    row = (results["platform"] == "IPU-M2000") & (results["model"] == "ResNeXt101") & (results["task"] == "training")
+    assert row.sum() == 1
+    verdicts = {}
+    for figure in (2514.0, 3361.1, 5000.0):
+        changed = {**frames, "results": results.assign(throughput=results["throughput"].mask(row, figure))}
+        verdicts[figure] = get_verdicts(raw, changed)["sdk14-resnext101-training-throughput"]
+    assert verdicts == {2514.0: "not-supported", 3361.1: "confirmed", 5000.0: "reached-by-later-sdk"}
+
+
+def test_another_claimed_figure_or_recomputation_changes_the_verdict(tmp_path: Path, frames: Frames) -> None:
+    raw = copy_claims(tmp_path, BLOG, CHARTS)
+    change_row(raw, CHARTS, "sdk14-mcmc-speedup-17", value="24")
+    change_row(raw, CHARTS, "sdk14-resnext101-training-throughput", value="2.5")
+    verdicts = get_verdicts(raw, frames)
+    assert verdicts["sdk14-mcmc-speedup-17"] == "not-supported"
+    assert verdicts["sdk14-resnext101-training-throughput"] == "reached-by-later-sdk"
+    sql = "SELECT 27.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic, ['platforms:C2'] AS inputs"
+    write_sql(raw, "mcmc-speedup", sql)
+    verdicts = get_verdicts(raw, frames)
+    assert verdicts["sdk14-mcmc-speedup-27"] == "confirmed"
+    assert verdicts["sdk14-mcmc-speedup-17"] == verdicts["blog2020-mcmc-speedup"] == "reached-by-later-sdk"
+
+
+@pytest.mark.slow
+def test_changed_page_changes_the_verdict_of_a_build(tmp_path: Path) -> None:
+    """Follow a figure from the page's cell to the verdict through the real command."""
+    official = [f"mlperf/training-v{number}-{name}.csv" for number in ("1.0", "2.0") for name in ("entries", "runs")]
+    raw = copy_documents(copy_claims(tmp_path / "raw", PAGE), PAGE_FILE, *official, "mlperf/ids.csv")
+    verdict = "SELECT verdict FROM claims WHERE claim_id = 'page2023-mlperf-2.0-2045'"
+    assert (raw / PAGE_FILE).read_text(encoding="utf-8").count("20.66") == 1
+    edit(raw, PAGE_FILE, "20.66", "20.65")
+    change_row(raw, PAGE, "page2023-mlperf-2.0-2045", figure="20.65", value="20.65")
+    assert run_ingest(raw).returncode == 0
+    assert query_rows(tmp_path / "warehouse", verdict) == [("confirmed",)]
+
+
+def test_order_of_claims_does_not_change_them(tmp_path: Path, frames: Frames) -> None:
+    raw = copy_claims(tmp_path, BLOG, CHARTS)
+    before = evaluate(raw, frames)["claims"]
+    rows = read_rows(raw, BLOG)
+    write_rows(raw, BLOG, [rows[1], rows[0], *rows[2:]])
+    after = evaluate(raw, frames)["claims"]
+    assert after["claim_id"].tolist() != before["claim_id"].tolist()
+    named = [frame.set_index("claim_id")[["verdict", "recomputed"]].sort_index() for frame in (before, after)]
+    pd.testing.assert_frame_equal(*named)
+
+
+# differences between official scores
+
+
+@pytest.mark.parametrize("claimed", [5.2, 500.0, -3.0])
+def test_difference_within_the_spread_of_the_runs_is_neither_confirmed_nor_contradicted(claimed: float) -> None:
+    assert judge_value("own", "eq", 5.2, claimed, 0.05, within_spread=True) == WITHIN_SPREAD
+    assert judge_value("own", "eq", 5.2, claimed, 0.05, within_spread=False) != WITHIN_SPREAD
+    assert judge_value("own", "eq", 5.2, claimed, 0.05) != WITHIN_SPREAD
+
+
+@pytest.mark.slow
+def test_wider_intervals_turn_a_confirmed_gain_into_spread(tmp_path: Path, frames: Frames) -> None:
+    raw = copy_claims(tmp_path, MLPERF_BLOG)
+    entries = frames["mlperf_entries"]
+    for widen, expected in ((1.0, "confirmed"), (10.0, "within-run-to-run-spread")):
+        half = (entries["minutes_high"] - entries["minutes"]) * widen
+        changed = entries.assign(minutes_low=entries["minutes"] - half, minutes_high=entries["minutes"] + half)
+        verdicts = get_verdicts(raw, {**frames, "mlperf_entries": changed})
+        assert verdicts["mlperf2021b-resnet50-over-dgx"] == expected
+        assert verdicts["mlperf2021b-resnet50-pod16-minutes"] == "confirmed"
+
+
+def test_column_of_the_spread_is_boolean_or_absent(tmp_path: Path, frames: Frames) -> None:
+    raw = copy_claims(tmp_path, MLPERF_BLOG)
+    file = raw / "claims" / "sql" / "mlperf-over-a-dgx-a100.sql"
+    file.write_text(file.read_text(encoding="utf-8").replace("tied AS within_spread", "1 AS within_spread"))
+    update_checksums(raw / "claims")
+    with pytest.raises(DamagedDocumentError, match=r"mlperf-over-a-dgx-a100\.sql"):
+        get_verdicts(raw, frames)

@@ -1,0 +1,102 @@
+"""`ipu-results claims` as a user runs it, and the page made from the same rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from ipu_results.recompute.claims import format_page, load_claims
+from ipu_results.store.query import open_warehouse
+
+from tests.conftest import Done, Query, run_cli
+from tests.docs.docs_support import REFERENCE, check_page
+
+CLAIM = "sdk14-mcmc-speedup-17"
+
+
+def run_claims(warehouse: Path, *args: str) -> Done:
+    done = run_cli("claims", *args, "--warehouse", warehouse)
+    assert done.returncode == 0
+    return done
+
+
+@pytest.mark.docs
+def test_page_is_made_from_the_claims(warehouse: Path) -> None:
+    with open_warehouse(warehouse) as connection:
+        check_page(REFERENCE / "claims.md", format_page(load_claims(connection)))
+
+
+def test_json_is_one_list_of_records(warehouse: Path, query: Query) -> None:
+    done = run_claims(warehouse, "--format", "json")
+    records = json.loads(done.stdout)
+    assert done.stderr == ""
+    assert {tuple(record) for record in records} == {
+        ("claim_id", "document_id", "figure", "verdict", "recomputed", "gap_percent", "gap_kind", "inputs")
+    }
+    assert [(len(records),)] == query("SELECT count(*) FROM claims")
+    assert {tuple(value) for record in records for value in record["recomputed"]} == (
+        {("value", "baseline", "arithmetic")}
+    )
+    [speedup] = [record for record in records if record["claim_id"] == CLAIM]
+    assert speedup["recomputed"][0]["value"] == pytest.approx(48 * 3600 / (200 * 49), rel=1e-12)
+    assert (round(speedup["gap_percent"], 2), speedup["gap_kind"]) == (3.72, "last-digit")
+    [row] = query("SELECT result_id FROM results WHERE model = 'MCMC TFP' AND platform = 'IPU-M2000'")
+    claims = ["claims:blog2020-mcmc-gpu-time", "claims:sdk14-mcmc-speedup-17"]
+    assert speedup["inputs"] == [*claims, f"results:{row[0]}"]
+
+
+def test_csv_holds_the_same(warehouse: Path) -> None:
+    [row] = csv.DictReader(io.StringIO(run_claims(warehouse, CLAIM, "--format", "csv").stdout))
+    assert (row["figure"], row["verdict"]) == ("17x", "confirmed-internally")
+    assert json.loads(row["recomputed"])[0]["arithmetic"] == "48 h × 3600 / (200 × 49 s) = 17.63"
+
+
+def test_table_can_be_filtered(warehouse: Path) -> None:
+    done = run_claims(warehouse, "--verdict", "contradicted", "--document", "qwant-c2-report-2020-02-28")
+    header, _, *lines = done.stdout.splitlines()
+    assert header.split() == ["claim_id", "figure", "verdict", "recomputed", "gap"]
+    assert [line.split()[0] for line in lines] == ["qwant2020-latency-proportional"]
+    assert "3.493" in lines[0]
+    assert done.stderr == "1 claims\n"
+
+
+def test_named_claim_is_printed_with_its_arithmetic(warehouse: Path) -> None:
+    done = run_claims(warehouse, "sdk14-mcmc-speedup-27")
+    assert "**not-supported**" in done.stdout
+    assert "- ✗ 48 h × 3600 / (200 × 49 s) = 17.63" in done.stdout
+    assert "200 calculations in a sliding window" in done.stdout
+    assert "Gap: -35 %, beyond." in done.stdout
+    assert "Inputs: claims `blog2020-mcmc-gpu-time`, `sdk14-mcmc-speedup-17`; results `" in done.stdout
+
+
+def test_value_that_does_not_count_is_printed_with_its_reason(warehouse: Path) -> None:
+    done = run_claims(warehouse, "blog2020-resnext101-training-throughput")
+    assert "- ✗ 2514 / 908.4 = 2.77" in done.stdout
+    [line] = [line for line in done.stdout.splitlines() if "2514 / 300.42" in line]
+    assert line.startswith("- (≥) ")
+    assert line.endswith(" · does not count: another precision of the A100 than the claim names")
+
+
+def test_value_has_two_decimals_more_than_its_claim(warehouse: Path) -> None:
+    """Four digits of the score behind 3.19 minutes, 3.18485417, would be 3.185, which rounds to 3.19."""
+    assert "3.1849" in run_claims(warehouse, "--verdict", "last-digit-differs").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "message"),
+    [
+        (["unknown-claim"], 2, "there is no claim 'unknown-claim'"),
+        (["--document", "nothing"], 2, "choose from: graphcore-mk2-blog"),
+        (["--verdict", "true"], 2, "is not one of confirmed, confirmed-internally"),
+        (["--warehouse", "no-such-folder"], 1, "no-such-folder: contains no dataset"),
+    ],
+)
+def test_wrong_usage_and_a_missing_warehouse_are_reported(
+    args: list[str], status: int, message: str, warehouse: Path
+) -> None:
+    done = run_cli("claims", "--warehouse", warehouse, *args)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert message in done.stderr

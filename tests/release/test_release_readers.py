@@ -1,0 +1,231 @@
+"""The same counts and sums of a release in every reader."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from ipu_results.release.files import DEFINITIONS, hash_sql
+from ipu_results.schema import FILE_VIEWS, TABLES
+from ipu_results.store.files import DATABASE
+
+from tests.release.release_support import link_release, read_record, replace_file
+
+NAMES = [table.name for table in TABLES]
+FILES = [*NAMES, *(view.name for view in FILE_VIEWS)]
+GUESSED_ROWS = 100  # that polars guesses types from
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+FIGURES = ("throughput", "latency_ms", "power_w", "time_to_train_s")
+
+Totals = tuple[dict[str, int], dict[str, float]]
+
+
+@pytest.fixture(scope="module")
+def expected(release: Path) -> Totals:
+    """Read row counts by table and view and sums of figures from the DuckDB file with the current DuckDB."""
+    calls = {view.name: f"{view.name}()" for view in FILE_VIEWS if view.parameters}
+    with duckdb.connect(str(release / DATABASE), read_only=True) as connection:
+        counts = {
+            name: connection.execute(f"SELECT count(*) FROM {calls.get(name, name)}").fetchall()[0][0] for name in FILES
+        }
+        sums = {name: connection.execute(f"SELECT sum({name}) FROM results").fetchall()[0][0] for name in FIGURES}
+    return counts, sums
+
+
+def assert_same(counts: dict[str, int], sums: dict[str, float], expected: Totals) -> None:
+    assert counts == expected[0]
+    assert sums == pytest.approx(expected[1], rel=1e-12)
+
+
+def run_reader(code: str, folder: Path, *args: str) -> list[Any]:
+    """Run Python with packages of another folder first, without network; return the JSON of each line it prints."""
+    env = {"PYTHONPATH": str(folder), "PATH": os.environ["PATH"], "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+    reader = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, env=env, check=False)
+    assert reader.returncode == 0, reader.stderr[-2000:]
+    return [json.loads(line) for line in reader.stdout.splitlines()]
+
+
+def test_release_record_states_the_counts(release: Path, expected: Totals) -> None:
+    record = read_record(release)
+    relations = {**record["tables"], **record["view_files"]}
+    assert {name: entry["rows"] for name, entry in relations.items()} == expected[0]
+
+
+READ_TOTALS = """
+import duckdb, json, sys
+assert duckdb.__version__ == '1.2.2', duckdb.__version__
+folder, names, figures, definitions = sys.argv[1], sys.argv[2].split(), sys.argv[3].split(), sys.argv[4]
+c = duckdb.connect()
+c.execute(f"ATTACH '{folder}/ipu_results.duckdb' AS ipu (READ_ONLY)")
+for source in ('ipu.{}', "read_parquet('" + folder + "/{}.parquet')"):
+    scalar = lambda sql: c.execute(sql).fetchall()[0][0]
+    counts = {name: scalar(f"SELECT count(*) FROM {source.format(name)}") for name in names}
+    sums = {name: scalar(f"SELECT sum({name}) FROM {source.format('results')}") for name in figures}
+    print(json.dumps([counts, sums]))
+print(json.dumps(c.execute(definitions).fetchall()))
+"""
+
+
+@pytest.mark.slow
+def test_duckdb_1_2_2_reads_the_same_rows_and_definitions(release: Path, old_duckdb: Path, expected: Totals) -> None:
+    counts = {name: expected[0][name] for name in NAMES}
+    args = (str(release), " ".join(NAMES), " ".join(FIGURES), DEFINITIONS)
+    *totals, definitions = run_reader(READ_TOTALS, old_duckdb, *args)
+    for total in totals:
+        assert_same(*total, (counts, expected[1]))
+    assert {name: hash_sql(sql) for name, sql in definitions} == read_record(release)["views"]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_pandas_reads_the_same_rows(suffix: str, release: Path, expected: Totals) -> None:
+    read = pd.read_parquet if suffix == "parquet" else pd.read_csv
+    frames = {name: read(release / f"{name}.{suffix}") for name in FILES}
+    sums = {name: float(frames["results"][name].sum()) for name in FIGURES}
+    assert_same({name: len(frame) for name, frame in frames.items()}, sums, expected)
+
+
+def test_pyarrow_reads_the_same_rows(release: Path, expected: Totals) -> None:
+    tables = {name: pq.read_table(release / f"{name}.parquet") for name in FILES}
+    sums = {name: pc.sum(tables["results"].column(name)).as_py() for name in FIGURES}
+    assert_same({name: table.num_rows for name, table in tables.items()}, sums, expected)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_polars_reads_the_same_rows(suffix: str, release: Path, expected: Totals) -> None:
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+
+    def read(name: str) -> Any:
+        path = release / f"{name}.{suffix}"
+        return polars.read_parquet(path) if suffix == "parquet" else polars.read_csv(path, infer_schema_length=None)
+
+    frames = {name: read(name) for name in FILES}
+    sums = {name: frames["results"][name].sum() for name in FIGURES}
+    assert_same({name: frame.height for name, frame in frames.items()}, sums, expected)
+
+
+def looks_like_numbers_at_first(texts: list[str | None]) -> bool:
+    """Return whether polars must take a column of texts for one of numbers: it ignores quotes."""
+    first = [text for text in texts[:GUESSED_ROWS] if text is not None]
+    return (
+        bool(first) and all(map(NUMBER.fullmatch, first)) and not all(NUMBER.fullmatch(text or "0") for text in texts)
+    )
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_polars_defaults_read_every_csv_whose_first_rows_show_the_types(name: str, release: Path) -> None:
+    """A column of decimals that begins with whole numbers, written without a point, would be one of integers."""
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    rows = polars.read_parquet(release / f"{name}.parquet")
+    texts = [column.to_list() for column in rows if column.dtype == polars.String]
+    if any(map(looks_like_numbers_at_first, texts)):
+        with pytest.raises(polars.exceptions.ComputeError):
+            polars.read_csv(release / f"{name}.csv")
+        return
+    guessed = polars.read_csv(release / f"{name}.csv")
+    for column in rows:
+        if column.dtype.is_numeric() and column[:GUESSED_ROWS].null_count() < min(GUESSED_ROWS, rows.height):
+            assert guessed[column.name].equals(column), column.name
+
+
+# Other readers
+
+VALIDATE = """
+import json, sys
+from frictionless import validate
+report = validate(sys.argv[1])
+errors = [f"{task.name}: {error.message}" for task in report.tasks for error in task.errors]
+print(json.dumps([report.valid, errors[:20], {task.name: task.type for task in report.tasks}]))
+"""
+
+
+@pytest.mark.slow
+def test_frictionless_accepts_every_file_of_data(release: Path, other_readers: Path, expected: Totals) -> None:
+    [[is_valid, errors, tasks]] = run_reader(VALIDATE, other_readers, str(release / "datapackage.json"))
+    assert is_valid, errors
+    assert tasks == {
+        **dict.fromkeys(expected[0], "table"),
+        **{f"{name}.parquet": "file" for name in expected[0]},
+        DATABASE: "file",
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["results.csv", "latest.parquet"])
+def test_frictionless_finds_a_changed_byte(name: str, small_release: Path, other_readers: Path, tmp_path: Path) -> None:
+    folder = link_release(small_release, tmp_path / "release")
+    replace_file(folder / name, (folder / name).read_bytes() + b"\n")
+    [[is_valid, errors, _]] = run_reader(VALIDATE, other_readers, str(folder / "datapackage.json"))
+    assert not is_valid
+    assert any("expected hash count" in error or "expected byte count" in error for error in errors), errors
+
+
+LOAD = """
+import json, sys
+import datasets
+datasets.disable_progress_bars()
+release, cache = sys.argv[1:]
+load = lambda *name: datasets.load_dataset(release, *name, cache_dir=cache, split="train")
+names = datasets.get_dataset_config_names(release)
+rows = {name: load(name) for name in names}
+print(json.dumps({name: len(table) for name, table in rows.items()}))
+print(json.dumps({name: sum(it for it in load()[name] if it is not None) for name in ("throughput", "latency_ms")}))
+"""
+
+
+@pytest.mark.slow
+def test_datasets_loads_every_table_and_view_that_has_rows(
+    release: Path, other_readers: Path, expected: Totals, tmp_path: Path
+) -> None:
+    counts, sums = run_reader(LOAD, other_readers, str(release), str(tmp_path))
+    assert counts == {name: rows for name, rows in expected[0].items() if rows}
+    assert sums == pytest.approx({name: expected[1][name] for name in sums}, rel=1e-9)
+
+
+READ_RECORDS = """
+import json, sys
+import mlcroissant
+dataset = mlcroissant.Dataset(sys.argv[1])
+issues = dataset.metadata.ctx.issues
+print(json.dumps([[*issues.errors, *issues.warnings], [it.id for it in dataset.metadata.record_sets]]))
+print(json.dumps({name: [record[f"{name}/{column}"] for record in dataset.records(name)]
+    for name, column in (item.split(".") for item in sys.argv[2:])}, default=bytes.decode))
+"""
+
+
+@pytest.mark.slow
+def test_mlcroissant_accepts_the_description_and_reads_records(
+    release: Path, other_readers: Path, expected: Totals
+) -> None:
+    read = ("models.model", "results.throughput", "inference.throughput", "provenance.value")
+    path = str(release / "croissant.json")
+    [issues, names], records = run_reader(READ_RECORDS, other_readers, path, *read)
+    assert issues == []
+    assert names == list(expected[0])
+    for name, column in (item.split(".") for item in read):
+        rows = pq.read_table(release / f"{name}.parquet").column(column).to_pylist()
+        assert [None if pd.isna(value) else value for value in records[name]] == rows, name
+
+
+def test_commands_of_the_card_load_the_release(
+    release: Path, expected: Totals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section = (release / "README.md").read_text(encoding="utf-8").split("## How to load it")[1]
+    commands = dict(re.findall(r"(?m)^\| ([\w-]+) \| `(.+?)`", section))
+    monkeypatch.chdir(release)
+    with duckdb.connect() as connection:
+        assert len(connection.execute(commands["DuckDB"]).fetchall()) == 5
+    count = expected[0]["results"]
+    assert len(eval(commands["pandas"], {"pd": pd})) == count
+    assert len(eval(commands["pyarrow"], {"pq": pq})) == count
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    assert len(eval(commands["polars"], {"pl": polars})) == count

@@ -1,0 +1,50 @@
+"""Every kind of tampering is found, whether the forger wrote the checksums again or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ipu_results.release import verify_release
+from ipu_results.release.folder import check_files
+
+from tests.release.release_support import link_release, update_checksums
+from tests.release.tampering import KINDS, edit_parquet
+
+pytestmark = pytest.mark.slow  # a whole release is verified for each kind
+
+
+def list_changed(folder: Path, original: Path) -> list[str]:
+    """Return the files that are no longer hard links of the original's."""
+    return [
+        path.name
+        for path in folder.iterdir()
+        if not (original / path.name).exists() or not path.samefile(original / path.name)
+    ]
+
+
+def test_at_least_a_hundred_kinds_are_tried() -> None:
+    assert len(KINDS) >= 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tampering_is_found(kind: str, small_release: Path, tmp_path: Path) -> None:
+    tamper, message = KINDS[kind]
+    folder = link_release(small_release, tmp_path / "release")
+    tamper(folder)
+    assert check_files(folder), "with the old checksums"
+    update_checksums(folder, *list_changed(folder, small_release))
+    lines = [problem.line for problem in verify_release(folder)]
+    assert any(message in line for line in lines), lines
+    assert not any("\x1b" in line for line in lines)
+
+
+def test_other_compression_of_the_same_rows_is_sound(small_release: Path, tmp_path: Path) -> None:
+    folder = link_release(small_release, tmp_path / "release")
+    edit_parquet("flags", lambda rows: rows, compression="gzip")(folder)
+    update_checksums(folder, "flags.parquet")
+    assert verify_release(folder) == []
+
+
+def test_release_is_unchanged_by_these_tests(small_release: Path) -> None:
+    assert verify_release(small_release) == []

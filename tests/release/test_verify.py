@@ -1,0 +1,393 @@
+"""Damaged bytes, missing and extra files, and files whose bytes agree while their contents do not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from ipu_results.errors import UnreadableReleaseError
+from ipu_results.release import verify_release
+from ipu_results.release.files import CHECKSUMS, read_checksums, write_checksums
+from ipu_results.release.folder import check_files
+from ipu_results.store.files import DATABASE
+
+from tests.conftest import ROOT, run_cli
+from tests.release.release_support import read_record, update_checksums, write_record
+
+pytestmark = pytest.mark.slow  # whole releases are checked
+
+
+@pytest.fixture
+def copy(small_release: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(small_release, tmp_path / "copy"))
+
+
+def list_problems(release: Path) -> list[str]:
+    return [problem.line for problem in verify_release(release)]
+
+
+# Bytes
+
+
+def test_flipped_byte_in_any_file_is_found(copy: Path) -> None:
+    for number, path in enumerate(sorted(copy.iterdir())):
+        data = path.read_bytes()
+        at = number * 997 % len(data)
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << number % 8]) + data[at + 1 :])
+        problems = {problem.path for problem in check_files(copy)}
+        assert problems if path.name == CHECKSUMS else path.name in problems
+        path.write_bytes(data)
+    assert check_files(copy) == []
+
+
+def test_every_bit_of_the_checksums_counts(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a")
+    write_checksums(tmp_path)
+    path = tmp_path / CHECKSUMS
+    data, expected = path.read_bytes(), read_checksums(path)
+    assert expected[1]
+    for at in range(len(data)):
+        for bit in range(8):
+            path.write_bytes(data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :])
+            assert read_checksums(path) != expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data[:-1],
+        lambda data: data + b"\n",
+        lambda data: data + data.splitlines(keepends=True)[0],
+        lambda data: b"".join(reversed(data.splitlines(keepends=True))),
+        lambda data: data.replace(b"  ", b" *"),
+        lambda data: data.replace(b"\n", b"\r\n"),
+        lambda data: b"\xef\xbb\xbf" + data,
+        lambda _: b"",
+        lambda data: data.replace(b"LICENSE", b"../LICENSE"),
+    ],
+)
+def test_checksums_that_publish_would_not_write_are_refused(change: Callable[[bytes], bytes], copy: Path) -> None:
+    (copy / CHECKSUMS).write_bytes(change((copy / CHECKSUMS).read_bytes()))
+    assert check_files(copy)
+
+
+def test_missing_extra_and_swapped_files_are_named(copy: Path) -> None:
+    (copy / "LICENSE").unlink()
+    (copy / "notes.txt").write_text("mine")
+    (copy / "folder").mkdir()
+    (copy / os.fsdecode(b"\x1b[2J\xff")).write_text("")
+    os.replace(copy / "flags.csv", copy / "x")
+    os.replace(copy / "models.csv", copy / "flags.csv")
+    os.replace(copy / "x", copy / "models.csv")
+    assert list_problems(copy) == [
+        "LICENSE: is missing",
+        "flags.csv: sha256 differs from SHA256SUMS",
+        "models.csv: sha256 differs from SHA256SUMS",
+        r"\x1b[2J\udcff: does not belong to the release",
+        "folder: does not belong to the release",
+        "notes.txt: does not belong to the release",
+    ]
+
+
+def test_required_file_that_the_checksums_leave_out_is_named(copy: Path) -> None:
+    (copy / "LICENSE").unlink()
+    write_checksums(copy)
+    assert list_problems(copy) == ["LICENSE: is not listed in SHA256SUMS"]
+
+
+def test_links_are_not_files(copy: Path, tmp_path: Path) -> None:
+    for name in ("LICENSE", CHECKSUMS):
+        os.replace(copy / name, tmp_path / name)
+        (copy / name).symlink_to(tmp_path / name)
+        assert list_problems(copy) == [f"{name}: is not a plain file"]
+    (tmp_path / CHECKSUMS).unlink()
+    assert list_problems(copy) == ["SHA256SUMS: is not a plain file"]
+    (copy / CHECKSUMS).unlink()
+    assert list_problems(copy) == ["SHA256SUMS: is missing"]
+
+
+# Contents, with checksums written again, as someone who changes a release on purpose would
+
+
+def edit_lines(release: Path, name: str, edit: Callable[[list[str]], list[str]]) -> None:
+    lines = (release / name).read_text(encoding="utf-8").splitlines(keepends=True)
+    (release / name).write_text("".join(edit(lines)), encoding="utf-8")
+    update_checksums(release, name)
+
+
+def edit_table(release: Path, name: str, edit: Callable[[pa.Table], pa.Table]) -> None:
+    path = release / f"{name}.parquet"
+    pq.write_table(edit(pq.read_table(path)), path)
+    update_checksums(release, path.name)
+
+
+def test_rows_of_csv_are_compared_in_their_order(copy: Path) -> None:
+    edit_lines(copy, "models.csv", lambda lines: [lines[0], *reversed(lines[1:])])
+    assert list_problems(copy) == ["models.csv: rows differ from models.parquet"]
+    edit_lines(copy, "models.csv", lambda lines: lines[:-1])
+    assert list_problems(copy) == ["models.csv: rows differ from models.parquet"]
+    edit_lines(copy, "models.csv", lambda _: ['"model","item"\n"a","b","c"\n'])
+    (problem,) = list_problems(copy)
+    assert problem.startswith("models: cannot be checked: ArrowInvalid: ")
+
+
+def test_rows_of_parquet_are_compared_with_all_others(copy: Path) -> None:
+    edit_table(copy, "models", lambda rows: rows.slice(1))
+    assert list_problems(copy) == [
+        "models.parquet: rows differ from release.json",
+        "models.csv: rows differ from models.parquet",
+        "ipu_results.duckdb: rows of models differ from models.parquet",
+    ]
+
+
+def test_build_and_dictionary_are_compared_with_the_tables(copy: Path) -> None:
+    def count_more(rows: pa.Table) -> pa.Table:
+        at = rows.schema.get_field_index("row_count")
+        return rows.set_column(at, rows.schema.field(at), pc.add(rows["row_count"], 1))
+
+    edit_table(copy, "build", count_more)
+    assert "build.parquet: row count, digest or build id of flags differs from release.json" in list_problems(copy)
+    is_message = (pc.field("table_name") == "flags") & (pc.field("column_name") == "message")
+    edit_table(copy, "columns", lambda rows: rows.filter(~is_message))
+    assert "flags.parquet: columns differ from the data dictionary" in list_problems(copy)
+
+
+ROWS, DEFINED = "rows of {} differ from {}.parquet", "definition of {} differs from release.json"
+COLUMNS = "columns of {} differ from the data dictionary"
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "message"),
+    [
+        ("UPDATE flags SET message = 'other'", "flags", ROWS),
+        (
+            "CREATE OR REPLACE VIEW latest AS SELECT * REPLACE (2 * throughput AS throughput) FROM results",
+            *("latest", DEFINED),
+        ),
+        ("CREATE VIEW more AS FROM results", "more", DEFINED),
+        ("CREATE MACRO more(a) AS a + 1", "more", DEFINED),
+        ("DROP MACRO TABLE per_dollar", "per_dollar", DEFINED),
+        ("CREATE TABLE more AS FROM models", "more", COLUMNS),
+        ("CREATE SCHEMA s; CREATE TABLE s.models AS FROM models", "s.models", COLUMNS),
+        ("ALTER TABLE build ADD COLUMN more INTEGER", "build", COLUMNS),
+        ("CREATE OR REPLACE VIEW latest AS SELECT result_id FROM results", "latest", COLUMNS),
+    ],
+)
+def test_changes_of_the_duckdb_file_are_found(change: str, name: str, message: str, copy: Path) -> None:
+    with duckdb.connect(str(copy / DATABASE)) as connection:
+        connection.execute(change)
+    update_checksums(copy)
+    assert f"ipu_results.duckdb: {message.format(name, name)}" in list_problems(copy)
+
+
+def test_damaged_duckdb_file_with_a_right_checksum_is_found(copy: Path) -> None:
+    (copy / DATABASE).write_bytes(b"none")
+    update_checksums(copy)
+    (problem,) = list_problems(copy)
+    assert problem.startswith("ipu_results.duckdb: cannot be opened: ")
+
+
+def test_table_that_is_left_in_duckdb_and_the_dictionary_is_found(copy: Path) -> None:
+    for suffix in (".parquet", ".csv"):
+        (copy / f"quarantine{suffix}").unlink()
+    for name in ("release.json", "datapackage.json", "croissant.json"):
+        record = read_record(copy, name)
+        record.get("tables", {}).pop("quarantine", None)
+        for entries, key in (("resources", "path"), ("distribution", "contentUrl"), ("recordSet", "name")):
+            if entries in record:
+                record[entries] = [entry for entry in record[entries] if not entry[key].startswith("quarantine")]
+        (copy / name).write_text(json.dumps(record), encoding="utf-8")
+    write_checksums(copy)
+    assert list_problems(copy) == [
+        "build.parquet: row count, digest or build id of quarantine differs from release.json",
+        "columns.parquet: lists quarantine as table, release.json as missing",
+        "ipu_results.duckdb: has constraints of quarantine, which release.json does not list",
+    ]
+
+
+Record = dict[str, Any]
+RELEASE, PACKAGE, CROISSANT = "release.json", "datapackage.json", "croissant.json"
+
+
+def get_resource(record: Record, path: str) -> Record:
+    return next(resource for resource in record["resources"] if resource["path"] == path)
+
+
+def get_records(record: Record, name: str = "flags") -> Record:
+    return next(records for records in record["recordSet"] if records["name"] == name)
+
+
+def change_unit(record: Record) -> None:
+    fields = {field["name"]: field for field in get_records(record, "results")["field"]}
+    fields["latency_ms"]["description"] = "Latency [s]"
+
+
+EDITS: list[tuple[str, Callable[[Record], object], str]] = [
+    (RELEASE, lambda it: it["tables"]["flags"].update(rows=1), "flags.parquet: rows differ"),
+    (RELEASE, lambda it: it["tables"]["build"].update(rows_sha256="0" * 64), "build.parquet: rows differ"),
+    (RELEASE, lambda it: it.update(version="9.9.9"), "datapackage.json: has version 1.0.0, release.json has 9.9.9"),
+    (
+        RELEASE,
+        lambda it: it.update(version="1\n\x1b[31mOK"),
+        r"CITATION.cff: has version 1.0.0, release.json has 1\n\x1b",
+    ),
+    (RELEASE, lambda it: it["tables"].pop("flags"), "flags.csv: belongs to a table that release.json does not list"),
+    (RELEASE, lambda it: it["tables"].update({"../x": {}}), "../x.csv: is missing"),
+    (RELEASE, lambda it: it.pop("tables"), "release.json: cannot be checked: KeyError"),
+    (RELEASE, lambda it: it.update(tables=1), "release.json: cannot be checked"),
+    (RELEASE, lambda it: it.update(build_id="0" * 64), "flags.parquet: build id differs"),
+    (
+        RELEASE,
+        lambda it: it.update(published_on="2026-01-01"),
+        "CITATION.cff: has date 2026-11-21, release.json has 2026-01",
+    ),
+    (RELEASE, lambda it: it.update(format=2), "release.json: has format 2, only 1 is supported"),
+    (PACKAGE, lambda it: get_resource(it, "flags.csv").update(bytes=1), "size or hash of flags.csv is wrong"),
+    (PACKAGE, lambda it: it["resources"].remove(get_resource(it, "flags.csv")), "does not describe flags.csv"),
+    (
+        PACKAGE,
+        lambda it: get_resource(it, "results.csv")["schema"]["fields"][0].update(unit="s"),
+        "datapackage.json: columns of results.csv is wrong",
+    ),
+    (PACKAGE, lambda it: it.pop("resources"), "datapackage.json: cannot be checked: KeyError"),
+    (PACKAGE, lambda it: it.update(created="2026-01-01T00:00:00Z"), "datapackage.json: has date 2026-01-01"),
+    (PACKAGE, lambda it: it.pop("sources"), "datapackage.json: lacks sources"),
+    (PACKAGE, lambda it: get_resource(it, "flags.csv").update(name="x"), "name of flags.csv is wrong"),
+    (
+        PACKAGE,
+        lambda it: get_resource(it, "flags.csv")["schema"].pop("primaryKey"),
+        "primary key of flags.csv is wrong",
+    ),
+    (
+        PACKAGE,
+        lambda it: get_resource(it, "configurations.csv")["schema"].pop("foreignKeys"),
+        "foreign keys of configurations.csv is wrong",
+    ),
+    (CROISSANT, lambda it: it["distribution"][0].update(sha256="0" * 64), "sha256 of documents.parquet is wrong"),
+    (CROISSANT, lambda it: it.pop("datePublished"), "croissant.json: has date None, release.json has 2026-11-21"),
+    (CROISSANT, lambda it: it.pop("license"), "croissant.json: lacks license"),
+    (
+        CROISSANT,
+        lambda it: [field.pop("references", None) for field in get_records(it, "configurations")["field"]],
+        "croissant.json: references of configurations are wrong",
+    ),
+    (CROISSANT, lambda it: it["recordSet"].remove(get_records(it)), "lacks the record set flags"),
+    (CROISSANT, lambda it: it["recordSet"].append({**get_records(it), "name": "more"}), "unknown record set more"),
+    (CROISSANT, lambda it: get_records(it)["field"].pop(), "croissant.json: columns of flags are wrong"),
+    (CROISSANT, change_unit, "croissant.json: columns of results are wrong"),
+    (CROISSANT, lambda it: get_records(it).pop("key"), "croissant.json: key of flags is wrong"),
+    (
+        CROISSANT,
+        lambda it: it["distribution"].append({"contentUrl": "../secret", "sha256": ""}),
+        "croissant.json: describes ../secret, which is not a file of a table",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "edit", "expected"), EDITS, ids=[message for *_, message in EDITS])
+def test_wrong_descriptors_are_found(name: str, edit: Callable[[Record], object], expected: str, copy: Path) -> None:
+    record = read_record(copy, name)
+    edit(record)
+    (copy / name).write_text(json.dumps(record), encoding="utf-8")
+    write_checksums(copy)
+    assert any(expected in problem for problem in list_problems(copy))
+
+
+def test_citation_of_another_version_is_found(copy: Path) -> None:
+    edit_lines(copy, "CITATION.cff", lambda lines: [line.replace(": 1.0.0", ": 1.0.1") for line in lines])
+    assert list_problems(copy) == ["CITATION.cff: has version 1.0.1, release.json has 1.0.0"]
+
+
+# The command
+
+
+def test_command_reports_a_sound_release(small_release: Path) -> None:
+    result = run_cli("verify", small_release)
+    assert (result.returncode, result.stdout) == (0, f"OK {small_release}\n")
+    [note] = result.stderr.splitlines()
+    assert note.startswith("note: not signed: only a signature of SHA256SUMS shows")
+    result = run_cli("verify", small_release, "--format", "json")
+    assert json.loads(result.stdout) == {"ok": True, "problems": [], "notes": [note.removeprefix("note: ")]}
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        ({"version": "0.9.0"}, "not checked: 0.9.0 of ipu-results or changed code made this release, "),
+        ({"code_sha256": "0" * 64}, "the bytes of text files were not compared"),
+        ({"texts_sha256": "0" * 64}, "not checked: CITATION.cff, LICENSE and CHANGELOG.md are not those of this clone"),
+        (None, "not checked: an earlier version of ipu-results"),
+    ],
+)
+def test_release_of_other_code_is_checked_but_for_its_texts(change: Record | None, note: str, copy: Path) -> None:
+    record = read_record(copy)
+    if change is None:
+        del record["generator"]
+    else:
+        record["generator"].update(change)
+    write_record(copy, RELEASE, record)
+    edit_lines(copy, "LICENSE", lambda _: ["other\n"])
+    result = run_cli("verify", copy)
+    assert (result.returncode, result.stdout) == (0, f"OK {copy}\n")
+    assert note in result.stderr
+    edit_table(copy, "flags", lambda rows: rows.replace_schema_metadata({}))
+    assert run_cli("verify", copy).returncode == 1
+
+
+def test_views_are_compared_with_release_json_alone_if_another_duckdb_wrote_them(copy: Path) -> None:
+    record = read_record(copy, "environment.json")
+    record["packages"]["duckdb"] = "1.2.2"
+    write_record(copy, "environment.json", record)
+    update_checksums(copy)
+    result = run_cli("verify", copy)
+    assert result.returncode == 0
+    assert "not checked: DuckDB 1.2.2 wrote this release, " in result.stderr
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
+def test_signature_finds_a_release_that_was_rewritten_as_a_whole(copy: Path, tmp_path: Path) -> None:
+    """Run the commands of docs/how-to/publish.md."""
+    page = (ROOT / "docs" / "how-to" / "publish.md").read_text(encoding="utf-8")
+    commands = [line for line in page.splitlines() if "ssh-keygen -Y" in line]
+    sign, check = (line.replace("release/", f"{copy}/").replace("~/.ssh/", f"{tmp_path}/") for line in commands)
+    run = partial(subprocess.run, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    run(f"ssh-keygen -q -t ed25519 -N '' -f {tmp_path}/id_ed25519")
+    (tmp_path / "signers").write_text(f"you@example.org {(tmp_path / 'id_ed25519.pub').read_text()}")
+    assert run(sign).returncode == 0
+    assert run(check).returncode == 0
+    result = run_cli("verify", copy)
+    assert (result.returncode, result.stderr) == (
+        0,
+        "note: not checked: SHA256SUMS.sig; check it with: ssh-keygen -Y verify\n",
+    )
+    edit_lines(copy, "environment.json", lambda lines: [line.replace('"Linux"', '"Other"') for line in lines])
+    assert list_problems(copy) == []
+    assert run(check).returncode != 0
+
+
+def test_command_names_each_problem(copy: Path, tmp_path: Path) -> None:
+    (copy / "LICENSE").unlink()
+    result = run_cli("verify", copy)
+    assert (result.returncode, result.stdout, result.stderr) == (1, "", "FAIL LICENSE: is missing\n")
+    result = run_cli("verify", copy, "--format", "json")
+    assert result.returncode == 1
+    assert json.loads(result.stdout) == {
+        "ok": False,
+        "problems": [{"path": "LICENSE", "message": "is missing"}],
+        "notes": [],
+    }
+    result = run_cli("verify", tmp_path / "none")
+    assert (result.returncode, result.stderr) == (1, f"error: {tmp_path / 'none'}: no such folder\n")
+    with pytest.raises(UnreadableReleaseError):
+        verify_release(tmp_path / "none")

@@ -1,0 +1,134 @@
+"""Small things to sweep: a network, images, backends for tests, and a record of what a sweep reported."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from ipu_results.runner.backends import Device, register_backend
+from ipu_results.runner.config import SweepConfig, SweepPlan, SweepTask, Visit
+from ipu_results.runner.sweep import Progress
+from PIL import Image
+
+from benchmarks.runner import null_backend
+
+SIDE, CLASSES = 32, 7
+SHORT = {"least_rounds": 2, "most_rounds": 2, "block_s": 0.05, "iterations": 2, "warm_runs": 1}
+
+register_backend("null", null_backend)
+
+
+def write_tiny_model(path: Path, inputs: int = 1) -> Path:
+    """Write a small ResNeXt for 3 × 32 × 32 images with a symbolic batch; with two inputs it is not a classifier."""
+    import onnx  # noqa: PLC0415 (slow)
+    from ipu_results.networks.builder import BatchNorm, GraphBuilder, WeightGenerator  # noqa: PLC0415
+
+    graph = GraphBuilder(WeightGenerator(0))
+    x, *more = [graph.add_input(name, (3, SIDE, SIDE)) for name in ("image", "other")[:inputs]]
+    for other in more:
+        x = graph.add_node("Add", "both", x, other)
+    x = graph.add_node("Relu", "stem.relu", graph.add_convolution("stem", x, (3, 16), 3, stride=2, norm=BatchNorm()))
+    x = graph.add_node("Relu", "body.relu", graph.add_convolution("body", x, (16, 16), 3, groups=4, norm=BatchNorm()))
+    x = graph.add_node("Flatten", "flatten", graph.add_node("GlobalAveragePool", "pool", x))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(graph.build_model("tiny", graph.add_dense("classes", x, (16, CLASSES)), (CLASSES,)), path)
+    return path
+
+
+def write_images(folder: Path, modes: Iterable[str] = ("RGB",) * 5) -> Path:
+    """Write a JPEG of each mode, all different; `broken` is one that ends too early."""
+    folder.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(0)
+    for number, mode in enumerate(modes):
+        path = folder / f"{number}-{mode}.jpg"
+        pixels = (random.integers(0, 256, 3) + random.normal(0, 20, (40, 44, 3))).clip(0, 255).astype(np.uint8)
+        Image.fromarray(pixels).convert("RGB" if mode == "broken" else mode).save(path)
+        if mode == "broken":
+            path.write_bytes(path.read_bytes()[:200])
+    return folder
+
+
+class Recorder(Progress):
+    """Records what a sweep reports. `at` is called with the number of each visit, from 1 on, before it is measured."""
+
+    def __init__(self, at: Callable[[int], object] = lambda _: None) -> None:
+        self._at = at
+        self.reports: list[tuple[Visit, int, int, float]] = []
+        self.warnings: list[str] = []
+
+    @property
+    def visits(self) -> list[Visit]:
+        return [visit for visit, *_ in self.reports]
+
+    def visit(self, visit: Visit, done: int, total: int, left_s: float) -> None:
+        self.reports.append((visit, done, total, left_s))
+        self._at(len(self.reports))
+
+    def warn(self, what: str) -> None:
+        self.warnings.append(what)
+
+
+def interrupt_at(number: int) -> Recorder:
+    """Press Ctrl-C at the visit of this number."""
+
+    def at(visit: int) -> None:
+        if visit == number:
+            raise KeyboardInterrupt
+
+    return Recorder(at)
+
+
+def kill_at(number: int) -> Recorder:
+    """Kill the sweep's own process at the visit of this number."""
+    return Recorder(lambda visit: visit == number and os.kill(os.getpid(), signal.SIGKILL))
+
+
+def null_task(batches: tuple[int, ...] = (2, 4, 6), sessions: int = 2, **more: Any) -> SweepTask:
+    """Return a task on the simulated device. `more` are the plan's fields; `options` the device's."""
+    options = more.pop("options", {"noise": 0.02})
+    plan = SweepPlan(batches, sessions, **{"budget_s": 20.0, **more})
+    return SweepTask(Device("null", "null", "simulated", "null"), plan, SweepConfig(model="none", options=options))
+
+
+def emulator_task(model: Path, images: Path, batches: tuple[int, ...] = (2, 4)) -> SweepTask:
+    plan = SweepPlan(batches, 2, least_rounds=1, most_rounds=1)
+    config = SweepConfig(model=str(model), images=str(images))
+    return SweepTask(Device("emulator", "c2", "emulated", "C2"), plan, config)
+
+
+def cpu_task(model: Path, images: Path | None, batches: tuple[int, ...] = (2, 4), sessions: int = 2) -> SweepTask:
+    plan = SweepPlan(batches, sessions, budget_s=0.0, **SHORT)
+    config = SweepConfig(model=str(model), precision="fp32", images=None if images is None else str(images))
+    return SweepTask(Device("onnxruntime", "cpu", "cpu", "a CPU"), plan, config, threads=1)
+
+
+def faulty_task(python: str, batches: tuple[int, ...] = (2, 4), **options: Any) -> SweepTask:
+    plan = SweepPlan(batches, 2, budget_s=0.0, **SHORT)
+    config = SweepConfig(model="none", python=python, options=options)
+    return SweepTask(Device("faulty", "faulty", "cpu", "a faulty device"), plan, config)
+
+
+def list_children() -> set[int]:
+    """Return the processes that this one started and that still run."""
+    return {child.pid for child in psutil.Process().children(recursive=True) if is_running(child.pid)}
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Report whether the condition became true within that time, which only a failing test takes."""
+    end = time.monotonic() + seconds
+    while not (met := condition()) and time.monotonic() < end:
+        time.sleep(0.01)
+    return met

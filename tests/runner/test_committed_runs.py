@@ -1,0 +1,95 @@
+"""The committed local runs: every figure follows again from the raw stamps, and each is what its record says."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from statistics import median
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+from ipu_results.runner.estimate import Block, compute_interval
+from ipu_results.runner.record import STAMPS
+
+from tests.conftest import RAW, Query
+
+RUNS = sorted(path for path in (RAW / "runs").iterdir() if path.is_dir() and not path.name.startswith("."))
+EXPECTED = {
+    ("onnxruntime", "fp32", "fp32"),
+    ("openvino", None, "fp32"),
+    ("openvino", "fp32", "fp32"),
+    ("openvino", "int8", "int8"),
+    ("emulator", None, "fp16"),
+}
+
+
+def read_points(run: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader((run / "points.csv").read_text(encoding="utf-8").splitlines()))
+
+
+def read_blocks(run: Path) -> list[Block]:
+    stamps: dict[int, list[list[list[int]]]] = {}
+    for row in pq.read_table(run / "stamps.parquet").to_pylist():
+        sessions = stamps.setdefault(row["block"], [])
+        if row["session"] == len(sessions):
+            sessions.append([])
+        sessions[row["session"]].append([row[name] for name in STAMPS])
+    lines = map(json.loads, (run / "blocks.jsonl").read_text(encoding="utf-8").splitlines())
+    return [msgspec.convert({**line, "stamps": stamps[line["block"]]}, Block) for line in lines]
+
+
+def test_committed_runs_are_complete() -> None:
+    runs = set()
+    for run in RUNS:
+        record = json.loads((run / "record.json").read_text(encoding="utf-8"))
+        precision = record["setup"]["precision"]
+        runs |= {(record["backend"], precision, row["compute_precision"]) for row in read_points(run)}
+    assert runs >= EXPECTED
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_each_figure_follows_from_the_raw_stamps(run: Path) -> None:
+    blocks = read_blocks(run)
+    lines = [json.loads(line) for line in (run / "blocks.jsonl").read_text(encoding="utf-8").splitlines()]
+    for block, line in zip(blocks, lines, strict=True):
+        assert (block.window.throughput, block.iterations) == (line["throughput"], line["iterations"])
+    for row in read_points(run):
+        size = int(row["batch_size"])
+        own = [block for block in blocks if block.batch_size == size]
+        rounds = [block.window.throughput for block in own if block.kind == "amortised"]
+        isolated = [median(block.latencies_ms) for block in own if block.kind == "isolated"]
+        assert float(row["throughput"]) == median(rounds)
+        assert float(row["latency_ms"]) == 1000 * size / median(rounds)
+        assert float(row["latency_isolated_ms"]) == median(isolated)
+        if row["origin"] == "emulated":
+            assert row["iterations"] == row["infer_ms"] == row["load_s"] == ""
+        else:
+            assert int(row["iterations"]) == sum(block.iterations for block in own)
+            low, high, _ = compute_interval(rounds)
+            assert low is not None
+            assert high is not None
+            assert (float(row["latency_ms_low"]), float(row["latency_ms_high"])) == (
+                1000 * size / high,
+                1000 * size / low,
+            )
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_record_names_no_path_and_no_host(run: Path) -> None:
+    text = (run / "record.json").read_text(encoding="utf-8")
+    assert not any(word in text for word in ("/root", "/home", "/tmp", "/work", "hostname"))
+
+
+def test_measured_and_emulated_rows_are_marked(query: Query) -> None:
+    rows = query("SELECT DISTINCT origin, platform, calibration_id IS NOT NULL, framework FROM local_runs ORDER BY ALL")
+    assert ("emulated", "C2", True, "emulator") in rows
+    assert all(row[2] is (row[0] == "emulated") for row in rows)
+    assert query("SELECT count(*) FROM results WHERE run_id IS NOT NULL AND publisher <> 'local'") == [(0,)]
+
+
+def test_every_point_of_a_run_is_a_result(query: Query) -> None:
+    lines = sum(len(read_points(run)) for run in RUNS)
+    assert query("SELECT count(*) FROM run_points JOIN results USING (result_id)") == [(lines,)]
+    assert query("SELECT count(*) FROM runs") == [(len(RUNS),)]

@@ -1,0 +1,394 @@
+"""The ONNX Runtime and OpenVINO backends: outputs, what they report of themselves, and that no fall-back is silent."""
+
+from __future__ import annotations
+
+import builtins
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import openvino
+import pytest
+from ipu_results.errors import BackendError
+from ipu_results.networks.builder import GraphBuilder, WeightGenerator
+from ipu_results.runner.backends import Device, Session, SessionSpec
+from ipu_results.runner.backends import onnxruntime as ort
+from ipu_results.runner.backends import openvino as ov
+from ipu_results.runner.models import fix_batch_size, prepare_model
+from ipu_results.runner.workload import compare_outputs, compute_reference
+from onnx import numpy_helper
+
+from tests.runner.test_runner_models import CLASSES, SIDE, images, network
+
+BACKENDS = [(ort, "cpu"), (ov, "CPU")]
+both = pytest.mark.parametrize(("backend", "device"), BACKENDS, ids=["onnxruntime", "openvino"])
+Files = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """Write the network in fp32, fp16 and int8, and in fp32 for batches of two only."""
+    folder = tmp_path_factory.mktemp("models")
+    onnx.save(network(), folder / "tiny.onnx")
+    source, x = str(folder / "tiny.onnx"), images(32, 1)
+    models = {precision: prepare_model(source, precision, folder, x) for precision in ("fp32", "fp16", "int8")}
+    paths = {precision: str(model.path) for precision, model in models.items()}
+    return {**paths, "static": str(fix_batch_size(models["fp32"], 2, folder))}
+
+
+@pytest.fixture(scope="module")
+def sessions(files: Files) -> dict[str, Session]:
+    return {backend.NAME: backend.open(SessionSpec(device, files["fp32"], "fp32")) for backend, device in BACKENDS}
+
+
+# --- outputs
+
+
+@both
+@pytest.mark.parametrize(
+    ("precision", "dtype", "min_cosine"),
+    [("fp32", "float32", 1 - 1e-9), ("fp16", "float16", 0.9999), ("int8", "float32", 0.99)],
+)
+def test_outputs_are_those_of_the_reference(
+    backend: ModuleType, device: str, files: Files, precision: str, dtype: str, min_cosine: float
+) -> None:
+    session = backend.open(SessionSpec(device, files[precision], precision, threads=1))
+    assert session.dtype == dtype
+    if precision != "fp16":
+        assert session.facts.compute_precision == precision
+    x = images(6)
+    outputs = session.run(x.astype(dtype))
+    assert (outputs.shape, outputs.dtype) == ((6, CLASSES), np.float32)
+    cosine, top1 = compare_outputs(outputs, compute_reference(Path(files["fp32"]), x))
+    assert cosine is not None
+    assert cosine > min_cosine
+    assert top1 >= 5 / 6
+
+
+@both
+def test_outputs_by_hand(backend: ModuleType, device: str, tmp_path: Path) -> None:
+    graph = GraphBuilder(WeightGenerator(3))
+    x = graph.add_convolution("mix", graph.add_input("image", (3, 4, 6)), (3, 8))
+    x = graph.add_node(
+        "Flatten", "flat", graph.add_node("GlobalAveragePool", "pool", graph.add_node("Relu", "relu", x))
+    )
+    onnx.save(model := graph.build_model("hand", graph.add_dense("classes", x, (8, 5)), (5,)), tmp_path / "hand.onnx")
+    weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    x = np.random.default_rng(0).normal(size=(3, 3, 4, 6)).astype(np.float32)
+    mixed = np.maximum(np.einsum("oi,nihw->nohw", weights["mix.weight"][:, :, 0, 0], x), 0).mean(axis=(2, 3))
+    outputs = backend.open(SessionSpec(device, str(tmp_path / "hand.onnx"), "fp32")).run(x)
+    assert np.allclose(outputs, mixed @ weights["classes.weight"].T, rtol=1e-4, atol=1e-5)
+
+
+# --- what they report of themselves
+
+
+@both
+def test_facts_describe_the_session(backend: ModuleType, device: str, files: Files) -> None:
+    facts = backend.open(SessionSpec(device, files["fp32"], threads=2)).facts
+    package = {"onnxruntime": onnxruntime, "openvino": openvino}[backend.NAME]
+    assert package.__version__.startswith(facts.backend_version)
+    assert facts.versions[backend.NAME] == package.__version__
+    assert facts.framework == {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}[backend.NAME]
+    assert facts.provider == {"onnxruntime": "CPUExecutionProvider", "openvino": "CPU"}[backend.NAME]
+    assert facts.threads == 2
+    assert facts.load_s > 0
+    assert facts.platform
+    assert facts.compile_s is None if backend is ort else facts.compile_s > 0
+
+
+def test_fp16_model_is_computed_as_its_kernels_report(files: Files) -> None:
+    """Neither library has half-precision convolutions for an x86 CPU of before AVX512-FP16: they cast."""
+    facts = ort.open(SessionSpec("cpu", files["fp16"], "fp16")).facts
+    spec = SessionSpec("cpu", files["fp16"])
+    session = ort._create(spec, ort.PROVIDERS["cpu"], {})
+    inputs = {"image": ("float16", (None, *session.get_inputs()[0].shape[1:]))}
+    kinds = ort._count_kernels(spec, ort.PROVIDERS["cpu"], inputs)
+    assert kinds == Counter({facts.compute_precision: 3})
+    assert ort.open(SessionSpec("cpu", files["fp32"], sessions=2, session=1)).facts.compute_precision == ""
+    hint = openvino.Core().compile_model(files["fp16"], "CPU").get_property("INFERENCE_PRECISION_HINT")
+    facts = ov.open(SessionSpec("CPU", files["fp16"])).facts
+    assert facts.compute_precision == ov.TYPES[hint.get_type_name()]
+    assert f"precision hint {hint.get_type_name()}" in facts.notes
+
+
+def node(kind: str, precision: str) -> SimpleNamespace:
+    info = {"layerType": SimpleNamespace(value=kind), "runtimePrecision": SimpleNamespace(value=precision)}
+    return SimpleNamespace(get_rt_info=lambda: info)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "precision", "notes"),
+    [
+        ([node("Convolution", "bf16")] * 3 + [node("Reorder", "f32")] * 9, "bf16", []),
+        ([node("Convolution", "u8")] * 3 + [node("GroupConvolution", "i8")] + [node("MatMul", "f32")] * 9, "int8", []),
+        ([node("Convolution", "u8")] * 3 + [node("Convolution", "f32")], "int8",
+         ["3 of 4 convolutions or products are int8"]),
+        ([node("FullyConnected", "f16"), node("Relu", "f32")], "fp16", []),
+        ([node("Convolution", "f64")], "f64", []),
+        ([SimpleNamespace(get_rt_info=dict)], "", ["the compiled model does not say in what precision it computes"]),
+    ],
+)  # fmt: skip
+def test_openvino_precision_is_that_of_most_convolutions(nodes: list[Any], precision: str, notes: list[str]) -> None:
+    runtime = SimpleNamespace(get_ops=lambda: nodes)
+    assert ov._read_precision(SimpleNamespace(get_runtime_model=lambda: runtime)) == (precision, notes)
+
+
+@pytest.mark.parametrize(
+    ("kernels", "option", "capability", "precision"),
+    [("fp32", "1", 8.0, "tf32"), ("fp32", "0", 9.0, "fp32"), ("fp32", "1", 7.5, "fp32"), ("fp16", "1", 8.0, "fp16")],
+)
+def test_fp32_on_cuda_is_tf32_where_allowed_and_able(
+    monkeypatch: pytest.MonkeyPatch, kernels: str, option: str, capability: float, precision: str
+) -> None:
+    monkeypatch.setattr(ort, "list_gpus", lambda: [("T4", 7.5), ("GPU", capability)])
+    session = SimpleNamespace(get_provider_options=lambda: {"CUDAExecutionProvider": {"use_tf32": option}})
+    assert ort._resolve_tf32(kernels, session, "cuda:1") == precision
+    assert ort._resolve_tf32(kernels, session, "cpu") == kernels
+
+
+@both
+def test_bf16_is_computed_or_refused(
+    backend: ModuleType, device: str, files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    able = backend is ov and "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    spec = SessionSpec(device, files["fp32"], "bf16")
+    if able:
+        assert backend.open(spec).facts.compute_precision == "bf16"
+    else:
+        with pytest.raises(BackendError, match=r"^(cpu|CPU): .*bf16"):
+            backend.open(spec)
+    monkeypatch.setattr(ov, "_read_precision", lambda _: ("fp32", []))
+    with pytest.raises(BackendError, match="CPU: computes in fp32 where bf16 was requested"):
+        ov.open(SessionSpec("CPU", files["fp32"], "bf16"))
+
+
+# --- options
+
+
+@pytest.mark.parametrize(
+    ("spec", "options"),
+    [
+        (SessionSpec("cuda:1", "m", "fp32"), {"device_id": "1", "use_tf32": "0"}),
+        (SessionSpec("cuda", "m"), {"device_id": "0"}),
+        (SessionSpec("cuda", "m", options={"gpu_mem_limit": 1}), {"device_id": "0", "gpu_mem_limit": "1"}),
+        (SessionSpec("openvino", "m", threads=2), {"device_type": "CPU", "num_of_threads": "2"}),
+    ],
+)
+def test_onnxruntime_gets_the_options_of_its_provider(spec: SessionSpec, options: dict[str, str]) -> None:
+    assert ort._select_provider(spec)[1] == options
+    if "device_id" in options:
+        with pytest.raises(BackendError, match="names another device than --device"):
+            ort._select_provider(SessionSpec("cuda", "m", options={"device_id": 3}))
+
+
+def test_onnxruntime_sessions_do_not_spin_while_others_measure() -> None:
+    specs = [SessionSpec("cpu", "m", threads=3, sessions=count) for count in (1, 2)]
+    alone, shared = (ort._build_settings(spec, ort.PROVIDERS["cpu"]) for spec in specs)
+    assert shared.get_session_config_entry("session.intra_op.allow_spinning") == "0"
+    with pytest.raises(RuntimeError):
+        alone.get_session_config_entry("session.intra_op.allow_spinning")
+    assert (alone.intra_op_num_threads, alone.inter_op_num_threads) == (3, 1)
+    assert ort._build_settings(SessionSpec("cpu", "m"), ort.PROVIDERS["cpu"]).intra_op_num_threads == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "more"),
+    [
+        (SessionSpec("CPU", "m"), {}),
+        (
+            SessionSpec("CPU", "m", "bf16", threads=1, sessions=2, options={"NUM_STREAMS": 2}),
+            {
+                "INFERENCE_NUM_THREADS": 1,
+                "ENABLE_CPU_PINNING": False,
+                "INFERENCE_PRECISION_HINT": "bf16",
+                "NUM_STREAMS": 2,
+            },
+        ),
+        (SessionSpec("CPU", "m", "int8"), {}),
+        (SessionSpec("GPU.0", "m", threads=1, sessions=2), {}),
+    ],
+)
+def test_openvino_configuration_holds_what_was_requested(spec: SessionSpec, more: dict[str, object]) -> None:
+    assert ov._build_configuration(spec) == {"PERFORMANCE_HINT": "LATENCY", **more}
+
+
+def test_openvino_accepts_the_configuration_of_two_sessions(files: Files) -> None:
+    spec = SessionSpec("CPU", files["fp32"], "fp32", threads=1, sessions=2, session=1)
+    assert ov.open(spec).facts.threads == 1
+    with pytest.raises(BackendError, match=r"^CPU: .*NO_SUCH_OPTION"):
+        ov.open(SessionSpec("CPU", files["fp32"], options={"NO_SUCH_OPTION": 1}))
+
+
+# --- what is refused
+
+WRONG = [
+    (images(2)[:, :, 1:], r"\(2, 3, 15, 16\)"),
+    (images(2)[:, :1], r"\(2, 1, 16, 16\)"),
+    (images(2)[0], r"\(3, 16, 16\)"),
+    (images(2).astype(np.float16), "float16"),
+    (images(2).astype(np.uint8), "uint8"),
+]
+
+
+@both
+@pytest.mark.parametrize(("x", "message"), WRONG)
+def test_wrong_images_are_refused(
+    backend: ModuleType, device: str, sessions: dict[str, Session], x: np.ndarray, message: str
+) -> None:
+    with pytest.raises(BackendError, match=f"^{device}: takes float32 images of shape .*, not .*{message}"):
+        sessions[backend.NAME].run(x)
+
+
+@both
+def test_static_model_accepts_its_batch_only(backend: ModuleType, device: str, files: Files) -> None:
+    session = backend.open(SessionSpec(device, files["static"], "fp32", micro_batches=(2,)))
+    assert session.facts.compute_precision == "fp32"
+    assert session.run(images(2)).shape == (2, CLASSES)
+    with pytest.raises(BackendError, match=rf"of shape \(2, 3, {SIDE}, {SIDE}\), not float32 \(3, 3, {SIDE}, {SIDE}\)"):
+        session.run(images(3))
+    session.close()
+    session.close()
+    with pytest.raises(BackendError, match=f"^{device}: is closed$"):
+        session.run(images(2))
+
+
+@both
+def test_unusable_model_is_refused_in_one_line(
+    backend: ModuleType, device: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text.onnx").write_text("no protobuf\n")
+    for name in ("text.onnx", "absent.onnx"):
+        with pytest.raises(BackendError, match=f"^{device}: [^\n]+$"):
+            backend.open(SessionSpec(device, str(tmp_path / name)))
+    assert "onnxruntime:" not in capfd.readouterr().err
+    text = '<ir_version: 8, opset_import: ["" : 17]> odd (double[N,3] x) => (double[N,3] y) { y = Add(x, x) }'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "odd.onnx")
+    with pytest.raises(BackendError, match=r"the model takes .*(double|float64).*, not float images or integer tokens"):
+        backend.open(SessionSpec(device, str(tmp_path / "odd.onnx")))
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "message"),
+    [
+        (ort, "cuda:0", "^cuda:0: CUDAExecutionProvider is not in the installed onnxruntime: install onnxruntime-gpu"),
+        (ort, "migraphx", "^migraphx: MIGraphXExecutionProvider is not .* install onnxruntime-migraphx"),
+        (ort, "cpu:1", "^cpu:1: is not a device of onnxruntime; known: cpu, cuda:0, "),
+        (ov, "GPU.7", "^GPU.7: is not a device of this machine: OpenVINO sees CPU"),
+        (ov, "AUTO", "^AUTO: is not a device of this machine: OpenVINO sees CPU"),
+    ],
+)
+def test_absent_device_is_refused(files: Files, backend: ModuleType, device: str, message: str) -> None:
+    with pytest.raises(BackendError, match=message):
+        backend.open(SessionSpec(device, files["fp32"]))
+
+
+def test_provider_that_takes_no_node_is_an_error(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wheel's Azure provider runs no local node, so all of them would go to the CPU."""
+    assert "AzureExecutionProvider" in onnxruntime.get_available_providers()
+    monkeypatch.setitem(ort.PROVIDERS, "azure", ort.Provider("AzureExecutionProvider", "gpu", "onnxruntime"))
+    with pytest.raises(BackendError, match=r"^azure: .*fallback to CPU EP has been explicitly disabled"):
+        ort.open(SessionSpec("azure", files["fp32"]))
+
+
+def test_provider_that_does_not_start_is_an_error(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where CUDA's libraries are missing the wheel logs a line and goes on with the CPU."""
+    real: Callable[..., Any] = onnxruntime.InferenceSession
+    calls: list[Any] = []
+
+    def create_on_cpu(path: str, settings: Any, providers: Any, enable_fallback: int) -> Any:
+        calls.append((providers, enable_fallback, settings.get_session_config_entry("session.disable_cpu_ep_fallback")))
+        return real(path, providers=["CPUExecutionProvider"])
+
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider"])
+    monkeypatch.setattr(onnxruntime, "InferenceSession", create_on_cpu)
+    with pytest.raises(BackendError, match=r"^cuda:0: CUDAExecutionProvider did not start: CPUExecutionProvider did$"):
+        ort.open(SessionSpec("cuda:0", files["fp32"]))
+    assert calls == [([("CUDAExecutionProvider", {"device_id": "0"})], 0, "1")]
+
+
+@pytest.mark.parametrize(
+    ("device", "compiled_for", "good"),
+    [("CPU", ["CPU"], True), ("GPU", ["GPU.0"], True), ("GPU.0", ["GPU"], True), ("GPU.1", ["(GPU.1)"], True),
+     ("GPU", ["(CPU)"], False), ("GPU.1", ["GPU.0"], False), ("GPU", ["GPU.0", "CPU"], False), ("CPU", [], False)],
+)  # fmt: skip
+def test_openvino_on_another_device_is_an_error(device: str, compiled_for: list[str], good: bool) -> None:
+    if good:
+        ov._refuse_elsewhere(device, compiled_for)
+    else:
+        with pytest.raises(BackendError, match=f"^{device}: the model was compiled for "):
+            ov._refuse_elsewhere(device, compiled_for)
+
+
+# --- probes
+
+
+def test_devices_of_other_wheels_are_listed_with_their_wheel() -> None:
+    devices = {device.name: device for device in ort.probe()}
+    assert devices["cpu"].usable
+    assert devices["cpu"].description == ort.name_cpu() != ""
+    wheels = {"cuda:0": "-gpu", "tensorrt:0": "-gpu", "migraphx:0": "-migraphx", "openvino:CPU": "-openvino"}
+    for name, wheel in wheels.items():
+        family = ort.PROVIDERS[name.partition(":")[0]]
+        if family.name not in onnxruntime.get_available_providers():
+            assert f"it comes in the wheel onnxruntime{wheel}, in place of onnxruntime" in str(devices[name].reason)
+    name = openvino.Core().get_property("CPU", "FULL_DEVICE_NAME")
+    assert Device("openvino", "CPU", "cpu", name) in ov.probe()
+
+
+@pytest.mark.parametrize(
+    ("printed", "visible", "names"),
+    [
+        ("0, GPU-aa, A100, 8.0\n1, GPU-bb, T4, 7.5\n", None, ["A100", "T4"]),
+        ("0, GPU-aa, A100, 8.0\n1, GPU-bb, T4, 7.5\n", "1", ["T4"]),
+        ("0, GPU-aa, A100, 8.0\n1, GPU-bb, T4, 7.5\n", "GPU-bb,0", ["T4", "A100"]),
+        ("0, GPU-aa, A100, 8.0\n1, GPU-bb, T4, 7.5\n", "-1", []),
+        ("No devices were found\n", None, []),
+        ("", None, []),
+    ],
+)
+def test_gpus_are_numbered_as_cuda_does(
+    monkeypatch: pytest.MonkeyPatch, printed: str, visible: str | None, names: list[str]
+) -> None:
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        assert command[:2] == ["nvidia-smi", "--query-gpu=index,uuid,name,compute_cap"]
+        return subprocess.CompletedProcess(command, 0, printed, "")
+
+    monkeypatch.setattr(ort.subprocess, "run", run)
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider"])
+    assert [name for name, _ in ort.list_gpus()] == names
+    expected = [Device("onnxruntime", f"cuda:{number}", "gpu", name) for number, name in enumerate(names)]
+    cuda = [device for device in ort.probe() if device.name.startswith("cuda")]
+    assert cuda == expected if names else [device.reason for device in cuda] == ["nvidia-smi names no GPU here"]
+
+
+def test_missing_library_is_a_reason(monkeypatch: pytest.MonkeyPatch, files: Files) -> None:
+    def break_core() -> None:
+        raise RuntimeError("no\ndriver")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(openvino, "Core", break_core)
+        assert [device.reason for device in ov.probe()] == ["does not start: no driver"]
+    real = builtins.__import__
+
+    def import_without(name: str, *rest: Any) -> Any:
+        if name in ("openvino", "onnxruntime"):
+            raise ModuleNotFoundError(f"No module named '{name}'")
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", import_without)
+    [device] = ov.probe()
+    assert str(device.reason).endswith("pip install 'ipu-results[openvino]'")
+    assert {cpu.reason for cpu in ort.probe()} == {"cannot be imported: No module named 'onnxruntime'"}
+    with pytest.raises(BackendError, match="OpenVINO is not installed"):
+        ov.open(SessionSpec("CPU", files["fp32"]))

@@ -1,0 +1,150 @@
+"""Which device is selected, which is refused with its reason, and how PopART is probed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from ipu_results.errors import BackendError
+from ipu_results.runner import devices, sessions
+from ipu_results.runner.backends import KINDS, NAMES, Device, is_virtual, load_backend
+from ipu_results.runner.devices import ListDevices, SelectedDevice, list_devices, select_devices
+
+from tests.conftest import ROOT
+from tests.runner.faulty_backend import write_faulty_python
+from tests.runner.runner_support import list_children
+
+FAKES = ROOT / "tests" / "runner" / "fakes"
+IPU = Device("popart", "ipu", "ipu", "IPU")
+NO_IPU = Device("popart", "ipu", "ipu", "IPU", "no IPU is attached to this machine")
+IPU_MODEL = Device("popart", "ipu-model", "simulated", "a model of an IPU")
+CPU = Device("onnxruntime", "cpu", "cpu", "a CPU")
+GPU = Device("onnxruntime", "cuda:0", "gpu", "a GPU")
+NO_GPU = Device("onnxruntime", "cuda:0", "gpu", "a GPU", "it comes in another wheel")
+OPENVINO = [Device("openvino", "CPU", "cpu", "a CPU"), Device("openvino", "GPU", "gpu", "a GPU")]
+EMULATED = [Device("emulator", name, "emulated", name) for name in ("c2", "m2000", "bow-2000")]
+
+
+def machine(
+    popart: Sequence[Device], onnxruntime: Sequence[Device], openvino: Sequence[Device] = OPENVINO[:1]
+) -> ListDevices:
+    """Return the probe of a machine with these devices."""
+    own = {"popart": popart, "onnxruntime": onnxruntime, "openvino": openvino, "emulator": EMULATED}
+    return lambda name: own[name]
+
+
+BARE = machine([NO_IPU, IPU_MODEL], [CPU, NO_GPU])
+NEITHER = "neither an IPU nor a GPU is here"
+
+
+@pytest.mark.parametrize(
+    ("probe", "selected"),
+    [
+        (machine([IPU, IPU_MODEL], [CPU, GPU]), [(IPU, "an IPU is here")]),
+        (machine([NO_IPU, IPU_MODEL], [CPU, GPU]), [(GPU, "no IPU is here, a GPU is")]),
+        (machine([NO_IPU], [CPU, NO_GPU], OPENVINO), [(OPENVINO[1], "no IPU is here, a GPU is")]),
+        (BARE, [(EMULATED[0], f"{NEITHER}: emulated"), (CPU, f"{NEITHER}: measured")]),
+        (machine([NO_IPU, IPU_MODEL], []), [(EMULATED[0], f"{NEITHER}: emulated")]),
+    ],
+    ids=["ipu", "gpu", "gpu of any backend", "emulator and CPU", "no simulated device"],
+)
+def test_auto_prefers_ipu_then_gpu_then_emulator_and_cpu(
+    probe: ListDevices, selected: list[tuple[Device, str]]
+) -> None:
+    assert select_devices("auto", None, "c2", probe) == [SelectedDevice(*choice) for choice in selected]
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "target", "expected"),
+    [
+        ("onnxruntime", None, "c2", CPU),
+        ("openvino", "CPU", "c2", OPENVINO[0]),
+        ("emulator", None, "bow-2000", EMULATED[2]),
+        ("emulator", "m2000", "c2", EMULATED[1]),
+        ("popart", "ipu-model", "c2", IPU_MODEL),
+    ],
+)
+def test_requested_device_is_selected(name: str, device: str | None, target: str, expected: Device) -> None:
+    assert select_devices(name, device, target, BARE) == [SelectedDevice(expected, "requested")]
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "message"),
+    [
+        ("popart", None, "popart: ipu: no IPU is attached to this machine"),
+        ("onnxruntime", "cuda:0", "onnxruntime: cuda:0: it comes in another wheel"),
+        ("onnxruntime", "cuda:7", "cuda:7: is not a device of onnxruntime, which has: cpu, cuda:0"),
+        ("emulator", "c3", "c3: is not a device of emulator, which has: c2, m2000, bow-2000"),
+        ("auto", "cuda:1", "cuda:1: --device needs --backend, which names the backend of the device"),
+    ],
+)
+def test_nothing_replaces_the_requested_device(name: str, device: str | None, message: str) -> None:
+    with pytest.raises(BackendError) as caught:
+        select_devices(name, device, "c2", BARE)
+    assert str(caught.value) == message
+
+
+def test_precision_that_a_device_does_not_have_is_refused() -> None:
+    """`auto` skips what cannot compute in it."""
+    with pytest.raises(BackendError, match=r"^emulator: c2: does not compute in int8$"):
+        select_devices("emulator", "c2", "c2", BARE, "int8")
+    assert select_devices("emulator", None, "c2", BARE, "fp16")[0].device == EMULATED[0]
+    assert [choice.device for choice in select_devices("auto", None, "c2", BARE, "int8")] == [CPU]
+    with pytest.raises(BackendError, match="does not compute in bf16"):
+        select_devices("auto", None, "c2", BARE, "bf16")
+
+
+# --- the backends themselves
+
+
+def test_probes_of_this_machine_list_its_devices() -> None:
+    own = [device for name in NAMES for device in list_devices(name)]
+    assert {device.backend for device in own} == set(NAMES)
+    assert {device.kind for device in own} <= set(KINDS)
+    assert "cpu" in {device.name for device in own if device.backend == "onnxruntime" and device.usable}
+    assert [device.name for device in own if device.backend == "emulator"] == ["c2", "m2000", "bow-2000"]
+    assert all(name == load_backend(name).NAME for name in NAMES)
+    assert {name for name in NAMES if is_virtual(name)} == {"emulator"}
+
+
+PROBING = """
+import sys, onnx
+from ipu_results.runner.devices import list_devices
+for device in list_devices("popart"):
+    print(device.name, device.usable)
+print("popart" in sys.modules)
+"""
+
+
+def test_popart_is_probed_in_a_process_of_its_own() -> None:
+    """It cannot be imported in a process that has onnx, as this one."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(FAKES), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-c", PROBING]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=120, check=False)
+    assert done.stdout.splitlines() == ["ipu True", "ipu-model True", "False"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "reason"),
+    [
+        ("raise SystemExit(4)", "the process of session 0 ended with 4"),
+        ("import os; os.kill(os.getpid(), 11)", "the process of session 0 was killed by SIGSEGV"),
+        ("import time; time.sleep(600)", "session 0 has not replied for 0 s"),
+        (None, "cannot be started: No such file or directory"),
+    ],
+    ids=["ends", "dies", "hangs", "missing"],
+)
+def test_failed_probe_is_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str | None, reason: str
+) -> None:
+    if reason.startswith("session"):
+        monkeypatch.setattr(devices, "PROBE_TIMEOUT_S", 0.05)
+        monkeypatch.setattr(sessions, "CLOSE_TIMEOUT_S", 0.05)
+    before = list_children()
+    python = str(tmp_path / "absent") if first is None else write_faulty_python(tmp_path, first)
+    assert list_devices("popart", python) == [Device("popart", "popart", "ipu", "IPU", reason)]
+    assert list_children() == before

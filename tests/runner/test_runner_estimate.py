@@ -1,0 +1,402 @@
+"""The estimator on blocks whose truth is known, and its tail rule compared with one that counts outcomes."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, fields, replace
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ipu_results.errors import RunnerError
+from ipu_results.runner.estimate import (
+    CONFIDENCE,
+    Block,
+    Estimate,
+    Kind,
+    Stamps,
+    SuspicionLimits,
+    compute_binomial_cdf,
+    compute_interval,
+    count_allowed_slow,
+    estimate,
+    estimate_tail,
+    find_disturbances,
+    group_by_round,
+)
+
+from benchmarks.report import Options, format_report
+from benchmarks.runner import repeatability
+from benchmarks.runner.repeatability import QUIET
+from benchmarks.runner.simulation import Scenario, simulate_sweeps
+
+MS = 1_000_000
+# the number of the slowest that LoadGen 6.0.17 would discard of N queries; None: it requires more queries
+LOADGEN = {
+    0.90: {63: None, 64: 0, 80: 0, 81: 1, 99: 2, 1000: 77},
+    0.99: {661: None, 662: 0, 837: 0, 838: 1, 1001: 2},
+}
+
+
+def block(
+    latency_ms: float, number: int = 0, kind: Kind = "amortised", *, runs: int = 8, batch: int = 4, **observed: Any
+) -> Block:
+    """Build two sessions in step with batches of one length: a tenth pre-processing, a tenth retrieval."""
+    length = round(latency_ms * MS)
+    tenth = length // 10
+    stamps: tuple[Stamps, ...] = tuple(
+        (at, at + tenth // 2, at + tenth, at + length - tenth, at + length)
+        for at in range(0, runs * length if length else 1, length or 1)
+    )
+    return Block(number, number, batch, kind, "2026-11-21T13:45:01Z", (stamps, stamps), **observed)
+
+
+def rounds(*latencies_ms: float, **observed: Any) -> list[Block]:
+    return [block(latency, number, **observed) for number, latency in enumerate(latencies_ms)]
+
+
+def quiet(count: int = 6, **observed: Any) -> list[Block]:
+    return rounds(*[100.0] * count, **observed)
+
+
+lengths = st.lists(st.integers(1, 500), min_size=1, max_size=14)
+
+
+# --- the figures
+
+
+def test_constant_clock_is_measured_exactly_and_without_suspicion() -> None:
+    row = estimate([*quiet(), *quiet(3, kind="isolated")])
+    assert row.throughput == pytest.approx(40)
+    assert (row.latency_ms, row.latency_ms_low, row.latency_ms_high) == pytest.approx((100, 100, 100))
+    assert (row.interval_confidence, row.latency_isolated_ms) == (0.95, pytest.approx(100))
+    assert (row.rounds, row.blocks, row.iterations, row.disturbed_blocks) == (6, 9, 9 * 16, 0)
+    assert (row.preprocess_ms, row.infer_ms, row.retrieve_ms) == pytest.approx((10, 80, 10))
+    assert row.suspect == []
+
+
+def test_throughput_is_the_median_over_rounds() -> None:
+    row = estimate(rounds(100, 101, 102, 103, 104, 105))
+    assert row.throughput == pytest.approx(median(4e3 / length for length in range(100, 106)))
+    assert (row.latency_ms_low, row.latency_ms_high) == pytest.approx((100, 105))
+    assert row.latency_ms == pytest.approx(4e3 / row.throughput)
+    several = [block(100, 0), block(100, 0), block(100, 0), block(200, 1), block(300, 2)]
+    assert group_by_round(several) == pytest.approx([40, 20, 4 / 0.3]), "a round of several blocks counts once"
+    assert estimate(several).latency_ms == pytest.approx(200)
+
+
+def test_isolated_latency_is_the_median_of_block_medians() -> None:
+    isolated = [block(ms, number, "isolated") for number, ms in enumerate((90, 110, 300))]
+    assert estimate([*quiet(), *isolated]).latency_isolated_ms == pytest.approx(110)
+    ends = [0, 100, 200, 600, 700, 800]
+    stamps = tuple((a * MS, a * MS, a * MS, b * MS, b * MS) for a, b in pairwise(ends))
+    slow_once = replace(block(100, 0, "isolated"), stamps=(stamps, stamps))
+    assert estimate([*quiet(), slow_once]).latency_isolated_ms == pytest.approx(100)
+
+
+def test_observations_are_reported_by_median_or_maximum() -> None:
+    observed = [
+        {"probe_ms": (5.0, 5.2), "foreign_cpu": 0.01, "steal": 0.0, "power_w": 90.0},
+        {"probe_ms": (5.1, 5.3), "foreign_cpu": 0.03, "steal": 0.01, "power_w": None},
+        {"probe_ms": (5.1, 5.4), "foreign_cpu": None, "steal": None, "power_w": 94.0},
+    ]
+    row = estimate([block(100, number, **each) for number, each in enumerate(observed)])
+    assert (row.probe_ms, row.foreign_cpu, row.steal, row.power_w) == (pytest.approx(5.15), 0.03, 0.01, 92.0)
+    isolated = quiet(3, kind="isolated", power_w=40.0)
+    assert estimate([*quiet(power_w=90.0), *isolated]).power_w == 90.0, "of amortised blocks only"
+    row = estimate(quiet())
+    assert (row.probe_ms, row.foreign_cpu, row.steal, row.power_w) == (None,) * 4
+    assert (row.latency_isolated_ms, row.latency_p90_ms, row.latency_p99_ms) == (None,) * 3
+
+
+# --- few blocks, and none
+
+
+def test_one_round_has_no_interval() -> None:
+    row = estimate([block(100, runs=1)])
+    assert (row.latency_ms, row.rounds, row.iterations) == (pytest.approx(100), 1, 2)
+    assert (row.latency_ms_low, row.latency_ms_high, row.interval_confidence) == (None, None, None)
+    assert row.suspect == ["only 1 round"]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        ([], "no amortised block was measured"),
+        (quiet(kind="isolated"), "no amortised block was measured"),
+        ([block(100, 0), block(100, 1, batch=8)], "several batch sizes: 4, 8"),
+        ([block(100, 0), replace(block(100, 1), stamps=())], "block 1 has a session without iterations"),
+        ([block(100, 0), replace(block(100, 1), stamps=(block(100).stamps[0], ()))], "block 1 has a session without"),
+        ([block(0.0)], "block 0 has zero duration"),
+    ],
+)
+def test_blocks_without_a_figure_are_an_error(blocks: list[Block], message: str) -> None:
+    with pytest.raises(RunnerError, match=message):
+        estimate(blocks)
+
+
+# --- the interval
+
+
+@pytest.mark.parametrize(
+    ("count", "interval"),
+    [(2, (1, 2, 0.5)), (3, (1, 3, 0.75)), (5, (1, 5, 0.9375)), (6, (1, 6, 0.95)), (8, (1, 8, 0.95)), (9, (2, 8, 0.95))],
+)
+def test_interval_is_of_order_statistics(count: int, interval: tuple[float, float, float]) -> None:
+    values = list(range(1, count + 1))
+    random.Random(count).shuffle(values)
+    assert compute_interval(values) == interval
+
+
+@given(st.integers(2, 60))
+def test_interval_has_its_confidence_by_counting_heads(count: int) -> None:
+    """The median is between the order statistics l and h unless fewer than l + 1, or more than h, are below it."""
+    low, high, confidence = compute_interval(range(count))
+    assert low is not None
+    assert high is not None
+    inside = sum(Fraction(math.comb(count, below), 2**count) for below in range(int(low) + 1, int(high) + 1))
+    assert inside >= Fraction(str(confidence))
+    if count >= 6:
+        tighter = sum(Fraction(math.comb(count, below), 2**count) for below in range(int(low) + 2, int(high)))
+        assert tighter < Fraction(str(CONFIDENCE))
+
+
+# --- the tail
+
+
+def sum_exactly(count: int, chance: Fraction) -> list[Fraction]:
+    return list(accumulate(math.comb(count, k) * chance**k * (1 - chance) ** (count - k) for k in range(count + 1)))
+
+
+def count_exactly(count: int, share: Fraction) -> int:
+    """Return the t of the rule by exact sums of binomial probabilities."""
+    return max(sum(total < Fraction(1, 100) for total in sum_exactly(count, 1 - share)) - 1, 0)
+
+
+@pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(1, 10), Fraction(1, 100), Fraction(9, 10)])
+@pytest.mark.parametrize("count", [0, 1, 2, 9, 64, 300])
+def test_binomial_probabilities_are_those_of_exact_sums(count: int, chance: Fraction) -> None:
+    exact = [float(total) for total in sum_exactly(count, chance)]
+    assert compute_binomial_cdf(count, float(chance)).tolist() == pytest.approx(exact, abs=1e-12, rel=0)
+
+
+def test_binomial_probabilities_of_a_million_trials_neither_vanish_nor_overflow() -> None:
+    odds = compute_binomial_cdf(1_000_000, 0.5)
+    assert odds[499_999] + odds[500_000] == pytest.approx(1, abs=1e-12)
+    assert odds[500_000] - odds[499_999] == pytest.approx(1 / math.sqrt(math.pi * 500_000), rel=1e-6)
+
+
+@pytest.mark.parametrize("percentile", [50, 90, 99])
+@pytest.mark.parametrize("count", [0, 1, 10, 63, 64, 65, 99, 200, 661, 662, 700])
+def test_allowed_slow_iterations_are_those_of_exact_counting(count: int, percentile: int) -> None:
+    assert count_allowed_slow(count, percentile / 100) == count_exactly(count, Fraction(percentile, 100))
+
+
+@pytest.mark.parametrize("share", sorted(LOADGEN))
+def test_as_many_are_discarded_as_by_loadgen(share: float) -> None:
+    allowed = {count: count_allowed_slow(count, share) for count in LOADGEN[share]}
+    assert {count: slow - 1 if slow else None for count, slow in allowed.items()} == LOADGEN[share]
+
+
+@given(st.integers(1, 3000), st.sampled_from([0.9, 0.99]))
+def test_another_iteration_allows_at_most_one_more_to_be_slow(count: int, share: float) -> None:
+    now, then = count_allowed_slow(count, share), count_allowed_slow(count + 1, share)
+    assert now <= then <= now + 1
+
+
+def test_tail_is_an_iteration_that_bounds_the_percentile_in_99_of_100() -> None:
+    """Of 400 runs of 300 iterations each, 1 % and 4 standard errors may lie below the true 90th percentile."""
+    latencies = list(range(1, 1001))
+    random.Random(0).shuffle(latencies)
+    p90, p99 = estimate_tail(latencies, 0.90), estimate_tail(latencies, 0.99)
+    assert p90 == 1001 - count_allowed_slow(1000, 0.90)
+    assert 900 < p90 <= 940
+    assert p99 in (999, 1000)
+    random_, true = np.random.default_rng(4), -math.log(0.1)
+    below = sum((estimate_tail(list(random_.exponential(1.0, 300)), 0.90) or 0) < true for _ in range(400))
+    assert below / 400 <= 0.01 + 4 * math.sqrt(0.01 * 0.99 / 400)
+
+
+def test_tail_of_the_row_is_that_of_isolated_iterations() -> None:
+    isolated = [block(ms, number, "isolated", runs=22) for number, ms in enumerate((90, 100, 110))]
+    row = estimate([*quiet(runs=500), *isolated])
+    assert (row.latency_p90_ms, row.latency_p99_ms) == (pytest.approx(110), None)
+    assert estimate([*quiet(runs=500), *isolated[:2]]).latency_p90_ms is None
+
+
+# --- what is suspect
+
+PROBE = {"probe_ms": (5.0, 5.0)}
+LOOSE = SuspicionLimits(disturbed=1.1)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "limits", "suspect", "disturbed"),
+    [
+        (rounds(100, 100, 100, 100, 100, 130, **PROBE), None, ["interval is 23.1 % wide"], 1),
+        (
+            rounds(100, 100, 100, 106, 106, 106),
+            LOOSE,
+            ["drift of -5.7 % from the first half of the rounds to the second"],
+            0,
+        ),
+        (rounds(100, 100, 100, 150, 150, 100, 100), replace(LOOSE, width=1), [], 2),  # the middle is in neither half
+        ([*quiet(8, probe_ms=(5.0, 5.1)), block(100, 8, probe_ms=(5.0, 7.9))], None, [], 1),
+        (
+            [*quiet(7, probe_ms=(5.0, 5.1)), block(100, 7, probe_ms=(5.0, 7.9)), block(100, 8, probe_ms=(5.0, 7.9))],
+            None,
+            ["2 of 9 blocks disturbed: probe up to 1.58 times its best"],
+            2,
+        ),
+        (
+            [*quiet(4), block(100, 4, foreign_cpu=0.06)],
+            SuspicionLimits(rounds=5),
+            ["1 of 5 blocks disturbed: foreign processes took up to 6 % of the machine"],
+            1,
+        ),
+        (quiet(steal=0.09), None, ["6 of 6 blocks disturbed: up to 9 % stolen by the hypervisor"], 6),
+    ],
+    ids=["width", "drift", "middle round", "one probe", "two probes", "a fifth", "steal"],
+)
+def test_reasons_for_suspicion(
+    blocks: list[Block], limits: SuspicionLimits | None, suspect: list[str], disturbed: int
+) -> None:
+    row = estimate(blocks, limits or SuspicionLimits())
+    assert row.suspect == suspect
+    if limits is None:
+        assert row.disturbed_blocks == disturbed
+        assert row.latency_ms == pytest.approx(100), "disturbed blocks do not move the median"
+
+
+def test_best_probe_of_the_run_reveals_a_row_that_is_slow_throughout() -> None:
+    slow = quiet(probe_ms=(8.0, 8.0))
+    assert estimate(slow).suspect == []
+    assert estimate(slow, best_probe_ms=5.0).suspect == ["6 of 6 blocks disturbed: probe up to 1.60 times its best"]
+
+
+def test_other_sweep_is_reported_even_for_one_block() -> None:
+    row = estimate([*quiet(5), block(100, 5, others=2)])
+    (reason,) = row.suspect
+    assert reason.startswith("another sweep ran ")
+    assert reason.endswith(" 1 of 6 blocks")
+    assert row.disturbed_blocks == 1
+
+
+def test_flips_that_no_probe_sees_show_between_rounds() -> None:
+    row = estimate(rounds(160, 100, 160, 160, 160, 100, **PROBE))
+    assert row.disturbed_blocks == 4
+    assert "4 of 6 blocks disturbed: up to 60 % slower than the fastest of its kind" in row.suspect
+    assert row.latency_ms == pytest.approx(160), "disturbed blocks count in the median"
+    isolated = [block(ms, number, "isolated") for number, ms in enumerate((200, 200, 260))]
+    causes = find_disturbances([*quiet(3), *isolated], SuspicionLimits(), None)
+    assert list(map(bool, causes)) == [False] * 5 + [True], "isolated blocks are compared with isolated ones"
+
+
+def test_all_reasons_are_reported_at_once() -> None:
+    row = estimate([block(100, 0, others=1), block(160, 1, foreign_cpu=0.2, steal=0.1, probe_ms=(5.0, 9.0))])
+    assert [reason.split()[0] for reason in row.suspect] == ["only", "interval", "2", "another"]
+    assert all(";" not in reason for reason in row.suspect), "they are joined by semicolons"
+
+
+@pytest.mark.parametrize("name", [limit.name for limit in fields(SuspicionLimits) if limit.name != "disturbed"])
+def test_each_limit_decides(name: str) -> None:
+    """A row that breaks every rule has a reason less when one limit is out of reach."""
+    blocks = [
+        *rounds(100, 100, 100, 130, foreign_cpu=0.2, steal=0.1, probe_ms=(5.0, 9.0)),
+        block(130, 4, probe_ms=(5.0, 5.0)),
+    ]
+    loose = replace(SuspicionLimits(), **{name: 0 if name == "rounds" else 99})
+    all_reasons, fewer = (" ".join(estimate(blocks, limits).suspect) for limits in (SuspicionLimits(), loose))
+    assert len(fewer) < len(all_reasons)
+
+
+# --- properties of any blocks
+
+
+@given(lengths, st.randoms(use_true_random=False))
+def test_order_of_rounds_changes_only_the_drift(drawn: list[int], shuffle: random.Random) -> None:
+    def without_drift(row: Estimate) -> dict[str, Any]:
+        return {**asdict(row), "suspect": [reason for reason in row.suspect if not reason.startswith("drift")]}
+
+    blocks = rounds(*drawn, **PROBE)
+    numbers = list(range(len(blocks)))
+    shuffle.shuffle(numbers)
+    moved = [replace(own, round=number) for own, number in zip(blocks, numbers, strict=True)]
+    shuffle.shuffle(moved)
+    assert without_drift(estimate(moved)) == without_drift(estimate(blocks))
+
+
+@given(lengths, st.integers(2, 1000))
+def test_latency_scales_with_time_and_is_in_its_interval(drawn: list[int], scale: int) -> None:
+    kinds: tuple[Kind, ...] = ("amortised", "isolated")
+    blocks = [block(length, number, kind) for kind in kinds for number, length in enumerate(drawn)]
+    scaled = [
+        replace(
+            own,
+            stamps=tuple(
+                tuple(tuple(scale * stamp for stamp in row) for row in session)  # type: ignore[misc]
+                for session in own.stamps
+            ),
+        )
+        for own in blocks
+    ]
+    here, there = estimate(blocks), estimate(scaled)
+    times = ("latency_ms", "latency_ms_low", "latency_ms_high", "latency_isolated_ms", "infer_ms", "latency_p90_ms")
+    for name in times:
+        sooner, later = getattr(here, name), getattr(there, name)
+        assert later == (None if sooner is None else pytest.approx(scale * sooner))
+    assert there.throughput == pytest.approx(here.throughput / scale)
+    assert there.iterations == here.iterations
+    near = 1 + 1e-9
+    assert min(drawn) / near <= here.latency_ms <= max(drawn) * near
+    if here.latency_ms_low is not None and here.latency_ms_high is not None:
+        assert here.latency_ms_low / near <= here.latency_ms <= here.latency_ms_high * near
+
+
+# --- simulated machines
+
+
+def share(values: Sequence[bool]) -> float:
+    return sum(values) / len(values)
+
+
+def test_quiet_machine_is_measured_within_a_hundredth_and_rarely_suspect() -> None:
+    sweeps = simulate_sweeps(100, Scenario("quiet", QUIET))
+    assert max(abs(sweep.row.latency_ms / sweep.quiet_ms - 1) for sweep in sweeps) < 0.015
+    assert share([bool(sweep.row.suspect) for sweep in sweeps]) <= 0.05
+    assert share([sweep.holds for sweep in sweeps]) >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 100)
+
+
+@pytest.mark.parametrize("blind", [False, True])
+def test_row_put_off_by_flips_is_suspect_or_contains_the_quiet_value(blind: bool) -> None:
+    sweeps = simulate_sweeps(60, Scenario("flips", {**QUIET, "regimes": (1.6, 5.0, 10.0)}, blind))
+    assert share([sweep.off for sweep in sweeps]) > 0.2
+    assert share([sweep.misleads for sweep in sweeps]) <= 0.02
+    assert share([sweep.loop_off for sweep in sweeps]) > 0.4
+    assert share([sweep.loop_holds for sweep in sweeps]) < 0.4
+
+
+def test_drift_and_disturbed_blocks_are_detected_and_outliers_do_not_matter() -> None:
+    drifting = simulate_sweeps(30, Scenario("drift", {**QUIET, "drift": 0.0015}))
+    assert all(any(reason.startswith("drift") for reason in sweep.row.suspect) for sweep in drifting)
+    outlying = simulate_sweeps(60, Scenario("outliers", {**QUIET, "outliers": (0.005, 5.0)}))
+    assert median(abs(sweep.row.latency_ms / sweep.quiet_ms - 1) for sweep in outlying) < 0.01
+    assert share([sweep.misleads for sweep in outlying]) == 0.0
+    flipping = simulate_sweeps(40, Scenario("flips", {**QUIET, "regimes": (1.6, 5.0, 15.0)}))
+    assert sum(sweep.truly_disturbed for sweep in flipping) > 60
+    assert sum(sweep.caught for sweep in flipping) >= 0.95 * sum(sweep.truly_disturbed for sweep in flipping)
+    assert simulate_sweeps(2, Scenario("quiet", QUIET)) == simulate_sweeps(2, Scenario("quiet", QUIET))
+
+
+def test_benchmark_reports_every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeatability, "QUICK_SWEEPS", 2)
+    report = repeatability.run(Options(quick=True))
+    assert [len(table.rows) for table in report.tables] == [len(repeatability.SCENARIOS)] * 2
+    assert "naive holds, %" in format_report(report)

@@ -1,0 +1,339 @@
+"""The journal of a run: what a kill, a full disk, damage or a second process leaves, and that publishing is atomic."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ipu_results.errors import CatalogueError, DamagedRunError
+from ipu_results.runner import record as journals
+from ipu_results.runner.record import JOURNAL, Journal, list_unfinished
+from ipu_results.sources.catalogue import load_catalogue
+
+from tests.conftest import ROOT
+
+RUN_ID = "20261121-134501-null-null-3fa2"
+STEPS: list[dict[str, Any]] = [
+    {"step": "opened", "model": "réseau", "lines": "one\ntwo\r\n\u2028three", "nothing": None},
+    {"step": "block", "block": {"stamps": [[[0, 1, 2, 3, 4]]], "items": 0.1}},
+    {"step": "block", "block": {"stamps": [], "items": 1e-300}},
+    {"step": "excluded", "batch_size": 12, "reason": "out of memory"},
+]
+FILES = {"record.json": b"{}\n", "points.csv": b"a,b\n1,2\n", "stamps.parquet": bytes(range(256)) * 40}
+
+
+def write_steps(out: Path, steps: list[dict[str, Any]] = STEPS) -> Journal:
+    """Write a journal as a killed sweep leaves it."""
+    journal = Journal(out, RUN_ID)
+    with journal.lock():
+        for step in steps:
+            journal.append(**step)
+    return journal
+
+
+def load_steps(out: Path) -> list[dict[str, Any]]:
+    journal = Journal(out, RUN_ID)
+    journal.load()
+    return journal.steps
+
+
+def list_names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+# --- what is written is what is read
+
+
+def test_steps_survive_the_disk(tmp_path: Path) -> None:
+    journal = write_steps(tmp_path)
+    assert journal.steps == STEPS == load_steps(tmp_path)
+    assert journal.select("block") == STEPS[1:3]
+    assert [json.loads(line) for line in journal.path.read_text(encoding="ascii").splitlines()] == STEPS
+
+
+def test_nan_is_not_written(tmp_path: Path) -> None:
+    journal = write_steps(tmp_path)
+    before = journal.path.read_bytes()
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        journal.append("block", items=float("nan"))
+    assert journal.path.read_bytes() == before
+
+
+# --- kill -9 at any byte
+
+
+def test_every_prefix_loads_its_whole_lines_and_can_be_continued(tmp_path: Path) -> None:
+    path = write_steps(tmp_path).path
+    data = path.read_bytes()
+    for length in range(len(data) + 1):
+        path.write_bytes(data[:length])
+        whole = STEPS[: data[:length].count(b"\n")]
+        assert load_steps(tmp_path) == whole
+        journal = Journal(tmp_path, RUN_ID)
+        journal.load()
+        journal.append("more", of=length)
+        assert load_steps(tmp_path) == [*whole, {"step": "more", "of": length}]
+
+
+@given(st.data())
+def test_tail_without_a_newline_is_ignored(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
+    """Such as the zeros that a file system leaves after a power cut."""
+    out = tmp_path_factory.mktemp("tail")
+    tail = data.draw(st.binary().map(lambda some: some.replace(b"\n", b"")) | st.just(bytes(100)))
+    with write_steps(out).path.open("ab") as file:
+        file.write(tail)
+    assert load_steps(out) == STEPS
+
+
+ENDLESS = """
+import sys
+from pathlib import Path
+from ipu_results.runner.journal import Journal
+journal = Journal(Path(sys.argv[1]), sys.argv[2])
+with journal.lock():
+    for number in range(10**9):
+        journal.append("block", number=number, more="x" * 3000)
+        print(number, flush=True)
+"""
+
+
+def run_endless(out: Path, **more: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", ENDLESS, str(out), RUN_ID]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False, **more)
+
+
+# --- damage
+
+
+@pytest.mark.parametrize("line", [1, 4])
+@pytest.mark.parametrize("damage", [b"{", b"[]", b"7", b"", b"\0" * 40, b"\xff\xfe", b'{"step": "block"} {}'])
+def test_damaged_line_is_named_and_the_journal_kept(tmp_path: Path, line: int, damage: bytes) -> None:
+    """Even where no step can be read: a person may still repair it."""
+    path = write_steps(tmp_path).path
+    lines = path.read_bytes().split(b"\n")
+    lines[line - 1] = damage
+    path.write_bytes(b"\n".join(lines))
+    journal = Journal(tmp_path, RUN_ID)
+    message = f"^{RUN_ID}: line {line}: is not a step of a journal: "
+    with journal.lock(), pytest.raises(DamagedRunError, match=message):
+        journal.load()
+    assert path.read_bytes() == b"\n".join(lines)
+
+
+def test_missing_journal_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DamagedRunError, match=f"^{RUN_ID}: has no journal: No such file or directory$"):
+        load_steps(tmp_path)
+
+
+def test_run_without_a_step_leaves_no_folder(tmp_path: Path) -> None:
+    out = tmp_path / "raw" / "runs"
+    with Journal(out, RUN_ID).lock():
+        assert list_unfinished(out) == [RUN_ID]
+    assert list_names(out) == []
+
+
+# --- a full disk
+
+
+class FullDisk:
+    """A disk with room for a few more bytes."""
+
+    def __init__(self, room: int) -> None:
+        self.room, self._write = room, os.write
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        if not self.room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        done = self._write(descriptor, data[: self.room])
+        self.room -= done
+        return done
+
+
+@pytest.mark.parametrize("room", [0, 1, 100])
+def test_full_disk_keeps_the_steps_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    journal = write_steps(tmp_path, STEPS[:2])
+    before = journal.path.read_bytes()
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", FullDisk(room).write)
+        with pytest.raises(DamagedRunError) as caught:
+            journal.append("block", more="x" * 200)
+    place = re.escape(str(journal.folder))
+    message = rf"{RUN_ID}: {place}: 2 steps are kept, the next cannot be written: No space left on device"
+    assert re.fullmatch(message, str(caught.value))
+    assert journal.path.read_bytes() == before
+    for step in STEPS[2:]:
+        journal.append(**step)
+    assert load_steps(tmp_path) == STEPS == journal.steps
+
+
+def test_partial_writes_make_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[:7]))
+    write_steps(tmp_path)
+    assert load_steps(tmp_path) == STEPS
+
+
+@pytest.mark.parametrize("call", ["fsync", "ftruncate", "open"])
+def test_failing_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    journal = write_steps(tmp_path, STEPS[:3])
+    with monkeypatch.context() as broken:
+        broken.setattr(os, call, lambda *_: _break())
+        with pytest.raises(DamagedRunError, match="3 steps are kept, the next cannot be written: Input/output error"):
+            journal.append(**STEPS[3])
+    assert load_steps(tmp_path) == STEPS[:3] == journal.steps
+
+
+# --- two at once
+
+
+@pytest.mark.slow
+def test_one_process_measures_a_run(tmp_path: Path) -> None:
+    journal, other = write_steps(tmp_path), RUN_ID.replace("3fa2", "0000")
+    message = f"{RUN_ID}: another process is measuring it"
+    with journal.lock(), Journal(tmp_path, other).lock():
+        with pytest.raises(DamagedRunError, match=f"^{message}$"), Journal(tmp_path, RUN_ID).lock():
+            pass
+        done = run_endless(tmp_path)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert f"DamagedRunError: {message}" in done.stderr
+        assert list_unfinished(tmp_path) == [other, RUN_ID]
+    assert load_steps(tmp_path) == STEPS
+
+
+def test_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file\n")
+    message = f"^{RUN_ID}: cannot be written: "
+    with pytest.raises(DamagedRunError, match=message), Journal(tmp_path / "runs", RUN_ID).lock():
+        pass
+
+
+# --- publishing
+
+
+class StoppedError(BaseException):
+    """The process is gone here."""
+
+
+def _stop() -> None:
+    raise StoppedError
+
+
+def _break() -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def read_published(out: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (out / RUN_ID).iterdir()}
+
+
+def holds_no_document(raw: Path) -> bool:
+    with pytest.raises(CatalogueError, match="contains no sidecar"):
+        load_catalogue(raw)
+    return True
+
+
+def test_published_run_has_its_files_and_no_journal(tmp_path: Path) -> None:
+    journal = write_steps(tmp_path)
+    with journal.lock():
+        assert journal.publish(FILES) == tmp_path / RUN_ID
+    assert read_published(tmp_path) == FILES
+    assert list_names(tmp_path) == [RUN_ID]
+    assert list_unfinished(tmp_path) == []
+
+
+def _stop_at_call(patched: pytest.MonkeyPatch, at: int, stop: Callable[[], None], after: bool) -> list[str]:
+    """Stop before or after the call of this number of those that change the disk; return the calls."""
+    calls: list[str] = []
+
+    def wrap(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **more: Any) -> Any:
+            calls.append(name)
+            if len(calls) == at and not after:
+                stop()
+            result = real(*args, **more)
+            if len(calls) == at and after:
+                stop()
+            return result
+
+        return call
+
+    for name in ("open", "fsync", "rename", "mkdir", "unlink", "rmdir"):
+        patched.setattr(os, name, wrap(name, getattr(os, name)))
+    patched.setattr(Path, "write_bytes", wrap("write", Path.write_bytes))
+    return calls
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("stop", [_stop, _break])
+def test_publishing_is_all_or_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: Callable[[], None], after: bool
+) -> None:
+    """Whichever call it is killed at, or fails at; what is half built is not a document."""
+    states = set()
+    for at in range(1, 1000):
+        out = tmp_path / str(at)
+        journal = write_steps(out)
+        with monkeypatch.context() as patched:
+            calls = _stop_at_call(patched, at, stop, after)
+            with suppress(StoppedError, DamagedRunError):
+                journal.publish(FILES)
+        whole = (out / RUN_ID).exists()
+        states.add(whole)
+        if whole:
+            assert list_unfinished(out) == []
+            assert list_names(out) == [RUN_ID]
+        else:
+            assert load_steps(out) == STEPS
+            assert list_unfinished(out) == [RUN_ID]
+            assert holds_no_document(out)
+            again = Journal(out, RUN_ID)
+            again.load()
+            again.publish(FILES)
+        assert read_published(out) == FILES
+        if len(calls) < at:
+            break
+    assert "write" in calls
+    assert states == {True, False}
+
+
+def test_kill_between_rename_and_removal_is_cleaned_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = write_steps(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(journals.shutil, "rmtree", lambda *_, **__: _stop() if (tmp_path / RUN_ID).exists() else None)
+        with pytest.raises(StoppedError):
+            journal.publish(FILES)
+    assert list_names(tmp_path) == [RUN_ID, f"{RUN_ID}.unfinished"]
+    assert list_unfinished(tmp_path) == []
+    assert list_names(tmp_path) == [RUN_ID]
+    assert read_published(tmp_path) == FILES
+
+
+def test_published_run_is_never_overwritten(tmp_path: Path) -> None:
+    write_steps(tmp_path).publish(FILES)
+    again = write_steps(tmp_path)
+    with pytest.raises(DamagedRunError, match=f"^{RUN_ID}: cannot be written: Directory not empty$"):
+        again.publish({"record.json": b"another"})
+    assert read_published(tmp_path) == FILES
+    assert load_steps(tmp_path) == STEPS
+    assert JOURNAL in list_names(again.folder)
+
+
+def test_unfinished_runs_are_listed_in_their_order(tmp_path: Path) -> None:
+    ids = ["20261121-134501-null-null-0000", "20251121-134501-popart-ipu-ffff", "20261121-134500-null-null-1111"]
+    for run_id in ids:
+        with (journal := Journal(tmp_path, run_id)).lock():
+            journal.append("opened")
+    (tmp_path / f"{RUN_ID}.unfinished").write_text("a file\n")
+    assert list_unfinished(tmp_path) == sorted(ids)
+    assert list_unfinished(tmp_path / "absent") == []

@@ -1,0 +1,374 @@
+"""The PopART backend against a fake (fakes/popart), in processes of their own: the order of imports matters."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime
+import pytest
+from ipu_results.runner.backends import SessionSpec, popart
+from onnx import TensorProto, helper, numpy_helper
+
+pytestmark = pytest.mark.slow  # a process with onnx for each test
+
+ROOT = Path(__file__).parents[2]
+FAKES = ROOT / "tests" / "runner" / "fakes"
+SIZE, CLASSES = 8, 10
+SDKS = ("1.1", "2.2", "3.0")
+
+PRELUDE = """
+import json, sys
+import numpy as np
+from ipu_results.errors import BackendError
+from ipu_results.runner.backends import popart as backend
+from ipu_results.runner.backends import SessionSpec
+
+def spec(**changes):
+    own = {"device": "ipu", "model": "unused", "micro_batches": (1, 2)}
+    options = {"static_models": MODELS, **changes.pop("options", {})}
+    return SessionSpec(**{**own, **changes, "options": options})
+
+def images(micro_batch, dtype="float16"):
+    return np.random.default_rng(micro_batch).standard_normal((micro_batch, 3, SIZE, SIZE)).astype(dtype)
+
+def refuse(do, *args):
+    try:
+        do(*args)
+    except BackendError as error:
+        return error.message
+    return None
+"""
+
+
+def network(batch: int | str, opset: int = 11, ir: int = 6, inputs: int = 1) -> onnx.ModelProto:
+    draw = np.random.default_rng(0)
+    weights = {
+        "filters": draw.standard_normal((6, 3, 3, 3)) / 5,
+        "scale": np.ones(6),
+        "shift": draw.standard_normal(6) / 10,
+        "variance": np.ones(6),
+        "matrix": draw.standard_normal((6, CLASSES)) / 2,
+        "bias": draw.standard_normal(CLASSES) / 10,
+    }
+    nodes = [
+        helper.make_node("Conv", ["image", "filters"], ["conv"], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4),
+        helper.make_node("BatchNormalization", ["conv", "scale", "shift", "shift", "variance"], ["norm"]),
+        helper.make_node("Relu", ["norm"], ["relu"]),
+        helper.make_node("GlobalAveragePool", ["relu"], ["pool"]),
+        helper.make_node("Flatten", ["pool"], ["flat"]),
+        helper.make_node("Gemm", ["flat", "matrix", "bias"], ["classes"]),
+    ]
+    shapes = {"image": [batch, 3, SIZE, SIZE], "second": [batch, 3, SIZE, SIZE]}
+    data = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shapes[name]) for name in list(shapes)[:inputs]]
+    output = helper.make_tensor_value_info("classes", TensorProto.FLOAT, [batch, CLASSES])
+    tensors = [numpy_helper.from_array(value.astype(np.float32), name) for name, value in weights.items()]
+    graph = helper.make_graph(nodes, "small", data, [output], tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir)
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("static")
+    made = {
+        **{str(batch): network(batch) for batch in (1, 2, 5)},
+        "symbolic": network("batch"),
+        "opset": network(1, opset=12),
+        "ir": network(1, ir=8),
+        "inputs": network(1, inputs=2),
+    }
+    for name, model in made.items():
+        onnx.save(model, folder / f"{name}.onnx")
+    return {name: str(folder / f"{name}.onnx") for name in made}
+
+
+def drive(script: str, models: dict[str, str], package: Path = FAKES, **environment: str) -> dict[str, Any]:
+    """Return what a script leaves as `result` in a process where `popart` is the fake, or another package."""
+    variables = {key: value for key, value in os.environ.items() if not key.startswith("POP")}
+    variables |= {"PYTHONPATH": os.pathsep.join([str(package), str(ROOT / "pipeline"), str(ROOT)]), **environment}
+    whole = f"MODELS, SIZE = {models!r}, {SIZE}\n{PRELUDE}\n{script}\nprint('\\n' + json.dumps(result))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", whole],
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def reference(model: str, micro_batch: int) -> npt.NDArray[np.float32]:
+    images = np.random.default_rng(micro_batch).standard_normal((micro_batch, 3, SIZE, SIZE))
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {"image": images.astype(np.float32)})[0])
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_outputs_are_those_of_the_network(models: dict[str, str], sdk: str) -> None:
+    script = """
+session = backend.open(spec())
+outputs = {}
+for micro_batch in (1, 2, 1):
+    session.prepare(micro_batch, "amortised")
+    first = session.run(images(micro_batch))
+    kept = first.copy()
+    session.run(images(micro_batch) + 1)
+    assert (first == kept).all(), "a run changed the outputs of the one before"
+    outputs[micro_batch] = first.tolist()
+session.close()
+session.close()
+import popart
+result = {"outputs": outputs, "dtype": session.dtype, "out": str(first.dtype), "left": popart.attached(),
+        "facts": vars(session.facts)}
+"""
+    result = drive(script, models, POPART_FAKE_SDK=sdk)
+    for micro_batch in (1, 2):
+        outputs = np.array(result["outputs"][str(micro_batch)])
+        expected = reference(models[str(micro_batch)], micro_batch)
+        assert outputs.shape == (micro_batch, CLASSES)
+        np.testing.assert_allclose(outputs, expected, atol=5e-3)
+        assert np.abs(outputs - expected).max() > 0  # it was fp16
+    assert (result["dtype"], result["out"], result["left"]) == ("float16", "float32", 0)
+    facts = result["facts"]
+    assert (facts["compute_precision"], facts["framework"]) == ("fp16", "PopART")
+    assert (facts["chip"], facts["chip_count"]) == ("GC2", 1)
+    assert facts["backend_version"] == f"{sdk}.0" == facts["versions"]["popart"]
+    assert facts["versions"]["ipu-driver"] == "1.0.49"
+    assert facts["compile_s"] > 0
+    assert facts["load_s"] > 0
+
+
+def test_fp32_is_computed_on_request(models: dict[str, str]) -> None:
+    script = """
+session = backend.open(spec(precision="fp32"))
+first = session.run(images(1, "float32"))
+session.run(images(1, "float32") + 1)
+result = {"precision": session.facts.compute_precision, "outputs": first.tolist(),
+        "half": refuse(session.run, images(1))}
+"""
+    result = drive(script, models)
+    assert result["precision"] == "fp32"
+    np.testing.assert_allclose(result["outputs"], reference(models["1"], 1), rtol=1e-5, atol=1e-6)
+    assert "float32 (1, 3, 8, 8)" in result["half"]
+
+
+def test_precision_is_read_from_the_compiled_model(models: dict[str, str]) -> None:
+    script = """
+import popart
+session = backend.open(spec())
+before = session.run(images(1))
+popart.GraphTransformer.convertFloatsToHalfs = lambda self: None
+later = refuse(session.prepare, 2, "amortised")
+session.prepare(1, "amortised")
+result = {"later": later, "same": bool((session.run(images(1)) == before).all())}
+session.close()
+result |= {"message": refuse(backend.open, spec()), "left": popart.attached()}
+"""
+    result = drive(script, models)
+    message = "the compiled model returns float32, so it does not compute in fp16"
+    assert result == {"later": message, "same": True, "message": message, "left": 0}
+
+
+def test_images_of_another_type_shape_or_order_are_refused(models: dict[str, str]) -> None:
+    script = """
+session = backend.open(spec())
+turned = np.ascontiguousarray(images(1).transpose(0, 1, 3, 2)).transpose(0, 1, 3, 2)
+result = {"dtype": refuse(session.run, images(1, "float32")), "shape": refuse(session.run, images(2)),
+        "order": refuse(session.run, turned), "good": refuse(session.run, np.ascontiguousarray(turned))}
+session.close()
+result["closed"] = refuse(session.run, images(1))
+"""
+    result = drive(script, models)
+    assert result["dtype"].endswith("not float32 (1, 3, 8, 8), contiguous")
+    assert result["shape"].endswith("not float16 (2, 3, 8, 8), contiguous")
+    assert result["order"].endswith("not float16 (1, 3, 8, 8), not contiguous")
+    assert result["good"] is None
+    assert result["closed"] == "no micro-batch is prepared"
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_busy_ipus_are_waited_for(models: dict[str, str], sdk: str) -> None:
+    script = """
+import popart
+backend.POLL_S = 0.001
+message = refuse(backend.open, spec(options={"wait_s": 0}))
+session = backend.open(spec(options={"wait_s": 60}))
+second = refuse(backend.open, spec(options={"wait_s": 0.01}))
+result = {"message": message, "second": second, "held": popart.attached()}
+"""
+    result = drive(script, models, POPART_FAKE_SDK=sdk, POPART_FAKE_BUSY="4")
+    assert result["message"].startswith("no IPU came free in 0 s: all are busy")
+    assert ("Failed to acquire device" in result["message"]) == (sdk == "2.2")
+    assert result["second"].startswith("no IPU came free in 0.01 s: all are busy")
+    assert result["held"] == 1
+
+
+@pytest.mark.parametrize("sdk", ["1.1", "3.0"])
+def test_micro_batch_that_does_not_fit_is_refused(models: dict[str, str], sdk: str) -> None:
+    script = """
+import popart
+session = backend.open(spec(micro_batches=(5, 1)))
+before = session.run(images(1)).tolist()
+message = refuse(session.prepare, 5, "amortised")
+session.prepare(1, "amortised")
+result = {"message": message, "same": session.run(images(1)).tolist() == before}
+session.close()
+result |= {"all": refuse(backend.open, spec(micro_batches=(5,))), "left": popart.attached()}
+"""
+    weights = sum(len(tensor.raw_data) for tensor in network(1).graph.initializer) // 2
+    limit = weights + 2 * 3 * SIZE * SIZE * 2
+    result = drive(script, models, POPART_FAKE_SDK=sdk, POPART_FAKE_MEMORY=str(limit))
+    message = "the model does not fit in the memory of one IPU at micro-batch 5"
+    assert result == {"message": message, "same": True, "all": message, "left": 0}
+
+
+def test_models_that_popart_does_not_accept_are_refused(models: dict[str, str]) -> None:
+    script = """
+import popart
+def opening(name):
+    return refuse(backend.open, spec(micro_batches=(1,), options={"static_models": {"1": MODELS.get(name, name)}}))
+result = {name: opening(name) for name in ("symbolic", "opset", "ir", "inputs", "2", "no/such/file")}
+result |= {"none": refuse(backend.open, spec(micro_batches=(3,))), "left": popart.attached()}
+result |= {"int8": refuse(backend.open, spec(precision="int8")), "device": refuse(backend.open, spec(device="cpu"))}
+"""
+    result = drive(script, models)
+    assert result["symbolic"] == "the model of micro-batch 1 has the shape (0, 3, 8, 8): it must be static"
+    assert result["2"] == "the model of micro-batch 1 has the shape (2, 3, 8, 8): it must be static"
+    assert "opset 12 is newer" in result["opset"]
+    assert "ir_version 8" in result["ir"]
+    assert result["inputs"] == "the model has 2 inputs and 1 outputs, not one of each"
+    assert result["no/such/file"].startswith("PopART does not accept the model of micro-batch 1: Failed to load")
+    assert result["none"].startswith("there is no model file of static micro-batch 3")
+    assert result["int8"] == "PopART computes in fp16 or fp32, not in int8"
+    assert result["device"] == "is not a device of PopART: ipu or ipu-model"
+    assert result["left"] == 0
+
+
+def test_memory_proportion_is_that_of_the_papers_program(models: dict[str, str]) -> None:
+    script = """
+import popart
+seen, make = [], popart.InferenceSession.__init__
+def note(self, *args, **named):
+    seen.append(named["userOptions"].convolutionOptions)
+    make(self, *args, **named)
+popart.InferenceSession.__init__ = note
+session = backend.open(spec(micro_batches=(1, 5)))
+session.prepare(5, "amortised")
+session.close()
+backend.open(spec(options={"available_memory_proportion": 0.5})).close()
+too_much = refuse(backend.open, spec(options={"available_memory_proportion": 1.5}))
+result = {"seen": seen, "notes": session.facts.notes, "too_much": too_much, "left": popart.attached()}
+"""
+    result = drive(script, models)
+    assert [options["availableMemoryProportion"] for options in result["seen"]] == ["0.3", "0.26", "0.5", "1.5"]
+    assert any("0.3 at micro-batch 1, 0.26 at micro-batch 5" in note for note in result["notes"])
+    assert "must be in (0,1]" in result["too_much"]
+    assert result["left"] == 0
+
+
+@pytest.mark.parametrize("sdk", ["1.1", "3.0"])
+def test_ipu_model_is_never_a_result(models: dict[str, str], sdk: str) -> None:
+    script = """
+import popart
+session = backend.open(spec(device="ipu-model"))
+result = {"facts": vars(session.facts), "tiles": popart._devices.MODELS[0].tilesPerIpu, "held": popart.attached(),
+        "devices": [(device.name, device.kind, device.reason, device.description) for device in backend.probe()],
+        "outputs": session.run(images(1)).tolist(), "ipu": refuse(backend.open, spec())}
+session.close()
+result["left"] = popart.attached()
+"""
+    result = drive(script, models, POPART_FAKE_SDK=sdk, POPART_FAKE_IPUS="0")
+    assert "must never be published" in result["facts"]["notes"][0]
+    assert (result["facts"]["platform"], result["facts"]["provider"]) == ("IPU model", "IPUModel")
+    assert (result["facts"]["chip"], result["facts"]["chip_count"]) == (None, None)
+    assert (result["tiles"], result["held"], result["left"]) == (1216, 1, 0)
+    np.testing.assert_allclose(result["outputs"], reference(models["1"], 1), atol=5e-3)
+    (ipu, kind, reason, _), (model, simulated, none, text) = result["devices"]
+    assert (ipu, kind, reason) == ("ipu", "ipu", "no IPU is attached to this machine") == ("ipu", "ipu", result["ipu"])
+    assert (model, simulated, none) == ("ipu-model", "simulated", None)
+    assert text.endswith("no times")
+
+
+def test_chip_platform_and_sdk_are_reported(models: dict[str, str]) -> None:
+    script = """
+devices = [device.description for device in backend.probe()]
+session = backend.open(spec(sessions=2, options={"platform": "C2"}))
+result = {"facts": vars(session.facts), "devices": devices}
+"""
+    sdk = "sdk/poplar_sdk-ubuntu_18_04-2.1.0+617-6bb5f5b742/poplar-ubuntu_18_04-2.1.0+145366-ce995e299d"
+    result = drive(script, models, POPART_FAKE_IPUS="2", POPART_FAKE_TILES="1472", POPLAR_SDK_ENABLED=sdk)
+    facts = result["facts"]
+    assert result["devices"][0] == "2 x IPU of 1472 tiles"
+    assert (facts["platform"], facts["chip"], facts["chip_count"], facts["sdk_version"]) == ("C2", None, 2, "2.1.0")
+    assert facts["notes"][-1] == "PopART does not tell which chip has these 1472 tiles"
+    unknown = drive(script, models)["facts"]
+    assert (unknown["sdk_version"], unknown["chip"]) == (None, "GC2")
+
+
+ABSENCE = """
+result = {"reasons": [device.reason for device in backend.probe()], "message": refuse(backend.open, spec())}
+"""
+
+
+def test_onnx_imported_first_is_an_error(models: dict[str, str]) -> None:
+    result = drive("import onnx\n" + ABSENCE, models)
+    assert result["message"] == "onnx was imported before PopART, which must come first in a process"
+    assert result["reasons"] == [result["message"]] * 2
+    later = drive("backend.probe()\nimport onnx\n" + ABSENCE, models)
+    assert later == {"reasons": [None, None], "message": None}
+
+
+@pytest.mark.parametrize("source", ["", "class Session: pass\n", "raise RuntimeError('no libpoplar.so')\n"])
+def test_package_that_is_not_popart_is_refused(models: dict[str, str], tmp_path: Path, source: str) -> None:
+    (tmp_path / "popart").mkdir()
+    (tmp_path / "popart" / "__init__.py").write_text(source, encoding="utf-8")
+    result = drive(ABSENCE, models, package=tmp_path)
+    if source.startswith("raise"):
+        assert result["message"] == "PopART cannot be imported: no libpoplar.so"
+    else:
+        assert result["message"].startswith(
+            "the package named popart here is not Graphcore's: it has no Builder, DataFlow"
+        )
+    assert result["reasons"] == [result["message"]] * 2
+
+
+def test_missing_popart_is_a_reason(models: dict[str, str], tmp_path: Path) -> None:
+    result = drive(ABSENCE, models, package=tmp_path)
+    assert "Graphcore's Poplar SDK, not from a package index" in result["message"]
+    assert result["reasons"] == [result["message"]] * 2
+    here = popart.probe()
+    assert [(device.name, device.usable) for device in here] == [("ipu", False), ("ipu-model", False)]
+
+
+def test_error_while_listing_is_a_reason(models: dict[str, str]) -> None:
+    script = (
+        """
+import popart
+def fails(self):
+    raise popart.popart_exception("no driver")
+popart.DeviceManager.enumerateDevices = fails
+"""
+        + ABSENCE
+    )
+    result = drive(script, models)
+    assert result["reasons"] == ["PopART cannot list the IPUs: no driver", None]
+    assert result["message"] == "PopART has no device: no driver"
+
+
+def test_backend_does_not_import_onnx(models: dict[str, str]) -> None:
+    result = drive("result = {'heavy': [name for name in ('onnx', 'pandas', 'popart') if name in sys.modules]}", models)
+    assert result == {"heavy": []}
+
+
+def test_unknown_device_is_named() -> None:
+    with pytest.raises(popart.BackendError, match="tpu: is not a device of PopART"):
+        popart.open(SessionSpec(device="tpu", model="unused"))

@@ -1,0 +1,92 @@
+"""The worker's side of the runner: Python 3.8, numpy and Pillow only, as PopART's wheels need it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+
+SOURCE = ROOT / "pipeline" / "ipu_results"
+WORKER_SIDE = (
+    "__init__.py",
+    "errors.py",
+    "runner/__init__.py",
+    "runner/worker.py",
+    "runner/images.py",
+    "runner/sequences.py",
+    "runner/backends/__init__.py",
+    "runner/backends/popart.py",
+)
+
+
+def remove_annotations(tree: ast.Module) -> ast.Module:
+    """Keep what is executed: remove annotations and what only type checkers read."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        if isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Constant(None)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+    return tree
+
+
+def list_newer(source: str) -> list[str]:
+    """List what Python 3.8 does not have, of what is likely to be used."""
+    newer = []
+    for node in ast.walk(remove_annotations(ast.parse(source, feature_version=(3, 8)))):
+        match node:
+            case ast.Attribute(attr="removeprefix" | "removesuffix" | "cache" | "is_relative_to" | "pairwise" as name):
+                newer.append(name)
+            case ast.ImportFrom(names=names):
+                newer += [name.name for name in names if name.name in {"cache", "pairwise", "StrEnum"}]
+            case ast.keyword(arg="strict" | "slots" | "kw_only" as name):
+                newer.append(name)
+            case ast.Subscript(value=ast.Name(id="list" | "dict" | "tuple" | "set" | "type" as name)):
+                newer.append(f"{name}[]")
+            case ast.BinOp(op=ast.BitOr()):
+                newer.append("|")
+    return newer
+
+
+@pytest.mark.parametrize("file", WORKER_SIDE)
+def test_worker_side_is_python_3_8(file: str) -> None:
+    source = (SOURCE / file).read_text(encoding="utf-8")
+    assert list_newer(source) == []
+    tree = ast.parse(source)
+    futures = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    assert futures or not any(isinstance(node, (ast.arg, ast.AnnAssign)) for node in ast.walk(tree))
+
+
+@pytest.mark.parametrize(
+    ("source", "newer"),
+    [
+        ("from functools import cache", ["cache"]),
+        ("x: list[int] = list[int]()", ["list[]"]),
+        ("a = int | None", ["|"]),
+        ("zip(a, b, strict=False)", ["strict"]),
+        ("a.removeprefix('b')", ["removeprefix"]),
+    ],
+)
+def test_newer_features_are_detected(source: str, newer: list[str]) -> None:
+    assert list_newer(source) == newer
+    with pytest.raises(SyntaxError):
+        list_newer("match a:\n    case 1: pass")
+
+
+def test_worker_side_needs_numpy_and_pillow_only() -> None:
+    names = ("worker", "images", "sequences", "backends.popart")
+    modules = ", ".join(f"ipu_results.runner.{name}" for name in names)
+    program = f"import sys, {modules}; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT, env=dict(os.environ)
+    )
+    heavy = {"pandas", "pyarrow", "onnx", "onnxruntime", "click", "duckdb", "msgspec", "psutil"}
+    assert not heavy & set(done.stdout.split())

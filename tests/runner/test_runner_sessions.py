@@ -1,0 +1,324 @@
+"""Sessions in processes of their own: what they reply, how they are lost, and that none is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from ipu_results.errors import BackendError, RunnerError, SessionLostError, UnusableImagesError
+from ipu_results.runner import sessions
+from ipu_results.runner.backends import SessionFacts, SessionSpec
+from ipu_results.runner.estimate import NS
+from ipu_results.runner.images import ImageStream
+from ipu_results.runner.sessions import SessionPool, Subprocess, open_sessions
+from ipu_results.runner.workload import Workload
+
+from tests.conftest import ROOT
+from tests.runner.faulty_backend import OUTPUTS, register_faulty, write_faulty_python
+from tests.runner.runner_support import SIDE, is_running, list_children, wait_for, write_images
+
+pytestmark = pytest.mark.slow  # processes are started
+
+FACTS = SessionFacts("fake", "fake", "fake", "1", "fp32")
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_faulty_python(tmp_path_factory.mktemp("faulty"))
+
+
+@pytest.fixture(autouse=True)
+def _no_process_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Sessions that hang are not waited for long, and no process outlives its test."""
+    register_faulty()
+    monkeypatch.setattr(sessions, "CLOSE_TIMEOUT_S", 0.2)
+    before = list_children()
+    yield
+    assert wait_for(lambda: list_children() <= before, 5)
+
+
+def specs(count: int = 2, **options: Any) -> list[SessionSpec]:
+    return [
+        SessionSpec("faulty", "", micro_batches=(2,), sessions=count, session=number, options=options)
+        for number in range(count)
+    ]
+
+
+def open_pool(python: str, count: int = 2, images: dict[str, Any] | None = None, **options: Any) -> SessionPool:
+    return open_sessions("faulty", specs(count, **options), images, overlap=images is not None, python=python)
+
+
+# --- a pool at work
+
+
+def test_every_session_runs_for_the_time_of_the_block(python: str) -> None:
+    pool = open_pool(python)
+    try:
+        pool.prepare(4, "amortised")
+        before = pool._now()
+        stamps = pool.run_stream(0.05, 3)
+        pool.prepare(4, "isolated")
+        isolated = pool.run_isolated(0.0, 4)
+    finally:
+        pool.close()
+    assert pool.facts.framework == "faulty"
+    assert len(stamps) == 2
+    for session in stamps:
+        assert len(session) >= 3
+        assert session[-1][-1] >= before + 0.05 * NS
+        flat = [stamp for row in session for stamp in row]
+        assert flat == sorted(flat)
+    assert [len(session) for session in isolated] == [4, 4]
+    for batch in range(3):
+        assert min(session[batch + 1][0] for session in isolated) > max(session[batch][-1] for session in isolated)
+
+
+class FakeTransport:
+    """A session whose every batch takes 7 ns; it keeps its requests."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, dict[str, Any]]] = []
+
+    def send(self, method: str, **params: Any) -> None:
+        self.requests.append((method, params))
+
+    def recv(self, timeout_s: float = 0.0) -> dict[str, Any]:  # noqa: ARG002
+        at = self.requests[-1][1].get("at", 0)
+        return {"stamps": [[at, at, at, at, at + 7]], "clock": at + 7, "seconds": 1, "predicted": {}}
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("virtual", [True, False])
+def test_isolated_batches_start_together_after_the_batch_before(virtual: bool) -> None:
+    transports = [FakeTransport() for _ in range(3)]
+    SessionPool(transports, FACTS, virtual=virtual, overlap=True).run_isolated(0.0, 5)
+    requests = [[params for _, params in transport.requests] for transport in transports]
+    assert requests[0] == requests[1] == requests[2]
+    assert len(requests[0]) == 5 if virtual else len(requests[0]) >= 5
+    assert all((block["seconds"], block["min_batches"], block["overlap"]) == (0, 1, False) for block in requests[0])
+    assert all(later["at"] >= sooner["at"] + (7 if virtual else 0) for sooner, later in pairwise(requests[0]))
+
+
+@pytest.mark.parametrize(("batch", "count"), [(1, 1), (8, 4), (6, 3)])
+def test_sessions_share_a_batch_evenly(batch: int, count: int) -> None:
+    transports = [FakeTransport() for _ in range(count)]
+    assert SessionPool(transports, FACTS, virtual=False, overlap=True).prepare(batch, "isolated") == (1, {})
+    request = ("prepare", {"micro_batch": batch // count, "kind": "isolated"})
+    assert [transport.requests for transport in transports] == [[request]] * count
+
+
+@pytest.mark.parametrize("count", [3, 7])
+def test_outputs_are_in_the_order_of_the_reference(python: str, tmp_path: Path, count: int) -> None:
+    """Also where a batch has more images than the folder."""
+    names = sorted(path.name for path in write_images(tmp_path, ["RGB"] * count).iterdir())
+    images = {"folder": str(tmp_path), "names": names, "height": SIDE, "width": SIDE}
+    pool = open_pool(python, images=images)
+    try:
+        pool.prepare(6, "amortised")
+        pool.run_stream(0.0, 2)
+        outputs = pool.compute_outputs(6)
+    finally:
+        pool.close()
+    stream = ImageStream(tmp_path, names, SIDE, SIDE, micro_batch=count)
+    reference = stream.prepare(stream.load()).reshape(count, -1)[:, :OUTPUTS]
+    workload = Workload(SimpleNamespace(), images, reference, {}, (), {})  # type: ignore[arg-type]
+    assert len(np.unique(reference, axis=0)) == count
+    assert np.array_equal(outputs, workload.select_reference(6, 2))
+
+
+def test_output_of_a_library_is_not_a_reply(python: str) -> None:
+    """And what a library reads is not a request."""
+    pool = open_pool(python, count=1, when="run", do="print")
+    try:
+        pool.prepare(1, "amortised")
+        assert len(pool.run_stream(0.0, 3)[0]) == 3
+    finally:
+        pool.close()
+
+
+# --- sessions that are lost
+
+
+@pytest.mark.parametrize(
+    ("fault", "session", "message"),
+    [
+        ("die", 0, "the process of session 0 was killed by SIGKILL"),
+        ("die", 1, "the process of session 1 was killed by SIGKILL"),
+        ("exit", 1, "the process of session 1 ended with 3"),
+    ],
+)
+def test_lost_session_is_named_with_its_end(python: str, fault: str, session: int, message: str) -> None:
+    pool = open_pool(python, when="run", do=fault, session=session)
+    try:
+        pool.prepare(4, "amortised")
+        with pytest.raises(SessionLostError, match=f"^{message}$"):
+            pool.run_stream(0.0, 2)
+    finally:
+        pool.close()
+
+
+def test_session_killed_during_a_block_is_named(python: str) -> None:
+    pool = open_pool(python)
+    try:
+        pool.prepare(4, "amortised")
+        transport = pool.transports[1]
+        assert isinstance(transport, Subprocess)
+        for each in pool.transports:
+            each.send("run_block", at=0, seconds=1e6, min_batches=1, overlap=False)
+        os.kill(transport.pid, signal.SIGTERM)
+        with pytest.raises(SessionLostError, match=r"^the process of session 1 was killed by SIGTERM$"):
+            transport.recv()
+        with pytest.raises(SessionLostError, match=r"session 1 was killed by SIGTERM"):
+            wait_for(lambda: transport.send("close") is not None, 5)
+    finally:
+        pool.close()
+
+
+def test_session_that_hangs_is_killed(python: str) -> None:
+    (spec,) = specs(1, when="run", do="hang")
+    transport = Subprocess(4, python)
+    try:
+        transport.send("open", backend="faulty", spec=vars(spec), images=None)
+        transport.recv()
+        transport.send("run_block", at=0, seconds=0, min_batches=1, overlap=False)
+        with pytest.raises(SessionLostError, match=r"^session 4 has not replied for 0 s$"):
+            transport.recv(0.05)
+    finally:
+        transport.close()
+    assert not is_running(transport.pid)
+
+
+@pytest.mark.parametrize(
+    ("first", "message"),
+    [
+        ("import absent_library", r"^the process of session 0 ended with 1: .*ModuleNotFoundError: No module named"),
+        ("import os; os.write(1, b'{\"half'); os._exit(5)", "^the process of session 0 ended with 5$"),
+        ("print('Welcome')", "^session 0 sent an invalid reply: 'Welcome'$"),
+    ],
+)
+def test_worker_that_does_not_start_is_reported(tmp_path: Path, first: str, message: str) -> None:
+    with pytest.raises(SessionLostError, match=message):
+        open_pool(write_faulty_python(tmp_path, first), count=1)
+
+
+def test_missing_interpreter_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SessionLostError, match=r"absent: cannot be started: No such file or directory$"):
+        open_pool(str(tmp_path / "absent"))
+
+
+# --- errors of a session
+
+
+@pytest.mark.parametrize(
+    ("when", "fault", "error", "message", "document", "place"),
+    [
+        ("open", "refuse", BackendError, "has no room for this batch", "tiny", "faulty"),
+        ("prepare", "refuse", BackendError, "has no room for this batch", "tiny", "faulty"),
+        ("run", "miss-image", UnusableImagesError, "cannot be read", "one.jpg", None),
+        ("run", "fail", RunnerError, "ValueError: not one of ours", None, None),
+    ],
+)
+def test_error_in_a_session_is_raised_as_what_it_was(
+    python: str, when: str, fault: str, error: type[RunnerError], message: str, document: str | None, place: str | None
+) -> None:
+    pool = None
+    with pytest.raises(RunnerError) as caught:  # noqa: PT012 (`when` says which of the calls raises)
+        pool = open_pool(python, when=when, do=fault, session=1)
+        pool.prepare(4, "amortised")
+        pool.run_stream(0.0, 1)
+    if pool is not None:
+        pool.close()
+    assert type(caught.value) is error
+    assert (caught.value.message, caught.value.document, caught.value.place) == (message, document, place)
+
+
+def test_pool_works_on_after_an_error(python: str, tmp_path: Path) -> None:
+    """No reply is left behind for the next request."""
+    flag = tmp_path / "flag"
+    pool = open_pool(python, when="prepare", do="refuse", session=0, flag=str(flag))
+    try:
+        pool.prepare(4, "amortised")
+        flag.touch()
+        with pytest.raises(BackendError):
+            pool.prepare(2, "amortised")
+        flag.unlink()
+        pool.prepare(2, "amortised")
+        assert [len(session) for session in pool.run_stream(0.0, 3)] == [3, 3]
+    finally:
+        pool.close()
+
+
+def test_error_in_this_process_is_raised_alike() -> None:
+    with pytest.raises(BackendError, match="the null device has no option 'speed'"):
+        open_sessions("null", [SessionSpec("null", "", options={"speed": 1})], None, overlap=False)
+
+
+# --- nothing is left behind
+
+
+def test_closed_sessions_end_by_themselves(python: str) -> None:
+    pool = open_pool(python)
+    transports = [transport for transport in pool.transports if isinstance(transport, Subprocess)]
+    assert [is_running(transport.pid) for transport in transports] == [True, True]
+    pool.close()
+    assert [is_running(transport.pid) for transport in transports] == [False, False]
+    assert [transport._process.returncode for transport in transports] == [0, 0], "closed, not killed"
+    pool.close()
+
+
+@pytest.mark.parametrize("fault", ["refuse", "die"])
+def test_failed_opening_leaves_no_session(python: str, fault: str) -> None:
+    """The fixture sees the processes."""
+    with pytest.raises(RunnerError):
+        open_pool(python, count=3, when="open", do=fault, session=1)
+
+
+def test_ctrl_c_while_opening_leaves_no_session(python: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Subprocess, "recv", stop)
+    with pytest.raises(KeyboardInterrupt):
+        open_pool(python)
+
+
+PARENT = """
+import sys
+sys.path.insert(0, {root!r})
+from tests.runner.faulty_backend import register_faulty
+from ipu_results.runner.backends import SessionSpec
+from ipu_results.runner.sessions import open_sessions
+register_faulty()
+specs = [SessionSpec("faulty", "", sessions=2, session=number) for number in range(2)]
+pool = open_sessions("faulty", specs, None, overlap=False, python={python!r})
+pool.prepare(2, "amortised")
+print([transport.pid for transport in pool.transports], flush=True)
+while {busy}:
+    pool.run_stream(0.3, 1)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("busy", [False, True])
+def test_sessions_end_when_the_sweep_is_killed(python: str, busy: bool) -> None:
+    program = PARENT.format(root=str(ROOT), python=python, busy=busy)
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, **pipes) as parent:
+        assert parent.stdout is not None
+        pids = json.loads(parent.stdout.readline())
+        assert [is_running(pid) for pid in pids] == [True, True]
+        parent.kill()
+    assert wait_for(lambda: not any(is_running(pid) for pid in pids))

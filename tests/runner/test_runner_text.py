@@ -1,0 +1,286 @@
+"""Sweeps of text models: inputs recognised by name, type and shape, seeded sequences, rows of the right kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from ipu_results.build import IngestConfig, ingest
+from ipu_results.comparison.measurement import load_known_words, read_source
+from ipu_results.errors import RunnerError, SweepConfigError
+from ipu_results.networks.bert import VOCABULARY, Bert
+from ipu_results.networks.builder import GraphBuilder, WeightGenerator
+from ipu_results.runner.backends import Device
+from ipu_results.runner.config import SweepConfig, SweepPlan, SweepTask, plan_sweeps
+from ipu_results.runner.models import prepare_model
+from ipu_results.runner.reference_rows import ReferenceRow, find_reference_row, find_reference_sweeps
+from ipu_results.runner.summary import format_summary
+from ipu_results.runner.sweep import Progress, SweepResult, run_task
+from ipu_results.runner.text_inputs import SequenceStream, TextInput, generate_sequences, hash_sequences, save_sequences
+from ipu_results.runner.workload import compare_outputs, compute_reference
+from ipu_results.store.query import open_warehouse
+
+from tests.conftest import query_rows
+from tests.runner.runner_support import SHORT
+
+LENGTH, WORDS = 16, 30
+HEADER = '<ir_version: 8, opset_import: ["" : 17]> net'
+INPUTS = "int64[N,S] input_ids, int64[N,S] attention_mask, int32[N,S] token_type_ids"
+BODY = """
+    x = Gather(table, input_ids)
+    m = Cast<to = 1>(attention_mask) t = Cast<to = 1>(token_type_ids)
+    axes = Constant<value_ints = [2]>() w = Unsqueeze(m, axes) v = Unsqueeze(t, axes)
+    hidden = MatMul(x, product) y = Mul(hidden, w) z = Add(y, v)
+    pooled = ReduceMean<axes = [1], keepdims = 0>(z)
+"""
+
+
+def store(folder: Path, inputs: str = INPUTS, body: str = BODY, name: str = "bert_base.onnx") -> str:
+    """Write a text model as exporters do: any batch, any length, two outputs, weights as initialisers."""
+    text = f"{HEADER} ({inputs}) => (float[N,S,4] z, float[N,4] pooled) {{ {body} }}"
+    model = onnx.parser.parse_model(text)
+    random = np.random.default_rng(0)
+    for tensor, shape in (("table", (WORDS, 8)), ("product", (8, 4))):
+        values = random.normal(size=shape).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(values, tensor))
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, folder / name)
+    return str(folder / name)
+
+
+def build_bert(folder: Path) -> str:
+    """Write one layer of BERT, as the built-in networks are made, with the span as its output."""
+    model = Bert(1, 64).build(GraphBuilder(WeightGenerator(0)), "bert-base", LENGTH)
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, folder / "bert-base.onnx")
+    return str(folder / "bert-base.onnx")
+
+
+def make_task(source: str, device: Device, **more: Any) -> SweepTask:
+    config = SweepConfig(model=source, **more)
+    return SweepTask(device, SweepPlan((2, 4), 2, **SHORT), config, 1 if device.kind == "cpu" else None)
+
+
+CPU = Device("onnxruntime", "cpu", "cpu", "CPU")
+C2 = Device("emulator", "c2", "emulated", "C2")
+OPENVINO = Device("openvino", "CPU", "cpu", "CPU")
+
+
+# --- inputs
+
+
+def test_inputs_are_recognised_by_name_type_and_shape(tmp_path: Path) -> None:
+    model = prepare_model(store(tmp_path / "user"), None, tmp_path, sequence_length=LENGTH)
+    assert model.text_inputs == (
+        TextInput("input_ids", "int64", (LENGTH,), "tokens", WORDS),
+        TextInput("attention_mask", "int64", (LENGTH,), "mask"),
+        TextInput("token_type_ids", "int32", (LENGTH,), "types"),
+    )
+    assert (model.sequence_length, model.outputs, model.name) == (LENGTH, LENGTH * 4, "bert_base")
+    shape = onnx.load(model.path).graph.input[0].type.tensor_type.shape.dim
+    assert (shape[0].dim_param, shape[1].dim_value) == ("N", LENGTH)
+
+
+def test_built_in_bert_states_its_length_and_that_its_weights_are_random(tmp_path: Path) -> None:
+    model = prepare_model(build_bert(tmp_path / "user"), None, tmp_path)
+    roles = [(own.name, own.dtype, own.shape, own.role, own.limit) for own in model.text_inputs]
+    assert roles == [
+        ("tokens", "int64", (LENGTH,), "tokens", VOCABULARY),
+        ("types", "int64", (LENGTH,), "types", 0),
+        ("mask", "float32", (1, 1, LENGTH), "mask", 0),
+    ]
+    assert (model.sequence_length, model.outputs) == (LENGTH, 2 * LENGTH)
+
+
+TOKENS = "int64[N,S] input_ids, int64[N,S] attention_mask, int32[N,S] token_type_ids"
+REFUSED = [
+    (INPUTS, None, r"takes sequences of any length; state how many tokens .* --sequence-length"),
+    (INPUTS, 10**6, r"a sequence has 1 to 65,536 tokens"),
+    (INPUTS.replace("[N,S] input_ids", "[N,12] input_ids"), 16, "takes sequences of 12 tokens, not 16"),
+    (
+        INPUTS.replace("[N,S] input_ids", "[N,12] input_ids").replace("[N,S] att", "[N,16] att"),
+        None,
+        "sequences of 12 and 16 tokens: expected one length",
+    ),
+    (INPUTS + ", float[N,S] weights", 16, r"input 'weights' is float \(batch, 16\): expected tokens, types"),
+    (INPUTS + ", int64[N,S,S] spans", 16, r"input 'spans' is int64 \(batch, 16, 16\): expected tokens, types"),
+    (INPUTS + ", int64[N,S] labels", 16, "input 'labels' leads to no table of words"),
+]
+
+
+@pytest.mark.parametrize(("inputs", "length", "message"), REFUSED)
+def test_text_model_that_cannot_be_fed_is_refused(
+    tmp_path: Path, inputs: str, length: int | None, message: str
+) -> None:
+    source = store(tmp_path / "user", inputs)
+    with pytest.raises(RunnerError, match=message) as caught:
+        prepare_model(source, None, tmp_path, sequence_length=length)
+    assert caught.value.document == source
+    assert "\n" not in str(caught.value)
+
+
+def test_image_model_of_any_outputs_is_run(tmp_path: Path) -> None:
+    body = "y = GlobalAveragePool(x) z = Flatten(y)"
+    model = onnx.parser.parse_model(f"{HEADER} (float[N,3,8,8] x) => (float[N,3,1,1] y, float[N,3] z) {{ {body} }}")
+    onnx.save(model, tmp_path / "net.onnx")
+    (tmp_path / "work").mkdir()
+    prepared = prepare_model(str(tmp_path / "net.onnx"), None, tmp_path / "work")
+    assert (prepared.outputs, prepared.sequence_length) == (3, None)
+    with pytest.raises(RunnerError, match="takes images: --sequence-length is for text models"):
+        prepare_model(str(tmp_path / "net.onnx"), None, tmp_path / "work", sequence_length=16)
+
+
+def test_sequences_are_full_and_the_same_each_time(tmp_path: Path) -> None:
+    inputs = (
+        TextInput("a/ids", "int32", (LENGTH,), "tokens", WORDS),
+        TextInput("position_ids", "int64", (LENGTH,), "positions"),
+        TextInput("mask", "bool", (LENGTH,), "mask"),
+        TextInput("added", "float32", (1, 1, LENGTH), "mask"),
+    )
+    arrays = generate_sequences(inputs, 50, 0)
+    assert {name: (x.dtype.name, x.shape) for name, x in arrays.items()} == {
+        own.name: (own.dtype, (50, *own.shape)) for own in inputs
+    }
+    assert set(np.unique(arrays["a/ids"])) == set(range(WORDS))
+    assert arrays["mask"].all()
+    assert not arrays["added"].any()
+    assert (arrays["position_ids"][7] == np.arange(LENGTH)).all()
+    assert hash_sequences(arrays) == hash_sequences(generate_sequences(inputs, 50, 0))
+    assert hash_sequences(arrays) != hash_sequences(generate_sequences(inputs, 50, 1))
+    arguments = save_sequences(tmp_path / "x.npz", arrays)
+    streams = [SequenceStream(**arguments, dtype="float16", micro_batch=3, first=n, step=2) for n in (0, 1)]
+    for turn in range(10):  # and round again
+        for n, stream in enumerate(streams):
+            batch = stream.prepare(stream.load())
+            rows = [(turn * 6 + n + 2 * place) % 50 for place in range(3)]
+            assert (batch["a/ids"] == arrays["a/ids"][rows]).all()
+            assert batch["added"].dtype == np.float16
+            assert batch["a/ids"].flags.c_contiguous
+
+
+@pytest.mark.parametrize("precision", ["fp16", "int8"])
+def test_text_model_is_converted(tmp_path: Path, precision: str) -> None:
+    source = build_bert(tmp_path / "user")
+    plain = prepare_model(source, None, tmp_path)
+    x = generate_sequences(plain.text_inputs, 8, 0)
+    model = prepare_model(source, precision, tmp_path, x)
+    assert (model.precision, model.weights) == (precision, plain.weights)
+    stream = SequenceStream(
+        **save_sequences(tmp_path / "x.npz", x), dtype="float16" if precision == "fp16" else "float32", micro_batch=8
+    )
+    outputs = compute_reference(model.path, stream.prepare(stream.load()))
+    cosine, _ = compare_outputs(outputs, compute_reference(plain.path, x))
+    assert cosine is not None
+    assert cosine > 0.95
+
+
+# --- configuration
+
+
+def test_network_of_a_file_is_a_name_of_the_record() -> None:
+    (task,) = plan_sweeps(SweepConfig(backend="emulator", model="net.onnx", network="bert_base"), Path("out"))
+    assert task.config.network == "BERT-Base"
+    for model, network, message in (
+        ("net.onnx", "bert-bas", "--network bert-bas is not a network of the record; the nearest is BERT-Base"),
+        ("resnet50", "BERT-Base", "--network is for an ONNX file: resnet50 is a built-in network"),
+    ):
+        with pytest.raises(SweepConfigError, match=message):
+            plan_sweeps(SweepConfig(backend="emulator", model=model, network=network), Path("out"))
+
+
+@pytest.mark.parametrize(
+    ("device", "more", "message"),
+    [
+        (Device("popart", "ipu", "ipu", "IPU"), {}, "takes text, which popart does not run here"),
+        (CPU, {"images": "."}, "takes text: --images is for image models"),
+    ],
+)
+def test_text_is_refused_where_images_are_needed(
+    tmp_path: Path, device: Device, more: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(RunnerError, match=message):
+        run_task(make_task(build_bert(tmp_path), device, **more), tmp_path / "runs", Progress())
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+# --- sweeps
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("text") / "raw"
+
+
+@pytest.fixture(scope="module")
+def runs(raw: Path) -> dict[str, SweepResult]:
+    """Sweep a text model on the CPU and on the emulated C2."""
+    bert, net = build_bert(raw.parent / "user"), store(raw.parent / "user", name="net.onnx")
+    tasks = {
+        "cpu": make_task(bert, CPU, precision="fp32"),
+        "openvino": make_task(net, OPENVINO, precision="fp32", sequence_length=LENGTH, network="BERT-Large"),
+        "emulated": make_task(bert, C2),
+    }
+    return {name: run_task(task, raw / "runs", Progress()) for name, task in tasks.items()}
+
+
+def test_points_count_sequences_and_agree_with_the_reference(runs: dict[str, SweepResult]) -> None:
+    for run in runs.values():
+        for point in run.points:
+            assert (point["item"], point["variant"]) == ("sequence", f"SL{LENGTH}")
+            assert point["preprocessing"] == f"seeded tokens, {LENGTH} a sequence, no padding"
+            assert point["cosine"] > 0.999
+            assert point["throughput"] > 0
+    assert runs["cpu"].points[0]["compute_precision"] == "fp32"
+    assert {name: run.points[0]["model"] for name, run in runs.items()} == {
+        "cpu": "bert-base", "openvino": "BERT-Large", "emulated": "bert-base",
+    }  # fmt: skip
+
+
+def test_runs_pass_the_gates_with_network_item_and_length(raw: Path, runs: dict[str, SweepResult]) -> None:
+    assert ingest(IngestConfig(raw, raw.parent / "warehouse")).results == sum(len(run.points) for run in runs.values())
+    columns = "origin, model, network, sequence_length, item, table_name"
+    rows = query_rows(raw.parent / "warehouse", f"SELECT {columns}, count(*) FROM results GROUP BY ALL ORDER BY ALL")
+    kind = (LENGTH, "sequence", "sweep_sequence_points")
+    assert rows == [
+        ("emulated", "BERT-Base", "BERT-Base", *kind, 2),
+        ("measured", "BERT-Base", "BERT-Base", *kind, 2),
+        ("measured", "BERT-Large", "BERT-Large", *kind, 2),
+    ]
+    assert query_rows(raw.parent / "warehouse", "SELECT count(*) FROM quarantine") == [(0,)]
+    with open_warehouse(raw.parent / "warehouse") as connection:
+        measurements = read_source(runs["cpu"].folder, load_known_words(connection))
+    assert {(own.network, own.sequence_length, own.packed) for own in measurements} == {("BERT-Base", LENGTH, False)}
+
+
+# --- published rows
+
+
+BERT_ROW = ReferenceRow(
+    "r1", "page", "pod_inference", 1, "Graphcore", "BERT-Base", f"SL{LENGTH}", "IPU-M2000", "GC200", 4, "PopART",
+    None, "2.6", "16.16", None, 4, None, 4580.0, "sequence", 0.86, None, None, None, None, 0, LENGTH, False,
+)  # fmt: skip
+
+
+def test_only_rows_of_the_same_length_without_packing_are_shown(runs: dict[str, SweepResult]) -> None:
+    point = next(point for point in runs["cpu"].points if point["batch_size"] == 4)
+    longer = replace(BERT_ROW, result_id="r2", variant="SL128", sequence_length=128)
+    packed = replace(BERT_ROW, result_id="r3", variant=f"SL{LENGTH} packed", packed=True)
+    image = replace(BERT_ROW, result_id="r4", variant=None, sequence_length=None)
+    assert find_reference_row(point, [longer, packed, image]) is None
+    assert find_reference_row(point, [longer, packed, image, BERT_ROW]) == BERT_ROW
+    drawn = find_reference_sweeps([point], [longer, packed, image, BERT_ROW, replace(longer, batch_size=8)])
+    assert drawn == [BERT_ROW]
+    text = format_summary([point], [BERT_ROW])
+    assert "sequences/s" in text
+    assert "4580" in text
+
+
+def test_summary_warns_that_random_weights_measure_time_only(runs: dict[str, SweepResult]) -> None:
+    seeded = [{**point, "weights": "random-seed0"} for point in runs["cpu"].points]
+    line = "weights: random-seed0; the run measures time, not accuracy"
+    assert line in format_summary(seeded, [])
+    assert line not in format_summary(runs["cpu"].points, [])

@@ -1,0 +1,229 @@
+"""`ipu-results sweep` as a user meets it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pyarrow.parquet as pq
+import pytest
+from ipu_results.runner.concurrent_sweeps import VARIABLE
+from onnxruntime.transformers.float16 import convert_float_to_float16
+
+from tests.conftest import ROOT, Done, run_cli, run_process
+from tests.runner.runner_support import wait_for, write_images, write_tiny_model
+
+
+@pytest.fixture(autouse=True)
+def _own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeps of other tests are not concurrent to these."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "locks"))
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[object, ...]:
+    """Options for a small model and a few images: those that a sweep makes for itself take seconds."""
+    folder = tmp_path_factory.mktemp("tiny")
+    model, images = write_tiny_model(folder / "tiny.onnx"), write_images(folder / "images")
+    return "--model", model, "--images", images
+
+
+def emulate(tiny: tuple[object, ...], out: Path, *more: object) -> Done:
+    return run_cli("sweep", "--backend", "emulator", *tiny, "--batch-sizes", "2,4", "--out", out, *more)
+
+
+def list_finished(out: Path) -> list[Path]:
+    return sorted(path for path in out.iterdir() if path.is_dir() and "." not in path.name)
+
+
+def read_points(run: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader((run / "points.csv").read_text(encoding="utf-8").splitlines()))
+
+
+def test_emulated_sweep_prints_json_and_appends_a_run(tmp_path: Path, tiny: tuple[object, ...]) -> None:
+    """Without a terminal it does not prompt; findings and progress go to stderr."""
+    out = tmp_path / "runs"
+    done = emulate(tiny, out, "--precision", "fp16", "--format", "json", "--strict")
+    assert done.returncode == 0, done.stderr
+    points = json.loads(done.stdout)
+    assert [point["batch_size"] for point in points] == [2, 4]
+    for point in points:
+        assert (point["origin"], point["compute_precision"], point["model_precision"]) == ("emulated", "fp16", "fp32")
+    (run,) = list_finished(out)
+    assert f"appended: {run}" in done.stderr
+    assert f"`ipu-results ingest --raw {tmp_path}`" in done.stderr
+    assert re.search(r"^round 1: 0 of 4 blocks measured, about \d+ s left$", done.stderr, re.M)
+    record = json.loads((run / "record.json").read_text(encoding="utf-8"))
+    assert record["command_line"].startswith("ipu-results")
+
+
+@pytest.mark.slow
+def test_run_is_ingested_on_request(tmp_path: Path, tiny: tuple[object, ...]) -> None:
+    warehouse = tmp_path / "warehouse"
+    done = emulate(tiny, tmp_path / "raw" / "runs", "--ingest", "--warehouse", warehouse)
+    assert done.returncode == 0, done.stderr
+    assert f"2 results in {warehouse}, build " in done.stderr
+    assert "no published row of this model and batch" not in done.stdout, "the warehouse was built afterwards"
+    assert "no published rows to compare with: " in done.stdout
+
+
+@pytest.mark.slow
+def test_plot_and_table_mark_emulated_figures(tmp_path: Path, tiny: tuple[object, ...]) -> None:
+    pytest.importorskip("vl_convert")
+    svg, png = tmp_path / "sweep.svg", tmp_path / "sweep.png"
+    done = emulate(tiny, tmp_path / "runs", "--plot", svg, "--plot", png)
+    assert done.returncode == 0, done.stderr
+    assert "emulated, not measured" in done.stdout
+    assert svg.read_text(encoding="utf-8").startswith("<svg")
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["--backend", "onnxruntime", "--batch-sizes", "3"], 1, "batch 3 cannot be shared evenly by 2 sessions"),
+        (["--batch-sizes", "two"], 2, "--batch-sizes"),
+        (["--backend", "null"], 2, "'null' is not one of 'auto', 'popart', 'onnxruntime', 'openvino', 'emulator'"),
+        (["--backend", "emulator", "--option", "noise"], 1, "'noise' is not an option NAME=JSON"),
+        (["--backend", "onnxruntime", "--device", "tpu"], 1, "is not a device of onnxruntime, which has: cpu"),
+        (["--backend", "popart"], 1, "PopART is not installed"),
+        (["--backend", "onnxruntime", "--model", "absent.onnx"], 1, "absent.onnx: is neither a file nor a built-in"),
+        (["--plot", "sweep.gif"], 2, "neither .svg nor .png"),
+        (["--resume", "20260101-000000-x", "--dry-run"], 2, "the run's start: not with --dry-run"),
+        (["--resume", "20260101-000000-x", "--power-cmd", "w"], 2, "not with --power-cmd"),
+        (["--backend", "emulator", "--rounds", "3"], 2, "an emulated sweep has one round"),
+        (["--rounds", "0"], 2, "--rounds"),
+        (["--resume"], 1, "holds no interrupted run"),
+        (["--resume", "20260101-000000-x"], 1, "is not an unfinished run"),
+    ],
+)
+def test_impossible_sweep_is_one_clear_line(tmp_path: Path, args: list[str], code: int, message: str) -> None:
+    out = tmp_path / "runs"
+    done = run_cli("sweep", *args, "--out", out)
+    assert done.returncode == code
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert not out.exists() or list(out.iterdir()) == []
+
+
+def test_devices_are_listed_with_their_reasons() -> None:
+    done = run_cli("sweep", "--list-devices")
+    assert done.returncode == 0
+    assert re.search(r"^popart +ipu .*PopART is not installed", done.stdout, re.M)
+    assert re.search(r"^onnxruntime +cpu .*can be used$", done.stdout, re.M)
+    assert re.search(r"^emulator +c2 +emulated +C2 +can be used$", done.stdout, re.M)
+
+
+def test_dry_run_prints_the_plan_and_runs_nothing(tmp_path: Path) -> None:
+    done = run_cli("sweep", "--dry-run", "--out", tmp_path / "runs")
+    assert done.returncode == 0
+    assert done.stdout.count("neither an IPU nor a GPU is here") == 2
+    assert done.stdout.index("emulator c2") < done.stdout.index("onnxruntime cpu")
+    assert not (tmp_path / "runs").exists()
+
+
+# --- real sweeps
+
+
+@pytest.mark.slow
+def test_quick_sweep_of_the_real_network(tmp_path: Path) -> None:
+    out = tmp_path / "raw" / "runs"
+    done = run_process(
+        "sweep", "--backend", "onnxruntime", "--quick", "--batch-sizes", "2", "--format", "json", "--out", out
+    )
+    assert done.returncode == 0, done.stderr
+    (point,) = json.loads(done.stdout)
+    assert (point["batch_size"], point["origin"], point["compute_precision"]) == (2, "measured", "fp32")
+    assert point["cosine"] > 0.999999
+    assert point["top1"] == 1.0
+    assert point["throughput"] == pytest.approx(1000 * 2 / point["latency_ms"])
+    assert point["published_platform"] == "C2"
+    assert 0 < point["throughput_ratio"] < 1
+    assert any(line.startswith("compute precision: fp32 / ") for line in point["differs"])
+    (run,) = list_finished(out)
+    text = (run / "record.json").read_text(encoding="utf-8")
+    model = json.loads(text)["model"]
+    assert (model["name"], model["weights"]) == ("resnext101-32x4d", "random-he-seed0")
+    assert str(tmp_path) not in text
+    (row,) = read_points(run)
+    assert float(row["throughput"]) == point["throughput"]
+    assert pq.read_table(run / "stamps.parquet").num_rows == int(row["iterations"])
+
+
+@pytest.mark.slow
+def test_model_that_is_not_fp32_has_no_reference_and_suspect_rows_are_strict(
+    tmp_path: Path, tiny: tuple[object, ...]
+) -> None:
+    """Its own outputs would always agree with themselves."""
+    _, model, *images = tiny
+    half = tmp_path / "half.onnx"
+    onnx.save(convert_float_to_float16(onnx.load(model), keep_io_types=True), half)
+    args = ("--backend", "onnxruntime", "--model", half, "--batch-sizes", "2", "--quick", "--rounds", "1", *images)
+    done = run_cli("sweep", *args, "--format", "json", "--out", tmp_path / "runs", "--strict")
+    assert done.returncode == 3, done.stderr
+    (point,) = json.loads(done.stdout)
+    assert "only 1 round" in point["suspect"]
+    assert (point["model_precision"], point["cosine"], point["top1"]) == ("fp16", None, None)
+    refused = run_cli("sweep", *args, "--precision", "fp32", "--out", tmp_path / "refused")
+    assert refused.returncode == 1
+    assert "is fp16 already and cannot be converted to fp32" in refused.stderr
+
+
+def start_sweep(out: Path, tiny: tuple[object, ...], *args: object, **more: Any) -> subprocess.Popen[str]:
+    options = (*tiny, "--backend", "onnxruntime", "--batch-sizes", "2,4", "--quick", "--out", out, *args)
+    command = [sys.executable, "-m", "ipu_results", "sweep", *map(str, options)]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
+    return subprocess.Popen(command, cwd=ROOT, **pipes)
+
+
+def read_journals(out: Path) -> list[bytes]:
+    return [path.read_bytes() for path in out.glob("*.unfinished/journal.jsonl")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_interrupted_sweep_is_resumed_with_its_blocks(
+    tmp_path: Path, tiny: tuple[object, ...], how: signal.Signals
+) -> None:
+    out = tmp_path / "runs"
+    process = start_sweep(out, tiny, "--rounds", 1)
+    assert wait_for(lambda: any(b'"step": "block"' in data for data in read_journals(out)), 60)
+    process.send_signal(how)
+    _, stderr = process.communicate(timeout=60)
+    (folder,) = out.glob("*.unfinished")
+    run_id = folder.name.removesuffix(".unfinished")
+    if how == signal.SIGINT:
+        assert process.returncode == 1
+        assert f"interrupted; finished blocks are kept; go on with: --resume {run_id}" in stderr
+    whole = read_journals(out)[0].rpartition(b"\n")[0].splitlines()
+    kept = [json.loads(line)["block"] for line in whole if b'"step": "block"' in line]
+    done = run_cli("sweep", "--resume", "--out", out, "--no-ingest")
+    assert done.returncode == 0, done.stderr
+    blocks = [json.loads(line) for line in (out / run_id / "blocks.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(blocks) > len(kept) >= 1
+    assert [block["started_at"] for block in blocks[: len(kept)]] == [block["started_at"] for block in kept]
+    assert [path.name for path in out.iterdir()] == [run_id]
+
+
+@pytest.mark.slow
+def test_full_disk_stops_a_sweep_cleanly(tmp_path: Path, tiny: tuple[object, ...]) -> None:
+    """A limit on the size of the journal acts like a full disk."""
+    out = tmp_path / "runs"
+
+    def limit_size() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    process = start_sweep(out, tiny, preexec_fn=limit_size)
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "Traceback" not in stderr
+    assert all(data.endswith(b"\n") for data in read_journals(out))

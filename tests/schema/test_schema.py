@@ -1,0 +1,392 @@
+"""Every file follows from the one definition of a column, and the gates refuse invalid rows."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ipu_results.check.gate import GOOD, find_failures
+from ipu_results.errors import GateError
+from ipu_results.schema import FILE_VIEWS, TABLES, VIEWS, arrow_schema, dictionary_rows, frame_dtypes, table
+from ipu_results.schema.frames import build_frame, build_frame_from_columns, build_frame_from_tuples, to_arrow
+from ipu_results.schema.row_checks import pandera_schema
+from ipu_results.store import files
+from ipu_results.store.files import DATABASE, digest_rows
+from ipu_results.store.query import open_warehouse
+
+from tests.conftest import PAGE, Query, copy_documents, run_process
+
+CONTRACT = (
+    *("result_id", "origin", "publisher", "document_id", "table_name", "row_number", "published_on", "run_id", "task"),
+    *("benchmark", "division", "mlperf_id", "mlperf_round", "model", "variant", "dataset", "platform", "chip"),
+    *("chip_count", "sdk_version", "framework", "precision", "activation_bits", "weight_bits", "compute_precision"),
+    *("batch_size", "micro_batch_size", "throughput", "item", "latency_ms", "latency_ms_low", "latency_ms_high"),
+    *("latency_kind", "suspect", "calibration_id", "power_scope", "efficiency", "power_w", "time_to_train_s"),
+    *("time_to_result_s", "quality_metric", "quality_value", "quality_target"),
+)
+LOCAL = {
+    "origin": "measured",
+    "run_id": "20261121-134501-onnxruntime-cpu-3fa2",
+    "batch_size": 1,
+    "throughput": 2.0,
+    "latency_ms": 500.0,
+    "latency_kind": "amortised",
+    "power_w": 100.0,
+    "power_scope": "wall",
+    "efficiency": 0.02,
+}
+BAND = {"latency_ms_low": 490.0, "latency_ms_high": 510.0, "interval_confidence": 0.95}
+RESULTS = table("results")
+NAMES = [table.name for table in TABLES]
+
+
+# one definition
+
+
+def test_results_have_every_column_of_the_contract() -> None:
+    assert [name for name in CONTRACT if name not in RESULTS.names] == []
+
+
+def test_pandera_arrow_and_frames_follow_the_definition() -> None:
+    for definition in TABLES:
+        schema, arrow = pandera_schema(definition), arrow_schema(definition)
+        assert tuple(arrow.names) == tuple(frame_dtypes(definition)) == definition.names
+        assert not schema.coerce
+        for column in definition.columns:
+            gate = schema.columns.get(column.name)
+            assert (gate is None or gate.nullable) is arrow.field(column.name).nullable is not column.required
+            assert column.description.endswith("."), column.name
+
+
+def test_gate_refuses_a_missing_an_unknown_and_a_wrongly_typed_column() -> None:
+    frame = build_frame(RESULTS, [GOOD])
+    assert find_failures(RESULTS, frame) == []
+    wrong = [
+        frame.drop(columns="result_id"),
+        frame.drop(columns="benchmark"),
+        frame.assign(extra=1),
+        frame.astype({"batch_size": "float64"}),
+    ]
+    for changed in [*wrong, frame[[*reversed(frame.columns)]]]:
+        with pytest.raises(GateError, match="the frame as a whole fails column"):
+            find_failures(RESULTS, changed)
+
+
+def test_parquet_has_units_descriptions_and_the_build_id(warehouse: Path) -> None:
+    for name in NAMES:
+        stored, expected = pq.read_schema(warehouse / f"{name}.parquet"), arrow_schema(table(name))
+        assert stored.remove_metadata().equals(expected.remove_metadata())
+        assert [field.metadata for field in stored] == [field.metadata for field in expected], name
+        assert len(stored.metadata[b"build_id"]) == 64
+
+
+def test_integers_with_nulls_stay_integers_in_pandas(warehouse: Path) -> None:
+    frame = pd.read_parquet(warehouse / "results.parquet")
+    assert frame["micro_batch_size"].isna().any()
+    assert frame["micro_batch_size"].dtype == frame["batch_size"].dtype == "Int64"
+    assert frame["batch_size"].max() == 737_280
+    assert pd.api.types.is_string_dtype(frame["model"])
+
+
+@pytest.fixture(scope="module")
+def database(warehouse: Path) -> Any:
+    with open_warehouse(warehouse) as connection:
+        yield connection
+
+
+def test_parquet_duckdb_and_the_build_table_have_the_same_digests(warehouse: Path, database: Any) -> None:
+    rows = pq.read_table(warehouse / "build.parquet").to_pylist()
+    sources = {view.name: view.source for view in FILE_VIEWS}
+    assert {row["table_name"] for row in rows} == {*NAMES, *sources} - {"build"}
+    for row in rows:
+        stored = database.sql(f"FROM {sources.get(row['table_name'], row['table_name'])}").to_arrow_table()
+        parquet = pq.read_table(warehouse / f"{row['table_name']}.parquet")
+        assert digest_rows(stored) == digest_rows(parquet) == row["rows_sha256"], row["table_name"]
+        assert stored.num_rows == row["row_count"]
+
+
+def test_duckdb_has_keys_and_comments(database: Any) -> None:
+    keys = database.sql("SELECT table_name, constraint_type FROM duckdb_constraints()").fetchall()
+    assert {name for name, kind in keys if kind == "PRIMARY KEY"} == set(NAMES)
+    foreign = {(name, column.name) for name in NAMES for column in table(name).columns if column.references}
+    assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 29
+    comments = database.sql("SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal")
+    assert [row for row in comments.fetchall() if not row[2]] == []
+    without = "SELECT count(*) FROM duckdb_views() WHERE NOT internal AND comment IS NULL"
+    assert database.sql(without).fetchall() == [(0,)]
+
+
+def test_dictionary_describes_every_table_view_and_column(query: Query, database: Any) -> None:
+    stored = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal"
+    macros = {view.name for view in VIEWS if view.parameters}
+    described = query("SELECT table_name, column_name, type FROM columns WHERE column_name <> ''")
+    assert {row for row in described if row[0] not in macros} == {*database.sql(stored).fetchall()}
+    names = {name for (name,) in query("SELECT table_name FROM columns WHERE column_name = ''")}
+    assert names == {*NAMES, *(view.name for view in VIEWS)}
+    assert query("SELECT count(*) FROM columns WHERE description = ''") == [(0,)]
+    assert query("SELECT DISTINCT unit FROM columns WHERE column_name = 'latency_ms'") == [("ms",)]
+
+
+def test_views_have_their_described_columns_and_rows(query: Query) -> None:
+    for view in VIEWS:
+        described = [(row["column_name"], row["type"]) for row in dictionary_rows(view)[1:]]
+        assert [row[:2] for row in query(f"DESCRIBE FROM {view.source}")] == described, view.name
+        is_filled = view.name != "submitted"  # until a first bundle is accepted
+        assert query(f"SELECT count(*) > 0 FROM {view.source}") == [(is_filled,)], view.name
+
+
+def test_views_split_the_results(query: Query) -> None:
+    mlperf = query("SELECT count(*) FROM results WHERE benchmark = 'mlperf-training'")[0][0]
+    counts = [query(f"SELECT count(*) FROM {name}")[0][0] for name in ("inference", "training", "results")]
+    assert counts[0] + counts[1] + mlperf == counts[2]
+    assert mlperf == 11 + 2117
+
+
+def test_latest_omits_rows_that_a_newer_page_replaced(query: Query) -> None:
+    row = "model = 'ResNet-50 v1.5' AND platform = 'Bow Pod16' AND framework = 'TensorFlow1' AND task = 'training'"
+    assert query(f"SELECT count(*) FROM results WHERE {row}") == [(3,)]
+    assert query(f"SELECT throughput, sdk_version FROM latest WHERE {row}") == [(44059.0, "3.0")]
+    only_old = "SELECT throughput FROM latest WHERE model = 'ResNet-50 v1.5' AND platform = 'Bow Pod256'"
+    assert query(only_old) == [(456906.0,)]
+
+
+def test_provenance_leads_from_every_figure_to_its_document(query: Query) -> None:
+    assert query("SELECT count(*) FROM provenance") == query("SELECT count(*) FROM cells WHERE value IS NOT NULL")
+    row = "model = 'FastPitch' AND column_name = 'throughput'"
+    place = "table 2, row 35, column 9 (Throughput (items/sec))"
+    assert query(f"SELECT header, raw_text, locator, file FROM provenance WHERE {row}") == [
+        ("Throughput (items/sec)", "1,489,341", place, PAGE)
+    ]
+
+
+PROVENANCE = "SELECT DISTINCT document_kind, locator_in, locator, source_url, source_locator FROM provenance"
+COMMIT = "https://github.com/mlcommons/training_results_v2.0/tree/8437fbb78349aa3c3054aeccb1d47d2a315a80e7"
+
+
+@pytest.mark.parametrize(
+    ("figure", "kinds", "locator", "url", "place"),
+    [
+        (
+            "model = 'FastPitch' AND column_name = 'throughput'",
+            ("transcription", "transcription"),
+            "table 2, row 35, column 9 (Throughput (items/sec))",
+            "https://www.graphcore.ai/performance-results",
+            "Bow Platform - Training, row 35, Throughput (items/sec)",
+        ),
+        (
+            "raw_text = '1474.16'",
+            ("transcription", "transcription"),
+            "page 1, box 445.8,275.0,478.3,285.0",
+            "https://arxiv.org/abs/2002.11670",
+            "Table 2, row 1, Throughput",
+        ),
+        (
+            "column_name = 'throughput' AND locator = 'line 2, column 11 (value)'",
+            ("transcription", "transcription"),
+            "line 2, column 11 (value)",
+            "https://github.com/NVIDIA/DeepLearningExamples/blob/b2e7f4a284/TensorFlow/Classification/ConvNets/resnext101-32x4d/README.md",
+            "TensorFlow/Classification/ConvNets/resnext101-32x4d/README.md",
+        ),
+        (
+            "column_name = 'time_to_train_s' AND document_id = 'mlperf-training-v2.0-entries' AND cell_number = 11 "
+            "AND platform = 'Bow Pod16' AND model = 'ResNet-50 v1.5'",
+            ("derived", "derivation"),
+            "line 110, column 11 (minutes)",
+            f"{COMMIT}/Graphcore/results/ipu-pod16-TF1-closed/resnet",
+            "Graphcore/results/ipu-pod16-TF1-closed/resnet",
+        ),
+        (
+            "document_kind = 'curated' AND locator = 'line 2, column 8 (micro_batch_size)'",
+            ("curated", "transcription"),
+            "line 2, column 8 (micro_batch_size)",
+            "https://github.com/graphcore/examples/blob/v3.1.0/nlp/bert/popart/benchmarks.yml",
+            "nlp/bert/popart/benchmarks.yml: popart_bert_large_packed_pretrain_real_pod16",
+        ),
+        (
+            "column_name = 'throughput' AND file LIKE '%97e7/points.csv' AND raw_text LIKE '10.8457%'",
+            ("run", "source"),
+            "line 2, column 4 (throughput)",
+            None,
+            "line 2, column 4 (throughput)",
+        ),
+    ],
+)
+def test_provenance_names_our_file_and_the_source(
+    query: Query, figure: str, kinds: tuple[str, str], locator: str, url: str | None, place: str
+) -> None:
+    assert query(f"{PROVENANCE} WHERE {figure}") == [(*kinds, locator, url, place)]
+
+
+def test_provenance_of_a_comparator_has_the_address_of_its_own_repository(query: Query) -> None:
+    rows = query(
+        "SELECT p.url, count(*) FROM provenance p JOIN cells c ON c.result_id = p.result_id AND c.column_name = 'repo' "
+        "AND split_part(c.locator, ',', 1) = split_part(p.locator, ',', 1) "
+        "WHERE p.url = 'https://github.com/' || c.raw_text AND starts_with(p.source_url, p.url || '/blob/') GROUP BY 1"
+    )
+    assert sorted(rows) == [
+        ("https://github.com/NVIDIA/DeepLearningExamples", 446),
+        ("https://github.com/NVIDIA/TensorRT", 160),
+    ]
+    assert query("SELECT count(*) FROM provenance WHERE document_id = 'nvidia-a100-comparators'") == [(446 + 160,)]
+
+
+def test_only_local_runs_have_no_source_address(query: Query) -> None:
+    assert query("SELECT DISTINCT document_kind FROM provenance WHERE source_url IS NULL") == [("run",)]
+    assert query("SELECT count(*) FROM provenance WHERE source_url SIMILAR TO '.*\\s.*'") == [(0,)]
+
+
+# gates
+
+
+def find_reasons(*rows: dict[str, Any]) -> set[str]:
+    return {failure.reason for failure in find_failures(RESULTS, build_frame(RESULTS, rows))}
+
+
+@pytest.mark.parametrize(
+    ("change", "reasons"),
+    [
+        ({"throughput": math.inf}, "throughput-out-of-range"),
+        ({"throughput": 0.0}, "throughput-out-of-range"),
+        ({"batch_size": 0}, "batch-size-out-of-range"),
+        ({"model": None}, "missing-model"),
+        ({"task": "Training"}, "task-not-a-choice"),
+        ({"result_id": "7"}, "result-id-malformed"),
+        ({"throughput": None}, "no-figure"),
+        ({"weight_bits": 32}, "precision-bits"),
+        ({"origin": "measured"}, "origin-place"),
+        ({"origin": "published", "run_id": "r"}, "origin-place"),
+        ({"origin": "simulated", "run_id": "r"}, "origin-not-a-choice origin-place"),
+        ({"origin": "emulated", "run_id": "r", "document_id": None}, "emulated-marked"),
+        ({"latency_ms": 2.0, "latency_ms_low": 3.0}, "latency-band"),
+        (LOCAL | {"latency_kind": None}, "local-latency-kind"),
+        (LOCAL | {"latency_kind": "guessed"}, "latency-kind-not-a-choice"),
+        (LOCAL | {"latency_ms": None}, "local-latency local-latency-kind"),
+        (LOCAL | {"latency_ms": 500.001}, "local-latency"),
+        (LOCAL | {"batch_size": None}, "local-latency"),
+        (LOCAL | {"efficiency": 0.020001}, "local-efficiency"),
+        (LOCAL | {"efficiency": None}, "local-efficiency"),
+        (LOCAL | {"power_w": None}, "local-efficiency local-power"),
+        (LOCAL | {"power_scope": None}, "local-power"),
+        (LOCAL | {"interval_confidence": 0.95}, "interval-measured"),
+        (LOCAL | BAND | {"origin": "emulated", "calibration_id": "c"}, "interval-measured"),
+        (LOCAL | {"interval_confidence": 95.0}, "interval-confidence-out-of-range interval-measured"),
+        # valid rows
+        ({}, ""),
+        (LOCAL, ""),
+        (LOCAL | BAND, ""),
+        (LOCAL | {"origin": "emulated", "calibration_id": "c"}, ""),
+        (LOCAL | {"latency_ms": 500.0001}, ""),
+        (LOCAL | {"latency_ms": 400.0, "latency_kind": "isolated"}, ""),
+        (LOCAL | {"efficiency": None, "power_w": None, "power_scope": None}, ""),
+        (LOCAL | {"batch_size": None, "latency_ms": None, "latency_kind": None}, ""),
+        ({"power_w": 100.0}, ""),  # what binds a local row does not bind a published one
+        ({"latency_ms": 9.0, "batch_size": 1}, ""),
+        ({"efficiency": 9.0}, ""),
+    ],
+)
+def test_invalid_row_is_refused_for_its_reason(change: dict[str, Any], reasons: str) -> None:
+    assert find_reasons(GOOD | change) == set(reasons.split())
+
+
+def test_two_rows_with_one_key_are_refused() -> None:
+    assert find_reasons(GOOD, GOOD) == {"repeated-key"}
+
+
+@pytest.mark.parametrize("value", ["12", 1.5, True])
+def test_value_of_another_type_is_never_coerced(value: object) -> None:
+    with pytest.raises(GateError, match=r"results\.batch_size has a value of type"):
+        build_frame(RESULTS, [GOOD | {"batch_size": value}])
+
+
+def test_arrow_column_of_another_type_is_refused() -> None:
+    columns = {name: [GOOD.get(name)] for name in RESULTS.names} | {"batch_size": pa.chunked_array([["12"]])}
+    with pytest.raises(GateError, match=r"results\.batch_size has a value of type string"):
+        build_frame_from_columns(RESULTS, columns)
+
+
+def test_frame_from_tuples_is_that_from_records() -> None:
+    rows = [GOOD, GOOD | {"model": None}]
+    tuples = [tuple(row.get(name) for name in RESULTS.names) for row in rows]
+    pd.testing.assert_frame_equal(build_frame_from_tuples(RESULTS, tuples), build_frame(RESULTS, rows))
+    assert list(build_frame_from_tuples(RESULTS, []).dtypes) == list(frame_dtypes(RESULTS).values())
+
+
+def test_arrow_refuses_a_null_in_a_required_column() -> None:
+    with pytest.raises(GateError, match=r"results: .*model.* non-nullable"):
+        to_arrow(RESULTS, build_frame(RESULTS, [GOOD | {"model": None}]))
+
+
+@pytest.mark.slow
+def test_validation_that_is_switched_off_stops_the_build(tmp_path: Path) -> None:
+    raw = copy_documents(tmp_path / "raw", PAGE)
+    env = {"PANDERA_VALIDATION_ENABLED": "False"}
+    done = run_process("ingest", "--raw", raw, "--warehouse", tmp_path / "warehouse", env=env)
+    assert done.returncode == 1
+    assert "is pandera switched off?" in done.stderr
+    assert not (tmp_path / "warehouse" / "results.parquet").exists()
+
+
+FINITE = st.floats(1e-9, 1e14, allow_nan=False)
+
+
+@given(st.lists(st.fixed_dictionaries({"throughput": FINITE, "latency_ms": FINITE}), min_size=1, max_size=20))
+def test_figures_pass_the_gates_unchanged(figures: list[dict[str, float]]) -> None:
+    rows = [GOOD | {"result_id": f"{number:016x}"} | row for number, row in enumerate(figures)]
+    frame = build_frame(RESULTS, rows)
+    assert find_failures(RESULTS, frame) == []
+    stored = to_arrow(RESULTS, frame).to_pylist()
+    assert [{key: row[key] for key in ("throughput", "latency_ms")} for row in stored] == figures
+
+
+# digests
+
+
+def make_arrow(rows: list[tuple[str, int | None]]) -> pa.Table:
+    return pa.table({"a": pa.array([a for a, _ in rows], pa.string()), "b": pa.array([b for _, b in rows], pa.int64())})
+
+
+@given(st.lists(st.tuples(st.text(max_size=5), st.none() | st.integers(-5, 5)), max_size=10), st.randoms())
+def test_digest_depends_on_the_rows_and_not_on_their_order(rows: list[tuple[str, int | None]], random: Any) -> None:
+    assert digest_rows(make_arrow(rows)) == digest_rows(make_arrow(random.sample(rows, len(rows))))
+    assert digest_rows(make_arrow([*rows, ("", None)])) != digest_rows(make_arrow(rows))
+
+
+def test_digest_of_many_rows_is_that_of_a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = make_arrow([("b", None), ("a", None), ("c", 1), ("", 2), ("a", 3)])
+    whole = digest_rows(rows)
+    monkeypatch.setattr(files, "MAX_ROWS", 2)
+    assert digest_rows(rows) == whole
+
+
+def test_digest_distinguishes_null_from_empty_and_columns_from_each_other() -> None:
+    tables = [
+        {"a": ["x", ""], "b": ["", "y"]},
+        {"a": ["x", None], "b": ["", "y"]},
+        {"b": ["x", ""], "a": ["", "y"]},
+        {"a": ["", "x"], "b": ["x", "y"]},
+        {"a": ["x", "-"], "b": ["", "y"]},
+        {"a": ["x:1", ""], "b": ["", "y"]},
+    ]
+    assert len({digest_rows(pa.table(columns)) for columns in tables}) == len(tables)
+
+
+def test_database_opens_in_duckdb_1_2_2(old_duckdb: Path, warehouse: Path, query: Query) -> None:
+    counts = ("count(*), sum(throughput) FROM results", "count(*) FROM inference", "count(*) FROM latest")
+    code = (
+        "import duckdb, sys; assert duckdb.__version__ == '1.2.2', duckdb.__version__; "
+        "c = duckdb.connect(sys.argv[1], read_only=True); "
+        "print(*(c.execute('SELECT ' + what).fetchall() for what in sys.argv[2:]))"
+    )
+    command = [sys.executable, "-c", code, str(warehouse / DATABASE), *counts]
+    done = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(old_duckdb)}, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == " ".join(str(query(f"SELECT {what}")) for what in counts)

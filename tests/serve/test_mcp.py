@@ -1,0 +1,533 @@
+"""Ask the MCP server through the real protocol: questions with known answers, and traps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ipu_results.serve.answers import CODES, NEXT_STEPS, RefusalError
+
+from tests.conftest import ROOT, Query, run_cli
+from tests.docs.docs_support import DOCS, check_part
+
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
+from ipu_results.serve.answers import Record, open_record
+from ipu_results.serve.claims import _parse_unit
+from ipu_results.serve.server import answer
+from ipu_results.serve.sql import SqlWorker
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+DATA = tomllib.loads((ROOT / "tests/data/mcp_questions.toml").read_text(encoding="utf-8"))
+QUESTIONS, TRAPS = DATA["question"], DATA["trap"]
+PRINTED = [entry for entry in QUESTIONS if "printed" in entry]
+CITED = ("find", "provenance", "compare", "compare_run", "check_claimed_figure")
+Answer = dict[str, Any]
+
+
+def describe(entry: Mapping[str, Any]) -> str:
+    return str(entry["ask"])
+
+
+async def ask_all(warehouse: Path, calls: Sequence[Mapping[str, Any]]) -> list[Answer]:
+    """Ask every question in one session of the command, over its stdin and stdout."""
+    command = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "ipu_results", "mcp", "--warehouse", str(warehouse)],
+        env={**os.environ},
+        cwd=ROOT,
+    )
+    async with Client(command) as client:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        answers = []
+        for call in calls:
+            assert call["tool"] in names
+            result = await client.call_tool(call["tool"], call["arguments"])
+            assert json.loads(result.content[0].text) == result.structured_content
+            assert result.is_error == (result.structured_content["status"] == "refused")
+            answers.append(result.structured_content)
+        return answers
+
+
+@pytest.fixture(scope="session")
+def answers(warehouse: Path) -> dict[str, Answer]:
+    calls = [*QUESTIONS, *TRAPS]
+    return dict(zip(map(describe, calls), asyncio.run(ask_all(warehouse, calls)), strict=True))
+
+
+@pytest.fixture(scope="session")
+def record(warehouse: Path) -> Record:
+    return open_record(warehouse)
+
+
+@pytest.fixture(scope="session")
+def worker(record: Record) -> Iterator[SqlWorker]:
+    worker = SqlWorker(record)
+    yield worker
+    worker.stop()
+
+
+def parse(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def test_there_are_46_questions_and_27_traps() -> None:
+    assert (len({describe(entry) for entry in QUESTIONS}), len({describe(entry) for entry in TRAPS})) == (46, 27)
+    assert {entry["code"] for entry in TRAPS} <= set(CODES)
+
+
+def get_figure(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("figure") or entry["arguments"]["figure"])
+
+
+def compute_value(entry: Mapping[str, Any]) -> float:
+    """Compute the answer from what the sources print."""
+    numbers = [parse(text) for text in entry["printed"]]
+    if "divide_by" in entry:
+        numbers = [number / chips for number, chips in zip(numbers, entry["divide_by"], strict=True)]
+    if "stated" in entry:
+        return float(entry["stated"] / numbers[0])
+    return numbers[0] / numbers[1] if len(numbers) == 2 else float(numbers[0] * entry.get("factor", 1.0))
+
+
+@pytest.mark.parametrize("entry", PRINTED, ids=describe)
+def test_printed_texts_are_those_of_the_cells(entry: Mapping[str, Any], query: Query) -> None:
+    column = {"minutes": "time_to_train_s"}.get(get_figure(entry), get_figure(entry))
+    for result_id, printed in zip(entry["result_ids"], entry["printed"], strict=True):
+        where = f"result_id = '{result_id}' AND column_name = '{column}'"
+        assert {str(text).strip() for (text,) in query(f"SELECT raw_text FROM cells WHERE {where}")} == {printed}
+
+
+def get_value(entry: Mapping[str, Any], actual: Answer) -> tuple[float, str]:
+    """Return the figure and its unit from where an answer of the tool has it."""
+    figure, tool = get_figure(entry), entry["tool"]
+    if tool == "compare":
+        return actual["ratio"], actual["unit"]
+    if tool == "compare_run":
+        (ratio, *_) = actual["nearest"][0]["ratios"]
+        return ratio["ratio"], actual["results"][0]["figures"][figure]["unit"]
+    if tool == "provenance":
+        (cell,) = [cell for cell in actual["figures"] if cell["column_name"] == figure]
+        return parse(cell["raw_text"]), cell["unit"]
+    if tool == "check_claimed_figure":
+        return actual["nearest"][0]["recorded"], actual["nearest"][0]["unit"]
+    shown = actual["results"][0]["figures"][figure]
+    return shown["value"], shown["unit"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", PRINTED, ids=describe)
+def test_a_figure_is_answered_exactly(entry: Mapping[str, Any], answers: Mapping[str, Answer]) -> None:
+    actual = answers[describe(entry)]
+    assert actual["status"] == "answered", actual
+    value, unit = get_value(entry, actual)
+    assert value == pytest.approx(compute_value(entry), rel=1e-12)
+    assert unit == entry["unit"]
+    ids = [result["result_id"] for result in actual["results"]]
+    expected_ids = entry["result_ids"]
+    assert (
+        ids[: len(expected_ids)] if entry["tool"] in ("check_claimed_figure", "compare_run") else ids
+    ) == expected_ids
+    assert actual.get("verdict", "").startswith(entry.get("verdict", ""))
+    assert actual.get("what_differs") == entry.get("what_differs", actual.get("what_differs"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", [entry for entry in QUESTIONS if entry["tool"] in CITED], ids=describe)
+def test_an_answer_has_relationship_origin_flags_and_citation(
+    entry: Mapping[str, Any], answers: Mapping[str, Answer]
+) -> None:
+    actual = answers[describe(entry)]
+    for result in actual["results"]:
+        assert result["relationship"] in ("vendor", "independent", "official", "own")
+        assert f"result {result['result_id']}" in actual["citation"]
+        assert (result["status"] == "emulated, not measured") == (result["origin"] == "emulated")
+        assert isinstance(result["flags"], list)
+        assert not {name for name in result["not_printed"] if name in result["figures"]}
+        assert all(figure["value"] is not None for figure in result["figures"].values())
+    statuses = {result["status"] for result in actual["results"]}
+    assert entry.get("status") in {*statuses, None}
+    if "unverified" in statuses:
+        assert "Result not verified by MLCommons Association." in actual["citation"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", [entry for entry in QUESTIONS if "printed" not in entry], ids=describe)
+def test_a_question_of_claims_or_sql_is_answered_exactly(
+    entry: Mapping[str, Any], answers: Mapping[str, Answer], query: Query
+) -> None:
+    actual, expected = answers[describe(entry)], query(entry["sql"])
+    assert actual["status"] == "answered", actual
+    assert actual["citation"] or entry["tool"] == "sql"
+    if entry["tool"] == "claims":
+        ids = entry.get("claim_ids") or [name for (name,) in query(entry["claim_ids_sql"])]
+        assert sorted(claim["claim_id"] for claim in actual["claims"]) == sorted(ids)
+        assert {claim["verdict"] for claim in actual["claims"]} == {name for (name,) in expected} == {entry["verdict"]}
+    elif entry["tool"] == "overview":
+        counted = [tuple(counts.values()) for counts in actual["results"]]
+        assert sorted(counted, key=str) == sorted(expected, key=str)
+    else:
+        assert [tuple(row) for row in actual["rows"]] == expected
+        assert entry.get("remark", actual["remarks"][0]) in actual["remarks"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", TRAPS, ids=describe)
+def test_a_trap_is_refused_for_its_own_reason(entry: Mapping[str, Any], answers: Mapping[str, Answer]) -> None:
+    actual = answers[describe(entry)]
+    assert (actual["status"], actual["code"]) == ("refused", entry["code"]), actual
+    assert len(actual["reason"]) > 10
+    assert len(actual["next_step"]) > 10
+    assert entry.get("reason", "") in actual["reason"]
+    assert entry.get("next_step", "") in actual["next_step"]
+
+
+def test_every_code_has_a_next_step() -> None:
+    assert set(NEXT_STEPS) == set(CODES)
+    assert all(NEXT_STEPS.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT ipu_result_id, gpu_result_id FROM energy_ipu_gpu LIMIT 1",
+        "SELECT first_result_id, second_result_id FROM replications WHERE measure = 'microbenchmark' LIMIT 1",
+        "SELECT list(microbenchmark_id) AS ids FROM (FROM microbenchmarks ORDER BY ALL LIMIT 2)",
+    ],
+)
+def test_sql_lists_who_measured_for_every_id(record: Record, worker: SqlWorker, statement: str) -> None:
+    actual = answer(record, worker, "sql", {"statement": statement})
+    (row,) = actual["rows"]
+    ids = row[0] if isinstance(row[0], list) else row
+    assert [own["result_id"] for own in actual["who_measured"]] == ids
+    assert {own["relationship"] for own in actual["who_measured"]} == {"independent"}
+    assert all(f"result {result_id}" in actual["citation"] for result_id in ids)
+
+
+@pytest.mark.parametrize(
+    ("figure", "unit", "factor", "item"),
+    [
+        ("energy_per_item_j", "mJ/image", "1/1000", "image"),
+        ("run_energy_j", "Wh", "3600", None),
+        ("minutes", "hours", "60", None),
+        ("efficiency", "tokens/Wh", "0.0002777777777777777777777777778", "token"),
+        ("throughput", "edges/s", "1", "edge"),
+    ],
+)
+def test_a_claim_may_have_any_unit_that_sources_print(figure: str, unit: str, factor: str, item: str | None) -> None:
+    assert _parse_unit(figure, unit) == (Fraction(factor), item)
+
+
+def test_a_mega_is_not_a_milli() -> None:
+    with pytest.raises(RefusalError, match="has no unit 'MJ'"):
+        _parse_unit("run_energy_j", "MJ")
+
+
+def refuse(record: Record, worker: SqlWorker, tool: str, **arguments: Any) -> str:
+    actual = answer(record, worker, tool, arguments)
+    assert actual["status"] == "refused", actual
+    return str(actual["code"])
+
+
+REFUSED = (
+    ("find", {"network": "resnet50", "machine": "IPU-M9000"}, "unknown-word"),
+    ("find", {"network": "resnet50", "batch": 4}, "wrong-input"),
+    ("find", {"network": "resnet50", "batch_size": 4.5}, "wrong-input"),
+    ("find", {"network": "resnet50", "order": "highest"}, "wrong-input"),
+    ("find", {"network": "BERT-Large", "machine": "C2"}, "no-match"),
+    ("find", {"network": "x" * 201}, "wrong-input"),
+    ("find", {"machine": "Bow-2000", "figure": "throughput", "order": "highest"}, "different-networks"),
+    ("find", {"network": "ResNet-50", "figure": "throughput", "order": "highest"}, "different-tasks"),
+    (
+        "find",
+        {"network": "ResNet-50", "machine": "IPU-M2000", "figure": "latency_ms", "order": "lowest"},
+        "different-latencies",
+    ),
+    (
+        "find",
+        {"network": "BERT", "figure": "minutes", "order": "lowest", "mlperf_round": "1.0", "chips": 16},
+        "mlperf-divisions",
+    ),
+    (
+        "find",
+        {
+            "network": "ResNet-50",
+            "publisher": "Graphcore",
+            "task": "training",
+            "figure": "throughput",
+            "order": "highest",
+        },
+        "different-chip-counts",
+    ),
+    (
+        "find",
+        {"network": "EfficientDet-D0", "machine": "Bow-2000", "figure": "throughput", "order": "highest"},
+        "flagged",
+    ),
+    ("find", {"network": "ResNet-50", "relationship": "submitted"}, "no-match"),
+    (  # images of forty sizes
+        "find",
+        {"network": "YOLOv4-P5", "machine": "GC200 IPU", "figure": "throughput", "order": "highest", "batch_size": 1},
+        "different-workloads",
+    ),
+    ("provenance", {"result_id": "0000000000000000"}, "unknown-word"),
+    ("provenance", {}, "wrong-input"),
+    (
+        "compare",
+        {"first_result_id": "f41aa72a62f05134", "second_result_id": "d085f079129e31ab", "chips_basis": "per-chip"},
+        "unknown-chip-count",
+    ),
+    (
+        "compare",
+        {"first_result_id": "9f9c88dbd0e35f60", "second_result_id": "b20604b6574a4065", "figure": "power_w"},
+        "not-printed",
+    ),
+    ("compare_run", {"model": "resnet50", "platform": "abacus", "throughput": 1}, "unknown-word"),
+    ("compare_run", {"model": "resnet50"}, "wrong-input"),
+    (
+        "compare_run",
+        {"model": "BERT-Large", "task": "training", "platform": "Bow Pod16", "throughput": 1, "item": "image"},
+        "different-workloads",
+    ),
+    ("compare_run", {"model": "resnet50", "platform": "c2", "batch_size": 4, "power_w": 200.0}, "different-figures"),
+    ("claims", {"claim_id": "x"}, "unknown-word"),
+    ("claims", {"text": "cold fusion"}, "no-match"),
+    ("check_claimed_figure", {"network": "BERT", "figure": "minutes", "value": "-3", "unit": "min"}, "wrong-input"),
+    ("check_claimed_figure", {"network": "BERT", "figure": "latency", "value": "3", "unit": "ms"}, "wrong-input"),
+    (
+        "check_claimed_figure",
+        {"network": "ResNeXt101-32x4d", "machine": "C2", "figure": "power_w", "value": "234", "unit": "W"},
+        "emulated-not-measured",
+    ),
+    (
+        "check_claimed_figure",
+        {"network": "ResNet-50", "machine": "Bow-2000", "figure": "power_w", "value": "0", "unit": "W"},
+        "not-printed",
+    ),
+    ("shell", {}, "wrong-input"),
+)
+
+
+@pytest.mark.parametrize(("tool", "arguments", "code"), REFUSED, ids=[f"{tool}-{code}" for tool, _, code in REFUSED])
+def test_what_cannot_be_answered_is_refused_with_its_code(
+    record: Record, worker: SqlWorker, tool: str, arguments: dict[str, Any], code: str
+) -> None:
+    assert refuse(record, worker, tool, **arguments) == code
+
+
+def test_an_argument_that_is_null_counts_as_not_stated(record: Record, worker: SqlWorker) -> None:
+    stated = {"network": "resnet50", "machine": "ipu-m2000", "batch_size": 4.0, "framework": "TensorFlow1"}
+    actual = answer(record, worker, "find", {**stated, "precision": None, "limit": 3.0})
+    assert [result["result_id"] for result in actual["results"]] == ["9f9c88dbd0e35f60"]
+
+
+def test_what_a_source_does_not_print_is_named_and_never_zero(record: Record, worker: SqlWorker) -> None:
+    (result,) = answer(record, worker, "provenance", {"result_id": "9f9c88dbd0e35f60"})["results"]
+    assert result["not_printed"] == ["minutes", "power_w"]
+    assert set(result["figures"]) == {"throughput", "latency_ms"}
+
+
+def test_a_claim_that_only_flagged_rows_print_is_marked(record: Record, worker: SqlWorker) -> None:
+    claim = {
+        "network": "FastSpeech2",
+        "machine": "Bow-2000",
+        "figure": "throughput",
+        "value": "4354",
+        "unit": "items/s",
+    }
+    actual = answer(record, worker, "check_claimed_figure", claim)
+    assert (actual["verdict"], actual["flagged"]) == ("exact", ["907bccb80c246a37"])
+
+
+def test_conditions_that_a_claim_leaves_open_are_listed(record: Record, worker: SqlWorker) -> None:
+    claim = {"network": "BERT", "machine": "IPU-POD16", "figure": "minutes", "value": "27.75", "unit": "min"}
+    actual = answer(record, worker, "check_claimed_figure", claim)
+    assert actual["verdict"] == "rounds-to"
+    assert actual["results"][0]["conditions"]["division"] == "open"
+    assert sorted(actual["not_stated_and_varies"]["division"]) == ["closed", "open"]
+
+
+@pytest.fixture(scope="session")
+def with_submitted(record: Record) -> Record:
+    """Return the record with one row as a user's: the only one of its batch size."""
+    rows = [
+        {**row, "relationship": "submitted", "origin": "measured"} if row["result_id"] == "fcc2c38cd828a8fc" else row
+        for row in record.rows
+    ]
+    return replace(record, rows=rows)
+
+
+def test_submitted_rows_are_left_out_unless_requested(with_submitted: Record, worker: SqlWorker) -> None:
+    stated = {"network": "ResNet-50", "machine": "IPU-M2000", "task": "inference", "batch_size": 360}
+    assert refuse(with_submitted, worker, "find", **stated) == "submitted-not-requested"
+    claim = {**stated, "figure": "throughput", "value": "50883", "unit": "images/s"}
+    assert refuse(with_submitted, worker, "check_claimed_figure", **claim) == "submitted-not-requested"
+    wider = answer(with_submitted, worker, "find", {**stated, "batch_size": None})
+    assert wider["left_out"] == {"submitted": 1, "emulated": 5}
+    actual = answer(with_submitted, worker, "find", {**stated, "relationship": "submitted"})
+    assert [result["result_id"] for result in actual["results"]] == ["fcc2c38cd828a8fc"]
+
+
+def test_submitted_rows_do_not_decide_whether_a_run_is_plausible(with_submitted: Record, worker: SqlWorker) -> None:
+    run = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 360, "throughput": 50000, "precision": "16.16"}
+    actual = answer(with_submitted, worker, "compare_run", run)
+    assert "fcc2c38cd828a8fc" not in json.dumps(actual)
+    assert actual["comparison_status"] == "other-conditions"
+
+
+HOSTILE = (
+    ("DELETE FROM results", "not-read-only"),
+    ("CREATE TABLE x AS SELECT 1", "not-read-only"),
+    ("COPY results TO '/tmp/mcp-x.csv'", "not-read-only"),
+    ("ATTACH '/tmp/mcp-x.db'", "not-read-only"),
+    ("INSTALL httpfs", "not-read-only"),
+    ("LOAD httpfs", "not-read-only"),
+    ("SET memory_limit = '50GB'", "not-read-only"),
+    ("PRAGMA memory_limit = '50GB'", "not-read-only"),
+    ("EXPLAIN ANALYZE DELETE FROM flags", "not-read-only"),
+    ("WITH x AS (DELETE FROM results RETURNING *) FROM x", "not-read-only"),
+    ("SELECT 1; DROP TABLE results", "wrong-sql"),
+    ("EXPLAIN ANALYZE COPY results TO '/tmp/mcp-x.csv'", "no-file-access"),
+    ("FROM read_csv('/etc/hostname')", "no-file-access"),
+    ("FROM read_text('/etc/hostname')", "no-file-access"),
+    ("FROM read_parquet('https://example.org/x.parquet')", "no-file-access"),
+    ("FROM glob('/*')", "no-file-access"),
+    ("FROM '/etc/hostname'", "wrong-sql"),
+    ("SELECT getenv('HOME')", "wrong-sql"),
+    ("SELEKT 1", "wrong-sql"),
+    ("SELECT 1 AS a, 2 AS a", "wrong-sql"),
+    ("SELECT repeat('x', 1000) FROM range(1000)", "too-large"),
+    ("SELECT length(repeat('x', 2000000000))", "too-large"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("statement", "code"), HOSTILE, ids=[statement for statement, _ in HOSTILE])
+def test_sql_reads_the_record_and_nothing_else(record: Record, worker: SqlWorker, statement: str, code: str) -> None:
+    arguments = {"statement": statement, "max_rows": 1000}
+    assert refuse(record, worker, "sql", **arguments) == code
+    assert answer(record, worker, "sql", {"statement": "SELECT 7 AS seven"})["rows"] == [[7]]
+    assert not list(Path("/tmp").glob("mcp-x*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "statement", ["SELECT count(*) FROM range(1000000000000)", "SELECT length(repeat('x', 900000000)) FROM range(100)"]
+)
+def test_sql_that_takes_long_is_stopped_and_the_next_is_answered(
+    record: Record, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    monkeypatch.setattr("ipu_results.serve.sql.SECONDS", 0.5)
+    own = SqlWorker(record)
+    assert refuse(record, own, "sql", statement=statement) in ("too-long", "too-large")
+    assert answer(record, own, "sql", {"statement": "SELECT 7 AS seven"})["rows"] == [[7]]
+    own.stop()
+
+
+@pytest.mark.slow
+def test_sql_that_is_cancelled_ends_and_does_not_end_another(record: Record) -> None:
+    own, first, second = SqlWorker(record), threading.Event(), threading.Event()
+    with ThreadPoolExecutor() as pool:
+        long = {"statement": "SELECT count(*) FROM range(1000000000000)"}
+        running = pool.submit(answer, record, own, "sql", long, first)
+        while own._running is not first:
+            time.sleep(0.01)
+        waiting = pool.submit(answer, record, own, "sql", {"statement": "SELECT 1 AS one"}, second)
+        own.cancel(second)
+        assert not running.done()
+        own.cancel(first)
+        assert running.result()["status"] == "refused"
+        assert waiting.result()["code"] == "too-long"
+    own.stop()
+
+
+@pytest.mark.slow
+def test_sql_is_refused_after_the_dataset_was_built_again(record: Record) -> None:
+    other = replace(record, version=replace(record.version, build_id="0" * 64))
+    own = SqlWorker(other)
+    assert refuse(other, own, "sql", statement="SELECT 1") == "rebuilt"
+    own.stop()
+
+
+@pytest.mark.slow
+def test_rows_beyond_the_limit_are_left_out_and_counted_as_more(record: Record, worker: SqlWorker) -> None:
+    actual = answer(record, worker, "sql", {"statement": "SELECT result_id, latency_ms FROM results", "max_rows": 2})
+    assert (len(actual["rows"]), actual["more_rows"]) == (2, True)
+    assert actual["units_of_columns_with_these_names"] == {"result_id": [], "latency_ms": ["ms"]}
+    assert [own["relationship"] for own in actual["who_measured"]] == ["vendor", "vendor"]
+    assert actual["citation"]
+
+
+def test_every_code_is_reached_by_a_test() -> None:
+    reached = {entry["code"] for entry in TRAPS} | {code for *_, code in (*REFUSED, *HOSTILE)}
+    assert set(CODES) - reached == {
+        *("too-long", "rebuilt", "submitted-not-requested"),  # in tests of their own
+    }
+
+
+@pytest.mark.docs
+def test_the_docs_list_the_codes_of_refusals() -> None:
+    rows = "".join(f"| `{code}` | {text} |\n" for code, text in CODES.items())
+    check_part(DOCS / "how-to" / "ask-from-a-program.md", "refusals", f"\n| code | for |\n|---|---|\n{rows}\n")
+
+
+def test_power_of_other_parts_of_a_machine_is_not_compared(record: Record, worker: SqlWorker) -> None:
+    rows = [row for row in record.rows if row["network"] == "GPT-800M" and row["platform"] == "1x A100-40GB (JURECA)"]
+    pair = {"first_result_id": rows[0]["result_id"], "second_result_id": rows[1]["result_id"], "figure": "efficiency"}
+    assert answer(record, worker, "compare", pair)["unit"] == "token/s/W"
+    other = [{**row, "power_scope": "wall"} if row is rows[1] else row for row in record.rows]
+    assert refuse(replace(record, rows=other), worker, "compare", **pair) == "different-power-scopes"
+
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_in_one_line(warehouse: Path, number: int) -> None:
+    command = [sys.executable, "-m", "ipu_results", "mcp", "--warehouse", str(warehouse)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        server.stdin.write("this is not JSON\n" + json.dumps(INITIALIZE) + "\n")
+        server.stdin.flush()
+        while json.loads(server.stdout.readline()).get("id") != 1:
+            pass
+        server.send_signal(number)
+        assert (server.wait(timeout=60), server.stderr and server.stderr.read()) == (1, "error: interrupted\n")
+
+
+@pytest.mark.slow
+def test_the_server_ends_with_its_stdin(warehouse: Path) -> None:
+    command = [sys.executable, "-m", "ipu_results", "mcp", "--warehouse", str(warehouse)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_folder_without_a_dataset_is_reported_in_one_line(tmp_path: Path) -> None:
+    done = run_cli("mcp", "--warehouse", tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "contains no dataset" in done.stderr

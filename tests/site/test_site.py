@@ -1,0 +1,356 @@
+"""The data of the site: complete, exact, reproducible, and safe as script."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from ipu_results.analyses import ANALYSES
+from ipu_results.emulator.check.published import load_published_rows
+from ipu_results.errors import IpuResultsError
+from ipu_results.ground.sql import run_query
+from ipu_results.release import ReleaseRequest, publish
+from ipu_results.schema import TABLES
+from ipu_results.site import __main__ as command
+from ipu_results.site import build_site, chart_pages, predictions
+from ipu_results.site.chart_pages import build_charts
+from ipu_results.site.citations import build_mlperf, build_provenance
+from ipu_results.site.claims import build_claims
+from ipu_results.site.encode import EXAMPLES, build_sql, encode_query, format_script
+from ipu_results.site.results import build_results
+from ipu_results.site.start import build_start, read_release
+from ipu_results.store.files import DATABASE
+
+from tests.conftest import ROOT
+from tests.site.conftest import COMMITTED
+
+SITE = ROOT / "site"
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+EVIL = "</script><script>alert(1)</script><!-- & \u2028"
+UNSAFE = set("<>&\u2028\u2029")
+FAST: dict[str, Callable[..., Any]] = {
+    "results": build_results,
+    "provenance": build_provenance,
+    "mlperf": build_mlperf,
+    "claims": build_claims,
+    "sql": build_sql,
+}
+
+
+@pytest.fixture(scope="module")
+def first_view(connection: duckdb.DuckDBPyConnection) -> Mapping[str, Any]:
+    return build_results(connection)
+
+
+@pytest.fixture
+def without_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ipu_results.site.build.SCRIPTS", {**FAST, "charts": lambda _: [], "emulator": lambda _: {}})
+
+
+def parse_script(text: str) -> Any:
+    """Parse the value in a script, as a browser would."""
+    return json.loads(text[text.index("]=") + 2 :].removesuffix(";\n"))
+
+
+def decode(frame: Mapping[str, Any], name: str) -> list[Any]:
+    """Decode a column, as the page does."""
+    (column,) = (column for column in frame["columns"] if column["name"] == name)
+    if "values" not in column and "codes" not in column:
+        return list(column["words"])
+    stored = column["values" if column["kind"] == "number" else "codes"]
+    values = [
+        value
+        for value, length in zip(stored, column.get("runs", [1] * len(stored)), strict=True)
+        for _ in range(length)
+    ]
+    if column["kind"] == "number":
+        return values
+    return [None if code < 0 else column["words"][code] for code in values]
+
+
+def test_script_contains_no_character_that_could_end_it() -> None:
+    text = format_script("x", {EVIL: [EVIL, None, 1.5]})
+    assert not UNSAFE & set(text)
+    assert parse_script(text) == {EVIL: [EVIL, None, 1.5]}
+
+
+def test_nan_is_refused() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        format_script("x", float("nan"))
+
+
+def test_blank_differs_from_zero() -> None:
+    with duckdb.connect() as connection:
+        frame = encode_query(connection, "SELECT * FROM (VALUES (0, '', true), (NULL, NULL, NULL)) t(n, s, b)")
+    assert [decode(frame, name) for name in "nsb"] == [[0, None], ["", None], ["true", None]]
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_columns_are_decoded_exactly(compact: bool) -> None:
+    """Runs, distinct words, one word for all rows, and none."""
+    rows = "(1, 'b', 'x', NULL), (1, 'a', 'x', NULL), (NULL, 'c', 'x', NULL), (0.1, 'd', 'x', NULL)"
+    with duckdb.connect() as connection:
+        query = f"SELECT n::DOUBLE AS n, u, s, z::DOUBLE AS z FROM (VALUES {rows}) t(n, u, s, z)"
+        frame = encode_query(connection, query, compact=compact)
+    expected = {"n": [1, 1, None, 0.1], "u": list("bacd"), "s": ["x"] * 4, "z": [None] * 4}
+    assert {name: decode(frame, name) for name in expected} == expected
+    assert ("codes" not in frame["columns"][1]) == ("runs" in frame["columns"][2]) == compact
+
+
+def test_findings_of_the_start_page_are_those_of_the_readme(connection: duckdb.DuckDBPyConnection) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    findings = {finding["name"]: finding for finding in build_start(connection, COMMITTED)["findings"]}
+    assert 3 <= len(findings) <= 5
+    figures = {name: re.findall(r"\d+(?:[.,]\d+)*", finding["figure"]) for name, finding in findings.items()}
+    assert figures.pop("too-short") == ["6"]
+    assert "Six latencies on the vendor's page" in readme
+    [count] = re.findall(r"times, of (\w+) comparisons", readme)
+    pairs = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"].index(count)
+    assert f"{pairs} published pairs" in findings["forty-times"]["text"]
+    assert [len(findings[name]["bars"]) for name in ("forty-times", "too-short")] == [pairs, 6]
+    for name, numbers in figures.items():
+        assert any(all(number in line for number in numbers) for line in readme.splitlines()), name
+    for finding in findings.values():
+        assert finding["bars"]
+        assert all(isinstance(bar["value"], float) for bar in finding["bars"])
+
+
+def test_aliases_and_processors_can_be_searched(first_view: Mapping[str, Any]) -> None:
+    machines = dict(zip(*(decode(first_view["results"], name) for name in ("platform", "processor")), strict=True))
+    assert (machines["C2"], machines["Bow-2000"], machines["1x A100-80GB"]) == ("IPU", "IPU", "GPU")
+    assert "gc200ipu" not in first_view["aliases"]["platform"].get("GC200 IPU", "").split()  # its own name
+    assert "tf1" in first_view["aliases"]["framework"]["TensorFlow1"].split()
+
+
+def test_every_result_has_its_exact_figures(first_view: Mapping[str, Any]) -> None:
+    table = pq.read_table(COMMITTED / "results.parquet")
+    frame = first_view["results"]
+    assert frame["rows"] == table.num_rows
+    position = {result_id: row for row, result_id in enumerate(decode(frame, "result_id"))}
+    rows = [position[result_id] for result_id in table["result_id"].to_pylist()]
+    for name in ("throughput", "latency_ms", "time_to_train_s", "batch_size", "model", "origin", "platform"):
+        values = decode(frame, name)
+        assert [values[row] for row in rows] == table[name].to_pylist(), name
+    assert decode(frame, "document_id")[0] == "graphcore-performance-2023-07-04"
+    assert decode(frame, "row_number")[:3] == [1, 2, 3]  # as printed, the vendor's newest page first
+
+
+def test_flags_are_those_of_their_rows(first_view: Mapping[str, Any], connection: duckdb.DuckDBPyConnection) -> None:
+    ids, flags = decode(first_view["results"], "result_id"), first_view["flags"]
+    columns = (flags["rules"], flags["severities"], flags["columns"])
+    written = {(ids[row], *values) for row, *values in zip(flags["rows"], *columns, strict=True)}
+    rows = "FROM flags SEMI JOIN results USING (result_id)"  # others are of microbenchmarks
+    expected = run_query(connection, f"SELECT result_id, rule, severity, column_name {rows}").to_pylist()
+    assert written == {tuple(flag.values()) for flag in expected}
+    assert {flag["rule"] for flag in expected} <= first_view["rules"].keys()
+
+
+def test_each_analysis_has_its_rows(first_view: Mapping[str, Any], connection: duckdb.DuckDBPyConnection) -> None:
+    assert list(first_view["sets"]) == list(first_view["questions"]) == [analysis.name for analysis in ANALYSES]
+    assert all(first_view["sets"].values())
+    ids = decode(first_view["results"], "result_id")
+    expected = {row["result_id"] for row in run_query(connection, "SELECT result_id FROM resnext101").to_pylist()}
+    assert {ids[row] for row in first_view["sets"]["resnext101"]} == expected
+
+
+def test_every_printed_cell_has_a_document(connection: duckdb.DuckDBPyConnection) -> None:
+    tables = build_provenance(connection)
+    rows = "FROM cells SEMI JOIN results USING (result_id) WHERE raw_text <> ''"
+    (expected,) = run_query(connection, f"SELECT count(*) AS n {rows}").to_pylist()
+    assert tables["cells"]["rows"] == expected["n"]
+    assert set(decode(tables["cells"], "document_id")) <= set(decode(tables["documents"], "document_id"))
+
+
+def test_every_log_file_has_an_entry(connection: duckdb.DuckDBPyConnection) -> None:
+    tables = build_mlperf(connection)
+    assert tables["logs"]["rows"] == pq.read_metadata(COMMITTED / "mlperf_runs.parquet").num_rows
+    assert set(decode(tables["logs"], "path")) <= set(decode(tables["entries"], "path"))  # an entry may lack its logs
+    assert set(decode(tables["logs"], "counted")) <= {"true", "false"}
+
+
+def test_claim_uses_the_results_and_entries_of_its_recomputation(connection: duckdb.DuckDBPyConnection) -> None:
+    uses = build_claims(connection)["uses"]
+    entry = run_query(connection, "SELECT result_id FROM mlperf_entries WHERE mlperf_id = '2.0-2052'").to_pylist()
+    assert [{"result_id": use["result_id"]} for use in uses if use["claim_id"] == "page2023-mlperf-2.0-2052"] == entry
+    used = {use["result_id"] for use in uses if use["claim_id"] == "sdk14-resnext101-inference-throughput"}
+    rows = run_query(connection, "SELECT result_id, model, throughput FROM results").to_pylist()
+    named = [row for row in rows if row["result_id"] in used]
+    assert {row["throughput"] for row in named} == {4483, 3395, 86.02, 107.46, 111.07, 127.96}
+    assert all(row["model"].startswith("ResNeXt101") for row in named)
+    assert "mlperf2021-price-half" not in {use["claim_id"] for use in uses}  # it uses prices alone
+
+
+def test_example_queries_return_rows(connection: duckdb.DuckDBPyConnection) -> None:
+    assert len(EXAMPLES) == 10
+    for title, text in EXAMPLES:
+        assert run_query(connection, text).num_rows, title
+
+
+def test_every_table_and_view_is_described(connection: duckdb.DuckDBPyConnection) -> None:
+    data = build_sql(connection)
+    assert list(data["files"]) == [table.name for table in TABLES]
+    assert {table.name for table in TABLES} <= {column["table_name"] for column in data["columns"]}
+    assert all(text.startswith(("CREATE VIEW", "CREATE MACRO")) for text in data["views"])
+
+
+def test_charts_have_question_summary_and_committed_specification(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = ANALYSES[3:5]
+    monkeypatch.setattr(chart_pages, "ANALYSES", shown)
+    *built, predicted = build_charts(connection)
+    assert predicted["name"] == "predicted"
+    page = " ".join((ROOT / "docs" / "reference" / "analyses.md").read_text(encoding="utf-8").split())
+    for analysis, chart in zip(shown, built, strict=True):
+        assert (chart["name"], chart["question"]) == (analysis.name, analysis.question)
+        assert chart["views"] == list(analysis.views)
+        for sentence in (chart["finding"], *chart["figures"], *chart["caveats"]):
+            assert sentence in page
+        committed = ROOT / "docs" / "reference" / "analyses" / f"{analysis.name}.vl.json"
+        assert chart["specification"] == json.loads(committed.read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
+def test_predictions_are_complete_and_marked_emulated(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(predictions, "DEFAULT_BATCH_SIZES", {"c2": (2, 12)})
+    data = predictions.build_predictions(connection)
+    assert [(row["target"], row["batch_size"]) for row in data["predictions"][:2]] == [("c2", 2), ("c2", 12)]
+    assert {row["origin"] for row in data["predictions"]} == {"emulated"}
+    assert {point["set"] for point in data["points"]} == {"calibration", "resnext", "ten", "honest"}
+    points = {point["result_id"]: point for point in data["points"]}
+    assert len(points) == len(data["points"])
+    published = {row.result_id: row.seconds * 1000 for row in load_published_rows(connection)}
+    assert {key: point["published"] for key, point in points.items()} == pytest.approx(published, rel=1e-14)
+    path = ROOT / "pipeline" / "ipu_results" / "emulator" / "data" / "predictions.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        frozen = {line["result_id"]: float(line["time_ms"]) for line in csv.DictReader(file)}
+    assert {key: points[key]["emulated"] for key in frozen} == pytest.approx(frozen, rel=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_emulator")
+def test_site_is_whole_safe_and_reproducible(tmp_path: Path) -> None:
+    release = copy_with_text(tmp_path / "release", "results", "variant", EVIL)
+    written, again = build_site(release, tmp_path / "out"), build_site(release, tmp_path / "again")
+    assert [path.read_bytes() for path in written] == [path.read_bytes() for path in again]
+    scripts = {path.stem: path.read_text(encoding="utf-8") for path in written if path.suffix == ".js"}
+    assert set(scripts) == {"start", "charts", "citations", "emulator", *FAST}
+    for name, text in scripts.items():
+        assert not UNSAFE & set(text), name
+    data = parse_script(scripts["results"])
+    assert EVIL in decode(data["results"], "variant")
+    assert parse_script(scripts["start"])["build"]["version"] is None
+    for table in TABLES:
+        copied = tmp_path / "out" / "parquet" / f"{table.name}.parquet"
+        assert copied.read_bytes() == (release / copied.name).read_bytes()
+
+
+def copy_with_text(folder: Path, table: str, column: str, text: str, row: int = 0) -> Path:
+    """Copy the warehouse with another text in a row of a table."""
+    shutil.copytree(COMMITTED, folder, ignore=shutil.ignore_patterns("*.duckdb", ".*"))
+    path = folder / f"{table}.parquet"
+    content = pq.read_table(path)
+    values = content[column].to_pylist()
+    texts = pa.array([*values[:row], text, *values[row + 1 :]], pa.string())
+    place = content.column_names.index(column)
+    pq.write_table(content.set_column(place, content.schema.field(column), texts), path)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_emulator")
+def test_changed_release_is_refused(tmp_path: Path) -> None:
+    release = tmp_path / "release"
+    publish(ReleaseRequest(COMMITTED, release, published_on=date(2026, 1, 2)))
+    build_site(release, tmp_path / "out")
+    script = (tmp_path / "out" / "start.js").read_text(encoding="utf-8")
+    build = parse_script(script)["build"]
+    assert (build["version"], build["as_of"]) == ("1.0.0", "2026-01-02")
+    with duckdb.connect(str(release / DATABASE)) as connection:
+        connection.execute("UPDATE results SET throughput = 1")
+    assert_refused(release, tmp_path / "other", f"{DATABASE}: sha256 differs")
+
+
+def test_folder_without_a_release_is_refused(tmp_path: Path) -> None:
+    assert_refused(tmp_path, tmp_path / "out", "contains no dataset")
+
+
+def assert_refused(release: Path, out: Path, message: str) -> None:
+    done = CliRunner().invoke(command.main, [str(release), str(out)])
+    assert done.exit_code == 1
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "JSON"), ("{", "JSON"), ("[]", "JSON object"), ("{}", "has no version")],
+)
+def test_release_without_a_version_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    assert read_release(tmp_path) == {}  # a warehouse that was never published
+    (tmp_path / "release.json").write_text(text, encoding="utf-8")
+    with pytest.raises(IpuResultsError, match=message):
+        read_release(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("release", "npm", "page"),
+    [("missing", "exit 0", "old"), ("release", "exit 1", "old"), ("release", "echo new > build/new/index.html", "new")],
+    ids=["wrong release", "failing npm", "whole"],
+)
+def test_make_site_replaces_the_old_site_only_with_a_whole_one(
+    tmp_path: Path, release: str, npm: str, page: str
+) -> None:
+    """Replace npm and Python by scripts."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    dist = tmp_path / "site" / "dist"
+    for folder in (tmp_path / "release", dist, tmp_path / "venv" / "bin"):
+        folder.mkdir(parents=True)
+    (dist / "index.html").write_text("old\n", encoding="utf-8")
+    for path, text in ((tmp_path / "npm", npm), (tmp_path / "venv/bin/python", '[ -d "$3" ] && mkdir -p "$4"')):
+        path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        path.chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    venv = tmp_path / "venv"
+    args = ["make", "-o", f"{venv}/.user", "site", f"RELEASE={release}", f"VENV={venv}"]
+    done = subprocess.run(args, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode == 0) == (page == "new"), done.stderr
+    assert (dist / "index.html").read_text(encoding="utf-8") == f"{page}\n"
+    if page == "new":
+        assert (dist / "data").is_dir()
+        assert os.listdir(tmp_path / "site") == ["dist"]
+
+
+def test_lock_file_contains_no_download_address() -> None:
+    lock = json.loads((SITE / "package-lock.json").read_text(encoding="utf-8"))
+    packages = [entry for name, entry in lock["packages"].items() if name]
+    assert packages
+    assert not any("resolved" in entry for entry in packages)
+    assert all(entry["integrity"].startswith("sha512-") for entry in packages)
+
+
+BUILT = all(path.exists() for path in (SITE / "node_modules", SITE / "dist" / "app.js", SITE / "dist" / "data"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not BUILT or not Path(CHROMIUM).exists(), reason="needs `make site` and Chromium")
+def test_site_in_a_browser() -> None:
+    env = {**os.environ, "CHROMIUM": CHROMIUM}
+    done = subprocess.run(["npm", "test"], cwd=SITE, env=env, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout[-4000:]

@@ -1,0 +1,102 @@
+"""The page's form compares a run as the command does: the same nearest rows, ratios and refusals."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import Any
+
+import duckdb
+import pytest
+from ipu_results import compare
+from ipu_results.ground.files import load_schema_file
+from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import to_json_value
+from ipu_results.site.own_run import build_own_run
+
+from tests.conftest import ROOT
+from tests.site.conftest import COMMITTED
+from tests.site.test_site_cite import evaluate
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (ROOT / "site" / "node_modules").exists() or shutil.which("node") is None,
+        reason="needs Node.js and `npm ci`",
+    ),
+]
+STATED = (
+    *("network", "task", "platform", "batch_size", "precision", "framework", "phase", "sequence_length"),
+    *("latency_basis", "throughput", "latency_ms"),
+)
+RESNET = {"network": "ResNet-50 v1.5", "task": "inference", "platform": "IPU-M2000", "batch_size": 4}
+BERT = {"network": "BERT-Large", "task": "inference", "sequence_length": 128}
+RUNS: tuple[dict[str, Any], ...] = (
+    {**RESNET, "throughput": 7800},
+    {**RESNET, "throughput": 7800, "precision": "16.16", "framework": "TensorFlow1"},
+    {**RESNET, "throughput": 7800, "precision": "FP16", "framework": "PyTorch", "latency_ms": 0.4},
+    {**RESNET, "latency_ms": 0.52},  # of a basis that is not stated
+    {**RESNET, "latency_ms": 1.1, "latency_basis": "per-item"},
+    {**RESNET, "latency_ms": 1.1, "latency_basis": "per-batch", "throughput": 3636},
+    {**RESNET, "throughput": 7800, "batch_size": None},
+    {**RESNET, "throughput": 7800, "platform": None, "batch_size": 3},
+    {**RESNET, "throughput": 30000, "platform": "Bow Pod16", "batch_size": 64},
+    {**RESNET, "task": "training", "throughput": 30000, "platform": "Bow Pod16", "batch_size": 2048},
+    {**RESNET, "task": "training", "throughput": 109000, "platform": "Bow Pod64", "batch_size": None},
+    {**BERT, "platform": "Bow-2000", "throughput": 3000, "batch_size": 4},
+    {**BERT, "sequence_length": None, "platform": "Bow-2000", "throughput": 3000, "batch_size": 4},
+    {**BERT, "task": "training", "platform": "Bow Pod16", "throughput": 3000, "phase": "pre-training phase 1"},
+    {"network": "ResNeXt101-32x4d", "task": "inference", "platform": "C2", "throughput": 900, "batch_size": 6},
+    {"network": "GPT2-Medium", "task": "training", "platform": "IPU-POD16", "throughput": 1, "batch_size": 1},
+)
+
+
+def load_rows(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Load results as the page has them: booleans are words, and each row has the family of its machine."""
+    sql = "SELECT r.*, p.family FROM results r LEFT JOIN platforms p USING (platform) ORDER BY r.result_id"
+    words = {True: "true", False: "false"}
+    return [
+        {name: words[value] if isinstance(value, bool) else to_json_value(value) for name, value in row.items()}
+        for row in run_query(connection, sql).to_pylist()
+    ]
+
+
+def test_page_finds_and_refuses_the_rows_that_the_command_does(connection: duckdb.DuckDBPyConnection) -> None:
+    rules = load_schema_file("comparison.toml")["run"]
+    shared = {"rows": load_rows(connection), "rules": rules, "known": build_own_run(connection)}
+    runs = [{name: run.get(name) for name in STATED} for run in RUNS]
+    answers = evaluate("nearest.ts", json.loads(json.dumps(shared)), [["findNearest", run] for run in runs])
+    groups, reasons = set(), set()
+    for run, answer in zip(runs, answers, strict=True):
+        stated = {"model" if name == "network" else name: value for name, value in run.items() if value is not None}
+        (own,) = compare(warehouse=COMMITTED, **stated)
+        expected = own.to_record()
+        assert [
+            (
+                match["group"],
+                match["row"]["result_id"],
+                match["distance"],
+                match["not_compared"],
+                match["ratio_per_chip"],
+            )
+            for match in answer["matches"]
+        ] == [
+            (
+                *(match["group"], match["row"]["result_id"], pytest.approx(match["distance"])),
+                *(match["not_compared"], match["ratio_per_chip"] and pytest.approx(match["ratio_per_chip"])),
+            )
+            for match in expected["matches"]
+        ], run
+        assert [[(each["figure"], each["ratio"]) for each in match["ratios"]] for match in answer["matches"]] == [
+            [(each["figure"], each["ratio"]) for each in match["ratios"]] for match in expected["matches"]
+        ]
+        assert answer["refusals"] == [
+            {"reason": refusal["reason"], "rows": refusal["rows"]} for refusal in expected["refusals"]
+        ], run
+        [little] = [check for check in expected["checks"] if check["name"] == "Little's law"]
+        assert answer["impossible"] == (little["outcome"] == "impossible"), run
+        assert answer["batches_in_flight"] == (little["value"] and pytest.approx(little["value"]))
+        groups |= {match["group"] for match in answer["matches"]}
+        reasons |= {refusal["reason"].partition(":")[0] for refusal in answer["refusals"]}
+    assert {"vendor", "independent"} <= groups
+    assert len(reasons) >= 7

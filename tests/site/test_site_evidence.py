@@ -1,0 +1,172 @@
+"""The pages on what others measured: every row of their views, exact, with its place, flags and reason."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from html import unescape
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from ipu_results.ground.sql import run_query
+from ipu_results.site.citations import build_provenance
+from ipu_results.site.compare_pages import build_compare_pages
+from ipu_results.site.energy_page import _describe_scopes, build_energy_page
+from ipu_results.site.microbenchmarks import build_microbenchmark_pages, build_microbenchmarks
+from ipu_results.site.page import Page
+from ipu_results.site.peak_pages import build_peak_pages
+from ipu_results.site.replication_page import build_replication_pages
+from ipu_results.site.results import build_results
+from ipu_results.store.query import open_warehouse
+
+from tests.site.conftest import COMMITTED
+from tests.site.test_site import decode
+
+CHARTS = [
+    {"name": name, "finding": f"F {name}.", "caveats": ["C."]} for name in ("replications", "roofline", "sdk_effect")
+]
+
+
+def read_rows(page: Page) -> list[list[str]]:
+    """Read the cells of all tables of a page."""
+    rows = re.findall("<tr>(.*?)</tr>", page.content)
+    return [[unescape(cell) for cell in re.findall("<td>(.*?)</td>", row)] for row in rows if "<td>" in row]
+
+
+def list_figures(pages: list[Page]) -> Counter[str]:
+    """Count the links to the panel of each figure."""
+    return Counter(key for page in pages for key in re.findall(r"show=([0-9a-f]{16})", page.content))
+
+
+def test_every_pair_is_shown_with_both_places_and_the_reason_why_it_does_not_count(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    pages = list(build_replication_pages(connection, CHARTS))
+    for page, machines in zip(pages, ("IPU", "other"), strict=True):
+        pairs = run_query(connection, f"FROM replications WHERE machines = '{machines}'").to_pylist()
+        expected = Counter(row[f"{side}_result_id"] for row in pairs for side in ("first", "second"))
+        assert list_figures([page]) == expected
+        counted, others = page.content.split("shown and not counted</h2>")
+        assert counted.count("show=") == 2 * sum(row["counts"] for row in pairs)
+        for reason in {row["reason"] for row in pairs if row["reason"]}:
+            assert f"<h3>{reason[0].upper()}{reason[1:]}</h3>" in unescape(others)
+        assert all("<small>" in cell for row in read_rows(page) if len(row) == 7 for cell in row[2:4])
+        for group in run_query(connection, f"FROM replication_summary WHERE machines = '{machines}'").to_pylist():
+            text = f"of {group['counted']} counted pairs, {group['within_5_percent']} agree"
+            assert f"{group['parties'].capitalize()}: {text}" in page.description
+    assert 'src="chart/replications.svg"' in pages[0].content
+    assert not any("chart/" in page.content for page in build_replication_pages(connection, []))
+
+
+def test_energy_of_an_ipu_is_next_to_that_of_gpus_and_an_impossible_power_is_marked(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    page = build_energy_page(connection)
+    rows = run_query(connection, "FROM energy_per_item").to_pylist()
+    pairs = run_query(connection, "FROM energy_ipu_gpu").to_pylist()
+    expected = Counter(row["result_id"] for row in rows)
+    expected += Counter(row[f"{side}_result_id"] for row in pairs for side in ("ipu", "gpu"))
+    assert list_figures([page]) == expected
+    flagged = run_query(connection, "SELECT result_id, message FROM flags WHERE rule = 'R29'").to_pylist()
+    for flag in flagged:
+        cells = re.findall(rf"<td>(?:(?!<td>).)*show={flag['result_id']}.*?</td>", page.content)
+        assert len(cells) == expected[flag["result_id"]]
+        assert all("✖ R29" in cell and flag["message"] in unescape(cell) for cell in cells)
+    doubtful = [row for row in pairs if row["errors"] or row["gpu_above_rating"]]
+    assert 0 < len(doubtful) < len(pairs)
+    assert page.content.count("not to be quoted</td>") == len(doubtful)
+    unchecked = [row for row in pairs if row not in doubtful and row["gpu_rated_w"] is None]
+    assert page.content.count("not checked: no rating known</td>") == len(unchecked) > 0
+    assert page.content.count("<s>") == len(doubtful) + len(unchecked)
+
+
+def test_energy_page_states_the_scope_of_each_energy_and_what_the_ratio_bounds(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    content = build_energy_page(connection).content
+    pairs = run_query(connection, "FROM energy_ipu_gpu").to_pylist()
+    for (ipu, gpu), count in Counter((row["ipu_power_scope"], row["gpu_power_scope"]) for row in pairs).items():
+        assert f"In {count} rows, the energy of the IPU is of the {ipu}, that of the GPU of the {gpu}." in content
+    assert "each is an upper bound of GPU device over IPU device" in content
+    assert content.count("<small>board</small></td>") >= len(pairs)
+    columns = ("ipu_power_scope", "gpu_power_scope")
+    scopes = [("board", "device"), ("wall", "wall"), ("wall", "wall"), (None, "wall")]
+    lower, unknown, same = _describe_scopes([dict(zip(columns, row, strict=True)) for row in scopes])
+    assert "is a lower bound of GPU device over IPU device" in lower
+    assert same.startswith("In 2 rows, both energies are of the wall")
+    assert unknown.endswith("the scope of the IPU is not stated, that of the GPU wall: the ratio cannot be read.")
+
+
+def test_share_of_peak_of_every_counted_result_is_on_the_page_of_its_chip(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    *chips, overview = build_peak_pages(connection, CHARTS)
+    rows = run_query(connection, "FROM peak_shares").to_pylist()
+    ceilings = Counter(row["microbenchmark_id"] for row in run_query(connection, "FROM ceilings").to_pylist())
+    figures = list_figures(list(chips))
+    assert Counter({key: n for key, n in figures.items() if key not in ceilings}) == Counter(
+        row["result_id"] for row in rows
+    )
+    assert {page.title.removeprefix("Share of peak: ") for page in chips} == {row["chip"] for row in rows}
+    assert ceilings.keys() <= list_figures([overview]).keys()
+    best = {row[0].split(">")[1].split("<")[0]: row[2] for row in read_rows(overview) if len(row) == 5}
+    items = {row["result_id"]: row["item"] for row in run_query(connection, "FROM results").to_pylist()}
+    shown = [re.findall(r"show=(\w+)\.throughput\">[\d,.]+ (\w+)s/s", page.content) for page in (overview, *chips)]
+    assert sum(map(len, shown[1:])) == len(rows)
+    assert all(items[key] == unit for own in shown for key, unit in own)
+    assert {unit for _, unit in shown[0]} >= {"image", "sequence"}
+    for chip in ("GC200", "Bow", "C600"):
+        clean = [row for row in rows if row["chip"] == chip and not row["errors"] and not row["precision_doubtful"]]
+        highest = max(row["datasheet_share"] or 0 for row in clean)
+        assert float(best[chip].split(" %")[0]) == pytest.approx(100 * highest, rel=1e-2)
+        assert highest < 1
+
+
+def test_every_microbenchmark_has_its_printed_text_place_and_flags(connection: duckdb.DuckDBPyConnection) -> None:
+    *pages, overview = build_microbenchmark_pages(connection)
+    table = pq.read_table(COMMITTED / "microbenchmarks.parquet").to_pylist()
+    assert list_figures(list(pages)) == Counter(row["microbenchmark_id"] for row in table)
+    assert len({page.path for page in pages}) == len(pages) == overview.content.count('href="microbenchmark/')
+    data = build_microbenchmarks(connection)
+    position = {key: at for at, key in enumerate(decode(data["rows"], "microbenchmark_id"))}
+    for name in ("value", "canonical_value", "place", "device", "operation", "metric", "unit", "document_id"):
+        values = decode(data["rows"], name)
+        assert [values[position[row["microbenchmark_id"]]] for row in table] == [row[name] for row in table], name
+    texts = decode(data["rows"], "raw_text")
+    assert all(
+        float(text.replace(",", "")) == value for text, value in zip(texts, decode(data["rows"], "value"), strict=True)
+    )
+    sql = "SELECT count(*) AS n FROM flags SEMI JOIN microbenchmarks ON microbenchmark_id = result_id"
+    [expected] = run_query(connection, sql).to_pylist()
+    assert len(data["flags"]) == expected["n"] > 0
+    assert {row["document_id"] for row in data["documents"]} == {row["document_id"] for row in table}
+
+
+def test_microbenchmarks_are_in_no_script_of_another_view(connection: duckdb.DuckDBPyConnection) -> None:
+    ids = set(decode(build_microbenchmarks(connection)["rows"], "microbenchmark_id"))
+    assert not ids & set(decode(build_results(connection)["results"], "result_id"))
+    tables = build_provenance(connection)
+    for name in ("cells", "flags"):
+        assert not ids & set(decode(tables[name], "result_id")), name
+
+
+def test_submitted_rows_are_not_compared_with_others(tmp_path: Path) -> None:
+    """Mark every row of the most compared machine as submitted: no static comparison has it any more."""
+    with open_warehouse(COMMITTED) as opened:
+        before = [page.title for page in build_compare_pages(opened)]
+    machine = "IPU-M2000"
+    assert any(machine in title for title in before)
+    for path in COMMITTED.glob("*.parquet"):
+        table = pq.read_table(path)
+        if path.name == "results.parquet":
+            rows = zip(table["platform"].to_pylist(), table["relationship"].to_pylist(), strict=True)
+            values = pa.array(["submitted" if platform == machine else value for platform, value in rows], pa.string())
+            place = table.column_names.index("relationship")
+            table = table.set_column(place, table.schema.field("relationship"), values)
+        pq.write_table(table, tmp_path / path.name)
+    with open_warehouse(tmp_path) as opened:
+        titles = [page.title for page in build_compare_pages(opened)]
+    assert titles == [title for title in before if machine not in title.split(" against ")]

@@ -1,0 +1,103 @@
+"""The files of views hold what their SQL gives, and no two rows of a view look alike."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import ipu_results
+import pyarrow.parquet as pq
+import pytest
+from ipu_results import api
+from ipu_results.errors import QueryError, WarehouseError
+from ipu_results.schema import FILE_VIEWS, VIEWS, Column, View, table
+from ipu_results.schema.frames import build_frame, to_arrow
+from ipu_results.store.duckdb_file import evaluate_views, read_view
+from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
+from ipu_results.store.query import MixedBuildsError, open_warehouse
+from ipu_results.store.tables import read_csv, write_parquet
+from pandas.testing import assert_frame_equal
+
+from tests.conftest import Query
+from tests.release.release_support import read_tables
+
+IDS = ("result_id", "row_number")
+SETTINGS = (  # numbers that say what was run or compared; every other number is a figure
+    *("bound_ms", "chip_count", "chips", "batch_size", "micro_batch_size", "accelerators", "sequence_length"),
+    *("activation_bits", "weight_bits", "sessions", "threads", "position"),
+)
+
+
+def separates_rows(column: Column) -> bool:
+    """Return whether a column says what a row is about; a figure and an id do not."""
+    if column.name.endswith(IDS) or column.figure:
+        return False
+    return column.kind not in ("integer", "double") or column.name.endswith(SETTINGS)
+
+
+@pytest.mark.parametrize("view", [view for view in VIEWS if view.name != "record"], ids=lambda view: view.name)
+def test_no_two_rows_are_equal_in_all_but_figures(view: View, query: Query) -> None:
+    columns = ", ".join(column.name for column in view.columns if separates_rows(column))
+    assert query(f"SELECT count(*), {columns} FROM {view.source} GROUP BY ALL HAVING count(*) > 1") == []
+
+
+@pytest.mark.parametrize("view", FILE_VIEWS, ids=lambda view: view.name)
+def test_files_hold_the_rows_in_the_order_of_the_view(view: View, warehouse: Path, query: Query) -> None:
+    rows = pq.read_table(warehouse / get_parquet_name(view.name))
+    assert rows.num_rows > 0
+    assert read_csv(warehouse / get_csv_name(view.name), rows.schema).equals(rows)
+    with open_warehouse(warehouse) as connection:
+        assert read_view(connection, view).equals(rows)
+    if view.order:
+        keys = ", ".join(view.order)
+        assert query(f"SELECT {keys} FROM {view.source} GROUP BY ALL HAVING count(*) > 1") == []
+
+
+def test_view_without_files_gives_a_reason() -> None:
+    assert [view.name for view in VIEWS if view not in FILE_VIEWS] == ["record", "submitted", "mlperf_pairs"]
+    assert all(view.no_files for view in VIEWS if view not in FILE_VIEWS)
+
+
+def test_load_needs_no_duckdb_file_for_a_view(warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "warehouse"
+    folder.mkdir()
+    for path in warehouse.glob("*.parquet"):
+        shutil.copy(path, folder)
+    for view in FILE_VIEWS:
+        (folder / get_parquet_name(view.name)).unlink()
+    shutil.copy(warehouse / DATABASE, folder)
+    evaluated = {view.name: ipu_results.load(view.name, warehouse=folder) for view in FILE_VIEWS}
+
+    def refuse(_: Path) -> None:
+        raise AssertionError("no file of the view was read")
+
+    monkeypatch.setattr(api, "open_warehouse", refuse)
+    for name, frame in evaluated.items():
+        assert_frame_equal(ipu_results.load(name, warehouse=warehouse), frame)
+    [row] = ipu_results.load("inference", warehouse=warehouse, columns="throughput", latency_ms=1.53).to_dict("records")
+    assert list(row) == ["throughput"]
+    with pytest.raises(QueryError):
+        ipu_results.load("inference", warehouse=warehouse, colums="x")
+
+
+def test_load_refuses_a_view_of_another_build(built: Path) -> None:
+    path = built / get_parquet_name("latest")
+    write_parquet(pq.read_table(path), "0" * 64, path)
+    with pytest.raises(MixedBuildsError, match=r"latest\.parquet are of two builds"):
+        ipu_results.load("latest", warehouse=built)
+    path.write_bytes(b"PAR1")
+    with pytest.raises(WarehouseError, match="cannot be read"):
+        ipu_results.load("latest", warehouse=built)
+
+
+def test_views_of_empty_tables_are_empty_and_of_the_same_types(warehouse: Path) -> None:
+    tables = {name: rows.slice(0, 0) for name, rows in read_tables(warehouse).items() if name != "build"}
+    for name, rows in evaluate_views(tables):
+        assert (rows.num_rows, rows.schema.names) == (0, pq.read_schema(warehouse / get_parquet_name(name)).names)
+
+
+def test_view_that_cannot_be_evaluated_is_named(warehouse: Path) -> None:
+    tables = read_tables(warehouse)
+    tables["results"] = to_arrow(table("results"), build_frame(table("results"), [])).drop_columns("throughput")
+    with pytest.raises(WarehouseError, match=r"^measurements: cannot be evaluated: "):
+        list(evaluate_views(tables))

@@ -1,0 +1,299 @@
+"""What a bundle is held against: figures of the record under other names, power that no chip draws, wrong orders."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ipu_results.comparison.comparable import Row, load_rows
+from ipu_results.comparison.measurement import KnownWords, load_known_words
+from ipu_results.store.query import open_warehouse
+from ipu_results.submission.adapters import read_figures
+from ipu_results.submission.check import CheckRequest, check_submission
+from ipu_results.submission.consistency import find_inconsistencies
+from ipu_results.submission.power import PowerEvidence, find_wrong_power
+from ipu_results.submission.refusals import FIGURES, FigureIndex, count_digits, find_copied_table, find_copies
+
+from tests.submission.submission_support import M2000, figure, latency, make_files, put_folder, throughput
+from tests.submission.test_submission_adapters import (
+    CLIP_TRAINING,
+    FILES,
+    JUBE_PRETTY,
+    OFFLINE,
+    POPRT_ASYNC,
+    POPRT_PACKED,
+    SINGLE,
+)
+
+POWER_COLUMNS = ("power_w", "efficiency", "energy_per_item_j", "run_energy_j")
+RENAMED = {"network": "TinyNet-9", "platform": "My box", "chip": None}
+REPETITIONS = 3
+MAX_CHANCE = 0.005  # part of the rows with random figures that are taken for copies of the same network
+
+
+@dataclass(frozen=True)
+class Record:
+    """The rows of the warehouse, and what the checks need of it."""
+
+    rows: list[dict[str, Any]]
+    words: KnownWords
+    evidence: PowerEvidence
+
+    def list_documents(self) -> dict[str, list[dict[str, Any]]]:
+        documents = defaultdict(list)
+        for row in self.rows:
+            documents[row["document_id"]].append(row)
+        return documents
+
+
+@pytest.fixture(scope="module")
+def record(warehouse: Path) -> Record:
+    with open_warehouse(warehouse) as connection:
+        words = load_known_words(connection)
+        return Record(load_rows(connection), words, PowerEvidence(connection, words))
+
+
+def is_copied(row: Row, index: FigureIndex, rows_of_network: Sequence[Row]) -> bool:
+    return bool(list(find_copies(row, rows_of_network, list(index.find(row)), "row")))
+
+
+def round_figure(value: float, digits: int) -> float:
+    return float(f"{value:.{digits - 1}e}")
+
+
+def change_figures(row: Row, rng: random.Random) -> dict[str, Any]:
+    """Return a row with each figure changed by up to 20 %; a latency of one batch follows from the throughput."""
+    changed = dict(row)
+    for name in FIGURES:
+        if row[name]:
+            changed[name] = round_figure(row[name] * math.exp(rng.uniform(-0.2, 0.2)), count_digits(row[name]))
+    if row["throughput"] and row["latency_ms"] and row["batch_size"]:
+        period = row["batch_size"] / row["throughput"] * 1000
+        if abs(row["latency_ms"] / period - 1) < 0.02:
+            follows = row["batch_size"] / changed["throughput"] * 1000
+            changed["latency_ms"] = round_figure(follows, count_digits(row["latency_ms"]))
+    return changed
+
+
+@pytest.mark.slow
+def test_no_document_counts_as_copied_from_another_publisher(record: Record) -> None:
+    publishers = {row["publisher"] for row in record.rows}
+    checked = 0
+    for publisher in publishers:
+        others = [row for row in record.rows if row["publisher"] != publisher and row["same_as"] is None]
+        index = FigureIndex(others)
+        of_network = defaultdict(list)
+        for other in others:
+            of_network[other["network"]].append(other)
+        for rows in record.list_documents().values():
+            if rows[0]["publisher"] == publisher:
+                checked += len(rows)
+                assert [row["result_id"] for row in rows if is_copied(row, index, of_network[row["network"]])] == []
+                assert list(find_copied_table([(row, list(index.find(row))) for row in rows])) == []
+    assert checked == len(record.rows)
+
+
+@pytest.mark.slow
+def test_random_figures_hardly_ever_count_as_copied(record: Record) -> None:
+    index, rng, tries = FigureIndex(record.rows), random.Random(20), 0
+    of_network = defaultdict(list)
+    for row in record.rows:
+        of_network[row["network"]].append(row)
+    hits: Counter[str] = Counter()
+    for _ in range(REPETITIONS):
+        for rows in record.list_documents().values():
+            changed = [change_figures(row, rng) for row in rows]
+            tries += len(changed)
+            hits["any network"] += sum(is_copied(row, index, []) for row in changed)
+            hits["same network"] += sum(is_copied(row, index, of_network[row["network"]]) for row in changed)
+            hits["table"] += bool(list(find_copied_table([(row, list(index.find(row))) for row in changed])))
+    assert (hits["any network"], hits["table"]) == (0, 0)
+    assert hits["same network"] < MAX_CHANCE * tries
+
+
+VARIANTS: Mapping[str, Callable[[Row], dict[str, Any]]] = {
+    "as printed": lambda _: {},
+    "another batch size": lambda row: {"batch_size": row["batch_size"] and 3 * row["batch_size"]},
+    "latencies in another unit": lambda row: {
+        name: row[name] and row[name] / 1000 for name in FIGURES if name.startswith("latency")
+    },
+    "five digits": lambda row: {name: row[name] and round_figure(row[name], 5) for name in FIGURES},
+    "per chip": lambda row: {
+        "throughput": row["throughput"]
+        and round_figure(row["throughput"] / (row["chips"] or 1), count_digits(row["throughput"]))
+    },
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VARIANTS)
+def test_document_under_other_names_is_recognised(name: str, record: Record) -> None:
+    index = FigureIndex(record.rows)
+    missed = []
+    for document, rows in record.list_documents().items():
+        renamed = [{**row, **VARIANTS[name](row), **RENAMED} for row in rows]
+        shared = [(row, list(index.find(row))) for row in renamed]
+        if not list(find_copied_table(shared)) and not any(is_copied(row, index, []) for row in renamed):
+            missed.append(document)
+    # Pages with one figure of few digits a row: with other batch sizes, too, nothing tells them from figures of others.
+    few = {"graphcore-performance-2022-03", "graphcore-performance-2022-h2", "graphcore-performance-2023-h1"}
+    assert set(missed) <= (few if name == "another batch size" else set())
+
+
+def test_one_figure_of_few_digits_is_no_evidence(record: Record) -> None:
+    row = next(row for row in record.rows if row["throughput"] == 14321 and row["latency_ms"] == 2.69)
+    index, renamed = FigureIndex(record.rows), {**row, **RENAMED}
+    assert is_copied(renamed, index, [])
+    assert not is_copied({**renamed, "latency_ms": None}, index, [])
+
+
+def test_throughput_that_follows_from_the_latency_is_one_figure(record: Record) -> None:
+    blank = {**record.rows[0], **dict.fromkeys(FIGURES), "same_as": None, "chips": 1}
+    own = {**blank, "batch_size": 16, "throughput": 6401.5, "latency_ms": 2.4994}  # one batch in 2.4994 ms
+    assert [shared.digits for shared in FigureIndex([own]).find(own)] == [5]
+
+
+def test_figures_of_one_digit_are_no_evidence(record: Record) -> None:
+    own = {
+        **record.rows[0],
+        **dict.fromkeys(FIGURES),
+        "latency_min_ms": 1.0,
+        "latency_max_ms": 2.0,
+        "latency_ms": 1.374,
+    }
+    assert not is_copied(own, FigureIndex([]), [own])
+    assert is_copied({**own, "latency_std_ms": 0.19}, FigureIndex([]), [{**own, "latency_std_ms": 0.19}])
+
+
+def test_power_of_the_record_is_refused_only_where_a_rule_finds_an_error(record: Record) -> None:
+    rows = [row for row in record.rows if any(row[name] for name in POWER_COLUMNS)]
+    refused = [row for row in rows if list(find_wrong_power(row, record.evidence, "row"))]
+    assert len(rows) > 100
+    assert all(row["errors"] for row in refused)
+    for hidden in ({"platform": "My box"}, {"platform": "My box", "chip": None}):
+        renamed = [{**row, **hidden} for row in rows if not row["errors"]]
+        assert [row["result_id"] for row in renamed if list(find_wrong_power(row, record.evidence, "row"))] == []
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e3, 1e6])
+def test_every_power_of_the_record_off_by_thousands_is_refused(factor: float, record: Record) -> None:
+    accepted = [
+        (row["result_id"], name)
+        for row in record.rows
+        for name in POWER_COLUMNS
+        if row[name] and not row["errors"] and "epoch" not in (row["conditions"] or "")
+        for faults in [list(find_wrong_power({**row, name: row[name] * factor}, record.evidence, "row"))]
+        if [fault.reason for fault in faults] != ["unit"]
+    ]
+    assert accepted == []
+
+
+def test_no_row_of_the_record_contradicts_itself(record: Record) -> None:
+    assert [fault for row in record.rows for fault in find_inconsistencies(row, record.words, "row")] == []
+
+
+MACHINE = {"power_scope": "machine"}
+MY_BOX = {"platform": "My box", "chip": "MyChip"}
+NEW_BOX = {"new_words": ["My box", "MyChip"]}
+BOW = {"platform": "Bow-2000", "chip": "Bow"}
+POD = {"platform": "Bow Pod16", "chip": "Bow", "chip_count": "16", "task": "training", "batch_size": "20480"}
+POD256 = {**POD, "platform": "IPU-POD256", "chip": "GC200", "chip_count": "256"}
+T = throughput("14377.25")
+
+WRONG_POWER: Mapping[str, tuple[list[dict[str, str]], dict[str, Any], str]] = {
+    "W for kW": ([T, figure("power", "0.9125", "W", **MACHINE)], {}, "unit"),
+    "W for mW": ([T, figure("power", "912500", "W", **MACHINE)], {}, "unit"),
+    "W for mW of chips": ([T, figure("power", "912500", "W", power_scope="device")], {}, "unit"),
+    "W for kW of chips": ([T, figure("power", "0.9125", "W", power_scope="device")], {}, "unit"),
+    "W for kW of a pod": (
+        [throughput("311135.5", **POD256), figure("power", "52", "W", **POD256, **MACHINE)],
+        {},
+        "unit",
+    ),
+    "chip without a rating": (
+        [throughput("14377.25", **BOW), figure("power", "1.1", "W", **BOW, **MACHINE)],
+        {},
+        "unit",
+    ),
+    "J for mJ": ([T, figure("energy per item", "63.5", "J/image", **MACHINE)], {}, "unit"),
+    "J for mJ next to a latency": ([latency("2.7113"), figure("energy per item", "63.5", "J", **MACHINE)], {}, "unit"),
+    "J for mJ alone": ([figure("energy per item", "63.5", "J/image", **MACHINE)], {}, "unit"),
+    "mJ for J alone": ([figure("energy per item", "0.0635", "mJ/image", **MACHINE)], {}, "unit"),
+    "items per kJ": ([T, figure("efficiency", "15756", "images/s/W", **MACHINE)], {}, "unit"),
+    "kWh for Wh": (
+        [figure("time to train", "31.37", "min", **POD), figure("energy", "3100.5", "kWh", **POD, **MACHINE)],
+        {},
+        "unit",
+    ),
+    "power of a new machine": (
+        [throughput("14377.25", **MY_BOX), figure("power", "912500", "W", **MY_BOX, **MACHINE)],
+        NEW_BOX,
+        "unit",
+    ),
+    "power and energy of a new machine": (
+        [
+            *(throughput("14377.25", **MY_BOX), figure("power", "912.5", "W", **MY_BOX, **MACHINE)),
+            figure("energy per item", "63.5", "J/image", **MY_BOX, **MACHINE),
+        ],
+        NEW_BOX,
+        "unit",
+    ),
+    "power and energy that differ": (
+        [T, figure("power", "912.5", "W", **MACHINE), figure("energy per item", "635", "mJ/image", **MACHINE)],
+        {},
+        "implausible",
+    ),
+    "energy and efficiency that differ": (
+        [figure("efficiency", "15.75", "images/s/W", **MACHINE), figure("energy per item", "163.5", "mJ", **MACHINE)],
+        {},
+        "implausible",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WRONG_POWER)
+def test_wrong_power_is_refused(name: str, tmp_path: Path, warehouse: Path) -> None:
+    rows, changes, reason = WRONG_POWER[name]
+    path = put_folder(tmp_path / "bundle", make_files(rows, **changes))
+    [checked] = check_submission(path, CheckRequest(tmp_path / "raw", warehouse))
+    assert reason in {fault.reason for fault in checked.faults}
+
+
+INVENTED = "implausible"  # the figures of the example contradict Little's law or the peak of the chips
+EXAMPLES: Mapping[str, tuple[str, Mapping[str, str], set[str]]] = {
+    **{name: (text, {}, set()) for name, text in FILES.items()},
+    "bytemlperf": (FILES["bytemlperf"], {}, {INVENTED}),
+    "csv-template": (FILES["csv-template"], {}, {INVENTED}),
+    "jube-pretty": (JUBE_PRETTY, {"platform": "JURECA", "model": "ResNet-50 v1.5"}, set()),
+    "poprt, asynchronous": (POPRT_ASYNC, {}, set()),
+    "poprt, packed": (POPRT_PACKED, {}, set()),
+    "poptorch, training": (CLIP_TRAINING, {}, set()),
+    "loadgen, single stream": (SINGLE, {}, set()),
+    "loadgen, offline": (OFFLINE, {}, set()),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_file_of_every_adapter_is_accepted_unless_its_figures_are_impossible(
+    name: str, tmp_path: Path, warehouse: Path
+) -> None:
+    text, defaults, reasons = EXAMPLES[name]
+    (tmp_path / "file.txt").write_text(text)
+    blank = {"model": "TinyNet-9", "task": "inference", "platform": M2000["platform"], "place": "file.txt", **defaults}
+    rows = [
+        {**own, **{key: value for key, value in blank.items() if not own.get(key)}}
+        for own in read_figures(tmp_path / "file.txt").figures
+    ]
+    named = ("model", "platform", "chip", "framework", "precision")
+    words = sorted({row[key] for row in rows for key in named if row.get(key)})
+    path = put_folder(tmp_path / "bundle", make_files(rows, new_words=words))
+    [checked] = check_submission(path, CheckRequest(tmp_path / "raw", warehouse))
+    assert {fault.reason for fault in checked.faults} == reasons

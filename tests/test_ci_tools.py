@@ -1,0 +1,186 @@
+"""The checks in .ci report what they are there for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import ROOT
+
+ROWS = pa.table({"name": ["a", "b", "c"], "figure": [1.0, None, 0.0], "message": ["x", "y", "z"]})
+
+
+def run_tool(tool: str, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / ".ci" / tool), *args]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+
+
+def run_git(folder: Path, *args: str) -> str:
+    command = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org", *args]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=True).stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Commit one table, one view with a file and one without."""
+    for name in ("warehouse", "schema/tables", "schema/views"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "schema/tables/flags.toml").write_text('key = ["name"]\n', encoding="utf-8")
+    (tmp_path / "schema/views/known.sql").write_text("FROM flags WHERE figure IS NOT NULL", encoding="utf-8")
+    (tmp_path / "schema/views/stored.sql").write_text("FROM flags", encoding="utf-8")
+    run_git(tmp_path, "init", "--quiet")
+    return tmp_path
+
+
+def commit_rows(repository: Path, table: pa.Table, view: pa.Table = ROWS) -> str:
+    pq.write_table(table, repository / "warehouse/flags.parquet")
+    pq.write_table(view, repository / "warehouse/stored.parquet")
+    run_git(repository, "add", ".")
+    run_git(repository, "commit", "--quiet", "--allow-empty", "--message", "rows")
+    return run_git(repository, "rev-parse", "HEAD")
+
+
+def set_figures(values: list[float | None]) -> pa.Table:
+    return ROWS.set_column(1, "figure", pa.array(values, pa.float64()))
+
+
+@pytest.mark.parametrize(
+    ("table", "view", "expected"),
+    [
+        (set_figures([1.0, None, -0.0]), ROWS, ["CHANGED flags.figure: 1", "CHANGED known.figure: 1"]),
+        (set_figures([1.0, 0.0, 0.0]), ROWS, ["CHANGED flags.figure: 1", "CHANGED known.(rows): 1"]),
+        (ROWS, set_figures([2.0, None, 0.0]), ["CHANGED stored.figure: 1"]),
+        (ROWS, ROWS.take([1, 0, 2]), ["CHANGED stored.name: 2"]),
+        (ROWS.take([1, 0, 2]), ROWS, ["CHANGED flags.(order of rows): 1"]),
+        (ROWS.slice(1), ROWS, ["CHANGED flags.(rows): 1"]),
+        (ROWS, ROWS.select(["figure", "name", "message"]), ["CHANGED stored.(columns): 1"]),
+        (ROWS, ROWS.drop_columns("figure"), ["CHANGED stored.(columns): 1"]),
+        (ROWS, ROWS.cast(ROWS.schema.set(1, pa.field("figure", pa.float32()))), ["CHANGED stored.(types): 1"]),
+    ],
+)
+def test_each_difference_of_tables_and_views_is_reported(
+    repository: Path, table: pa.Table, view: pa.Table, expected: list[str]
+) -> None:
+    base, _ = commit_rows(repository, ROWS), commit_rows(repository, table, view)
+    done = run_tool("compare_tables.py", repository, base, "--allow-reworded", "--allow-digests")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1
+    assert lines[-1].endswith("they differ")
+    assert set(expected) <= set(lines)
+
+
+def test_reworded_columns_differ_unless_they_are_permitted(repository: Path) -> None:
+    message = ROWS.set_column(2, "message", pa.array(["x", "new", "z"]))  # of the row that `known` leaves out
+    base, _ = commit_rows(repository, ROWS), commit_rows(repository, message)
+    strict = run_tool("compare_tables.py", repository, base)
+    permissive = run_tool("compare_tables.py", repository, base, "--allow-reworded")
+    assert (strict.returncode, strict.stdout.splitlines()[0]) == (1, "reworded flags.message: 1")
+    assert (permissive.returncode, permissive.stdout.splitlines()[0]) == (0, "permitted reworded: 1")
+
+
+def test_equal_commits_are_equal_and_every_field_is_counted(repository: Path) -> None:
+    done = run_tool("compare_tables.py", repository, commit_rows(repository, ROWS))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "24 fields of 3 tables and views compared: equal\n"  # 9 each, and 2 rows of `known`
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """Write a package of 3 lines in 2 modules, a folder of tests, and their budget."""
+    for name, lines in {
+        "pipeline/ipu_results/read/csv.py": 2,
+        "pipeline/ipu_results/api.py": 1,
+        "tests/test_a.py": 1,
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("pass\n" * lines, encoding="utf-8")
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci/budget.toml").write_text("[folders]\n[long]\n", encoding="utf-8")
+    assert run_tool("budget.py", tmp_path, "--write").returncode == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("read/csv.py", "pass\n" * 3, "read has 3 lines, its budget is 2"),
+        ("read/json.py", "", "read has 2 modules, its budget is 1"),
+        ("link/runs.py", "pass\n", "link has 1 lines, its budget is 0"),
+        ("api.py", "pass\n" * 401, "api.py has 401 lines, at most 400"),
+        ("api.py", "def run():\n" + "    pass\n" * 100, "api.py:run has 101 lines, at most 100"),
+    ],
+)
+def test_what_grows_past_its_budget_is_reported(package: Path, name: str, text: str, message: str) -> None:
+    assert run_tool("budget.py", package).stdout == "pipeline/ipu_results: 3 lines in 2 modules\n"
+    path = package / "pipeline/ipu_results" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    done = run_tool("budget.py", package)
+    assert done.returncode == 1
+    assert f"pipeline/ipu_results/{message}" in done.stdout
+
+
+def test_writing_a_budget_permits_no_long_module(package: Path) -> None:
+    (package / "pipeline/ipu_results/api.py").write_text("pass\n" * 401, encoding="utf-8")
+    run_tool("budget.py", package, "--write")
+    assert run_tool("budget.py", package).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "violation"),
+    [
+        (
+            {"read/a.py": "import ipu_results.read.b", "read/b.py": "from ipu_results.read import a"},
+            "cycle in Python: ",
+        ),
+        (
+            {
+                "read/a.py": "if TYPE_CHECKING:\n    from ipu_results.read.b import B",
+                "read/b.py": "def run():\n    from ipu_results.read.a import A",
+            },
+            "cycle in Python: ",
+        ),
+        ({"read/a.py": "from ipu_results.link.runs import Run", "link/runs.py": ""}, "read.a -> link.runs: "),
+        ({"read/a.py": "from ipu_results import link", "link/__init__.py": ""}, "read.a -> link: "),
+        ({"other/a.py": ""}, "other has no layer: "),
+        ({"read/a.py": "class Row: ...", "link/a.py": "class Row: ..."}, "class Row in link.a and read.a: "),
+        (
+            {
+                "../../site/src/a.ts": 'import type { B } from "./b";',
+                "../../site/src/b.tsx": "import {\n A,\n} from './a';",
+            },
+            "cycle in T",
+        ),
+        ({}, "old -> older: is mended"),
+    ],
+)
+def test_import_against_the_rules_is_reported(tmp_path: Path, files: dict[str, str], violation: str) -> None:
+    known = '"old -> older" = "gone"' if "mended" in violation else ""
+    settings = f'layers = ["read", "link"]\n[known]\n{known}\n'
+    for name, text in {"../../.ci/layers.toml": settings, **files}.items():
+        path = tmp_path / "pipeline/ipu_results" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.resolve().write_text(text, encoding="utf-8")
+    done = run_tool("imports.py", tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith(violation)
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_import_of_a_lower_layer_is_permitted(tmp_path: Path) -> None:
+    for name, text in {
+        ".ci/layers.toml": 'layers = ["read", "link"]\n[known]\n',
+        "pipeline/ipu_results/read/a.py": "from ipu_results.read import b",
+        "pipeline/ipu_results/read/b.py": "import json",
+        "pipeline/ipu_results/link/runs.py": "from ipu_results.read.a import A",
+        "site/src/a.ts": 'const b = () => import("./b");',
+        "site/src/b.ts": 'import { A } from "./a";',
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    done = run_tool("imports.py", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
