@@ -33,8 +33,9 @@ from ipu_results.runner import reference_rows
 from ipu_results.serve.pairs import build_from_row, find_pair_obstacle
 from ipu_results.store.query import open_warehouse
 
+from tests.conftest import COMMITTED, ROOT
+
 GOLDEN = Path(__file__).with_name("verdicts.json")
-ROOT = Path(__file__).resolve().parents[2]
 SAMPLED = 12  # pairs of each reason that are written in full
 EVERY = 12  # of the results are compared as a whole; all of them would take minutes
 BASES = ("same", "per-chip", "whole-machine")
@@ -158,8 +159,15 @@ def build_golden(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with open_warehouse(COMMITTED) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
 def golden() -> dict[str, Any]:
-    return json.loads(GOLDEN.read_text(encoding="utf-8"))
+    golden: dict[str, Any] = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    return golden
 
 
 def test_verdicts_of_sampled_pairs_are_as_before(connection: duckdb.DuckDBPyConnection, golden: dict[str, Any]) -> None:
@@ -186,5 +194,5 @@ def test_comparisons_are_as_before(connection: duckdb.DuckDBPyConnection, golden
 
 
 if __name__ == "__main__":
-    with open_warehouse(ROOT / "warehouse") as opened:
+    with open_warehouse(COMMITTED) as opened:
         GOLDEN.write_text(json.dumps(build_golden(opened), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
