@@ -33,8 +33,9 @@ from ipu_results.runner import reference_rows
 from ipu_results.serve.pairs import build_from_row, find_pair_obstacle
 from ipu_results.store.query import open_warehouse
 
-from tests.conftest import COMMITTED, ROOT
+from tests.conftest import ROOT
 
+COMMITTED = ROOT / "warehouse"
 GOLDEN = Path(__file__).with_name("verdicts.json")
 SAMPLED = 12  # pairs of each reason that are written in full
 EVERY = 12  # of the results are compared as a whole; all of them would take minutes
