@@ -304,9 +304,9 @@ def list_differences(ours: Measurement, row: Row) -> list[Difference]:
         "power_scope": row["power_scope"] or setup.get("power_scope"),
     }
     differences = [
-        Difference(CONDITIONS[name], *(None if value is None else str(value) for value in pair), None not in pair)
-        for name, *pair in pair_conditions(own, theirs)
-        if not is_same(*pair) and pair != [None, None]
+        Difference(CONDITIONS[name], value and str(value), other and str(other), None not in (value, other))
+        for name, value, other in pair_conditions(own, theirs)
+        if not is_same(value, other) and (value, other) != (None, None)
     ]
     return sorted(differences, key=lambda difference: not difference.known)
 

@@ -14,7 +14,6 @@ import duckdb
 from ipu_results.comparison import comparable
 from ipu_results.comparison.comparable import (
     BITS,
-    EMULATED,
     SETUPS,
     find_rule_obstacle,
     is_same,
@@ -28,6 +27,7 @@ from ipu_results.store.query import open_warehouse
 Point = Mapping[str, Any]  # a line of points.csv, typed
 
 PAPER = "qwant_c2"
+EMULATED = comparable.EMULATED
 UNKNOWN = "not known"
 UNSTATED = "not stated by the source"
 SIMULATED = "simulated, not measured"

@@ -25,22 +25,28 @@ from ipu_results.ground.files import read_version
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import to_json_value
 from ipu_results.schema import TABLES, VIEWS, quote
+from ipu_results.serve import CODES, NEXT_STEPS, RefusalError
 from ipu_results.serve.answers import (
-    CODES,
     FIGURES,
-    NEXT_STEPS,
     ORIGINS,
     Record,
-    RefusalError,
     Row,
     get_unit,
     open_record,
+    require_figure,
+    select_rows,
     suggest,
 )
 from ipu_results.serve.cite import describe_dataset
-from ipu_results.serve.claims import check_claimed_figure
-from ipu_results.serve.pairs import DIVISIBLE, PER_CHIP, SAME, check_ranking, compare_run, compare_two
-from ipu_results.serve.selection import require_figure, select_rows
+from ipu_results.serve.pairs import (
+    DIVISIBLE,
+    PER_CHIP,
+    SAME,
+    check_claimed_figure,
+    check_ranking,
+    compare_run,
+    compare_two,
+)
 from ipu_results.serve.sql import SqlWorker, run_sql
 
 DESCRIPTIONS = Path(__file__).with_name("tools.toml")
