@@ -31,13 +31,16 @@ def main() -> int:
             start = time.perf_counter()
             texts = make(name, warehouse, args.fast)
             compact = SUBJECTS[name].compact
-            found = compare(name, texts, compact, args.fast) if args.action == "check" else []
+            differences = compare(name, texts, compact, args.fast) if args.action == "check" else []
             if args.action == "write":
                 save(name, texts, compact)
             if args.action == "dump":
                 dump(texts, args.out / name)
-            failed |= bool(found)
-            print("\n".join([f"{name}: {len(texts)} items, {time.perf_counter() - start:.0f} s", *found]), flush=True)
+            failed |= bool(differences)
+            print(
+                "\n".join([f"{name}: {len(texts)} items, {time.perf_counter() - start:.0f} s", *differences]),
+                flush=True,
+            )
     return int(failed)
 
 

@@ -70,7 +70,7 @@ def list_commands(group: Any = main, path: tuple[str, ...] = ()) -> Iterator[tup
 
 
 def read_generated(every: int) -> Iterator[tuple[str, str]]:
-    """Read every so many of the generated documents; yield a name that holds the digest of the input, and a text."""
+    """Read each n-th of the generated documents; yield a name that holds the digest of the input, and a text."""
     random = Random(SEED)
     # In the order of the benchmark, but without the typesetters that a machine may or may not have
     dialects = [
@@ -143,7 +143,7 @@ def list_routes() -> Iterator[tuple[str, str]]:
     texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "site/src").rglob("*.ts*"))]
     (views,) = re.findall(r"VIEWS: Record<string, string> = \{(.*?)\}", "\n".join(texts), re.DOTALL)
     yield "views", "\n".join(line.strip() for line in views.strip().splitlines())
-    links = {found for text in texts for found in re.findall(r"#/[a-z]+", text)}
-    names = {found for text in texts for found in re.findall(r'query\.(?:get|getAll|has)\("(\w+)"\)', text)}
+    links = {name for text in texts for name in re.findall(r"#/[a-z]+", text)}
+    names = {name for text in texts for name in re.findall(r'query\.(?:get|getAll|has)\("(\w+)"\)', text)}
     yield "links of the source", "\n".join(sorted(links))
     yield "parameters", "\n".join(sorted(names))

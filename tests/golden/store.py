@@ -58,9 +58,9 @@ def compare(subject: str, texts: Texts, compact: bool, partial: bool = False) ->
     """Return what differs from the golden, item by item; `partial` allows items that were not made."""
     golden = load(subject)
     names = sorted(texts if partial else {*golden, *texts})
-    found = [line for name in names for line in _compare(name, golden.get(name), texts.get(name), compact)]
-    more = len(found) - MAX_SHOWN
-    return found[:MAX_SHOWN] + ([f"and {more} more items"] if more > 0 else [])
+    lines = [line for name in names for line in _compare(name, golden.get(name), texts.get(name), compact)]
+    more = len(lines) - MAX_SHOWN
+    return lines[:MAX_SHOWN] + ([f"and {more} more items"] if more > 0 else [])
 
 
 def _compare(name: str, expected: Any, text: str | None, compact: bool) -> Iterator[str]:

@@ -58,7 +58,7 @@ def workspace(warehouse: Path) -> Iterator[Path]:
             for own in (source, f"{source}.toml"):
                 (folder / "few" / own).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(ROOT / "raw" / own, folder / "few" / own)
-        os.environ.update(SETTINGS | {"IPU_RESULTS_LOCKS": str(folder / "locks")})  # of sweeps beside these
+        os.environ.update(SETTINGS | {"IPU_RESULTS_LOCKS": str(folder / "locks")})  # of concurrent sweeps
         os.chdir(folder)
         try:
             yield folder
@@ -107,8 +107,8 @@ def make_cli(masks: Masks, fast: bool) -> Pairs:
 
 
 def make_mcp(masks: Masks, _: bool) -> Pairs:
-    asked = tomllib.loads((DATA.parents[1] / "data/mcp_questions.toml").read_text(encoding="utf-8"))
-    calls = [*asked["question"], *asked["trap"]]
+    questions = tomllib.loads((DATA.parents[1] / "data/mcp_questions.toml").read_text(encoding="utf-8"))
+    calls = [*questions["question"], *questions["trap"]]
     tools, answers = ask_all("warehouse", calls)
     named = [
         *((f"tool {own['name']}", own) for own in tools),
