@@ -13,8 +13,9 @@ from ipu_results.emulator.schedule import Planner, Schedule, schedule
 from ipu_results.emulator.split import plan_split
 from ipu_results.emulator.target import Calibration, Fit, Target, load_calibration, load_target
 from ipu_results.errors import InconsistentModelError
+from ipu_results.ground import physics
 
-MS = 1000.0
+MS = physics.MS_PER_S
 
 
 @dataclass(frozen=True, slots=True)

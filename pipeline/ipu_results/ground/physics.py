@@ -1,4 +1,4 @@
-"""Physics that checks, comparisons and predictions share: Little's law, work against a peak, power and energy.
+"""Compute physics that checks, comparisons and predictions share: Little's law, work against a peak, power and energy.
 
 Functions take numbers or columns of numbers. Units are those of the table `results`: items per second, milliseconds,
 watts, joules, and for work 10⁹ multiply-accumulates (GMAC) and 10¹² operations (TFLOP) per second.

@@ -15,6 +15,7 @@ from math import fsum
 from statistics import fmean, stdev
 from types import MappingProxyType
 
+from ipu_results.ground.physics import SECONDS_PER_MINUTE
 from ipu_results.mlperf.convergence import MISSED, NOT_CHECKED, REACHED, Convergence, Quality, measure_run
 from ipu_results.mlperf.entries import Entry, Finding, System
 from ipu_results.mlperf.log import Log
@@ -23,7 +24,6 @@ from ipu_results.mlperf.rules import CLOSED, Benchmark, Rules, Target
 
 SUCCESS = "success"
 MAX_FACTOR = 1_000
-SECONDS_PER_MINUTE = 60
 MISSING_LOGS = "logs missing in our copy"
 NO_CONVERGENCE, NO_QUALITY = Convergence(), Quality()
 NO_POWER: Mapping[str, Power] = MappingProxyType({})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ipu_results.ground.physics import compute_rate
 from ipu_results.ground.text import format_table
 from ipu_results.runner.reference_rows import (
     COLUMNS,
@@ -16,7 +17,6 @@ from ipu_results.runner.reference_rows import (
     list_differences,
 )
 
-MS = 1000.0
 DIGITS = 4
 MARK = "suspect"
 
@@ -51,7 +51,7 @@ def compute_ratio(point: Point, row: ReferenceRow | None) -> float | None:
 def convert_interval(point: Point) -> tuple[float, float] | None:
     """Return the ends of the latency's interval or band as items per second, the lower one first."""
     low, high = point.get("latency_ms_low"), point.get("latency_ms_high")
-    return (point["batch_size"] * MS / high, point["batch_size"] * MS / low) if low and high else None
+    return (compute_rate(point["batch_size"], high), compute_rate(point["batch_size"], low)) if low and high else None
 
 
 def name_runs(points: Sequence[Point]) -> dict[str | None, str]:

@@ -19,6 +19,7 @@ from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.protocol import Protocol, count_replicas, select_protocol
 from ipu_results.emulator.target import PLATFORMS, load_target
 from ipu_results.errors import WarehouseError
+from ipu_results.ground.physics import count_batches_in_flight
 from ipu_results.ground.sql import run_query
 
 # The fit, the two development sets (not fitted, but their errors were watched), and the blind set, in that order.
@@ -153,7 +154,7 @@ def _parse_row(selector: RowSelector, record: Mapping[str, Any], siblings: Seque
 def _suggest_batch(row: PublishedRow, latency: float, siblings: Sequence[Mapping[str, Any]]) -> int | None:
     """Return the batch with as many in flight as the median of the rows has, a multiple of the chips, or None."""
     complete = [each for each in siblings if each["latency_ms"] and each["throughput"] and each["batch_size"]]
-    depths = [each["throughput"] * each["latency_ms"] / MS / each["batch_size"] for each in complete]
+    depths = [count_batches_in_flight(each["throughput"], each["latency_ms"], each["batch_size"]) for each in complete]
     chips = count_replicas(row.protocol, load_target(row.selector.target))
     items = row.batch_size / row.seconds * latency
     return round(items / median(depths) / chips) * chips or None if depths else None

@@ -26,6 +26,7 @@ from ipu_results.emulator.split import DIMENSIONS, ConvolutionShape, SplitPlan
 from ipu_results.emulator.target import Target
 from ipu_results.emulator.training import TrainingPrediction, TrainingSetup, load_training_target, predict_training
 from ipu_results.errors import WarehouseError
+from ipu_results.ground.physics import TRAINING_PASSES
 from ipu_results.ground.sql import run_query
 from ipu_results.networks import SEQUENCE, TEXTS, build
 
@@ -180,7 +181,6 @@ def load_sized_network(name: str, sequence: int) -> Network:
 
 MEDIAN_LIMIT, MAX_LIMIT = 0.12, 0.30  # the design's aim for one machine and pods of up to 64 chips, set `train`
 AIMED = "train"
-PASSES = 3  # of a training step: forward, and the gradients of data and weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ def _score(row: TrainingRow, planner: Planner, superstep: float | None) -> Train
     target = load_training_target(row.target)
     prediction = predict_training(row.network, target, row.setup, row.cut, planner=planner)
     setup = row.setup
-    macs = PASSES * row.network(setup.micro_batch).macs * setup.replicas * setup.accumulation
+    macs = TRAINING_PASSES * row.network(setup.micro_batch).macs * setup.replicas * setup.accumulation
     baselines = {ROOFLINE: macs / (prediction.chips * compute_peak(target))}
     if superstep is not None:
         simple = predict_training(row.network, target, setup, row.cut, planner=plan_on_grid, superstep=superstep)
