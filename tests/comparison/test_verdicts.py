@@ -27,10 +27,10 @@ from ipu_results.comparison.comparable import (
     load_rows,
 )
 from ipu_results.comparison.measurement import Measurement, load_known_words
-from ipu_results.comparison.verdict import compare_with_rows
+from ipu_results.comparison.verdict import build_from_row, compare_with_rows
 from ipu_results.ground.text import to_json_value
 from ipu_results.runner import reference_rows
-from ipu_results.serve.pairs import build_from_row, find_pair_obstacle
+from ipu_results.serve.pairs import find_pair_obstacle
 from ipu_results.store.query import open_warehouse
 
 from tests.conftest import ROOT

@@ -36,6 +36,7 @@ CONDITIONS: Mapping[str, str] = RUN["conditions"]
 SETUPS: Mapping[str, Row] = RUN["setups"]
 FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
 EMULATED = "emulated, not measured"
+ORIGINS = {"emulated": EMULATED}  # all others are measured, by whoever
 BITS = {"16.16": "fp16", "32.32": "fp32"}  # of Graphcore's pages, where nothing else is said of the precision
 INPUT_SIZE, SEQUENCE_LENGTH = (re.compile(COMPARISON["variant"][name]) for name in ("input_size", "sequence_length"))
 SELECT = f"""
@@ -109,11 +110,6 @@ class Obstacle(str):
         obstacle = super().__new__(cls, reason)
         obstacle.code, obstacle.has_next_step = code, has_next_step
         return obstacle
-
-
-def load_candidates(connection: duckdb.DuckDBPyConnection, network: str) -> list[dict[str, Any]]:
-    """Load the rows of a network, each measurement once."""
-    return load_rows(connection, f"r.network = {quote(network)} AND r.same_as IS NULL")
 
 
 def load_rows(connection: duckdb.DuckDBPyConnection, where: str = "true") -> list[dict[str, Any]]:
@@ -284,7 +280,7 @@ def list_differences(ours: Measurement, row: Row) -> list[Difference]:
         "efficiency",
     )
     own = {name: getattr(ours, name) for name in (*names, "network", "sdk_version", "power_scope")} | {
-        "figures": _name_origin(ours.origin),
+        "figures": ORIGINS.get(ours.origin, "measured"),
         "precision": spell_precision(ours.precision),
         "latency": ours.latency_kind or ours.latency_basis,
         "software": ours.framework,
@@ -296,7 +292,7 @@ def list_differences(ours: Measurement, row: Row) -> list[Difference]:
     theirs = {
         **{name: setup.get(name) for name in own},
         **{name: row[name] for name in (*names, "sdk_version")},
-        "figures": _name_origin(row["origin"]),
+        "figures": ORIGINS.get(row["origin"], "measured"),
         "network": setup.get("network") or row["network"],
         "precision": spell_precision(row["effective_precision"]),
         "latency": row["latency_kind"] or row["latency_basis"] or setup.get("latency_kind"),
@@ -335,10 +331,6 @@ def is_same(ours: Any, theirs: Any) -> bool:
 def name_software(framework: str | None, compiler: str | None) -> str | None:
     """Return the framework of a row, and the graph compiler where the source names one."""
     return ", ".join(name for name in (framework, compiler) if name) or None
-
-
-def _name_origin(origin: str) -> str:
-    return EMULATED if origin == "emulated" else "measured"
 
 
 def spell_precision(precision: str | None) -> str | None:

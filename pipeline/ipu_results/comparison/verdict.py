@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from ipu_results.comparison.comparable import (
     has_same_chips,
     list_differences,
     list_shared_figures,
-    load_candidates,
+    load_rows,
     name_precision,
     sort_by_distance,
 )
@@ -38,6 +38,7 @@ from ipu_results.errors import ComparisonError
 from ipu_results.ground.files import DATASET
 from ipu_results.ground.physics import MAX_BATCHES_IN_FLIGHT
 from ipu_results.ground.text import format_plain, to_json_value
+from ipu_results.schema import quote
 from ipu_results.store.query import open_warehouse
 
 MAX_EXAMPLES = 3  # ids of refused rows that are named for each reason
@@ -268,7 +269,10 @@ def compare(
     with open_warehouse(DATASET if warehouse is None else Path(warehouse)) as connection:
         words = load_known_words(connection)
         measurements = [build_stated(figures, words)] if source is None else read_source(Path(source), words)
-        rows = {network: load_candidates(connection, network) for network in {own.network for own in measurements}}
+        rows = {
+            network: load_rows(connection, f"r.network = {quote(network)} AND r.same_as IS NULL")
+            for network in {own.network for own in measurements}
+        }
     return [compare_with_rows(own, rows[own.network], words) for own in measurements]
 
 
@@ -279,8 +283,15 @@ def build_stated(figures: Mapping[str, Any], words: KnownWords) -> Measurement:
     return build_measurement(figures, words, label="your figures")
 
 
+def build_from_row(row: Row) -> Measurement:
+    """Return a row of the record as a measurement."""
+    names = {field.name for field in fields(Measurement)} & set(row)
+    values = {name: row[name] for name in names if row[name] is not None}
+    return Measurement(**{**values, "label": row["result_id"], "precision": row["effective_precision"]})
+
+
 def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords) -> Comparison:
-    """Compare one measurement with rows of its network, from `load_candidates`."""
+    """Compare one measurement with rows of its network, each measurement once."""
     machine = words.machines.get(ours.platform or "", {})
     refused: dict[Obstacle, list[str]] = {}
     comparable: list[Row] = []

@@ -11,6 +11,19 @@ from typing import Any
 MS_PER_S = 1000.0
 SECONDS_PER_MINUTE = 60
 SECONDS_PER_HOUR = 3600
+# Units as sources and users write them, with their exact size in seconds, watts and joules.
+TIMES_S = {
+    "us": "1/1000000",
+    "µs": "1/1000000",
+    "ms": "1/1000",
+    "s": "1",
+    "sec": "1",
+    "min": "60",
+    "mins": "60",
+    "h": "3600",
+}
+POWERS_W = {"W": "1", "kW": "1000", "mW": "0.001"}
+ENERGIES_J = {"J": "1", "mJ": "0.001", "kJ": "1000", "Wh": "3600", "kWh": "3600000"}
 GIGA = 10**9
 GIGA_PER_TERA = 1000
 FLOP_PER_MAC = 2  # a multiplication and an addition

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Required, TypedDict, get_args
 
 import duckdb
+from pydantic import Field
 
 from ipu_results.comparison.comparable import load_rows, name_precision
 from ipu_results.comparison.measurement import KnownWords, load_known_words
@@ -28,10 +29,23 @@ from ipu_results.store.query import connect_warehouse, read_build_id
 Row = Mapping[str, Any]
 
 NEAREST = 3
-FIGURES = (
-    *("throughput", "latency_ms", "minutes", "efficiency", "power_w", "energy_per_item_j", "run_energy_j"),
-    *("time_to_result_s", "quality_value"),
-)
+MAX_WORD = 200  # characters of an argument that is a text
+Word = Annotated[str, Field(max_length=MAX_WORD)]
+Count = Annotated[int, Field(ge=1)]
+Task = Literal["training", "inference"]
+LatencyBasis = Literal["per-batch", "several-in-flight", "per-item"]
+Figure = Literal[
+    "throughput",
+    "latency_ms",
+    "minutes",
+    "efficiency",
+    "power_w",
+    "energy_per_item_j",
+    "run_energy_j",
+    "time_to_result_s",
+    "quality_value",
+]
+FIGURES: tuple[str, ...] = get_args(Figure)
 MAIN_FIGURES = ("throughput", "latency_ms", "minutes", "power_w")  # named where a row does not print them
 CONDITIONS = (
     *("publisher", "submitter", "published_on", "network", "variant", "task", "phase", "platform", "chip", "chips"),
@@ -171,6 +185,61 @@ TEXTS = (
 )
 VIEWS_OF = {"energy_per_item_j": "energy_per_item"}  # which computes the figure of a result
 STATED_CONDITIONS = ("network", *WORDS, "precision", *NUMBERS, *TEXTS)
+
+
+class Conditions(TypedDict, total=False):
+    """The conditions by which tools select rows, besides `network`; tools.toml describes them."""
+
+    machine: Word
+    task: Task
+    precision: Word
+    framework: Word
+    sdk_version: Word
+    batch_size: Count
+    sequence_length: Count
+    phase: Word
+    chips: Count
+    chip: Word
+    variant: Word
+    dataset: Word
+    publisher: Word
+    submitter: Word
+    relationship: Literal["vendor", "independent", "official", "own", "submitted"]
+    origin: Literal["published", "official", "measured", "emulated"]
+    benchmark: Literal["mlperf-training", "ogb-lsc"]
+    division: Literal["closed", "open"]
+    mlperf_round: Word
+
+
+class Run(TypedDict, total=False):
+    """Figures and conditions of a user's run; tools.toml describes them."""
+
+    model: Required[Word]
+    platform: Word
+    batch_size: Count
+    throughput: float
+    latency_ms: float
+    latency_basis: LatencyBasis
+    minutes: float
+    efficiency: float
+    power_w: float
+    power_scope: Word
+    precision: Word
+    framework: Word
+    sdk_version: Word
+    chips: Count
+    task: Task
+    item: Word
+    phase: Word
+    sequence_length: Count
+    packed: bool
+    sparsity: float
+    variant: Word
+    dataset: Word
+    origin: Literal["measured", "emulated"]
+    benchmark: Literal["mlperf-training"]
+    division: Literal["closed", "open"]
+    mlperf_round: Word
 
 
 @dataclass(frozen=True)

@@ -113,11 +113,10 @@ class SqlWorker:
 
 
 def run_sql(
-    record: Record, worker: SqlWorker, arguments: Mapping[str, Any], cancelled: threading.Event | None = None
+    record: Record, worker: SqlWorker, statement: str, max_rows: int, cancelled: threading.Event | None
 ) -> dict[str, Any]:
     """Run one reading statement; the units are those that the data dictionary gives a column of this name."""
-    statement = arguments["statement"]
-    answer = worker.run(statement, arguments.get("max_rows", DEFAULT_ROWS), cancelled)
+    answer = worker.run(statement, max_rows, cancelled)
     names = answer["columns"]
     # an id counts in whatever column it is: result_id, first_result_id, microbenchmark_id, same_as, or an alias
     named = [[record.sources[own] for own in _list_texts(row) if own in record.sources] for row in answer["rows"]]
