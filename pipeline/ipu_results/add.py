@@ -22,11 +22,20 @@ from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES
 from ipu_results.normalise import normalise
 from ipu_results.normalise.header_draft import format_header_entries
 from ipu_results.normalise.values import describe_unknown_words
+from ipu_results.read.dispatch import find_first_rows
 from ipu_results.read.document import ParsedDocument
-from ipu_results.read.first_rows import find_first_rows
 from ipu_results.schema.vocabulary import ALIASES, KINDS, Vocabulary, load_vocabulary
-from ipu_results.sources.catalogue import Document, build_document, check_distinct, load_catalogue, read_limited
-from ipu_results.sources.sidecar import INGESTED, PLACEHOLDER, list_placeholders, read_entry
+from ipu_results.sources.catalogue import (
+    INGESTED,
+    PLACEHOLDER,
+    Document,
+    build_document,
+    check_distinct,
+    list_placeholders,
+    load_catalogue,
+    read_entry,
+    read_limited,
+)
 
 FILLED_IN = {  # what a person fills in, with what belongs there
     "title": "the title as published",
@@ -157,12 +166,7 @@ def draft_headers(config: AddConfig) -> str:
     data = read_limited(config.file, config.file.name, config.max_bytes)
     guessed = GUESSED_KINDS.get(suffix, "performance-page")
     kind = guessed if config.kind is None else ALIASES.get(config.kind, config.kind)
-    if suffix == ".pdf":
-        from ipu_results.read.pdf.continued import find_pdf_headers  # noqa: PLC0415  (pdfplumber is slow to import)
-
-        rows = find_pdf_headers(data, config.max_pages)
-    else:
-        rows = find_first_rows(data, suffix)
+    rows = find_first_rows(data, suffix, config.max_pages)
     return format_header_entries(rows, kind, _make_document_id(config), load_vocabulary())
 
 

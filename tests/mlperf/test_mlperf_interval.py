@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from ipu_results.ground.student import compute_t_quantile, compute_two_sided_p
-from ipu_results.link.mlperf_intervals import (
+from ipu_results.link.mlperf import (
     ALL_SIZES,
     SAME_SIZE,
     Intervals,

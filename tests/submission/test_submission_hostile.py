@@ -18,12 +18,9 @@ from pathlib import Path
 
 import ipu_results
 import pytest
-from ipu_results.submission.bundle import SUBMISSIONS, lay_bundle
-from ipu_results.submission.check import CheckedBundle, CheckRequest, check_submission
-from ipu_results.submission.contents import DESCRIPTION, ENVIRONMENT, RESULTS
-from ipu_results.submission.fault import REASONS
-from ipu_results.submission.report import format_checks
-from ipu_results.submission.template import COLUMNS
+from ipu_results.submission.bundle import COLUMNS, DESCRIPTION, ENVIRONMENT, RESULTS, SUBMISSIONS, lay_bundle
+from ipu_results.submission.check import CheckedBundle, CheckRequest, check_submission, format_checks
+from ipu_results.submission.refusals import REASONS
 
 from tests.submission.submission_support import (
     ADA,

@@ -73,7 +73,7 @@ def add(
 
 def _draft(config: AddConfig) -> list[str]:
     from ipu_results.add import add_source
-    from ipu_results.sources.sidecar import list_placeholders
+    from ipu_results.sources.catalogue import list_placeholders
 
     draft = add_source(config)
     lines = [f"{config.file}: {draft.entry['reader']}, sha256 {draft.entry['sha256'][:12]}…"]

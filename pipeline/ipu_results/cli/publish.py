@@ -173,7 +173,7 @@ DEFAULTS = "COLUMN=TEXT"
 
 
 def _parse_defaults(_: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
-    from ipu_results.submission.template import COLUMNS
+    from ipu_results.submission.bundle import COLUMNS
 
     pairs = [text.partition("=") for text in value]
     for name, sign, text in pairs:
@@ -221,9 +221,8 @@ def submit(paths: tuple[Path, ...], out: Path, raw: Path, warehouse: Path, **opt
         --licence CC-BY-4.0 --how "ipu-results sweep, machine idle"
     """
     from ipu_results.submission.bundle import write_bundle
-    from ipu_results.submission.check import CheckRequest, check_files
+    from ipu_results.submission.check import CheckRequest, check_files, format_checks
     from ipu_results.submission.prepare import SubmissionRequest, prepare_bundle
-    from ipu_results.submission.report import format_checks
 
     place, files, remarks = prepare_bundle(SubmissionRequest(paths, **options))
     for remark in remarks:
@@ -261,9 +260,8 @@ def check_submission(path: Path, output: str, lay: bool, account: str | None, ra
       ipu-results check-submission submissions/ada-example/0123456789ab --format json
     """
     from ipu_results.submission.bundle import lay_bundle
-    from ipu_results.submission.check import CheckRequest
+    from ipu_results.submission.check import CheckRequest, format_checks
     from ipu_results.submission.check import check_submission as check
-    from ipu_results.submission.report import format_checks
 
     checks = check(path, CheckRequest(raw, warehouse, account))
     echo_text(format_checks(checks, output))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,12 @@ from ipu_results.cli.common import (
 from ipu_results.errors import IpuResultsError
 from ipu_results.ground.limits import exempt_from_collection, pause_garbage_collection
 from ipu_results.schema.vocabulary import ALIASES, KINDS
+from ipu_results.sources import RETRIES, TIMEOUT_S
 
 if TYPE_CHECKING:
     from ipu_results.build import IngestSummary
     from ipu_results.sources.catalogue import Document
+    from ipu_results.sources.download import TransferOptions
 
 KIND_HELP = f"What the file is, guessed if left out: {', '.join(KINDS)}."
 MAX_WORDS = 1000  # lines that name unknown words
@@ -88,8 +91,10 @@ def _format_summary(summary: IngestSummary) -> str:
 @click.command(cls=Command, extra="ingest")
 @click.argument("document_id", nargs=-1)
 @click.option("--raw", type=FOLDER, default="raw", show_default=True, help="Documents and their sidecars.")
-@click.option("--timeout", default=30.0, show_default=True, help="Seconds of silence after which a try is given up.")
-@click.option("--retries", default=4, show_default=True, help="Further tries after a temporary failure.")
+@click.option(
+    "--timeout", default=TIMEOUT_S, show_default=True, help="Seconds of silence after which a try is given up."
+)
+@click.option("--retries", default=RETRIES, show_default=True, help="Further tries after a temporary failure.")
 @size_option
 @click.option("--strict", is_flag=True, help="Exit 1 if a capture differs from its transcription.")
 def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int, max_bytes: int, strict: bool) -> None:
@@ -105,9 +110,10 @@ def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int,
     from ipu_results.build import IngestConfig, list_capture_findings
     from ipu_results.sources.capture import select_fetchable
     from ipu_results.sources.catalogue import load_catalogue
+    from ipu_results.sources.download import TransferOptions
 
     documents = load_catalogue(raw)
-    options = {"max_bytes": max_bytes, "timeout": timeout, "retries": retries}
+    options = TransferOptions(max_bytes, timeout, retries)
     known = {document.document_id: document for document in select_fetchable(documents)}
     if unknown := [name for name in document_id if name not in known]:
         raise click.BadParameter(f"no document {unknown[0]!r} to fetch; choose from: {', '.join(known)}")
@@ -117,7 +123,7 @@ def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int,
         raise click.exceptions.Exit(1)
 
 
-def _fetch_document(document: Document, documents: Sequence[Document], options: dict[str, Any]) -> bool:
+def _fetch_document(document: Document, documents: Sequence[Document], options: TransferOptions) -> bool:
     from ipu_results.sources.capture import capture
 
     name = document.document_id
@@ -127,7 +133,7 @@ def _fetch_document(document: Document, documents: Sequence[Document], options: 
             def progress(done: int, total: int | None) -> None:
                 spin("fetch", f"{name} {done:,} of {total:,} bytes" if total else f"{name} {done:,} bytes")
 
-            captured = capture(document, documents, progress=progress, **options)
+            captured = capture(document, documents, replace(options, progress=progress))
     except IpuResultsError as error:
         echo_labelled("error", f"{name}: {error}")
         return False

@@ -9,11 +9,11 @@ import tomli_w
 
 from ipu_results.normalise.fields import CONVERTERS
 from ipu_results.normalise.values import find_nearest
-from ipu_results.read.first_rows import FirstRow
+from ipu_results.read.document import FirstRow
 from ipu_results.schema import table
 from ipu_results.schema.table_headers import normalise_header, parse_unit, strip_unit
 from ipu_results.schema.vocabulary import KINDS, Vocabulary
-from ipu_results.sources.sidecar import PLACEHOLDER
+from ipu_results.sources.catalogue import PLACEHOLDER
 
 MIN_SIMILARITY = 0.6  # of a printed column name and a known one
 

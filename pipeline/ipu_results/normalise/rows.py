@@ -21,8 +21,7 @@ from ipu_results.schema import Column, Kind
 from ipu_results.schema import table as published_table
 from ipu_results.schema.table_headers import TableHeader, normalise_header, parse_unit
 from ipu_results.schema.vocabulary import KINDS, Vocabulary
-from ipu_results.sources.catalogue import Document
-from ipu_results.sources.sidecar import SUBMISSION
+from ipu_results.sources.catalogue import SUBMISSION, Document
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 BOOLEANS = {"True": True, "False": False}

@@ -145,8 +145,7 @@ FILES = {
 """The file of `schema/vocabulary` that a word of each kind is added to."""
 MIN_SIMILARITY = 0.5
 MAX_LISTED = 12
-MAX_COMPARED = 300
-"""Words that are compared with the vocabulary: each takes about a millisecond."""
+MAX_COMPARED = 300  # words that are compared with the vocabulary: each takes about a millisecond
 
 
 class UnknownWord(NamedTuple):

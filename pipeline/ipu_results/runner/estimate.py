@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from itertools import pairwise
 from statistics import median
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ipu_results.errors import RunnerError
+from ipu_results.runner.backends import Kind
 
-Kind = Literal["amortised", "isolated"]
 Stamps = tuple[int, int, int, int, int]  # start, loaded, pre-processed, inferred, retrieved: ns of one clock
 
 NS = 1e9

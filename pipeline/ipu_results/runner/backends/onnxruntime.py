@@ -13,16 +13,26 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import Device, SessionFacts, SessionSpec, format_error
-from ipu_results.runner.backends.library import Inputs, LibrarySession, find_majority
+from ipu_results.runner.backends import (
+    BackendTraits,
+    Device,
+    LibrarySession,
+    SessionFacts,
+    SessionSpec,
+    find_majority,
+    format_error,
+)
+
+if TYPE_CHECKING:
+    from ipu_results.runner.backends import InputShapes
 
 NAME = "onnxruntime"
-PRECISIONS = ("fp32", "fp16", "int8")
+TRAITS = BackendTraits(precisions=("fp32", "fp16", "int8"))
 INSTEAD = "in place of onnxruntime and never together with it, for they share one module name"
 TYPES = {"float": "fp32", "float16": "fp16", "bfloat16": "bf16", "uint8": "int8", "int8": "int8"}
 DTYPES = {"tensor(float)": "float32", "tensor(float16)": "float16"}
@@ -74,7 +84,7 @@ def open(spec: SessionSpec) -> OnnxRuntimeSession:
     if provider.name not in onnxruntime.get_available_providers():
         message = f"{provider.name} is not in the installed onnxruntime: install {provider.wheel}, {INSTEAD}"
         raise BackendError(message, place=spec.device)
-    if spec.precision not in (None, *PRECISIONS):
+    if spec.precision not in (None, *TRAITS.precisions):
         raise BackendError("computes fp32, fp16 and int8 models as they are, and has no bf16", place=spec.device)
     start = time.perf_counter()
     session = _create(spec, provider, options)
@@ -193,7 +203,7 @@ def _get_shape(value: Any) -> tuple[int | None, ...]:
     return tuple(axis if isinstance(axis, int) else None for axis in value.shape)
 
 
-def _count_kernels(spec: SessionSpec, provider: Provider, inputs: Inputs) -> Counter[str]:
+def _count_kernels(spec: SessionSpec, provider: Provider, inputs: InputShapes) -> Counter[str]:
     """Count convolutions (matrix products, where a model has none) by the precision of their kernels' operands."""
     options = _select_provider(spec)[1]
     with tempfile.TemporaryDirectory() as folder:

@@ -9,10 +9,20 @@ from typing import Any
 import numpy as np
 
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import Device, SessionFacts, SessionSpec, format_error
-from ipu_results.runner.backends.library import FLOATS, INTEGERS, LibrarySession, find_majority
+from ipu_results.runner.backends import (
+    FLOATS,
+    INTEGERS,
+    BackendTraits,
+    Device,
+    LibrarySession,
+    SessionFacts,
+    SessionSpec,
+    find_majority,
+    format_error,
+)
 
 NAME = "openvino"
+TRAITS = BackendTraits()
 EXTRA = "pip install 'ipu-results[openvino]'"
 HINTS = {"fp32": "f32", "fp16": "f16", "bf16": "bf16"}
 TYPES = {"f32": "fp32", "f16": "fp16", "bf16": "bf16", "u8": "int8", "i8": "int8"}
