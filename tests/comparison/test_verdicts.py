@@ -47,9 +47,9 @@ def judge_pair(ours: Measurement, row: Row) -> tuple[str, list[str]]:
     if obstacle := find_obstacle(ours, row):
         return "not", [f"{obstacle.code}{' !' if obstacle.has_next_step else ''}: {obstacle}"]
     shared = [name for name in FIGURES if getattr(ours, name) is not None and row[name] is not None]
-    found = {name: find_figure_obstacle(name, ours, row) for name in shared}
-    texts = [f"{name}: {f'{own.code}: {own}' if own else 'comparable'}" for name, own in found.items()]
-    allowed = [name for name, own in found.items() if own is None]
+    obstacles = {name: find_figure_obstacle(name, ours, row) for name in shared}
+    texts = [f"{name}: {f'{own.code}: {own}' if own else 'comparable'}" for name, own in obstacles.items()]
+    allowed = [name for name, own in obstacles.items() if own is None]
     if not allowed:
         return "not", texts or ["no figure in common"]
     is_open = None in (ours.stated_basis, get_latency_basis(row))
@@ -94,9 +94,11 @@ def judge_network(rows: list[Row], samples: dict[str, list[tuple[str, Any]]]) ->
 def describe_sample(first: Row, second: Row, verdict: str, reasons: list[str]) -> dict[str, Any]:
     """Return a pair in full: what compare says, and what MCP says of each figure by each basis of the chips."""
     figures = [name for name in FIGURES if first[name] is not None and second[name] is not None]
-    found = {f"{name}, {basis}": find_pair_obstacle(first, second, name, basis) for name in figures for basis in BASES}
+    obstacles = {
+        f"{name}, {basis}": find_pair_obstacle(first, second, name, basis) for name in figures for basis in BASES
+    }
     pair = {"first": first["result_id"], "second": second["result_id"], "verdict": verdict, "reasons": reasons}
-    return {**pair, "mcp": {name: f"{own.code}: {own}" if own else "comparable" for name, own in found.items()}}
+    return {**pair, "mcp": {name: f"{own.code}: {own}" if own else "comparable" for name, own in obstacles.items()}}
 
 
 def group_by_network(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Row]]:

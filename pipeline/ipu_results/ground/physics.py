@@ -31,7 +31,7 @@ TRAINING_PASSES = 3  # forward, and twice as much backward
 MIN_BATCHES_IN_FLIGHT = 0.95  # 1 but for the rounding of printed figures
 MAX_BATCHES_IN_FLIGHT = 16  # a convention: twice the most that a row of the record implies (8.04, STC P920)
 EFFICIENCY_TOLERANCE = 0.05  # of throughput over power against the efficiency: each is rounded on its own
-PER_ITEM = "per-item"  # value of `latency_basis` to which Little's law does not apply as it stands
+PER_ITEM = "per-item"  # value of `latency_basis` to which the law for batches does not apply
 
 
 def count_items_in_flight(throughput: Any, latency_ms: Any) -> Any:
