@@ -17,7 +17,6 @@ from typing import Any
 import duckdb
 import pytest
 from ipu_results.comparison.comparable import (
-    FIGURES,
     Row,
     compute_distance,
     find_figure_obstacle,
@@ -26,7 +25,7 @@ from ipu_results.comparison.comparable import (
     list_differences,
     load_rows,
 )
-from ipu_results.comparison.measurement import Measurement, load_known_words
+from ipu_results.comparison.measurement import FIGURES, Measurement, load_known_words
 from ipu_results.comparison.verdict import build_from_row, compare_with_rows
 from ipu_results.ground.text import to_json_value
 from ipu_results.runner import reference_rows

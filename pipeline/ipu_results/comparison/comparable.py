@@ -7,25 +7,20 @@ its official entry.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
-from ipu_results.ground.files import load_schema_file
+from ipu_results.comparison.measurement import COMPARISON, FIGURES, INPUT_SIZE, Measurement
 from ipu_results.ground.physics import PER_ITEM, compute_rate
 from ipu_results.ground.sql import run_query
 from ipu_results.schema import quote
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
-if TYPE_CHECKING:
-    from ipu_results.comparison.measurement import Measurement
-
 Row = Mapping[str, Any]
 
-COMPARISON = load_schema_file("comparison.toml")
 RUN, EXCLUDED = COMPARISON["run"], COMPARISON["excluded"]
 MAX_BATCH_FACTOR: float = RUN["max_batch_factor"]
 SAME_LATENCY = frozenset(frozenset(pair) for pair in RUN["same_latency"])
@@ -34,11 +29,9 @@ NOT_STATED = REASONS["not_stated"]
 DISTANCE: Mapping[str, float] = RUN["distance"]
 CONDITIONS: Mapping[str, str] = RUN["conditions"]
 SETUPS: Mapping[str, Row] = RUN["setups"]
-FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
 EMULATED = "emulated, not measured"
 ORIGINS = {"emulated": EMULATED}  # all others are measured, by whoever
 BITS = {"16.16": "fp16", "32.32": "fp32"}  # of Graphcore's pages, where nothing else is said of the precision
-INPUT_SIZE, SEQUENCE_LENGTH = (re.compile(COMPARISON["variant"][name]) for name in ("input_size", "sequence_length"))
 SELECT = f"""
     SELECT
         r.*, nullif(regexp_extract(r.variant, '{INPUT_SIZE.pattern}'), '') AS input_size,
@@ -51,7 +44,7 @@ ORDER = "r.document_id, r.table_name, r.row_number, r.result_id"  # of the sourc
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ColumnRule:
     """A column in which two rows must agree; schema/comparison.toml says how each kind compares."""
 
     column: str
@@ -83,8 +76,8 @@ class Measure:
         return " AND ".join([f"{self.column} IS NOT NULL", "errors = 0", *blanks, *others])
 
 
-RULES = tuple(Rule(**entry) for entry in RUN["rules"])
-FIGURE_RULES = tuple(Rule(**{**entry, "figures": tuple(entry["figures"])}) for entry in RUN["figure_rules"])
+RULES = tuple(ColumnRule(**entry) for entry in RUN["rules"])
+FIGURE_RULES = tuple(ColumnRule(**{**entry, "figures": tuple(entry["figures"])}) for entry in RUN["figure_rules"])
 MEASURES = tuple(Measure(**{**entry, "test": tuple(entry["test"])}) for entry in COMPARISON["measures"])
 # Columns that say what a row may be compared with. Rows that agree in all of them have the same verdicts.
 COMPARED_COLUMNS = tuple(
@@ -118,18 +111,6 @@ def load_rows(connection: duckdb.DuckDBPyConnection, where: str = "true") -> lis
     return rows
 
 
-def parse_input_size(variant: str | None) -> str | None:
-    """Return the size of an image that a variant names, such as 224x224; None where it names none."""
-    match = INPUT_SIZE.search(variant or "")
-    return match.group() if match else None
-
-
-def parse_sequence_length(variant: str | None) -> int | None:
-    """Return the tokens of a sequence that a variant names, such as 128 of `SL128`; None where it names none."""
-    match = SEQUENCE_LENGTH.search(variant or "")
-    return int(match[1]) if match else None
-
-
 def find_obstacle(ours: Measurement, row: Row) -> Obstacle | None:
     """Return why a row may not be compared with the measurement at all; None where it may."""
     for rule in RULES:
@@ -144,7 +125,7 @@ def find_obstacle(ours: Measurement, row: Row) -> Obstacle | None:
     return None
 
 
-def find_rule_obstacle(rule: Rule, ours: Any, theirs: Any) -> Obstacle | None:
+def find_rule_obstacle(rule: ColumnRule, ours: Any, theirs: Any) -> Obstacle | None:
     """Return why two values break a rule; None where they agree. The kinds of rules are those of comparison.toml."""
     match rule.kind:
         case "equal":
@@ -163,14 +144,14 @@ def find_rule_obstacle(rule: Rule, ours: Any, theirs: Any) -> Obstacle | None:
     return None if agree else _refuse(rule, ours, theirs)
 
 
-def _refuse(rule: Rule, ours: Any, theirs: Any, reason: str = "", *, has_next_step: bool = False) -> Obstacle:
+def _refuse(rule: ColumnRule, ours: Any, theirs: Any, reason: str = "", *, has_next_step: bool = False) -> Obstacle:
     words = [rule.blank_words if value is None else value for value in (ours, theirs)]
     text = REASONS[reason or rule.reason]
     filled = text.format(what=rule.what, ours=words[0], theirs=words[1], factor=f"{MAX_BATCH_FACTOR:g}")
     return Obstacle(filled, rule.code, has_next_step=has_next_step)
 
 
-def _find_mlperf_obstacle(rule: Rule, ours: Measurement, row: Row) -> Obstacle | None:
+def _find_mlperf_obstacle(rule: ColumnRule, ours: Measurement, row: Row) -> Obstacle | None:
     """Apply MLCommons' rules: within a benchmark, a division, and the rounds that it lists as comparable."""
     if RUN["mlperf"] not in (ours.benchmark, row["benchmark"]):
         return None
@@ -178,7 +159,7 @@ def _find_mlperf_obstacle(rule: Rule, ours: Measurement, row: Row) -> Obstacle |
         return _refuse(rule, None, None, "minutes", has_next_step=True)
     if ours.benchmark != row["benchmark"]:
         return _refuse(rule, ours.benchmark, row["benchmark"])
-    divisions = Rule("division", "equal", "mlperf-divisions", "MLPerf division")
+    divisions = ColumnRule("division", "equal", "mlperf-divisions", "MLPerf division")
     if ours.division is None or ours.mlperf_round is None:
         return _refuse(divisions, None, None, "mlperf_not_stated", has_next_step=True)
     if obstacle := find_rule_obstacle(divisions, ours.division, row["division"]):
@@ -197,7 +178,7 @@ def is_comparable_round(mlperf_round: str, span: Any) -> bool:
         return False
 
 
-def _find_batch_obstacle(rule: Rule, ours: Measurement, row: Row) -> Obstacle | None:
+def _find_batch_obstacle(rule: ColumnRule, ours: Measurement, row: Row) -> Obstacle | None:
     """Return why the batch sizes of two inference rows are too far apart."""
     own, theirs = ours.batch_size, row["batch_size"]
     if ours.task != "inference" or (own is None and theirs is None):

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import math
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,9 +17,8 @@ from typing import Any
 
 import duckdb
 
-from ipu_results.comparison.comparable import FIGURES, parse_input_size, parse_sequence_length
 from ipu_results.errors import ComparisonError, DamagedRunError
-from ipu_results.ground.files import open_regular_file
+from ipu_results.ground.files import load_schema_file, open_regular_file
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import describe_unknown_columns
 from ipu_results.link.platforms import parse_machine
@@ -26,6 +26,9 @@ from ipu_results.normalise.fields import POWER_SCOPES
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
+COMPARISON = load_schema_file("comparison.toml")
+FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
+INPUT_SIZE, SEQUENCE_LENGTH = (re.compile(COMPARISON["variant"][name]) for name in ("input_size", "sequence_length"))
 SUGGESTED = 3
 CUTOFF = 0.5  # similarity from which a known word counts as near
 MAX_LISTED = 12
@@ -130,6 +133,18 @@ FIELDS = frozenset({*COUNTS, *FIGURES, *BOUNDS, *WORDS, *TEXTS, "packed", SPARSI
 MAX_COUNT, MAX_FIGURE = 2**53, 1e15
 
 
+def parse_input_size(variant: str | None) -> str | None:
+    """Return the size of an image that a variant names, such as 224x224; None where it names none."""
+    match = INPUT_SIZE.search(variant or "")
+    return match.group() if match else None
+
+
+def parse_sequence_length(variant: str | None) -> int | None:
+    """Return the tokens of a sequence that a variant names, such as 128 of `SL128`; None where it names none."""
+    match = SEQUENCE_LENGTH.search(variant or "")
+    return int(match[1]) if match else None
+
+
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """Figures of one run at one batch size; null where they are not known. Units are those of the table `results`.
@@ -212,8 +227,18 @@ def build_measurement(
         problems.append("minutes are a time to train, and the task is inference; state latency_ms instead")
     if problems:
         raise ComparisonError("; ".join(problems), place=label)
-    _check_interval(fields, label)
-    network = _find_network(fields["model"], words, label)
+    low, middle, high = (fields.get(name) for name in ("latency_ms_low", "latency_ms", "latency_ms_high"))
+    if (low is None) != (high is None):
+        raise ComparisonError(
+            "latency_ms_low and latency_ms_high are two ends of one interval: state both", place=label
+        )
+    if low is not None and not low <= (middle or low) <= high:
+        raise ComparisonError("latency_ms is outside latency_ms_low to latency_ms_high", place=label)
+    networks = words.networks.get(fields["model"], (fields["model"],))
+    if fields["model"] not in networks and len(networks) > 1:
+        message = f"model {fields['model']!r} names several networks: {', '.join(networks)}; state which"
+        raise ComparisonError(message, place=label)
+    network = fields["model"] if fields["model"] in networks else networks[0]
     remarks = _fill(fields, network, words)
     if "minutes" in fields and "task" not in fields:
         fields["task"], remarks = "training", (*remarks, "task training: minutes are a time to train")
@@ -221,10 +246,8 @@ def build_measurement(
 
 
 def _parse(name: str, value: Any, words: KnownWords, local: bool, problems: list[str]) -> Any:
-    if name in COUNTS:
-        return _parse_number(name, value, problems, whole=True)
-    if name in FIGURES or name in BOUNDS or name == SPARSITY:
-        return _parse_number(name, value, problems, whole=False)
+    if name in (*COUNTS, *FIGURES, *BOUNDS, SPARSITY):
+        return _parse_number(name, value, problems, whole=name in COUNTS)
     if name == "packed":
         flag = value if isinstance(value, bool) else FLAGS.get(str(value).strip().casefold())
         if flag is None:
@@ -256,23 +279,6 @@ def _parse_number(name: str, value: Any, problems: list[str], *, whole: bool) ->
     else:
         return int(number) if whole else number
     return None
-
-
-def _check_interval(fields: Mapping[str, Any], label: str) -> None:
-    low, middle, high = (fields.get(name) for name in ("latency_ms_low", "latency_ms", "latency_ms_high"))
-    if (low is None) != (high is None):
-        raise ComparisonError(
-            "latency_ms_low and latency_ms_high are two ends of one interval: state both", place=label
-        )
-    if low is not None and not low <= (middle or low) <= high:
-        raise ComparisonError("latency_ms is outside latency_ms_low to latency_ms_high", place=label)
-
-
-def _find_network(model: str, words: KnownWords, label: str) -> str:
-    networks = words.networks.get(model, (model,))
-    if model in networks or len(networks) == 1:
-        return model if model in networks else networks[0]
-    raise ComparisonError(f"model {model!r} names several networks: {', '.join(networks)}; state which", place=label)
 
 
 def _fill(fields: dict[str, Any], network: str, words: KnownWords) -> tuple[str, ...]:

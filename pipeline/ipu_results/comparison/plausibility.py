@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ipu_results.comparison.comparable import parse_sequence_length
-from ipu_results.comparison.measurement import Measurement
+from ipu_results.comparison.measurement import Measurement, parse_sequence_length
 from ipu_results.ground import physics
 from ipu_results.ground.physics import FLOP_PER_MAC, MAX_BATCHES_IN_FLIGHT, MIN_BATCHES_IN_FLIGHT
 from ipu_results.ground.text import format_plain

@@ -12,8 +12,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from ipu_results.comparison.comparable import EMULATED, FIGURES, NOT_STATED, RUN, get_interval, get_latency_basis
-from ipu_results.comparison.measurement import Measurement
+from ipu_results.comparison.comparable import EMULATED, NOT_STATED, RUN, get_interval, get_latency_basis
+from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.verdict import GROUP_NAMES, Comparison, Match, Ratio, get_unit
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.charts import ORIGIN_SHAPES, PALETTE, apply_theme, make_data, make_title, render_chart

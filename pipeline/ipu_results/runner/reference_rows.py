@@ -12,14 +12,8 @@ from typing import Any
 import duckdb
 
 from ipu_results.comparison import comparable
-from ipu_results.comparison.comparable import (
-    BITS,
-    SETUPS,
-    find_rule_obstacle,
-    is_same,
-    name_software,
-    parse_sequence_length,
-)
+from ipu_results.comparison.comparable import BITS, SETUPS, find_rule_obstacle, is_same, name_software
+from ipu_results.comparison.measurement import parse_sequence_length
 from ipu_results.ground.sql import run_query
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.query import open_warehouse

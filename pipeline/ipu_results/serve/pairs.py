@@ -16,7 +16,6 @@ from pydantic import WithJsonSchema
 
 from ipu_results.comparison.comparable import (
     COMPARED_COLUMNS,
-    FIGURES,
     NOT_STATED,
     Obstacle,
     find_figure_obstacle,
@@ -25,7 +24,7 @@ from ipu_results.comparison.comparable import (
     list_differences,
     list_shared_figures,
 )
-from ipu_results.comparison.measurement import Measurement
+from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.verdict import build_from_row, build_stated, compare_with_rows
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.physics import ENERGIES_J, POWERS_W, TIMES_S

@@ -11,7 +11,8 @@ from urllib.parse import urlencode
 
 import duckdb
 
-from ipu_results.comparison.comparable import COMPARISON, MEASURES, Measure
+from ipu_results.comparison.comparable import MEASURES, Measure
+from ipu_results.comparison.measurement import COMPARISON
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import format_count
 from ipu_results.site.html import format_table, join, link, list_items, tag

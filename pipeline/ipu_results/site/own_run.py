@@ -6,8 +6,8 @@ from typing import Any
 
 import duckdb
 
-from ipu_results.comparison.comparable import FIGURES, name_precision
-from ipu_results.comparison.measurement import load_known_words
+from ipu_results.comparison.comparable import name_precision
+from ipu_results.comparison.measurement import FIGURES, load_known_words
 from ipu_results.ground.physics import MIN_BATCHES_IN_FLIGHT, PER_ITEM
 from ipu_results.ground.sql import run_query
 
