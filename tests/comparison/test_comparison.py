@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from ipu_results import compare
 from ipu_results.comparison import Comparison
-from ipu_results.comparison.comparable import is_comparable_round
 from ipu_results.comparison.measurement import load_known_words
 from ipu_results.comparison.report import format_comparisons
 from ipu_results.errors import ComparisonError, DamagedRunError
@@ -163,23 +162,6 @@ def test_mlperf_scores_are_compared_within_division_and_comparable_rounds(wareho
     )
     assert "Unverified results have not been through an MLPerf® review" in done.stdout
     assert "cite as: MLPerf Training v2.0 closed resnet, Graphcore" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("stated", "span", "expected"),
-    [
-        ("0.7", "0.7-2.1", True),
-        ("2.1", "0.7-2.1", True),  # the last round counts
-        ("3.0", "0.7-2.1", False),
-        ("0.6", "0.7-2.1", False),
-        ("2.0", "2.0", True),
-        ("2.1", "2.0", False),
-        ("next", "0.7-2.1", False),
-        ("2.0", None, False),
-    ],
-)
-def test_both_ends_of_a_span_of_rounds_are_comparable(stated: str, span: str | None, expected: bool) -> None:
-    assert is_comparable_round(stated, span) is expected
 
 
 def test_minutes_without_a_benchmark_say_what_to_state(warehouse: Path) -> None:

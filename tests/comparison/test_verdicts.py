@@ -22,6 +22,7 @@ from ipu_results.comparison.comparable import (
     find_figure_obstacle,
     find_obstacle,
     get_latency_basis,
+    is_comparable_round,
     list_differences,
     load_rows,
 )
@@ -177,6 +178,13 @@ def test_verdicts_of_sampled_pairs_are_as_before(connection: duckdb.DuckDBPyConn
     for expected in golden["pairs"]:
         first, second = rows[expected["first"]], rows[expected["second"]]
         assert describe_sample(first, second, *judge_pair(build_from_row(first), second)) == expected
+
+
+def test_both_ends_of_a_span_of_rounds_are_comparable() -> None:
+    inside = [("0.7", "0.7-2.1"), ("2.1", "0.7-2.1"), ("2.0", "2.0")]
+    outside = [("0.6", "0.7-2.1"), ("3.0", "0.7-2.1"), ("2.1", "2.0"), ("next", "2.0"), ("2.0", None)]
+    assert all(is_comparable_round(*pair) for pair in inside)
+    assert not any(is_comparable_round(*pair) for pair in outside)
 
 
 def test_reference_rows_are_as_before(connection: duckdb.DuckDBPyConnection, golden: dict[str, Any]) -> None:
