@@ -16,9 +16,10 @@ from ipu_results.emulator.settings import Protocol, Timing, compute_timing, coun
 from ipu_results.emulator.split import DIMENSIONS, plan_split
 from ipu_results.emulator.target import Calibration, Fit, Target, load_calibration, load_target
 from ipu_results.errors import InconsistentModelError
+from ipu_results.ground import physics
 from ipu_results.ground.text import format_records
 
-MS = 1000.0
+MS = physics.MS_PER_S
 Record = Mapping[str, Any]
 Verdict = Literal["FITS", "UNCERTAIN", "DOES-NOT-FIT"]
 CODE_BAND = 0.1  # code and exchange state are "about" 110 bytes a superstep and tile: 100 to 120

@@ -25,6 +25,7 @@ from ipu_results.ground.charts import (
     make_title,
     render_chart,
 )
+from ipu_results.ground.physics import compute_rate
 from ipu_results.ground.text import format_table
 from ipu_results.runner.reference_rows import (
     COLUMNS,
@@ -39,7 +40,6 @@ from ipu_results.runner.reference_rows import (
 )
 from ipu_results.schema.vocabulary import normalise_name
 
-MS = 1000.0
 DIGITS = 4
 MARK = "suspect"
 
@@ -76,7 +76,7 @@ def compute_ratio(point: Point, row: ReferenceRow | None) -> float | None:
 def convert_interval(point: Point) -> tuple[float, float] | None:
     """Return the ends of the latency's interval or band as items per second, the lower one first."""
     low, high = point.get("latency_ms_low"), point.get("latency_ms_high")
-    return (point["batch_size"] * MS / high, point["batch_size"] * MS / low) if low and high else None
+    return (compute_rate(point["batch_size"], high), compute_rate(point["batch_size"], low)) if low and high else None
 
 
 def name_runs(points: Sequence[Point]) -> dict[str | None, str]:

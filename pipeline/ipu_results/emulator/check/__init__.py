@@ -22,6 +22,7 @@ from ipu_results.emulator.settings import Protocol, count_replicas, select_proto
 from ipu_results.emulator.target import PLATFORMS, load_target, read_toml
 from ipu_results.emulator.training import TrainingSetup
 from ipu_results.errors import WarehouseError
+from ipu_results.ground.physics import count_batches_in_flight
 from ipu_results.ground.sql import run_query
 from ipu_results.networks import SEQUENCE
 
@@ -164,7 +165,7 @@ def _parse_inference_row(
 def _suggest_batch(row: PublishedRow, latency: float, siblings: Sequence[Mapping[str, Any]]) -> int | None:
     """Return the batch with as many in flight as the median of the rows has, a multiple of the chips, or None."""
     complete = [each for each in siblings if each["latency_ms"] and each["throughput"] and each["batch_size"]]
-    depths = [each["throughput"] * each["latency_ms"] / MS / each["batch_size"] for each in complete]
+    depths = [count_batches_in_flight(each["throughput"], each["latency_ms"], each["batch_size"]) for each in complete]
     chips = count_replicas(row.protocol, load_target(row.selector.target))
     items = row.batch_size / row.seconds * latency
     return round(items / median(depths) / chips) * chips or None if depths else None

@@ -35,6 +35,7 @@ from ipu_results.emulator.settings import Protocol
 from ipu_results.emulator.split import DIMENSIONS, ConvolutionShape, SplitPlan, open_plan_cache
 from ipu_results.emulator.target import Calibration, Target, load_calibration, load_target
 from ipu_results.emulator.training import TrainingPrediction, load_training_target, predict_training
+from ipu_results.ground.physics import TRAINING_PASSES
 
 FIT, EXCLUDED = "c2 in sample", "c2 leave one out"
 SECOND = "honest, second reading"  # doubtful rows by the batch that their figures suggest
@@ -225,7 +226,6 @@ def _settings_to_json(protocol: Protocol, target: Target) -> dict[str, Any]:
 
 MEDIAN_LIMIT, MAX_LIMIT = 0.12, 0.30  # the design's aim for one machine and pods of up to 64 chips, set `train`
 AIMED = "train"
-PASSES = 3  # of a training step: forward, and the gradients of data and weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ def _score(row: TrainingRow, planner: Planner, superstep: float | None) -> Train
     target = load_training_target(row.target)
     prediction = predict_training(row.network, target, row.setup, planner)
     setup = row.setup
-    macs = PASSES * row.network(setup.micro_batch).macs * setup.replicas * setup.accumulation
+    macs = TRAINING_PASSES * row.network(setup.micro_batch).macs * setup.replicas * setup.accumulation
     baselines = {ROOFLINE: macs / (prediction.chips * compute_peak(target))}
     if superstep is not None:
         slower = target.with_constants({"superstep.cycles": superstep})
