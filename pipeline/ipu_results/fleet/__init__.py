@@ -37,12 +37,11 @@ from ipu_results.fleet.folders import (
 from ipu_results.ground.files import sync_to_disk
 from ipu_results.ground.limits import MAX_BYTES, MAX_RUN_FILE_BYTES
 from ipu_results.ground.remote import describe_error, hide_secrets
-from ipu_results.link.runs import build_run_frames
+from ipu_results.link.configurations import build_run_frames
 from ipu_results.normalise.by_source import get_run_id
 from ipu_results.runner.config import RUNS
 from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.sources.catalogue import COLLECTING, UNFINISHED, load_catalogue
-from ipu_results.sources.sidecar import RUN
+from ipu_results.sources.catalogue import COLLECTING, RUN, UNFINISHED, load_catalogue
 from ipu_results.submission.refusals import check_text
 
 __all__ = ["CollectedRun", "collect"]

@@ -15,18 +15,18 @@ from ipu_results.errors import ConservationError
 from ipu_results.mlperf.interval import (
     COVERAGE,
     MIN_RUNS,
-    Convergence,
+    GroupSpread,
     ScoreInterval,
     are_separable,
     estimate_interval,
     pool_convergence,
 )
-from ipu_results.mlperf.records import format_attribution
+from ipu_results.mlperf.round import format_attribution
 from ipu_results.mlperf.rules import Rules, load_rules, round_key
 from ipu_results.mlperf.score import olympic_mean
 from ipu_results.normalise import NormalisedDocument, Result
-from ipu_results.schema import arrow_schema, table
-from ipu_results.schema.frames import build_frame, build_frame_from_columns
+from ipu_results.schema import table
+from ipu_results.schema.frames import arrow_schema, build_frame, build_frame_from_columns
 
 Record = Mapping[str, Any]
 Key = tuple[str, str]
@@ -93,7 +93,7 @@ def estimate_intervals(entries: Sequence[Record], runs: pd.DataFrame) -> Interva
     return Intervals(intervals, find_shared_logs(runs))
 
 
-def _pool_groups(entries: Iterable[Record], runs: Mapping[Key, EntryRuns]) -> dict[tuple[Any, ...], Convergence | None]:
+def _pool_groups(entries: Iterable[Record], runs: Mapping[Key, EntryRuns]) -> dict[tuple[Any, ...], GroupSpread | None]:
     members: dict[tuple[Any, ...], list[Sequence[float]]] = defaultdict(list)
     for entry in entries:
         known = runs.get(_get_key(entry))

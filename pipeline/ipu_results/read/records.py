@@ -24,7 +24,8 @@ from ipu_results.read.document import (
     SourceTable,
 )
 from ipu_results.read.text import clean, decode
-from ipu_results.schema import arrow_schema, table
+from ipu_results.schema import table
+from ipu_results.schema.frames import arrow_schema
 from ipu_results.schema.table_headers import TableHeader, explain_mismatch, find_headers
 
 BOOLEANS = ["True", "False"]

@@ -11,9 +11,7 @@ from ipu_results.ground.files import hash_file
 from ipu_results.ground.text import format_json
 from ipu_results.release.datapackage import LICENCE, TITLE
 from ipu_results.release.files import Columns, Inventory
-from ipu_results.schema import FILE_VIEWS, TABLES, Table
-from ipu_results.schema.definitions import Column, Kind
-from ipu_results.schema.generate import SQL
+from ipu_results.schema import FILE_VIEWS, SQL, TABLES, Column, Kind, Table
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.1"
 FORMATS = {"parquet": "application/x-parquet", "csv": "text/csv"}

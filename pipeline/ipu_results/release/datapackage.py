@@ -12,9 +12,7 @@ from typing import Any
 from ipu_results.ground.files import hash_file
 from ipu_results.ground.text import format_json
 from ipu_results.release.files import Columns, Inventory, ReleaseStats
-from ipu_results.schema import FILE_VIEWS, TABLES, Table
-from ipu_results.schema.definitions import Column, Kind
-from ipu_results.schema.generate import SQL
+from ipu_results.schema import FILE_VIEWS, SQL, TABLES, Column, Kind, Table
 from ipu_results.store.files import DATABASE, get_parquet_name
 
 PROFILE = "https://datapackage.org/profiles/2.0/{}.json"

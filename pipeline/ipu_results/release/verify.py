@@ -44,8 +44,7 @@ from ipu_results.release.verify_texts import (
     list_unchecked,
 )
 from ipu_results.release.version import check_record
-from ipu_results.schema import FILE_VIEWS
-from ipu_results.schema.generate import format_description
+from ipu_results.schema import FILE_VIEWS, format_description
 from ipu_results.store.duckdb_file import read_view
 from ipu_results.store.files import BUILD_ID, DATABASE, digest_rows, get_parquet_name
 from ipu_results.store.tables import read_csv

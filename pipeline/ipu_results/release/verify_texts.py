@@ -23,7 +23,8 @@ from ipu_results.release.card import describe_generator, format_environment, for
 from ipu_results.release.files import CITATION, RELEASE
 from ipu_results.release.folder import Problem
 from ipu_results.release.snapshot import read_json
-from ipu_results.schema import TABLES, VIEWS, Table, View, arrow_schema, dictionary_rows
+from ipu_results.schema import TABLES, VIEWS, Table, View, dictionary_rows
+from ipu_results.schema.frames import arrow_schema
 from ipu_results.store.duckdb_file import STORAGE_VERSION, write_duckdb
 from ipu_results.store.files import DATABASE
 from ipu_results.store.tables import write_csv

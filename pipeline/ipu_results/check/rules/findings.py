@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results.schema import frame_dtypes, table
+from ipu_results.schema import table
+from ipu_results.schema.frames import frame_dtypes
 
 FLAGS = table("flags")
 DTYPES = frame_dtypes(FLAGS)

@@ -1,4 +1,4 @@
-"""The commands that print the claims, and that answer a question from the warehouse."""
+"""The commands that read the dataset: by SQL, its claims, and the questions that it answers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,50 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ipu_results.cli.common import Command, echo_text, plot_option, warehouse_option
+from ipu_results.cli.common import (
+    Command,
+    echo_text,
+    format_option,
+    is_wider_than_terminal,
+    plot_option,
+    warehouse_option,
+)
 
 if TYPE_CHECKING:
     from ipu_results.analyses import Analysis, Frames
+
+
+@click.command(cls=Command)
+@click.argument("sql")
+@warehouse_option
+@format_option("table", "record", "csv", "json")
+def query(sql: str, warehouse: Path, output: str) -> None:
+    """Run one read-only SQL statement over the warehouse.
+
+    It reads the DuckDB file, or the committed Parquet files if none was built. The table `columns` describes every
+    table, view and column. `--format record` prints one line per value; a table that is wider than the terminal is
+    printed in the same way.
+
+    \b
+    Examples:
+      ipu-results query "FROM results WHERE model = 'ResNet-50 v1.5' AND errors = 0 LIMIT 1" --format record
+      ipu-results query "SELECT model, platform, batch_size, latency_ms FROM inference
+        WHERE latency_basis = 'per-batch' AND errors = 0 ORDER BY latency_ms LIMIT 3"
+    """
+    from ipu_results.ground.sql import run_query
+    from ipu_results.ground.text import format_records
+    from ipu_results.store.query import open_warehouse
+
+    with open_warehouse(warehouse) as connection:
+        result = run_query(connection, sql)
+    columns = [column.to_pylist() for column in result.columns]
+    rows = list(zip(*columns, strict=True))
+    text = format_records(output, result.column_names, rows)
+    if output == "table" and is_wider_than_terminal(text):
+        text = format_records("record", result.column_names, rows)
+    click.echo(text)
+    if output in ("table", "record"):
+        click.echo(f"{result.num_rows} {'row' if result.num_rows == 1 else 'rows'}", err=True)
 
 
 def _check_verdict(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -29,7 +69,7 @@ def _check_verdict(_: click.Context, param: click.Parameter, value: str | None) 
 @warehouse_option
 @click.option("--document", help="Only the claims of this document.")
 @click.option("--verdict", callback=_check_verdict, help="Only the claims with this verdict, such as not-supported.")
-@click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
+@format_option("table", "csv", "json")
 def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, verdict: str | None, output: str) -> None:
     """Print what the documents claim and what the dataset gives for it.
 
@@ -43,18 +83,11 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
       ipu-results claims blog2020-resnext101-inference-throughput
     """
     from ipu_results.ground.text import format_json, format_records
-    from ipu_results.recompute.claims import (
-        RECORD_COLUMNS,
-        format_claim,
-        format_gap,
-        format_range,
-        format_record,
-        load_claims,
-    )
+    from ipu_results.recompute import claims as page
     from ipu_results.store.query import open_warehouse
 
     with open_warehouse(warehouse) as connection:
-        rows = load_claims(connection).claims
+        rows = page.load_claims(connection).claims
     known = {claim["claim_id"] for claim in rows}
     if unknown := [name for name in claim_id if name not in known]:
         raise click.BadParameter(f"there is no claim {unknown[0]!r}", param_hint="CLAIM_ID")
@@ -70,24 +103,23 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
         and verdict in (None, claim["verdict"])
     ]
     if output == "json":
-        click.echo(format_json([format_record(claim) for claim in selected]))
+        click.echo(format_json([page.format_record(claim) for claim in selected]))
     elif output == "csv":
-        records = [format_record(claim) for claim in selected]
+        records = [page.format_record(claim) for claim in selected]
         texts = [[json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for v in r.values()] for r in records]
-        click.echo(format_records(output, RECORD_COLUMNS, texts))
+        click.echo(format_records(output, page.RECORD_COLUMNS, texts))
     elif claim_id:
-        echo_text("\n\n".join("\n".join(format_claim(claim)) for claim in selected))
+        echo_text("\n\n".join("\n".join(page.format_claim(claim)) for claim in selected))
     else:
-        header = ("claim_id", "figure", "verdict", "recomputed", "gap")
-        brief = [
-            (claim["claim_id"], claim["figure"], claim["verdict"], format_range(claim), format_gap(claim))
-            for claim in selected
-        ]
-        click.echo(format_records(output, header, brief))
-        click.echo(f"{len(brief)} claims", err=True)
+        printed = ("claim_id", "figure", "verdict")
+        brief = (
+            [*(claim[name] for name in printed), page.format_range(claim), page.format_gap(claim)] for claim in selected
+        )
+        click.echo(format_records(output, (*printed, "recomputed", "gap"), brief))
+        click.echo(f"{len(selected)} claims", err=True)
 
 
-WIDTH = 100
+WIDTH = 100  # of a summary, as of the help
 
 
 def _parse_settings(_: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
@@ -106,7 +138,7 @@ def _parse_settings(_: click.Context, param: click.Parameter, values: tuple[str,
 @click.command(cls=Command)
 @click.argument("name", required=False)
 @warehouse_option
-@click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
+@format_option("table", "csv", "json")
 @click.option(
     "--set", "settings", multiple=True, callback=_parse_settings, metavar="NAME=NUMBER", help="Set a parameter of it."
 )
