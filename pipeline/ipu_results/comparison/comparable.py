@@ -170,7 +170,7 @@ def _find_mlperf_obstacle(rule: ColumnRule, ours: Measurement, row: Row) -> Obst
 
 
 def is_comparable_round(mlperf_round: str, span: Any) -> bool:
-    """Return whether a round is within a span such as 1.0-2.1, both ends included; False for what is no number."""
+    """Return whether a round is within a span such as 1.0-2.1, both ends included; False for words."""
     first, _, last = str(span).partition("-")
     try:
         return float(first) <= float(mlperf_round) <= float(last or first)
