@@ -18,7 +18,7 @@ from ipu_results.ground.files import write_atomically
 from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES
 from ipu_results.ground.text import format_csv, format_json
 from ipu_results.normalise import normalise
-from ipu_results.normalise.header_draft import format_header_entries
+from ipu_results.normalise.fields import format_header_entries
 from ipu_results.normalise.values import describe_unknown_words
 from ipu_results.read import ParsedDocument, ReadProblem, read_document
 from ipu_results.read.dispatch import find_first_rows

@@ -14,7 +14,7 @@ from ipu_results.check.gate import find_failures
 from ipu_results.errors import GateError
 from ipu_results.ground.files import SCHEMA
 from ipu_results.ground.sql import LOCKDOWN, get_first_line
-from ipu_results.schema import TABLES, Column, Table, table
+from ipu_results.schema import TABLES, Column, Table, fill_rules, table
 from ipu_results.schema.frames import arrow_schema, frame_dtypes, to_arrow
 from ipu_results.schema.vocabulary import Vocabulary
 
@@ -43,7 +43,8 @@ def derive_results(
     definition = definition or table(RESULTS)
     inputs = collect_inputs(definition)
     results = frames[RESULTS]
-    rows = _run(sql or (SCHEMA / "derived" / f"{RESULTS}.sql").read_text(encoding="utf-8"), frames, inputs, vocabulary)
+    sql = sql or (SCHEMA / "derived" / f"{RESULTS}.sql").read_text(encoding="utf-8")
+    rows = _run(fill_rules(sql), frames, inputs, vocabulary)
     derived = _to_frame(rows, definition)
     ids = derived["result_id"]
     if len(derived) != len(results) or ids.duplicated().any():

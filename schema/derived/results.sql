@@ -65,10 +65,10 @@ SELECT
     r.result_id,
     coalesce(n.network, e.comparable_model, r.model) AS network,
     p.phase,
-    CAST(nullif(regexp_extract(r.variant, '\bSL(\d+)\b', 1), '') AS BIGINT) AS sequence_length,
+    CAST(nullif(regexp_extract(r.variant, '{sequence_length}', 1), '') AS BIGINT) AS sequence_length,
     CASE
         WHEN regexp_matches(r.variant, '(?i)\bpacked\b') OR d.packed = 'yes' THEN TRUE
-        WHEN regexp_matches(r.variant, '\bSL\d+\b') THEN FALSE
+        WHEN regexp_matches(r.variant, '{sequence_length}') THEN FALSE
     END AS packed,
     coalesce(d.canonical, r.dataset, e.dataset) AS dataset_canonical,
     e.submitter,

@@ -24,7 +24,7 @@ sides AS (
             batch_size, chips * TRY_CAST(regexp_extract(c.raw_text, '^(\d+) ?/ ?GPU$', 1) AS BIGINT)
         ) AS batch_size,
         micro_batch_size,
-        dataset_canonical AS dataset, packed, regexp_extract(variant, '\d{2,}x\d{2,}') AS input_size, sparsity, conditions,
+        dataset_canonical AS dataset, packed, regexp_extract(variant, '{input_size}') AS input_size, sparsity, conditions,
         throughput AS figure, FALSE AS is_time, errors
     FROM measurements r
     LEFT JOIN cells c
@@ -90,9 +90,9 @@ pairs AS (
             CASE WHEN a.compiler IS DISTINCT FROM b.compiler THEN 'compiler' END,
             CASE WHEN a.nodes <> b.nodes THEN 'number of hosts' END,
             CASE WHEN a.precision_class <> b.precision_class THEN 'precision' END,
-            CASE WHEN greatest(a.batch_size / b.batch_size, b.batch_size / a.batch_size) > 2 THEN 'batch' END,
+            CASE WHEN greatest(a.batch_size / b.batch_size, b.batch_size / a.batch_size) > {max_batch_factor} THEN 'batch' END,
             CASE
-                WHEN greatest(a.micro_batch_size / b.micro_batch_size, b.micro_batch_size / a.micro_batch_size) > 2
+                WHEN greatest(a.micro_batch_size / b.micro_batch_size, b.micro_batch_size / a.micro_batch_size) > {max_batch_factor}
                     THEN 'micro-batch'
             END,
             CASE WHEN a.dataset <> b.dataset THEN 'data' END,
@@ -108,12 +108,12 @@ pairs AS (
             CASE WHEN a.host_processor <> b.host_processor THEN 'host processor' END,
             CASE WHEN a.precision <> b.precision AND a.precision_class = b.precision_class THEN 'precision name' END,
             CASE
-                WHEN a.batch_size <> b.batch_size AND b.batch_size / a.batch_size BETWEEN 0.5 AND 2
-                    THEN 'batch within a factor of 2'
+                WHEN a.batch_size <> b.batch_size AND b.batch_size / a.batch_size BETWEEN 1 / {max_batch_factor} AND {max_batch_factor}
+                    THEN 'batch within a factor of {max_batch_factor}'
             END,
             CASE
-                WHEN a.micro_batch_size <> b.micro_batch_size AND b.micro_batch_size / a.micro_batch_size BETWEEN 0.5 AND 2
-                    THEN 'micro-batch within a factor of 2'
+                WHEN a.micro_batch_size <> b.micro_batch_size AND b.micro_batch_size / a.micro_batch_size BETWEEN 1 / {max_batch_factor} AND {max_batch_factor}
+                    THEN 'micro-batch within a factor of {max_batch_factor}'
             END
         ] AS minor,
         [

@@ -2,10 +2,23 @@
 // schema/comparison.toml, as for `ipu-results compare`; tests/site/test_site_compare.py compares the two.
 import type { Row, Value } from "./frame";
 
+/** A column in which a run and a row must agree; schema/comparison.toml says how each kind compares. */
+interface Rule {
+  column: string;
+  kind: string;
+  what?: string;
+  reason?: string;
+  blank?: boolean;
+  blank_words?: string;
+  figures?: string[];
+}
+
 export interface Rules {
   max_batch_factor: number;
   mlperf: string;
   same_latency: string[][];
+  rules: Rule[];
+  figure_rules: Rule[];
   reasons: Record<string, string>;
   distance: Record<string, number>;
   groups: Record<string, string>;
@@ -95,38 +108,65 @@ function fill(template: string, words: Record<string, Value>): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => String(words[name]));
 }
 
-function differ({ reasons }: Rules, what: string, ours: Value, theirs: Value): string {
-  return fill(reasons["differ"]!, { what, ours: ours ?? reasons["not_stated"]!, theirs: theirs ?? reasons["not_stated"]! });
+/** A value as a reason names it: the command writes True for a flag. */
+const word = (value: Value | boolean, blank: string) => (value === null ? blank : value === true ? "True" : (value as Value));
+
+function refuse(rules: Rules, rule: Rule, ours: Value | boolean, theirs: Value | boolean, reason = rule.reason ?? "differ"): string {
+  const blank = rule.blank_words ?? rules.reasons["not_stated"]!;
+  const words = { what: rule.what ?? "", ours: word(ours, blank), theirs: word(theirs, blank), factor: rules.max_batch_factor };
+  return fill(rules.reasons[reason]!, words);
 }
 
 /** Why a row may not be compared at all; null where it may. */
-function findObstacle({ rules, run }: Context, row: Row): string | null {
-  const { reasons } = rules;
-  const get = (name: string) => row[name] ?? null;
-  if (run.task !== get("task")) return fill(reasons["task"]!, { theirs: get("task"), ours: run.task });
-  if (get("benchmark") === rules.mlperf) return reasons["mlperf"]!;
-  if (get("errors")) return reasons["error"]!;
-  if (get("suspect")) return reasons["suspect"]!;
-  if (run.phase !== get("phase")) return differ(rules, "phase", run.phase, get("phase"));
-  if (run.sequence_length !== get("sequence_length")) return differ(rules, "sequence length", run.sequence_length, get("sequence_length"));
-  if (get("packed") === "true") return differ(rules, "packed sequences", null, "True");
-  if (get("sparsity") !== null) return differ(rules, "sparsity", reasons["dense"]!, get("sparsity"));
-  const theirs = get("batch_size") as number | null;
-  if (run.task !== "inference" || (run.batch_size === null && theirs === null)) return null;
-  if (run.batch_size === null) return reasons["batch_not_stated"]!;
-  if (theirs !== null && Math.max(run.batch_size / theirs, theirs / run.batch_size) > rules.max_batch_factor)
-    return fill(reasons["batch"]!, { factor: rules.max_batch_factor });
+function findObstacle(context: Context, row: Row): string | null {
+  const { rules, run } = context;
+  for (const rule of rules.rules) {
+    const [ours, theirs] = [getValue(run, rule.column), getValue(row, rule.column)];
+    const check = rule.kind === "factor" ? findBatchObstacle : findRuleObstacle;
+    const obstacle = check(context, rule, ours, theirs);
+    if (obstacle !== null) return obstacle;
+  }
   return null;
 }
 
+/** A value of a run or a row, null for none; flags of the record are words. */
+function getValue(values: object, name: string): Value | boolean {
+  const value = (values as Record<string, Value>)[name] ?? null;
+  return value === "true" ? true : value === "false" ? false : value;
+}
+
+/** Why two values break a rule; null where they agree. The kinds are those of schema/comparison.toml. */
+function findRuleObstacle({ rules, known }: Context, rule: Rule, ours: Value | boolean, theirs: Value | boolean): string | null {
+  const kinds: Record<string, () => boolean> = {
+    equal: () => (ours ?? rule.blank) === (theirs ?? rule.blank),
+    stated: () => ours !== null && ours === theirs,
+    known: () => !ours || !theirs || ours === theirs,
+    absent: () => !theirs,
+    another: () => theirs === null || ours !== theirs,
+    mlperf: () => theirs !== rules.mlperf, // the form has no benchmark
+    latency: () =>
+      ours === theirs ||
+      (!(ours && theirs) && ![ours, theirs].includes(known.per_item)) ||
+      rules.same_latency.some((pair) => pair.includes(String(ours)) && pair.includes(String(theirs))),
+  };
+  return kinds[rule.kind]!() ? null : refuse(rules, rule, ours, theirs);
+}
+
+/** Why the batch sizes of two inference rows are too far apart; null where they are not. */
+function findBatchObstacle({ rules, run }: Context, rule: Rule, ours: Value | boolean, theirs: Value | boolean): string | null {
+  if (run.task !== "inference" || (ours === null && theirs === null)) return null;
+  if (ours === null) return refuse(rules, rule, ours, theirs, "batch_not_stated");
+  const ratio = theirs === null ? 1 : Number(ours) / Number(theirs);
+  return Math.max(ratio, 1 / ratio) > rules.max_batch_factor ? refuse(rules, rule, ours, theirs) : null;
+}
+
 /** Why one figure may not be compared although the rows may; null where it may. */
-function findFigureObstacle({ rules, known, run }: Context, figure: string, row: Row): string | null {
-  const item = row["item"] ?? null;
-  if (figure === "throughput") return run.item === null || run.item !== item ? differ(rules, "item", run.item, item) : null;
-  const [ours, theirs] = [run.latency_basis, getBasis(row)];
-  const same = rules.same_latency.some((pair) => ours !== theirs && pair.includes(ours ?? "") && pair.includes(theirs ?? ""));
-  if (ours === theirs || same) return null;
-  if ([ours, theirs].includes(known.per_item) || (ours && theirs)) return differ(rules, "what the latency times", ours, theirs);
+function findFigureObstacle(context: Context, figure: string, row: Row): string | null {
+  for (const rule of context.rules.figure_rules.filter(({ figures }) => figures!.includes(figure))) {
+    const theirs = rule.kind === "latency" ? getBasis(row) : getValue(row, rule.column);
+    const obstacle = findRuleObstacle(context, rule, getValue(context.run, rule.column), theirs);
+    if (obstacle !== null) return obstacle;
+  }
   return null;
 }
 

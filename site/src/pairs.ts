@@ -1,6 +1,6 @@
 // Pairs of results that may be compared: what two machines, or two SDKs, share.
 import comparison from "../../schema/comparison.toml";
-import { type Dataset, SUBMITTED } from "./dataset";
+import type { Dataset } from "./dataset";
 
 /** What is compared, and what must be the same besides the test. */
 export const SIDES: Record<string, { title: string; noun: string; same: string[] }> = {
@@ -13,14 +13,16 @@ interface Measure {
   title: string;
   higherIsBetter: boolean;
   test: string[]; // columns in which two figures must agree to be compared at all
+  excluded: Record<string, string>; // values that leave a row out
 }
 
 // A time to train is never compared with a throughput, nor a latency with that of another batch or of another basis.
-export const MEASURES: Measure[] = comparison.measures.map(({ column, title, higher_is_better, test }) => ({
+export const MEASURES: Measure[] = comparison.measures.map(({ column, title, higher_is_better, test, excluded }) => ({
   name: column,
   title,
   higherIsBetter: higher_is_better,
   test,
+  excluded: { ...comparison.excluded.values, ...excluded },
 }));
 
 /** Conditions of a result that may differ in a pair, with the words for them. */
@@ -103,12 +105,10 @@ export class Index {
 }
 
 /** Whether a figure may be compared: measured once, not emulated nor submitted, without an error flag or doubt, and not of a single item. */
-function isComparable(data: Dataset, row: number, { name }: Measure): boolean {
-  if (data.getValue(row, name) === null || data.getText(row, "origin") === "emulated") return false;
-  if (data.getText(row, "relationship") === SUBMITTED) return false;
-  if (data.getText(row, "same_as") || data.getText(row, "suspect")) return false;
-  if (name === "latency_ms" && data.getText(row, "latency_basis") === "per-item") return false;
-  return data.getValue(row, "errors") === 0;
+function isComparable(data: Dataset, row: number, { name, excluded }: Measure): boolean {
+  if (data.getValue(row, name) === null || data.getValue(row, "errors") !== 0) return false;
+  if (comparison.excluded.blank.some((column) => data.getText(row, column))) return false;
+  return Object.entries(excluded).every(([column, value]) => data.getText(row, column) !== value);
 }
 
 function divide(data: Dataset, { higherIsBetter }: Measure, left: number, right: number, name: string): number | null {

@@ -6,7 +6,8 @@ declare module "*/palette.toml" {
 
 declare module "*/comparison.toml" {
   const comparison: {
-    measures: { column: string; title: string; unit: string; higher_is_better: boolean; test: string[] }[];
+    measures: { column: string; title: string; unit: string; higher_is_better: boolean; test: string[]; excluded?: Record<string, string> }[];
+    excluded: { blank: string[]; values: Record<string, string> };
     conditions: Record<string, string>;
     run: import("./nearest").Rules;
   };

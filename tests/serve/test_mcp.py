@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ipu_results.serve.answers import CODES, NEXT_STEPS, RefusalError
+from ipu_results.serve import CODES, NEXT_STEPS, RefusalError
 
 from tests.conftest import ROOT, Query, run_cli
 from tests.docs.docs_support import DOCS, check_part
@@ -27,7 +27,7 @@ from tests.docs.docs_support import DOCS, check_part
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 from ipu_results.serve.answers import Record, open_record
-from ipu_results.serve.claims import _parse_unit
+from ipu_results.serve.pairs import _parse_unit
 from ipu_results.serve.server import answer
 from ipu_results.serve.sql import SqlWorker
 from mcp import Client

@@ -19,14 +19,6 @@ from ipu_results.schema.frames import build_frame, frame_dtypes, to_arrow
 from ipu_results.schema.row_checks import ROW_CHECKS, pandera_schema
 from ipu_results.schema.vocabulary import KINDS
 
-FLOP_PER_MAC = 2
-TRAINING_PASSES = 3  # forward, and twice as much backward
-GIGA_PER_TERA = 1000
-MIN_BATCHES_IN_FLIGHT = 0.95  # 1 but for the rounding of printed figures
-MAX_BATCHES_IN_FLIGHT = 16  # a convention: twice the most that a row of the record implies (8.04, STC P920)
-PER_ITEM = "per-item"  # latency_basis
-
-
 GOOD: dict[str, Any] = {
     "result_id": "0123456789abcdef",
     "origin": "published",

@@ -1,21 +1,34 @@
-"""The words that a comparison knows: those of the vocabulary and of the dataset, each with its nearest neighbours."""
+"""A measurement that is compared: its columns, the words that they may have, and where it is read from."""
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import io
+import json
 import math
+import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from ipu_results.errors import ComparisonError
+from ipu_results.errors import ComparisonError, DamagedRunError
+from ipu_results.ground.files import load_schema_file, open_regular_file
 from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import describe_unknown_columns
+from ipu_results.link.platforms import parse_machine
 from ipu_results.normalise.fields import POWER_SCOPES
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
+COMPARISON = load_schema_file("comparison.toml")
+FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
+INPUT_SIZE, SEQUENCE_LENGTH = (re.compile(COMPARISON["variant"][name]) for name in ("input_size", "sequence_length"))
 SUGGESTED = 3
 CUTOFF = 0.5  # similarity from which a known word counts as near
 MAX_LISTED = 12
@@ -107,7 +120,6 @@ def _by_name(words: Iterable[str]) -> dict[str, str]:
 
 
 COUNTS = ("batch_size", "micro_batch_size", "chips", "sequence_length")
-FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
 BOUNDS = ("latency_ms_low", "latency_ms_high")
 SPARSITY = "sparsity"  # at most 1; a dense network has none
 WORDS = (
@@ -119,6 +131,18 @@ FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0":
 ALIASES = {"chip_count": "chips", "compute_precision": "precision", "round": "mlperf_round", "network": "model"}
 FIELDS = frozenset({*COUNTS, *FIGURES, *BOUNDS, *WORDS, *TEXTS, "packed", SPARSITY})
 MAX_COUNT, MAX_FIGURE = 2**53, 1e15
+
+
+def parse_input_size(variant: str | None) -> str | None:
+    """Return the size of an image that a variant names, such as 224x224; None where it names none."""
+    match = INPUT_SIZE.search(variant or "")
+    return match.group() if match else None
+
+
+def parse_sequence_length(variant: str | None) -> int | None:
+    """Return the tokens of a sequence that a variant names, such as 128 of `SL128`; None where it names none."""
+    match = SEQUENCE_LENGTH.search(variant or "")
+    return int(match[1]) if match else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +192,11 @@ class Measurement:
     remarks: tuple[str, ...] = ()
 
     @property
+    def input_size(self) -> str | None:
+        """The size of an image that the variant names."""
+        return parse_input_size(self.variant)
+
+    @property
     def stated_basis(self) -> str | None:
         """What the latency times; None where it is not stated."""
         return self.latency_basis or self.latency_kind
@@ -198,8 +227,18 @@ def build_measurement(
         problems.append("minutes are a time to train, and the task is inference; state latency_ms instead")
     if problems:
         raise ComparisonError("; ".join(problems), place=label)
-    _check_interval(fields, label)
-    network = _find_network(fields["model"], words, label)
+    low, middle, high = (fields.get(name) for name in ("latency_ms_low", "latency_ms", "latency_ms_high"))
+    if (low is None) != (high is None):
+        raise ComparisonError(
+            "latency_ms_low and latency_ms_high are two ends of one interval: state both", place=label
+        )
+    if low is not None and not low <= (middle or low) <= high:
+        raise ComparisonError("latency_ms is outside latency_ms_low to latency_ms_high", place=label)
+    networks = words.networks.get(fields["model"], (fields["model"],))
+    if fields["model"] not in networks and len(networks) > 1:
+        message = f"model {fields['model']!r} names several networks: {', '.join(networks)}; state which"
+        raise ComparisonError(message, place=label)
+    network = fields["model"] if fields["model"] in networks else networks[0]
     remarks = _fill(fields, network, words)
     if "minutes" in fields and "task" not in fields:
         fields["task"], remarks = "training", (*remarks, "task training: minutes are a time to train")
@@ -207,10 +246,8 @@ def build_measurement(
 
 
 def _parse(name: str, value: Any, words: KnownWords, local: bool, problems: list[str]) -> Any:
-    if name in COUNTS:
-        return _parse_number(name, value, problems, whole=True)
-    if name in FIGURES or name in BOUNDS or name == SPARSITY:
-        return _parse_number(name, value, problems, whole=False)
+    if name in (*COUNTS, *FIGURES, *BOUNDS, SPARSITY):
+        return _parse_number(name, value, problems, whole=name in COUNTS)
     if name == "packed":
         flag = value if isinstance(value, bool) else FLAGS.get(str(value).strip().casefold())
         if flag is None:
@@ -244,23 +281,6 @@ def _parse_number(name: str, value: Any, problems: list[str], *, whole: bool) ->
     return None
 
 
-def _check_interval(fields: Mapping[str, Any], label: str) -> None:
-    low, middle, high = (fields.get(name) for name in ("latency_ms_low", "latency_ms", "latency_ms_high"))
-    if (low is None) != (high is None):
-        raise ComparisonError(
-            "latency_ms_low and latency_ms_high are two ends of one interval: state both", place=label
-        )
-    if low is not None and not low <= (middle or low) <= high:
-        raise ComparisonError("latency_ms is outside latency_ms_low to latency_ms_high", place=label)
-
-
-def _find_network(model: str, words: KnownWords, label: str) -> str:
-    networks = words.networks.get(model, (model,))
-    if model in networks or len(networks) == 1:
-        return model if model in networks else networks[0]
-    raise ComparisonError(f"model {model!r} names several networks: {', '.join(networks)}; state which", place=label)
-
-
 def _fill(fields: dict[str, Any], network: str, words: KnownWords) -> tuple[str, ...]:
     """Fill in what follows from the machine and the network, and return a remark for each."""
     remarks = []
@@ -274,3 +294,105 @@ def _fill(fields: dict[str, Any], network: str, words: KnownWords) -> tuple[str,
         fields["item"] = item
         remarks.append(f"item {item}: that of {network}")
     return tuple(remarks)
+
+
+POINTS, SIDECAR, RECORD = "points.csv", "points.csv.toml", "record.json"
+READER, TABLE = "sweep-points", "sweep_points"  # of a run folder, in schema/vocabulary/table_headers.toml
+MAX_BYTES = 10_000_000
+MAX_ROWS = 1000
+SETUP = ("sessions", "weights", "preprocessing", "model_precision", "pipeline")
+
+
+def read_source(path: Path, words: KnownWords) -> list[Measurement]:
+    """Read the measurements of a run folder or a CSV file.
+
+    Raises ComparisonError for what cannot be read, and DamagedRunError for a folder whose points are not those of its
+    sidecar.
+    """
+    if path.is_dir():
+        return _read_run(path, words)
+    return [build_measurement(values, words, label=label) for label, values in _read_rows(path, _read(path), FIELDS)]
+
+
+def read_run(folder: Path) -> tuple[list[tuple[str, Mapping[str, str]]], dict[str, Any]]:
+    """Return the label and the texts by column of each point of a run folder, and its environment, empty if unknown.
+
+    Raises ComparisonError for what cannot be read, and DamagedRunError for a folder that contradicts itself.
+    """
+    if not (folder / POINTS).exists():
+        raise ComparisonError(f"has no {POINTS}; a run folder of `ipu-results sweep` has one", place=str(folder))
+    data = _read(folder / POINTS)
+    if (folder / SIDECAR).exists():
+        try:
+            digest = tomllib.loads(_read(folder / SIDECAR).decode()).get("sha256")
+        except ValueError as error:
+            raise DamagedRunError("is not TOML", place=str(folder / SIDECAR)) from error
+        if digest != hashlib.sha256(data).hexdigest():
+            raise DamagedRunError(f"is not the file that {SIDECAR} describes", place=str(folder / POINTS))
+    known = {*FIELDS, *load_vocabulary().header_of(READER, TABLE).names}
+    return _read_rows(folder / POINTS, data, known), _read_environment(folder / RECORD)
+
+
+def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
+    lines, environment = read_run(folder)
+    run_id = folder.resolve().name
+    machine = parse_machine(run_id, environment) if environment else None
+    measurements = []
+    for label, values in lines:
+        setup = {name: values[name] for name in SETUP if values.get(name)}
+        # A simulated device counts as emulated in every comparison.
+        origin = {"simulated": "emulated"}.get(values.get("origin") or "", values.get("origin"))
+        own = {name: value for name, value in values.items() if ALIASES.get(name, name) in FIELDS}
+        own["run_id"] = run_id
+        if length := parse_sequence_length(own.get("variant")):
+            own |= {"sequence_length": str(length), "packed": "false"}  # `sweep` packs nothing
+        if machine is not None and own.get("platform") == machine.processor:
+            own["platform"] = machine.name
+        measurements.append(build_measurement({**own, "origin": origin}, words, label=label, local=True, setup=setup))
+    return measurements
+
+
+def _read_environment(path: Path) -> dict[str, Any]:
+    """Return the environment of a run, empty where it has none."""
+    if not path.exists():
+        return {}
+    try:
+        environment = json.loads(_read(path))["environment"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedRunError("is not the record of a run", place=str(path)) from error
+    return environment if isinstance(environment, dict) else {}
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with open_regular_file(path) as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ComparisonError(f"cannot be read: {error.strerror or error}", place=str(path)) from error
+    if len(data) > MAX_BYTES:
+        raise ComparisonError(f"is larger than {MAX_BYTES // 1_000_000} MB", place=str(path))
+    return data
+
+
+def _read_rows(path: Path, data: bytes, known: Any) -> list[tuple[str, Mapping[str, str]]]:
+    """Return the label and the cells by column of each row; the first line has the names of columns of `results`."""
+    place = str(path)
+    try:
+        rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ComparisonError(f"is not CSV in UTF-8: {error}", place=place) from error
+    header, *lines = rows or [[]]
+    names = [name.strip() for name in header]
+    accepted = {*known, *ALIASES}
+    if unknown := [name for name in names if name not in accepted]:
+        raise ComparisonError(describe_unknown_columns(unknown, sorted(accepted)), place=f"{place}, line 1")
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise ComparisonError(f"column {min(repeated)!r} occurs twice", place=f"{place}, line 1")
+    lines = [line for line in lines if any(map(str.strip, line))]
+    if not lines:
+        raise ComparisonError("has no row", place=place)
+    if len(lines) > MAX_ROWS:
+        raise ComparisonError(f"has {len(lines)} rows, at most {MAX_ROWS} are compared at once", place=place)
+    if wrong := next((number for number, line in enumerate(lines, 1) if len(line) != len(names)), None):
+        raise ComparisonError(f"row {wrong} has another number of cells than the header", place=place)
+    return [(f"{path.name}, row {number}", dict(zip(names, line, strict=True))) for number, line in enumerate(lines, 1)]

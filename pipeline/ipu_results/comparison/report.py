@@ -6,19 +6,18 @@ Measured and published figures are filled, emulated ones hollow; each figure tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from ipu_results.comparison.candidates import REASONS, get_latency_basis
-from ipu_results.comparison.compare import get_interval
+from ipu_results.comparison.comparable import EMULATED, NOT_STATED, RUN, get_interval, get_latency_basis
 from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.verdict import GROUP_NAMES, Comparison, Match, Ratio, get_unit
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.charts import ORIGIN_SHAPES, PALETTE, apply_theme, make_data, make_title, render_chart
 from ipu_results.ground.text import escape_unprintable, format_json, format_plain, format_table
-from ipu_results.runner.reference_rows import EMULATED
 
 WIDTH, ROW_HEIGHT = 420, 34
 MAX_PANELS = 40
@@ -52,7 +51,7 @@ def build_rows(comparison: Comparison, figure: str) -> list[dict[str, Any]]:
     """Return what one panel draws: our figure, then that of each match, with the ends of their intervals."""
     ours = comparison.measurement
     pairs = [(match, ratio) for match in comparison.matches for ratio in match.ratios if ratio.figure == figure]
-    interval = get_interval(figure, {name: getattr(ours, name, None) for name in ours.__dataclass_fields__})
+    interval = get_interval(figure, asdict(ours))
     first = pairs[0][1]
     how = f" ({EMULATED})" if ours.origin == "emulated" else ""
     own = _build_row(f"{OURS}: {ours.platform or 'machine not stated'}{how}", ours.origin, first.ours, interval)
@@ -189,7 +188,7 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
         if match.row["attribution"]:
             lines.append(f"cite as: {match.row['attribution']}")
         several = [own.group for own in comparison.matches].count(match.group) > 1
-        basis = f", {get_latency_basis(match.row) or REASONS['not_stated']}" if several else ""
+        basis = f", {get_latency_basis(match.row) or NOT_STATED}" if several else ""
         title = f"what differs, ours / {GROUP_NAMES[match.group]} ({match.row['publisher']}{basis})"
         yield (title, lines) if lines else (f"{title}: nothing known", [])
     if comparison.matches and any(ratio.low is not None for match in comparison.matches for ratio in match.ratios):
@@ -209,7 +208,7 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
         yield "not compared", [f"{refusal.rows} × {refusal.reason}" for refusal in comparison.refusals]
     if comparison.measurement.remarks:
         yield "assumed", list(comparison.measurement.remarks)
-    if comparison.measurement.benchmark == "mlperf-training":
+    if comparison.measurement.benchmark == RUN["mlperf"]:
         yield MLPERF_NOTE, []
 
 

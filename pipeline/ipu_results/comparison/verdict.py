@@ -1,26 +1,47 @@
-"""What a comparison holds: matches with their ratios, refusals, checks and the verdict."""
+"""Compare a measurement with the record: nearest rows, ratios, what differs, what is implausible, and a verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, Literal
 
-from ipu_results.check.gate import MAX_BATCHES_IN_FLIGHT
-from ipu_results.comparison.candidates import (
+from ipu_results.comparison.comparable import (
+    NOT_STATED,
     RUN,
     Difference,
     Obstacle,
     Row,
-    find_input_size,
+    find_figure_obstacle,
+    find_missing_figure,
+    find_obstacle,
+    get_interval,
     get_latency_basis,
     has_same_chips,
+    list_differences,
+    list_shared_figures,
+    load_rows,
     name_precision,
+    sort_by_distance,
 )
-from ipu_results.comparison.measurement import Measurement
-from ipu_results.comparison.plausibility import Check
+from ipu_results.comparison.measurement import (
+    FIELDS,
+    KnownWords,
+    Measurement,
+    build_measurement,
+    load_known_words,
+    read_source,
+)
+from ipu_results.comparison.plausibility import Check, check_plausibility
+from ipu_results.errors import ComparisonError
+from ipu_results.ground.files import DATASET
+from ipu_results.ground.physics import MAX_BATCHES_IN_FLIGHT
 from ipu_results.ground.text import format_plain, to_json_value
+from ipu_results.schema import quote
+from ipu_results.store.query import open_warehouse
 
+MAX_EXAMPLES = 3  # ids of refused rows that are named for each reason
 UNKNOWN = "unknown"  # published, by whom seen from the maker of the chip is not known
 GROUP_NAMES: Mapping[str, str] = RUN["groups"]
 ROW_NAMES: Mapping[str, str] = RUN["rows"]
@@ -223,5 +244,150 @@ def _describe_row(match: Match, ratio: Ratio) -> str:
     batch = f", batch {row['batch_size']}" if row["batch_size"] else ""
     software = f", {row['framework']}" if row["framework"] else ""
     figure = f"{ratio.theirs:.12g} {get_unit(ratio.figure, row)}"
-    size = f", {own}" if (own := find_input_size(row["variant"])) else ""
+    size = f", {row['input_size']}" if row["input_size"] else ""
     return f"({row['publisher']}, {row['platform']}{size}{batch}{software}, {figure})"
+
+
+def compare(
+    source: str | Path | None = None, *, warehouse: str | Path | None = None, **figures: Any
+) -> list[Comparison]:
+    """Compare figures with the record: a run folder, a CSV file, or figures as keywords, one comparison per row.
+
+    `compare(model="resnet50", platform="ipu-m2000", batch_size=4, throughput=7800)`. Keywords are columns of `results`:
+    text ones such as `framework`, `precision` and `latency_basis`, and the figures `throughput` (item/s), `latency_ms`,
+    `efficiency` (item/s/W), `power_w` (W) and, for MLPerf, `minutes`. What was not measured is left out; it is not 0.
+
+    Each comparison has `verdict` (one line), `status`, `matches` (the nearest row of each group with ratios and
+    differences), `refusals` (rows that may not be compared, and why), `checks` (Little's law, peak, power), `peers`
+    and `to_record()`.
+
+    Raises ComparisonError for unknown words, all at once with the nearest known, and for figures that are not numbers;
+    WarehouseError if `warehouse` holds no dataset.
+    """
+    if (source is None) == (not figures):
+        raise ComparisonError("compare either a file or figures: state one of the two")
+    with open_warehouse(DATASET if warehouse is None else Path(warehouse)) as connection:
+        words = load_known_words(connection)
+        measurements = [build_stated(figures, words)] if source is None else read_source(Path(source), words)
+        rows = {
+            network: load_rows(connection, f"r.network = {quote(network)} AND r.same_as IS NULL")
+            for network in {own.network for own in measurements}
+        }
+    return [compare_with_rows(own, rows[own.network], words) for own in measurements]
+
+
+def build_stated(figures: Mapping[str, Any], words: KnownWords) -> Measurement:
+    """Check the keywords of `compare`. Raises ComparisonError as `compare` does."""
+    if unknown := sorted(set(figures) - FIELDS):
+        raise ComparisonError(f"unknown figures or columns: {', '.join(unknown)}")
+    return build_measurement(figures, words, label="your figures")
+
+
+def build_from_row(row: Row) -> Measurement:
+    """Return a row of the record as a measurement."""
+    names = {field.name for field in fields(Measurement)} & set(row)
+    values = {name: row[name] for name in names if row[name] is not None}
+    return Measurement(**{**values, "label": row["result_id"], "precision": row["effective_precision"]})
+
+
+def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords) -> Comparison:
+    """Compare one measurement with rows of its network, each measurement once."""
+    machine = words.machines.get(ours.platform or "", {})
+    refused: dict[Obstacle, list[str]] = {}
+    comparable: list[Row] = []
+    for row in rows:
+        reason = find_obstacle(ours, row) or find_missing_figure(ours, row)
+        if reason is None:
+            comparable.append(row)
+        else:
+            refused.setdefault(reason, []).append(row["result_id"])
+    ordered = sort_by_distance(ours, comparable, machine.get("family"))
+    matches = tuple(_build_match(ours, distance, row) for distance, row in _select_nearest(ours, ordered))
+    refusals = tuple(Refusal(why, len(ids), tuple(ids[:MAX_EXAMPLES])) for why, ids in _sort_by_size(refused, ours))
+    checks = tuple(check_plausibility(ours, machine))
+    peers = _describe_peers(ours, comparable)
+    status, verdict = judge(ours, matches, refusals, checks)
+    verdict += _describe_packed(ours, rows, matches)
+    return Comparison(ours, status, verdict, matches, refusals, checks, peers)
+
+
+def _describe_packed(ours: Measurement, rows: Sequence[Row], matches: Sequence[Match]) -> str:
+    """Say that only rows of packed sequences have our machine, batch size and precision; "" where others have."""
+    if ours.packed is not None or any(is_same_set_up(ours, match.row) for match in matches):
+        return ""
+    packed = replace(ours, packed=True)
+    count = sum(
+        is_same_set_up(packed, row) and find_obstacle(packed, row) is None and find_missing_figure(packed, row) is None
+        for row in rows
+    )
+    if not count:
+        return ""
+    subject = "1 row of packed sequences has" if count == 1 else f"{count} rows of packed sequences have"
+    return f"; {subject} this machine, batch size and precision: state --packed if yours are packed"
+
+
+def _sort_by_size(refused: Mapping[Obstacle, list[str]], ours: Measurement) -> list[tuple[Obstacle, list[str]]]:
+    """Return what the user can state first, then the largest groups; rows of another task come last.
+
+    Nothing could make those comparable.
+    """
+    other_task = f"may not be compared with {ours.task}"
+    return sorted(
+        refused.items(),
+        key=lambda item: (not item[0].has_next_step, item[0].endswith(other_task), -len(item[1]), item[0]),
+    )
+
+
+def _select_nearest(ours: Measurement, ordered: Sequence[tuple[float, Row]]) -> list[tuple[float, Row]]:
+    """Return the nearest row of each group, and of each latency basis where the run states a latency without one."""
+    chosen: dict[tuple[str, str | None], tuple[float, Row]] = {}
+    for distance, row in ordered:
+        group = get_group(row)
+        figures = (name for name in list_shared_figures(ours, row) if find_figure_obstacle(name, ours, row) is None)
+        is_open = ours.stated_basis is None and next(figures) == "latency_ms"
+        basis = get_latency_basis(row) if is_open else None
+        if (group, basis) not in chosen and (basis or group not in {own for own, _ in chosen}):
+            chosen[group, basis] = distance, row
+    return sorted(chosen.values(), key=lambda pair: GROUPS.index(get_group(pair[1])))
+
+
+def _build_match(ours: Measurement, distance: float, row: Row) -> Match:
+    obstacles = {name: find_figure_obstacle(name, ours, row) for name in list_shared_figures(ours, row)}
+    ratios = tuple(_compute_ratio(name, ours, row) for name, obstacle in obstacles.items() if obstacle is None)
+    per_chip = None
+    if ratios[0].figure == "throughput" and ours.chips and row["chips"] and ours.chips != row["chips"]:
+        per_chip = ratios[0].ratio / ours.chips * row["chips"]
+    reasons = {name: obstacle for name, obstacle in obstacles.items() if obstacle is not None}
+    return Match(get_group(row), distance, row, ratios, reasons, tuple(list_differences(ours, row)), per_chip)
+
+
+def _compute_ratio(figure: str, ours: Measurement, row: Row) -> Ratio:
+    own, theirs = getattr(ours, figure), row[figure]
+    low, high = get_interval(figure, asdict(ours)) or (own, own)
+    their_low, their_high = get_interval(figure, row) or (theirs, theirs)
+    if low == high and their_low == their_high:
+        return Ratio(figure, own, theirs, own / theirs)
+    return Ratio(figure, own, theirs, own / theirs, low / their_high, high / their_low)
+
+
+def _describe_peers(ours: Measurement, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return number, lowest and highest throughput of the measured rows with our machine, batch and precision.
+
+    A run with a latency gets the same of their latencies, by what they time.
+    """
+    peers = [row for row in rows if is_same_set_up(ours, row) and get_group(row) not in UNVERIFIED]
+    values = [row["throughput"] for row in peers if row["throughput"]]
+    described: dict[str, Any] = {
+        "rows": len(values),
+        "throughput_low": min(values, default=None),
+        "throughput_high": max(values, default=None),
+    }
+    if ours.latency_ms is not None:
+        latencies: dict[str, list[float]] = {}
+        for row in peers:
+            if row["latency_ms"]:
+                latencies.setdefault(get_latency_basis(row) or NOT_STATED, []).append(row["latency_ms"])
+        described["latency_ms"] = {
+            basis: {"rows": len(own), "low": min(own), "high": max(own)} for basis, own in sorted(latencies.items())
+        }
+    return described

@@ -8,13 +8,12 @@
 
 The modules, in the order in which a prediction passes them:
 
-    network, input_shapes, model, frontend, shapes, typed            ONNX to nodes with sizes
-    lowering, products, fusion, operators                            nodes to operators
-    target, split, codelets, cache, schedule                         operators to cycles and supersteps
-    memory, protocol, calibration, prediction                        cycles to time, memory verdict and power
-    emulator, fp16, records, plot                                    what users call and see
-    profile, trace, comparison, sweep                                predictions as a design tool
-    published, validation, baselines                                 predictions against published figures
+    graph, products, lowering, operators, frontend    ONNX to operators with sizes
+    target, codelets, split, schedule                 operators to cycles and supersteps
+    settings, prediction                              cycles to time, memory verdict, power and records
+    pipeline, training                                the same for a training step
+    network, show                                     what users call and see
+    check                                             predictions against published figures
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ipu_results.emulator.emulator import CompiledNetwork, EmulatedRun, Emulator
+    from ipu_results.emulator.network import CompiledNetwork, EmulatedRun, Emulator
     from ipu_results.emulator.prediction import Prediction, predict
     from ipu_results.emulator.target import TARGETS, Target, load_target
 
@@ -38,7 +37,7 @@ __all__ = [
     "predict",
 ]
 _MODULES = {
-    **dict.fromkeys(("CompiledNetwork", "EmulatedRun", "Emulator"), "emulator"),
+    **dict.fromkeys(("CompiledNetwork", "EmulatedRun", "Emulator"), "network"),
     **dict.fromkeys(("Prediction", "predict"), "prediction"),
     **dict.fromkeys(("TARGETS", "Target", "load_target"), "target"),
 }

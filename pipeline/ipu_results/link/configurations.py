@@ -49,9 +49,10 @@ Record = Mapping[str, Any]
 Key = tuple[str, str, int]
 """Document, table and row number of a source row."""
 
-NEAR = ("exact", "likely")
+NEAR = ("exact", "likely")  # a weak match says nothing of what a latency times
 NAMED = ("repository", "tag", "path", "benchmark", "match_confidence")
 UNNAMED = ("result_document", "result_table", "result_row", "note", "document_id")
+# Factors of a global batch; a configuration may leave out those that are 1.
 FACTORS = ("micro_batch_size", "replicas", "gradient_accumulation")
 
 

@@ -31,8 +31,9 @@ from ipu_results.schema.frames import arrow_schema, build_frame, build_frame_fro
 Record = Mapping[str, Any]
 Key = tuple[str, str]
 Pair = frozenset[Key]
+# Entries whose runs converge alike, the closest first: of one batch size, else of any.
 GROUPS = (("round", "division", "benchmark", "global_batch_size"), ("round", "division", "benchmark"))
-COUNTS = ("samples", "tokens", "epochs")
+COUNTS = ("samples", "tokens", "epochs")  # units of the work up to convergence
 ALL_SIZES, SAME_SIZE = "all-sizes", "same-size"
 CORRECTION = "Bonferroni: each of the m pairs at a coverage of 1 - 0.05 / m"
 
@@ -203,7 +204,7 @@ def _get_key(record: Record) -> Key:
     return record["round"], record["path"]
 
 
-INFERRED = "inferred"
+INFERRED = "inferred"  # confidence of an id that no page names: shown with the entry, never given to a result
 
 
 MlperfIds = Mapping[Key, Record]

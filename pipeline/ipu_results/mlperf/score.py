@@ -15,6 +15,7 @@ from math import fsum
 from statistics import fmean, stdev
 from types import MappingProxyType
 
+from ipu_results.ground.physics import SECONDS_PER_MINUTE
 from ipu_results.mlperf.entries import Entry, FileFinding, System
 from ipu_results.mlperf.log import Log, RunPower
 from ipu_results.mlperf.rules import (
@@ -32,7 +33,6 @@ from ipu_results.mlperf.rules import (
 
 SUCCESS = "success"
 MAX_FACTOR = 1_000  # of a scaling.json: the real ones are below 2
-SECONDS_PER_MINUTE = 60
 MISSING_LOGS = "logs missing in our copy"
 NO_CONVERGENCE, NO_QUALITY = Convergence(), Quality()
 NO_POWER: Mapping[str, RunPower] = MappingProxyType({})

@@ -32,14 +32,11 @@ from ipu_results.read.html_style import (
 )
 
 # Text without any of these, in a page without such style rules, is visible.
-SIGNS = (
-    *("<del", "<s>", "<s ", "<strike", "<dialog", " hidden", "\nhidden", "\thidden", '"hidden', "'hidden", "/hidden"),
-    *("<bdo", "rtl"),
-)
+SIGNS = "<del|<s>|<s |<strike|<dialog| hidden|\nhidden|\thidden|\"hidden|'hidden|/hidden|<bdo|rtl".split("|")
 PROPERTIES = (
-    *("display", "visibility", "font", "opacity", "line-through", "clip", "position", "text-indent", "transparent"),
-    *("background", "color", *SHEET_PROPERTIES),
+    "display visibility font opacity line-through clip position text-indent transparent background color".split()
 )
+PROPERTIES += SHEET_PROPERTIES
 STRUCK_TAGS = frozenset({"del", "s", "strike"})
 BLOCK_ELEMENTS = frozenset(
     """
@@ -49,9 +46,7 @@ BLOCK_ELEMENTS = frozenset(
     """.split()
 )
 """Elements that the HTML standard renders as blocks, and line breaks. They divide words."""
-FONT_SIZES = frozenset(
-    ("xx-small", "x-small", "small", "medium", "large", "x-large", "xx-large", "xxx-large", "initial")
-)
+FONT_SIZES = frozenset("xx-small x-small small medium large x-large xx-large xxx-large initial".split())
 
 
 STEPS_PER_MATCH = 10  # a comparison takes as long as this number of steps from an element to the one around it

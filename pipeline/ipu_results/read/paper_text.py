@@ -6,12 +6,13 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, chain, islice, pairwise
+from itertools import accumulate, chain, islice, pairwise, takewhile
+from typing import NamedTuple
 
 from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem, SourceRow, SourceTable
+from ipu_results.read.page_text import split_line
 from ipu_results.read.text import (
-    CaptionOffer,
     assign_captions,
     is_caption,
     is_figure,
@@ -29,7 +30,10 @@ from ipu_results.read.text import (
 from ipu_results.schema.table_headers import TableHeader
 
 WIDE_BLANKS = re.compile(r"\t+|\s{2,}")
-MAX_CAPTION_LINES = 3
+MIN_LABELS_OF_A_SERIES = 3  # two numbers may be in any ratio
+NEAR_LINES = 12  # a caption that does not name the measure of a table is at most this many lines away from it
+MIN_FIGURES_OF_A_COLUMN = 2  # under a name; with fewer it is a mere heading
+MAX_CAPTION_LINES = 3  # what follows is prose
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +50,7 @@ class TextLines:
     """Lines that are a whole header, such as `Batch size | Latency`."""
     caption_lines: frozenset[int]
     stacks: dict[int, tuple[int, ...]]
-    """For a line with a name, the lines of the names one under another from there on, blank lines aside.
-
-    Without an entry if no header has that many names.
-    """
+    """For a line with a name, the lines of names one under another from there on, unless no header has that many."""
 
     def line(self, number: int) -> str:
         return self.lines[number - 1]
@@ -76,25 +77,14 @@ class TextLines:
                 previous = following
         return parts
 
-    def tokens_after(self, number: int) -> list[Token]:
-        return [token for part in self.parts_after(number) for token in part]
-
     def captions(self) -> dict[int, str]:
-        """Return the captions by their first line."""
-        return {number: join_lines(self._caption_from(number)) for number in sorted(self.caption_lines)}
-
-    def metadata(self) -> tuple[MetadataItem, ...]:
-        items = ((number, split_metadata(line)) for number, line in enumerate(self.lines, 1))
-        return tuple(MetadataItem(*item, f"line {number}") for number, item in items if item)
-
-    def _caption_from(self, number: int) -> Iterator[str]:
-        """Yield the lines of a caption, up to a blank line, a header or a figure."""
-        yield self.line(number)
-        for following in islice(self.numbers_after(number), MAX_CAPTION_LINES - 1):
-            line = self.line(following)
-            if not line or is_figure(line) or split_metadata(line):
-                return
-            yield line
+        """Return the captions by their first line, each up to a blank line, a header or a figure."""
+        captions = {}
+        for number in sorted(self.caption_lines):
+            following = map(self.line, islice(self.numbers_after(number), MAX_CAPTION_LINES - 1))
+            more = takewhile(lambda line: line and not is_figure(line) and not split_metadata(line), following)
+            captions[number] = join_lines([self.line(number), *more])
+        return captions
 
 
 def index_lines(text: str, headers: Sequence[TableHeader]) -> TextLines:
@@ -126,27 +116,18 @@ def _find_stacks(lines: Sequence[str], names: frozenset[int], max_names: int) ->
 
 def _split_cells(line: str) -> tuple[str, ...]:
     """Split a row at `|` (an outer pair is a frame), or at tabs or wide blanks."""
-    if "|" not in line:
-        return tuple(map(spell_out, WIDE_BLANKS.split(line.strip())))
     row = line.strip()
-    if row.startswith("|") and row.endswith("|") and len(row) > 1:
-        row = row[1:-1]
-    return tuple(map(spell_out, row.split("|")))
+    return tuple(map(spell_out, split_line(row, fenced=True) if "|" in row else WIDE_BLANKS.split(row)))
 
 
-MIN_LABELS_OF_A_SERIES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A cell that is alone on its line, with the number of that line."""
 
     text: str
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ambiguity:
+class Ambiguity(NamedTuple):
     """Why the rows are ambiguous: a reason code and a message."""
 
     reason: str
@@ -164,8 +145,12 @@ def pair_columns(labels: Sequence[Part], figures: Sequence[Part]) -> Rows | Ambi
     Equal counts pair in order, the fewest parts first. A shorter label column is filled with blanks if it is a
     whole beginning of a regular series. Everything else is refused.
     """
-    if rows := _pair_equal_columns(labels, figures):
-        return rows
+    # The fewest parts with equal counts are paired; if these are not columns, more parts are not either.
+    count = min({*accumulate(map(len, labels))} & {*accumulate(map(len, figures))}, default=0)
+    first, second = _first_tokens(labels, count), _first_tokens(figures, count)
+    # All figures of one column have a decimal point, or none has. A page number has none.
+    if count and _is_ascending(first) and len(_find_shapes(second)) <= 1:
+        return tuple(zip(first, second, strict=True))
     shapes = _find_shapes(figures[0])
     whole = [part for part in figures if len(shapes | _find_shapes(part)) == 1]
     series = _find_series(labels, len(figures[0]))
@@ -193,15 +178,6 @@ def cut_rows(tokens: Sequence[Token], label: int, width: int) -> Rows | Ambiguit
     return rows
 
 
-def _pair_equal_columns(labels: Sequence[Part], figures: Sequence[Part]) -> Rows:
-    """Pair the fewest parts with equal counts; if these are not columns, more parts are not either."""
-    count = min(set(_count_tokens(labels)) & set(_count_tokens(figures)), default=0)
-    first, second = _first_tokens(labels, count), _first_tokens(figures, count)
-    # All figures of one column have a decimal point, or none has. A page number has none.
-    is_column = _is_ascending(first) and len(_find_shapes(second)) <= 1
-    return tuple(zip(first, second, strict=True)) if is_column else ()
-
-
 def _find_series(labels: Sequence[Part], limit: int) -> list[Token]:
     """Return as many parts as possible that, with fewer than `limit` labels, are the first multiples of one number.
 
@@ -214,17 +190,12 @@ def _find_series(labels: Sequence[Part], limit: int) -> list[Token]:
         if not number or number != step * (length + 1):
             break
         length += 1
-    count = max((end for end in _count_tokens(labels) if end <= length), default=0)
+    count = max((end for end in accumulate(map(len, labels)) if end <= length), default=0)
     return _first_tokens(labels, count) if count >= MIN_LABELS_OF_A_SERIES else []
 
 
-def _count_tokens(parts: Sequence[Part]) -> list[int]:
-    """Count the tokens in the first part, in the first two together, and so on."""
-    return list(accumulate(map(len, parts)))
-
-
 def _first_tokens(parts: Sequence[Part], count: int) -> list[Token]:
-    return list(chain.from_iterable(parts))[:count]
+    return [*chain(*parts)][:count]
 
 
 def _find_shapes(figures: Sequence[Token]) -> set[bool]:
@@ -232,9 +203,8 @@ def _find_shapes(figures: Sequence[Token]) -> set[bool]:
 
 
 def _is_ascending(labels: Sequence[Token]) -> bool:
-    if not all(label.text.isdecimal() for label in labels):
-        return False
-    return all(int(low.text) < int(high.text) for low, high in pairwise(labels))
+    are_numbers = all(label.text.isdecimal() for label in labels)
+    return are_numbers and all(int(low.text) < int(high.text) for low, high in pairwise(labels))
 
 
 def _is_regular(labels: Sequence[Token]) -> bool:
@@ -243,10 +213,6 @@ def _is_regular(labels: Sequence[Token]) -> bool:
     steps = {high - low for low, high in pairwise(numbers)}
     triples = zip(numbers, numbers[1:], numbers[2:], strict=False)
     return len(steps) <= 1 or all(low * high == middle * middle for low, middle, high in triples)
-
-
-NEAR_LINES = 12  # a caption that does not name the measure of a table is at most this many lines away from it
-MIN_FIGURES_OF_A_COLUMN = 2
 
 
 @dataclass(slots=True)
@@ -273,7 +239,7 @@ class TextTable:
 
     def fill(self, rows: Rows | Ambiguity) -> TextTable:
         if isinstance(rows, Ambiguity):
-            return self.refuse(rows.reason, rows.message)
+            return self.refuse(*rows)
         for number, tokens in enumerate(rows, 1):
             cells = tuple(token.text for token in tokens)
             places = tuple(f"line {token.line}" for token in tokens)
@@ -302,15 +268,22 @@ def read_paper_text(text: str, headers: Sequence[TableHeader]) -> ParsedDocument
     if not tables:
         raise UnrecognisedDocumentError("has no table with a known header")
     tables.sort(key=lambda table: table.first)
-    _refuse_duplicates(tables)
+    seen: dict[str, int] = {}  # only the first table of each header is kept
+    for table in tables:
+        if table.header is not None and table.header.table in seen:
+            table.refuse("duplicate-table", f"the table was already read from line {seen[table.header.table]}")
+        elif table.header is not None and table.rows:
+            seen[table.header.table] = table.first
     captions = _find_captions(lines, tables)
     read = tuple(
         SourceTable(table.header.table, table.columns, tuple(table.rows), table.locator, captions.get(number, ""))
         for number, table in enumerate(tables)
         if table.header is not None and table.rows
     )
+    items = ((number, split_metadata(line)) for number, line in enumerate(lines.lines, 1))
+    metadata = tuple(MetadataItem(*item, f"line {number}") for number, item in items if item)
     problems = tuple(_name_problems(tables, headers))
-    return refuse_incomplete_tables(ParsedDocument(read, problems, lines.metadata()), headers)
+    return refuse_incomplete_tables(ParsedDocument(read, problems, metadata), headers)
 
 
 def _read_row_by_row(lines: TextLines) -> Iterator[TextTable]:
@@ -324,7 +297,7 @@ def _read_row_by_row(lines: TextLines) -> Iterator[TextTable]:
 
 def _add_row(table: TextTable, header: TableHeader, cells: tuple[str, ...], line: int) -> None:
     """Add a line if all its cells are figures; a lost label is an empty cell."""
-    filled = [cell for cell in cells if cell]
+    filled = list(filter(None, cells))
     is_page_number = len(cells) == 1 and line > table.last + 1
     if not filled or is_page_number or not all(map(is_figure, filled)):
         return
@@ -345,7 +318,7 @@ def _read_cell_by_cell(lines: TextLines) -> Iterator[TextTable]:
         if header is None:
             continue
         last = lines.stacks[number][-1]
-        tokens = lines.tokens_after(last)
+        tokens = [*chain(*lines.parts_after(last))]
         table = TextTable(header, columns, number, tokens[-1].line if tokens else last)
         label = min(label_columns(columns, header), default=0)
         yield table.fill(cut_rows(tokens, label, len(columns)))
@@ -367,8 +340,11 @@ def _read_column_by_column(lines: TextLines) -> Iterator[TextTable]:
             if labels is not None:
                 yield from _refuse_column(lines, labels)
             labels = number
-        elif labels is not None and lines.parts_after(number):
-            yield _pair(lines, labels, number)
+        elif labels is not None and (figures := lines.parts_after(number)):
+            columns = (lines.line(labels), lines.line(number))
+            rows = pair_columns(lines.parts_after(labels), figures)
+            last = rows[-1][-1].line if rows and not isinstance(rows, Ambiguity) else figures[-1][-1].line
+            yield TextTable(match_header(columns, lines.headers), columns, labels, last).fill(rows)
             labels = None
         elif labels is None:
             yield from _refuse_column(lines, number)
@@ -376,33 +352,15 @@ def _read_column_by_column(lines: TextLines) -> Iterator[TextTable]:
         yield from _refuse_column(lines, labels)
 
 
-def _pair(lines: TextLines, labels: int, figures: int) -> TextTable:
-    """Make the table of two columns, whose names are on the lines `labels` and `figures`."""
-    columns = (lines.line(labels), lines.line(figures))
-    rows = pair_columns(lines.parts_after(labels), lines.parts_after(figures))
-    last = rows[-1][-1].line if isinstance(rows, tuple) and rows else lines.tokens_after(figures)[-1].line
-    return TextTable(match_header(columns, lines.headers), columns, labels, last).fill(rows)
-
-
 def _refuse_column(lines: TextLines, number: int) -> Iterator[TextTable]:
     """Yield a refused table for a column that lacks its other column; a name without figures is a mere heading."""
-    tokens = lines.tokens_after(number)
+    tokens = [*chain(*lines.parts_after(number))]
     if len(tokens) < MIN_FIGURES_OF_A_COLUMN:
         return
     name = lines.line(number)
     candidates = [header for header in lines.headers if normalise_text(name) in header.keys]
     table = TextTable(candidates[0] if len(candidates) == 1 else None, (name,), number, tokens[-1].line)
     yield table.refuse("unknown-header", f"no known column goes with {name!r}")
-
-
-def _refuse_duplicates(tables: Sequence[TextTable]) -> None:
-    """Keep only the first table of each header."""
-    seen: dict[str, int] = {}
-    for table in tables:
-        if table.header is not None and table.header.table in seen:
-            table.refuse("duplicate-table", f"the table was already read from line {seen[table.header.table]}")
-        elif table.header is not None and table.rows:
-            seen[table.header.table] = table.first
 
 
 def _find_captions(lines: TextLines, tables: Sequence[TextTable]) -> dict[int, str]:
@@ -416,7 +374,7 @@ def _find_captions(lines: TextLines, tables: Sequence[TextTable]) -> dict[int, s
         header: {line for line, text in captions.items() if mentions_measure(text, header, lines.headers)}
         for header in lines.headers
     }
-    offers: list[CaptionOffer] = []
+    offers: list[tuple[bool, float, int, int]] = []
     seen: set[TableHeader] = set()
     for place, table in enumerate(tables):
         named = naming[table.header] if table.header else set()

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.read.document import FirstRow, MetadataItem, ParsedDocument, ReadProblem, SourceRow, SourceTable
@@ -127,10 +128,9 @@ def _make_document(
     for number, table in enumerate(printed):
         name = table.header.header.table
         if name in tables or not table.rows:
-            reason, message = "cells-missing", "no rows under the header"
-            if name in tables:
-                reason, message = "duplicate-table", "a table with this header was already read"
-            problems.append(ReadProblem(name, None, table.locator, reason, message, table.header.names))
+            refusal = ("duplicate-table", "a table with this header was already read")
+            refusal = refusal if name in tables else ("cells-missing", "no rows under the header")
+            problems.append(ReadProblem(name, None, table.locator, *refusal, table.header.names))
             continue
         rows, row_problems = _read_rows(table, headers)
         problems += row_problems
@@ -147,10 +147,9 @@ def _make_document(
     reported |= {problem.table_name for problem in undivided}
     times: Counter[str] = Counter()
     for problem in find_unread_tables(columns, taken, headers):
-        # A name that is there again belongs to another table.
-        key = problem.message
-        times[key] += 1
-        name = problem.table_name if times[key] == 1 else f"{problem.table_name}, {times[key]}"
+        times[problem.message] += 1  # a name that is there again belongs to another table
+        count = times[problem.message]
+        name = problem.table_name if count == 1 else f"{problem.table_name}, {count}"
         if name not in reported:
             reported.add(name)
             problems.append(problem)
@@ -230,13 +229,11 @@ def _report_broken_promises(
 
 def _find_metadata(strips: Sequence[Strip]) -> Iterator[MetadataItem]:
     """Yield the lines `Label: value`, also if a wide gap follows the colon."""
-    for strip in strips:
-        for line in strip:
-            for place, cell in enumerate(line.cells):
-                alone = cell.text.endswith(":") and place + 1 < len(line.cells)
-                parts = line.cells[place : place + 2] if alone else (cell,)
-                if item := split_metadata(" ".join(part.text for part in parts)):
-                    yield MetadataItem(*item, str(enclose(part.box for part in parts)))
+    for line in chain(*strips):
+        for place, cell in enumerate(line.cells):
+            parts = line.cells[place : place + 2] if cell.text.endswith(":") else (cell,)
+            if item := split_metadata(" ".join(part.text for part in parts)):
+                yield MetadataItem(*item, str(enclose(part.box for part in parts)))
 
 
 def find_unread_tables(
@@ -263,20 +260,16 @@ def find_undivided_headers(
 ) -> Iterator[ReadProblem]:
     """Yield a problem for each line with all names of a known header, of which some are too close for cells."""
     names = known_names(headers)
-    for strip in strips:
-        for line in strip:
-            free = [cell for cell in line.cells if cell.box not in taken]
-            parts = [name for cell in free for name in _split_names(cell.text, names)]
-            letters = _join_letters(" ".join(cell.text for cell in free))
-            owners = [
-                header
-                for header in headers
-                if header.keys <= set(parts) or (len(header.keys) >= LONG_HEADER and _has_names(letters, header))
-            ]
-            if owners:
-                raw = tuple(cell.text for cell in free)
-                message = "the names of a known table are too close together, or another name is between them: not read"
-                yield ReadProblem(owners[-1].table, None, str(line.box), "unknown-header", message, raw)
+    for line in chain(*strips):
+        free = [cell for cell in line.cells if cell.box not in taken]
+        parts = {name for cell in free for name in _split_names(cell.text, names)}
+        letters = _join_letters(" ".join(cell.text for cell in free))
+        long = [header for header in headers if len(header.keys) >= LONG_HEADER and _has_names(letters, header)]
+        owners = [header for header in headers if header.keys <= parts or header in long]
+        if owners:
+            raw = tuple(cell.text for cell in free)
+            message = "the names of a known table are too close together, or another name is between them: not read"
+            yield ReadProblem(owners[-1].table, None, str(line.box), "unknown-header", message, raw)
 
 
 def _split_names(text: str, names: frozenset[str]) -> list[str]:

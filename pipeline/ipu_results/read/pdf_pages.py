@@ -43,12 +43,13 @@ from ipu_results.read.pdf_glyphs import (
 from ipu_results.read.pdf_limits import check_drawn_size, check_unpacked_size
 from ipu_results.read.pdf_lines import BASELINE_SLACK, Box, Word
 
-HEAD_BYTES = 1024
-TAIL_BYTES = 1024
+HEAD_BYTES = 1024  # in which PDF readers look for the signature
+TAIL_BYTES = 1024  # in which they look for the mark of the end; a file that was cut off has none
 LETTER_GAP = 0.15  # letters of one word are at most this far apart, in ems
 LETTER_RISE = 1.0  # tops of the letters of one word differ by at most this, in points
 ENCRYPTION = b"/Encrypt"
 MAX_DESCRIBED = 50  # pages that are looked at to explain why nothing was read
+# What a word's place is made of, where its letters are divided at another baseline.
 EDGES = (("x0", min), ("top", min), ("x1", max), ("bottom", max))
 HAS_DIGIT = re.compile(r"\d")
 HTML = re.compile(rb"<\s*(?:!doctype|html|head|body)\b", re.IGNORECASE)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import psutil
 from filelock import FileLock, Timeout
 
-from ipu_results.emulator.cache import get_cache_folder
+from ipu_results.emulator.split import get_cache_folder
 from ipu_results.errors import DamagedRunError, IpuResultsError
 from ipu_results.ground.files import write_atomically
 
@@ -93,15 +93,13 @@ def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
     The group's folder and those above it limit it. In a container the path may be one that only the host has.
     """
     limits = []
-    tops: tuple[str, ...]
-    files: tuple[str, ...]
     for line in (_read_text(proc / "self" / "cgroup") or "").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if number == "0" and not controllers:  # version 2
-            tops, files = ("", "unified"), ("cpu.max",)
+            tops, files = ("", "unified"), ["cpu.max"]
         elif "cpu" in controllers.split(","):  # version 1
-            tops, files = ("cpu", controllers), ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+            tops, files = ("cpu", controllers), ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
         else:
             continue
         parts = [part for part in path.split("/") if part not in ("", "..")]

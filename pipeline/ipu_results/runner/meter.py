@@ -46,12 +46,12 @@ class PowerMeter(Protocol):
 
 
 def explain_watts(watts: float, source: str) -> str | None:
-    """Return why these watts are no figure: 0 W, which no device that computes draws, or above MAX_W."""
+    """Return why these watts are not a figure: 0 W, which no device that computes draws, or above MAX_W."""
     return None if 0 < watts <= MAX_W else f"{source} gave {watts:g} W"
 
 
 def check_watts(watts: float, source: str) -> float:
-    """Return these watts. Raises RunnerError where they are no figure."""
+    """Return these watts. Raises RunnerError where they are not a figure."""
     if reason := explain_watts(watts, source):
         raise RunnerError(reason)
     return watts

@@ -105,7 +105,8 @@ def prepare_model(
     plain = folder / f"{source if seeded else Path(source).stem}-{own}.onnx"
     _write_plain(model, plain, source, seeded or changed)
     items = "sequences" if texts else "images"
-    outputs = _count_declared(model) if seeded else _count_outputs(plain, feeds, items, source)
+    declared = [axis.dim_value for axis in model.graph.output[0].type.tensor_type.shape.dim[1:]]
+    outputs = math.prod(declared) if seeded else _count_outputs(plain, feeds, items, source)
     origin = origin or hash_file(plain)
     path = plain if target == own else _convert(model, plain, target, calibration, source)
     weights = (SEEDED_TEXT if texts else SEEDED) if seeded else origin
@@ -223,10 +224,6 @@ def _set_batch(model: onnx.ModelProto, batch: int | str) -> None:
             setattr(axis, "dim_value" if isinstance(batch, int) else "dim_param", batch)
 
 
-def _count_declared(model: onnx.ModelProto) -> int:
-    return math.prod(axis.dim_value for axis in model.graph.output[0].type.tensor_type.shape.dim[1:])
-
-
 def _count_outputs(path: Path, feeds: Feeds, items: str, source: str) -> int:
     """Run a batch of two and return the outputs per item. A batch that the nodes have built in shows up here."""
     try:
@@ -271,7 +268,9 @@ def _quantise(plain: Path, path: Path, calibration: Array | Feeds) -> None:
     folded = path.with_suffix(".folded.onnx")
     try:
         quant_pre_process(str(plain), str(folded), skip_symbolic_shape=True)
-        _raise_opset(folded)
+        model = onnx.load(folded)
+        if max(own.version for own in model.opset_import if own.domain in ("", "ai.onnx")) < PER_CHANNEL_OPSET:
+            onnx.save(onnx.version_converter.convert_version(model, PER_CHANNEL_OPSET), folded)
         arrays = name_inputs(open_cpu_session(folded), calibration)
         count = len(next(iter(arrays.values())))
         feeds = iter([{name: x[i : i + 1] for name, x in arrays.items()} for i in range(count)])
@@ -280,12 +279,6 @@ def _quantise(plain: Path, path: Path, calibration: Array | Feeds) -> None:
         quantization.quantize_static(str(folded), str(path), reader, per_channel=True, reduce_range=True, **kinds)
     finally:
         folded.unlink(missing_ok=True)
-
-
-def _raise_opset(path: Path) -> None:
-    model = onnx.load(path)
-    if max(opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")) < PER_CHANNEL_OPSET:
-        onnx.save(onnx.version_converter.convert_version(model, PER_CHANNEL_OPSET), path)
 
 
 def _save(model: onnx.ModelProto, path: Path, source: str) -> None:

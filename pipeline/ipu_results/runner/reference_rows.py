@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -12,6 +11,9 @@ from typing import Any
 
 import duckdb
 
+from ipu_results.comparison import comparable
+from ipu_results.comparison.comparable import BITS, SETUPS, find_rule_obstacle, is_same, name_software
+from ipu_results.comparison.measurement import parse_sequence_length
 from ipu_results.ground.sql import run_query
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.query import open_warehouse
@@ -19,27 +21,13 @@ from ipu_results.store.query import open_warehouse
 Point = Mapping[str, Any]  # a line of points.csv, typed
 
 PAPER = "qwant_c2"
-SEQUENCE = re.compile(r"\bSL(\d+)\b")  # as schema/derived/results.sql reads it
+EMULATED = comparable.EMULATED
 UNKNOWN = "not known"
 UNSTATED = "not stated by the source"
-EMULATED = "emulated, not measured"
 SIMULATED = "simulated, not measured"
 ORIGIN_LABELS = {"measured": "measured", "emulated": EMULATED, "simulated": SIMULATED}
-BITS = {"16.16": "fp16", "32.32": "fp32"}  # of Graphcore's pages, where nothing else is said of the precision
-
-# What the rows of a table share and their columns do not hold. PAPER: arXiv:2002.11670 timed the program that the
-# vendor then published as `resnext_inference` (PopART). Neither says which weights it read.
-SETUPS: Mapping[str, Mapping[str, Any]] = {
-    PAPER: {
-        "network": "ResNeXt101-32x4d",
-        "sessions": 2,
-        "latency_kind": "amortised",
-        "pipeline": "overlap",
-        "preprocessing": "centre crop 224 × 224 without resize, ImageNet normalisation",
-        "model_precision": "fp16",
-        "power_scope": "board",
-    }
-}
+SWEEP_WORDS = {"precision": "compute precision", "sdk_version": "SDK"}  # else those of schema/comparison.toml
+RULES = [rule for rule in comparable.RULES if rule.column in ("errors", "sequence_length", "packed")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +76,7 @@ class ReferenceRow:
     @property
     def software(self) -> str | None:
         """Return the framework, and the graph compiler where the source names one."""
-        return ", ".join(name for name in (self.framework, self.compiler) if name) or None
+        return name_software(self.framework, self.compiler)
 
     @property
     def sweep(self) -> tuple[Any, ...]:
@@ -152,19 +140,14 @@ def find_reference_row(point: Point, rows: Sequence[ReferenceRow]) -> ReferenceR
 
     Rows with an error flag, of another sequence length or of packed sequences do not count.
     """
-    length = parse_sequence_length(point)
+    own = {"sequence_length": parse_sequence_length(point.get("variant"))}
     fit = [
         row
         for row in rows
-        if (row.batch_size, row.sequence_length) == (point["batch_size"], length) and not (row.errors or row.packed)
+        if row.batch_size == point["batch_size"]
+        and not any(find_rule_obstacle(rule, own.get(rule.column), getattr(row, rule.column)) for rule in RULES)
     ]
     return min(fit, key=lambda row: _rank(point, row), default=None)
-
-
-def parse_sequence_length(point: Point) -> int | None:
-    """Return the tokens of a sequence, which the variant states: `SL128`; None for images."""
-    match = SEQUENCE.search(str(point.get("variant") or ""))
-    return int(match[1]) if match else None
 
 
 def find_reference_sweeps(points: Sequence[Point], rows: Sequence[ReferenceRow]) -> list[ReferenceRow]:
@@ -200,35 +183,26 @@ def list_differing_conditions(points: Sequence[Point], rows: Sequence[ReferenceR
 
 def pair_conditions(point: Point, row: ReferenceRow) -> list[tuple[str, Any, Any]]:
     """Return every condition as (what, ours, theirs)."""
+    shared = ("sessions", "weights", "preprocessing", "model_precision", "pipeline")
+    ours = {
+        name: point.get(name) for name in (*shared, "platform", "framework", "sdk_version", "power_w", "power_scope")
+    } | {
+        "chips": point.get("chip_count"),
+        "network": find_model_name(point.get("model") or "") or point.get("model"),
+        "precision": point.get("compute_precision"),
+        "latency": point.get("latency_kind"),
+        "software": point.get("framework"),
+    }
+    theirs = {name: row.get(name) for name in (*ours, "efficiency")} | {
+        "chips": row.chip_count,
+        "precision": row.computed_in,
+        "latency": row.get("latency_kind"),
+    }
     origin = point.get("origin") or "measured"
-    pairs: list[tuple[str, Any, Any]] = []
     if origin != "measured":
-        pairs.append(("figures", ORIGIN_LABELS.get(origin, origin), "published"))
-    pairs += [
-        ("device", point.get("platform"), row.platform),
-        ("chips", point.get("chip_count"), row.chip_count),
-        ("sessions", point.get("sessions"), row.get("sessions")),
-        ("network", find_model_name(point.get("model") or "") or point.get("model"), row.network),
-        ("weights", point.get("weights"), row.get("weights")),
-        ("pre-processing", point.get("preprocessing"), row.get("preprocessing")),
-        ("model precision", point.get("model_precision"), row.get("model_precision")),
-        ("compute precision", point.get("compute_precision"), row.computed_in),
-        ("latency", point.get("latency_kind"), row.get("latency_kind")),
-        ("pipeline", point.get("pipeline"), row.get("pipeline")),
-        ("framework", point.get("framework"), row.software),
-    ]
-    versions = point.get("sdk_version"), row.sdk_version
-    if any(versions) and is_same(point.get("framework"), row.framework):  # else the versions are of different software
-        pairs.append(("SDK", *versions))
-    if point.get("power_w") and (row.power_w or row.efficiency):
-        pairs.append(("power scope", point.get("power_scope"), row.get("power_scope")))
-    return pairs
-
-
-def is_same(ours: Any, theirs: Any) -> bool:
-    if ours in (None, "") or theirs in (None, ""):
-        return False
-    return normalise_name(str(ours)) == normalise_name(str(theirs))
+        ours["figures"], theirs["figures"] = ORIGIN_LABELS.get(origin, origin), "published"
+    pairs = comparable.pair_conditions(ours, theirs)
+    return [(SWEEP_WORDS.get(name, comparable.CONDITIONS[name]), own, other) for name, own, other in pairs]
 
 
 def _or_else(value: Any, otherwise: str) -> str:

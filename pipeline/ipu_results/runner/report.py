@@ -25,6 +25,7 @@ from ipu_results.ground.charts import (
     make_title,
     render_chart,
 )
+from ipu_results.ground.physics import compute_rate
 from ipu_results.ground.text import format_table
 from ipu_results.runner.reference_rows import (
     COLUMNS,
@@ -39,7 +40,6 @@ from ipu_results.runner.reference_rows import (
 )
 from ipu_results.schema.vocabulary import normalise_name
 
-MS = 1000.0
 DIGITS = 4
 MARK = "suspect"
 
@@ -50,7 +50,9 @@ def format_summary(points: Sequence[Point], published: Sequence[ReferenceRow], n
     names = name_runs(points)
     runs = {point.get("run_id"): point for point in points}
     headings = [f"{names[run]}: " * (len(runs) > 1) + _format_heading(point) for run, point in runs.items()]
-    table = _format_table([_build_line(point, row, points, names) for point, row in zip(points, rows, strict=True)])
+    lines = [_build_line(point, row, points, names) for point, row in zip(points, rows, strict=True)]
+    columns = [name for name in (lines[0] if lines else ()) if any(line[name] is not None for line in lines)]
+    table = format_table(columns, [["" if line[name] is None else line[name] for name in columns] for line in lines])
     notes = [
         *_explain_table(points),
         *_explain_weights(points),
@@ -74,7 +76,7 @@ def compute_ratio(point: Point, row: ReferenceRow | None) -> float | None:
 def convert_interval(point: Point) -> tuple[float, float] | None:
     """Return the ends of the latency's interval or band as items per second, the lower one first."""
     low, high = point.get("latency_ms_low"), point.get("latency_ms_high")
-    return (point["batch_size"] * MS / high, point["batch_size"] * MS / low) if low and high else None
+    return (compute_rate(point["batch_size"], high), compute_rate(point["batch_size"], low)) if low and high else None
 
 
 def name_runs(points: Sequence[Point]) -> dict[str | None, str]:
@@ -128,11 +130,6 @@ def _build_line(
         "published ms": row.latency_ms if row else None,
         "ours / published": _round(compute_ratio(point, row), 3),
     }
-
-
-def _format_table(lines: Sequence[Mapping[str, Any]]) -> str:
-    columns = [name for name in (lines[0] if lines else ()) if any(line[name] is not None for line in lines)]
-    return format_table(columns, [["" if line[name] is None else line[name] for name in columns] for line in lines])
 
 
 def _name_items(points: Sequence[Point]) -> str:
@@ -381,7 +378,8 @@ def _build_value_axis(altair: Any, rows: Sequence[Row], title: str) -> Any:
     if not _needs_log(rows):
         return altair.Y("y:Q", title=title, scale=altair.Scale(domain=[0, max(values) * 1.05], nice=True))
     low, high = min(values) / ROOM, max(values) * ROOM
-    axis = altair.Axis(values=_list_ticks(low, high), format="~g")
+    steps = (1, 2, 5) if high / low < 2000 else (1, 3)  # of each decade; more would crowd
+    axis = altair.Axis(values=list_log_ticks(low, high, steps), format="~g")
     scale = altair.Scale(type="log", domain=[low, high], nice=False)
     return altair.Y("y:Q", title=f"{title}, log scale", scale=scale, axis=axis)
 
@@ -394,8 +392,3 @@ def _needs_log(rows: Sequence[Row]) -> bool:
     names = {row["series"] for row in rows}
     medians = [median(row["y"] for row in rows if row["series"] == name) for name in names]
     return bool(max(medians) > LOG_FROM * min(medians))
-
-
-def _list_ticks(low: float, high: float) -> list[float]:
-    """Return 1, 2 and 5 of each decade between the ends, or 1 and 3 where those would crowd."""
-    return list_log_ticks(low, high, (1, 2, 5) if high / low < 2000 else (1, 3))

@@ -101,7 +101,7 @@ class View:
     @property
     def sql(self) -> str:
         """The SELECT statement behind the view."""
-        return (SCHEMA / "views" / f"{self.name}.sql").read_text(encoding="utf-8")
+        return fill_rules((SCHEMA / "views" / f"{self.name}.sql").read_text(encoding="utf-8"))
 
     @property
     def source(self) -> str:
@@ -217,6 +217,14 @@ SQL: dict[Kind, str] = {
     "timestamp": "TIMESTAMP",
     "boolean": "BOOLEAN",
 }
+
+
+def fill_rules(sql: str) -> str:
+    """Return a statement with values of schema/comparison.toml in the place of their names in braces."""
+    rules = load_schema_file("comparison.toml")
+    for name, value in {**rules["variant"], "max_batch_factor": f"{rules['run']['max_batch_factor']:g}"}.items():
+        sql = sql.replace(f"{{{name}}}", value)
+    return sql
 
 
 def sql_table(table: Table) -> list[str]:

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from ipu_results.ground.files import SCHEMA, load_schema_file
+from ipu_results.ground.physics import GIGA
 from ipu_results.schema import table
 from ipu_results.schema.table_headers import TableHeader
 
@@ -22,6 +23,7 @@ NUMERIC_FIELDS = frozenset(("value", *KEPT_FIGURES)) | {
 
 Entry = Mapping[str, Any]
 
+GMAC_DIGITS = 3  # behind the point, as the table `models` and the messages of R21 print them
 MEGA = re.compile("M[JW]")  # of joules and watts: no unit of the vocabulary is in mega
 
 
@@ -135,7 +137,13 @@ class Vocabulary:
 def load_vocabulary() -> Vocabulary:
     """Load the vocabulary once."""
     platforms, units = _load("platforms"), _load("units")
-    models, precisions, headers = _load("models")["model"], _load("precisions"), _load("table_headers")
+    precisions, headers = _load("precisions"), _load("table_headers")
+    operations = _load("operation_counts")["network"]
+    counts = tuple({**entry, "variant": variant} for entry in operations for variant in entry["variants"])
+    gmacs = {(entry["network"], entry["variant"]): round(entry["macs"] / GIGA, GMAC_DIGITS) for entry in counts}
+    # of a text the table `models` has the shortest, which is the first
+    first = {network: {"gmacs_per_item": own} for (network, _), own in reversed(gmacs.items())}
+    models = [{**entry, **first.get(entry["model"], {})} for entry in _load("models")["model"]]
     return Vocabulary(
         table_headers=tuple(_table_header(entry) for entry in headers["table_header"]),
         platforms=_by_name("platform", (_with_chip(platforms["chips"], entry) for entry in platforms["platform"])),
@@ -167,11 +175,7 @@ def load_vocabulary() -> Vocabulary:
         benchmarks={name: entry["model"] for name, entry in _load("mlperf")["benchmarks"].items() if "model" in entry},
         framework_by_path=headers["comparators"]["framework_by_path"],
         tasks=headers["comparators"]["tasks"],
-        gmacs={
-            (entry["model"], variant): entry["gmacs_per_item"]
-            for entry in models
-            for variant in entry.get("gmacs_variants", [])
-        },
+        gmacs=gmacs,
         peaks=precisions["peaks"],
         precision_names={
             normalise_name(spelling): name
@@ -182,11 +186,7 @@ def load_vocabulary() -> Vocabulary:
         latency_bases={entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]},
         identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
         remarks=tuple(_load("remarks")["remark"]),
-        operation_counts=tuple(
-            {**entry, "variant": variant}
-            for entry in _load("operation_counts")["network"]
-            for variant in entry["variants"]
-        ),
+        operation_counts=counts,
         derived=_load("derived"),
         vendors=platforms["vendors"],
         microbenchmarks={

@@ -1,4 +1,7 @@
-"""Why a question is refused: a code for programs, a reason and a next step for people."""
+"""The record in memory, what an answer says of its rows, and the selection of rows by conditions.
+
+What is not a measurement of its own is left out of a selection and counted.
+"""
 
 from __future__ import annotations
 
@@ -7,99 +10,42 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Required, TypedDict, get_args
 
 import duckdb
+from pydantic import Field
 
-from ipu_results.comparison.candidates import load_rows
+from ipu_results.comparison.comparable import load_rows, name_precision
 from ipu_results.comparison.measurement import KnownWords, load_known_words
-from ipu_results.errors import IpuResultsError
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import to_json_value
 from ipu_results.schema import quote, table
+from ipu_results.schema.vocabulary import normalise_name
+from ipu_results.serve import RefusalError
 from ipu_results.serve.cite import DatasetVersion, format_citation, read_dataset_version
-from ipu_results.serve.facts import CitedResult, describe_row, load_results
+from ipu_results.serve.facts import EMULATED, MICROBENCHMARKS, SUBMITTED, CitedResult, describe_row, load_results
 from ipu_results.store.query import connect_warehouse, read_build_id
-
-CODES = {
-    "different-tasks": "training against inference",
-    "different-networks": "two networks",
-    "different-workloads": "another phase of training, sequence length, packing, sparsity or input size",
-    "different-figures": "two kinds of figure, such as time to train against throughput",
-    "different-units": "a unit that does not fit the figure, such as minutes for a throughput",
-    "different-items": "items of two kinds, such as images against sequences",
-    "different-latencies": "latencies that time different things, such as an item against a batch",
-    "different-power-scopes": "power of different parts of a machine, or of a part that is not stated",
-    "different-batch-sizes": "inference with batch sizes more than a factor of 2 apart, or stated on one side only",
-    "different-chip-counts": "machines with different numbers of chips, without a choice of per chip or whole machine",
-    "unknown-chip-count": "per chip, where the source does not say how many chips took part",
-    "mlperf-with-other": "an MLPerf score against a figure of another kind, or of another MLPerf benchmark",
-    "mlperf-divisions": "MLPerf closed against open, or a division that is not stated",
-    "mlperf-rounds": "MLPerf rounds that MLCommons lists as not comparable",
-    "emulated-not-measured": "an emulated figure in the place of a measured one",
-    "submitted-not-requested": "only figures that users handed in, without a request for such",
-    "flagged": "a row that a quality rule flags as an error, or that is marked as suspect",
-    "same-measurement": "a result compared with itself, or with another print of the same measurement",
-    "not-printed": "no source prints this figure: it is unknown, and it is not zero",
-    "no-match": "the record has no such row",
-    "unknown-word": "a network, machine, id or other word that the record does not know",
-    "rebuilt": "the dataset was built again since the server started",
-    "wrong-input": "an argument that is missing, unknown or not of its type",
-    "not-read-only": "an SQL statement that writes or changes a setting",
-    "no-file-access": "an SQL statement that reads a file, a folder or an address",
-    "wrong-sql": "an SQL statement that DuckDB does not accept",
-    "too-long": "a request that took longer than the limit",
-    "too-large": "a request or an answer beyond the limits on memory and size",
-}
-NEXT_STEPS = {  # of a refusal that has no step of its own
-    "different-tasks": "state the task: training is compared with training, inference with inference",
-    "different-networks": "compare results of one network: find lists them",
-    "different-workloads": "compare results that agree in phase, sequence_length, packed, sparsity and input size",
-    "different-figures": "find with figure lists results that print it",
-    "different-units": "overview lists the unit of each figure",
-    "different-items": "compare results that count the same item",
-    "different-latencies": "compare latencies of the same latency_basis: find takes it as a condition",
-    "different-power-scopes": "the view energy_ipu_gpu, by sql, has pairs of one document with both scopes",
-    "different-batch-sizes": "compare results whose batch_size is stated and within a factor of 2",
-    "different-chip-counts": "ask with chips_basis per-chip or whole-machine",
-    "unknown-chip-count": "ask with chips_basis whole-machine, and say that the number of chips is not known",
-    "mlperf-with-other": "state benchmark, division and mlperf_round: a score is compared within its benchmark",
-    "mlperf-divisions": "state division closed or open, and the round",
-    "mlperf-rounds": "compare scores of one round, or of rounds that the table mlperf_comparability lists together",
-    "emulated-not-measured": "ask with origin emulated if predictions of the emulator will do",
-    "submitted-not-requested": "ask with relationship submitted if figures that no one else checked will do",
-    "flagged": "read the flags with provenance, and report them with the figure",
-    "same-measurement": "compare it with a result of its own: find leaves repeated prints out",
-    "not-printed": "say that the figure is not printed; find without figure shows what is",
-    "no-match": "leave out a condition; overview lists networks and machines",
-    "unknown-word": "overview lists the words of the record",
-    "rebuilt": "start the server again",
-    "wrong-input": "see the arguments of the tool",
-    "not-read-only": "write one SELECT",
-    "no-file-access": "read the tables and views that overview lists",
-    "wrong-sql": "correct the statement; the table columns lists every table, view and column",
-    "too-long": "select fewer rows or columns, or aggregate",
-    "too-large": "select fewer rows or columns, or aggregate",
-}
-
-
-class RefusalError(IpuResultsError):
-    """A question that may not be answered. `code` is one of CODES."""
-
-    def __init__(self, code: str, reason: str, next_step: str = "") -> None:
-        assert code in CODES, code
-        self.code, self.reason, self.next_step = code, reason, next_step or NEXT_STEPS[code]
-        super().__init__(f"{code}: {reason}")
-
 
 Row = Mapping[str, Any]
 
-SUBMITTED, EMULATED = "submitted", "emulated"
 NEAREST = 3
-FIGURES = (
-    *("throughput", "latency_ms", "minutes", "efficiency", "power_w", "energy_per_item_j", "run_energy_j"),
-    *("time_to_result_s", "quality_value"),
-)
+MAX_WORD = 200  # characters of an argument that is a text
+Word = Annotated[str, Field(max_length=MAX_WORD)]
+Count = Annotated[int, Field(ge=1)]
+Task = Literal["training", "inference"]
+LatencyBasis = Literal["per-batch", "several-in-flight", "per-item"]
+Figure = Literal[
+    "throughput",
+    "latency_ms",
+    "minutes",
+    "efficiency",
+    "power_w",
+    "energy_per_item_j",
+    "run_energy_j",
+    "time_to_result_s",
+    "quality_value",
+]
+FIGURES: tuple[str, ...] = get_args(Figure)
 MAIN_FIGURES = ("throughput", "latency_ms", "minutes", "power_w")  # named where a row does not print them
 CONDITIONS = (
     *("publisher", "submitter", "published_on", "network", "variant", "task", "phase", "platform", "chip", "chips"),
@@ -126,12 +72,6 @@ ORIGINS = {
     "measured": "measured on a machine",
     EMULATED: "emulated, not measured",
 }
-MICROBENCHMARKS = """
-    SELECT
-        microbenchmark_id AS result_id, m.*, 'published' AS origin, NULL::VARCHAR AS suspect,
-        (SELECT count(*) FROM flags f WHERE f.result_id = m.microbenchmark_id AND severity = 'error') AS errors
-    FROM microbenchmarks m
-"""
 VALUE = "value"  # the figure of a microbenchmark
 
 
@@ -235,3 +175,181 @@ def suggest(word: str, known: Iterable[str]) -> str:
     names = sorted(set(known))
     near = get_close_matches(word, names, n=NEAREST, cutoff=0.4) or names[:12]
     return f"nearest: {', '.join(near)}"
+
+
+WORDS = {"machine": "platform", "task": "task", "framework": "framework", "division": "division"}
+NUMBERS = ("batch_size", "chips", "sequence_length")
+TEXTS = (
+    *("variant", "publisher", "submitter", "sdk_version", "phase", "benchmark", "mlperf_round", "chip", "dataset"),
+    *("relationship", "origin", "latency_basis"),
+)
+VIEWS_OF = {"energy_per_item_j": "energy_per_item"}  # which computes the figure of a result
+STATED_CONDITIONS = ("network", *WORDS, "precision", *NUMBERS, *TEXTS)
+
+
+class Conditions(TypedDict, total=False):
+    """The conditions by which tools select rows, besides `network`; tools.toml describes them."""
+
+    machine: Word
+    task: Task
+    precision: Word
+    framework: Word
+    sdk_version: Word
+    batch_size: Count
+    sequence_length: Count
+    phase: Word
+    chips: Count
+    chip: Word
+    variant: Word
+    dataset: Word
+    publisher: Word
+    submitter: Word
+    relationship: Literal["vendor", "independent", "official", "own", "submitted"]
+    origin: Literal["published", "official", "measured", "emulated"]
+    benchmark: Literal["mlperf-training", "ogb-lsc"]
+    division: Literal["closed", "open"]
+    mlperf_round: Word
+
+
+class Run(TypedDict, total=False):
+    """Figures and conditions of a user's run; tools.toml describes them."""
+
+    model: Required[Word]
+    platform: Word
+    batch_size: Count
+    throughput: float
+    latency_ms: float
+    latency_basis: LatencyBasis
+    minutes: float
+    efficiency: float
+    power_w: float
+    power_scope: Word
+    precision: Word
+    framework: Word
+    sdk_version: Word
+    chips: Count
+    task: Task
+    item: Word
+    phase: Word
+    sequence_length: Count
+    packed: bool
+    sparsity: float
+    variant: Word
+    dataset: Word
+    origin: Literal["measured", "emulated"]
+    benchmark: Literal["mlperf-training"]
+    division: Literal["closed", "open"]
+    mlperf_round: Word
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The rows that fit, and those that fit but are left out, by reason."""
+
+    rows: list[Row]
+    hidden: Mapping[str, Sequence[Row]]
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Return how many rows are left out, by reason."""
+        return {reason: len(rows) for reason, rows in self.hidden.items() if rows}
+
+
+def select_rows(record: Record, arguments: Mapping[str, Any], *, repeats: bool = False) -> Selection:
+    """Select rows by the arguments of STATED_CONDITIONS.
+
+    Emulated rows come only for `origin` emulated, submitted ones only for `relationship` submitted, and repeated
+    prints of one measurement only with `repeats`. Raises RefusalError for an unknown word and where no row fits.
+    """
+    stated = {name: arguments[name] for name in STATED_CONDITIONS if arguments.get(name) is not None}
+    rows = list(record.rows)
+    for name, value in stated.items():
+        fitting = _filter(record, rows, name, value)
+        if not fitting:
+            others = ", ".join(f"{key} {other}" for key, other in stated.items() if key != name)
+            raise RefusalError("no-match", f"no row has {name} {value}{f' with {others}' if others else ''}")
+        rows = fitting
+    kept: list[Row] = []
+    hidden: dict[str, list[Row]] = {EMULATED: [], SUBMITTED: [], "repeated": []}
+    for row in rows:
+        if row["origin"] == EMULATED and stated.get("origin") != EMULATED:
+            hidden[EMULATED].append(row)
+        elif row["relationship"] == SUBMITTED and stated.get("relationship") != SUBMITTED:
+            hidden[SUBMITTED].append(row)
+        elif row["same_as"] is not None and not repeats:
+            hidden["repeated"].append(row)
+        else:
+            kept.append(row)
+    if not kept:
+        _refuse_hidden({reason: len(rows) for reason, rows in hidden.items()}, "fit")
+        raise RefusalError("no-match", "only repeated prints of other results fit", "leave out publisher or document")
+    return Selection(kept, hidden)
+
+
+def _refuse_hidden(counts: Mapping[str, int], what: str) -> None:
+    """Refuse if the only rows that fit are emulated or submitted."""
+    if count := counts[EMULATED]:
+        reason = f"only emulated rows {what} ({count}), and they are not measurements"
+        raise RefusalError("emulated-not-measured", reason)
+    if count := counts[SUBMITTED]:
+        raise RefusalError("submitted-not-requested", f"only rows that users handed in {what} ({count})")
+
+
+def require_figure(record: Record, selection: Selection, figure: str) -> list[Row]:
+    """Return the rows that have a figure. Raises RefusalError where none has: null is not zero."""
+    rows = _keep_printing(selection.rows, figure)
+    if not rows:
+        hidden = {reason: _keep_printing(others, figure) for reason, others in selection.hidden.items()}
+        _refuse_hidden({reason: len(others) for reason, others in hidden.items()}, f"have {figure}")
+        reason = f"none of {len(selection.rows)} rows prints {figure}: it is unknown, and it is not zero"
+        raise RefusalError("not-printed", reason, _suggest_figures(record, selection.rows, figure))
+    return rows
+
+
+def _keep_printing(rows: Sequence[Row], figure: str) -> list[Row]:
+    return [row for row in rows if row[figure] is not None]
+
+
+def _suggest_figures(record: Record, rows: Sequence[Row], figure: str) -> str:
+    """Name the figures that the rows print, and the view that computes the missing one from them."""
+    step = f"these rows print {', '.join(name for name in FIGURES if _keep_printing(rows, name))}"
+    view = VIEWS_OF.get(figure)
+    if view is None:
+        return step
+    ids = ", ".join(quote(row["result_id"]) for row in rows)
+    with record.connection.cursor() as cursor:
+        computed = run_query(cursor, f"FROM {view} WHERE result_id IN ({ids})").num_rows
+    return f"{step}; the view {view} has {figure} computed for {computed} of them, by sql" if computed else step
+
+
+def _filter(record: Record, rows: Sequence[Row], name: str, value: Any) -> list[Row]:
+    if name == "network":
+        networks = _find_networks(record, value)
+        return [row for row in rows if row["network"] in networks]
+    if name in NUMBERS:
+        return [row for row in rows if row[name] == value]
+    if name == "precision":
+        precision = name_precision(_find_word(record, "precision", value))
+        return [row for row in rows if name_precision(row["effective_precision"]) == precision]
+    if name in WORDS:
+        word = _find_word(record, WORDS[name], value)
+        return [row for row in rows if row[WORDS[name]] == word]
+    known = {row[name] for row in record.rows if row[name] is not None}
+    words = {word for word in known if normalise_name(word) == normalise_name(value)}
+    if not words and not (name == "relationship" and value == SUBMITTED):
+        raise RefusalError("unknown-word", f"no row of the record has {name} {value!r}", suggest(value, known))
+    return [row for row in rows if row[name] in words]
+
+
+def _find_word(record: Record, field: str, word: str) -> str:
+    known = record.words.find(field, word)
+    if known is None:
+        raise RefusalError("unknown-word", record.words.describe_unknown(field, word))
+    return known
+
+
+def _find_networks(record: Record, word: str) -> frozenset[str]:
+    """Return the networks that a name means: itself, else those of the model of that name."""
+    model = _find_word(record, "model", word)
+    networks = record.words.networks.get(model, (model,))
+    return frozenset((model,) if model in networks else networks)

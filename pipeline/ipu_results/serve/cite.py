@@ -191,21 +191,15 @@ def group_by_source(results: Sequence[CitedResult]) -> dict[str, list[CitedResul
     return grouped
 
 
-def find_url(results: Sequence[CitedResult]) -> str:
-    """Return the address that leads nearest to all results of one document; "" where there is none."""
-    urls = {result.source.url for result in results}
-    return escape_url((urls.pop() if len(urls) == 1 else results[0].source.document_url) or "")
-
-
-def describe_source(results: Sequence[CitedResult]) -> str:
-    """Describe the document of results: publisher, title, day, address, day of retrieval."""
-    source = results[0].source
+def describe_source(item: Mapping[str, Any]) -> str:
+    """Describe the document of a CSL item: publisher, title, day, address, day of retrieval."""
+    retrieved = _format_day(item, "accessed")
     parts = (
-        source.publisher,
-        f"“{source.title}”",
-        None if source.published_on is None else source.published_on.isoformat(),
-        find_url(results) or None,
-        None if source.retrieved_on is None else f"retrieved {source.retrieved_on.isoformat()}",
+        item["author"][0]["literal"],
+        f"“{item['title']}”",
+        _format_day(item, "issued"),
+        item.get("URL"),
+        retrieved and f"retrieved {retrieved}",
     )
     return ", ".join(part for part in parts if part)
 
@@ -233,9 +227,52 @@ def describe_figures(result: CitedResult) -> str:
 def format_footnote(results: Sequence[CitedResult], version: DatasetVersion, *, places: bool = True) -> str:
     """Return the footnote for results of one source, as plain text."""
     where = " ".join(f"{describe_figures(result)}." for result in results) if places else ""
-    source = mark_name(describe_source(results))
+    source = mark_name(describe_source(_build_source_item(results, version)))
     parts = [f"{source}.", where, f"In: {describe_dataset(version)}.", *describe_disclosures(results)]
     return " ".join(part for part in parts if part)
+
+
+def _build_items(results: Sequence[CitedResult], version: DatasetVersion) -> list[dict[str, Any]]:
+    """Build the CSL items of a citation, from which the other formats are made: the dataset, then each source."""
+    dataset: dict[str, Any] = {
+        "id": KEY,
+        "type": "dataset",
+        "title": NAME,
+        "author": [{"literal": AUTHOR}],
+        "version": version.version or "unreleased",
+        "note": str(version),
+        "URL": REPOSITORY,
+    }
+    if version.published_on:
+        dataset["issued"] = _build_date(date.fromisoformat(version.published_on))
+    return [dataset, *(_build_source_item(own, version) for own in group_by_source(results).values())]
+
+
+def _build_source_item(results: Sequence[CitedResult], version: DatasetVersion) -> dict[str, Any]:
+    """Build the CSL item of one source, with the address that leads nearest to all its results."""
+    source, urls = results[0].source, {result.source.url for result in results}
+    figures = (f"{describe_figures(result)}." for result in results)
+    checked = f"Checked in: {describe_dataset(version)}."
+    item: dict[str, Any] = {
+        "id": f"{KEY}:{make_key(source.document_id)}",
+        "type": "dataset" if is_dataset(results[0].row) else "webpage",
+        "title": mark_name(source.title),
+        "author": [{"literal": source.publisher}],
+        "note": " ".join([*figures, *describe_disclosures(results), checked]),
+    }
+    if url := escape_url((urls.pop() if len(urls) == 1 else source.document_url) or ""):
+        item["URL"] = url
+    days = {"issued": source.published_on, "accessed": source.retrieved_on}
+    return item | {name: _build_date(day) for name, day in days.items() if day}
+
+
+def _build_date(day: date) -> dict[str, Any]:
+    return {"date-parts": [[day.year, day.month, day.day]]}
+
+
+def _format_day(item: Mapping[str, Any], name: str) -> str:
+    """Return a date of a CSL item in ISO 8601, "" without one."""
+    return date(*item[name]["date-parts"][0]).isoformat() if name in item else ""
 
 
 def _format_markdown(results: Sequence[CitedResult], version: DatasetVersion) -> str:
@@ -275,81 +312,29 @@ def list_latex_cells(result: CitedResult) -> list[str]:
 
 
 def _format_bibtex(results: Sequence[CitedResult], version: DatasetVersion) -> str:
-    entries = [_format_entry(KEY, _build_dataset_fields(version))]
-    for name, of_source in group_by_source(results).items():
-        entries.append(_format_entry(f"{KEY}:{make_key(name)}", _build_source_fields(of_source, version)))
-    return "\n\n".join(entries)
+    dataset, *sources = _build_items(results, version)
+    dataset["note"] = f"Dataset, CC-BY-4.0, {version}"
+    return "\n\n".join([_format_entry(dataset, version.year), *map(_format_entry, sources)])
 
 
-def _build_dataset_fields(version: DatasetVersion) -> dict[str, str]:
-    return {
-        "author": f"{{{escape_latex(AUTHOR)}}}",
-        "title": f"{{{escape_latex(NAME)}}}",
-        "year": version.year,
-        "url": REPOSITORY,
-        "date": version.published_on or "",
-        "version": escape_latex(version.version or "unreleased"),
-        "note": escape_latex(f"Dataset, CC-BY-4.0, {version}"),
+def _format_entry(item: Mapping[str, Any], year: str | None = None) -> str:
+    """Format a CSL item as an entry of type misc, which every BibTeX style knows; blank fields are left out.
+
+    `year` is that of the dataset, whose address comes before its day.
+    """
+    day, url = _format_day(item, "issued"), item.get("URL", "")
+    fields = {
+        "author": f"{{{escape_latex(item['author'][0]['literal'])}}}",
+        "title": f"{{{escape_latex(item['title'])}}}",
+        "year": day[:4] if year is None else year,
+        **({"date": day, "url": url} if year is None else {"url": url, "date": day}),
+        "urldate": _format_day(item, "accessed"),
+        "version": escape_latex(item.get("version", "")),
+        "note": escape_latex(item["note"]),
     }
-
-
-def _build_source_fields(results: Sequence[CitedResult], version: DatasetVersion) -> dict[str, str]:
-    source = results[0].source
-    return {
-        "author": f"{{{escape_latex(source.publisher)}}}",
-        "title": f"{{{escape_latex(mark_name(source.title))}}}",
-        "year": "" if source.published_on is None else str(source.published_on.year),
-        "date": "" if source.published_on is None else source.published_on.isoformat(),
-        "url": find_url(results),
-        "urldate": "" if source.retrieved_on is None else source.retrieved_on.isoformat(),
-        "note": escape_latex(_format_note(results, version)),
-    }
-
-
-def _format_note(results: Sequence[CitedResult], version: DatasetVersion) -> str:
-    figures = (f"{describe_figures(result)}." for result in results)
-    return " ".join([*figures, *describe_disclosures(results), f"Checked in: {describe_dataset(version)}."])
-
-
-def _format_entry(key: str, fields: Mapping[str, str]) -> str:
-    """Format an entry of type misc, which every BibTeX style knows; blank fields are left out."""
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
-    return "\n".join([f"@misc{{{key},", *lines, "}"])
+    return "\n".join([f"@misc{{{item['id']},", *lines, "}"])
 
 
 def _format_csl(results: Sequence[CitedResult], version: DatasetVersion) -> str:
-    dataset: dict[str, Any] = {
-        "id": KEY,
-        "type": "dataset",
-        "title": NAME,
-        "author": [{"literal": AUTHOR}],
-        "version": version.version or "unreleased",
-        "note": str(version),
-        "URL": REPOSITORY,
-    }
-    if version.published_on:
-        dataset["issued"] = _format_date(date.fromisoformat(version.published_on))
-    items = [dataset, *(_build_csl_item(name, own, version) for name, own in group_by_source(results).items())]
-    return format_json(items)
-
-
-def _build_csl_item(name: str, results: Sequence[CitedResult], version: DatasetVersion) -> dict[str, Any]:
-    source = results[0].source
-    item: dict[str, Any] = {
-        "id": f"{KEY}:{make_key(name)}",
-        "type": "dataset" if is_dataset(results[0].row) else "webpage",
-        "title": mark_name(source.title),
-        "author": [{"literal": source.publisher}],
-        "note": _format_note(results, version),
-    }
-    if url := find_url(results):
-        item["URL"] = url
-    if source.published_on:
-        item["issued"] = _format_date(source.published_on)
-    if source.retrieved_on:
-        item["accessed"] = _format_date(source.retrieved_on)
-    return item
-
-
-def _format_date(day: date) -> dict[str, Any]:
-    return {"date-parts": [[day.year, day.month, day.day]]}
+    return format_json(_build_items(results, version))

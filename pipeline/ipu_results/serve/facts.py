@@ -20,15 +20,17 @@ MLPERF = "mlperf-training"
 LOCAL = "local"  # the publisher of this project's own runs
 MAX_IDS = 500
 FIGURES = (*(column.name for column in table("results").columns if column.figure), "value")
-CITABLE = """
-    FROM results UNION ALL BY NAME
+# A microbenchmark in the columns of a result, and with its own: what an answer, a citation and a table say of it.
+MICROBENCHMARKS = """
     SELECT
-        microbenchmark_id AS result_id, 'published' AS origin, publisher, document_id, operation AS model,
-        operation AS network, concat_ws(', ', metric, statistic, shape, conditions) AS variant,
-        'microbenchmark' AS task, device AS platform, device_count AS chips, sdk_version,
-        precision AS effective_precision, value
-    FROM microbenchmarks
+        m.*, microbenchmark_id AS result_id, 'published' AS origin, operation AS model, operation AS network,
+        concat_ws(', ', metric, statistic, shape, conditions) AS variant, 'microbenchmark' AS task, device AS platform,
+        device_count AS chips, precision AS effective_precision, NULL::VARCHAR AS suspect,
+        (SELECT count(*) FROM flags f WHERE f.result_id = m.microbenchmark_id AND severity = 'error') AS errors
+    FROM microbenchmarks m
 """
+CITABLE = f"FROM results UNION ALL BY NAME ({MICROBENCHMARKS})"
+EMULATED, SUBMITTED = "emulated", "submitted"  # rows that count only where a question asks for them
 LABELS = {"quality_value": "quality"}  # where the name of a column without its unit makes a poor label
 # MLCommons also requires an ownership legend, whose wording is its own: "Attribution" in its Results Messaging
 # Guidelines, read on 2026-11-22 at commit c195f80f of mlcommons/policies. An unverified result needs the word at each

@@ -1,66 +1,84 @@
-"""Compare two results of the record, rank several, or compare figures of a user: what is not comparable is refused."""
+"""Compare results of the record, figures of a user and claimed figures; what is not comparable is refused."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any, Literal, Unpack
 
-from ipu_results.comparison.candidates import REASONS, Obstacle, find_figure_obstacle, find_obstacle, list_differences
-from ipu_results.comparison.compare import build_stated, compare_with_rows, get_interval
+from pydantic import WithJsonSchema
+
+from ipu_results.comparison.comparable import (
+    COMPARED_COLUMNS,
+    NOT_STATED,
+    Obstacle,
+    find_figure_obstacle,
+    find_obstacle,
+    get_interval,
+    list_differences,
+    list_shared_figures,
+)
 from ipu_results.comparison.measurement import FIGURES, Measurement
+from ipu_results.comparison.verdict import build_from_row, build_stated, compare_with_rows
 from ipu_results.errors import ComparisonError
+from ipu_results.ground.physics import ENERGIES_J, POWERS_W, TIMES_S
 from ipu_results.ground.sql import run_query
 from ipu_results.schema import quote
-from ipu_results.serve.answers import CODES, EMULATED, SUBMITTED, Record, RefusalError, Row, get_unit
+from ipu_results.schema.vocabulary import load_vocabulary
+from ipu_results.serve import CODES, RefusalError
+from ipu_results.serve.answers import (
+    MAX_WORD,
+    Conditions,
+    Figure,
+    LatencyBasis,
+    Record,
+    Row,
+    Run,
+    Word,
+    get_unit,
+    require_figure,
+    select_rows,
+)
+from ipu_results.serve.facts import EMULATED, SUBMITTED
 
-SAME, PER_CHIP, WHOLE = "same", "per-chip", "whole-machine"  # values of the argument `chips_basis`
+ChipsBasis = Literal["same", "per-chip", "whole-machine"]
+SAME: ChipsBasis = "same"
+PER_CHIP: ChipsBasis = "per-chip"
+WHOLE: ChipsBasis = "whole-machine"
+ComparedFigure = Literal["throughput", "latency_ms", "minutes", "efficiency", "power_w"]
 DIVISIBLE = ("throughput",)  # figures that can be divided by the number of chips
 MAX_REASONS = 3
-NOT_STATED = REASONS["not_stated"]
 CHIPS_STEP = f"ask with chips_basis {PER_CHIP}, or with {WHOLE} to compare machines of different size as they are"
-KEY = (  # of what a row may be compared with
-    *(
-        "task",
-        "network",
-        "phase",
-        "sequence_length",
-        "packed",
-        "sparsity",
-        "item",
-        "benchmark",
-        "division",
-        "mlperf_round",
-    ),
-    *("comparable_rounds", "latency_basis", "latency_kind", "power_scope", "origin", "variant"),
-)
 
 
-def build_from_row(row: Row) -> Measurement:
-    """Return a row of the record as a measurement."""
-    names = {field.name for field in fields(Measurement)} & set(row)
-    values = {name: row[name] for name in names if row[name] is not None}
-    return Measurement(**{**values, "label": row["result_id"], "precision": row["effective_precision"]})
-
-
-def compare_two(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def compare_two(
+    record: Record,
+    first_result_id: Word,
+    second_result_id: Word,
+    figure: ComparedFigure | None = None,
+    chips_basis: ChipsBasis = SAME,
+    emulated: bool = False,
+) -> dict[str, Any]:
     """Compare a figure of two results. Raises RefusalError with the reason where they may not be compared."""
-    first, second = (record.get_row(arguments[name]) for name in ("first_result_id", "second_result_id"))
-    basis = arguments.get("chips_basis", SAME)
+    first, second = record.get_row(first_result_id), record.get_row(second_result_id)
     if first["result_id"] in (second["result_id"], second["same_as"]) or second["result_id"] == first["same_as"]:
         raise RefusalError("same-measurement", "both ids are of one measurement")
-    if not arguments.get("emulated"):
+    if not emulated:
         _refuse_emulated((first, second))
     for column, code in (("task", "different-tasks"), ("network", "different-networks")):
         if first[column] != second[column]:
             raise RefusalError(code, f"{column}: {first[column]} / {second[column]}")
-    figure = _choose_figure(first, second, arguments.get("figure"))
-    obstacle = find_pair_obstacle(first, second, figure, basis)
+    chosen = _choose_figure(first, second, figure)
+    obstacle = find_pair_obstacle(first, second, chosen, chips_basis)
     if obstacle is not None:
         raise RefusalError(obstacle.code, obstacle, _suggest_step(record, obstacle.code, first, second))
-    return _build_ratio(record, first, second, figure, basis)
+    return _build_ratio(record, first, second, chosen, chips_basis)
 
 
 def _suggest_step(record: Record, code: str, first: Row, second: Row) -> str:
@@ -163,14 +181,12 @@ def _build_ratio(record: Record, first: Row, second: Row, figure: str, basis: st
     return answer
 
 
-def _get_chips(row: Row, basis: str) -> int | bool | None:
-    """Return what the comparison needs of the number of chips: fewer distinct rows are fewer pairs to check."""
-    return {SAME: row["chips"], PER_CHIP: row["chips"] is None}.get(basis)
-
-
 def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
     """Refuse to rank rows of which any two may not be compared. The batch size may differ."""
-    distinct = {(*(row[name] for name in KEY), _get_chips(row, basis)): row for row in rows}
+    distinct: dict[tuple[Any, ...], Row] = {}  # by what the comparison needs of a row: fewer pairs to check
+    for row in rows:
+        chips = row["chips"] if basis == SAME else basis == PER_CHIP and row["chips"] is None
+        distinct[(*(row[name] for name in COMPARED_COLUMNS), chips)] = row
     for column, code in (("network", "different-networks"), ("task", "different-tasks")):
         names = {row[column] for row in rows}
         if len(names) > 1:
@@ -182,10 +198,10 @@ def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
             raise RefusalError(obstacle.code, f"{CODES[obstacle.code]}: {obstacle}", step)
 
 
-def compare_run(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def compare_run(record: Record, **figures: Unpack[Run]) -> dict[str, Any]:
     """Compare figures of a user's run with the nearest rows of the record."""
     try:
-        ours = build_stated(arguments, record.words)
+        ours = build_stated(figures, record.words)
     except ComparisonError as error:
         code = "unknown-word" if "unknown" in error.message else "wrong-input"
         raise RefusalError(code, error.message) from error
@@ -226,13 +242,13 @@ def _refuse_comparison(ours: Measurement, rows: Sequence[Row]) -> None:
     count where there are no others.
     """
     stated = [name for name in FIGURES if getattr(ours, name) is not None]
-    printing = [row for row in rows if any(row[name] is not None for name in stated)]
+    printing = [row for row in rows if list_shared_figures(ours, row)]
     if not printing:
         raise RefusalError("different-figures", f"no row of {ours.network} prints {' or '.join(stated)}")
     reasons: Counter[Obstacle] = Counter()
     for row in [row for row in printing if row["task"] == ours.task] or printing:
-        figures = [name for name in stated if row[name] is not None]
-        own = [find_obstacle(ours, row), *(find_figure_obstacle(name, ours, row) for name in figures)]
+        shared = list_shared_figures(ours, row)
+        own = [find_obstacle(ours, row), *(find_figure_obstacle(name, ours, row) for name in shared)]
         reasons.update(dict.fromkeys(obstacle for obstacle in own if obstacle is not None).keys())
     codes: Counter[str] = Counter()
     for obstacle, count in reasons.items():
@@ -241,3 +257,143 @@ def _refuse_comparison(ours: Measurement, rows: Sequence[Row]) -> None:
     shown = [(obstacle, count) for obstacle, count in reasons.most_common() if obstacle.code == code][:MAX_REASONS]
     described = "; ".join(f"{count} rows: {obstacle}" for obstacle, count in shown)
     raise RefusalError(code, f"no row may be compared: {described}")
+
+
+MAX_NEAREST = 5
+MAX_VALUES = 10
+VARYING = (
+    *("relationship", "division", "mlperf_round", "phase", "sequence_length", "packed", "batch_size", "framework"),
+    *("sdk_version", "variant", "chips"),
+)
+BASE = {"latency_ms": "ms", "minutes": "min", "time_to_result_s": "s"}  # units of the columns
+GENERIC = frozenset({"item", "sample"})  # of any network
+SHORT = {"img": "image", "seq": "sequence", "sec": "s"}
+NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+
+def check_claimed_figure(
+    record: Record,
+    network: Word,
+    figure: Figure,
+    value: Annotated[str | float, WithJsonSchema({"type": ["string", "number"], "maxLength": MAX_WORD})],
+    unit: Word,
+    latency_basis: LatencyBasis | None = None,
+    **conditions: Unpack[Conditions],
+) -> dict[str, Any]:
+    """Compare a stated figure with every row that fits its conditions.
+
+    `verdict` is `exact` if a row has this figure, `rounds-to` if a row has one that rounds to it at the stated digits,
+    else `differs`. Raises RefusalError for a unit that does not fit, and where no measured row has such a figure.
+    """
+    digits = _parse_value(value)
+    factor, item = _parse_unit(figure, unit)
+    # a row that does not say what its latency times may fit
+    selection = select_rows(record, {**conditions, "network": network}, repeats=True)
+    rows = _keep_item(require_figure(record, selection, figure), item, unit)
+    rows = _keep_latency(rows, latency_basis)
+    order = {"exact": 0, "rounds-to": 1, "differs": 2}
+    judged = sorted(
+        ((*_judge(digits, factor, row[figure]), row) for row in rows),
+        key=lambda entry: (order[entry[0]], abs(entry[1]), entry[2]["same_as"] is not None),
+    )
+    verdict = judged[0][0]
+    shown = [entry for entry in judged if entry[0] == verdict][:MAX_NEAREST]
+    results, citation = record.load([row["result_id"] for _, _, row in shown])
+    open_ = {name: list(dict.fromkeys(row[name] for row in rows)) for name in VARYING if conditions.get(name) is None}
+    return {
+        "verdict": verdict,
+        "statement": _describe_claim(verdict, f"{value} {unit}", figure, *judged[0][1:]),
+        "stated": {"value": str(digits), "unit": unit, "figure": figure},
+        "rows_that_fit": len(rows),
+        "rows_without_this_figure": len(selection.rows) - len(rows),
+        "left_out": selection.left_out,
+        "not_stated_and_varies": {name: own[:MAX_VALUES] for name, own in open_.items() if len(own) > 1},
+        "flagged": [row["result_id"] for _, _, row in shown if row["errors"] or row["suspect"]],
+        "nearest": [
+            {
+                "result_id": row["result_id"],
+                "recorded": row[figure],
+                "unit": get_unit(figure, row),
+                "stated_minus_recorded_percent": round(gap, 3),
+            }
+            for _, gap, row in shown
+        ],
+        "results": results,
+        "citation": citation,
+    }
+
+
+def _describe_claim(verdict: str, stated: str, figure: str, gap: float, row: Row) -> str:
+    recorded = f"{row[figure]!r} {get_unit(figure, row)} ({row['result_id']})"
+    words = {"exact": f"the record has {recorded}", "rounds-to": f"the record has {recorded}, which rounds to it"}
+    far = f"no row that fits has this figure; the nearest has {recorded}, and the stated one is {gap:+.3g} % off"
+    return f"{stated}: {words.get(verdict, far)}"
+
+
+def _judge(stated: Decimal, factor: Fraction, figure: float) -> tuple[str, float]:
+    """Judge a stated value, which times `factor` has the unit of the recorded figure."""
+    recorded = Fraction(repr(figure)) / factor
+    gap = float((Fraction(stated) - recorded) / recorded * 100) if recorded else math.inf
+    if Fraction(stated) == recorded or float(Fraction(stated) * factor) == figure:  # as the record converts it
+        return "exact", gap
+    digit = Decimal((0, (1,), int(stated.as_tuple().exponent)))
+    rounded = (Decimal(recorded.numerator) / Decimal(recorded.denominator)).quantize(digit, rounding=ROUND_HALF_UP)
+    return ("rounds-to" if rounded == stated else "differs"), gap
+
+
+def _parse_value(value: Any) -> Decimal:
+    text = str(value).strip().replace(",", "")
+    if not NUMBER.fullmatch(text):
+        step = 'write the digits of the claim, such as "20.66"'
+        raise RefusalError("wrong-input", f"{value!r} is not a number above zero", step)
+    return Decimal(text)
+
+
+def _parse_unit(figure: str, unit: str) -> tuple[Fraction, str | None]:
+    """Return the factor from the stated unit to that of the column, and the item that the unit names."""
+    text = unit.strip()
+    if figure in BASE and text in TIMES_S:
+        return Fraction(TIMES_S[text]) / Fraction(TIMES_S[BASE[figure]]), None
+    if figure == "power_w" and text in POWERS_W:
+        return Fraction(POWERS_W[text]), None
+    if figure == "quality_value":
+        return Fraction(1), None
+    column = {"minutes": "time_to_train_s"}.get(figure, figure)
+    printed = load_vocabulary().find_unit(column, text)
+    if printed is not None:  # as a source prints it
+        return Fraction(printed.factor) / (60 if figure == "minutes" else 1), printed.item
+    name, _, item = text.partition("/")
+    if figure in ("energy_per_item_j", "run_energy_j") and name in ENERGIES_J:
+        return Fraction(ENERGIES_J[name]), _name_item(item) if item else None
+    parts = [SHORT.get(part, part) for part in text.split("/")]
+    if parts[1:] == {"throughput": ["s"], "efficiency": ["s", "W"]}.get(figure) and parts[0]:
+        return Fraction(1), _name_item(parts[0])
+    known = get_unit(figure, {"item": None})
+    raise RefusalError("different-units", f"{figure} has no unit {unit!r}", f"figures of this kind are in {known}")
+
+
+def _name_item(text: str) -> str:
+    item = text.removesuffix("s")
+    return SHORT.get(item, item)
+
+
+def _keep_item(rows: Sequence[Row], item: str | None, unit: str) -> list[Row]:
+    if item is None or item in GENERIC:
+        return list(rows)
+    kept = [row for row in rows if row["item"] == item]
+    if not kept:
+        items = ", ".join(sorted({str(row["item"]) for row in rows}))
+        raise RefusalError("different-items", f"the figure is stated in {unit}, and the record counts: {items}")
+    return kept
+
+
+def _keep_latency(rows: Sequence[Row], basis: str | None) -> list[Row]:
+    if basis is None:
+        return list(rows)
+    stated = ({**row, "latency_basis": basis, "latency_kind": None} for row in rows)
+    pairs = zip(map(build_from_row, stated), rows, strict=True)
+    kept = [row for ours, row in pairs if find_figure_obstacle("latency_ms", ours, row) is None]
+    if not kept:
+        bases = ", ".join(sorted({str(row["latency_basis"] or row["latency_kind"] or "not stated") for row in rows}))
+        raise RefusalError("different-latencies", f"the latency is stated {basis}, and the rows that fit are: {bases}")
+    return kept

@@ -11,41 +11,57 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache, partial
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Literal, Required, Union, Unpack, get_args, get_origin, get_type_hints
 
 import anyio
 import jsonschema
 import mcp_types as types
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
+from pydantic import Field, TypeAdapter
 
 from ipu_results.errors import IpuResultsError
 from ipu_results.ground.files import read_version
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import to_json_value
 from ipu_results.schema import TABLES, VIEWS, quote
+from ipu_results.serve import CODES, NEXT_STEPS, RefusalError
 from ipu_results.serve.answers import (
-    CODES,
     FIGURES,
-    NEXT_STEPS,
+    MAX_WORD,
     ORIGINS,
+    Conditions,
+    Figure,
+    LatencyBasis,
     Record,
-    RefusalError,
     Row,
+    Word,
     get_unit,
     open_record,
+    require_figure,
+    select_rows,
     suggest,
 )
 from ipu_results.serve.cite import describe_dataset
-from ipu_results.serve.claims import check_claimed_figure
-from ipu_results.serve.pairs import DIVISIBLE, PER_CHIP, SAME, check_ranking, compare_run, compare_two
-from ipu_results.serve.selection import require_figure, select_rows
-from ipu_results.serve.sql import SqlWorker, run_sql
+from ipu_results.serve.pairs import (
+    DIVISIBLE,
+    PER_CHIP,
+    SAME,
+    ChipsBasis,
+    check_claimed_figure,
+    check_ranking,
+    compare_run,
+    compare_two,
+)
+from ipu_results.serve.sql import DEFAULT_ROWS, MAX_ROWS, SqlWorker, run_sql
 
 DESCRIPTIONS = Path(__file__).with_name("tools.toml")
 DEFAULT_RESULTS = 10
 MAX_CELLS = 60
+MAX_STATEMENT = 20_000  # characters
 CLAIM_COLUMNS = (
     *("claim_id", "claim", "figure", "value", "unit", "verdict", "recomputed", "gap_percent", "gap_kind"),
     *("interpretation", "not_recomputable", "model", "task", "metric", "subject", "baseline", "document_id", "place"),
@@ -62,7 +78,7 @@ def load_descriptions() -> dict[str, Any]:
     return tomllib.loads(DESCRIPTIONS.read_text(encoding="utf-8"))
 
 
-def overview(record: Record, _: Mapping[str, Any]) -> dict[str, Any]:
+def overview(record: Record) -> dict[str, Any]:
     """Describe the record: what it holds, its words, units, tables and rules."""
     machines = {row["platform"] for row in record.rows if row["relationship"] != "official"}
     counts = Counter((row["relationship"], row["origin"], row["task"]) for row in record.rows)
@@ -85,10 +101,18 @@ def overview(record: Record, _: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def find(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def find(
+    record: Record,
+    network: Word | None = None,
+    figure: Figure | None = None,
+    latency_basis: LatencyBasis | None = None,
+    order: Literal["highest", "lowest"] | None = None,
+    chips_basis: ChipsBasis = SAME,
+    limit: Annotated[int, Field(ge=1, le=50)] = DEFAULT_RESULTS,
+    **conditions: Unpack[Conditions],
+) -> dict[str, Any]:
     """Find results by conditions, ranked by a figure where `order` is stated."""
-    figure, order = arguments.get("figure"), arguments.get("order")
-    selection = select_rows(record, arguments)
+    selection = select_rows(record, {**conditions, "network": network, "latency_basis": latency_basis})
     rows = selection.rows if figure is None else require_figure(record, selection, figure)
     counts = {"rows_without_this_figure": len(selection.rows) - len(rows)} if figure else {}
     if order is not None:
@@ -98,12 +122,11 @@ def find(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if not sound:
             raise RefusalError("flagged", f"all {len(rows)} rows are flagged as errors or suspect")
         counts["flagged_rows_not_ranked"] = len(rows) - len(sound)
-        basis = arguments.get("chips_basis", SAME)
-        check_ranking(sound, figure, basis)
-        rows = sorted(sound, key=lambda row: _rank(row, figure, basis), reverse=order == "highest")
+        check_ranking(sound, figure, chips_basis)
+        rows = sorted(sound, key=lambda row: _rank(row, figure, chips_basis), reverse=order == "highest")
     else:
         rows = sorted(rows, key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True)
-    shown = rows[: arguments.get("limit", DEFAULT_RESULTS)]
+    shown = rows[:limit]
     results, citation = record.load([row["result_id"] for row in shown])
     return {
         "rows_that_fit": len(rows),
@@ -120,9 +143,9 @@ def _rank(row: Row, figure: str, basis: str) -> float:
     return float(row[figure] / chips)
 
 
-def provenance(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def provenance(record: Record, result_id: Word) -> dict[str, Any]:
     """Say where each figure of a result or microbenchmark was printed."""
-    row = record.sources.get(arguments["result_id"]) or record.get_row(arguments["result_id"])
+    row = record.sources.get(result_id) or record.get_row(result_id)
     results, citation = record.load([row["result_id"]])
     columns = (
         *("column_name", "header", "raw_text", "value", "unit", "factor", "document_id", "title", "source_url"),
@@ -139,21 +162,30 @@ def provenance(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def claims(record: Record, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def claims(
+    record: Record,
+    text: Word | None = None,
+    claim_id: Word | None = None,
+    model: Word | None = None,
+    verdict: Word | None = None,
+    document_id: Word | None = None,
+    limit: Annotated[int, Field(ge=1, le=150)] = DEFAULT_RESULTS,
+) -> dict[str, Any]:
     """List claims of documents with their verdicts."""
     with record.connection.cursor() as cursor:
         rows = run_query(cursor, CLAIMS).to_pylist()
-    for name in ("claim_id", "verdict", "document_id", "model"):
-        if (value := arguments.get(name)) is not None:
+    stated = {"claim_id": claim_id, "verdict": verdict, "document_id": document_id, "model": model}
+    for name, value in stated.items():
+        if value is not None:
             known = {row[name] for row in rows if row[name]}
             if value not in known:
                 raise RefusalError("unknown-word", f"no claim has {name} {value!r}", suggest(value, known))
             rows = [row for row in rows if row[name] == value]
-    if text := arguments.get("text"):
+    if text:
         rows = [row for row in rows if text.casefold() in f"{row['claim']} {row['figure']} {row['subject']}".casefold()]
     if not rows:
         raise RefusalError("no-match", "no claim fits", "claims without arguments lists all")
-    shown = rows[: arguments.get("limit", DEFAULT_RESULTS)]
+    shown = rows[:limit]
     return {
         "rows_that_fit": len(rows),
         "rows_shown": len(shown),
@@ -176,7 +208,18 @@ def _cite_claim(row: Row) -> str:
     return ", ".join(part for part in parts if part)
 
 
-TOOLS: Mapping[str, Callable[[Record, Mapping[str, Any]], dict[str, Any]]] = {
+def sql(
+    record: Record,
+    worker: SqlWorker,
+    cancelled: threading.Event | None,
+    statement: Annotated[str, Field(max_length=MAX_STATEMENT)],
+    max_rows: Annotated[int, Field(ge=1, le=MAX_ROWS)] = DEFAULT_ROWS,
+) -> dict[str, Any]:
+    """Run one reading statement."""
+    return run_sql(record, worker, statement, max_rows, cancelled)
+
+
+TOOLS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "overview": overview,
     "find": find,
     "provenance": provenance,
@@ -184,11 +227,12 @@ TOOLS: Mapping[str, Callable[[Record, Mapping[str, Any]], dict[str, Any]]] = {
     "compare_run": compare_run,
     "claims": claims,
     "check_claimed_figure": check_claimed_figure,
+    "sql": sql,
 }
+OWN = frozenset({"record", "worker", "cancelled", "return"})  # of the server, and no arguments of a call
 
 
 NAME = "ipu-results"
-MAX_WORD = 200  # characters of an argument that is a text
 MAX_PROBLEM = 300
 
 
@@ -216,25 +260,37 @@ async def _serve(server: Server[Any]) -> None:
 
 
 def build_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema of a tool's arguments."""
-    own = load_descriptions()["tools"][name]
-    arguments = {**own.get("arguments", {}), **(load_descriptions()["conditions"] if own.get("conditions") else {})}
+    """Return the JSON Schema of a tool's arguments, from the types of its function and the words of tools.toml."""
+    words = load_descriptions()["tools"][name].get("arguments", {})
+    parameters = signature(TOOLS[name]).parameters
+    kinds: dict[str, Any] = {}
+    for key, kind in get_type_hints(TOOLS[name], include_extras=True).items():
+        if get_origin(kind) is Unpack:
+            (named,) = get_args(kind)
+            kinds = get_type_hints(named, include_extras=True) | kinds
+            words = load_descriptions()["conditions"] | words if named is Conditions else words
+        elif key not in OWN:
+            kinds[key] = Required[kind] if parameters[key].default is Parameter.empty else kind
     return {
         "type": "object",
-        "properties": {key: _build_argument(argument) for key, argument in arguments.items()},
-        "required": own.get("required", []),
+        "properties": {key: _build_argument(kind, words.get(key)) for key, kind in kinds.items()},
+        "required": [key for key, kind in kinds.items() if get_origin(kind) is Required],
         "additionalProperties": False,
     }
 
 
-def _build_argument(argument: Mapping[str, Any]) -> dict[str, Any]:
-    schema = {"maxLength": MAX_WORD, **argument} if "string" in argument.get("type", "") else dict(argument)
-    return schema | {"enum": list(FIGURES)} if schema.pop("figures", False) else schema
+def _build_argument(kind: Any, words: str | None) -> dict[str, Any]:
+    """Return the schema of an argument. One that is null counts as not stated, so no schema has null."""
+    own = get_args(kind)[0] if get_origin(kind) in (Required, Union, UnionType) else kind
+    schema = TypeAdapter(own).json_schema()
+    if get_origin(own) is Literal:
+        schema = {"enum": list(get_args(own))}
+    return schema | ({"description": words} if words else {})
 
 
 def _build_server(record: Record, worker: SqlWorker) -> Server[Any]:
     async def list_tools(*_: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_describe_tool(name) for name in load_descriptions()["tools"]])
+        return types.ListToolsResult(tools=[_describe_tool(name) for name in TOOLS])
 
     async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         cancelled = threading.Event()
@@ -273,11 +329,12 @@ def answer(
 ) -> dict[str, Any]:
     """Answer one call, or return why it is refused. An argument that is null counts as not stated."""
     try:
-        if name not in load_descriptions()["tools"]:
+        if name not in TOOLS:
             raise RefusalError("wrong-input", f"unknown tool {name[:MAX_WORD]!r}")
         stated = {key: _to_integer(value) for key, value in arguments.items() if value is not None}
         _check(name, stated)
-        result = run_sql(record, worker, stated, cancelled) if name == "sql" else TOOLS[name](record, stated)
+        own = (record, worker, cancelled) if name == "sql" else (record,)
+        result = TOOLS[name](*own, **stated)
     except RefusalError as error:
         return {"status": "refused", "code": error.code, "reason": error.reason, "next_step": error.next_step}
     except IpuResultsError as error:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 from urllib.parse import urlencode
 
 import duckdb
 
-from ipu_results.ground.files import load_schema_file
+from ipu_results.comparison.comparable import MEASURES, Measure
+from ipu_results.comparison.measurement import COMPARISON
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import format_count
 from ipu_results.site.html import format_table, join, link, list_items, tag
@@ -22,19 +22,6 @@ MIN_TESTS = 3  # shared by two machines that have a page
 DIGITS, MAX_DIGITS_BELOW = 3, 100  # of a ratio, which is whole from there on
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A figure that is compared, and the columns in which two rows must agree: `test`."""
-
-    column: str
-    title: str
-    unit: str
-    higher_is_better: bool
-    test: tuple[str, ...]
-
-
-COMPARISON = load_schema_file("comparison.toml")
-MEASURES = tuple(Measure(**{**entry, "test": tuple(entry["test"])}) for entry in COMPARISON["measures"])
 Pair = tuple[Measure, dict[str, Any]]
 CONDITIONS: Mapping[str, str] = COMPARISON["conditions"]
 RULES = (
@@ -83,13 +70,11 @@ def _format_query(measure: Measure) -> str:
         f"{side}.{name} AS {word}_{name}" for side, word in (("l", "left"), ("r", "right")) for name in _list_columns()
     )
     tests = ", ".join(f"l.{name}" for name in measure.test)
-    basis = "AND latency_basis IS DISTINCT FROM 'per-item'" if measure.column == "latency_ms" else ""
     return f"""
         WITH machines AS (SELECT DISTINCT platform FROM record WHERE origin = 'published'),
         comparable AS (
             SELECT r.*, {measure.column} AS figure FROM record r JOIN machines USING (platform)
-            WHERE {measure.column} IS NOT NULL AND origin <> 'emulated' AND same_as IS NULL AND suspect IS NULL
-                AND errors = 0 AND relationship IS DISTINCT FROM 'submitted' {basis}
+            WHERE {measure.format_condition()}
         )
         SELECT {", ".join(sides)}
         FROM comparable l JOIN comparable r ON l.platform < r.platform AND {same}

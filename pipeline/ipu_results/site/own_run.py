@@ -6,9 +6,9 @@ from typing import Any
 
 import duckdb
 
-from ipu_results.check.gate import MIN_BATCHES_IN_FLIGHT, PER_ITEM
-from ipu_results.comparison.candidates import name_precision
+from ipu_results.comparison.comparable import name_precision
 from ipu_results.comparison.measurement import FIGURES, load_known_words
+from ipu_results.ground.physics import MIN_BATCHES_IN_FLIGHT, PER_ITEM
 from ipu_results.ground.sql import run_query
 
 PRECISIONS = "SELECT DISTINCT effective_precision AS name FROM results WHERE effective_precision IS NOT NULL ORDER BY 1"

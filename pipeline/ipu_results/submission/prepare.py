@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
-from ipu_results.comparison.sources import POINTS, read_run
+from ipu_results.comparison.measurement import POINTS, read_run
 from ipu_results.errors import SubmissionError
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.limits import MAX_BUNDLE_FILE

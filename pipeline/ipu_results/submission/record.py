@@ -12,12 +12,10 @@ from typing import Any, Literal, NamedTuple
 
 import duckdb
 
-from ipu_results.check.gate import FLOP_PER_MAC, GIGA_PER_TERA, MIN_BATCHES_IN_FLIGHT, PER_ITEM, TRAINING_PASSES
-from ipu_results.comparison.candidates import Row, load_rows
-from ipu_results.comparison.compare import compare_with_rows
+from ipu_results.comparison.comparable import Row, load_rows
 from ipu_results.comparison.measurement import FIELDS, KnownWords, build_measurement
-from ipu_results.comparison.plausibility import EFFICIENCY_TOLERANCE, MS
-from ipu_results.comparison.verdict import UNVERIFIED, Comparison
+from ipu_results.comparison.verdict import UNVERIFIED, Comparison, compare_with_rows
+from ipu_results.ground import physics
 from ipu_results.ground.sql import run_query
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import load_vocabulary
@@ -80,8 +78,9 @@ def find_item_latencies(rows: Sequence[Row]) -> set[str]:
     return {
         row["result_id"]
         for row in rows
-        if row["latency_basis"] == PER_ITEM
-        and (row["throughput"] or 0.0) * (row["latency_ms"] or 0.0) / MS >= MIN_BATCHES_IN_FLIGHT
+        if row["latency_basis"] == physics.PER_ITEM
+        and physics.count_items_in_flight(row["throughput"] or 0.0, row["latency_ms"] or 0.0)
+        >= physics.MIN_BATCHES_IN_FLIGHT
     }
 
 
@@ -205,7 +204,7 @@ def _count_independent_digits(row: Row, names: Sequence[str]) -> int:
     counts = {name: count_digits(row[name]) for name in names}
     digits = {name: count for name, count in counts.items() if count >= MIN_DIGITS}
     if {"throughput", "latency_ms"} <= digits.keys() and row["batch_size"]:
-        batches = row["throughput"] * row["latency_ms"] / MS / row["batch_size"]
+        batches = physics.count_batches_in_flight(row["throughput"], row["latency_ms"], row["batch_size"])
         if abs(batches - 1) <= ONE_BATCH:
             return sum(digits.values()) - min(digits["throughput"], digits["latency_ms"])
     return sum(digits.values())
@@ -231,7 +230,6 @@ error flag draw 0.55 to 0.99 times the rating of their chips (view `energy_per_i
 FIT = 10.0  # by which the thousandth of a wrong figure may itself be off
 OF_CHIPS = ("device", "board", "package")
 HOUR = re.compile(r"\b(?:one|an|1|per) hour\b", re.I)  # of `conditions`: what the energy of a run covers
-SECONDS_PER_HOUR = 3600
 Bound = Literal["exact", "least", "most"]
 # The most that a machine with an official energy draws for each of its chips.
 HIGHEST_DRAW = """
@@ -286,8 +284,7 @@ class PowerEvidence:
         gmacs = self._vocabulary.gmacs.get((row["network"], row["variant"] or ""))
         if not (peak and gmacs and row["chips"]):
             return None
-        passes = TRAINING_PASSES if row["task"] == "training" else 1
-        return float(peak * row["chips"] * GIGA_PER_TERA / (gmacs * FLOP_PER_MAC * passes))
+        return physics.compute_highest_rate(peak * row["chips"], gmacs, physics.count_passes(row["task"]))
 
 
 def find_wrong_power(row: Row, evidence: PowerEvidence, place: str) -> Iterator[Fault]:
@@ -304,7 +301,7 @@ def find_wrong_power(row: Row, evidence: PowerEvidence, place: str) -> Iterator[
     for first, second in combinations(powers, 2):
         ratio = max(first.watts / second.watts, second.watts / first.watts)
         rounding = sum(10.0 ** (1 - own.digits) / 2 for own in (first, second))
-        if ratio - 1 > EFFICIENCY_TOLERANCE + rounding:
+        if ratio - 1 > physics.EFFICIENCY_TOLERANCE + rounding:
             reason: Reason = "unit" if ratio >= HALF_OF_THOUSAND else "implausible"
             message = f"{first.text} and {second.text} differ by a factor of {ratio:.4g}; are the units right?"
             hint = "Power of different scopes or of other runs belongs in rows of their own, with conditions"
@@ -330,12 +327,12 @@ def _list_powers(row: Row) -> Iterator[ImpliedPower]:
         watts = throughput * row["energy_per_item_j"]
         yield _build_power("throughput × energy per item", row, watts, "throughput", "energy_per_item_j")
     if throughput and row["efficiency"]:
-        watts = throughput / row["efficiency"]
+        watts = physics.compute_power_w(throughput, row["efficiency"])
         yield _build_power("throughput / efficiency", row, watts, "throughput", "efficiency")
     if row["run_energy_j"] and time:
         yield _build_power(f"energy / {time:.12g} s", row, row["run_energy_j"] / time, "run_energy_j")
     elif row["run_energy_j"] and HOUR.search(row["conditions"] or ""):
-        yield _build_power("energy of one hour", row, row["run_energy_j"] / SECONDS_PER_HOUR, "run_energy_j")
+        yield _build_power("energy of one hour", row, row["run_energy_j"] / physics.SECONDS_PER_HOUR, "run_energy_j")
 
 
 def _list_bounds(row: Row, highest_rate: float | None) -> Iterator[ImpliedPower]:
@@ -347,9 +344,10 @@ def _list_bounds(row: Row, highest_rate: float | None) -> Iterator[ImpliedPower]
     name = "energy_per_item_j" if row["energy_per_item_j"] else "efficiency"
     if row["throughput"] or not row[name]:
         return
-    energy = row["energy_per_item_j"] or 1 / row["efficiency"]
-    if row["latency_ms"] and row["batch_size"] and row["latency_basis"] != PER_ITEM:
-        watts = row["batch_size"] * MS / row["latency_ms"] * energy
+    energy = physics.find_energy_j(row["energy_per_item_j"], row["efficiency"])
+    assert energy
+    if row["latency_ms"] and row["batch_size"] and row["latency_basis"] != physics.PER_ITEM:
+        watts = physics.compute_rate(row["batch_size"], row["latency_ms"]) * energy
         yield _build_power("at least, at batch size / latency", row, watts, "latency_ms", name, bound="least")
     if highest_rate:
         text = f"at most, at the peak of the chips ({highest_rate:.4g} item/s)"

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ipu_results.ground.physics import count_batches_in_flight
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.read import ParsedDocument
 from ipu_results.schema import table
@@ -94,7 +95,7 @@ class Dataset:
             family=rows["platform"].map(families),
             batch_size=batch,
             chip_count=rows["chip_count"].astype("float64"),
-            in_flight=rows["throughput"] * rows["latency_ms"] / (1000 * batch),
+            in_flight=count_batches_in_flight(rows["throughput"], rows["latency_ms"], batch),
         )
 
     def _label_tables(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.gate import MIN_BATCHES_IN_FLIGHT, PER_ITEM
 from ipu_results.check.rules.dataset import Dataset
 from ipu_results.check.rules.findings import build_flags, build_no_flags, fill_template, round_figures
 from ipu_results.check.rules.placement import join_configurations
+from ipu_results.ground.physics import MIN_BATCHES_IN_FLIGHT, PER_ITEM, compute_min_latency_ms, count_items_in_flight
 
 ONE_ITEM_PER_CHIP_TOLERANCE = 0.05
 PER_BATCH = "per-batch"
@@ -33,12 +33,12 @@ def flag_latency_below_period(data: Dataset) -> pd.DataFrame:
         ["result_id", "throughput", "latency_ms", "latency_basis", "batch_size", "chip_count", "in_flight"]
     ]
     rows = rows[(rows["in_flight"] < MIN_BATCHES_IN_FLIGHT) & (rows["throughput"] > 0)]
-    items = rows["throughput"] * rows["latency_ms"] / 1000
+    items = count_items_in_flight(rows["throughput"], rows["latency_ms"])
     per_chip = (items / rows["chip_count"] - 1).abs() < ONE_ITEM_PER_CHIP_TOLERANCE
     rows = rows.assign(
         in_flight=round_figures(rows["in_flight"]),
         items=round_figures(items),
-        min_latency=round_figures(rows["batch_size"] / rows["throughput"] * 1000),
+        min_latency=round_figures(compute_min_latency_ms(rows["throughput"], rows["batch_size"])),
         hint=np.where(per_chip, ", one item on each chip", ""),
     )
     rows = rows.assign(reading=_readings(data, rows))

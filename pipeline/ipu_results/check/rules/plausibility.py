@@ -8,9 +8,16 @@ from decimal import ROUND_HALF_UP, Decimal
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.gate import FLOP_PER_MAC, GIGA_PER_TERA, TRAINING_PASSES
 from ipu_results.check.rules.dataset import Dataset
 from ipu_results.check.rules.findings import build_flags, fill_template, format_figure, round_figures
+from ipu_results.ground.physics import (
+    FLOP_PER_MAC,
+    SECONDS_PER_MINUTE,
+    TRAINING_PASSES,
+    compute_power_w,
+    compute_tflops,
+    count_passes,
+)
 
 NAMED = ("model", "platform", "framework")
 OF_CHIPS = ("device", "board")
@@ -45,8 +52,7 @@ def compute_implied_work(data: Dataset) -> pd.DataFrame:
     rows = rows.assign(network=_find_networks(data, rows), variant=rows["variant"].fillna(""))
     rows = rows.merge(_list_gmacs(data, rows), on=["network", "variant"], validate="m:1")
     rows = rows.assign(peak=_find_peaks(data, rows) * rows["chip_count"])
-    passes = np.where(rows["task"] == "training", TRAINING_PASSES, 1)
-    rows = rows.assign(tflops=rows["throughput"] * rows["gmacs"] * FLOP_PER_MAC * passes / GIGA_PER_TERA)
+    rows = rows.assign(tflops=compute_tflops(rows["throughput"], rows["gmacs"], rows["task"].map(count_passes)))
     return rows[rows["peak"].notna() & rows["tflops"].notna()]
 
 
@@ -85,7 +91,7 @@ def flag_power_above_rating(data: Dataset) -> pd.DataFrame:
     rows = data.published[["result_id", "platform", "throughput", "efficiency"]]
     ratings = data.platforms.drop_duplicates("platform").set_index("platform")["rated_power_w"]
     rated = rows["platform"].map(ratings).astype("float64")
-    rows = rows.assign(power=rows["throughput"] / rows["efficiency"], rated=rated)
+    rows = rows.assign(power=compute_power_w(rows["throughput"], rows["efficiency"]), rated=rated)
     rows = rows[rows["power"] > rows["rated"]]
     rows = rows.assign(power=rows["power"].round(1))
     template = "{power} W: throughput {throughput} / efficiency {efficiency}; {platform} is rated {rated} W"
@@ -114,7 +120,10 @@ def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
             rows["throughput"] * rows["energy_per_item_j"],
             "throughput {throughput} × {energy_per_item_j} J an item",
         ),
-        "efficiency": (rows["throughput"] / rows["efficiency"], "throughput {throughput} / efficiency {efficiency}"),
+        "efficiency": (
+            compute_power_w(rows["throughput"], rows["efficiency"]),
+            "throughput {throughput} / efficiency {efficiency}",
+        ),
     }
     flags = []
     for column, (power, how) in readings.items():
@@ -127,7 +136,6 @@ def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
     return pd.concat(flags, ignore_index=True).drop_duplicates("result_id")
 
 
-SECONDS_PER_MINUTE = 60
 INFO_WITHIN_MINUTES = 0.01
 WARN_WITHIN_MINUTES = 0.1
 

@@ -183,8 +183,7 @@ def load_backend(name: str) -> Backend:
 
 def check_images(images: Any, dtype: str, shape: tuple[int | None, ...], place: str) -> tuple[int, ...]:
     """Return the shape of a batch. Raises BackendError where type or shape differ; None matches any length."""
-    fits = len(images.shape) == len(shape) and all(b in (None, a) for a, b in zip(images.shape, shape))  # noqa: B905
-    if images.dtype != dtype or not fits:
+    if not _fits(images, dtype, shape):
         raise BackendError(f"takes {dtype} images of shape {shape}, not {images.dtype} {images.shape}", place=place)
     return tuple(images.shape)
 
@@ -194,9 +193,13 @@ def check_inputs(batch: Any, expected: InputShapes, place: str) -> None:
     if set(batch) != set(expected):
         raise BackendError(f"takes the inputs {', '.join(expected)}, not {', '.join(batch)}", place=place)
     for name, (dtype, shape) in expected.items():
-        x = batch[name]
-        if x.dtype != dtype or len(x.shape) != len(shape) or any(b not in (None, a) for a, b in zip(x.shape, shape)):  # noqa: B905
+        if not _fits(x := batch[name], dtype, shape):
             raise BackendError(f"input {name} is {dtype} {shape}, not {x.dtype} {x.shape}", place=place)
+
+
+def _fits(x: Any, dtype: str, shape: tuple[int | None, ...]) -> bool:
+    lengths = zip(x.shape, shape)  # noqa: B905 (Python 3.8)
+    return bool(x.dtype == dtype) and len(x.shape) == len(shape) and all(b in (None, a) for a, b in lengths)
 
 
 def format_error(error: Exception) -> str:

@@ -50,7 +50,7 @@ class EmulatedChip(VirtualSession):
     """One chip's share of a batch. `run(None)` advances by the predicted time; `run(images)` computes outputs."""
 
     def __init__(self, spec: SessionSpec, target: Target) -> None:
-        from ipu_results.emulator.emulator import Emulator  # noqa: PLC0415
+        from ipu_results.emulator.network import Emulator  # noqa: PLC0415
         from ipu_results.emulator.target import load_calibration  # noqa: PLC0415
 
         self._spec = spec

@@ -1,23 +1,175 @@
-"""Infer the shape of every tensor at one batch size, and compute what depends on constants and shapes alone."""
+"""Check an ONNX model, sort its nodes, and infer the shape of every tensor at one batch size.
+
+What depends on constants and shapes alone is computed here.
+"""
 
 from __future__ import annotations
 
+import heapq
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx
+import onnx.inliner
 from onnx import TensorProto, helper, numpy_helper
 from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
-from ipu_results.emulator.model import Node
-from ipu_results.errors import InconsistentModelError, UnknownShapeError, UnsupportedOperatorError
+from ipu_results.errors import (
+    InconsistentModelError,
+    UnknownShapeError,
+    UnrecognisedModelError,
+    UnsupportedOperatorError,
+)
+
+ONNX_DOMAINS = frozenset({"", "ai.onnx"})
+# Operators that are read as their definition in the standard, made of others.
+EXPANDED = frozenset({"AffineGrid", "Attention", "CenterCropPad", "RotaryEmbedding", "SwiGLU"})
+MAX_NAMES = 5  # in one message
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node with a name that is unique in its graph. Inputs and outputs that are left out are not listed."""
+
+    name: str
+    kind: str
+    proto: onnx.NodeProto
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    @property
+    def place(self) -> str:
+        """The name in messages."""
+        return f"{self.kind} {self.name}"
+
+
+def prepare_model(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Refuse a model that the installed onnx does not know. Inline its local functions and operators in EXPANDED."""
+    if not model.graph.node:
+        raise UnrecognisedModelError("is not an ONNX model, or has no nodes")
+    if model.ir_version > onnx.IR_VERSION:
+        raise UnrecognisedModelError(f"IR version {model.ir_version} is newer than {onnx.IR_VERSION}, the last known")
+    known = onnx.defs.onnx_opset_version()
+    if read_opset(model) > known:
+        raise UnrecognisedModelError(f"opset {read_opset(model)} is newer than {known}, the last known")
+    if not all(isinstance(name, str) and name.isprintable() for name in _iterate_names(model.graph)):
+        raise UnrecognisedModelError("a name in it is not printable text")
+    if any(node.op_type in EXPANDED and node.domain in ONNX_DOMAINS for node in model.graph.node):
+        names = [("", kind) for kind in sorted(EXPANDED)]
+        model = onnx.inliner.inline_selected_functions(model, names, inline_schema_functions=True)
+    return onnx.inliner.inline_local_functions(model) if model.functions else model
+
+
+def _iterate_names(graph: onnx.GraphProto) -> Iterator[str | bytes]:
+    """Yield all names that messages may show; protobuf returns bytes where they are not UTF-8."""
+    for node in graph.node:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+        yield from (attribute.name for attribute in node.attribute)
+    for value in (*graph.input, *graph.output):
+        yield from (value.name, *(axis.dim_param for axis in value.type.tensor_type.shape.dim))
+    yield from (tensor.name for tensor in graph.initializer)
+
+
+def read_opset(model: onnx.ModelProto) -> int:
+    versions = [opset.version for opset in model.opset_import if opset.domain in ONNX_DOMAINS]
+    if not versions:
+        raise UnrecognisedModelError("does not name a version of the ONNX operators")
+    return int(max(versions))
+
+
+def sort_nodes(graph: onnx.GraphProto) -> tuple[Node, ...]:
+    """Return the nodes that the outputs need, each after those it reads, otherwise in the order of the file."""
+    nodes = tuple(_name_nodes(graph.node))
+    makers = _map_makers(nodes)
+    needed = _select_needed(nodes, makers, [value.name for value in graph.output])
+    _refuse_missing(needed, makers, graph)
+    numbers = {node.name: number for number, node in enumerate(needed)}
+    sorter = TopologicalSorter(
+        {numbers[node.name]: [numbers[makers[name].name] for name in node.inputs if name in makers] for node in needed}
+    )
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise _describe_cycle([needed[number].name for number in error.args[1][1:]]) from error
+    order, ready = [], sorted(sorter.get_ready())  # a sorted list is a heap
+    while ready:
+        number = heapq.heappop(ready)
+        order.append(needed[number])
+        sorter.done(number)
+        for freed in sorter.get_ready():
+            heapq.heappush(ready, freed)
+    return tuple(order)
+
+
+def _name_nodes(protos: Iterable[onnx.NodeProto]) -> Iterator[Node]:
+    taken: set[str] = set()
+    for number, proto in enumerate(protos):
+        base = proto.name or next(iter(proto.output), "") or f"node{number}"
+        name, copy = base, 2
+        while name in taken:
+            name, copy = f"{base}#{copy}", copy + 1
+        taken.add(name)
+        inputs, outputs = (tuple(filter(None, names)) for names in (proto.input, proto.output))
+        node = Node(name, proto.op_type, proto, inputs, outputs)
+        if proto.domain not in ONNX_DOMAINS:
+            raise UnsupportedOperatorError(f"domain {proto.domain} is not supported", place=node.place)
+        if any(attribute.HasField("g") or attribute.graphs for attribute in proto.attribute):
+            raise UnsupportedOperatorError("a node with a subgraph is not supported", place=node.place)
+        yield node
+
+
+def _map_makers(nodes: Sequence[Node]) -> dict[str, Node]:
+    makers: dict[str, Node] = {}
+    for node in nodes:
+        for output in node.outputs:
+            if output in makers:
+                raise InconsistentModelError(f"{output} already comes from {makers[output].place}", place=node.place)
+            makers[output] = node
+    return makers
+
+
+def _select_needed(nodes: Sequence[Node], makers: Mapping[str, Node], outputs: Sequence[str]) -> tuple[Node, ...]:
+    if not outputs:
+        raise InconsistentModelError("the graph has no output")
+    for output in outputs:
+        if output not in makers:
+            raise InconsistentModelError(f"no node produces the output {output}")
+    reached = {makers[output].name for output in outputs}
+    waiting = [makers[output] for output in outputs]
+    while waiting:
+        for tensor in waiting.pop().inputs:
+            maker = makers.get(tensor)
+            if maker is not None and maker.name not in reached:
+                reached.add(maker.name)
+                waiting.append(maker)
+    return tuple(node for node in nodes if node.name in reached)
+
+
+def _refuse_missing(nodes: Iterable[Node], makers: Mapping[str, Node], graph: onnx.GraphProto) -> None:
+    if graph.sparse_initializer:
+        raise UnsupportedOperatorError("sparse initializers are not supported")
+    known = {*makers, *(value.name for value in graph.input), *(tensor.name for tensor in graph.initializer)}
+    for node in nodes:
+        for tensor in node.inputs:
+            if tensor not in known:
+                message = f"{tensor} is not an input, an initializer or an output of a node"
+                raise InconsistentModelError(message, place=node.place)
+
+
+def _describe_cycle(names: list[str]) -> InconsistentModelError:
+    first = names.index(min(names))
+    names = names[first:] + names[:first]
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return InconsistentModelError(f"nodes form a cycle: {', '.join(names[:MAX_NAMES])}{more}")
+
 
 # Elements up to which a constant's data are kept: enough for shapes and scalars, not for weights.
 MAX_KEPT, MAX_KEPT_FLOATS = 4096, 16
@@ -65,17 +217,12 @@ def collect_initial_tensors(graph: onnx.GraphProto, data_inputs: Mapping[str, tu
     """Return inputs at their shapes, initializers, and inputs that are parameters known by shape alone."""
     tensors = {}
     for value in graph.input:
-        constant = value.name not in data_inputs
-        shape = _read_fixed_shape(value) if constant else data_inputs[value.name]
+        constant, dims = value.name not in data_inputs, value.type.tensor_type.shape.dim
+        if constant and any(not axis.HasField("dim_value") for axis in dims):
+            raise UnknownShapeError(f"parameter {value.name} has a dimension without a size")
+        shape = tuple(axis.dim_value for axis in dims) if constant else data_inputs[value.name]
         tensors[value.name] = TensorInfo(shape, value.type.tensor_type.elem_type, constant)
     return tensors | {tensor.name: _read_initializer(tensor) for tensor in graph.initializer}
-
-
-def _read_fixed_shape(value: onnx.ValueInfoProto) -> tuple[int, ...]:
-    dims = value.type.tensor_type.shape.dim
-    if any(not axis.HasField("dim_value") for axis in dims):
-        raise UnknownShapeError(f"parameter {value.name} has a dimension without a size")
-    return tuple(axis.dim_value for axis in dims)
 
 
 def _read_initializer(tensor: TensorProto) -> TensorInfo:
@@ -126,18 +273,20 @@ def is_constant(node: Node, tensors: TensorInfos) -> bool:
 
 def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
     """Add the node's outputs to `tensors`."""
-    if not _is_known(node.kind, opset):
+    try:
+        known = not onnx.defs.get_schema(node.kind, opset).deprecated
+    except onnx.defs.SchemaError:
+        known = False
+    if not known:
         raise UnsupportedOperatorError(f"{node.kind} is not an operator of opset {opset}", place=node.place)
     inputs = {name: tensors[name] for name in node.inputs}
     constant = is_constant(node, tensors)
     types = _infer_types(node, inputs, opset)
-    if (
-        constant
-        and not all(map(_is_sized, types.values()))
-        and (known := _compute_constant(node, inputs, types, opset))
-    ):
-        tensors |= known  # a shape that follows from data, as that of NonZero
-        return
+    if constant and not all(map(_is_sized, types.values())):
+        computed = _compute_constant(node, inputs, types, opset)
+        if computed:  # a shape that follows from data, as that of NonZero
+            tensors |= computed
+            return
     outputs = {name: _read_type(node, name, proto, constant) for name, proto in types.items() if name}
     if set(outputs) != set(node.outputs):
         raise UnknownShapeError("the type of an output is not known", place=node.place)
@@ -150,13 +299,6 @@ def _is_sized(proto: onnx.TypeProto) -> bool:
     return proto.tensor_type.HasField("shape") and all(axis.HasField("dim_value") for axis in shape.dim)
 
 
-def _is_known(kind: str, opset: int) -> bool:
-    try:
-        return not onnx.defs.get_schema(kind, opset).deprecated
-    except onnx.defs.SchemaError:
-        return False
-
-
 def _infer_types(node: Node, inputs: TensorInfos, opset: int) -> dict[str, onnx.TypeProto]:
     schema = onnx.defs.get_schema(node.kind, opset)
     types = {name: tensor.proto for name, tensor in inputs.items()}
@@ -164,12 +306,9 @@ def _infer_types(node: Node, inputs: TensorInfos, opset: int) -> dict[str, onnx.
     try:
         return infer_node_outputs(schema, node.proto, types, data, opset_imports=[helper.make_opsetid("", opset)])
     except (InferenceError, ValidationError, RuntimeError, ValueError) as error:
-        raise InconsistentModelError(_shorten(error), place=node.place) from error
-
-
-def _shorten(error: Exception) -> str:
-    text = " ".join(PREFIX.sub("", str(error)).split())
-    return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "…"
+        text = " ".join(PREFIX.sub("", str(error)).split())
+        message = text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "…"
+        raise InconsistentModelError(message, place=node.place) from error
 
 
 def _read_type(node: Node, name: str, proto: onnx.TypeProto, constant: bool) -> TensorInfo:
@@ -204,15 +343,12 @@ def _compute_constant(node: Node, inputs: TensorInfos, types: Mapping[str, onnx.
         return {}
     if len(arrays) != len(node.outputs):
         return {}
-    kinds = [types[name].tensor_type.elem_type for name in node.outputs]
-    return {
-        name: TensorInfo(array.shape, kind, constant=True, data=_keep(array, name, kind))
-        for name, kind, array in zip(node.outputs, kinds, arrays, strict=True)
-    }
-
-
-def _keep(array: npt.NDArray[np.generic], name: str, element_type: int) -> TensorProto | None:
-    return numpy_helper.from_array(array, name) if _is_small(array.size, element_type) else None
+    known = {}
+    for name, array in zip(node.outputs, arrays, strict=True):
+        kind = types[name].tensor_type.elem_type
+        data = numpy_helper.from_array(array, name) if _is_small(array.size, kind) else None
+        known[name] = TensorInfo(array.shape, kind, constant=True, data=data)
+    return known
 
 
 def _evaluate_shape(node: Node, source: TensorInfo) -> npt.NDArray[np.generic]:

@@ -1,0 +1,79 @@
+"""Compute physics that checks, comparisons and predictions share: Little's law, work against a peak, power and energy.
+
+Functions take numbers or columns of numbers. Units are those of the table `results`: items per second, milliseconds,
+watts, joules, and for work 10⁹ multiply-accumulates (GMAC) and 10¹² operations (TFLOP) per second.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+MS_PER_S = 1000.0
+SECONDS_PER_MINUTE = 60
+SECONDS_PER_HOUR = 3600
+# Units as sources and users write them, with their exact size in seconds, watts and joules.
+TIMES_S = {
+    "us": "1/1000000",
+    "µs": "1/1000000",
+    "ms": "1/1000",
+    "s": "1",
+    "sec": "1",
+    "min": "60",
+    "mins": "60",
+    "h": "3600",
+}
+POWERS_W = {"W": "1", "kW": "1000", "mW": "0.001"}
+ENERGIES_J = {"J": "1", "mJ": "0.001", "kJ": "1000", "Wh": "3600", "kWh": "3600000"}
+GIGA = 10**9
+GIGA_PER_TERA = 1000
+FLOP_PER_MAC = 2  # a multiplication and an addition
+TRAINING_PASSES = 3  # forward, and twice as much backward
+MIN_BATCHES_IN_FLIGHT = 0.95  # 1 but for the rounding of printed figures
+MAX_BATCHES_IN_FLIGHT = 16  # a convention: twice the most that a row of the record implies (8.04, STC P920)
+EFFICIENCY_TOLERANCE = 0.05  # of throughput over power against the efficiency: each is rounded on its own
+PER_ITEM = "per-item"  # value of `latency_basis` to which the law for batches does not apply
+
+
+def count_items_in_flight(throughput: Any, latency_ms: Any) -> Any:
+    """Count the items in flight by Little's law: throughput × latency."""
+    return throughput * latency_ms / MS_PER_S
+
+
+def count_batches_in_flight(throughput: Any, latency_ms: Any, batch_size: Any) -> Any:
+    """Count the batches in flight by Little's law; less than one is impossible for the latency of a batch."""
+    return count_items_in_flight(throughput, latency_ms) / batch_size
+
+
+def compute_min_latency_ms(throughput: Any, batch_size: Any) -> Any:
+    """Compute the shortest latency of a batch at a throughput: that of one batch in flight."""
+    return batch_size / throughput * MS_PER_S
+
+
+def compute_rate(batch_size: Any, latency_ms: Any) -> Any:
+    """Compute the items per second of batches that follow each other, one in flight."""
+    return batch_size * MS_PER_S / latency_ms
+
+
+def count_passes(task: str) -> int:
+    """Count the passes over a network for each item, in units of an inference."""
+    return TRAINING_PASSES if task == "training" else 1
+
+
+def compute_tflops(throughput: Any, gmacs: Any, passes: Any) -> Any:
+    """Compute the TFLOP/s that a throughput implies, for `gmacs` of one inference of an item."""
+    return throughput * gmacs * FLOP_PER_MAC * passes / GIGA_PER_TERA
+
+
+def compute_highest_rate(peak_tflops: float, gmacs: float, passes: int) -> float:
+    """Compute the items per second at a peak."""
+    return float(peak_tflops * GIGA_PER_TERA / (gmacs * FLOP_PER_MAC * passes))
+
+
+def compute_power_w(throughput: Any, efficiency: Any) -> Any:
+    """Compute the power that a throughput and an efficiency (items per second per watt) imply."""
+    return throughput / efficiency
+
+
+def find_energy_j(energy_per_item_j: float | None, efficiency: float | None) -> float | None:
+    """Return the energy of an item: the stated one, else 1 over the efficiency; None without either."""
+    return energy_per_item_j or (1 / efficiency if efficiency else None)
