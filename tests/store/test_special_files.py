@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ipu_results.errors import DamagedCommitWarning
-from ipu_results.ground.files import open_regular_file
+from ipu_results.ground.files import DamagedCommitWarning, open_regular_file
 from ipu_results.store.files import COMMIT, LOCK, STAGING, is_pending
 from ipu_results.store.transaction import lock_folder, recover
 

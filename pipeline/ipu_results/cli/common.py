@@ -12,8 +12,9 @@ from typing import Any
 
 import click
 
-from ipu_results.errors import DamagedCommitWarning, IpuResultsError, explain_missing
-from ipu_results.ground.files import DATASET
+from ipu_results.errors import IpuResultsError
+from ipu_results.ground import explain_missing
+from ipu_results.ground.files import DATASET, DamagedCommitWarning
 from ipu_results.ground.limits import MAX_BYTES, MAX_MEGABYTES, MAX_PAGES
 from ipu_results.ground.text import escape_line, escape_unprintable
 

@@ -31,6 +31,10 @@ NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 NON_BLOCKING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
+class DamagedCommitWarning(UserWarning):
+    """The commit file of an interrupted build cannot be read, so the build was discarded."""
+
+
 def open_regular_file(path: Path, *, follow_links: bool = True) -> BufferedReader:
     """Open a file for reading, and refuse what a read could wait for without end.
 

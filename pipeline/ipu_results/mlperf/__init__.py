@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ipu_results.errors import explain_missing
+from ipu_results.ground import explain_missing
 
 if TYPE_CHECKING:
     import pandas as pd

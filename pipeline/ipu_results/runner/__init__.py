@@ -36,6 +36,6 @@ def __getattr__(name: str) -> Any:
             import_module(f"{__name__}.{'config' if name in ('Progress', 'SweepConfig') else 'sweep'}"), name
         )
     except ModuleNotFoundError as error:
-        from ipu_results.errors import explain_missing  # noqa: PLC0415
+        from ipu_results.ground import explain_missing  # noqa: PLC0415
 
         raise explain_missing(error, "runner") from error

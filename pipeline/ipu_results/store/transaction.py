@@ -16,8 +16,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ipu_results.errors import DamagedCommitWarning, WarehouseError
-from ipu_results.ground.files import open_regular_file, sync_to_disk
+from ipu_results.errors import WarehouseError
+from ipu_results.ground.files import DamagedCommitWarning, open_regular_file, sync_to_disk
 from ipu_results.store.files import COMMIT, LOCK, STAGING
 
 
