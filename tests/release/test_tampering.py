@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from ipu_results.release import verify_release
-from ipu_results.release.folder import check_files
+from ipu_results.release.files import check_files
 
 from tests.release.release_support import link_release, update_checksums
 from tests.release.tampering import KINDS, edit_parquet

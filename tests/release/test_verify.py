@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.release import verify_release
-from ipu_results.release.files import CHECKSUMS, read_checksums, write_checksums
-from ipu_results.release.folder import check_files
+from ipu_results.release.files import CHECKSUMS, check_files, read_checksums, write_checksums
 from ipu_results.store.files import DATABASE
 
 from tests.conftest import ROOT, run_cli

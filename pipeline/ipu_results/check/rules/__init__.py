@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, build_dataset, list_printed_tables
-from ipu_results.check.rules.findings import FLAGS, build_no_flags
+from ipu_results.check.rules.dataset import FLAGS, Dataset, build_dataset, build_no_flags, list_printed_tables
 from ipu_results.check.rules.identity import (
     flag_blank_cell,
     flag_name_variants,

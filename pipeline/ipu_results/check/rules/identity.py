@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, map_texts
-from ipu_results.check.rules.findings import build_flags, build_no_flags, fill_template
+from ipu_results.check.rules.dataset import Dataset, build_flags, build_no_flags, fill_template, map_texts
 from ipu_results.schema import table
 
 NAMED = ("model", "platform", "framework")

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ipu_results.check.gate import MIN_BATCHES_IN_FLIGHT, PER_ITEM
-from ipu_results.check.rules.dataset import Dataset
-from ipu_results.check.rules.findings import build_flags, build_no_flags, fill_template, round_figures
+from ipu_results.check.rules.dataset import Dataset, build_flags, build_no_flags, fill_template, round_figures
 from ipu_results.check.rules.placement import join_configurations
 
 ONE_ITEM_PER_CHIP_TOLERANCE = 0.05

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset
-from ipu_results.check.rules.findings import build_flags, fill_template, round_figures
+from ipu_results.check.rules.dataset import Dataset, build_flags, fill_template, round_figures
 from ipu_results.check.rules.identity import flag_network_identity
 from ipu_results.link.configurations import NEAR, split_settings
 

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ipu_results.check.gate import FLOP_PER_MAC, GIGA_PER_TERA, TRAINING_PASSES
-from ipu_results.check.rules.dataset import Dataset
-from ipu_results.check.rules.findings import build_flags, fill_template, format_figure, round_figures
+from ipu_results.check.rules.dataset import Dataset, build_flags, fill_template, format_figure, round_figures
 
 NAMED = ("model", "platform", "framework")
 OF_CHIPS = ("device", "board")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset
-from ipu_results.check.rules.findings import build_flags, fill_template, round_figures
+from ipu_results.check.rules.dataset import Dataset, build_flags, fill_template, round_figures
 from ipu_results.check.rules.little import find_doubtful_latencies, find_median_of_others
 from ipu_results.check.rules.placement import join_configurations
 
