@@ -48,7 +48,7 @@ BLOCK_ELEMENTS = frozenset(
     address article aside blockquote body br center dd details dialog dir div dl dt fieldset figcaption figure
     footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol option optgroup p
     plaintext pre search section summary ul xmp caption colgroup table tbody td tfoot th thead tr
-    """.split()  # noqa: SIM905  (one line instead of fifty)
+    """.split()
 )
 """Elements that the HTML standard renders as blocks, and line breaks. They divide words."""
 FONT_SIZES = frozenset(
