@@ -31,7 +31,7 @@ PROSE = frozenset(
     claims.recomputed claims.subject columns.description contradictions.recomputation_sql contradictions.recomputed
     contradictions.resolution contradictions.what flags.message flags.suggested recomputations.arithmetic
     recomputations.baseline
-    """.split()  # noqa: SIM905 (one name a line is 17 lines)
+    """.split()
 )
 METADATA = {"(build_id)": "digests", "(description)": "reworded"}  # of files and of their columns
 

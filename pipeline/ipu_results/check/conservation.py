@@ -1,4 +1,7 @@
-"""Prove that no source row is lost: each is accepted, quarantined or a duplicate, and keeps all its cells."""
+"""Prove that no source row is lost: each is accepted, quarantined or a duplicate, and keeps all its cells.
+
+The tables that record this are built here, with those that follow from documents and vocabulary.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Read what a release or a warehouse holds, without its rows: tables, columns, keys and definitions."""
+"""Compare two releases or warehouses: tables, definitions, columns, rows and cells.
+
+Counts are exact, examples are listed up to a limit. Rows are matched by primary key in one full outer join per table,
+so a million rows take seconds. A file with the same bytes on both sides is not read. A snapshot is what a folder holds
+without its rows.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +15,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.ground.sql import get_first_line
 from ipu_results.ground.text import escape_unprintable
-from ipu_results.release.files import PACKAGE, RELEASE, finish_interrupted_publish, quote_identifier, read_definitions
+from ipu_results.release.files import (
+    PACKAGE,
+    RELEASE,
+    finish_interrupted_publish,
+    quote_identifier,
+    read_definitions,
+    read_json,
+)
 from ipu_results.schema import TABLES, VIEWS
 from ipu_results.schema.generate import ARROW, SQL, quote
 from ipu_results.store.files import DATABASE
@@ -33,7 +44,6 @@ KNOWN_TABLES = {table.name: table for table in TABLES}
 class SnapshotColumn:
     """A column of a Parquet file; `type` as SQL names it."""
 
-    name: str
     type: str
     unit: str | None
     description: str | None
@@ -95,25 +105,14 @@ def read_snapshot(folder: Path) -> Snapshot:
     return Snapshot(folder, tables, metadata, read_definitions(folder / DATABASE))
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object, empty without the file. Raises UnreadableReleaseError for anything else."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except FileNotFoundError:
-        return {}
-    except (OSError, msgspec.MsgspecError, RecursionError) as error:
-        raise UnreadableReleaseError(f"is not a JSON object: {get_first_line(error)}", place=str(path)) from error
-
-
 def read_columns(schema: pa.Schema) -> dict[str, SnapshotColumn]:
     """Return the columns of a Parquet file by name, with unit and description from the field metadata."""
     columns = {}
     for entry in schema:
         texts = {key.decode(): value.decode(errors="replace") for key, value in (entry.metadata or {}).items()}
-        sql_type, is_number = SQL_TYPES.get(entry.type, str(entry.type)), any(check(entry.type) for check in NUMBERS)
-        columns[entry.name] = SnapshotColumn(
-            entry.name, sql_type, texts.get("unit"), texts.get("description"), is_number
-        )
+        is_number = any(check(entry.type) for check in NUMBERS)
+        sql_type = SQL_TYPES.get(entry.type, str(entry.type))
+        columns[entry.name] = SnapshotColumn(sql_type, texts.get("unit"), texts.get("description"), is_number)
     return columns
 
 
@@ -336,15 +335,14 @@ class TableDiffQuery:
         return list(row)
 
     def list_changed_cells(self, names: Sequence[str], limit: int) -> list[CellChange]:
-        """Return the first cells that differ in these columns, figures before texts."""
+        """Return the first cells that differ in these columns, figures before texts, each in the order of the keys."""
         cells: list[CellChange] = []
         for is_number in (True, False):
             chosen = [name for name in names if self.new.columns[name].is_number == is_number]
-            cells += self.list_cells(chosen, limit - len(cells)) if chosen else []
+            cells += self._list_cells(chosen, limit - len(cells)) if chosen else []
         return cells
 
-    def list_cells(self, names: Sequence[str], limit: int) -> list[CellChange]:
-        """Return the first cells that differ in these columns, in the order of the keys."""
+    def _list_cells(self, names: Sequence[str], limit: int) -> list[CellChange]:
         columns = [f"new.{quote_identifier(name)}" for name in self.key]
         for name in names:
             columns += [self._differs(name), *(f"{side}.{quote_identifier(name)}" for side in ("old", "new"))]

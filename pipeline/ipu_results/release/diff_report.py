@@ -1,4 +1,7 @@
-"""List the figures that changed between two releases, each named as a person would name its row."""
+"""Format a diff of two releases: as text, as JSON, and as one HTML page that needs no other file.
+
+The figures that changed come first, each named as a person would name its row.
+"""
 
 from __future__ import annotations
 

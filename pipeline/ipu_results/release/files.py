@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
+import msgspec
 import pyarrow as pa
 
 from ipu_results.errors import IpuResultsError, ReleaseError, UnreadableReleaseError, WarehouseError
@@ -44,6 +45,16 @@ CHECKSUM_LINE = re.compile(r"(?m)^([0-9a-f]{64})  ([A-Za-z0-9_][A-Za-z0-9_.-]*)$
 def list_table_files(tables: Iterable[str]) -> set[str]:
     """Return the names of the files that hold these tables."""
     return {f"{name}{suffix}" for name in tables for suffix in SUFFIXES}
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object, empty without the file. Raises UnreadableReleaseError for anything else."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.MsgspecError, RecursionError) as error:
+        raise UnreadableReleaseError(f"is not a JSON object: {get_first_line(error)}", place=str(path)) from error
 
 
 def write_checksums(folder: Path) -> None:

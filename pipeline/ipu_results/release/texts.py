@@ -29,8 +29,8 @@ from ipu_results.ground.files import CHECKOUT, DISTRIBUTION, PACKAGE, SCHEMA, ha
 from ipu_results.ground.text import escape_markdown, format_code, format_json, format_markdown_table
 from ipu_results.release import files
 from ipu_results.release.descriptors import format_croissant, format_package
-from ipu_results.release.diff import KNOWN_TABLES, read_json
-from ipu_results.release.files import CITATION, RELEASE, Problem
+from ipu_results.release.diff import KNOWN_TABLES
+from ipu_results.release.files import CITATION, RELEASE, Problem, read_json
 from ipu_results.schema import TABLES, VIEWS, Table, View, arrow_schema, dictionary_rows
 from ipu_results.store.files import DATABASE, get_parquet_name
 from ipu_results.store.query import STORAGE_VERSION, write_duckdb

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from ipu_results.errors import UnreadableReleaseError
 from ipu_results.ground.text import escape_unprintable
 from ipu_results.release import files
 from ipu_results.release.descriptors import check_croissant, check_package, read_required, read_table_schema
-from ipu_results.release.diff import read_columns, read_json
+from ipu_results.release.diff import read_columns
 from ipu_results.release.files import (
     BUILD_TABLE,
     CHECKSUMS,
@@ -37,6 +37,7 @@ from ipu_results.release.files import (
     SIGNATURE,
     Problem,
     quote_identifier,
+    read_json,
 )
 from ipu_results.release.texts import (
     check_definitions,
@@ -108,10 +109,8 @@ class ReleaseContents:
                 if kind == "FOREIGN KEY"
             }
             columns = tuple(
-                Column(
-                    it.name, KINDS.get(it.type, it.type), it.description or "", it.unit, references=links.get(it.name)
-                )
-                for it in read_columns(rows.schema).values()
+                Column(column, KINDS.get(it.type, it.type), it.description or "", it.unit, references=links.get(column))
+                for column, it in read_columns(rows.schema).items()
             )
             tables[name] = Table(name, "", columns, *keys or [()])
         return tables
@@ -154,7 +153,7 @@ def _check_contents(folder: Path) -> Iterator[Problem]:
     tables = {name: pq.read_table(folder / get_parquet_name(name)) for name in names}
     with files.open_database(folder / DATABASE) as connection:
         contents = ReleaseContents(folder, release, package, croissant, tables, connection)
-        for place, check in (
+        checks: Sequence[tuple[str, Callable[[ReleaseContents], Iterator[Problem]]]] = (
             (RELEASE, _check_record),
             (ENVIRONMENT, lambda it: check_environment(it.folder)),
             *((name, partial(_check_rows, name=name)) for name in tables),
@@ -165,7 +164,8 @@ def _check_contents(folder: Path) -> Iterator[Problem]:
             (DICTIONARY_TABLE, _check_catalog),
             (PACKAGE, _check_package),
             (CROISSANT, _check_croissant),
-        ):
+        )
+        for place, check in checks:
             problems += files.collect(place, check(contents))
         if not problems and is_own_code(release):
             dictionary = tables[DICTIONARY_TABLE]
@@ -273,7 +273,7 @@ def _check_dictionary(contents: ReleaseContents) -> Iterator[Problem]:
         message = f"lists {name} as {kinds.get(name, 'missing')}, {RELEASE} as {listed.get(name, 'missing')}"
         yield Problem(get_parquet_name(DICTIONARY_TABLE), message)
     for name, rows in contents.tables.items():
-        stated = [(column.name, column.type, column.unit) for column in read_columns(rows.schema).values()]
+        stated = [(column, it.type, it.unit) for column, it in read_columns(rows.schema).items()]
         if name not in relations or stated != [column[:3] for column in relations[name].columns]:
             yield Problem(get_parquet_name(name), "columns differ from the data dictionary")
     for name in _list_differences(files.hash_definitions(contents.connection), release["views"]):
@@ -313,7 +313,7 @@ def _compare_schemas(schema: pa.Schema, expected: pa.Schema) -> Iterator[str]:
         yield "metadata for pandas differ from the columns"
 
 
-def _read_pandas_types(schema: pa.Schema) -> tuple[Any, list[tuple[str, ...]]]:
+def _read_pandas_types(schema: pa.Schema) -> tuple[Any, list[tuple[Any, ...]]]:
     """Return what the metadata tell pandas of the index and of each column."""
     stated = json.loads((schema.metadata or {}).get(PANDAS_METADATA, b"{}"))
     columns = [

@@ -1,4 +1,8 @@
-"""Write the DuckDB file: tables with keys and comments, and the views; evaluate views that get files of their own."""
+"""Open the warehouse for reading: the DuckDB file if it is built, else the committed Parquet files.
+
+The DuckDB file is written here, too: tables with keys and comments, and the views. Views that get files of their own
+are evaluated.
+"""
 
 from __future__ import annotations
 
