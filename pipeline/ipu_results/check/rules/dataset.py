@@ -210,7 +210,7 @@ def build_no_flags() -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in DTYPES.items()})
 
 
-class Figure(float):
+class TemplateFigure(float):
     """A double in a template: written without an exponent, and `{name:3}` rounds it to three significant digits."""
 
     def __format__(self, digits: str) -> str:
@@ -218,10 +218,10 @@ class Figure(float):
 
 
 def fill_template(template: str, rows: pd.DataFrame) -> list[str]:
-    """Fill `template` with the columns of each row; doubles are written as Figure says."""
+    """Fill `template` with the columns of each row; doubles are written as TemplateFigure says."""
     names = sorted({name for _, name, _, _ in Formatter().parse(template) if name})
     columns = (rows[name].to_list() for name in names)
-    figures = ([Figure(value) if isinstance(value, float) else value for value in column] for column in columns)
+    figures = ([TemplateFigure(value) if isinstance(value, float) else value for value in column] for column in columns)
     return [template.format(**dict(zip(names, values, strict=True))) for values in zip(*figures, strict=True)]
 
 
