@@ -110,6 +110,7 @@ DATABASE_KINDS: list[Kind] = [
         run_sql("CREATE OR REPLACE VIEW latest AS SELECT * REPLACE (2 * throughput AS throughput) FROM results"),
         "definition of latest differs",
     ),
+    ("view of fewer columns", run_sql("CREATE OR REPLACE VIEW latest AS SELECT 1 AS id"), "columns of latest differ"),
     ("view dropped", run_sql("DROP VIEW provenance"), "definition of provenance differs"),
     ("view as a table", run_sql("DROP VIEW provenance; CREATE TABLE provenance AS FROM cells"), "provenance"),
     ("macro dropped", run_sql("DROP MACRO TABLE per_dollar"), "definition of per_dollar differs"),
@@ -419,6 +420,9 @@ PACKAGE_KINDS: list[Kind] = [
     ("media type", edit_resource(lambda it: it.update(mediatype="text/plain")), PACKAGE),
     ("format", edit_resource(lambda it: it.update(format="tsv")), PACKAGE),
     ("path", edit_resource(lambda it: it.update(path="https://example.org/results.csv")), "does not describe"),
+    ("no resources", edit_package(lambda it: it.pop("resources")), f"{PACKAGE}: cannot be checked: KeyError"),
+    ("no sources", edit_package(lambda it: it.pop("sources")), f"{PACKAGE}: lacks sources"),
+    ("name of a resource", edit_resource(lambda it: it.update(name="x")), "name of results.csv is wrong"),
     ("bytes", edit_resource(lambda it: it.update(bytes=1)), "size or hash of results.csv"),
     ("hash", edit_resource(lambda it: it.update(hash="sha256:" + "0" * 64)), "size or hash of results.csv"),
     ("primary key", edit_resource(lambda it: it["schema"].update(primaryKey=["model"])), "results"),
@@ -445,6 +449,18 @@ PACKAGE_KINDS: list[Kind] = [
 CROISSANT = "croissant.json"
 CROISSANT_KINDS: list[Kind] = [
     ("licence", edit_croissant(lambda it: it.update(license="https://example.org")), CROISSANT),
+    ("no licence", edit_croissant(lambda it: it.pop("license")), f"{CROISSANT}: lacks license"),
+    ("table removed", edit_croissant(lambda it: it["recordSet"].pop()), "lacks the record set"),
+    (
+        "column removed",
+        edit_croissant(lambda it: find(it["recordSet"], "flags")["field"].pop()),
+        "columns of flags are",
+    ),
+    (
+        "file of another folder",
+        edit_croissant(lambda it: it["distribution"].append({"contentUrl": "../secret", "sha256": ""})),
+        "describes ../secret, which is not a file of a table",
+    ),
     ("address", edit_croissant(lambda it: it.update(url="https://example.org")), CROISSANT),
     ("description", edit_croissant(lambda it: it.update(description="x")), CROISSANT),
     ("creator", edit_croissant(lambda it: it["creator"].update(name="x")), CROISSANT),
@@ -490,6 +506,10 @@ RELEASE = "release.json"
 RELEASE_KINDS: list[Kind] = [
     ("version", edit_release(lambda it: it.update(version="9.9.9")), "has version"),
     ("version that is none", edit_release(lambda it: it.update(version="x")), "is not a version"),
+    ("control characters", edit_release(lambda it: it.update(version="1\n\x1b[31mOK")), r"has 1\n\x1b"),
+    ("no tables", edit_release(lambda it: it.pop("tables")), f"{RELEASE}: cannot be checked: KeyError"),
+    ("tables that are none", edit_release(lambda it: it.update(tables=1)), f"{RELEASE}: cannot be checked"),
+    ("table of another folder", edit_release(lambda it: it["tables"].update({"../x": {}})), "../x.csv: is missing"),
     ("date", edit_release(lambda it: it.update(published_on="2020-01-01")), "has date"),
     ("build id", edit_release(lambda it: it.update(build_id="0" * 64)), "build id differs"),
     ("rows", edit_release(lambda it: it["tables"]["flags"].update(rows=1)), "rows differ"),
