@@ -21,19 +21,12 @@ import pyarrow.parquet as pq
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.ground.sql import get_first_line
 from ipu_results.ground.text import escape_unprintable
-from ipu_results.release.files import (
-    PACKAGE,
-    RELEASE,
-    finish_interrupted_publish,
-    quote_identifier,
-    read_definitions,
-    read_json,
-)
+from ipu_results.release import files
+from ipu_results.release.files import PACKAGE, RELEASE, quote_identifier, read_json
 from ipu_results.schema import TABLES, VIEWS
 from ipu_results.schema.generate import ARROW, SQL, quote
 from ipu_results.store.files import DATABASE
 
-SUFFIX = ".parquet"
 GLOB = re.compile(r"[*?\[]")
 SQL_TYPES = {ARROW[kind]: SQL[kind] for kind in ARROW}
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
@@ -97,12 +90,12 @@ def read_snapshot(folder: Path) -> Snapshot:
         raise UnreadableReleaseError("no such folder", place=str(folder))
     metadata = read_json(folder / RELEASE)
     views = {view.name for view in VIEWS} | set(metadata.get("view_files") or ())
-    paths = sorted(path for path in folder.glob(f"*{SUFFIX}") if path.stem not in views)
+    paths = sorted(path for path in folder.glob("*.parquet") if path.stem not in views)
     if not paths:
         raise UnreadableReleaseError("is neither a release nor a warehouse: no Parquet file", place=str(folder))
     keys = _read_package_keys(folder)
     tables = {table.name: table for table in (_read_table(path, keys) for path in paths)}
-    return Snapshot(folder, tables, metadata, read_definitions(folder / DATABASE))
+    return Snapshot(folder, tables, metadata, files.read_definitions(folder / DATABASE))
 
 
 def read_columns(schema: pa.Schema) -> dict[str, SnapshotColumn]:
@@ -122,9 +115,8 @@ def _read_table(path: Path, keys: Mapping[str, tuple[str, ...]]) -> SnapshotTabl
             schema, rows = file.schema_arrow, file.metadata.num_rows
     except (OSError, pa.ArrowException) as error:
         raise UnreadableReleaseError(f"cannot be read: {get_first_line(error)}", place=str(path)) from error
-    name = path.name.removesuffix(SUFFIX)
-    key = KNOWN_TABLES[name].key if name in KNOWN_TABLES else keys.get(name, ())
-    return SnapshotTable(name, path, rows, read_columns(schema), key)
+    key = KNOWN_TABLES[path.stem].key if path.stem in KNOWN_TABLES else keys.get(path.stem, ())
+    return SnapshotTable(path.stem, path, rows, read_columns(schema), key)
 
 
 def _read_package_keys(folder: Path) -> dict[str, tuple[str, ...]]:
@@ -237,7 +229,7 @@ def diff_releases(old: Path, new: Path, limit: int = LIMIT) -> ReleaseDiff:
     Raises UnreadableReleaseError for a damaged file, and for a table whose primary key is unknown or not unique.
     """
     for folder in (old, new):
-        finish_interrupted_publish(folder)
+        files.finish_interrupted_publish(folder)
     before, after = read_snapshot(old), read_snapshot(new)
     common = [name for name in before.tables if name in after.tables]
     with duckdb.connect() as connection:
