@@ -7,9 +7,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from ipu_results.emulator.check.baselines import DESCRIPTIONS
-from ipu_results.emulator.check.published import BLIND, DEVELOPMENT, SETS, PublishedRow, load_published_rows
-from ipu_results.emulator.check.scoring import ErrorSummary, ScoredRow, predict_rows, summarise_errors
+from ipu_results.emulator.check import BLIND, DEVELOPMENT, SETS, PublishedRow, load_published_rows
+from ipu_results.emulator.check.scoring import DESCRIPTIONS, ErrorSummary, ScoredRow, predict_rows, summarise_errors
 from ipu_results.emulator.check.validation import (
     EXCLUDED,
     FIT,
@@ -25,7 +24,7 @@ from ipu_results.emulator.target import TARGETS, Calibration, load_target
 from ipu_results.ground.charts import render_chart
 from ipu_results.store.query import open_warehouse
 
-from benchmarks.emulator.sensitivity import ConstantChange, plan_unchanged
+from benchmarks.emulator.sensitivity import ConstantChange
 from benchmarks.processes import ROOT
 from benchmarks.report import ReportTable
 
@@ -93,7 +92,7 @@ def tabulate_gateway(validation: Validation) -> ReportTable:
         name: load_target(name).with_constants({GATEWAY: rate}) for name in TARGETS if GATEWAY in load_target(name)
     }
     usual = load_target("m2000")[GATEWAY]
-    scored = predict_rows([each.row for each in validation.scored], validation.calibration, targets, plan_unchanged)
+    scored = predict_rows([each.row for each in validation.scored], validation.calibration, targets)
     other = replace(validation, scored=scored)
     rows = [
         (NAMES[name], _format_both(validation.score(name)), _format_both(other.score(name)))

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from ipu_results.emulator.check.published import BLIND, PublishedRow
+from ipu_results.emulator.check import BLIND, PublishedRow
 from ipu_results.emulator.check.scoring import PREDICTIONS_FILE, ScoredRow, predict_rows, recalibrate
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.target import CALIBRATION_FILE, format_calibration, load_calibration, load_target
 
 COLUMNS = ("result_id", "model", "target", "protocol", "batch", "time_ms", "latency_ms", "calibration_id", "constants")
-DATA = Path(str(files("ipu_results.emulator.data")))
+DATA = Path(str(files("ipu_results.emulator") / "data"))
 
 
 def freeze(rows: Sequence[PublishedRow], folder: Path = DATA) -> tuple[Path, Path]:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from ipu_results.emulator.check.baselines import DESCRIPTIONS
-from ipu_results.emulator.check.published import SETS
+from ipu_results.emulator.check import SETS
+from ipu_results.emulator.check.scoring import DESCRIPTIONS
 from ipu_results.emulator.check.validation import Validation
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.target import TARGETS, load_target

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 
-from ipu_results.emulator.check.published import SETS, PublishedRow
+from ipu_results.emulator.check import SETS, PublishedRow
 from ipu_results.emulator.check.scoring import load_program, predict_rows, recalibrate, summarise_errors
 from ipu_results.emulator.operators import Elementwise
-from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
-from ipu_results.emulator.target import TARGETS, Constant, Target, get_range, load_target
-
-SPLIT_PREFIXES = ("plan", "conv", "exchange", "amp1", "ampn", "slic", "vmac", "reduce", "tiles", "sram", "workers")
+from ipu_results.emulator.target import TARGETS, Constant, get_range, load_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +59,8 @@ def _list_values(rows: Sequence[PublishedRow], names: Sequence[str] | None) -> I
 
 
 def _measure_change(rows: Sequence[PublishedRow], name: str, usual: float, value: float) -> ConstantChange:
-    planner = plan_split if name.partition(".")[0] in SPLIT_PREFIXES else plan_unchanged
     targets = {target: load_target(target).with_constants({name: value}) for target in TARGETS}
-    calibration = recalibrate(rows, targets["c2"], planner)
-    scored = predict_rows(rows, calibration, targets, planner)
+    calibration = recalibrate(rows, targets["c2"])
+    scored = predict_rows(rows, calibration, targets)
     means = (summarise_errors([each.error for each in scored if each.row.set == set_]).mean for set_ in SETS)
     return ConstantChange(name, usual, value, calibration.fit.superstep, tuple(means))
-
-
-def plan_unchanged(shape: ConvolutionShape, target: Target) -> SplitPlan:
-    """Plan on the unchanged machine, for a constant that no split depends on: its plans are known already."""
-    return plan_split(shape, _load_unchanged(target.name, target.tiles))
-
-
-@cache
-def _load_unchanged(name: str, tiles: int) -> Target:
-    return load_target(name).with_constants(tiles=tiles)

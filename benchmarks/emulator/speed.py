@@ -41,7 +41,7 @@ def predict_points(points: Sequence[Point], warm: int) -> Iterator[Step]:
     from ipu_results.emulator.frontend import read_program  # noqa: PLC0415
     from ipu_results.emulator.operators import Program  # noqa: PLC0415
     from ipu_results.emulator.prediction import predict  # noqa: PLC0415
-    from ipu_results.emulator.split import plan_split  # noqa: PLC0415
+    from ipu_results.emulator.split import search_splits  # noqa: PLC0415
     from ipu_results.emulator.target import load_target  # noqa: PLC0415
     from ipu_results.networks import build  # noqa: PLC0415
 
@@ -63,7 +63,7 @@ def predict_points(points: Sequence[Point], warm: int) -> Iterator[Step]:
     cold = time.perf_counter()
     yield {
         **{"build": built - start, "read": read - built, "predict": cold - read, "seconds": cold - start},
-        **{"warm": median(_time(predict_all) for _ in range(warm)), "shapes": plan_split.cache_info().currsize},
+        **{"warm": median(_time(predict_all) for _ in range(warm)), "shapes": search_splits.cache_info().currsize},
     }
 
 
@@ -72,7 +72,7 @@ def search_shapes(shapes: int, tiles: int) -> Iterator[Step]:
     from ipu_results.emulator import split  # noqa: PLC0415
     from ipu_results.emulator.target import load_target  # noqa: PLC0415
 
-    ways: tuple[Callable[..., split.SplitPlan], ...] = (split.plan_split, split.plan_split_exhaustively)
+    ways: tuple[Callable[..., split.SplitPlan], ...] = (split.plan_split, partial(split.search_splits, every=True))
     for name in (C2, MK2):
         draw, target = random.Random(1), load_target(name).with_constants(tiles=tiles)
         superstep = target["plan.superstep"]

@@ -7,24 +7,20 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from statistics import median
 
-from ipu_results.emulator.cache import open_plan_cache
-from ipu_results.emulator.check.baselines import GRID, ROOFLINE
-from ipu_results.emulator.check.scoring import summarise_errors
-from ipu_results.emulator.check.training import (
+from ipu_results.emulator.check import TrainingRow, load_training_rows
+from ipu_results.emulator.check.scoring import GRID, ROOFLINE, summarise_errors
+from ipu_results.emulator.check.validation import (
     AIMED,
     MAX_LIMIT,
     MEDIAN_LIMIT,
-    TrainingRow,
     TrainingScore,
     check_aim,
     iterate_sets,
-    load_training_rows,
     score_training,
 )
 from ipu_results.emulator.prediction import MS
-from ipu_results.emulator.schedule import Planner
-from ipu_results.emulator.split import ConvolutionShape, SplitPlan
-from ipu_results.emulator.target import Target, get_range, load_target
+from ipu_results.emulator.split import open_plan_cache
+from ipu_results.emulator.target import get_range, load_target
 from ipu_results.emulator.training import load_training_constants, load_training_target, predict_training
 from ipu_results.store.query import open_warehouse
 
@@ -154,31 +150,10 @@ def _measure(rows: Sequence[TrainingRow], change: tuple[str, float, float]) -> f
     errors = []
     with open_plan_cache() as plans:
         for row in rows:
-            usual = load_training_target(row.target)
-            superstep = value if name == "superstep.cycles" else None
-            target = usual.with_constants({name: value})
-            prediction = predict_training(
-                row.network, target, row.setup, row.cut, planner=_plan_on(usual, plans), superstep=superstep
-            )
+            target = load_training_target(row.target).with_constants({name: value})
+            prediction = predict_training(row.network, target, row.setup, plans)
             errors.append(prediction.step_s / row.seconds - 1)
     return summarise_errors(errors).median
-
-
-def _plan_on(usual: Target, plans: Planner) -> Planner:
-    """Return a planner of the unchanged machine: no constant here changes a split, and its plans are known."""
-    norm = {f"batchnorm.{part}": usual[f"training.batchnorm{end}"] for part, end in _NORM}
-
-    @cache
-    def restore(tiles: float, memory: float) -> Target:
-        return usual.with_constants({**norm, "tiles": tiles, "plan.memory": memory})
-
-    def plan(shape: ConvolutionShape, target: Target) -> SplitPlan:
-        return plans(shape, restore(target["tiles"], target["plan.memory"]))
-
-    return plan
-
-
-_NORM = (("cycles", ""), ("supersteps", ".supersteps"))
 
 
 def _format_share(share: float) -> str:

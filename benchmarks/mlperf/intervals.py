@@ -13,13 +13,13 @@ from statistics import fmean, median
 
 import numpy as np
 from ipu_results.ground.files import DATASET
-from ipu_results.ground.student import compute_two_sided_p
 from ipu_results.mlperf.interval import (
     COVERAGE,
-    Convergence,
+    GroupSpread,
     ScoreInterval,
     Spread,
     are_separable,
+    compute_two_sided_p,
     estimate_interval,
     pool_convergence,
 )
@@ -113,7 +113,7 @@ def simulate(shape: Shape, n: int, entries: int, truth: int) -> Outcome:
     return outcome
 
 
-def _estimate(minutes: list[float], drop: int, group: Convergence | None) -> tuple[ScoreInterval, ScoreInterval]:
+def _estimate(minutes: list[float], drop: int, group: GroupSpread | None) -> tuple[ScoreInterval, ScoreInterval]:
     score = olympic_mean(minutes, 0, drop)
     assert score is not None
     ours = estimate_interval(score, minutes, 1.0, group)

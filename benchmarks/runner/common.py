@@ -14,12 +14,12 @@ from statistics import fmean, median, stdev
 import numpy as np
 import onnx
 from ipu_results.networks.builder import GraphBuilder, WeightGenerator
-from ipu_results.networks.residual import ResNet
+from ipu_results.networks.vision import ResNet
 from ipu_results.runner import models
-from ipu_results.runner.concurrent_sweeps import announce_sweep
 from ipu_results.runner.config import Visit
+from ipu_results.runner.environment import announce_sweep
 from ipu_results.runner.estimate import MS, NS, Block, Estimate
-from ipu_results.runner.images import ImageStream, generate_images
+from ipu_results.runner.inputs import ImageStream, generate_images
 from ipu_results.runner.sessions import BlockObservation, Observer, SessionPool, SessionStamps
 from ipu_results.runner.workload import Workload, compute_reference
 

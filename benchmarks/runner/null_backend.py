@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import Device, SessionFacts, SessionSpec, VirtualSession
+from ipu_results.runner.backends import BackendTraits, Device, SessionFacts, SessionSpec, VirtualSession
 
 NAME = "null"
-VIRTUAL, COMPUTES = True, False
+TRAITS = BackendTraits(virtual=True, computes=False)
 VERSION = "1"  # of the rules below: another number stands for other times from the same options
 OUTPUTS = 1000
 PROBE_MS = 5.0

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ipu_results.runner import worker
-from ipu_results.runner.backends import Session, SessionFacts, SessionSpec, register_backend
+from ipu_results.runner.backends import BackendTraits, Session, SessionFacts, SessionSpec, register_backend
 from ipu_results.runner.sessions import SessionPool, Subprocess
 
 TORCH, ONNXRUNTIME = "torch", "onnxruntime"
@@ -60,6 +60,6 @@ def open_torch(spec: SessionSpec) -> Session:
 
 
 if __name__ == "__main__":
-    register_backend(ONNXRUNTIME, SimpleNamespace(open=PlainSession))
-    register_backend(TORCH, SimpleNamespace(open=open_torch))
+    register_backend(ONNXRUNTIME, SimpleNamespace(TRAITS=BackendTraits(), open=PlainSession))
+    register_backend(TORCH, SimpleNamespace(TRAITS=BackendTraits(), open=open_torch))
     worker.main()

@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ipu_results.runner.backends import SessionSpec
+from ipu_results.runner.backends import Kind, SessionSpec
 from ipu_results.runner.config import SweepPlan, Visit
 from ipu_results.runner.estimate import (
     DEFAULT,
     NS,
     Block,
     Estimate,
-    Kind,
     Stamps,
     SuspicionLimits,
     estimate,

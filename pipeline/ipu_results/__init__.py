@@ -57,7 +57,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
-        from ipu_results.ground.extras import explain_missing  # noqa: PLC0415
+        from ipu_results.errors import explain_missing  # noqa: PLC0415
 
         raise explain_missing(error, extra) from error
 

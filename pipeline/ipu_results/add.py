@@ -1,4 +1,4 @@
-"""Draft the sidecar of a new document, and show what the document would add before anything is committed."""
+"""Read one file without building anything: print its tables, or draft its sidecar and show what it would add."""
 
 from __future__ import annotations
 
@@ -8,25 +8,81 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pandas as pd
 import tomli_w
 
-from ipu_results.build import IngestConfig, check_documents, load_document
 from ipu_results.check.conservation import RowCounts, list_source_keys
-from ipu_results.errors import CatalogueError, UnrecognisedDocumentError
-from ipu_results.extract import extract, format_problem
+from ipu_results.errors import CatalogueError, DocumentError, UnrecognisedDocumentError
 from ipu_results.ground.files import write_atomically
 from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES
+from ipu_results.ground.text import format_csv, format_json
 from ipu_results.normalise import normalise
-from ipu_results.normalise.header_draft import format_header_entries
+from ipu_results.normalise.fields import format_header_entries
 from ipu_results.normalise.values import describe_unknown_words
-from ipu_results.read.document import ParsedDocument
-from ipu_results.read.first_rows import find_first_rows
+from ipu_results.read import ParsedDocument, ReadProblem, read_document
+from ipu_results.read.dispatch import find_first_rows
 from ipu_results.schema.vocabulary import ALIASES, KINDS, Vocabulary, load_vocabulary
-from ipu_results.sources.catalogue import Document, build_document, check_distinct, load_catalogue, read_limited
-from ipu_results.sources.sidecar import INGESTED, PLACEHOLDER, list_placeholders, read_entry
+from ipu_results.sources.catalogue import (
+    INGESTED,
+    PLACEHOLDER,
+    Document,
+    build_document,
+    check_distinct,
+    check_file_type,
+    list_placeholders,
+    load_catalogue,
+    read_entry,
+    read_limited,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_RAW_CHARACTERS = 200  # of a row that a problem repeats
+
+
+def extract(
+    path: Path, kind: str | None = None, max_bytes: int = MAX_BYTES, max_pages: int = MAX_PAGES
+) -> ParsedDocument:
+    """Read one file. Without `kind`, guess it from headers and content.
+
+    Raises a DocumentError that names the file.
+    """
+    data = read_limited(path, path.name, max_bytes)
+    check_file_type(path.name, data, path.name)
+    try:
+        return read_document(data, load_vocabulary().table_headers, kind, max_bytes=max_bytes, max_pages=max_pages)
+    except DocumentError as error:
+        raise type(error)(error.message, document=path.name, place=error.place) from error
+
+
+def format_tables(output: str, document: ParsedDocument) -> str:
+    """Format the tables as one JSON list, or as one CSV block a table, with the table's name in its first column."""
+    if output == "json":
+        return format_json(
+            [
+                {
+                    "table_name": table.name,
+                    "columns": list(table.columns),
+                    "rows": [list(row.cells) for row in table.rows],
+                }
+                for table in document.tables
+            ]
+        )
+    return "\n\n".join(
+        format_csv([("table_name", *table.columns), *((table.name, *row.cells) for row in table.rows)])
+        for table in document.tables
+    )
+
+
+def format_problem(document: str, problem: ReadProblem) -> str:
+    """Format one line that names the document, the place, and what could not be read there."""
+    name = f"{problem.table_name}, row {problem.row_number}" if problem.row_number else problem.table_name
+    place = ", ".join(part for part in (problem.locator, name) if part)
+    cells = f" [{' | '.join(problem.raw)[:MAX_RAW_CHARACTERS]}]" if problem.raw else ""
+    return f"{document}: {place}: {problem.message} ({problem.reason}){cells}"
+
 
 FILLED_IN = {  # what a person fills in, with what belongs there
     "title": "the title as published",
@@ -157,12 +213,7 @@ def draft_headers(config: AddConfig) -> str:
     data = read_limited(config.file, config.file.name, config.max_bytes)
     guessed = GUESSED_KINDS.get(suffix, "performance-page")
     kind = guessed if config.kind is None else ALIASES.get(config.kind, config.kind)
-    if suffix == ".pdf":
-        from ipu_results.read.pdf.continued import find_pdf_headers  # noqa: PLC0415  (pdfplumber is slow to import)
-
-        rows = find_pdf_headers(data, config.max_pages)
-    else:
-        rows = find_first_rows(data, suffix)
+    rows = find_first_rows(data, suffix, config.max_pages)
     return format_header_entries(rows, kind, _make_document_id(config), load_vocabulary())
 
 
@@ -171,6 +222,9 @@ def preview_source(config: AddConfig) -> SourcePreview:
 
     Raises an IpuResultsError, as `ingest` would.
     """
+    # `extract` and a draft need no pipeline, which is slow to import.
+    from ipu_results.build import IngestConfig, check_documents, load_document  # noqa: PLC0415
+
     sidecar = _get_sidecar(config)
     entry = read_entry(sidecar, sidecar.name) if sidecar.exists() else draft_source(config).entry
     document = _build_unfinished(entry, config)

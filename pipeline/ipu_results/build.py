@@ -24,10 +24,9 @@ from ipu_results.derive import derive_results, select_record
 from ipu_results.errors import DamagedDocumentError, DocumentError
 from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES, pause_garbage_collection
 from ipu_results.link import LINKING, Links, collect_links, link_document
-from ipu_results.link.configurations import build_configuration_frame, build_fact_frame
+from ipu_results.link.configurations import build_configuration_frame, build_fact_frame, build_run_frames
 from ipu_results.link.mlperf import build_mlperf_frames
 from ipu_results.link.platforms import build_platform_frame
-from ipu_results.link.runs import build_run_frames
 from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.normalise.values import UnknownWord, describe_unknown_words
 from ipu_results.read import ParsedDocument, read_document

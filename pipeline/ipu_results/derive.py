@@ -14,9 +14,8 @@ from ipu_results.check.gate import find_failures
 from ipu_results.errors import GateError
 from ipu_results.ground.files import SCHEMA
 from ipu_results.ground.sql import LOCKDOWN, get_first_line
-from ipu_results.schema import TABLES, Table, arrow_schema, frame_dtypes, table
-from ipu_results.schema.definitions import Column
-from ipu_results.schema.frames import to_arrow
+from ipu_results.schema import TABLES, Column, Table, table
+from ipu_results.schema.frames import arrow_schema, frame_dtypes, to_arrow
 from ipu_results.schema.vocabulary import Vocabulary
 
 RESULTS = "results"

@@ -14,7 +14,7 @@ from ipu_results.analyses import Analysis, Frames, load_frames
 from ipu_results.derive import list_known
 from ipu_results.ground.files import SCHEMA
 from ipu_results.schema import TABLES, VIEWS, sql_view, table
-from ipu_results.schema.generate import ARROW
+from ipu_results.schema.frames import ARROW
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import open_warehouse

@@ -16,7 +16,7 @@ from ipu_results.analyses.analysis import make_records
 from ipu_results.emulator.check.scoring import load_network
 from ipu_results.ground.charts import CROSS
 from ipu_results.ground.files import SCHEMA
-from ipu_results.ground.student import compute_t_quantile
+from ipu_results.mlperf.interval import compute_t_quantile
 from ipu_results.store.query import open_warehouse
 
 from tests.analyses.analysis_support import load, make_warehouse

@@ -16,7 +16,7 @@ from ipu_results.comparison.report import format_comparisons
 from ipu_results.errors import ComparisonError, DamagedRunError
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.query import open_warehouse
-from ipu_results.submission.words import load_submission_words
+from ipu_results.submission.refusals import load_submission_words
 
 from tests.conftest import ROOT, Query, run_cli
 

@@ -13,8 +13,7 @@ from ipu_results.add import AddConfig, add_source, draft_source, preview_source
 from ipu_results.errors import CatalogueError, UnrecognisedDocumentError
 from ipu_results.normalise import normalise
 from ipu_results.normalise.rows import RowConverter
-from ipu_results.read.align import SHAPES
-from ipu_results.read.document import MetadataItem, ParsedDocument
+from ipu_results.read.document import SHAPES, MetadataItem, ParsedDocument
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import Unit
 from ipu_results.sources.catalogue import load_catalogue

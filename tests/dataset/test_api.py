@@ -12,9 +12,9 @@ import duckdb
 import ipu_results
 import pytest
 from ipu_results import IpuResultsError, claims, connect, load, provenance
-from ipu_results.errors import MissingExtraError, QueryError, WarehouseError
-from ipu_results.ground.extras import explain_missing
-from ipu_results.schema import TABLES, VIEWS, frame_dtypes, table
+from ipu_results.errors import MissingExtraError, QueryError, WarehouseError, explain_missing
+from ipu_results.schema import TABLES, VIEWS, table
+from ipu_results.schema.frames import frame_dtypes
 
 from tests.conftest import ROOT, Query
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ipu_results.emulator import codelets
-from ipu_results.emulator.operators import Elementwise, GlobalPool, Operator, Pool, Program, Rearrangement
+from ipu_results.emulator.operators import Elementwise, Operator, Program, Rearrangement, Reduction, SlidingWindow
 from ipu_results.emulator.schedule import schedule
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS, Target, load_target
 from ipu_results.errors import UnrecognisedModelError
@@ -155,9 +155,9 @@ def test_elementwise_operators_spread_evenly(kind: str, cycles: int, supersteps:
 
 
 def test_pools_and_rearrangements() -> None:
-    pool = Pool("p", "max", 1, 1216, 4, 6, 3, 3)  # 24 results a tile: 6 vectors, one a worker
+    pool = SlidingWindow("p", "max pool", 1216 * 24, 9)  # 24 results a tile: 6 vectors, one a worker
     assert cost(MK1, pool) == (6 * 1 * 2 * 9, 1)
-    mean = GlobalPool("g", "average", 1, 1216, 7, 7)  # 49 a tile: 13 vectors, 3 for the slowest worker
+    mean = Reduction("g", "global pool", 1216 * 49, 1216)  # 49 a tile: 13 vectors, 3 for the slowest worker
     assert cost(MK1, mean) == (6 * 3 * 2, 2)
     assert cost(MK1, Rearrangement("t", "transpose", 1216 * 10)) == (10 * 2 / 4, 1)
 

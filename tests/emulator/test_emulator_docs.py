@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from ipu_results.emulator.check.published import SETS
+from ipu_results.emulator.check import SETS
 from ipu_results.emulator.check.validation import EXCLUDED, FIT, LATENCY
 from ipu_results.emulator.target import get_range
 

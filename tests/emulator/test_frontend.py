@@ -18,17 +18,14 @@ from ipu_results.emulator.operators import (
     Convolution,
     Elementwise,
     Gemm,
-    GlobalPool,
-    Pool,
     Rearrangement,
     Reduction,
+    SlidingWindow,
     Tensor,
     count_live_elements,
     count_peak_elements,
 )
-from ipu_results.errors import (
-    UnknownShapeError,
-)
+from ipu_results.errors import UnknownShapeError
 from onnx import helper, numpy_helper
 
 from tests.emulator.model_support import image, model, operators
@@ -86,11 +83,11 @@ def test_whole_graph() -> None:
         conv("a", batch=3, bias=True, **PADDED),
         Elementwise("n", "batchnorm", 3 * 8 * 64),
         Elementwise("r", "relu", 3 * 8 * 64),
-        Pool("p", "max", 3, 8, 4, 4, 3, 3, 2, 2),
-        Pool("q", "average", 3, 8, 4, 4, 2, 2, 2, 2),
+        SlidingWindow("p", "max pool", 3 * 8 * 16, 9),
+        SlidingWindow("q", "average pool", 3 * 8 * 16, 4),
         Convolution("d", 3, 4, 2, 2, 4, 4, 1, 1),
         Elementwise("e", "add", 3 * 8 * 16),
-        GlobalPool("h", "average", 3, 8, 4, 4),
+        Reduction("h", "global pool", 3 * 8 * 16, 3 * 8),
         Gemm("k", 1, 3, 8, 5, constant=True, bias=True),
         Elementwise("y", "softmax", 15),
     ]
@@ -182,11 +179,11 @@ def test_gemm_transpositions(attributes: str, shapes: tuple[tuple[int, int], ...
         ("y = Concat<axis=1>(x, x)", [Rearrangement("y", "concat", 4 * FIELD)]),
         ("a, y = Split<axis=1, num_outputs=2>(x)", [Rearrangement("a", "split", 2 * FIELD)]),
         ("y = DepthToSpace<blocksize=2>(x)", [Rearrangement("y", "transpose", 2 * FIELD)]),
-        ("y = ReduceMean<axes=[2,3]>(x)", [GlobalPool("y", "average", 2, 4, 8, 8)]),
-        ("y = ReduceMax<axes=[-1,-2], keepdims=0>(x)", [GlobalPool("y", "max", 2, 4, 8, 8)]),
-        ("y = ReduceMean<axes=[1]>(x)", [Reduction("y", "average", 2 * FIELD, 2 * 64)]),
-        ("y = ReduceMean(x)", [Reduction("y", "average", 2 * FIELD, 1)]),
-        ("y = GlobalMaxPool(x)", [GlobalPool("y", "max", 2, 4, 8, 8)]),
+        ("y = ReduceMean<axes=[2,3]>(x)", [Reduction("y", "global pool", 2 * FIELD, 8)]),
+        ("y = ReduceMax<axes=[-1,-2], keepdims=0>(x)", [Reduction("y", "global pool", 2 * FIELD, 8)]),
+        ("y = ReduceMean<axes=[1]>(x)", [Reduction("y", "reduction", 2 * FIELD, 2 * 64)]),
+        ("y = ReduceMean(x)", [Reduction("y", "reduction", 2 * FIELD, 1)]),
+        ("y = GlobalMaxPool(x)", [Reduction("y", "global pool", 2 * FIELD, 8)]),
         ("y = Sum(x, x)", [Elementwise("y", "add", 2 * FIELD)]),
         ("a = Identity(x) b = Flatten(a) c = Cast<to=10>(b) y = Relu(c)", [Elementwise("y", "relu", 2 * FIELD)]),
     ],
@@ -197,12 +194,12 @@ def test_other_operators(body: str, expected: list[object]) -> None:
 
 def test_transposition_of_axes_of_size_1_moves_nothing() -> None:
     source = image("a = GlobalAveragePool(x) b = Transpose<perm=[0,2,3,1]>(a) y = Relu(b)")
-    assert operators(source) == [GlobalPool("a", "average", 2, 4, 8, 8), Elementwise("y", "relu", 8)]
+    assert operators(source) == [Reduction("a", "global pool", 2 * FIELD, 8), Elementwise("y", "relu", 8)]
 
 
 def test_reduction_over_axes_from_an_input() -> None:
     source = image("a = Constant<value = int64[2] {2, 3}>() y = ReduceSum(x, a)")
-    assert operators(source) == [Reduction("y", "sum", 2 * FIELD, 8)]
+    assert operators(source) == [Reduction("y", "reduction", 2 * FIELD, 8)]
 
 
 @pytest.mark.parametrize("opset", [7, 11, 13, 17, 25])
@@ -210,7 +207,7 @@ def test_opsets(opset: int) -> None:
     weights = {**W, "s": (8,)}
     body = "a = Conv(x, w) b = BatchNormalization(a, s, s, s, s) c = Relu(b) d = GlobalAveragePool(c) y = Softmax(d)"
     assert [type(operator).__name__ for operator in operators(image(body, weights, opset=opset))] == [
-        *("Convolution", "Elementwise", "Elementwise", "GlobalPool", "Elementwise")
+        *("Convolution", "Elementwise", "Elementwise", "Reduction", "Elementwise")
     ]
 
 
@@ -462,7 +459,7 @@ def chains(draw: st.DrawFn) -> tuple[onnx.ModelProto, int, list[tuple[str, int, 
 def test_random_chains(chain: tuple[onnx.ModelProto, int, list[tuple[str, int, int]]]) -> None:
     source, batch, expected = chain
     program = read_program(source, batch)
-    types = {"Conv": Convolution, "MaxPool": Pool}
+    types = {"Conv": Convolution, "MaxPool": SlidingWindow}
     assert [(type(operator), operator.elements) for operator in program.operators] == [
         (types.get(kind, Elementwise), elements) for kind, elements, _ in expected
     ]

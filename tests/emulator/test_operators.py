@@ -10,8 +10,8 @@ import onnx
 import pytest
 from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.lowering import SUPPORTED
-from ipu_results.emulator.operators import PRODUCTS, Gemm, Interpolation, Program, Recurrence
-from ipu_results.emulator.pipeline import assess_memory
+from ipu_results.emulator.operators import PRODUCTS, Gemm, Program, Recurrence, SlidingWindow
+from ipu_results.emulator.prediction import assess_memory
 from ipu_results.emulator.schedule import schedule
 from ipu_results.emulator.target import load_target
 from ipu_results.errors import UnsupportedOperatorError
@@ -147,8 +147,8 @@ def test_linear_resize_reads_two_elements_along_each_resized_axis() -> None:
         read("Resize", X, {"s": np.array(scales, np.float32)}, order=["x", "", "s"], mode="linear")
         for scales in ([1, 1, 2, 2], [1, 1, 1, 2])
     )
-    assert plane.operators == (Interpolation("resize", "linear", 2048, 4),)
-    assert row.operators == (Interpolation("resize", "linear", 1024, 2),)
+    assert plane.operators == (SlidingWindow("resize", "linear resize", 2048, 4),)
+    assert row.operators == (SlidingWindow("resize", "linear resize", 1024, 2),)
 
 
 def test_topk_takes_a_pass_for_each_result_until_sorting_is_cheaper() -> None:

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from ipu_results.emulator import cache, split
-from ipu_results.emulator.cache import PlanCache, compute_search_version, open_plan_cache
+from ipu_results.emulator import split
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.schedule import schedule
-from ipu_results.emulator.split import ConvolutionShape, SplitPlan
+from ipu_results.emulator.split import ConvolutionShape, PlanCache, SplitPlan, compute_search_version, open_plan_cache
 from ipu_results.emulator.target import Target, load_target
 
 from tests.conftest import ROOT
@@ -26,7 +25,7 @@ SHAPES = [ConvolutionShape(1, 1, 64, 64, size, size, in_rows=size, in_columns=si
 WRITER = """
 import sys
 from pathlib import Path
-from ipu_results.emulator.cache import PlanCache
+from ipu_results.emulator.split import PlanCache
 from ipu_results.emulator.split import ConvolutionShape
 from ipu_results.emulator.target import load_target
 for size in map(int, sys.argv[2:]):
@@ -87,7 +86,7 @@ def test_damaged_file_is_ignored_and_replaced(
     plans = PlanCache(tmp_path)
     expected = plans(SHAPES[0], C2)
     plans.save()
-    path = plans.path(C2.digest)
+    path = plans.path(C2)
     intact = path.read_bytes()
     path.write_bytes(damage(intact))
     again = PlanCache(tmp_path)
@@ -108,8 +107,8 @@ def test_other_constants_and_another_search_are_other_files(
     again = PlanCache(tmp_path)
     assert [again(SHAPES[1], target) for target in (C2, slow)] == expected
     assert len(searched) == 2
-    assert compute_search_version() in plans.path(C2.digest).name
-    monkeypatch.setattr(cache, "compute_search_version", lambda: "later")
+    assert compute_search_version() in plans.path(C2).name
+    monkeypatch.setattr(split, "compute_search_version", lambda: "later")
     PlanCache(tmp_path)(SHAPES[1], C2)
     assert len(searched) == 3
 
@@ -132,7 +131,7 @@ def plan_and_interrupt() -> None:
 
 
 def test_interrupted_run_keeps_its_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path / "new"))
+    monkeypatch.setenv(split.CACHE_VARIABLE, str(tmp_path / "new"))
     with pytest.raises(KeyboardInterrupt):
         plan_and_interrupt()
     assert len(list((tmp_path / "new").glob("*.json"))) == 1
@@ -147,16 +146,16 @@ def test_unusable_folder_is_ignored(tmp_path: Path) -> None:
 
 
 def test_held_lock_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "LOCK_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(split, "LOCK_TIMEOUT_S", 0.05)
     plans = PlanCache(tmp_path)
     plans(SHAPES[0], C2)
-    with FileLock(plans.path(C2.digest).with_suffix(".lock")):
+    with FileLock(plans.path(C2).with_suffix(".lock")):
         plans.save()
     assert not list(tmp_path.glob("*.json"))
 
 
 def test_folder_is_the_users_unless_the_variable_names_another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path))
-    assert cache.get_cache_folder() == tmp_path
-    monkeypatch.delenv(cache.CACHE_VARIABLE)
-    assert cache.get_cache_folder().name == "ipu-results"
+    monkeypatch.setenv(split.CACHE_VARIABLE, str(tmp_path))
+    assert split.get_cache_folder() == tmp_path
+    monkeypatch.delenv(split.CACHE_VARIABLE)
+    assert split.get_cache_folder().name == "ipu-results"

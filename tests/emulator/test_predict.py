@@ -12,10 +12,10 @@ from typing import Any
 
 import onnx
 import pytest
-from ipu_results.emulator import cache, records
+from ipu_results.emulator import split
 from ipu_results.emulator.network import load_network
-from ipu_results.emulator.prediction import Prediction, predict
-from ipu_results.emulator.protocol import load_protocols
+from ipu_results.emulator.prediction import LAYER_FIELDS, Prediction, predict
+from ipu_results.emulator.settings import load_protocols
 from ipu_results.emulator.show import PARTS, compute_parts, render_parts
 from ipu_results.emulator.target import load_calibration, load_target
 
@@ -33,7 +33,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Share a cache folder between all tests here, not the user's."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("plans")
-        patch.setenv(cache.CACHE_VARIABLE, str(folder))
+        patch.setenv(split.CACHE_VARIABLE, str(folder))
         yield folder
 
 
@@ -45,7 +45,7 @@ def predict_json(*args: object) -> list[dict[str, Any]]:
 
 
 def predict_points(model: str, machine: str, *batch_sizes: int) -> list[Prediction]:
-    with cache.open_plan_cache() as planner:
+    with split.open_plan_cache() as planner:
         return predict(load_network(model), load_target(machine), batch_sizes, planner=planner)
 
 
@@ -103,7 +103,7 @@ def test_csv_and_json_agree(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text(encoding="utf-8"))))
     assert [float(row["latency_ms"]) for row in rows] == [record["latency_ms"] for record in predict_json(*args)]
-    assert list(rows[0]) == list(records.FIELDS)
+    assert list(rows[0]) == list(Prediction.FIELDS)
 
 
 def test_memory_verdicts() -> None:
@@ -118,7 +118,7 @@ def test_memory_verdicts() -> None:
 def test_layers_are_those_of_the_network_and_add_up() -> None:
     layers = predict_json("--target", "c2", "--batch-sizes", "2,12", "--layers")
     (whole,) = predict_json("--target", "c2", "--batch-sizes", "2")
-    assert list(layers[0]) == list(records.LAYER_FIELDS)
+    assert list(layers[0]) == list(LAYER_FIELDS)
     assert sum(layer["kind"] == "convolution" for layer in layers) == 104
     assert {(layer["batch_size"], layer["origin"]) for layer in layers} == {(2, "emulated")}
     assert sum(layer["us"] for layer in layers) == pytest.approx(1000 * whole["device_ms"])

@@ -13,13 +13,11 @@ from typing import Any
 import onnx
 import pyarrow.parquet as pq
 import pytest
-from ipu_results.emulator import cache, sweep
+from ipu_results.emulator import show, split
 from ipu_results.emulator.network import load_network
-from ipu_results.emulator.operators import Convolution, Gemm
-from ipu_results.emulator.protocol import select_protocol
-from ipu_results.emulator.schedule import to_convolution_shape
-from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
-from ipu_results.emulator.sweep import SharedPlans, Sweep, parse_sweeps, run_sweep
+from ipu_results.emulator.settings import select_protocol
+from ipu_results.emulator.show import Sweep, parse_sweeps, run_sweep
+from ipu_results.emulator.split import ConvolutionShape, PlanCache, SplitPlan, plan_split
 from ipu_results.emulator.target import Target, load_target
 
 from tests.conftest import run_cli
@@ -33,7 +31,7 @@ SMALL = image("h = Conv<pads=[1,1,1,1]>(x, w) y = Relu(h)", {"w": (8, 4, 3, 3)})
 def plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Use a cache folder of these tests, not the user's."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(cache.CACHE_VARIABLE, str(tmp_path_factory.mktemp("plans")))
+        patch.setenv(split.CACHE_VARIABLE, str(tmp_path_factory.mktemp("plans")))
         yield
 
 
@@ -136,7 +134,7 @@ def test_interrupted_sweep_continues_and_leaves_no_half_file(tmp_path: Path, mon
     run_sweep(make_sweep("clock=1e9,2e9,3e9"), tmp_path / "whole.csv", plan_split)
     predict_design = Sweep.predict_design
 
-    def fail_at_the_third(self: Sweep, number: int, planner: sweep.Planner) -> list[list[Any]]:
+    def fail_at_the_third(self: Sweep, number: int, planner: show.Planner) -> list[list[Any]]:
         calls.append(number)
         if len(calls) == 3:
             raise KeyboardInterrupt
@@ -162,45 +160,25 @@ def test_journal_of_another_sweep_is_not_continued(tmp_path: Path) -> None:
     assert "1000000000,4" in out.read_text()
 
 
-class RecordingTarget:
-    """A machine that remembers which constants are read."""
-
-    def __init__(self, read: set[str]) -> None:
-        self._target, self._read = load_target("m2000"), read
-
-    def __getitem__(self, name: str) -> float:
-        self._read.add(name)
-        return self._target[name]
-
-    def __contains__(self, name: str) -> bool:
-        self._read.add(name)
-        return name in self._target
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._target, name)
-
-
-def test_search_reads_no_constant_that_shared_plans_ignore() -> None:
-    read: set[str] = set()
-    program = load_network("efficientnet-b0")(1)
-    for operator in program.operators:
-        if isinstance(operator, Convolution | Gemm):
-            plan_split.__wrapped__(to_convolution_shape(operator), RecordingTarget(read))
-    assert len(read) > 20
-    assert not [name for name in read if name.startswith(sweep.UNREAD_BY_SEARCH)]
-
-
-def test_designs_that_differ_in_the_clock_share_their_plans() -> None:
+def test_designs_that_differ_in_the_clock_share_their_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     searched = set()
 
     def search(shape: ConvolutionShape, target: Target) -> SplitPlan:
-        searched.add(target.digest)
+        searched.add((shape, target.searched.digest))
         return plan_split(shape, target)
 
-    planner, designs = SharedPlans(search, load_target("m2000")), make_sweep("clock=1e9,2e9", "tiles=100,1472")
+    monkeypatch.setattr(split, "plan_split", search)
+    planner, designs = PlanCache(tmp_path), make_sweep("clock=1e9,2e9", "tiles=100,1472")
     rows = [designs.predict_design(number, planner) for number in range(4)]
     assert rows == [designs.predict_design(number) for number in range(4)]
-    assert len(searched) == 2
+    planner.save()
+    assert len({digest for _, digest in searched}) == len(list(tmp_path.glob("*.json"))) == 2
+
+
+def test_search_is_given_the_constants_that_it_reads_and_no_other() -> None:
+    searched = load_target("m2000").searched
+    assert {"tiles", "sram", "amp1.worker_more"} <= dict(searched.constants).keys()
+    assert not {"clock", "host.link", "elementwise.add", "superstep.cycles"} & dict(searched.constants).keys()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from ipu_results.emulator.operators import Program, Tensor
-from ipu_results.emulator.protocol import compute_timing, count_replicas, load_protocols, select_protocol
+from ipu_results.emulator.settings import compute_timing, count_replicas, load_protocols, select_protocol
 from ipu_results.emulator.target import Fit, load_target
 from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 

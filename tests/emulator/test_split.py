@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from math import ceil, inf, prod
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from ipu_results.emulator.split import (
-    DIMENSIONS,
-    ConvolutionShape,
-    SplitPlan,
-    plan_split,
-    plan_split_exhaustively,
-)
+from ipu_results.emulator.split import DIMENSIONS, ConvolutionShape, SplitPlan, plan_split, search_splits
 from ipu_results.emulator.target import Target, load_target
 
+search_every_split = partial(search_splits, every=True)
 MK1, MK2 = load_target("c2"), load_target("m2000")
 PEAK = {"c2": 32, "m2000": 64}  # fp16 multiply-accumulates of a tile in a cycle
 FEW = 48  # tiles of a machine on which every split can be tried
@@ -96,9 +92,7 @@ def test_exhaustive_search_equals_a_search_in_plain_python(
     field: int, ins: int, outs: int, groups: int, tiles: int
 ) -> None:
     target = MK1.with_constants({"plan.memory": 100}, tiles=tiles)
-    plan = plan_split_exhaustively(
-        ConvolutionShape(1, groups, ins, outs, field, 1, in_rows=field, in_columns=1), target
-    )
+    plan = search_every_split(ConvolutionShape(1, groups, ins, outs, field, 1, in_rows=field, in_columns=1), target)
     expected, split = mk1_by_hand(field, ins, outs, groups, tiles)
     assert cost(plan, target) == pytest.approx(expected, rel=1e-12)
     assert prod(split) <= tiles
@@ -111,14 +105,14 @@ def test_exhaustive_search_equals_a_search_in_plain_python(
 @given(shape=shapes(), target=targets)
 def test_search_equals_exhaustive_search(shape: ConvolutionShape, target: Target) -> None:
     few = target.with_constants(tiles=FEW)
-    assert plan_split(shape, few) == plan_split_exhaustively(shape, few)
+    assert plan_split(shape, few) == search_every_split(shape, few)
 
 
 @settings(max_examples=25, derandomize=True)
 @given(shape=shapes(4), target=targets)
 def test_search_equals_exhaustive_search_on_a_whole_machine(shape: ConvolutionShape, target: Target) -> None:
     assume(shape.groups * shape.ins * shape.outs < 100_000)
-    assert plan_split(shape, target) == plan_split_exhaustively(shape, target)
+    assert plan_split(shape, target) == search_every_split(shape, target)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +125,7 @@ def test_more_parts_of_an_equal_share_are_chosen_where_they_cost_less(
     few = MK2.with_constants(tiles=FEW)
     plan = plan_split(shape, few)
     assert plan.split[DIMENSIONS.index(dimension)] == best
-    assert plan == plan_split_exhaustively(shape, few)
+    assert plan == search_every_split(shape, few)
 
 
 # What holds for every split
@@ -183,7 +177,7 @@ def test_memory_limit_holds_where_any_split_can_keep_it(shape: ConvolutionShape,
     few = target.with_constants({"plan.memory": memory}, tiles=FEW)
     plan, roomy = plan_split(shape, few), plan_split(shape, few.with_constants({"plan.memory": 100}))
     if not fits(plan, few):
-        every = plan_split_exhaustively(shape, few)
+        every = search_every_split(shape, few)
         assert not fits(every, few)
         assert plan.temporary == every.temporary <= roomy.temporary
 
@@ -222,4 +216,4 @@ def test_depthwise_convolutions_use_slic_or_vmac_on_mk2_alone() -> None:
 @given(shape=shapes(12), target=targets)
 def test_same_shape_has_the_same_plan(shape: ConvolutionShape, target: Target) -> None:
     fresh = load_target(target.name).with_constants(clock=target["clock"])
-    assert plan_split.__wrapped__(shape, fresh) == plan_split(shape, target)
+    assert search_splits.__wrapped__(shape, fresh) == plan_split(shape, target)

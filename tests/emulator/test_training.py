@@ -6,15 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from ipu_results.emulator.check.training import (
-    AIMED,
-    LARGE,
-    add_training_json,
-    load_training_rows,
-    score_training,
-    summarise_errors,
-)
-from ipu_results.emulator.gradient import GradientPass, GradientProduct, derive_gradients
+from ipu_results.emulator.check import LARGE, load_training_rows
+from ipu_results.emulator.check.validation import AIMED, add_training_json, score_training, summarise_errors
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.operators import Elementwise, Gemm, Program, Tensor
 from ipu_results.emulator.pipeline import (
@@ -25,9 +18,9 @@ from ipu_results.emulator.pipeline import (
     count_rounds,
     cut_at_layers,
     cut_at_operators,
-    cut_evenly,
     estimate_all_reduce,
 )
+from ipu_results.emulator.schedule import GradientPass, GradientProduct, derive_gradients
 from ipu_results.emulator.training import TrainingSetup, load_training_target, predict_training
 from ipu_results.errors import InconsistentModelError
 from ipu_results.store.query import open_warehouse
@@ -116,7 +109,7 @@ def test_filling_and_draining_cost_a_round_a_stage() -> None:
     assert count_rounds((*CHAIN, Stage(4, 5, 0)), 4) == 8
     one_chip = tuple(Stage(at, at + 1, 0) for at in range(4))
     assert count_rounds(one_chip, 4) == 4
-    prediction = predict_training(load_network("resnet50"), M2000, TrainingSetup(1, 1, 4), lambda p: cut_evenly(p, 4))
+    prediction = predict_training(load_network("resnet50"), M2000, TrainingSetup(1, 1, 4, stages=4))
     assert prediction.bubble_share == pytest.approx(3 / 7)
     work = 7 * max(load.seconds for load in prediction.loads)
     assert prediction.step_s == pytest.approx(work + prediction.all_reduce_s + prediction.update_s)
@@ -179,7 +172,7 @@ def test_rows_are_those_of_the_configurations(warehouse: Path) -> None:
         rows = load_training_rows(connection)
     assert len(rows) == len({row.result_id for row in rows}) == 88
     assert sum(row.set == AIMED for row in rows) >= 40
-    assert all(row.set == LARGE for row in rows if row.setup.replicas * max(1, len(row.layers)) > 64)
+    assert all(row.set == LARGE for row in rows if row.setup.replicas * row.setup.chips > 64)
     assert {row.setup.proportions for row in rows if row.name == "bert-large-pretraining-split"} == {
         *((0.15, 0.25, 0.25, 0.25), (0.15, 0.4, 0.4, 0.4), (0.16, 0.21, 0.21, 0.21)),
     }

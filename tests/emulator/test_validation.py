@@ -14,17 +14,14 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ipu_results.emulator.check.baselines import (
+from ipu_results.emulator.check import BLIND, DEVELOPMENT, SETS, load_published_rows, load_selectors
+from ipu_results.emulator.check.scoring import (
     GRID,
     PERFECT,
     SCALED,
-    compute_mac_rate,
+    calibrations_differ,
     estimate_grid,
     estimate_perfect,
-)
-from ipu_results.emulator.check.published import BLIND, DEVELOPMENT, SETS, load_published_rows, load_selectors
-from ipu_results.emulator.check.scoring import (
-    calibrations_differ,
     list_changed_predictions,
     load_predictions,
     predict_rows,
@@ -42,6 +39,7 @@ from ipu_results.emulator.check.validation import (
     to_json,
     validate,
 )
+from ipu_results.emulator.codelets import compute_mac_rate
 from ipu_results.emulator.split import ConvolutionShape
 from ipu_results.emulator.target import Fit, load_calibration, load_target
 from ipu_results.errors import WarehouseError

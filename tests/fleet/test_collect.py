@@ -23,6 +23,7 @@ from typing import Any
 import fsspec
 import pytest
 import tomli_w
+from ipu_results import fleet
 from ipu_results.build import IngestConfig, ingest
 from ipu_results.errors import DamagedRunError
 from ipu_results.fleet import CollectedRun, collect, folders
@@ -31,7 +32,6 @@ from ipu_results.sources.catalogue import COLLECTING
 from tests.conftest import read_files, run_cli
 from tests.runner.runs_support import POINTS, RUN_ID, emulated_point, point, put_emulated, put_run, write_sidecars
 
-collecting = sys.modules["ipu_results.fleet.collect"]
 OTHER_ID = "20261122-080000-onnxruntime-cpu-00aa"
 EMULATED = "20261122-090000-emulator-c2-00bb"
 
@@ -258,7 +258,7 @@ def test_oversized_file_is_refused(
     lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, limit: str
 ) -> None:
     run = lab / "host-1" / "runs" / RUN_ID
-    monkeypatch.setattr(collecting, limit, max((run / own).stat().st_size for own in folders.FILES) + 100)
+    monkeypatch.setattr(fleet, limit, max((run / own).stat().st_size for own in folders.FILES) + 100)
     with (run / name).open("ab") as file:
         file.truncate(2**24)
     (refused,) = [own for own in collect([str(lab)], tmp_path / "into") if own.status == "refused"]

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ipu_results.mlperf.log import Log, read_log
-from ipu_results.mlperf.records import Record, entry_record, run_records
-from ipu_results.mlperf.round import ScoredRound, score_tree
+from ipu_results.mlperf.round import Record, ScoredRound, entry_record, run_records, score_tree
 from ipu_results.mlperf.tree import LocalTree
 
 from tests.conftest import ROOT

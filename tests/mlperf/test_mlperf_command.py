@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from ipu_results.errors import MissingExtraError, UnrecognisedDocumentError
 from ipu_results.ground.files import write_atomically
-from ipu_results.mlperf.records import COLUMNS, format_scores
+from ipu_results.mlperf.round import COLUMNS, format_scores
 from ipu_results.schema import table
 
 from tests.conftest import ROOT, run_cli, run_process

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.ground.limits import MAX_SMALL
 from ipu_results.ground.text import escape_unprintable
-from ipu_results.mlperf.entries import Entry, Finding, find_entries, parse_round
+from ipu_results.mlperf.entries import Entry, FileFinding, find_entries, parse_round
 from ipu_results.mlperf.rules import load_rules, round_key
 from ipu_results.mlperf.tree import LocalTree, read_small_file
 
@@ -66,17 +66,17 @@ def test_paths_without_an_entry_are_findings() -> None:
     inventory = find_entries(paths, RULES, "v2.0")
     assert [each.full_path for each in inventory.entries] == ["A/results/s/bert"]
     assert inventory.findings == (
-        Finding("A/code", "is in a submitter's folder; ignored"),
-        Finding("A/benchmarks/resnet", "is in a submitter's folder; ignored"),
-        Finding("A/results/s/notes", "has no result_*.txt and is not a known benchmark; ignored"),
-        Finding("A/results/empty", "has no benchmark folder"),
-        Finding("A/systems/unused.json", "describes a system without results"),
+        FileFinding("A/code", "is in a submitter's folder; ignored"),
+        FileFinding("A/benchmarks/resnet", "is in a submitter's folder; ignored"),
+        FileFinding("A/results/s/notes", "has no result_*.txt and is not a known benchmark; ignored"),
+        FileFinding("A/results/empty", "has no benchmark folder"),
+        FileFinding("A/systems/unused.json", "describes a system without results"),
     )
 
 
 def test_later_round_is_scored_with_a_finding() -> None:
     inventory = find_entries(["A/results/s/bert/result_0.txt"], RULES, "v6.0")
-    finding = Finding("v6.0", "round 6.0 is later than v5.1, the last known round")
+    finding = FileFinding("v6.0", "round 6.0 is later than v5.1, the last known round")
     assert (len(inventory.entries), inventory.findings) == (1, (finding,))
 
 
@@ -86,7 +86,7 @@ def test_later_round_is_scored_with_a_finding() -> None:
 def test_path_that_leads_elsewhere_is_ignored(path: str) -> None:
     inventory = find_entries([path, "A/results/s/bert/"], RULES, "v2.0")
     assert inventory.entries == (Entry("", "2.0", "A", "s", "bert"),)
-    assert inventory.findings == (Finding(path, "is not a plain relative path; ignored"),)
+    assert inventory.findings == (FileFinding(path, "is not a plain relative path; ignored"),)
 
 
 PARTS = st.sampled_from(

@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from ipu_results.ground.student import compute_t_quantile, compute_two_sided_p
-from ipu_results.link.mlperf_intervals import (
+from ipu_results.link.mlperf import (
     ALL_SIZES,
     SAME_SIZE,
     Intervals,
@@ -17,7 +16,16 @@ from ipu_results.link.mlperf_intervals import (
     estimate_intervals,
     resolve_rankings,
 )
-from ipu_results.mlperf.interval import ALONE, GROUP, OWN, are_separable, estimate_interval, pool_convergence
+from ipu_results.mlperf.interval import (
+    ALONE,
+    GROUP,
+    OWN,
+    are_separable,
+    compute_t_quantile,
+    compute_two_sided_p,
+    estimate_interval,
+    pool_convergence,
+)
 
 FIVE = (10.0, 10.2, 9.9, 10.1, 10.3)
 COLUMNS = ("round", "path", "sha256", "minutes", "counted", "samples", "epochs")

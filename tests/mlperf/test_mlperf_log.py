@@ -18,7 +18,7 @@ from ipu_results.errors import DocumentError
 from ipu_results.ground.limits import MAX_LOG_LINE
 from ipu_results.mlperf.log import CHUNK, MARK, MAX_NAMED, Evaluation, Log, read_log
 from ipu_results.mlperf.tree import LocalTree
-from ipu_results.read.run_record import COLUMNS, read_mlperf_log
+from ipu_results.read.records import COLUMNS, read_mlperf_log
 
 from tests.conftest import run_cli
 from tests.mlperf.mlperf_support import T0, evaluation, line, log, put, read, stop

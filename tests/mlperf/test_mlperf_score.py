@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.mlperf.entries import Entry, System, read_system
 from ipu_results.mlperf.log import Evaluation, Log
-from ipu_results.mlperf.records import COLUMNS
+from ipu_results.mlperf.round import COLUMNS
 from ipu_results.mlperf.rules import load_rules
 from ipu_results.mlperf.score import olympic_mean, score_entry
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from ipu_results.analyses import mlperf_ipu, mlperf_noise, mlperf_trends
-from ipu_results.link.mlperf_intervals import describe_interval, estimate_intervals, resolve_rankings
+from ipu_results.link.mlperf import describe_interval, estimate_intervals, resolve_rankings
 from ipu_results.mlperf.rules import load_rules, round_key
 
 from tests.analyses.analysis_support import Database, load, make_warehouse

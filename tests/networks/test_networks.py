@@ -10,7 +10,7 @@ import onnx
 import onnxruntime
 import pytest
 from ipu_results.emulator.frontend import read_program
-from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, GlobalPool, Pool
+from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, Reduction, SlidingWindow
 from ipu_results.errors import UnrecognisedModelError
 from ipu_results.networks import DEFAULT, NAMES, build, count_parameters
 from onnx import TensorProto, numpy_helper
@@ -105,7 +105,7 @@ def test_first_and_last_layers_of_resnext() -> None:
         Convolution("stem", 4, 1, 3, 64, 224, 224, 7, 7, 2, 2, **stem_pads),
         Elementwise("stem.norm", "batchnorm", 4 * 64 * 112 * 112),
         Elementwise("stem.relu", "relu", 4 * 64 * 112 * 112),
-        Pool("stem.pool", "max", 4, 64, 56, 56, 3, 3, 2, 2),
+        SlidingWindow("stem.pool", "max pool", 64 * pixels, 9),
         Convolution("stage1.0.reduce", 4, 1, 64, 128, **one_by_one),
         Elementwise("stage1.0.reduce.norm", "batchnorm", 128 * pixels),
         Elementwise("stage1.0.reduce.relu", "relu", 128 * pixels),
@@ -119,7 +119,7 @@ def test_first_and_last_layers_of_resnext() -> None:
         Elementwise("stage1.0.add", "add", 256 * pixels),
     ]
     assert list(operators[-2:]) == [
-        GlobalPool("pool", "average", 4, 2048, 7, 7),
+        Reduction("pool", "global pool", 4 * 2048 * 49, 4 * 2048),
         Gemm("classes", 1, 4, 2048, 1000, constant=True, bias=True),
     ]
 
@@ -137,7 +137,7 @@ def test_efficientnet_has_depthwise_kernels_and_gates(name: str) -> None:
     depthwise = [convolution for convolution in convolutions if convolution.groups > 1]
     assert {(each.in_channels_per_group, each.out_channels_per_group) for each in depthwise} == {(1, 1)}
     assert {convolution.kernel_height for convolution in depthwise} == {3, 5}
-    assert sum(isinstance(operator, GlobalPool) for operator in program.operators) == len(depthwise) + 1
+    assert sum(isinstance(operator, Reduction) for operator in program.operators) == len(depthwise) + 1
     assert convolutions[-1].out_height == -(-program.inputs[0].shape[2] // 32)
     kinds = [operator.kind for operator in program.operators if isinstance(operator, Elementwise)]
     assert kinds.count("sigmoid") == len(depthwise)

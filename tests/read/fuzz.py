@@ -23,12 +23,12 @@ from ipu_results.errors import IpuResultsError
 from ipu_results.mlperf.log import read_log
 from ipu_results.normalise import normalise
 from ipu_results.read import ParsedDocument, read_document
-from ipu_results.read.csv_table import read_csv
 from ipu_results.read.html import read_html
-from ipu_results.read.paper.text import read_paper_text
+from ipu_results.read.page_text import read_page_text
+from ipu_results.read.paper_text import read_paper_text
 from ipu_results.read.pdf import read_pdf
-from ipu_results.read.run_record import read_mlperf_log, read_sweep_record
-from ipu_results.read.text import decode, read_page_text
+from ipu_results.read.records import read_csv, read_mlperf_log, read_sweep_record
+from ipu_results.read.text import decode
 from ipu_results.schema.vocabulary import load_vocabulary
 
 from benchmarks.documents.tables import find_table

@@ -23,42 +23,18 @@ WORDS = load_vocabulary()
 LAYOUTS = WORDS.headers_of("performance-page")
 PAPER_HEADERS = WORDS.headers_of("inference-paper")
 
-TRAINING = [
-    "Model",
-    "Variant",
-    "Platform",
-    "SDK Version",
-    "Framework",
-    "Dataset",
-    "Batch Size",
-    "Precision",
-    "Throughput (items/sec)",
-]
+COMMON = "Model|Variant|Platform|SDK Version|Framework|Dataset|Batch Size|Precision".split("|")
+TRAINING = [*COMMON, "Throughput (items/sec)"]
 INFERENCE = [*TRAINING, "Latency (ms)"]
-TIME_TO_RESULT = [*TRAINING[:-1], "Time To Result (secs)"]
-OGB = [
-    "Dataset Challenge",
-    "Model",
-    "Platform",
-    "SDK Version",
-    "Framework",
-    "Throughput (items/sec)",
-    "Time to Train",
-    "Evaluation Metric",
-    "OGB-LSC 2022 Ranking",
-]
-MLPERF = [
-    "Division",
-    "Model",
-    "MLPerf Quality Target",
-    "Platform",
-    "SDK Version",
-    "Framework",
-    "MLPerf ID",
-    "Dataset",
-    "Precision",
-    "Time to Train (mins)",
-]
+TIME_TO_RESULT = [*COMMON, "Time To Result (secs)"]
+OGB = (
+    "Dataset Challenge|Model|Platform|SDK Version|Framework|Throughput (items/sec)|Time to Train|Evaluation Metric"
+    "|OGB-LSC 2022 Ranking"
+).split("|")
+MLPERF = (
+    "Division|Model|MLPerf Quality Target|Platform|SDK Version|Framework|MLPerf ID|Dataset|Precision"
+    "|Time to Train (mins)"
+).split("|")
 HEADERS = {
     "ogb_lsc": OGB,
     "bow_training": TRAINING,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.read.align import RowSpan, align, contains_row
+from ipu_results.read.document import contains_row
+from ipu_results.read.page_text import RowSpan, align
 
 from tests.read.reading_support import GPT2, LAYOUTS, OGB, RESNET, TGN, TRAINING, WORDS, cell_of
 

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.read import ParsedDocument
-from ipu_results.read.run_record import read_mlperf_log
+from ipu_results.read.records import read_mlperf_log
 
 from tests.read import fuzz
 from tests.read.fuzz import CORPUS, READERS, generate_inputs, main, mutate, run_reader, shrink

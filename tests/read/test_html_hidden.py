@@ -189,7 +189,7 @@ def test_hidden_table_is_a_problem_and_not_read(wrap: str) -> None:
 
 
 def test_style_rules_that_would_take_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ipu_results.read.html_visibility.MAX_STYLE_MATCHES", 10)
+    monkeypatch.setattr("ipu_results.read.html_visible.MAX_STYLE_MATCHES", 10)
     with pytest.raises(DocumentTooLargeError, match="style rules"):
         read(styled("table td{display:none}", table_html(TRAINING, [GPT2, RESNET])))
     with pytest.raises(DocumentTooLargeError, match="style rule of more"):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.read import ParsedDocument, SourceTable
 from ipu_results.read.html import read_html
-from ipu_results.read.text import read_page_text
+from ipu_results.read.page_text import read_page_text
 
 from tests.read.reading_support import (
     GPT2,

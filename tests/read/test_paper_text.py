@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError, DocumentError, UnrecognisedDocumentError
 from ipu_results.read import ParsedDocument
-from ipu_results.read.paper.text import read_paper_text
+from ipu_results.read.paper_text import read_paper_text
 
 from tests.read.reading_support import PAPER_HEADERS, ROOT, assert_read_or_refused, problems
 

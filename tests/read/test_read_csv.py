@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.read import ParsedDocument
-from ipu_results.read.csv_table import read_csv
+from ipu_results.read.records import read_csv
 
 from tests.read.reading_support import ROOT, TEXT, WORDS, assert_read_or_refused, grids, problems
 

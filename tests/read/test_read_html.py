@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError, DocumentError, UnrecognisedDocumentError
 from ipu_results.read import ParsedDocument
 from ipu_results.read.html import read_html
-from ipu_results.read.text import read_page_text
+from ipu_results.read.page_text import read_page_text
 
 from tests.read.reading_support import (
     GPT2,
@@ -230,64 +230,60 @@ def test_deep_markup_in_a_cell_is_read() -> None:
 
 # --- ways to write a table
 
+HEAD, ROW, OTHER = row_html(TRAINING, "th"), row_html(GPT2), row_html(RESNET)
+UNCLOSED = ["".join("<tr>" + "".join(f"<td>{cell}" for cell in row)) for row in (GPT2, RESNET)]
+BLANK = row_html(["", "&nbsp;"] + [""] * 7)
+CAPTION = '<caption>c</caption><tr><td colspan="9">Training</td></tr><tr><td>n</td></tr><tr></tr>'
+HEADED = ROW.replace("<td>GPT2</td>", "<th>GPT2</th>")
+TALL = ROW.replace("<td>GPT2</td>", '<td rowspan="0">GPT2</td>')
+WIDE = '<tr><td rowspan="3">GPT2</td><td colspan="2" rowspan="2">Bow Pod16</td>' + row_html(GPT2[3:])[4:]
+ABOVE = "".join(f'<th rowspan="2">{name}</th>' for name in INFERENCE[:8]) + '<th colspan="2">Performance</th>'
+BELOW = "<tr><th>Throughput (items/sec)</th><th>Latency (ms)</th></tr>"
+LOOSE = "".join(f"<td>{cell}</td>" for cell in RESNET)
+WAYS = {
+    "unclosed rows and cells": (["<tr>", HEAD[4:].replace("</th>", ""), *UNCLOSED], [GPT2, RESNET]),
+    "header in the body, header cells in a row": (["<tbody>", row_html(TRAINING), HEADED, "</tbody>"], [GPT2]),
+    "caption rows before the header": ([CAPTION, HEAD, ROW], [GPT2]),
+    "repeated header, blank row": ([HEAD, ROW, HEAD, BLANK, OTHER], [GPT2, RESNET]),
+    "rows in a form": ([HEAD, ROW, f"<form>{OTHER}</form>"], [GPT2, RESNET]),
+    "cells outside of a row": ([HEAD, ROW, LOOSE], [GPT2, RESNET]),
+    "row span of zero ends with its section": (
+        [HEAD, f"<tbody>{TALL}{row_html(GPT2[1:])}</tbody><tbody>{OTHER}</tbody>"],
+        [GPT2, GPT2, RESNET],
+    ),
+    "spanned cells are repeated": (
+        [HEAD, WIDE, row_html(RESNET[3:]), row_html(GPT2[1:])],
+        [["GPT2", "Bow Pod16", "Bow Pod16", *row[3:]] for row in (GPT2, RESNET)] + [GPT2],
+    ),
+    "two header rows joined by spans": (
+        ["<thead><tr>", ABOVE, "</tr>", BELOW, "</thead>", row_html(UNET)],
+        [UNET],
+    ),
+    "layout table around two others": (
+        [
+            "<tr><td>menu</td><td>",
+            table_html(TRAINING, [GPT2]),
+            "<p>text</p>",
+            table_html(INFERENCE, [UNET]),
+            "</td></tr>",
+        ],
+        [GPT2, UNET],
+    ),
+}
 
-def test_unclosed_rows_and_cells() -> None:
-    rows = "".join("<tr>" + "".join(f"<td>{cell}" for cell in row) for row in (GPT2, RESNET))
-    page = page_html("<table><tr>", "".join(f"<th>{name}" for name in TRAINING), rows, "</table>")
-    assert grids(read(page)) == {"bow_training": [GPT2, RESNET]}
 
-
-def test_header_cells_in_the_body_and_no_thead() -> None:
-    body = "<tr>" + "".join(f"<{'th' if i == 0 else 'td'}>{cell}" for i, cell in enumerate(GPT2)) + "</tr>"
-    assert grids(read(page_html("<table><tbody>", row_html(TRAINING), body, "</table>"))) == {"bow_training": [GPT2]}
-
-
-def test_caption_rows_before_the_header_are_ignored() -> None:
-    caption = '<caption>c</caption><tr><td colspan="9">Training</td></tr><tr><td>n</td></tr><tr></tr>'
-    page = page_html("<table>", caption, row_html(TRAINING, "th"), row_html(GPT2), "</table>")
-    assert only_row(page) == GPT2
-
-
-def test_repeated_header_rows_and_blank_rows_are_ignored() -> None:
-    between = row_html(TRAINING, "th") + row_html(["", "&nbsp;"] + [""] * 7)
-    page = page_html("<table>", row_html(TRAINING, "th"), row_html(GPT2), between, row_html(RESNET), "</table>")
-    document = read(page)
-    assert grids(document) == {"bow_training": [GPT2, RESNET]}
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_write_a_table_is_read(way: str) -> None:
+    parts, rows = WAYS[way]
+    document = read(page_html("<table>", *parts, "</table>"))
+    assert [row for table in grids(document).values() for row in table] == rows
     assert document.problems == ()
-
-
-def test_two_header_rows_joined_by_spans() -> None:
-    above = "".join(f'<th rowspan="2">{name}</th>' for name in INFERENCE[:8]) + '<th colspan="2">Performance</th>'
-    below = "<tr><th>Throughput (items/sec)</th><th>Latency (ms)</th></tr>"
-    page = page_html("<table><thead><tr>", above, "</tr>", below, "</thead>", row_html(UNET), "</table>")
-    document = read(page)
-    assert grids(document) == {"bow_inference": [UNET]}
-    assert document.problems == ()
-
-
-def test_spanned_cells_are_repeated() -> None:
-    first = '<tr><td rowspan="3">GPT2</td><td colspan="2" rowspan="2">Bow Pod16</td>' + row_html(GPT2[3:])[4:]
-    rows = [first, row_html(RESNET[3:]), row_html(GPT2[1:])]
-    assert grids(read(page_html("<table>", row_html(TRAINING, "th"), *rows, "</table>"))) == {
-        "bow_training": [
-            ["GPT2", "Bow Pod16", "Bow Pod16", *GPT2[3:]],
-            ["GPT2", "Bow Pod16", "Bow Pod16", *RESNET[3:]],
-            GPT2,
-        ]
-    }
 
 
 def test_footnote_of_a_spanned_cell_is_repeated() -> None:
     first = row_html(GPT2).replace("<td>GPT2</td>", '<td rowspan="2">GPT2<sup>1</sup></td>')
     document = read(page_html("<table>", row_html(TRAINING, "th"), first, row_html(GPT2[1:]), "</table>"))
     assert [(row.cells[0], row.footnotes) for row in document.tables[0].rows] == [("GPT2", ((0, "1"),))] * 2
-
-
-def test_row_span_of_zero_reaches_to_the_end_of_its_section() -> None:
-    first = row_html(GPT2).replace("<td>GPT2</td>", '<td rowspan="0">GPT2</td>')
-    body = f"<tbody>{first}{row_html(GPT2[1:])}</tbody><tbody>{row_html(RESNET)}</tbody>"
-    page = page_html("<table>", row_html(TRAINING, "th"), body, "</table>")
-    assert grids(read(page)) == {"bow_training": [GPT2, GPT2, RESNET]}
 
 
 def test_row_span_never_fills_a_later_short_row() -> None:
@@ -320,23 +316,6 @@ def test_absurd_spans_are_limited_and_not_a_row(span: str) -> None:
     assert grids(document) == {"bow_training": [GPT2]}
     assert {reason for _, _, reason in problems(document)} == {"row-width"}
     assert max(len(problem.raw) for problem in document.problems) <= 1100
-
-
-def test_layout_table_around_the_tables_is_ignored() -> None:
-    inner = table_html(TRAINING, [GPT2]) + "<p>text</p>" + table_html(INFERENCE, [UNET])
-    page = page_html(f"<table><tr><td>menu</td><td>{inner}</td></tr><tr><td>end</td></tr></table>")
-    assert grids(read(page)) == {"bow_training": [GPT2], "bow_inference": [UNET]}
-
-
-def test_rows_inside_a_form_are_rows() -> None:
-    page = page_html("<table>", row_html(TRAINING, "th"), row_html(GPT2), f"<form>{row_html(RESNET)}</form></table>")
-    assert grids(read(page)) == {"bow_training": [GPT2, RESNET]}
-
-
-def test_cells_outside_of_a_row_make_a_row() -> None:
-    loose = "".join(f"<td>{cell}</td>" for cell in RESNET)
-    page = page_html("<table>", row_html(TRAINING, "th"), row_html(GPT2), loose, "</table>")
-    assert grids(read(page)) == {"bow_training": [GPT2, RESNET]}
 
 
 def test_tables_with_one_header_are_named_by_their_machines_in_any_order() -> None:

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.read import ParsedDocument, SourceTable
-from ipu_results.read.paper.terms import METADATA_LABELS
 from ipu_results.read.pdf import read_pdf
+from ipu_results.read.text import METADATA_LABELS
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 

@@ -7,10 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 from ipu_results.errors import UnrecognisedDocumentError
-from ipu_results.read import ParsedDocument
-from ipu_results.read.pdf import read_pdf, unmapped
-from ipu_results.read.pdf.continued import find_pdf_headers
-from ipu_results.read.pdf.glyphs import Glyph
+from ipu_results.read import ParsedDocument, pdf_glyphs
+from ipu_results.read.pdf import find_pdf_headers, read_pdf
+from ipu_results.read.pdf_glyphs import Glyph
 from ipu_results.schema.table_headers import TableHeader
 from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
@@ -256,17 +255,17 @@ def test_glyph_without_a_character_is_the_one_letter_at_its_place(
     monkeypatch: pytest.MonkeyPatch, here: list[tuple[str, float]], text: str
 ) -> None:
     characters = [(character, (x, 92.0), 92.0, 7.0) for character, x in here]
-    monkeypatch.setattr(unmapped, "list_characters", lambda *_: iter(characters))
+    monkeypatch.setattr(pdf_glyphs, "list_characters", lambda *_: iter(characters))
     page = SimpleNamespace(height=792, page_obj=SimpleNamespace(mediabox=(0, 0, 612, 792)))
     glyphs = [Glyph("(cid:22)", 10, 100, 690, 105, 702, 700), Glyph("s", 10, 105, 690, 110, 702, 700)]
-    assert [glyph.text for glyph in unmapped.name_unmapped(None, page, glyphs)] == [text, "s"]
+    assert [glyph.text for glyph in pdf_glyphs.name_unmapped(None, page, glyphs)] == [text, "s"]
 
 
 def test_character_that_is_the_code_itself_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unmapped, "list_characters", lambda *_: iter([("A", (100.0, 92.0), 92.0, 7.0)]))
+    monkeypatch.setattr(pdf_glyphs, "list_characters", lambda *_: iter([("A", (100.0, 92.0), 92.0, 7.0)]))
     page = SimpleNamespace(height=792, page_obj=SimpleNamespace(mediabox=(0, 0, 612, 792)))
     glyph = Glyph("(cid:65)", 10, 100, 690, 105, 702, 700)
-    assert unmapped.name_unmapped(None, page, [glyph]) == [glyph]
+    assert pdf_glyphs.name_unmapped(None, page, [glyph]) == [glyph]
 
 
 def test_figure_with_a_glyph_without_a_character_is_refused() -> None:

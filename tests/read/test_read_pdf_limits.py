@@ -11,7 +11,7 @@ import pytest
 from ipu_results.errors import DocumentTooLargeError
 from ipu_results.ground.limits import MAX_UNPACKED_PDF_BYTES, MAX_UNPACKED_STREAM_BYTES
 from ipu_results.read.pdf import read_pdf
-from ipu_results.read.pdf.words import check_unpacked_size
+from ipu_results.read.pdf_limits import check_unpacked_size
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 

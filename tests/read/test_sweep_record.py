@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError, DocumentError, UnrecognisedDocumentError
 from ipu_results.read import ParsedDocument, read_document
-from ipu_results.read.run_record import read_sweep_record
+from ipu_results.read.records import read_sweep_record
 
 from tests.read.reading_support import WORDS
 from tests.runner.runs_support import record

@@ -244,7 +244,7 @@ publish(ReleaseRequest(Path(sys.argv[1]), Path(sys.argv[2]), date(2026, 11, 21),
 KILL_AT_RENAME = """
 import os, shutil, signal, sys
 from pathlib import Path
-from ipu_results.release.folder import replace_release
+from ipu_results.release.files import replace_release
 release, out, kill_after, rename, renames = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), os.replace, []
 def replace(source, target):
     if len(renames) == kill_after:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ipu_results.errors import BackendError, UnusableImagesError
-from ipu_results.runner.backends import Session, SessionFacts, SessionSpec, register_backend
+from ipu_results.runner.backends import BackendTraits, Session, SessionFacts, SessionSpec, register_backend
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUTS = 7
@@ -73,7 +73,9 @@ FAULTS: dict[str, Callable[[], object]] = {
 
 def register_faulty() -> None:
     """Register the faulty backend in this process, as `faulty`."""
-    register_backend("faulty", SimpleNamespace(COMPUTES=False, open=FaultySession, probe=list))
+    register_backend(
+        "faulty", SimpleNamespace(NAME="faulty", TRAITS=BackendTraits(computes=False), open=FaultySession, probe=list)
+    )
 
 
 def write_faulty_python(folder: Path, first: str = "") -> str:

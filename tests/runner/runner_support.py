@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import psutil
+from ipu_results.runner import Progress
 from ipu_results.runner.backends import Device, register_backend
 from ipu_results.runner.config import SweepConfig, SweepPlan, SweepTask, Visit
-from ipu_results.runner.sweep import Progress
 from PIL import Image
 
 from benchmarks.runner import null_backend

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.runner.estimate import Block, Kind, Stamps, Window
+from ipu_results.runner.backends import Kind
+from ipu_results.runner.estimate import Block, Stamps, Window
 
 SECOND = 1_000_000_000
 sessions = st.lists(

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import MissingExtraError, RunnerError
 from ipu_results.ground.charts import CROSS, ORIGIN_DASHES, PALETTE
-from ipu_results.runner import chart
-from ipu_results.runner.chart import build_series, draw_chart
+from ipu_results.runner import report
+from ipu_results.runner.report import build_series, draw_chart
 
 from tests.runner.test_runner_reference_rows import BATCHES, REASON, XEON, emulated, measured, rows
 
@@ -46,7 +46,7 @@ def drawing(monkeypatch: pytest.MonkeyPatch) -> Draw:
     def render(make: Callable[[Any], Any], suffix: str) -> bytes:  # noqa: ARG001
         return json.dumps(make(altair).to_dict()).encode()
 
-    monkeypatch.setattr(chart, "render_chart", render)
+    monkeypatch.setattr(report, "render_chart", render)
     return lambda points, published=None: json.loads(
         draw_chart(points, rows() if published is None else published, ".svg")
     )
@@ -179,7 +179,7 @@ def test_every_point_is_in_one_series_of_its_origin(drawn: list[tuple[int, float
     points = [measured(batch, rate, origin=origin, run_id=run) for batch, rate, origin, run in drawn]
     series = build_series(points, [])
     assert len({own.name for own in series}) == len(series)
-    marks = sorted((row["batch"], row["throughput"], own.origin) for own in series for row in own.rows)
+    marks = sorted((row["batch"], row["throughput"][0], own.origin) for own in series for row in own.rows)
     assert marks == sorted((batch, rate, origin) for batch, rate, origin, _ in drawn)
 
 
@@ -239,7 +239,7 @@ def test_title_names_the_model_and_the_subtitle_the_differences(drawing: Draw) -
     point = measured(2, suspect=REASON, sessions=1, pipeline="serial", preprocessing="other", latency_kind="isolated")
     subtitle = drawing([point, emulated(2)])["title"]["subtitle"]
     assert len(subtitle) <= 3
-    assert max(map(len, subtitle)) <= chart.SUBTITLE
+    assert max(map(len, subtitle)) <= report.SUBTITLE
 
 
 # --- images

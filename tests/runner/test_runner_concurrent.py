@@ -19,9 +19,8 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedRunError
-from ipu_results.runner import concurrent_sweeps, environment
-from ipu_results.runner.concurrent_sweeps import announce_sweep
-from ipu_results.runner.environment import Load, Usage, compute_load, load_best_probe, save_best_probe
+from ipu_results.runner import environment
+from ipu_results.runner.environment import Load, Usage, announce_sweep, compute_load, load_best_probe, save_best_probe
 
 from tests.conftest import ROOT
 
@@ -136,7 +135,7 @@ def test_ended_child_is_skipped() -> None:
 
 SWEEP = """
 import sys
-from ipu_results.runner.concurrent_sweeps import announce_sweep
+from ipu_results.runner.environment import announce_sweep
 with announce_sweep(sys.argv[1]) as concurrent:
     print(*concurrent.list_others(), flush=True)
     sys.stdin.read()
@@ -145,7 +144,7 @@ with announce_sweep(sys.argv[1]) as concurrent:
 
 @pytest.fixture(autouse=True)
 def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(concurrent_sweeps.VARIABLE, str(tmp_path / "locks"))
+    monkeypatch.setenv(environment.VARIABLE, str(tmp_path / "locks"))
     return tmp_path / "locks"
 
 
@@ -188,7 +187,7 @@ def test_killed_sweep_is_forgotten_and_its_file_removed(locks: Path) -> None:
 
 
 def test_run_is_measured_by_one_sweep_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concurrent_sweeps, "ANNOUNCE_S", 0.0)
+    monkeypatch.setattr(environment, "ANNOUNCE_S", 0.0)
     message = "a: another sweep is measuring it"
     with start_sweep("a"), pytest.raises(DamagedRunError, match=message), announce_sweep("a"):
         pytest.fail("two sweeps of one run")
@@ -225,6 +224,6 @@ def test_error_in_the_sweep_removes_its_file(locks: Path, monkeypatch: pytest.Mo
     with pytest.raises(OSError, match="disk full"), announce_sweep("a"):
         raise OSError("disk full")
     assert list(locks.iterdir()) == []
-    monkeypatch.delenv(concurrent_sweeps.VARIABLE)
-    monkeypatch.setattr(concurrent_sweeps.tempfile, "tempdir", str(tmp_path))
-    assert concurrent_sweeps.get_locks_folder() == tmp_path / "ipu-results-sweeps"
+    monkeypatch.delenv(environment.VARIABLE)
+    monkeypatch.setattr(environment.tempfile, "tempdir", str(tmp_path))
+    assert environment.get_locks_folder() == tmp_path / "ipu-results-sweeps"

@@ -13,8 +13,8 @@ from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
 from ipu_results.errors import BackendError, RunnerError, SweepConfigError
 from ipu_results.runner import Progress, SweepConfig, run_sweep
 from ipu_results.runner.backends import Device
-from ipu_results.runner.concurrent_sweeps import VARIABLE
 from ipu_results.runner.config import RUNS, SweepTask, choose_batch_sizes, count_cores, parse_options, plan_sweeps
+from ipu_results.runner.environment import VARIABLE
 
 from tests.runner.runner_support import write_images, write_tiny_model
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from ipu_results.errors import BackendError
-from ipu_results.runner import devices, sessions
-from ipu_results.runner.backends import KINDS, NAMES, Device, is_virtual, load_backend
-from ipu_results.runner.devices import ListDevices, SelectedDevice, list_devices, select_devices
+from ipu_results.runner import config, sessions
+from ipu_results.runner.backends import KINDS, NAMES, Device, load_backend
+from ipu_results.runner.config import ListDevices, SelectedDevice, list_devices, select_devices
 
 from tests.conftest import ROOT
 from tests.runner.faulty_backend import write_faulty_python
@@ -108,12 +108,12 @@ def test_probes_of_this_machine_list_its_devices() -> None:
     assert "cpu" in {device.name for device in own if device.backend == "onnxruntime" and device.usable}
     assert [device.name for device in own if device.backend == "emulator"] == ["c2", "m2000", "bow-2000"]
     assert all(name == load_backend(name).NAME for name in NAMES)
-    assert {name for name in NAMES if is_virtual(name)} == {"emulator"}
+    assert {name for name in NAMES if load_backend(name).TRAITS.virtual} == {"emulator"}
 
 
 PROBING = """
 import sys, onnx
-from ipu_results.runner.devices import list_devices
+from ipu_results.runner.config import list_devices
 for device in list_devices("popart"):
     print(device.name, device.usable)
 print("popart" in sys.modules)
@@ -142,7 +142,7 @@ def test_failed_probe_is_a_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str | None, reason: str
 ) -> None:
     if reason.startswith("session"):
-        monkeypatch.setattr(devices, "PROBE_TIMEOUT_S", 0.05)
+        monkeypatch.setattr(config, "PROBE_TIMEOUT_S", 0.05)
         monkeypatch.setattr(sessions, "CLOSE_TIMEOUT_S", 0.05)
     before = list_children()
     python = str(tmp_path / "absent") if first is None else write_faulty_python(tmp_path, first)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipu_results.errors import UnusableImagesError
-from ipu_results.runner import images
-from ipu_results.runner.images import ImageStream, decode_image, find_usable_images, hash_images, normalise_images
+from ipu_results.runner import inputs
+from ipu_results.runner.inputs import ImageStream, decode_image, find_usable_images, hash_images, normalise_images
 from PIL import Image
 
 SIZE = (8, 8)
@@ -276,7 +276,7 @@ def test_stream_goes_round(five: Path) -> None:
 def test_sessions_together_use_every_image_in_turn(sessions: int, micro_batch: int) -> None:
     used: dict[int, str] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(images, "_read", lambda _folder, name: name)
+        patch.setattr(inputs, "_read", lambda _folder, name: name)
         for first in range(sessions):
             stream = ImageStream(Path(), list("abcdefg"), 8, 8, "float32", micro_batch, first, sessions)
             names = [str(name) for _ in range(3) for name in stream.load()]

@@ -99,7 +99,7 @@ def test_tail_without_a_newline_is_ignored(tmp_path_factory: pytest.TempPathFact
 ENDLESS = """
 import sys
 from pathlib import Path
-from ipu_results.runner.journal import Journal
+from ipu_results.runner.record import Journal
 journal = Journal(Path(sys.argv[1]), sys.argv[2])
 with journal.lock():
     for number in range(10**9):

@@ -17,8 +17,7 @@ WORKER_SIDE = (
     "errors.py",
     "runner/__init__.py",
     "runner/worker.py",
-    "runner/images.py",
-    "runner/sequences.py",
+    "runner/inputs.py",
     "runner/backends/__init__.py",
     "runner/backends/popart.py",
 )
@@ -82,7 +81,7 @@ def test_newer_features_are_detected(source: str, newer: list[str]) -> None:
 
 
 def test_worker_side_needs_numpy_and_pillow_only() -> None:
-    names = ("worker", "images", "sequences", "backends.popart")
+    names = ("worker", "inputs", "backends.popart")
     modules = ", ".join(f"ipu_results.runner.{name}" for name in names)
     program = f"import sys, {modules}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run(

@@ -26,7 +26,7 @@ from ipu_results.runner.reference_rows import (
     load_reference_rows,
     query_reference_rows,
 )
-from ipu_results.runner.summary import build_records, convert_interval, format_summary, name_runs
+from ipu_results.runner.report import build_records, convert_interval, format_summary, name_runs
 from ipu_results.runner.workload import PREPROCESSING
 
 from tests.conftest import ROOT

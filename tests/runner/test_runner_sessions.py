@@ -19,7 +19,7 @@ from ipu_results.errors import BackendError, RunnerError, SessionLostError, Unus
 from ipu_results.runner import sessions
 from ipu_results.runner.backends import SessionFacts, SessionSpec
 from ipu_results.runner.estimate import NS
-from ipu_results.runner.images import ImageStream
+from ipu_results.runner.inputs import ImageStream
 from ipu_results.runner.sessions import SessionPool, Subprocess, open_sessions
 from ipu_results.runner.workload import Workload
 

@@ -22,8 +22,8 @@ from ipu_results.emulator.target import load_calibration
 from ipu_results.errors import BackendError, DamagedRunError, RunnerError, SessionLostError, UnusableImagesError
 from ipu_results.ground.sql import run_query
 from ipu_results.runner import sweep as sweeps
-from ipu_results.runner.concurrent_sweeps import VARIABLE, announce_sweep
 from ipu_results.runner.config import SweepPlan, SweepTask, Visit
+from ipu_results.runner.environment import VARIABLE, announce_sweep
 from ipu_results.runner.estimate import Block
 from ipu_results.runner.record import Journal, RunData, build_points, list_unfinished
 from ipu_results.runner.sweep import SweepResult, make_run_id, resume_sweep, run_task

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ipu_results.runner.images import (
+from ipu_results.runner.inputs import (
     ImageTraits,
     draw_pixels,
     draw_traits,

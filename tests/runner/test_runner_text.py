@@ -13,15 +13,16 @@ from ipu_results.build import IngestConfig, ingest
 from ipu_results.comparison.measurement import load_known_words
 from ipu_results.comparison.sources import read_source
 from ipu_results.errors import RunnerError, SweepConfigError
-from ipu_results.networks.bert import VOCABULARY, Bert
 from ipu_results.networks.builder import GraphBuilder, WeightGenerator
+from ipu_results.networks.text import BERT_WORDS, Bert
+from ipu_results.runner import Progress
 from ipu_results.runner.backends import Device
 from ipu_results.runner.config import SweepConfig, SweepPlan, SweepTask, plan_sweeps
+from ipu_results.runner.inputs import SequenceStream, TextInput, generate_sequences, hash_sequences, save_sequences
 from ipu_results.runner.models import prepare_model
 from ipu_results.runner.reference_rows import ReferenceRow, find_reference_row, find_reference_sweeps
-from ipu_results.runner.summary import format_summary
-from ipu_results.runner.sweep import Progress, SweepResult, run_task
-from ipu_results.runner.text_inputs import SequenceStream, TextInput, generate_sequences, hash_sequences, save_sequences
+from ipu_results.runner.report import format_summary
+from ipu_results.runner.sweep import SweepResult, run_task
 from ipu_results.runner.workload import compare_outputs, compute_reference
 from ipu_results.store.query import open_warehouse
 
@@ -90,7 +91,7 @@ def test_built_in_bert_states_its_length_and_that_its_weights_are_random(tmp_pat
     model = prepare_model(build_bert(tmp_path / "user"), None, tmp_path)
     roles = [(own.name, own.dtype, own.shape, own.role, own.limit) for own in model.text_inputs]
     assert roles == [
-        ("tokens", "int64", (LENGTH,), "tokens", VOCABULARY),
+        ("tokens", "int64", (LENGTH,), "tokens", BERT_WORDS),
         ("types", "int64", (LENGTH,), "types", 0),
         ("mask", "float32", (1, 1, LENGTH), "mask", 0),
     ]

@@ -15,7 +15,7 @@ from typing import Any
 import onnx
 import pyarrow.parquet as pq
 import pytest
-from ipu_results.runner.concurrent_sweeps import VARIABLE
+from ipu_results.runner.environment import VARIABLE
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
 from tests.conftest import ROOT, Done, run_cli, run_process

@@ -16,8 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.check.gate import GOOD, find_failures
 from ipu_results.errors import GateError
-from ipu_results.schema import FILE_VIEWS, TABLES, VIEWS, arrow_schema, dictionary_rows, frame_dtypes, table
-from ipu_results.schema.frames import build_frame, build_frame_from_columns, build_frame_from_tuples, to_arrow
+from ipu_results.schema import FILE_VIEWS, TABLES, VIEWS, dictionary_rows, table
+from ipu_results.schema.frames import (
+    arrow_schema,
+    build_frame,
+    build_frame_from_columns,
+    build_frame_from_tuples,
+    frame_dtypes,
+    to_arrow,
+)
 from ipu_results.schema.row_checks import pandera_schema
 from ipu_results.store import files
 from ipu_results.store.files import DATABASE, digest_rows

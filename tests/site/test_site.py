@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from ipu_results.analyses import ANALYSES
-from ipu_results.emulator.check.published import load_published_rows
+from ipu_results.emulator.check import load_published_rows
 from ipu_results.errors import IpuResultsError
 from ipu_results.ground.sql import run_query
 from ipu_results.release import ReleaseRequest, publish

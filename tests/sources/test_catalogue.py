@@ -12,13 +12,7 @@ import pytest
 import tomli_w
 from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
 from ipu_results.schema.vocabulary import ALIASES
-from ipu_results.sources.catalogue import (
-    Document,
-    check_file_type,
-    find_orphans,
-    find_unfinished_runs,
-    load_catalogue,
-)
+from ipu_results.sources.catalogue import Document, check_file_type, find_orphans, find_unfinished_runs, load_catalogue
 
 from tests.conftest import RAW
 

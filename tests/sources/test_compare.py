@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ipu_results.errors import CatalogueError
 from ipu_results.read import ParsedDocument, ReadProblem
 from ipu_results.read.html import read_html
-from ipu_results.read.text import read_page_text
+from ipu_results.read.page_text import read_page_text
 from ipu_results.sources.capture import CaptureDifference, compare_captures, find_differences
 from ipu_results.sources.catalogue import Document
 

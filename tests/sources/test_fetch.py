@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import FetchError
 from ipu_results.sources import download as download_module
-from ipu_results.sources.download import Download, download
+from ipu_results.sources.download import Download, TransferOptions, download
 
 from tests.sources.http_support import PAGE, Handler, Responder, Server, run_server
 
@@ -38,9 +38,9 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-def get(url: str, **changes: Any) -> Download:
-    options = {"media_type": "text/html", "max_bytes": 1_000_000, "timeout": 2.0, "deadline": 10.0, "backoff": 0.01}
-    return download(url, **{**options, **changes})
+def get(url: str, media_type: str = "text/html", **changes: Any) -> Download:
+    options = {"max_bytes": 1_000_000, "timeout": 2.0, "deadline": 10.0, "backoff": 0.01}
+    return download(url, media_type, TransferOptions(**{**options, **changes}))
 
 
 def failure(url: str, **changes: Any) -> str:

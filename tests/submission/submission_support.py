@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from ipu_results.submission.bundle import compute_id, make_slug
-from ipu_results.submission.contents import DESCRIPTION, ENVIRONMENT, RESULTS
-from ipu_results.submission.template import format_rows
+from ipu_results.submission.bundle import DESCRIPTION, ENVIRONMENT, RESULTS, compute_id, format_rows, make_slug
 
 M2000 = {
     **{

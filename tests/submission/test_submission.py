@@ -16,12 +16,11 @@ from typing import Any
 import pytest
 from ipu_results.comparison.verdict import describe_match
 from ipu_results.errors import SubmissionError
-from ipu_results.submission.bundle import is_orcid, make_slug, parse_bundle
-from ipu_results.submission.check import CheckedBundle, CheckRequest, check_submission
-from ipu_results.submission.contents import DESCRIPTION, RESULTS
+from ipu_results.submission.bundle import COLUMNS, DESCRIPTION, RESULTS, format_rows, make_slug
+from ipu_results.submission.check import CheckedBundle, CheckRequest, check_submission, format_checks
+from ipu_results.submission.contents import parse_bundle
 from ipu_results.submission.prepare import SubmissionRequest, prepare_bundle
-from ipu_results.submission.report import format_checks
-from ipu_results.submission.template import COLUMNS, format_rows
+from ipu_results.submission.refusals import is_orcid
 
 from tests.conftest import run_cli
 from tests.runner.runs_support import put_emulated, put_run

@@ -21,9 +21,9 @@ from ipu_results.ground.limits import MAX_SUBMITTED_BYTES
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.store.query import open_warehouse
 from ipu_results.submission.adapters import NAMES, ReadFile, read_figures
+from ipu_results.submission.bundle import COLUMNS
 from ipu_results.submission.prepare import SubmissionRequest, prepare_bundle
-from ipu_results.submission.template import COLUMNS
-from ipu_results.submission.words import load_submission_words
+from ipu_results.submission.refusals import load_submission_words
 
 PAGE = Path(__file__).parents[2] / "docs/reference/submission-formats.md"
 BYTEMLPERF = """{

@@ -16,9 +16,15 @@ from ipu_results.comparison.measurement import KnownWords, load_known_words
 from ipu_results.store.query import open_warehouse
 from ipu_results.submission.adapters import read_figures
 from ipu_results.submission.check import CheckRequest, check_submission
-from ipu_results.submission.consistency import find_inconsistencies
-from ipu_results.submission.power import PowerEvidence, find_wrong_power
-from ipu_results.submission.refusals import FIGURES, FigureIndex, count_digits, find_copied_table, find_copies
+from ipu_results.submission.record import (
+    FIGURES,
+    FigureIndex,
+    PowerEvidence,
+    find_copied_table,
+    find_copies,
+    find_wrong_power,
+)
+from ipu_results.submission.refusals import count_digits, find_inconsistencies
 
 from tests.submission.submission_support import M2000, figure, latency, make_files, put_folder, throughput
 from tests.submission.test_submission_adapters import (

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-from ipu_results.emulator.check.baselines import compute_peak, estimate_grid, fit_bsp, sum_work
+from ipu_results.emulator.check.scoring import estimate_grid, fit_bsp, sum_work
+from ipu_results.emulator.codelets import compute_peak
 from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.prediction import MS, Prediction, predict
-from ipu_results.emulator.protocol import Protocol, select_protocol
-from ipu_results.emulator.settings import load_target_file
+from ipu_results.emulator.settings import Protocol, load_target_file, select_protocol
 from ipu_results.emulator.target import Fit, Target, load_calibration
 from ipu_results.networks.builder import GraphBuilder
 

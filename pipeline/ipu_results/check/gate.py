@@ -14,8 +14,8 @@ from pandera.errors import SchemaErrors
 
 from ipu_results.errors import GateError
 from ipu_results.normalise import NormalisedDocument, RejectedRow, Result
-from ipu_results.schema import Table, frame_dtypes, table
-from ipu_results.schema.frames import build_frame, to_arrow
+from ipu_results.schema import Table, table
+from ipu_results.schema.frames import build_frame, frame_dtypes, to_arrow
 from ipu_results.schema.row_checks import ROW_CHECKS, pandera_schema
 from ipu_results.schema.vocabulary import KINDS
 

@@ -41,8 +41,8 @@ def collect(
       ipu-results collect s3://lab-results/runs https://lab.example/runs/ --format json
       ipu-results collect ~/runs --into raw/runs --conflicts build/conflicts
     """
+    from ipu_results.fleet import FAULTS
     from ipu_results.fleet import collect as run
-    from ipu_results.fleet.collect import FAULTS
     from ipu_results.ground.text import format_json, format_table
 
     with show_progress("runs") as progress:

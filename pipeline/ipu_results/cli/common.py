@@ -12,8 +12,7 @@ from typing import Any
 
 import click
 
-from ipu_results.errors import IpuResultsError
-from ipu_results.ground.extras import explain_missing
+from ipu_results.errors import IpuResultsError, explain_missing
 from ipu_results.ground.files import DATASET
 from ipu_results.ground.limits import MAX_BYTES, MAX_MEGABYTES, MAX_PAGES
 from ipu_results.ground.text import escape_line, escape_unprintable
@@ -142,6 +141,21 @@ class Group(click.Group):
             return super().invoke(ctx)
 
 
+def format_option(*formats: str, text: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option `--format`, the first of the formats by default."""
+    kind = click.Choice(formats)
+    return click.option("--format", "output", type=kind, default=formats[0], show_default=True, help=text)
+
+
+def wait_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    text, at_least_none = f"Seconds to wait while another process {what}.", click.FloatRange(min=0)
+    return click.option("--wait", type=at_least_none, default=60.0, show_default=True, help=text)
+
+
+def raw_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option("--raw", type=FOLDER, default="raw", show_default=True, help=text)
+
+
 def _find_warehouse(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
     """Return the given folder, else `warehouse` in the current folder, else the dataset that came with the package."""
     local = Path("warehouse")
@@ -216,14 +230,14 @@ def report_findings(findings: Sequence[str], strict: bool, limit: int | None = 5
 
 
 @contextmanager
-def show_step() -> Iterator[Callable[[str, str], None]]:
+def show_step(step: str = "", text: str = "") -> Iterator[Callable[[str, str], None]]:
     """Show the current step on a terminal, and nothing if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield lambda *_: None
         return
     from rich.console import Console
 
-    with Console(stderr=True).status("") as status:
+    with Console(stderr=True).status(escape_unprintable(f"{step} {text}".strip())) as status:
         yield lambda step, text: status.update(escape_unprintable(f"{step} {text}"))
 
 

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING
 import click
 
 from ipu_results.cli.common import FOLDER, Command, batch_sizes_option, plot_option, show_progress
-from ipu_results.cli.training import TrainingOptions, format_training, training_options
+from ipu_results.cli.training import TrainingOptions, predict_step, training_options
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
-from ipu_results.ground.text import escape_unprintable
+from ipu_results.ground.text import escape_unprintable, format_json
 
 if TYPE_CHECKING:
-    from ipu_results.emulator.check.training import TrainingScore
-    from ipu_results.emulator.check.validation import Validation
+    from ipu_results.emulator.check.validation import TrainingScore, Validation
     from ipu_results.emulator.network import Network
-    from ipu_results.emulator.prediction import Prediction
-    from ipu_results.emulator.protocol import Protocol
-    from ipu_results.emulator.show import OperatorProfile
+    from ipu_results.emulator.prediction import OperatorProfile, Prediction
+    from ipu_results.emulator.settings import Protocol
     from ipu_results.emulator.target import Target
 
 
@@ -40,9 +38,8 @@ def validate_emulator(warehouse: Path, output: str) -> None:
       ipu-results validate-emulator
       ipu-results validate-emulator --format json
     """
-    from ipu_results.emulator.check.published import load_published_rows
-    from ipu_results.emulator.check.training import add_training_json, load_training_rows, score_training
-    from ipu_results.emulator.check.validation import to_json, validate
+    from ipu_results.emulator.check import load_published_rows, load_training_rows
+    from ipu_results.emulator.check.validation import add_training_json, score_training, to_json, validate
     from ipu_results.store.query import open_warehouse
 
     with open_warehouse(warehouse) as connection:
@@ -79,7 +76,7 @@ def _format_table(validation: Validation, training: Sequence[TrainingScore]) -> 
 
 
 def _format_training(training: Sequence[TrainingScore]) -> str:
-    from ipu_results.emulator.check import training as scoring
+    from ipu_results.emulator.check import validation as scoring
     from ipu_results.emulator.check.scoring import summarise_errors
     from ipu_results.ground.text import format_table
 
@@ -225,12 +222,13 @@ def predict(
       ipu-results predict --target bow-2000 --training --model bert-large-pretraining --micro-batch 8 \
         --layers-per-ipu 3,7,7,7 --head first --recompute layer --replicas 4 --accumulation 1712 --offchip
     """
-    from ipu_results.emulator.cache import open_plan_cache
+    from ipu_results.emulator import show
     from ipu_results.emulator.frontend import parse_shapes
     from ipu_results.emulator.network import load_shaped_network
+    from ipu_results.emulator.prediction import format_predictions
     from ipu_results.emulator.prediction import predict as predict_batches
-    from ipu_results.emulator.protocol import select_protocol
-    from ipu_results.emulator.settings import apply_settings, load_target_file, parse_pairs
+    from ipu_results.emulator.settings import apply_settings, load_target_file, parse_pairs, select_protocol
+    from ipu_results.emulator.split import open_plan_cache
     from ipu_results.emulator.target import load_target
     from ipu_results.ground.files import write_atomically
 
@@ -250,11 +248,10 @@ def predict(
         machine, path = apply_settings(machine, path, parse_pairs(pairs))
     if training.training:
         if batch_sizes or shapes or sweeps or layers or trace or plot:
-            message = (
-                "--training predicts one step: not with --batch-sizes, --shape, --sweep, --layers, --trace or --plot."
-            )
-            raise click.UsageError(message)
-        _write(format_training(training, model, machine, path, output), out)
+            others = "--batch-sizes, --shape, --sweep, --layers, --trace or --plot"
+            raise click.UsageError(f"--training predicts one step: not with {others}.")
+        step, name = predict_step(training, model, machine, path)
+        _write(format_predictions([step], name, output), out)
         return
     network = load_shaped_network(model, parse_shapes(shapes))
     sizes = _select_batch_sizes(batch_sizes, network.batch) or DEFAULT_BATCH_SIZES[machine.base]
@@ -268,15 +265,10 @@ def predict(
         predictions = predict_batches(network, machine, needed, path, planner=planner)
     profiles = _profile(predictions[0], network, machine, path) if layers or trace is not None else []
     if plot is not None:
-        from ipu_results.emulator.show import render_parts
-
-        write_atomically(plot, render_parts(predictions, network.name, plot.suffix.lower()))
+        write_atomically(plot, show.render_parts(predictions, network.name, plot.suffix.lower()))
     if trace is not None:
-        from ipu_results.emulator.show import build_trace
-        from ipu_results.ground.text import format_json
-
-        write_atomically(trace, format_json(build_trace(predictions[0], profiles, network.name)).encode())
-    _write(_format(predictions, network.name, profiles if layers else None, output), out)
+        write_atomically(trace, format_json(show.build_trace(predictions[0], profiles, network.name)).encode())
+    _write(format_predictions(predictions, network.name, output, profiles if layers else None), out)
 
 
 def _write(text: str, out: Path | None) -> None:
@@ -298,7 +290,7 @@ def _select_batch_sizes(batch_sizes: tuple[int, ...] | None, shaped: int | None)
 
 
 def _profile(prediction: Prediction, network: Network, machine: Target, path: Protocol) -> list[OperatorProfile]:
-    from ipu_results.emulator.show import profile_operators
+    from ipu_results.emulator.prediction import profile_operators
     from ipu_results.emulator.target import load_calibration
 
     program = network(prediction.micro_batch_size)
@@ -309,41 +301,24 @@ def _profile(prediction: Prediction, network: Network, machine: Target, path: Pr
 def _run_sweep(
     network: Network, machine: Target, path: Protocol, sizes: tuple[int, ...], sweeps: tuple[str, ...], out: Path
 ) -> None:
-    from ipu_results.emulator.cache import open_plan_cache
-    from ipu_results.emulator.sweep import SharedPlans, Sweep, parse_sweeps, run_sweep
+    from ipu_results.emulator.show import Sweep, parse_sweeps, run_sweep
+    from ipu_results.emulator.split import open_plan_cache
 
     sweep = Sweep(network, machine, path, sizes, parse_sweeps(sweeps))
     total = len(sweep.designs)
     with open_plan_cache() as planner, show_progress("designs") as report:
-        run_sweep(sweep, out, SharedPlans(planner, machine), lambda done: report(done, total))
+        run_sweep(sweep, out, planner, lambda done: report(done, total))
 
 
 def _compare(paths: tuple[Path, Path], output: str) -> str:
     from ipu_results.emulator import show
-    from ipu_results.emulator.records import round_records
+    from ipu_results.emulator.prediction import round_records
     from ipu_results.ground.text import format_records
 
     before, after = map(show.load_predictions, paths)
     rows = show.compare_predictions(before, after)
     if output == "table" and not rows:
         return "no difference\n"
-    digits = dict.fromkeys(show.FIELDS, 3)
+    digits = dict.fromkeys(show.COMPARED_FIELDS, 3)
     cells = round_records(rows, digits) if output == "table" else [list(row.values()) for row in rows]
-    return f"{format_records(output, show.FIELDS, cells)}\n"
-
-
-def _format(predictions: list[Prediction], model: str, profiles: Sequence[OperatorProfile] | None, output: str) -> str:
-    """Format a record per batch size or, with profiles of the first of them, per operator."""
-    from ipu_results.emulator import records
-    from ipu_results.ground.text import format_records
-
-    if profiles is not None:
-        rows = records.to_layer_records(predictions[0], model, profiles)
-    else:
-        rows = [records.to_record(prediction, model) for prediction in predictions]
-    if output == "table":
-        digits = records.TABLE_DIGITS if profiles is None else records.LAYER_TABLE_DIGITS
-        table = format_records(output, tuple(digits), records.round_records(rows, digits))
-        return f"{table}\n{records.format_footer(predictions[0], model)}\n"
-    columns: tuple[str, ...] = records.FIELDS if profiles is None else records.LAYER_FIELDS
-    return f"{format_records(output, columns, ([row[name] for name in columns] for row in rows))}\n"
+    return f"{format_records(output, show.COMPARED_FIELDS, cells)}\n"

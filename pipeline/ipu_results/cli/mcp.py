@@ -23,7 +23,7 @@ def mcp(warehouse: Path) -> None:
     Example:
       ipu-results mcp --warehouse warehouse
     """
-    from ipu_results.ground.extras import import_extra
+    from ipu_results.errors import import_extra
 
     import_extra("mcp")
     from ipu_results.serve.server import serve

@@ -13,8 +13,10 @@ from ipu_results.cli.common import (
     Command,
     echo_labelled,
     echo_text,
+    format_option,
     report_findings,
     show_step,
+    wait_option,
     warehouse_option,
 )
 from ipu_results.errors import SubmissionError
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from ipu_results.release import PublishedRelease
 
 
-MAX_CHANGES = 20
+DAY = click.DateTime(["%Y-%m-%d"])
+MAX_CHANGES = 20  # of a release on the terminal
 RECORDS = "docs/releases"
 
 
@@ -39,20 +42,8 @@ RECORDS = "docs/releases"
     metavar="FILE",
     help="TOML file that gives the reason for each removed row.",
 )
-@click.option(
-    "--date",
-    "day",
-    type=click.DateTime(["%Y-%m-%d"]),
-    metavar="YYYY-MM-DD",
-    help="Date of publication. Default: today in UTC.",
-)
-@click.option(
-    "--wait",
-    type=click.FloatRange(min=0),
-    default=60.0,
-    show_default=True,
-    help="Seconds to wait while another process publishes there.",
-)
+@click.option("--date", "day", type=DAY, metavar="YYYY-MM-DD", help="Date of publication. Default: today in UTC.")
+@wait_option("publishes there")
 @click.option(
     "--record",
     type=FOLDER,
@@ -85,9 +76,8 @@ def publish(
 
     published_on = (day or datetime.now(UTC)).date()
     record = record or (Path(RECORDS) if Path(RECORDS).is_dir() else None)
-    request = release.ReleaseRequest(
-        *(warehouse, out, published_on, version, previous, corrections, wait, record), default_version=read_version()
-    )
+    where = (warehouse, out, published_on, version, previous, corrections, wait, record)
+    request = release.ReleaseRequest(*where, default_version=read_version())
     with show_step() as progress:
         published = release.publish(request, progress)
     echo_text(_format_summary(out, published))
@@ -106,7 +96,7 @@ def _format_summary(out: Path, published: PublishedRelease) -> str:
 
 @click.command(cls=Command)
 @click.argument("folder", type=FOLDER, metavar="DIR")
-@click.option("--format", "output", type=click.Choice(("text", "json")), default="text", show_default=True)
+@format_option("text", "json")
 def verify(folder: Path, output: str) -> None:
     """Check a release: every byte, row and description, in Parquet, CSV and DuckDB and in every descriptor.
 
@@ -121,8 +111,7 @@ def verify(folder: Path, output: str) -> None:
     from ipu_results.ground.text import format_json
     from ipu_results.release import list_limitations, verify_release
 
-    with show_step() as progress:
-        progress("verify", str(folder))
+    with show_step("verify", str(folder)):
         problems = verify_release(folder)
     notes = [] if problems else list_limitations(folder)
     if output == "json":
@@ -141,7 +130,7 @@ def verify(folder: Path, output: str) -> None:
 @click.command(cls=Command)
 @click.argument("old", type=FOLDER)
 @click.argument("new", type=FOLDER)
-@click.option("--format", "output", type=click.Choice(("text", "json", "html")), default="text", show_default=True)
+@format_option("text", "json", "html")
 @click.option(
     "--limit",
     type=click.IntRange(min=0, max=1_000_000),
@@ -162,8 +151,7 @@ def diff(old: Path, new: Path, output: str, limit: int) -> None:
     from ipu_results.release import diff_releases
     from ipu_results.release.diff_report import format_diff_html, format_diff_json, format_diff_text
 
-    with show_step() as progress:
-        progress("compare", f"{old} {new}")
+    with show_step("compare", f"{old} {new}"):
         difference = diff_releases(old, new, limit)
     format_diff = {"text": format_diff_text, "json": format_diff_json, "html": format_diff_html}[output]
     click.echo(format_diff(difference))
@@ -173,7 +161,7 @@ DEFAULTS = "COLUMN=TEXT"
 
 
 def _parse_defaults(_: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
-    from ipu_results.submission.template import COLUMNS
+    from ipu_results.submission.bundle import COLUMNS
 
     pairs = [text.partition("=") for text in value]
     for name, sign, text in pairs:
@@ -221,9 +209,8 @@ def submit(paths: tuple[Path, ...], out: Path, raw: Path, warehouse: Path, **opt
         --licence CC-BY-4.0 --how "ipu-results sweep, machine idle"
     """
     from ipu_results.submission.bundle import write_bundle
-    from ipu_results.submission.check import CheckRequest, check_files
+    from ipu_results.submission.check import CheckRequest, check_files, format_checks
     from ipu_results.submission.prepare import SubmissionRequest, prepare_bundle
-    from ipu_results.submission.report import format_checks
 
     place, files, remarks = prepare_bundle(SubmissionRequest(paths, **options))
     for remark in remarks:
@@ -261,9 +248,8 @@ def check_submission(path: Path, output: str, lay: bool, account: str | None, ra
       ipu-results check-submission submissions/ada-example/0123456789ab --format json
     """
     from ipu_results.submission.bundle import lay_bundle
-    from ipu_results.submission.check import CheckRequest
+    from ipu_results.submission.check import CheckRequest, format_checks
     from ipu_results.submission.check import check_submission as check
-    from ipu_results.submission.report import format_checks
 
     checks = check(path, CheckRequest(raw, warehouse, account))
     echo_text(format_checks(checks, output))

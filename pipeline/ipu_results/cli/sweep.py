@@ -16,10 +16,11 @@ from ipu_results.cli.common import FOLDER, Command, Failure, batch_sizes_option,
 from ipu_results.emulator.target import TARGETS
 from ipu_results.errors import IpuResultsError, SweepConfigError
 from ipu_results.runner.backends import NAMES, PRECISIONS
-from ipu_results.runner.config import RUNS, Visit
-from ipu_results.runner.sweep import Progress
+from ipu_results.runner.config import RUNS, Progress, SweepConfig, Visit, parse_options, plan_sweeps
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ipu_results.runner.reference_rows import ReferenceRow
     from ipu_results.runner.sweep import SweepResult
 
@@ -108,7 +109,24 @@ WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output
 @click.option("--format", "output", type=click.Choice(("table", "json")), default="table", show_default=True)
 @click.option("--strict", is_flag=True, help="Exit 3 when a row is suspect.")
 @click.pass_context
-def sweep(context: click.Context, /, **params: Any) -> None:
+def sweep(
+    context: click.Context,
+    /,
+    *,
+    images: Path | None,
+    pipeline: str,
+    options: Sequence[str],
+    out: Path,
+    resume: str | None,
+    list_devices: bool,
+    dry_run: bool,
+    ingest: bool | None,
+    strict: bool,
+    plot: Sequence[Path],
+    warehouse: Path,
+    output: str,
+    **fields: Any,  # those of SweepConfig that are options of the same name
+) -> None:
     """Run an inference sweep, by default the paper's of ResNeXt101, on this machine and append the run to OUT.
 
     On a real IPU where there is one, else on a GPU, else on an emulated C2 and on this CPU. Rounds visit every batch
@@ -137,44 +155,46 @@ def sweep(context: click.Context, /, **params: Any) -> None:
       ipu-results sweep --backend onnxruntime --model my.onnx --network resnet50
       ipu-results sweep --resume
     """
-    if params["list_devices"]:
-        _print_devices(params["python"] or sys.executable)
+    if list_devices:
+        _print_devices(fields["python"] or sys.executable)
         return
+    from ipu_results.runner.environment import format_command_line
 
+    if resume:
+        _refuse_with_resume(context)
     try:
+        config = SweepConfig(
+            **fields,
+            images=None if images is None else str(images),
+            overlap=pipeline == "overlap",
+            options=parse_options(options),
+            command_line=format_command_line(sys.argv),
+        )
         with show_progress() as progress:
-            runs = _run(context, params, progress)
+            runs = _run(config, resume, out, progress, dry_run)
     except SweepConfigError as error:
         raise click.UsageError(str(error)) from error
-    if params["dry_run"]:
+    if dry_run:
         return
-    _print_points(runs, params)
-    _offer_ingest(params)
-    if params["strict"] and any(point["suspect"] for run in runs for point in run.points):
+    _print_points(runs, warehouse, output, plot)
+    _offer_ingest(ingest, out, warehouse)
+    if strict and any(point["suspect"] for run in runs for point in run.points):
         raise click.exceptions.Exit(SUSPECT)
 
 
-def _run(context: click.Context, params: dict[str, Any], progress: SweepLines) -> list[SweepResult]:
-    from ipu_results.runner.config import SweepConfig, parse_options, plan_sweeps
-    from ipu_results.runner.environment import format_command_line
+def _run(config: SweepConfig, resume: str | None, out: Path, progress: SweepLines, dry_run: bool) -> list[SweepResult]:
     from ipu_results.runner.record import list_unfinished
     from ipu_results.runner.sweep import resume_sweep, run_task
 
-    out, resumed = params["out"], params["resume"]
-    before = list_unfinished(out)
+    before = [] if resume else list_unfinished(out)
     runs: list[SweepResult] = []
     try:
-        if resumed:
-            _refuse_with_resume(context)
-            runs.append(resume_sweep(None if resumed == LATEST else resumed, out, progress))
+        if resume:
+            runs.append(resume_sweep(None if resume == LATEST else resume, out, progress))
             echo_text(f"appended: {runs[-1].folder}", err=True)
             return runs
-        fields = {name: params[name] for name in SweepConfig.__dataclass_fields__ if name in params}
-        fields["images"] = None if params["images"] is None else str(params["images"])
-        fields["options"] = parse_options(params["options"])
-        overlap, command_line = params["pipeline"] == "overlap", format_command_line(sys.argv)
-        tasks = plan_sweeps(SweepConfig(**fields, overlap=overlap, command_line=command_line), out)
-        if params["dry_run"]:
+        tasks = plan_sweeps(config, out)
+        if dry_run:
             click.echo("\n".join(task.describe() for task in tasks))
             return []
         for task in tasks:
@@ -183,7 +203,7 @@ def _run(context: click.Context, params: dict[str, Any], progress: SweepLines) -
             echo_text(f"appended: {runs[-1].folder}", err=True)
         return runs
     except KeyboardInterrupt as error:
-        left = [run_id for run_id in list_unfinished(out) if resumed or run_id not in before]
+        left = [run_id for run_id in list_unfinished(out) if run_id not in before]
         how = f"finished blocks are kept; go on with: --resume {left[-1]}" if left else "nothing had been measured"
         raise Failure(f"interrupted; {how}") from error
 
@@ -200,43 +220,39 @@ def _refuse_with_resume(context: click.Context) -> None:
 
 def _print_devices(python: str) -> None:
     from ipu_results.ground.text import format_table
-    from ipu_results.runner.devices import list_devices
+    from ipu_results.runner.config import list_devices
 
     devices = [device for name in NAMES for device in list_devices(name, python)]
     rows = [(own.backend, own.name, own.kind, own.description, own.reason or "can be used") for own in devices]
     click.echo(format_table(("backend", "device", "kind", "description", "use"), rows))
 
 
-def _print_points(runs: Sequence[SweepResult], params: dict[str, Any]) -> None:
+def _print_points(runs: Sequence[SweepResult], warehouse: Path, output: str, plot: Sequence[Path]) -> None:
     from ipu_results.ground.files import write_atomically
     from ipu_results.ground.text import format_json
     from ipu_results.runner.reference_rows import load_reference_rows
-    from ipu_results.runner.summary import build_records, format_summary
+    from ipu_results.runner.report import build_records, draw_chart, format_summary
 
     points = [point for run in runs for point in run.points]
     rows: list[ReferenceRow] = []
     note = None
     try:
-        rows = load_reference_rows(params["warehouse"], str(points[0]["model"]))
+        rows = load_reference_rows(warehouse, str(points[0]["model"]))
     except IpuResultsError as error:  # the run is complete without them
         note = f"no published rows to compare with: {error}"
-    json = params["output"] == "json"
-    click.echo(format_json(build_records(points, rows)) if json else format_summary(points, rows, note))
-    for file in params["plot"]:
-        from ipu_results.runner.chart import draw_chart
-
+    click.echo(format_json(build_records(points, rows)) if output == "json" else format_summary(points, rows, note))
+    for file in plot:
         write_atomically(file, draw_chart(points, rows, file.suffix.lower()))
 
 
-def _offer_ingest(params: dict[str, Any]) -> None:
+def _offer_ingest(requested: bool | None, out: Path, warehouse: Path) -> None:
     """Ingest what was appended, if requested; prompts on a terminal only."""
-    raw, requested = params["out"].parent, params["ingest"]
-    if requested is None and sys.stdin.isatty() and sys.stdout.isatty() and params["out"] == RUNS:
+    if requested is None and sys.stdin.isatty() and sys.stdout.isatty() and out == RUNS:
         requested = click.confirm("Ingest it now?", default=True)
     if requested:
         from ipu_results.build import IngestConfig, ingest
 
-        summary = ingest(IngestConfig(raw=raw, warehouse=params["warehouse"]))
-        click.echo(f"{summary.results} results in {params['warehouse']}, build {summary.build_id[:12]}", err=True)
-    elif requested is None and params["out"].name == RUNS.name:
-        click.echo(f"the next `ipu-results ingest --raw {raw}` includes it", err=True)
+        summary = ingest(IngestConfig(raw=out.parent, warehouse=warehouse))
+        click.echo(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}", err=True)
+    elif requested is None and out.name == RUNS.name:
+        click.echo(f"the next `ipu-results ingest --raw {out.parent}` includes it", err=True)

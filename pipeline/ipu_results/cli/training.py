@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from ipu_results.emulator.network import Network
     from ipu_results.emulator.pipeline import Head, Recompute
-    from ipu_results.emulator.protocol import Protocol
+    from ipu_results.emulator.settings import Protocol
     from ipu_results.emulator.target import Target
+    from ipu_results.emulator.training import TrainingPrediction
 
 LARGEST_COUNT = 1_000_000
 COUNT = click.IntRange(1, LARGEST_COUNT)
@@ -103,52 +103,33 @@ _OPTIONS = (
 )
 
 
-def format_training(options: TrainingOptions, network: str, machine: Target, path: Protocol, output: str) -> str:
-    """Predict a step and format its one record."""
-    from ipu_results.emulator.cache import open_plan_cache
-    from ipu_results.emulator.records import round_records
+def predict_step(
+    options: TrainingOptions, network: str, machine: Target, path: Protocol
+) -> tuple[TrainingPrediction, str]:
+    """Predict a step. Return it and the name of the network."""
+    from ipu_results.emulator.network import load_sized_network
+    from ipu_results.emulator.split import open_plan_cache
     from ipu_results.emulator.training import TrainingSetup, predict_training
-    from ipu_results.emulator.training_records import FIELDS, TABLE_DIGITS, format_footer, to_record
-    from ipu_results.ground.text import format_records
-
-    loaded = _load(options, network)
-    cut = functools.partial(_cut, options)
-    chips = len(options.layers_per_ipu or ()) or options.stages or len(options.cut_after) + 1
-    setup = TrainingSetup(
-        options.micro_batch or 1,
-        options.replicas or max(1, machine.chips // chips),
-        options.accumulation or 1,
-        options.recompute,
-        options.available_memory or (),
-        options.offchip,
-        options.instances,
-        input_bits=path.input_bits,
-        io_tiles=path.io_tiles if path.overlapped else 0,
-    )
-    with open_plan_cache() as planner:
-        prediction = predict_training(loaded, machine, setup, cut, planner=planner)
-    record = to_record(prediction, setup, loaded.name)
-    if output == "table":
-        table = format_records(output, tuple(TABLE_DIGITS), round_records([record], TABLE_DIGITS))
-        return f"{table}\n{format_footer(prediction, loaded.name)}\n"
-    return f"{format_records(output, FIELDS, [[record[name] for name in FIELDS]])}\n"
-
-
-def _load(options: TrainingOptions, name: str) -> Network:
-    from ipu_results.emulator.check.training import load_sized_network
-    from ipu_results.emulator.network import load_network
     from ipu_results.networks import SEQUENCE, TEXTS
 
-    if options.sequence and name not in TEXTS:
+    if options.sequence and network not in TEXTS:
         raise click.UsageError(f"--sequence is for {', '.join(TEXTS)}; other networks have sizes of their own.")
-    return load_sized_network(name, options.sequence or SEQUENCE) if name in TEXTS else load_network(name)
-
-
-def _cut(options: TrainingOptions, program: Any) -> Any:
-    from ipu_results.emulator import pipeline
-
-    if options.layers_per_ipu:
-        return pipeline.cut_at_layers(program, options.layers_per_ipu, options.head or "last")
-    if options.cut_after:
-        return pipeline.cut_at_operators(program, options.cut_after)
-    return pipeline.cut_evenly(program, options.stages or 1)
+    loaded = load_sized_network(network, options.sequence or SEQUENCE)
+    setup = TrainingSetup(
+        options.micro_batch or 1,
+        accumulation=options.accumulation or 1,
+        recompute=options.recompute,
+        proportions=options.available_memory or (),
+        offchip=options.offchip,
+        instances=options.instances,
+        input_bits=path.input_bits,
+        io_tiles=path.io_tiles if path.overlapped else 0,
+        layers=options.layers_per_ipu or (),
+        head=options.head or "last",
+        cut_after=options.cut_after,
+        stages=options.stages or 1,
+    )
+    chips = len(setup.layers) or options.stages or setup.chips
+    setup = replace(setup, replicas=options.replicas or max(1, machine.chips // chips))
+    with open_plan_cache() as planner:
+        return predict_training(loaded, machine, setup, planner), loaded.name

@@ -23,7 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ipu_results.emulator.emulator import CompiledNetwork, EmulatedRun, Emulator
+    from ipu_results.emulator.network import CompiledNetwork, EmulatedRun, Emulator
     from ipu_results.emulator.prediction import Prediction, predict
     from ipu_results.emulator.target import TARGETS, Target, load_target
 
@@ -38,7 +38,7 @@ __all__ = [
     "predict",
 ]
 _MODULES = {
-    **dict.fromkeys(("CompiledNetwork", "EmulatedRun", "Emulator"), "emulator"),
+    **dict.fromkeys(("CompiledNetwork", "EmulatedRun", "Emulator"), "network"),
     **dict.fromkeys(("Prediction", "predict"), "prediction"),
     **dict.fromkeys(("TARGETS", "Target", "load_target"), "target"),
 }

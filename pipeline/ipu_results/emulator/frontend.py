@@ -1,4 +1,7 @@
-"""Fix the free dimensions of a model's inputs: `NAME=1,3,224,224`, or `sequence=128` for a named dimension."""
+"""Read the program of an ONNX model: its operators, each with its sizes at one batch.
+
+Free dimensions of the inputs are fixed before: `NAME=1,3,224,224`, or `sequence=128` for a named dimension.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,22 @@ from types import MappingProxyType
 
 import onnx
 
-from ipu_results.emulator.fusion import FusedActivation, find_activations
-from ipu_results.emulator.lowering import SEVERAL_OUTPUTS, SUPPORTED, lower_node
-from ipu_results.emulator.model import Node, prepare_model, read_opset, sort_nodes
-from ipu_results.emulator.operators import Elementwise, Operator, Program, Tensor
-from ipu_results.emulator.shapes import (
+from ipu_results.emulator.graph import (
     FLOATS,
+    Node,
     TensorInfos,
     collect_initial_tensors,
     get_element_bits,
     infer_outputs,
     is_constant,
     list_element_types,
+    prepare_model,
+    read_opset,
+    sort_nodes,
 )
-from ipu_results.emulator.typed import attach_types
+from ipu_results.emulator.lowering import SEVERAL_OUTPUTS, SUPPORTED, find_activations, lower_node
+from ipu_results.emulator.operators import Elementwise, Operator, Program, Tensor
+from ipu_results.emulator.products import attach_types
 from ipu_results.errors import InconsistentModelError, ModelError, UnknownShapeError, UnsupportedOperatorError
 from ipu_results.networks.builder import DATA_INPUTS
 
@@ -30,15 +35,14 @@ Shape = tuple[int | None, ...]
 
 def parse_shapes(pairs: Iterable[str]) -> dict[str, Shape]:
     """Read NAME=SIZE,… texts. Raises UnknownShapeError for a text of another form."""
-    return dict(_parse_shape(pair) for pair in pairs)
-
-
-def _parse_shape(pair: str) -> tuple[str, Shape]:
-    name, _, sizes = (part.strip() for part in pair.rpartition("="))
-    texts = [size.strip() for size in sizes.split(",")]
-    if not name or not all(size in FREE or (size.isascii() and size.isdigit() and int(size)) for size in texts):
-        raise UnknownShapeError("is not NAME=SIZES, for example input=1,3,224,224", document=pair)
-    return name, tuple(None if size in FREE else int(size) for size in texts)
+    shapes: dict[str, Shape] = {}
+    for pair in pairs:
+        name, _, sizes = (part.strip() for part in pair.rpartition("="))
+        texts = [size.strip() for size in sizes.split(",")]
+        if not name or not all(size in FREE or (size.isascii() and size.isdigit() and int(size)) for size in texts):
+            raise UnknownShapeError("is not NAME=SIZES, for example input=1,3,224,224", document=pair)
+        shapes[name] = tuple(None if size in FREE else int(size) for size in texts)
+    return shapes
 
 
 def fix_shapes(inputs: Iterable[onnx.ValueInfoProto], shapes: Mapping[str, Shape]) -> int | None:
@@ -192,11 +196,7 @@ class _Assembly:
     """Turns nodes into operators and remembers which operator or input each tensor is."""
 
     def __init__(
-        self,
-        graph: onnx.GraphProto,
-        nodes: Sequence[Node],
-        tensors: TensorInfos,
-        inputs: Sequence[onnx.ValueInfoProto],
+        self, graph: onnx.GraphProto, nodes: Sequence[Node], tensors: TensorInfos, inputs: Sequence[onnx.ValueInfoProto]
     ) -> None:
         self._graph, self._nodes, self._tensors, self._inputs = graph, nodes, tensors, inputs
         self._origin = {value.name: -1 - number for number, value in enumerate(inputs)}
@@ -213,16 +213,21 @@ class _Assembly:
         # A fused activation stands where its last node does; its other nodes vanish.
         for node in active:
             if node.name in fused:
-                self._add_fused(fused[node.name])
+                last, source = node.outputs[0], fused[node.name].source
+                operator = Elementwise(node.name, fused[node.name].kind, self._tensors[last].elements)
+                self._append([operator], (source,), node.outputs)
             elif node.name not in inside:
                 self._add(node, read)
+        for name in results:
+            if name not in self._origin:
+                raise InconsistentModelError(f"output {name} does not depend on any input")
         return Program(
             self._graph.name,
             tuple(self._operators),
             tuple(self._sources),
             tuple(self._describe(value.name) for value in self._inputs),
             tuple(self._describe(name) for name in results),
-            tuple(self._find_result(name) for name in results),
+            tuple(self._origin[name] for name in results),
             sum(self._tensors[name].elements for name in self._parameters),
         )
 
@@ -239,11 +244,6 @@ class _Assembly:
         else:
             raise UnsupportedOperatorError("a computed view of a constant is not supported", place=node.place)
 
-    def _add_fused(self, activation: FusedActivation) -> None:
-        name, outputs = activation.last.name, activation.last.outputs
-        elements = self._tensors[outputs[0]].elements
-        self._append([Elementwise(name, activation.kind, elements)], (activation.source,), outputs)
-
     def _append(self, operators: Sequence[Operator], inputs: Iterable[str], outputs: Iterable[str]) -> None:
         """Add the operators of one node. The last of several reads the others, which read the inputs."""
         first, at = len(self._operators), len(self._operators) + len(operators) - 1
@@ -259,8 +259,3 @@ class _Assembly:
     def _describe(self, name: str) -> Tensor:
         tensor = self._tensors[name]
         return Tensor(name, tensor.shape, get_element_bits(tensor.element_type))
-
-    def _find_result(self, name: str) -> int:
-        if name not in self._origin:
-            raise InconsistentModelError(f"output {name} does not depend on any input")
-        return self._origin[name]

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from math import prod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from math import isclose, pi, prod, sqrt
+from typing import Any
 
+from ipu_results.emulator.graph import Node, TensorInfos
 from ipu_results.emulator.operators import (
     Elementwise,
-    GlobalPool,
-    Interpolation,
     Operator,
-    Pool,
     Rearrangement,
     Reduction,
+    SlidingWindow,
 )
 from ipu_results.emulator.products import (
+    TypedNode,
     lower_convolution,
     lower_einsum,
     lower_gemm,
     lower_matmul,
     lower_recurrence,
     lower_transposed_convolution,
+    read_text,
 )
-from ipu_results.emulator.typed import TypedNode, read_pair, read_text, to_pair
 from ipu_results.errors import InconsistentModelError
 
 # The result is the first input, seen in another way: nothing is computed or moved.
@@ -71,21 +75,12 @@ REARRANGEMENTS = {
     "Tile": "expand",
     "Transpose": "transpose",
 }
-REDUCTIONS = {
-    "ReduceL1": "sum",
-    "ReduceL2": "sum",
-    "ReduceLogSum": "sum",
-    "ReduceLogSumExp": "sum",
-    "ReduceMax": "max",
-    "ReduceMean": "average",
-    "ReduceMin": "min",
-    "ReduceProd": "product",
-    "ReduceSum": "sum",
-    "ReduceSumSquare": "sum",
-}
-SEARCHES = {"ArgMax": "max", "ArgMin": "min", "TopK": "max"}  # reductions that return places
-WINDOWS = {"AveragePool": "average", "LpPool": "sum", "MaxPool": "max"}
-GLOBAL_WINDOWS = {"GlobalAveragePool": "average", "GlobalMaxPool": "max"}
+REDUCTIONS = frozenset(
+    f"Reduce{name}" for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+)
+SEARCHES = frozenset({"ArgMax", "ArgMin", "TopK"})  # reductions that return places
+WINDOWS = {"AveragePool": "average pool", "LpPool": "sum pool", "MaxPool": "max pool"}
+GLOBAL_WINDOWS = frozenset({"GlobalAveragePool", "GlobalMaxPool"})
 SPATIAL = (2, 3)  # height and width of NCHW
 TAPS = {"linear": 2, "bilinear": 2, "cubic": 4, "bicubic": 4}  # along each axis that is resized
 
@@ -128,69 +123,60 @@ def _lower_variadic(typed: TypedNode) -> list[Operator]:
 
 
 def _lower_pool(typed: TypedNode) -> list[Operator]:
-    """Lower a window over height and width. Over three dimensions, depths count as images and the kernel's as rows."""
-    batch, channels, *field = typed.outputs[0].shape
-    kind, kernel, strides = WINDOWS[typed.kind], typed.attributes["kernel_shape"], typed.attributes.get("strides")
-    if len(field) == 3:
-        images, field = batch * field[0], field[1:]
-        window, steps = (kernel[0] * kernel[1], kernel[2]), to_pair((strides or [1] * 3)[1:], 1)
-    else:
-        _check_pool(typed, typed.outputs[0].shape)
-        images, window, steps = batch, read_pair(typed, "kernel_shape", 1), read_pair(typed, "strides", 1)
-    return [Pool(typed.name, kind, images, channels, *to_pair(field, 1), *window, *steps)]
+    """Lower a window over one, two or three dimensions."""
+    _check_pool(typed)
+    return [
+        SlidingWindow(
+            typed.name, WINDOWS[typed.kind], typed.outputs[0].elements, prod(typed.attributes["kernel_shape"])
+        )
+    ]
 
 
 def _lower_global_pool(typed: TypedNode) -> list[Operator]:
-    batch, channels, *field = typed.inputs[0].shape
-    if len(field) == 3:
-        field = [field[0] * field[1], field[2]]
-    _check_pool(typed, (batch, channels, *field))
-    return [GlobalPool(typed.name, GLOBAL_WINDOWS[typed.kind], batch, channels, *to_pair(field, 1))]
+    _check_pool(typed)
+    return [Reduction(typed.name, "global pool", typed.inputs[0].elements, typed.outputs[0].elements)]
+
+
+def _check_pool(typed: TypedNode) -> None:
+    if not 3 <= (rank := len(typed.inputs[0].shape)) <= 5:
+        raise typed.unsupported(f"a pool over {rank - 2} dimensions")
 
 
 def _lower_local_norm(typed: TypedNode) -> list[Operator]:
     """Lower the norm over `size` neighbouring channels: a window of squares, then the division."""
-    batch, channels, *field = typed.inputs[0].shape
-    rows, columns = prod(field[:-1]), field[-1]
-    window = Pool(f"{typed.name}/window", "sum", batch, channels, rows, columns, int(typed.attributes["size"]), 1)
+    window = SlidingWindow(f"{typed.name}/window", "sum pool", typed.inputs[0].elements, int(typed.attributes["size"]))
     return [window, Elementwise(typed.name, "pow", window.elements)]
 
 
 def _lower_resize(typed: TypedNode) -> list[Operator]:
-    """Lower to moved data where each result is one element, otherwise to weighted sums along the resized axes."""
-    mode, source, result = read_text(typed, "mode", "nearest"), typed.inputs[0].shape, typed.outputs[0]
-    if source == result.shape:
+    source, result = typed.inputs[0].shape, typed.outputs[0].shape
+    if source == result:
         return []
-    if mode == "nearest":
-        return [Rearrangement(typed.name, "resize", result.elements)]
-    if mode not in TAPS:
-        raise typed.unsupported(f"the mode {mode}")
-    resized = sum(before != after for before, after in zip(source, result.shape, strict=True))
-    kind = "cubic" if TAPS[mode] == TAPS["cubic"] else "linear"
-    return [Interpolation(typed.name, kind, result.elements, TAPS[mode] ** resized)]
+    resized = sum(before != after for before, after in zip(source, result, strict=True))
+    return _lower_interpolation(typed, read_text(typed, "mode", "nearest"), "resize", resized)
 
 
 def _lower_grid_sample(typed: TypedNode) -> list[Operator]:
-    mode, result = read_text(typed, "mode", "linear"), typed.outputs[0]
+    return _lower_interpolation(typed, read_text(typed, "mode", "linear"), "gather", len(typed.outputs[0].shape) - 2)
+
+
+def _lower_interpolation(typed: TypedNode, mode: str, nearest: str, axes: int) -> list[Operator]:
+    """Lower to moved data where each result is one element, otherwise to weighted sums along the axes."""
+    elements = typed.outputs[0].elements
     if mode == "nearest":
-        return [Rearrangement(typed.name, "gather", result.elements)]
-    kind = "cubic" if TAPS[mode] == TAPS["cubic"] else "linear"
-    return [Interpolation(typed.name, kind, result.elements, TAPS[mode] ** (len(result.shape) - 2))]
-
-
-def _check_pool(typed: TypedNode, shape: tuple[int, ...]) -> tuple[int, ...]:
-    if len(shape) not in {3, 4}:
-        raise typed.unsupported(f"a pool over {len(shape) - 2} dimensions")
-    return shape
+        return [Rearrangement(typed.name, nearest, elements)]
+    if mode not in TAPS:
+        raise typed.unsupported(f"the mode {mode}")
+    kind = "cubic resize" if TAPS[mode] == TAPS["cubic"] else "linear resize"
+    return [SlidingWindow(typed.name, kind, elements, TAPS[mode] ** axes)]
 
 
 def _lower_reduction(typed: TypedNode) -> list[Operator]:
-    source, kind = typed.inputs[0], REDUCTIONS[typed.kind]
-    axes = _read_axes(typed)
+    source, axes = typed.inputs[0], _read_axes(typed)
     if not axes:
         return []
-    if axes == SPATIAL and len(source.shape) == 4 and kind in {"average", "max"}:
-        return [GlobalPool(typed.name, kind, *source.shape)]
+    pool = axes == SPATIAL and len(source.shape) == 4 and typed.kind in {"ReduceMean", "ReduceMax"}
+    kind = "global pool" if pool else "reduction"
     return [Reduction(typed.name, kind, source.elements, typed.outputs[0].elements)]
 
 
@@ -203,7 +189,7 @@ def _lower_search(typed: TypedNode) -> list[Operator]:
         depth = (source.shape[axis] - 1).bit_length()
         passes = max(1, min(result.shape[axis], depth * (depth + 1) // 2))
     elements = sum(tensor.elements for tensor in typed.outputs)
-    return [Reduction(typed.name, SEARCHES[typed.kind], passes * source.elements, elements)]
+    return [Reduction(typed.name, "reduction", passes * source.elements, elements)]
 
 
 def _read_axes(typed: TypedNode) -> tuple[int, ...]:
@@ -257,3 +243,73 @@ LOWERINGS: Mapping[str, Callable[[TypedNode], list[Operator]]] = {
 }
 SUPPORTED = frozenset(LOWERINGS) | VIEWS
 SEVERAL_OUTPUTS = frozenset({"GRU", "LSTM", "RNN", "Split", "TopK"})  # each output may be read
+
+
+# Activations that most exporters write out in parts, as expressions of the tensor X. Factors may be in any order.
+X = "X"
+TOLERANCE = 1e-3  # relative, on a constant: fp16 files round √2 to 1.4141
+CUBIC = 0.044715  # of the GELU by tanh, which GPT-2 uses
+COMMUTATIVE = frozenset({"Add", "Mul"})
+Pattern = str | float | tuple[Any, ...]  # X, a constant, or a kind of node and the patterns of its inputs
+RAISED: tuple[Pattern, ...] = (
+    ("Add", ("Erf", ("Div", X, sqrt(2))), 1.0),
+    ("Add", ("Erf", ("Mul", X, 1 / sqrt(2))), 1.0),
+    ("Add", ("Tanh", ("Mul", ("Add", ("Mul", ("Pow", X, 3.0), CUBIC), X), sqrt(2 / pi))), 1.0),
+)
+ACTIVATIONS: tuple[tuple[str, Pattern], ...] = (
+    ("swish", ("Mul", ("Sigmoid", X), X)),
+    # x · (1 + erf(x / √2)) / 2, halved at any place, and its approximation by tanh.
+    *(("gelu", ("Mul", ("Mul", raised, X), 0.5)) for raised in RAISED),
+    *(("gelu", ("Mul", ("Mul", raised, 0.5), X)) for raised in RAISED),
+    *(("gelu", ("Mul", ("Mul", X, 0.5), raised)) for raised in RAISED),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FusedActivation:
+    """An activation of the tensor `source`, computed by all `parts`; `last` of them makes the result."""
+
+    kind: str
+    source: str
+    last: Node
+    parts: tuple[Node, ...]
+
+
+def find_activations(
+    nodes: Sequence[Node], tensors: TensorInfos, results: Iterable[str]
+) -> tuple[FusedActivation, ...]:
+    """Find nodes that together are one operator. A result that anything else reads has to exist: it is not fused."""
+    makers = {output: node for node in nodes for output in node.outputs}
+    readers = Counter(tensor for node in nodes for tensor in set(node.inputs))
+    readers.update(results)
+
+    def match(pattern: Pattern, tensor: str, source: str | None, *, last: bool = False) -> Iterator[_Match]:
+        """Yield every way in which the tensor is computed as the pattern says: the tensor X is, and the nodes."""
+        if pattern == X:
+            yield from [(tensor, ())] if source in (None, tensor) else []
+        elif isinstance(pattern, float):
+            array = tensors[tensor].array
+            if array is not None and array.size == 1 and isclose(float(array.item()), pattern, rel_tol=TOLERANCE):
+                yield source, ()
+        else:
+            node = makers.get(tensor)
+            if node is None or node.kind != pattern[0] or not (last or readers[tensor] == 1):
+                return
+            for inputs in permutations(node.inputs) if node.kind in COMMUTATIVE else (node.inputs,):
+                ways: list[_Match] = [(source, (node,))] if len(inputs) == len(pattern) - 1 else []
+                for part, name in zip(pattern[1:], inputs, strict=False):
+                    ways = [(x, nodes + more) for known, nodes in ways for x, more in match(part, name, known)]
+                yield from ways
+
+    matches = (
+        FusedActivation(kind, source, node, parts)
+        for node in nodes
+        if node.kind == "Mul"
+        for kind, pattern in ACTIVATIONS
+        for source, parts in match(pattern, node.outputs[0], None, last=True)
+        if source is not None
+    )
+    return tuple({match.last.name: match for match in matches}.values())
+
+
+_Match = tuple[str | None, tuple[Node, ...]]

@@ -1,20 +1,32 @@
-"""Load a network by built-in name, file or ONNX model, and read its program at each micro-batch once a process."""
+"""Load a network by built-in name, file or ONNX model, predict it on an emulated IPU, and run it there.
+
+A program is read at each micro-batch once a process. Outputs are computed by onnxruntime in fp16: every weight and
+result is rounded. Time is from the model of the machine.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import onnx
 from google.protobuf.message import DecodeError
+from onnx import TensorProto, helper, numpy_helper
 
 from ipu_results.emulator.frontend import Shape, fix_shapes, read_program, select_data_inputs
 from ipu_results.emulator.operators import Program
-from ipu_results.errors import ModelError, UnrecognisedModelError
-from ipu_results.networks import ALL_NAMES, build
+from ipu_results.emulator.prediction import Prediction, predict
+from ipu_results.emulator.settings import Protocol
+from ipu_results.emulator.split import open_plan_cache
+from ipu_results.emulator.target import Target, load_target
+from ipu_results.errors import InconsistentModelError, ModelError, UnrecognisedModelError
+from ipu_results.networks import ALL_NAMES, TEXTS, build
 
 MAX_PROGRAMS = 128  # kept in memory, about 100 kB each
 
@@ -54,6 +66,12 @@ def load_network(source: Network | onnx.ModelProto | Path | str) -> Network:
     if isinstance(source, onnx.ModelProto):
         return Network(source.graph.name or "model", source, _hash(source))
     return _load_built_in(source) if isinstance(source, str) and source in ALL_NAMES else _load_file(Path(source))
+
+
+@cache
+def load_sized_network(name: str, sequence: int) -> Network:
+    """Load a built-in network at a length of sequences, where it has one."""
+    return load_network(build(name, sequence=sequence) if name in TEXTS else name)
 
 
 def load_shaped_network(source: Network | onnx.ModelProto | Path | str, shapes: Mapping[str, Shape]) -> Network:
@@ -96,3 +114,183 @@ def _load_file(path: Path) -> Network:
         return Network(str(path), model, hashlib.sha256(data).hexdigest(), folder=path.parent)
     except DecodeError as error:
         raise UnrecognisedModelError("is not an ONNX model", document=str(path)) from error
+
+
+FloatArray = npt.NDArray[Any]
+FLOAT, FLOAT16 = TensorProto.FLOAT, TensorProto.FLOAT16
+MAX_MESSAGE = 300  # characters of onnxruntime's own message
+
+
+@lru_cache(maxsize=2)
+def open_session(network: Network, data_inputs: tuple[str, ...]) -> Any:
+    """Open an onnxruntime session in fp16, kept for the next batch because it takes seconds.
+
+    Raises InconsistentModelError for a network without weights.
+    """
+    import onnxruntime  # noqa: PLC0415 (slow to import, and only needed to run)
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # keeps every cast
+    options.log_severity_level = 4
+    data = insert_fp16_casts(_load_weights(network, data_inputs)).SerializeToString()
+    try:
+        return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        message = " ".join(str(error).split())[:MAX_MESSAGE]
+        raise UnrecognisedModelError(f"onnxruntime cannot run it: {message}", document=network.name) from error
+
+
+def round_to_fp16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return the nearest fp16 values as float32, infinite beyond 65504."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float16).astype(np.float32)
+
+
+def insert_fp16_casts(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a copy whose float weights are fp16 values and whose float results pass through fp16 after each node.
+
+    Each node computes in float32 and its result is rounded once, which is what accumulating in float32 and storing in
+    fp16 gives. Partial sums that a machine keeps in fp16 are not rounded, and nothing inside a node is.
+    """
+    typed = onnx.shape_inference.infer_shapes(model)
+    kinds = {value.name: value.type.tensor_type.elem_type for value in (*typed.graph.value_info, *typed.graph.output)}
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for tensor in copy.graph.initializer:
+        if tensor.data_type == FLOAT:
+            tensor.CopyFrom(numpy_helper.from_array(round_to_fp16(numpy_helper.to_array(tensor)), tensor.name))
+    nodes = [cast for node in copy.graph.node for cast in _add_casts(node, kinds)]
+    del copy.graph.node[:]
+    copy.graph.node.extend(nodes)
+    return copy
+
+
+def _add_casts(node: onnx.NodeProto, kinds: dict[str, int]) -> Iterator[onnx.NodeProto]:
+    """Rename the node's float outputs, and cast them to fp16 and back under their own names."""
+    wide = [name for name in node.output if kinds.get(name) == FLOAT]
+    for at, name in enumerate(node.output):
+        if name in wide:
+            node.output[at] = f"{name}/wide"
+    yield node
+    for name in wide:
+        yield helper.make_node("Cast", [f"{name}/wide"], [f"{name}/half"], f"{name}/half", to=FLOAT16)
+        yield helper.make_node("Cast", [f"{name}/half"], [name], f"{name}/rounded", to=FLOAT)
+
+
+def _load_weights(network: Network, data_inputs: tuple[str, ...]) -> onnx.ModelProto:
+    if network.built_in:
+        return build(network.name, weights=True)
+    model = onnx.ModelProto()
+    model.CopyFrom(network.model)
+    if network.folder is not None:
+        onnx.load_external_data_for_model(model, str(network.folder))
+    filled = {tensor.name for tensor in model.graph.initializer}
+    if missing := [value.name for value in model.graph.input if value.name not in filled.union(data_inputs)]:
+        message = f"has no weights (for example {missing[0]}): it can be timed but not run"
+        raise InconsistentModelError(message, document=network.name)
+    return model
+
+
+class EmulatedRun(NamedTuple):
+    """Outputs of a whole batch by name, and the predicted timing. Never a measurement: see `origin`."""
+
+    outputs: dict[str, FloatArray]
+    timing: Prediction
+
+    @property
+    def origin(self) -> Literal["emulated"]:
+        return self.timing.origin
+
+    @property
+    def calibration_id(self) -> str:
+        return self.timing.calibration_id
+
+
+class Emulator:
+    """An IPU machine that is emulated: it predicts the time of a network and computes its outputs.
+
+        run = Emulator("c2").compile("resnext101-32x4d", batch_size=4).run(images)
+        run.outputs["classes"]     # float32, (4, 1000), every value an fp16 one
+        run.timing.latency_ms      # milliseconds of the batch, with latency_ms_low and latency_ms_high
+        run.timing.throughput      # images per second; power_w in watts, c2 only
+
+    `target` is "c2" (2 chips), "m2000" or "bow-2000" (4 chips), or a Target with other constants. `protocol` is the
+    host path: "paper", "tensorflow", "pytorch", "lowest-latency" or "io-tiles", by default the target's usual one.
+
+    `compile` accepts a built-in network by name, the path of an ONNX file, or a ModelProto, and the batch size over all
+    chips, which must be a multiple of their number. `run` accepts one array, or arrays by input name, whose first
+    dimension is the batch: images are (batch, 3, 224, 224) in float32 for ResNet-50 and ResNeXt101.
+
+    Errors are subclasses of ModelError, in one line that names the model and the node: UnrecognisedModelError (not a
+    model, target or protocol), UnsupportedOperatorError, UnknownShapeError, InconsistentModelError (a batch that the
+    chips cannot share evenly, inputs of another shape, or a network without weights in `run`).
+    """
+
+    def __init__(self, target: Target | str = "c2", protocol: Protocol | str | None = None) -> None:
+        self.target = target if isinstance(target, Target) else load_target(target)
+        self.protocol = protocol
+
+    def compile(self, model: Network | onnx.ModelProto | Path | str, batch_size: int) -> CompiledNetwork:
+        """Predict the network at a batch size of the whole machine. A built-in network has seeded weights when run."""
+        network = load_network(model)
+        with open_plan_cache() as planner:
+            (prediction,) = predict(network, self.target, [batch_size], self.protocol, planner=planner)
+        return CompiledNetwork(network, prediction)
+
+
+@dataclass(frozen=True)
+class CompiledNetwork:
+    """A network on a machine at one batch size, timed and ready to run."""
+
+    network: Network
+    timing: Prediction
+
+    def run(self, x: FloatArray | Mapping[str, FloatArray]) -> EmulatedRun:
+        """Compute a whole batch, each chip its micro-batch. Weights and activations are rounded to fp16.
+
+        Raises InconsistentModelError for inputs that the network does not have and for a network without weights.
+        """
+        arrays = self._check_inputs(x, self.timing.batch_size)
+        micro = self.timing.micro_batch_size
+        chips = [
+            self._compute({name: array[start : start + micro] for name, array in arrays.items()})
+            for start in range(0, self.timing.batch_size, micro)
+        ]
+        return EmulatedRun({name: np.concatenate([chip[name] for chip in chips]) for name in chips[0]}, self.timing)
+
+    def run_chip(self, x: FloatArray | Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        """Compute the outputs of one chip for its micro-batch, by name. Otherwise as `run`."""
+        return self._compute(self._check_inputs(x, self.timing.micro_batch_size))
+
+    def _compute(self, arrays: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        session = open_session(self.network, tuple(arrays))
+        feeds = {source.name: np.asarray(arrays[source.name]) for source in session.get_inputs()}
+        for source in session.get_inputs():
+            if source.type == "tensor(float)":
+                feeds[source.name] = round_to_fp16(feeds[source.name].astype(np.float32))
+        names = [output.name for output in session.get_outputs()]
+        return dict(zip(names, session.run(names, feeds), strict=True))
+
+    def _check_inputs(self, x: FloatArray | Mapping[str, FloatArray], batch: int) -> dict[str, FloatArray]:
+        """Return the inputs by name. Raises InconsistentModelError for other names or shapes."""
+        program = self.network(self.timing.micro_batch_size)
+        shapes = {tensor.name: (batch, *tensor.shape[1:]) for tensor in program.inputs}
+        arrays = dict(x) if isinstance(x, Mapping) else {program.inputs[0].name: x}
+        if set(arrays) != set(shapes):
+            raise self._error(f"has the inputs {', '.join(shapes)}, not {', '.join(arrays) or 'none'}")
+        for name, shape in shapes.items():
+            if np.shape(arrays[name]) != shape:
+                raise self._error(
+                    f"input {name} must be {_format_shape(shape)}, not {_format_shape(np.shape(arrays[name]))}"
+                )
+        for tensor in program.outputs:
+            if tensor.shape[:1] != (self.timing.micro_batch_size,):
+                raise self._error(f"output {tensor.name} does not begin with the batch: chips cannot be concatenated")
+        return arrays
+
+    def _error(self, message: str) -> InconsistentModelError:
+        return InconsistentModelError(message, document=self.network.name)
+
+
+def _format_shape(shape: tuple[int, ...]) -> str:
+    return " × ".join(map(str, shape)) or "a number"

@@ -97,61 +97,26 @@ class Elementwise:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
-    """A sliding window, `kind` `max` or `average`."""
+class SlidingWindow:
+    """Each result is made of `window` elements around its place.
 
-    name: str
-    kind: str
-    batch: int
-    channels: int
-    out_height: int
-    out_width: int
-    kernel_height: int
-    kernel_width: int
-    stride_h: int = 1
-    stride_w: int = 1
-
-    @property
-    def window(self) -> int:
-        """Elements read for one result."""
-        return self.kernel_height * self.kernel_width
-
-    @property
-    def elements(self) -> int:
-        """Elements of the output."""
-        return self.batch * self.channels * self.out_height * self.out_width
-
-
-@dataclass(frozen=True, slots=True)
-class GlobalPool:
-    """One result per image and channel, `kind` `max` or `average`."""
-
-    name: str
-    kind: str
-    batch: int
-    channels: int
-    in_height: int
-    in_width: int
-
-    @property
-    def window(self) -> int:
-        """Elements read for one result."""
-        return self.in_height * self.in_width
-
-    @property
-    def elements(self) -> int:
-        """Elements of the output."""
-        return self.batch * self.channels
-
-
-@dataclass(frozen=True, slots=True)
-class Interpolation:
-    """Each result is a weighted sum of `window` elements around its place; `kind` is `linear` or `cubic`."""
+    `kind` is `max pool`, `average pool`, `sum pool`, `linear resize` or `cubic resize`.
+    """
 
     name: str
     kind: str
     elements: int
     window: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """`in_elements` are reduced to `elements`; `kind` is `global pool` over height and width, else `reduction`."""
+
+    name: str
+    kind: str
+    in_elements: int
+    elements: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +144,6 @@ class Recurrence:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
-    """Any other reduction of `in_elements` to `elements`; `kind` is `sum`, `average`, `max` or `min`."""
-
-    name: str
-    kind: str
-    in_elements: int
-    elements: int
-
-
-@dataclass(frozen=True, slots=True)
 class Rearrangement:
     """Data moved and not changed: a value of `lowering.REARRANGEMENTS`, `resize` or `interleave`."""
 
@@ -197,7 +152,7 @@ class Rearrangement:
     elements: int
 
 
-Operator = Convolution | Gemm | Recurrence | Elementwise | Pool | GlobalPool | Interpolation | Reduction | Rearrangement
+Operator = Convolution | Gemm | Recurrence | Elementwise | SlidingWindow | Reduction | Rearrangement
 PRODUCTS = (Convolution, Gemm, Recurrence)  # operators that have `macs` and `weights`
 
 

@@ -1,36 +1,118 @@
-"""Predict what a batch takes on a machine: time with a band, its parts, power and memory. Nothing is run."""
+"""Predict what a batch takes on a machine: time with a band, its parts, power and memory. Nothing is run.
+
+Predictions, also those of training, become flat records: the fields of the contract first, then what they rest on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
-from ipu_results.emulator.operators import Program
-from ipu_results.emulator.pipeline import Verdict, assess_memory
-from ipu_results.emulator.protocol import Protocol, Timing, compute_timing, count_replicas, select_protocol
-from ipu_results.emulator.schedule import Planner, Schedule, schedule
-from ipu_results.emulator.split import plan_split
+from ipu_results.emulator.codelets import compute_mac_rate
+from ipu_results.emulator.operators import Program, count_live_elements, count_peak_elements
+from ipu_results.emulator.schedule import OperatorCost, Planner, Schedule, schedule
+from ipu_results.emulator.settings import Protocol, Timing, compute_timing, count_replicas, select_protocol
+from ipu_results.emulator.split import DIMENSIONS, plan_split
 from ipu_results.emulator.target import Calibration, Fit, Target, load_calibration, load_target
 from ipu_results.errors import InconsistentModelError
+from ipu_results.ground.text import format_records
 
 MS = 1000.0
+Record = Mapping[str, Any]
+Verdict = Literal["FITS", "UNCERTAIN", "DOES-NOT-FIT"]
+CODE_BAND = 0.1  # code and exchange state are "about" 110 bytes a superstep and tile: 100 to 120
+DEFAULT_PROPORTION = 0.6  # of availableMemoryProportion in poplibs
+SERIAL_PROPORTION = 0.05  # assumed: what temporaries come down to where a product is computed in parts
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """One batch over the whole machine, always `emulated`, never measured.
+def assess_memory(program: Program, plan: Schedule, target: Target) -> Verdict:
+    """Return UNCERTAIN where the answer depends on how much code a superstep is, or on splits in time.
+
+    On Mk2 the vendor's planner may compute a product in parts, one after another, which this search does not do: a
+    program that fits only that way is UNCERTAIN, and would be slower. On C2 the paper's recipe fixes what it may use.
+    """
+    # Every tile holds code and exchange state of every superstep.
+    code = target["memory.superstep"] * plan.code_supersteps
+    weights = program.parameters * target["element.bytes"] / target.tiles
+    data = max(list_data_bytes(program, plan, target), default=weights)
+    if data + code * (1 + CODE_BAND) <= target["sram"]:
+        return "FITS"
+    if target["plan.memory"] >= DEFAULT_PROPORTION:
+        held = (program.parameters + count_peak_elements(program)) * target["element.bytes"] / target.tiles
+        data = min(data, held + SERIAL_PROPORTION * target["sram"])
+    return "UNCERTAIN" if data + code * (1 - CODE_BAND) <= target["sram"] else "DOES-NOT-FIT"
+
+
+def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[float]:
+    """Estimate the bytes of the fullest tile while each operator runs: weights, its live activations and temporaries.
+
+    Weights and activations are spread evenly. An operator's slices and partials are freed before the next one runs.
+    """
+    live = count_live_elements(program)
+    return [
+        (program.parameters + elements) * target["element.bytes"] / target.tiles + step.temporary
+        for elements, step in zip(live, plan.steps, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmulatedFigures:
+    """What every prediction has, always `emulated`, never measured. `settings` is what the user changed on the machine.
+
+    FIELDS are those of its record, in order. TABLE_DIGITS are the columns of its table and their decimals.
+    """
+
+    FIELDS: ClassVar[tuple[str, ...]]
+    TABLE_DIGITS: ClassVar[Mapping[str, int]]
+
+    target: str
+    batch_size: int
+    throughput: float
+    memory_verdict: Verdict
+    calibration_id: str
+    settings: str | None = None
+
+    @property
+    def origin(self) -> Literal["emulated"]:
+        return "emulated"
+
+    def get_field(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def to_record(self, model: str) -> Record:
+        """Return FIELDS in their order, unrounded: ms, items per second, watts, shares."""
+        return {name: model if name == "model" else self.get_field(name) for name in self.FIELDS}
+
+    def describe(self, model: str) -> tuple[str, str]:
+        """Return what was predicted and, where there is one, a caveat: both for the line under a table."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction(EmulatedFigures):
+    """One batch over the whole machine.
 
     Times are in milliseconds, throughput in items per second, power in watts. `latency_ms_low` and `_high` are the band
     of the fits without one row and of those at both ends of the range of κ. The shares are of the time on the chip.
-    `timing` holds the same times in seconds. `settings` is what the user changed on the machine.
+    `timing` holds the same times in seconds.
     """
 
-    target: str
+    FIELDS = (
+        *("batch_size", "micro_batch_size", "throughput", "latency_ms", "latency_ms_low", "latency_ms_high"),
+        *("device_ms", "protocol_ms", "power_w", "memory_verdict"),
+        *("target", "model", "protocol", "calibration_id", "origin"),
+        *("compute_share", "exchange_share", "superstep_share", "settings"),
+    )
+    TABLE_DIGITS: ClassVar[Mapping[str, int]] = {
+        **dict.fromkeys(("batch_size", "micro_batch_size", "throughput"), 0),
+        **dict.fromkeys(("latency_ms", "latency_ms_low", "latency_ms_high", "device_ms", "protocol_ms"), 2),
+        **dict.fromkeys(("compute_share", "exchange_share", "superstep_share"), 2),
+        **dict.fromkeys(("power_w", "memory_verdict"), 0),
+    }
+
     protocol: str
-    batch_size: int
     micro_batch_size: int
-    throughput: float
     latency_ms: float
     latency_ms_low: float
     latency_ms_high: float
@@ -40,16 +122,14 @@ class Prediction:
     exchange_share: float
     superstep_share: float
     power_w: float | None
-    memory_verdict: Verdict
-    calibration_id: str
     schedule: Schedule
     timing: Timing
     clock: float
-    settings: str | None = None
 
-    @property
-    def origin(self) -> Literal["emulated"]:
-        return "emulated"
+    def describe(self, model: str) -> tuple[str, str]:
+        line = "on c2 a straight line through the paper's rows does as well, and power is ± 10 %, not validated"
+        caveat = line if self.target == "c2" and self.settings is None else ""
+        return f"{model} on {self.target}, protocol {self.protocol}", caveat
 
 
 def predict(
@@ -99,6 +179,9 @@ def _predict(
     latencies = [timing.latency, *(time_with(fit).latency for fit in (*known.jackknife, *known.ends))]
     supersteps = count * (known.fit.superstep + change)
     total = cycles + supersteps
+    # Watts of the card, ± 10 % and not validated. No power of the other machines was published.
+    has_power = "power.idle" in target
+    power = target["power.idle"] + target["power.mac"] * program.macs * chips / timing.period if has_power else None
     return Prediction(
         target=target.name,
         protocol=protocol.name,
@@ -113,7 +196,7 @@ def _predict(
         compute_share=sum(step.compute + step.reduce for step in plan.steps) / total,
         exchange_share=sum(step.exchange for step in plan.steps) / total,
         superstep_share=supersteps / total,
-        power_w=_estimate_power(program, target, chips, timing),
+        power_w=power,
         memory_verdict=assess_memory(program, plan, machine),
         calibration_id=known.id,
         schedule=plan,
@@ -123,8 +206,124 @@ def _predict(
     )
 
 
-def _estimate_power(program: Program, target: Target, chips: int, timing: Timing) -> float | None:
-    """Return watts of the card, ± 10 % and not validated, or None where no power of the machine was published."""
-    if "power.idle" not in target:
-        return None
-    return target["power.idle"] + target["power.mac"] * program.macs * chips / timing.period
+@dataclass(frozen=True, slots=True)
+class OperatorProfile:
+    """One operator on one chip: seconds from the batch's start, bytes, and joules of all chips.
+
+    `peak_share` is the share of the chip's peak rate of multiply-accumulates that the operator achieves, from 0 to 1;
+    None for one that multiplies no matrices. `live_bytes` are the activations of the chip, `tile_bytes` weights,
+    activations, temporaries and code of the fullest tile. `energy_j` is None where no power of the machine is known.
+    """
+
+    step: OperatorCost
+    start: float
+    compute: float
+    exchange: float
+    sync: float
+    peak_share: float | None
+    live_bytes: float
+    tile_bytes: float
+    energy_j: float | None
+
+    @property
+    def seconds(self) -> float:
+        return self.compute + self.exchange + self.sync
+
+
+def profile_operators(
+    prediction: Prediction, program: Program, target: Target, superstep: float, io_tiles: int = 0
+) -> list[OperatorProfile]:
+    """Profile the operators in the order in which they run. `superstep` is the cost of a superstep in cycles.
+
+    `target` is the machine with all its tiles, `io_tiles` of which hold and compute nothing. The share of peak is that
+    of the whole chip.
+    """
+    clock, plan = target["clock"], prediction.schedule
+    peak = compute_mac_rate(target) * target.tiles * clock
+    chips = prediction.batch_size // prediction.micro_batch_size
+    code = target["memory.superstep"] * plan.code_supersteps
+    holding = target.with_constants(tiles=target.tiles - io_tiles) if io_tiles else target
+    live, data = count_live_elements(program), list_data_bytes(program, plan, holding)
+    profiles: list[OperatorProfile] = []
+    has_power, start = "power.idle" in target, 0.0
+    for step, elements, held in zip(plan.steps, live, data, strict=True):
+        compute, exchange = (step.compute + step.reduce) / clock, step.exchange / clock
+        sync = step.supersteps * superstep / clock
+        seconds = compute + exchange + sync
+        # The idle power of the card while the operator runs, and the multiply-accumulates of all chips.
+        energy = target["power.idle"] * seconds + target["power.mac"] * step.macs * chips if has_power else None
+        profiles.append(
+            OperatorProfile(
+                step,
+                start,
+                compute,
+                exchange,
+                sync,
+                step.macs / (seconds * peak) if step.macs and seconds else None,
+                elements * target["element.bytes"],
+                held + code,
+                energy,
+            )
+        )
+        start += seconds
+    return profiles
+
+
+LAYER_FIELDS = (
+    *("operator", "kind", "vertex", "split", "compute_cycles", "reduce_cycles", "exchange_cycles", "supersteps", "us"),
+    *("batch_size", "micro_batch_size", "target", "model", "calibration_id", "origin"),
+    *("macs", "peak_share", "live_bytes", "tile_bytes", "energy_j"),
+)
+LAYER_TABLE_DIGITS = dict.fromkeys(LAYER_FIELDS[:9], 0) | {"us": 2, "peak_share": 2, "tile_bytes": 0}
+
+
+def _to_layer_record(profile: OperatorProfile, whole: Record) -> Record:
+    """Return LAYER_FIELDS of an operator: µs, bytes and joules. `whole` is the record of the batch."""
+    step, plan = profile.step, profile.step.plan
+    parts = [f"{name} {count}" for name, count in zip(DIMENSIONS, plan.split, strict=True) if count > 1] if plan else []
+    return {
+        "operator": step.name,
+        "kind": step.kind,
+        "vertex": plan.vertex if plan else None,
+        "split": " × ".join(parts) or "none" if plan else None,
+        "compute_cycles": step.compute,
+        "reduce_cycles": step.reduce,
+        "exchange_cycles": step.exchange,
+        "supersteps": step.supersteps,
+        "us": profile.seconds * MS * MS,
+        "macs": step.macs,
+        **{name: getattr(profile, name) for name in ("peak_share", "live_bytes", "tile_bytes", "energy_j")},
+        **{name: value for name, value in whole.items() if name in LAYER_FIELDS},
+    }
+
+
+def format_predictions(
+    predictions: Sequence[EmulatedFigures], model: str, output: str, profiles: Sequence[OperatorProfile] | None = None
+) -> str:
+    """Format a record for each prediction or, with profiles of the first of them, for each operator in their order.
+
+    `output` is table, csv or json. A table has a line under it that says what was predicted.
+    """
+    first = predictions[0]
+    if profiles is None:
+        rows = [prediction.to_record(model) for prediction in predictions]
+        fields, digits = first.FIELDS, first.TABLE_DIGITS
+    else:
+        rows = [_to_layer_record(profile, first.to_record(model)) for profile in profiles]
+        fields, digits = LAYER_FIELDS, LAYER_TABLE_DIGITS
+    if output != "table":
+        return f"{format_records(output, fields, ([row[name] for name in fields] for row in rows))}\n"
+    subject, caveat = first.describe(model)
+    changed = "" if first.settings is None else f"changed: {first.settings}"
+    footer = f"emulated, not measured: {subject}, calibration {first.calibration_id}"
+    table = format_records(output, tuple(digits), round_records(rows, digits))
+    return f"{table}\n{'; '.join(filter(None, (footer, caveat, changed)))}\n"
+
+
+def round_records(records: Sequence[Record], digits: Mapping[str, int]) -> list[list[Any]]:
+    """Return the columns of `digits`, rounded for a table."""
+    return [[_round_value(record[name], places) for name, places in digits.items()] for record in records]
+
+
+def _round_value(value: Any, places: int) -> Any:
+    return round(value, places or None) if isinstance(value, float) else "" if value is None else value

@@ -1,18 +1,137 @@
-"""Change a machine and its host path: `--set KEY=VALUE` and a machine that a TOML file describes."""
+"""Describe the host path of a batch, and change it or the machine: `--set KEY=VALUE`, or a machine in a TOML file.
+
+A host path is what a batch takes beyond the chip. It is described by its settings, as a public configuration states
+them. Named protocols are common settings.
+"""
 
 from __future__ import annotations
 
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ipu_results.emulator.protocol import Protocol, count_replicas
-from ipu_results.emulator.target import TARGETS, Constant, Target, load_target
-from ipu_results.errors import UnrecognisedModelError
+from ipu_results.emulator.operators import Program
+from ipu_results.emulator.target import TARGETS, Constant, Fit, Target, load_target, read_toml
+from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
+
+BYTE_BITS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """The settings of a host path.
+
+    `input_bits` is the size of one input element. `instances` host processes feed `replicas` chips: None is the
+    target's usual number. `io_tiles` move data and compute nothing. `prefetch` stages the next batch near the chips.
+    `threads` keep as many batches in flight, otherwise their number follows from the other settings. `per_image` adds
+    the calibrated host time of each image.
+    """
+
+    name: str
+    input_bits: int
+    prefetch: bool
+    source: str
+    io_tiles: int = 0
+    instances: int | None = None
+    replicas: int | None = None
+    threads: int | None = None
+    per_image: bool = False
+
+    @property
+    def overlapped(self) -> bool:
+        """Check whether transfers run while the chip computes."""
+        return self.prefetch and self.io_tiles > 0
+
+    @property
+    def in_flight(self) -> float:
+        """Return the batches that a published latency spans, which come from the depths of the published rows."""
+        if self.threads:
+            return self.threads
+        depth = "io_tiles" if self.overlapped else "prefetch" if self.prefetch else "neither"
+        return float(_load_protocol_data()["in_flight"][depth])
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of one batch: on the chip, in the protocol, between two batches of a full pipeline, and latency."""
+
+    device: float
+    protocol: float
+    period: float
+    latency: float
+
+
+@cache
+def _load_protocol_data() -> dict[str, Any]:
+    return read_toml("protocols.toml")
+
+
+@cache
+def load_protocols() -> Mapping[str, Protocol]:
+    return {name: Protocol(name, **entry) for name, entry in _load_protocol_data()["protocols"].items()}
+
+
+def select_protocol(name: str | None, target: Target) -> Protocol:
+    """Return the named protocol, or the target's default. Raises UnrecognisedModelError where the target lacks it."""
+    known = load_protocols()
+    chosen = name or str(_load_protocol_data()["defaults"][target.base])
+    if chosen not in known:
+        raise UnrecognisedModelError(f"is not a protocol: choose one of {', '.join(known)}", document=chosen)
+    protocol = known[chosen]
+    if (protocol.prefetch and "host.prefetch" not in target) or (protocol.per_image and target.base != "c2"):
+        raise UnrecognisedModelError(f"is not a protocol of {target.name}", document=chosen)
+    return protocol
+
+
+def count_replicas(protocol: Protocol, target: Target) -> int:
+    """Count the chips that share a batch. Raises InconsistentModelError for settings that the machine cannot have."""
+    replicas = protocol.replicas or target.chips
+    if replicas > target.chips:
+        raise InconsistentModelError(f"{replicas} replicas are more than the {target.chips} chips of {target.name}")
+    if protocol.instances and replicas % protocol.instances:
+        raise InconsistentModelError(f"{protocol.instances} instances cannot share {replicas} replicas evenly")
+    if protocol.io_tiles >= target.tiles:
+        message = f"{protocol.io_tiles} I/O tiles leave none of the {target.tiles} tiles of {target.name} to compute"
+        raise InconsistentModelError(message)
+    return replicas
+
+
+def compute_timing(device: float, program: Program, target: Target, protocol: Protocol, fit: Fit) -> Timing:
+    """Add to `device` seconds the transfers of one micro-batch and the fitted host times."""
+    images = program.inputs[0].shape[0]
+    received = sum(tensor.elements for tensor in program.inputs) * protocol.input_bits / BYTE_BITS
+    sent = sum(tensor.elements for tensor in program.outputs) * target["element.bytes"]
+    waiting = 0.0
+    if protocol.overlapped:
+        period = max(device, _feed(received, target, protocol))
+    elif protocol.prefetch:
+        staged = device + (received + sent) / target["host.prefetch"] + max(0.0, fit.per_batch)
+        period = max(staged, _feed(received, target, protocol))
+    else:
+        # A fit without one row may have a negative time of a batch, which that of the images makes up for.
+        host = max(0.0, fit.per_batch + (fit.per_image * images if protocol.per_image else 0.0))
+        transfer = (received + sent) / target["host.link"]
+        period = device + transfer + host
+        # A process times one call for all of its chips, whose transfers follow one another.
+        waiting = (_count_fed(target, protocol) - 1) * transfer
+    return Timing(device, period - device, period, period * protocol.in_flight + waiting)
+
+
+def _feed(received: float, target: Target, protocol: Protocol) -> float:
+    """Return the seconds in which a host process can send the batches of its chips."""
+    return _count_fed(target, protocol) * received / target["host.process"]
+
+
+def _count_fed(target: Target, protocol: Protocol) -> float:
+    """Count the chips that one host process feeds."""
+    replicas = count_replicas(protocol, target)
+    return replicas / min(protocol.instances or target["host.processes"], replicas)
+
 
 Value = str | int | float | bool
 COUNTS = ("input_bits", "instances", "replicas", "io_tiles", "threads")  # of the host path; io_tiles may be none
@@ -37,13 +156,15 @@ def apply_settings(target: Target, protocol: Protocol, settings: Mapping[str, Va
         if key in COUNTS:
             paths[key] = int(_parse_number(key, value, whole=True, minimum=0 if key == "io_tiles" else 1))
         elif key == PREFETCH:
-            paths[key] = _parse_switch(key, value)
+            paths[key] = value if isinstance(value, bool) else SWITCHES.get(str(value).lower())
+            if paths[key] is None:
+                raise _refuse(key, f"must be one of {', '.join(SWITCHES)}, not {value}")
         elif key in units:
             constants[key] = _parse_constant(key, value, units[key])
         else:
             near = get_close_matches(key, [*COUNTS, PREFETCH, *units], n=3, cutoff=0.5)
             hint = f"; similar: {', '.join(near)}" if near else ""
-            raise UnrecognisedModelError(f"is not a setting of {target.name}{hint}", document=key)
+            raise _refuse(key, f"is not a setting of {target.name}{hint}")
     changed = ", ".join(filter(None, (target.settings, *(f"{key}={value}" for key, value in settings.items()))))
     machine, path = replace(target.with_constants(constants), settings=changed), replace(protocol, **paths)
     if path.prefetch and "host.prefetch" not in machine:
@@ -69,48 +190,42 @@ def load_target_file(path: Path) -> Target:
     Each constant is a number, or a table with `value` and where it comes from. Raises UnrecognisedModelError naming the
     file and the key.
     """
-    data = _read_file(path)
-    unknown = [key for key in data if key not in FILE_KEYS]
-    if unknown:
-        message = f"{unknown[0]} is not a key of a machine: use {', '.join(FILE_KEYS)}"
-        raise UnrecognisedModelError(message, document=str(path))
+    document = str(path)
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnrecognisedModelError(f"cannot be read: {error.strerror or error}", document=document) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UnrecognisedModelError(f"is not TOML: {error}", document=document) from error
+    if unknown := [key for key in data if key not in FILE_KEYS]:
+        raise _refuse(unknown[0], f"is not a key of a machine: use {', '.join(FILE_KEYS)}", document)
     if data.get("extends") not in TARGETS:
-        raise UnrecognisedModelError(f"`extends` must be one of {', '.join(TARGETS)}", document=str(path))
+        raise _refuse("`extends`", f"must be one of {', '.join(TARGETS)}", document)
     base = load_target(data["extends"])
     name, chip, chips = data.get("name", path.stem), data.get("chip", base.chip), data.get("chips", base.chips)
     if not (isinstance(name, str) and name.isprintable() and name and isinstance(chip, str)):
-        raise UnrecognisedModelError("`name` and `chip` must be text", document=str(path))
+        raise _refuse("`name`", "and `chip` must be text", document)
     if isinstance(chips, bool) or not isinstance(chips, int) or not 1 <= chips <= MAX_CHIPS:
-        raise UnrecognisedModelError(f"`chips` must be 1 to {MAX_CHIPS}", document=str(path))
+        raise _refuse("`chips`", f"must be 1 to {MAX_CHIPS}", document)
     known, new = dict(base.constants), data.get("constants", {})
     if not isinstance(new, dict):
-        raise UnrecognisedModelError("`constants` must be a table", document=str(path))
+        raise _refuse("`constants`", "must be a table", document)
     for key, entry in new.items():
         if key not in known:
             near = ", ".join(get_close_matches(key, known, n=3, cutoff=0.5))
-            message = f"{key} is not a constant of {base.name}{f'; similar: {near}' if near else ''}"
-            raise UnrecognisedModelError(message, document=str(path))
+            raise _refuse(key, f"is not a constant of {base.name}{f'; similar: {near}' if near else ''}", document)
         value, source = (entry.get("value"), entry.get("source")) if isinstance(entry, dict) else (entry, None)
-        number = _parse_constant(key, value, known[key].unit, document=str(path))
+        number = _parse_constant(key, value, known[key].unit, document)
         known[key] = Constant(number, known[key].unit, str(source or path.name), known[key].assumed)
     return Target(name, chip, chips, tuple(known.items()), base.base, f"machine of {path.name}")
-
-
-def _read_file(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UnrecognisedModelError(f"cannot be read: {error.strerror or error}", document=str(path)) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UnrecognisedModelError(f"is not TOML: {error}", document=str(path)) from error
 
 
 def _parse_constant(key: str, value: Any, unit: str, document: str | None = None) -> float:
     number = _parse_number(key, value, unit in WHOLE_UNITS, 0, document)
     if number == 0 and not unit.startswith(MAY_BE_ZERO):
-        raise UnrecognisedModelError(_place(document, key, "must be more than 0"), document=document or key)
+        raise _refuse(key, "must be more than 0", document)
     if key == "tiles" and number > MAX_TILES:
-        raise UnrecognisedModelError(_place(document, key, f"must be at most {MAX_TILES}"), document=document or key)
+        raise _refuse(key, f"must be at most {MAX_TILES}", document)
     return number
 
 
@@ -120,17 +235,11 @@ def _parse_number(key: str, value: Any, whole: bool, minimum: int, document: str
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number) or number < minimum or (whole and not number.is_integer()):
-        message = f"must be a {'whole ' if whole else ''}number of at least {minimum}, not {value}"
-        raise UnrecognisedModelError(_place(document, key, message), document=document or key)
+        raise _refuse(key, f"must be a {'whole ' if whole else ''}number of at least {minimum}, not {value}", document)
     return number
 
 
-def _place(document: str | None, key: str, message: str) -> str:
-    return f"{key} {message}" if document else message
-
-
-def _parse_switch(key: str, value: Value) -> bool:
-    switch = value if isinstance(value, bool) else SWITCHES.get(str(value).lower())
-    if switch is None:
-        raise UnrecognisedModelError(f"must be one of {', '.join(SWITCHES)}, not {value}", document=key)
-    return switch
+def _refuse(key: str, message: str, document: str | Path | None = None) -> UnrecognisedModelError:
+    """Return the error of a key of the command line, or of a file."""
+    text = message if document is None else f"{key} {message}"
+    return UnrecognisedModelError(text, document=key if document is None else str(document))

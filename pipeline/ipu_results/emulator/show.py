@@ -1,22 +1,31 @@
-"""Write a prediction as a trace for Perfetto or chrome://tracing, in the Trace Event Format."""
+"""Show predictions: as a trace for Perfetto or chrome://tracing, as a chart, against one another, and as a sweep.
+
+A sweep predicts every combination of settings. It writes each finished design to a journal next to its output. Started
+again, it continues there; the output is written in one step when all designs are done.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import isclose
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import product
+from math import isclose, prod
 from pathlib import Path
 from typing import Any
 
-from ipu_results.emulator.check.baselines import compute_mac_rate
-from ipu_results.emulator.operators import Program, count_live_elements
-from ipu_results.emulator.pipeline import list_data_bytes
-from ipu_results.emulator.prediction import Prediction
-from ipu_results.emulator.schedule import OperatorCost
-from ipu_results.emulator.target import Target
-from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
+import msgspec
+
+from ipu_results.emulator.network import Network
+from ipu_results.emulator.prediction import OperatorProfile, Prediction, predict
+from ipu_results.emulator.settings import Protocol, apply_settings, parse_pairs
+from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
+from ipu_results.emulator.target import Target, load_calibration
+from ipu_results.errors import InconsistentModelError, IpuResultsError, UnrecognisedModelError
 from ipu_results.ground.charts import PALETTE, apply_theme, make_data, make_title, render_chart
+from ipu_results.ground.files import write_atomically
+from ipu_results.ground.text import format_csv
 
 US = 1e6  # the format counts microseconds
 CHIP, HOST = 1, 2  # process ids
@@ -122,77 +131,9 @@ def _build_chart(altair: Any, predictions: Sequence[Prediction], model: str) -> 
     return apply_theme(chart)
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorProfile:
-    """One operator on one chip: seconds from the batch's start, bytes, and joules of all chips.
-
-    `peak_share` is the share of the chip's peak rate of multiply-accumulates that the operator achieves, from 0 to 1;
-    None for one that multiplies no matrices. `live_bytes` are the activations of the chip, `tile_bytes` weights,
-    activations, temporaries and code of the fullest tile. `energy_j` is None where no power of the machine is known.
-    """
-
-    step: OperatorCost
-    start: float
-    compute: float
-    exchange: float
-    sync: float
-    peak_share: float | None
-    live_bytes: float
-    tile_bytes: float
-    energy_j: float | None
-
-    @property
-    def seconds(self) -> float:
-        return self.compute + self.exchange + self.sync
-
-
-def profile_operators(
-    prediction: Prediction, program: Program, target: Target, superstep: float, io_tiles: int = 0
-) -> list[OperatorProfile]:
-    """Profile the operators in the order in which they run. `superstep` is the cost of a superstep in cycles.
-
-    `target` is the machine with all its tiles, `io_tiles` of which hold and compute nothing. The share of peak is that
-    of the whole chip.
-    """
-    clock, plan = target["clock"], prediction.schedule
-    peak = compute_mac_rate(target) * target.tiles * clock
-    chips = prediction.batch_size // prediction.micro_batch_size
-    code = target["memory.superstep"] * plan.code_supersteps
-    holding = target.with_constants(tiles=target.tiles - io_tiles) if io_tiles else target
-    live, data = count_live_elements(program), list_data_bytes(program, plan, holding)
-    profiles: list[OperatorProfile] = []
-    start = 0.0
-    for step, elements, held in zip(plan.steps, live, data, strict=True):
-        compute, exchange = (step.compute + step.reduce) / clock, step.exchange / clock
-        sync = step.supersteps * superstep / clock
-        seconds = compute + exchange + sync
-        profiles.append(
-            OperatorProfile(
-                step,
-                start,
-                compute,
-                exchange,
-                sync,
-                step.macs / (seconds * peak) if step.macs and seconds else None,
-                elements * target["element.bytes"],
-                held + code,
-                _estimate_energy(step, seconds, target, chips),
-            )
-        )
-        start += seconds
-    return profiles
-
-
-def _estimate_energy(step: OperatorCost, seconds: float, target: Target, chips: int) -> float | None:
-    """Return joules of the card: its idle power while the operator runs, and the multiply-accumulates of all chips."""
-    if "power.idle" not in target:
-        return None
-    return target["power.idle"] * seconds + target["power.mac"] * step.macs * chips
-
-
 KEYS = ("batch_size", "operator")  # what names a record, those that it has
 TOLERANCE = 1e-9  # relative: sums in another order differ by less
-FIELDS = ("batch_size", "operator", "field", "before", "after", "ratio")
+COMPARED_FIELDS = ("batch_size", "operator", "field", "before", "after", "ratio")
 
 Record = Mapping[str, Any]
 Key = tuple[Any, ...]
@@ -206,17 +147,15 @@ def load_predictions(path: Path) -> list[dict[str, Any]]:
         raise UnrecognisedModelError(f"cannot be read: {error.strerror or error}", document=str(path)) from error
     except (UnicodeDecodeError, ValueError) as error:
         raise UnrecognisedModelError("is not JSON", document=str(path)) from error
-    if not isinstance(records, list) or not records or not all(map(_is_prediction, records)):
+    records = records if isinstance(records, list) else []
+    matches = (isinstance(each, dict) and each.get("origin") == "emulated" and "batch_size" in each for each in records)
+    if not records or not all(matches):
         raise UnrecognisedModelError("was not saved by `ipu-results predict --format json`", document=str(path))
     return records
 
 
-def _is_prediction(record: Any) -> bool:
-    return isinstance(record, dict) and record.get("origin") == "emulated" and "batch_size" in record
-
-
 def compare_predictions(before: Sequence[Record], after: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return FIELDS of every field that differs between records of one batch size and, with `--layers`, operator.
+    """Return a row for every field that differs between records of one batch size and, with `--layers`, operator.
 
     `ratio` is after ÷ before, None for text and where before is 0. A record that one side lacks is one row whose field
     is `record`. Raises InconsistentModelError where no record is in both.
@@ -232,10 +171,12 @@ def compare_predictions(before: Sequence[Record], after: Sequence[Record]) -> li
             rows.append({**place, "field": "record", "before": sides[0], "after": sides[1], "ratio": None})
             continue
         for field in dict.fromkeys((*old[key], *new[key])):
-            first, second = old[key].get(field), new[key].get(field)
-            if not _is_equal(first, second):
-                change = {"field": field, "before": first, "after": second, "ratio": _divide(second, first)}
-                rows.append({**place, **change})
+            first: Any = old[key].get(field)
+            second: Any = new[key].get(field)
+            numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in (first, second))
+            if first != second and not (numbers and isclose(first, second, rel_tol=TOLERANCE)):
+                ratio = second / first if numbers and first else None
+                rows.append({**place, "field": field, "before": first, "after": second, "ratio": ratio})
     return rows
 
 
@@ -250,13 +191,122 @@ def _index(records: Sequence[Record]) -> dict[Key, Record]:
     return index
 
 
-def _is_equal(first: Any, second: Any) -> bool:
-    return bool(first == second or (_are_numbers(first, second) and isclose(first, second, rel_tol=TOLERANCE)))
+MAX_DESIGNS = 100_000
+SUFFIXES = (".csv", ".parquet")
+Design = dict[str, str]
+Planner = Callable[[ConvolutionShape, Target], SplitPlan]
 
 
-def _are_numbers(*values: Any) -> bool:
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+def parse_sweeps(pairs: Sequence[str]) -> list[Design]:
+    """Return a design for each combination of the values in KEY=a,b,c texts, the last key changing fastest.
+
+    Raises UnrecognisedModelError for a text of another form and for more than MAX_DESIGNS.
+    """
+    values = {}
+    for key, texts in parse_pairs(tuple(pairs)).items():
+        values[key] = [text.strip() for text in texts.split(",")]
+        if not all(values[key]):
+            raise UnrecognisedModelError("is not KEY=a,b,c, for example clock=1.33e9,1.85e9", document=f"{key}={texts}")
+    count = prod(map(len, values.values()))
+    if count > MAX_DESIGNS:
+        raise UnrecognisedModelError(f"makes {count} designs, more than {MAX_DESIGNS:,}", document="--sweep")
+    return [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]
 
 
-def _divide(dividend: Any, divisor: Any) -> float | None:
-    return dividend / divisor if _are_numbers(dividend, divisor) and divisor else None
+class Sweep:
+    """The designs of one sweep, in a fixed order. `predict_design` returns the records of one of them."""
+
+    def __init__(
+        self,
+        network: Network,
+        target: Target,
+        protocol: Protocol,
+        batch_sizes: Sequence[int],
+        designs: Sequence[Design],
+    ) -> None:
+        """Check every design. Raises UnrecognisedModelError or InconsistentModelError for the first that is wrong."""
+        self._network, self._target, self._protocol = network, target, protocol
+        self._batch_sizes, self.designs = batch_sizes, designs
+        self.columns = (*designs[0], *(name for name in Prediction.FIELDS if name not in designs[0]))
+        for design in designs:
+            apply_settings(target, protocol, design)
+
+    @property
+    def digest(self) -> str:
+        """Identify the request: a journal of another one is not continued."""
+        calibration = load_calibration().id
+        parts = (self._network.digest, self._target.digest, self._target.settings, repr(self._protocol), calibration)
+        return hashlib.sha256(repr((*parts, list(self._batch_sizes), list(self.designs))).encode()).hexdigest()
+
+    def predict_design(self, number: int, planner: Planner = plan_split) -> list[list[Any]]:
+        """Return a row of `columns` for each batch size."""
+        design = self.designs[number]
+        machine, path = apply_settings(self._target, self._protocol, design)
+        predictions = predict(self._network, machine, self._batch_sizes, path, planner=planner)
+        values = {key: _read_value(text) for key, text in design.items()}
+        records = [{**prediction.to_record(self._network.name), **values} for prediction in predictions]
+        return [[record[name] for name in self.columns] for record in records]
+
+
+def _read_value(text: str) -> str | float:
+    """Return a number where the text is one, a whole one without a point."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() else number
+
+
+def run_sweep(sweep: Sweep, out: Path, planner: Planner, report: Callable[[int], None] = lambda _: None) -> None:
+    """Predict all designs and write `out`, as CSV or Parquet after its suffix.
+
+    `report` is called with the number of designs that are done. Raises IpuResultsError where a file cannot be written.
+    """
+    journal = out.with_name(f".{out.name}.journal")
+    done = dict(_read_journal(journal, sweep))
+    with _open_journal(journal, sweep, done) as lines:
+        for number in range(len(sweep.designs)):
+            if number not in done:
+                done[number] = sweep.predict_design(number, planner)
+                lines.write(json.dumps([number, done[number]]) + "\n")
+                lines.flush()
+            report(number + 1)
+    rows = [row for number in sorted(done) for row in done[number]]
+    write_atomically(out, _format(sweep.columns, rows, out.suffix))
+    with suppress(OSError):
+        journal.unlink()
+
+
+def _read_journal(path: Path, sweep: Sweep) -> Iterator[tuple[int, list[list[Any]]]]:
+    """Yield the finished designs of an interrupted run of the same sweep. A line that was cut off does not count."""
+    try:
+        first, *lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError):
+        return
+    if first != sweep.digest:
+        return
+    for line in lines:
+        with suppress(msgspec.DecodeError, msgspec.ValidationError):
+            yield msgspec.json.decode(line, type=tuple[int, list[list[Any]]])
+
+
+def _open_journal(path: Path, sweep: Sweep, done: dict[int, list[list[Any]]]) -> Any:
+    lines = [sweep.digest, *(json.dumps([number, rows]) for number, rows in done.items())]
+    write_atomically(path, "".join(f"{line}\n" for line in lines).encode())
+    try:
+        return path.open("a", encoding="utf-8")
+    except OSError as error:
+        raise IpuResultsError(f"cannot be written: {error.strerror or error}", place=str(path)) from error
+
+
+def _format(columns: Iterable[str], rows: Sequence[Sequence[Any]], suffix: str) -> bytes:
+    if suffix != ".parquet":
+        return f"{format_csv([list(columns), *rows])}\n".encode()
+    import pyarrow as pa  # noqa: PLC0415 (slow to import, and seldom needed)
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    names = list(columns)
+    table = pa.table({name: [row[at] for row in rows] for at, name in enumerate(names)})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return bytes(sink.getvalue())

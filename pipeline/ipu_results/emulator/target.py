@@ -1,22 +1,34 @@
-"""Fit two numbers on the six C2 rows: host seconds of a batch (s) and of an image (h).
+"""Describe the machines by their constants, and the two numbers that are fitted on the six C2 rows.
 
-The cycles of a superstep (κ) are a constant of the machine, which no source states.
+These are the host's seconds of a batch (s) and of an image (h). The cycles of a superstep (κ) are a constant of the
+machine, which no source states.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import re
+import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from ipu_results.emulator.data import read_toml
 from ipu_results.errors import UnrecognisedModelError
+
+
+def read_text(name: str) -> str:
+    return files("ipu_results.emulator").joinpath("data", name).read_text(encoding="utf-8")
+
+
+def read_toml(name: str) -> dict[str, Any]:
+    return tomllib.loads(read_text(name))
+
 
 CALIBRATION_FILE = "calibration.toml"
 HEADER = "# Made by `python -m benchmarks.emulator freeze` from the six C2 rows; not to be edited."
@@ -103,18 +115,17 @@ def load_calibration() -> Calibration:
 
 def format_calibration(calibration: Calibration) -> str:
     """Return the text of `calibration.toml`."""
-    lines = [HEADER, f'constants = "{calibration.constants}"', "", "[fit]", *_format_fit(calibration.fit)]
-    for name, fits in (("jackknife", calibration.jackknife), ("ends", calibration.ends)):
-        for fit in fits:
-            lines += ["", f"[[{name}]]", *_format_fit(fit)]
+    fits = (
+        ("[fit]", calibration.fit),
+        *(("[[jackknife]]", fit) for fit in calibration.jackknife),
+        *(("[[ends]]", fit) for fit in calibration.ends),
+    )
+    parts = [[title, *(f"{name} = {value!r}" for name, value in asdict(fit).items())] for title, fit in fits]
+    lines = [HEADER, f'constants = "{calibration.constants}"', *("\n" + "\n".join(part) for part in parts)]
     return "\n".join(lines) + "\n"
 
 
-def _format_fit(fit: Fit) -> list[str]:
-    return [f"{name} = {getattr(fit, name)!r}" for name in ("superstep", "per_batch", "per_image")]
-
-
-SHARE = 0.5  # of a value that an assumed constant may be less or more, where no range is stated
+SHARE = 0.5  # of a value that an assumed constant may be less or more, where no range is stated: chosen, not measured
 FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow"}
 PLATFORMS = {"c2": "C2", "m2000": "IPU-M2000", "bow-2000": "Bow-2000"}  # in the record
 TARGETS = tuple(FILES)
@@ -123,6 +134,10 @@ DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {  # totals over all chips: th
     "m2000": (4, 8, 16, 32, 64),
     "bow-2000": (4, 8, 16, 32, 64),
 }
+
+
+# Constants that the search for splits reads.
+SEARCHED = re.compile(r"(amp1|ampn|conv|element|exchange|plan|reduce|slic|vmac)\.|(sram|tiles|workers)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +198,15 @@ class Target:
     def _values(self) -> Mapping[str, float]:
         return {name: constant.value for name, constant in self.constants}
 
+    @cached_property
+    def searched(self) -> Target:
+        """The machine with the constants in SEARCHED alone: plans are shared by all machines that have these in common.
+
+        The search is given no other, so that a constant that it begins to read is a KeyError until it is listed.
+        """
+        constants = tuple((name, each) for name, each in self.constants if SEARCHED.match(name))
+        return Target("", "", 0, constants)
+
     def with_constants(self, values: Mapping[str, float] = MappingProxyType({}), **named: float) -> Target:
         """Return the target with other values, by name: `with_constants({"slic.load": 18}, clock=1.5e9)`."""
         new = {**values, **named}
@@ -206,9 +230,9 @@ def load_target(name: str) -> Target:
     data = read_toml(f"targets/{FILES[name]}.toml")
     # Overriding keeps the order of the base, which the digest depends on.
     base = read_toml(f"targets/{data['extends']}.toml")["constants"] if "extends" in data else {}
-    constants = tuple((key, _parse_constant(entry)) for key, entry in {**base, **data["constants"]}.items())
+    constants = tuple((key, parse_constant(entry)) for key, entry in {**base, **data["constants"]}.items())
     return Target(data["name"], data["chip"], data["chips"], constants, name)
 
 
-def _parse_constant(entry: Mapping[str, Any]) -> Constant:
+def parse_constant(entry: Mapping[str, Any]) -> Constant:
     return Constant(**{**entry, "range": tuple(entry["range"]) if "range" in entry else None})

@@ -2,40 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Literal
+from functools import cache, cached_property
+from typing import Any, ClassVar
 
 from ipu_results.emulator.codelets import ceil_div
-from ipu_results.emulator.data import read_toml
-from ipu_results.emulator.gradient import Gradients, cost_gradient, derive_gradients
 from ipu_results.emulator.operators import Convolution, Gemm, Operator, Program, Rearrangement
 from ipu_results.emulator.pipeline import (
-    CODE_BAND,
-    SERIAL_PROPORTION,
+    Head,
     Recompute,
     Stage,
-    Verdict,
     count_activations,
     count_chips,
     count_rounds,
+    cut_at_layers,
+    cut_at_operators,
     cut_evenly,
     estimate_all_reduce,
     is_computed_again,
     list_inputs,
 )
-from ipu_results.emulator.schedule import OperatorCost, Planner, schedule
+from ipu_results.emulator.prediction import CODE_BAND, MS, SERIAL_PROPORTION, EmulatedFigures
+from ipu_results.emulator.schedule import Gradients, OperatorCost, Planner, cost_gradient, derive_gradients, schedule
 from ipu_results.emulator.split import plan_split
-from ipu_results.emulator.target import Calibration, Constant, Target, load_calibration, load_target
+from ipu_results.emulator.target import (
+    Constant,
+    Target,
+    load_calibration,
+    load_target,
+    parse_constant,
+    read_toml,
+)
 from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 
 TRAINING_FILE = "training.toml"
 TRAINED = ("m2000", "bow-2000")  # machines with links to others and a memory of their own
-NORM = "batchnorm"
 BYTE_BITS = 8
+TOKEN_BITS = 64  # ONNX has token numbers as int64, which are sent as they are
 MOMENT_BYTES = 8  # of a parameter: two moments in fp32
-CutStages = Callable[[Program], tuple[Stage, ...]]
+# Constants of the machine that training replaces: batch-norms compute statistics, not only apply them.
+TRAINED_CONSTANTS = {"batchnorm.cycles": "training.batchnorm", "batchnorm.supersteps": "training.batchnorm.supersteps"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,8 @@ class TrainingSetup:
     pass, from the inputs of each layer or stage, but for the last stage. `proportions` are availableMemoryProportion,
     one for all chips or one each, none for the machine's default. `offchip` keeps the optimizer's state outside the
     chip. `items` are in one sample, more than one where sequences are packed. `input_bits` is the size of an input
-    element. `io_tiles` move data while the others compute.
+    element. `io_tiles` move data while the others compute. A replica is cut into chips by `layers` on each, or after
+    operators, or else evenly into `stages`; see `pipeline`.
     """
 
     micro_batch: int
@@ -59,11 +67,32 @@ class TrainingSetup:
     items: float = 1.0
     input_bits: int = 16
     io_tiles: int = 0
+    layers: tuple[int, ...] = ()
+    head: Head = "last"
+    cut_after: tuple[str, ...] = ()
+    one_chip: bool = False
+    stages: int = 1
+
+    @property
+    def chips(self) -> int:
+        """Chips of one replica."""
+        return len(self.layers) or (1 if self.one_chip else len(self.cut_after) + 1 if self.cut_after else self.stages)
+
+    def cut(self, program: Program) -> tuple[Stage, ...]:
+        """Cut the program into stages. Raises InconsistentModelError where it has not what the setup names."""
+        if self.layers:
+            return cut_at_layers(program, self.layers, self.head)
+        if self.cut_after:
+            return cut_at_operators(program, self.cut_after, one_chip=self.one_chip)
+        return cut_evenly(program, self.stages)
 
 
 @dataclass(frozen=True, slots=True)
 class ChipLoad:
-    """What one chip does with one micro-batch, in seconds, and what it holds, in bytes of its fullest tile."""
+    """What one chip does with one micro-batch, in seconds, and what it holds, in bytes of its fullest tile.
+
+    `parameters` are elements, in `tensors`.
+    """
 
     forward: float
     recompute: float
@@ -73,25 +102,37 @@ class ChipLoad:
     memory: float
     memory_high: float
     parameters: int
+    tensors: int
 
     @property
     def seconds(self) -> float:
         return self.forward + self.recompute + self.backward + self.accumulate + self.transfer
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingPrediction:
-    """One training step, always `emulated`, never measured. Times in seconds, throughput in items per second.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingPrediction(EmulatedFigures):
+    """One training step. Times in seconds, in milliseconds in its record; throughput in items per second.
 
     `round_s` is the micro-batch of the slowest chip, or what the host needs to send one. A step is `rounds` of them,
     then `all_reduce_s`, `update_s` and `offload_s`. `bubble_share` is the part of the rounds that fills and drains.
     """
 
-    target: str
+    FIELDS = (
+        *("batch_size", "micro_batch_size", "replicas", "accumulation", "chips", "stages", "throughput"),
+        *("step_ms", "round_ms", "rounds", "bubble_share", "all_reduce_ms", "update_ms", "offload_ms", "host_bound"),
+        *("memory_verdict", "memory_share", "target", "model", "calibration_id", "origin", "settings"),
+    )
+    TABLE_DIGITS: ClassVar[Mapping[str, int]] = {
+        **dict.fromkeys(("batch_size", "micro_batch_size", "chips", "stages", "throughput"), 0),
+        **dict.fromkeys(("step_ms", "round_ms", "bubble_share", "all_reduce_ms", "update_ms", "offload_ms"), 2),
+        "memory_verdict": 0,
+    }
+
+    micro_batch_size: int
+    replicas: int
+    accumulation: int
     chips: int
     stages: int
-    batch_size: int
-    throughput: float
     step_s: float
     round_s: float
     rounds: int
@@ -100,24 +141,21 @@ class TrainingPrediction:
     update_s: float
     offload_s: float
     host_bound: bool
-    memory_verdict: Verdict
     memory_share: float
-    calibration_id: str
     loads: tuple[ChipLoad, ...]
-    settings: str | None = None
 
-    @property
-    def origin(self) -> Literal["emulated"]:
-        return "emulated"
+    def get_field(self, name: str) -> Any:
+        return getattr(self, f"{name[:-3]}_s") * MS if name.endswith("_ms") else getattr(self, name)
+
+    def describe(self, model: str) -> tuple[str, str]:
+        caveat = "its error on published rows is larger than that of inference"
+        return f"one training step of {model} on {self.chips} chips of {self.target}", caveat
 
 
 @cache
 def load_training_constants() -> tuple[tuple[str, Constant], ...]:
     entries = read_toml(TRAINING_FILE)["constants"]
-    return tuple(
-        (name, Constant(**{**entry, "range": tuple(entry["range"]) if "range" in entry else None}))
-        for name, entry in entries.items()
-    )
+    return tuple((name, parse_constant(entry)) for name, entry in entries.items())
 
 
 def extend_target(target: Target) -> Target:
@@ -138,47 +176,41 @@ def load_training_target(name: str) -> Target:
 
 
 def predict_training(
-    programs: Callable[[int], Program],
-    target: Target,
-    setup: TrainingSetup,
-    cut: CutStages | None = None,
-    calibration: Calibration | None = None,
-    planner: Planner = plan_split,
-    superstep: float | None = None,
+    programs: Callable[[int], Program], target: Target, setup: TrainingSetup, planner: Planner = plan_split
 ) -> TrainingPrediction:
-    """Predict a step. `cut` returns the stages, by default one chip. `superstep` replaces the cycles of one.
-
-    Raises InconsistentModelError for a setup that does not fit the network.
-    """
-    known = calibration or load_calibration()
-    machine = extend_target(target)
-    program = programs(setup.micro_batch)
-    stages = cut(program) if cut else cut_evenly(program, 1)
+    """Predict a step. Raises InconsistentModelError for a setup that does not fit the network."""
+    machine, program = extend_target(target), programs(setup.micro_batch)
+    stages = setup.cut(program)
     chips = count_chips(stages)
     if len(setup.proportions) not in (0, 1, chips):
         message = f"{len(setup.proportions)} proportions of memory do not suit {chips} chips"
         raise InconsistentModelError(message, document=program.name)
-    cost = _Costs(program, machine, planner, machine["superstep.cycles"] if superstep is None else superstep)
-    loads = tuple(_load_chip(chip, stages, setup, cost) for chip in range(chips))
+    step = _Step(program, stages, setup, machine, planner)
+    loads = tuple(step.load_chip(chip) for chip in range(chips))
     rounds = count_rounds(stages, setup.accumulation)
-    slowest, fed = max(load.seconds for load in loads), _feed(program, setup, machine)
-    parameters = max(load.parameters for load in loads)
-    gradients = parameters * machine["element.bytes"]
-    reduced = estimate_all_reduce(gradients, setup.replicas, chips, machine)
-    update = _estimate_update(program, stages, parameters, machine, cost.superstep)
+    slowest, fed = max(load.seconds for load in loads), step.feed_seconds
+    parameters, tensors = max(load.parameters for load in loads), max(load.tensors for load in loads)
+    reduced = estimate_all_reduce(parameters * machine["element.bytes"], setup.replicas, chips, machine)
+    supersteps = tensors * machine["update.supersteps"] * machine["superstep.cycles"]
+    update = float((_count_vectors(parameters, machine) * machine["update.cycles"] + supersteps) / machine["clock"])
     # Each replica keeps its share of the optimiser's state, which is read and written once.
     moved = 2 * parameters * MOMENT_BYTES / setup.replicas / machine["host.prefetch"] if setup.offchip else 0.0
     computed = rounds * slowest
-    step = max(computed, setup.accumulation * fed) + reduced + update + moved
+    seconds = max(computed, setup.accumulation * fed) + reduced + update + moved
     batch = setup.micro_batch * setup.replicas * setup.accumulation
-    share = max(load.memory for load in loads) / machine["sram"]
+    # UNCERTAIN where the verdict depends on the size of the code, or on products being computed in parts.
+    fits = all(load.memory_high <= machine["sram"] for load in loads)
+    may_fit = all(load.memory <= machine["sram"] for load in loads)
     return TrainingPrediction(
         target=target.name,
         chips=chips * setup.replicas,
         stages=len(stages),
         batch_size=batch,
-        throughput=batch * setup.items / step,
-        step_s=step,
+        micro_batch_size=setup.micro_batch,
+        replicas=setup.replicas,
+        accumulation=setup.accumulation,
+        throughput=batch * setup.items / seconds,
+        step_s=seconds,
         round_s=max(slowest, fed),
         rounds=rounds,
         bubble_share=1 - setup.accumulation / rounds,
@@ -186,63 +218,109 @@ def predict_training(
         update_s=update,
         offload_s=moved,
         host_bound=setup.accumulation * fed > computed,
-        memory_verdict=_judge(loads, machine),
-        memory_share=share,
-        calibration_id=known.id,
+        memory_verdict="FITS" if fits else "UNCERTAIN" if may_fit else "DOES-NOT-FIT",
+        memory_share=max(load.memory for load in loads) / machine["sram"],
+        calibration_id=load_calibration().id,
         loads=loads,
         settings=target.settings or None,
     )
 
 
-def _feed(program: Program, setup: TrainingSetup, target: Target) -> float:
-    """Return the seconds in which a host process can send a micro-batch to each of its chips."""
-    machines = ceil_div(setup.replicas, target.chips)
-    instances = setup.instances or min(setup.replicas, machines * int(target["host.processes"]))
-    return setup.replicas / instances * _count_input_bytes(program, setup) / target["host.process"]
+def _count_vectors(parameters: int, target: Target) -> int:
+    """Count the vectors of the fullest tile."""
+    return int(ceil_div(ceil_div(parameters, target.tiles), target["vector"]))
 
 
-def _count_input_bytes(program: Program, setup: TrainingSetup) -> float:
-    # Token numbers have their own size; images are sent as the setup says.
-    sizes = (
-        tensor.bytes if tensor.bits > 32 else tensor.elements * setup.input_bits / BYTE_BITS
-        for tensor in program.inputs
-    )
-    return sum(sizes)
+@dataclass(frozen=True)
+class _Step:
+    """What a step is made of. `target` has the constants of training."""
 
+    program: Program
+    stages: Sequence[Stage]
+    setup: TrainingSetup
+    target: Target
+    planner: Planner
 
-class _Costs:
-    """The costs of every operator's passes, computed once for each proportion of memory."""
+    @cached_property
+    def gradients(self) -> Gradients:
+        return derive_gradients(self.program)
 
-    def __init__(self, program: Program, target: Target, planner: Planner, superstep: float) -> None:
-        self.program, self.target, self.superstep = program, target, superstep
-        self._planner = planner
-        self.gradients: Gradients = derive_gradients(program)
-        self.parameters = count_operator_parameters(program)
-        self._forward: dict[Target, Sequence[OperatorCost]] = {}
+    @cached_property
+    def parameters(self) -> list[int]:
+        return count_operator_parameters(self.program)
 
-    def adapt(self, proportion: float | None, io_tiles: int = 0) -> Target:
-        """Return the target while training: batch-norms compute statistics, products have their share of memory."""
-        new = {f"{NORM}.{part}": self.target[f"training.{name}"] for part, name in _NORM_PARTS}
-        if proportion is not None:
-            new["plan.memory"] = proportion
-        new["tiles"] = self.target.tiles - io_tiles
+    @property
+    def input_bytes(self) -> float:
+        return sum(
+            tensor.bytes if tensor.bits >= TOKEN_BITS else tensor.elements * self.setup.input_bits / BYTE_BITS
+            for tensor in self.program.inputs
+        )
+
+    @property
+    def feed_seconds(self) -> float:
+        """Return the time in which a host process can send a micro-batch to each of its chips."""
+        replicas, target = self.setup.replicas, self.target
+        processes = ceil_div(replicas, target.chips) * int(target["host.processes"])
+        return replicas / (self.setup.instances or min(replicas, processes)) * self.input_bytes / target["host.process"]
+
+    def load_chip(self, chip: int) -> ChipLoad:
+        """Sum what the stages of one chip do."""
+        setup, stages = self.setup, self.stages
+        target, mine = self._adapt_target(chip), [stage for stage in stages if stage.chip == chip]
+        steps = schedule(self.program, target, self.planner).steps
+        forward = [steps[stage.start : stage.stop] for stage in mine]
+        gradients = [[each for part in self.gradients[stage.start : stage.stop] for each in part] for stage in mine]
+        backward = [[cost_gradient(each, target, self.planner) for each in part] for part in gradients]
+        again = [
+            part
+            for stage, part in zip(mine, forward, strict=True)
+            if setup.recompute and is_computed_again(stage, stages)
+        ]
+        counts = [count for stage in mine for count in self.parameters[stage.start : stage.stop] if count]
+        parameters, tensors = sum(counts), len(counts)
+        supersteps = tensors * target["superstep.cycles"]
+        adding = (_count_vectors(parameters, target) * target["accumulate.cycles"] + supersteps) / target["clock"]
+        received = self.input_bytes if mine and mine[0].start == 0 and not setup.io_tiles else 0.0
+        crossing = sum(_count_crossing(self.program, stage, stages) for stage in mine) * target["element.bytes"]
+        costs = [each for part in (*forward, *backward) for each in part]
+        low, high = self._estimate_memory(mine, parameters, costs, target)
+        return ChipLoad(
+            sum(map(self._sum_seconds, forward)),
+            sum(map(self._sum_seconds, again)),
+            sum(map(self._sum_seconds, backward)),
+            adding if setup.accumulation > 1 else 0.0,
+            received / target["host.prefetch"] + 2 * crossing / target["link.chip"],
+            low,
+            high,
+            parameters,
+            tensors,
+        )
+
+    def _adapt_target(self, chip: int) -> Target:
+        """Return the target while training: without I/O tiles, with the chip's share of memory for products."""
+        new = {name: self.target[source] for name, source in TRAINED_CONSTANTS.items()}
+        new["tiles"] = self.target.tiles - self.setup.io_tiles
+        if proportions := self.setup.proportions:
+            new["plan.memory"] = proportions[chip if len(proportions) > 1 else 0]
         return self.target.with_constants(new)
 
-    def get_forward(self, stage: Stage, target: Target) -> Sequence[OperatorCost]:
-        if target not in self._forward:
-            self._forward[target] = schedule(self.program, target, self._planner).steps
-        return self._forward[target][stage.start : stage.stop]
-
-    def get_backward(self, stage: Stage, target: Target) -> list[OperatorCost]:
-        steps = (step for each in self.gradients[stage.start : stage.stop] for step in each)
-        return [cost_gradient(step, target, self._planner) for step in steps]
-
-    def sum_seconds(self, steps: Sequence[OperatorCost]) -> float:
-        cycles = sum(step.cycles + step.supersteps * self.superstep for step in steps)
+    def _sum_seconds(self, steps: Sequence[OperatorCost]) -> float:
+        cycles = sum(step.cycles + step.supersteps * self.target["superstep.cycles"] for step in steps)
         return cycles / self.target["clock"]
 
-
-_NORM_PARTS = (("cycles", NORM), ("supersteps", f"{NORM}.supersteps"))
+    def _estimate_memory(
+        self, mine: Sequence[Stage], parameters: int, steps: Sequence[OperatorCost], target: Target
+    ) -> tuple[float, float]:
+        """Estimate the bytes of a tile: low with less code and products in parts, high with more code and without."""
+        setup = self.setup
+        held = parameters * target["element.bytes"] * (1 + (setup.accumulation > 1))
+        held += 0.0 if setup.offchip else parameters * MOMENT_BYTES / max(1, setup.replicas)
+        activations = count_activations(self.program, mine, self.stages, setup.recompute)
+        even = (held + activations * target["element.bytes"]) / target.tiles
+        code = target["memory.superstep"] * sum(step.supersteps for step in steps)
+        temporary = max((step.temporary for step in steps), default=0.0)
+        in_parts = min(temporary, SERIAL_PROPORTION * target["sram"])  # where products are computed in parts
+        return even + in_parts + code * (1 - CODE_BAND), even + temporary + code * (1 + CODE_BAND)
 
 
 def count_operator_parameters(program: Program) -> list[int]:
@@ -265,85 +343,8 @@ def _count_parameters(operator: Operator) -> int:
     return 0
 
 
-def _load_chip(chip: int, stages: Sequence[Stage], setup: TrainingSetup, cost: _Costs) -> ChipLoad:
-    """Sum what the stages of one chip do."""
-    proportion = setup.proportions[chip if len(setup.proportions) > 1 else 0] if setup.proportions else None
-    target, mine = cost.adapt(proportion, setup.io_tiles), [stage for stage in stages if stage.chip == chip]
-    forward = [cost.get_forward(stage, target) for stage in mine]
-    backward = [cost.get_backward(stage, target) for stage in mine]
-    again = [
-        steps
-        for stage, steps in zip(mine, forward, strict=True)
-        if setup.recompute and is_computed_again(stage, stages)
-    ]
-    parameters = sum(sum(cost.parameters[stage.start : stage.stop]) for stage in mine)
-    tensors = sum(1 for stage in mine for count in cost.parameters[stage.start : stage.stop] if count)
-    vectors = ceil_div(ceil_div(parameters, target.tiles), target["vector"])
-    adding = (vectors * target["accumulate.cycles"] + tensors * cost.superstep) / target["clock"]
-    received = _count_input_bytes(cost.program, setup) if mine and mine[0].start == 0 and not setup.io_tiles else 0.0
-    crossing = sum(_count_crossing(cost.program, stage, stages) for stage in mine) * target["element.bytes"]
-    transfer = received / target["host.prefetch"] + 2 * crossing / target["link.chip"]
-    supersteps = sum(step.supersteps for steps in (*forward, *backward) for step in steps)
-    low, high = _estimate_memory(mine, stages, parameters, supersteps, setup, cost, target)
-    return ChipLoad(
-        sum(map(cost.sum_seconds, forward)),
-        sum(map(cost.sum_seconds, again)),
-        sum(map(cost.sum_seconds, backward)),
-        adding if setup.accumulation > 1 else 0.0,
-        transfer,
-        low,
-        high,
-        parameters,
-    )
-
-
 def _count_crossing(program: Program, stage: Stage, stages: Sequence[Stage]) -> int:
     """Count the elements that a stage reads from other chips."""
     near = [other for other in stages if other.chip == stage.chip]
     far = (at for at in list_inputs(program, stage) if not any(each.start <= at < each.stop for each in near))
     return sum(program.operators[at].elements for at in far)
-
-
-def _estimate_update(
-    program: Program, stages: Sequence[Stage], parameters: int, target: Target, superstep: float
-) -> float:
-    vectors = ceil_div(ceil_div(parameters, target.tiles), target["vector"])
-    counts = count_operator_parameters(program)
-    tensors = max(
-        sum(1 for stage in stages if stage.chip == chip for count in counts[stage.start : stage.stop] if count)
-        for chip in range(count_chips(stages))
-    )
-    cycles: float = vectors * target["update.cycles"] + tensors * target["update.supersteps"] * superstep
-    return float(cycles / target["clock"])
-
-
-def _estimate_memory(
-    mine: Sequence[Stage],
-    stages: Sequence[Stage],
-    parameters: int,
-    supersteps: int,
-    setup: TrainingSetup,
-    cost: _Costs,
-    target: Target,
-) -> tuple[float, float]:
-    """Estimate the bytes of a tile: low with less code and products in parts, high with more code and without."""
-    held = parameters * target["element.bytes"] * (1 + (setup.accumulation > 1))
-    held += 0.0 if setup.offchip else parameters * MOMENT_BYTES / max(1, setup.replicas)
-    activations = count_activations(cost.program, mine, stages, setup.recompute)
-    even = (held + activations * target["element.bytes"]) / target.tiles
-    code = target["memory.superstep"] * supersteps
-    temporary = max(_iterate_temporaries(mine, cost, target), default=0.0)
-    in_parts = min(temporary, SERIAL_PROPORTION * target["sram"])  # where products are computed in parts
-    return even + in_parts + code * (1 - CODE_BAND), even + temporary + code * (1 + CODE_BAND)
-
-
-def _iterate_temporaries(mine: Sequence[Stage], cost: _Costs, target: Target) -> Iterator[float]:
-    for stage in mine:
-        yield from (step.temporary for step in (*cost.get_forward(stage, target), *cost.get_backward(stage, target)))
-
-
-def _judge(loads: Sequence[ChipLoad], target: Target) -> Verdict:
-    """Return UNCERTAIN where the verdict depends on the size of the code, or on products being computed in parts."""
-    if all(load.memory_high <= target["sram"] for load in loads):
-        return "FITS"
-    return "UNCERTAIN" if all(load.memory <= target["sram"] for load in loads) else "DOES-NOT-FIT"

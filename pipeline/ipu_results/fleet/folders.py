@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import re
-import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, BinaryIO, Literal, Protocol, cast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from io import BufferedReader
+from pathlib import Path
+from typing import BinaryIO, Literal, Protocol, cast
 
 from ipu_results.errors import DocumentTooLargeError
-from ipu_results.ground.files import NON_BLOCKING
+from ipu_results.ground.files import open_regular_file
 from ipu_results.ground.limits import MAX_RUN_DEPTH, MAX_RUN_FOLDERS
 from ipu_results.ground.remote import call, connect, hide_secrets, is_url, join_path
 from ipu_results.schema import table
@@ -21,31 +22,27 @@ RUN_ID = table("runs").column("run_id").pattern or ""
 RECORD, POINTS, JOURNAL = "record.json", "points.csv", "journal.jsonl"
 ATTACHMENTS = ("blocks.jsonl", "stamps.parquet")
 FILES = (RECORD, POINTS, f"{RECORD}.toml", f"{POINTS}.toml", *ATTACHMENTS)
-CHUNK = 2**20
 
 Kind = Literal["file", "folder", "link", "other"]
+Status = Literal["added", "present", "unfinished", "conflict", "refused", "failed"]
 
 
 class Folder(Protocol):
-    """Paths are relative to the folder, names joined by a slash; "" is the folder itself. Methods raise OSError."""
+    """A folder that runs are collected from. Methods raise OSError.
+
+    Paths are relative to the folder, names joined by a slash; "" is the folder itself.
+    """
 
     place: str
+    """What the outcomes call it: a path, or a URL without secrets."""
     name: str
+    """Its own name, which is the run's where it is a run folder."""
 
-    def list_entries(self, path: str) -> dict[str, Kind]: ...
+    def list_entries(self, path: str) -> dict[str, Kind]:
+        """Return the kinds of what is in a folder, by name."""
 
-    def open_file(self, path: str) -> BinaryIO: ...
-
-
-@dataclass(frozen=True, slots=True)
-class RunFolder:
-    """A folder that may hold a run: its path, its entries, and why it is not one."""
-
-    path: str
-    name: str
-    entries: dict[str, Kind]
-    fault: str | None = None
-    unfinished: bool = False
+    def open_file(self, path: str) -> BinaryIO:
+        """Open a file for reading."""
 
 
 class LocalFolder:
@@ -60,17 +57,19 @@ class LocalFolder:
         with os.scandir(os.path.join(self._root, path)) as entries:
             return {entry.name: _get_kind(entry) for entry in entries}
 
-    def open_file(self, path: str) -> BinaryIO:
-        folder, name = os.path.split(path)
-        place = os.open(os.path.join(self._root, folder), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | NON_BLOCKING, dir_fd=place)
-        finally:
-            os.close(place)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise OSError(errno.EINVAL, "is not a regular file")
-        return os.fdopen(descriptor, "rb")
+    def open_file(self, path: str) -> BufferedReader:
+        place = Path(self._root, path)
+        if os.path.realpath(place.parent) != str(place.parent):  # it may be another folder than the listed one by now
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        return open_regular_file(place, follow_links=False)
+
+
+def _get_kind(entry: os.DirEntry[str]) -> Kind:
+    if entry.is_symlink():
+        return "link"
+    if entry.is_dir(follow_symlinks=False):
+        return "folder"
+    return "file" if entry.is_file(follow_symlinks=False) else "other"
 
 
 class RemoteFolder:
@@ -83,12 +82,12 @@ class RemoteFolder:
 
     def list_entries(self, path: str) -> dict[str, Kind]:
         folder = join_path(self._root, path)
-        listed = call(lambda: self._files.ls(folder, detail=True))
+        kinds: dict[str, Kind] = {"directory": "folder", "file": "file"}
         entries: dict[str, Kind] = {}
-        for item in listed:
+        for item in call(lambda: self._files.ls(folder, detail=True)):
             before, _, name = str(item["name"]).rstrip("/").rpartition("/")
             if name and before.strip("/") == folder.strip("/"):
-                entries[name] = _get_remote_kind(item)
+                entries[name] = "link" if item.get("islink") else kinds.get(str(item.get("type")), "other")
         return entries
 
     def open_file(self, path: str) -> BinaryIO:
@@ -103,6 +102,17 @@ def open_folder(source: str) -> Folder:
     return LocalFolder(root) if getattr(files, "local_file", False) else RemoteFolder(source)
 
 
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """A folder that may hold a run: its path, its entries, and why it is not one."""
+
+    path: str
+    name: str
+    entries: Mapping[str, Kind]
+    fault: str | None = None
+    status: Status = "refused"
+
+
 def find_run_folders(folder: Folder) -> Iterator[RunFolder]:
     """Yield each run at or below the folder, in the order of the names, and what looks like one and is none.
 
@@ -115,19 +125,19 @@ def find_run_folders(folder: Folder) -> Iterator[RunFolder]:
         if (seen := seen + 1) > MAX_RUN_FOLDERS:
             raise DocumentTooLargeError(f"has more than {MAX_RUN_FOLDERS:,} folders below it", document=folder.place)
         entries = folder.list_entries(path)
-        if _is_run_id(name) or name.endswith(UNFINISHED) or {RECORD, POINTS} <= set(entries):
+        if re.fullmatch(RUN_ID, name) or name.endswith(UNFINISHED) or {RECORD, POINTS} <= set(entries):
             yield _describe_run(path, name, entries)
             continue
         below = []
         for entry, kind in sorted(entries.items(), reverse=True):
             own = join_path(path, entry)
-            if entry.startswith(".") and entry != "..":
+            if (entry.startswith(".") and entry != "..") or kind not in ("link", "folder"):
                 continue
-            if kind == "link" or (kind == "folder" and not _is_plain(entry)):
+            if kind == "link" or entry == ".." or not entry.isprintable() or set(entry) & {"/", "\\"}:
                 yield RunFolder(own, entry, {}, "is a link; not followed" if kind == "link" else "has a hostile name")
-            elif kind == "folder" and depth == MAX_RUN_DEPTH:
+            elif depth == MAX_RUN_DEPTH:
                 deepest = deepest or own
-            elif kind == "folder":
+            else:
                 below.append((own, entry, depth + 1))
         waiting += below
     if deepest:
@@ -135,40 +145,18 @@ def find_run_folders(folder: Folder) -> Iterator[RunFolder]:
         yield RunFolder(deepest, deepest.rsplit("/", 1)[-1], {}, fault)
 
 
-def _describe_run(path: str, name: str, entries: dict[str, Kind]) -> RunFolder:
+def _describe_run(path: str, name: str, entries: Mapping[str, Kind]) -> RunFolder:
+    run = RunFolder(path, name, entries)
     if name.endswith(UNFINISHED) or (JOURNAL in entries and RECORD not in entries):
         fault = "is unfinished: its journal has no end; finish it there with sweep --resume, then collect again"
-        return RunFolder(path, name.removesuffix(UNFINISHED), entries, fault, unfinished=True)
-    if not _is_run_id(name):
-        fault = f"is not the id of a run: rename the folder to the run_id in its {RECORD}"
-        return RunFolder(path, name, entries, fault)
+        return replace(run, name=name.removesuffix(UNFINISHED), fault=fault, status="unfinished")
+    if not re.fullmatch(RUN_ID, name):
+        return replace(run, fault=f"is not the id of a run: rename the folder to the run_id in its {RECORD}")
     if odd := sorted(entry for entry, kind in entries.items() if kind != "file"):
         what = "a link" if entries[odd[0]] == "link" else "not a regular file"
-        return RunFolder(path, name, entries, f"{odd[0]!r} is {what}: a run has files only")
+        return replace(run, fault=f"{odd[0]!r} is {what}: a run has files only")
     if extra := sorted(entry for entry in set(entries) - set(FILES) if not entry.startswith(".")):
-        fault = f"{extra[0]!r} is not a file of a run; remove it there, or collect from a clean copy"
-        return RunFolder(path, name, entries, fault)
-    return RunFolder(path, name, entries)
-
-
-def _is_run_id(name: str) -> bool:
-
-    return re.fullmatch(RUN_ID, name) is not None
-
-
-def _is_plain(name: str) -> bool:
-    return name not in (".", "..") and name.isprintable() and not set(name) & {"/", "\\"}
-
-
-def _get_kind(entry: os.DirEntry[str]) -> Kind:
-    if entry.is_symlink():
-        return "link"
-    if entry.is_dir(follow_symlinks=False):
-        return "folder"
-    return "file" if entry.is_file(follow_symlinks=False) else "other"
-
-
-def _get_remote_kind(item: Any) -> Kind:
-    if item.get("islink"):
-        return "link"
-    return {"directory": "folder", "file": "file"}.get(str(item.get("type")), "other")  # type: ignore[return-value]
+        return replace(run, fault=f"{extra[0]!r} is not a file of a run; remove it there, or collect from a clean copy")
+    if missing := sorted(set(FILES) - set(entries)):
+        return replace(run, fault=f"is incomplete: it has no {missing[0]}", status="unfinished")
+    return run

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ipu_results.ground.extras import import_extra
+from ipu_results.errors import import_extra
 from ipu_results.ground.files import load_schema_file
 
 SCALE = 2.0  # PNG pixels per unit of the drawing

@@ -13,7 +13,6 @@ import stat
 import tomllib
 from collections.abc import Mapping
 from errno import EINVAL, EISDIR
-from importlib.metadata import version
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -151,4 +150,6 @@ def read_version() -> str:
         project = tomllib.loads(PROJECT.read_text(encoding="utf-8")).get("project", {})
         if project.get("name") == DISTRIBUTION:
             return str(project["version"])
+    from importlib.metadata import version  # noqa: PLC0415  (takes 20 ms)
+
     return version(DISTRIBUTION)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ipu_results.link.configurations import Configurations, link_configuration
-from ipu_results.link.mlperf import MlperfIds, link_mlperf_ids
+from ipu_results.link.mlperf import MlperfIds, collect_mlperf_ids, link_mlperf_ids
 from ipu_results.link.platforms import LocalMachine, collect_machines, link_machine
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema.vocabulary import Vocabulary
@@ -31,7 +31,7 @@ class Links:
 def collect_links(documents: Sequence[NormalisedDocument], vocabulary: Vocabulary) -> Links:
     """Collect the links of documents of LINKING kinds; other documents have none."""
     return Links(
-        Configurations.collect(documents, vocabulary), MlperfIds.collect(documents), collect_machines(documents)
+        Configurations.collect(documents, vocabulary), collect_mlperf_ids(documents), collect_machines(documents)
     )
 
 

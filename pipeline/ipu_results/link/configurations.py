@@ -1,17 +1,18 @@
-"""Collect the facts that are not results, from which claims are recomputed."""
+"""Link what documents say of the results of others: public configurations, the records of local runs, and facts."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
 import pandas as pd
 
-from ipu_results.errors import DamagedDocumentError
+from ipu_results.errors import CatalogueError, DamagedDocumentError
 from ipu_results.normalise import NormalisedDocument, PassthroughRow, Result
+from ipu_results.normalise.by_source import get_run_id
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import Vocabulary
@@ -48,9 +49,10 @@ Record = Mapping[str, Any]
 Key = tuple[str, str, int]
 """Document, table and row number of a source row."""
 
-NEAR = ("exact", "likely")
+NEAR = ("exact", "likely")  # a weak match says nothing of what a latency times
 NAMED = ("repository", "tag", "path", "benchmark", "match_confidence")
 UNNAMED = ("result_document", "result_table", "result_row", "note", "document_id")
+# Factors of a global batch; a configuration may leave out those that are 1.
 FACTORS = ("micro_batch_size", "replicas", "gradient_accumulation")
 
 
@@ -66,11 +68,8 @@ class Configurations:
         """Collect and check the rows. Raises DamagedDocumentError for one that contradicts itself."""
         rows = [row for document in documents for row in document.passthrough if row.table == "configurations"]
         for row in rows:
-            if (
-                message := _find_missing(row.values)
-                or _find_miscount(row.values)
-                or _find_unknown(row.values, vocabulary)
-            ):
+            values = row.values
+            if message := _find_missing(values) or _find_miscount(values) or _find_unknown(values, vocabulary):
                 raise _damaged(row, message)
         by_key: dict[Key, list[PassthroughRow]] = defaultdict(list)
         for row in rows:
@@ -168,3 +167,52 @@ def _find_disagreement(values: Record, result: Result) -> str | None:
     if agrees is values["batch_agrees"]:
         return None
     return f"batch_agrees is {values['batch_agrees']}, but {total} is configured and {printed} is printed"
+
+
+Results = Mapping[tuple[str, str, int], str | None]
+RUN_COLUMNS = ("backend", "device")
+
+
+def build_run_frames(
+    documents: Sequence[NormalisedDocument], results: Results, origins: Mapping[str, str]
+) -> dict[str, pd.DataFrame]:
+    """Build the tables `runs` and `run_points`. A quarantined point is in neither.
+
+    `results` maps source rows (document, table, number) to their results, `origins` results to their origin. Raises
+    CatalogueError for a record without points or points without a record, DamagedDocumentError if the two describe
+    different runs or a run mixes origins.
+    """
+    records = {get_run_id(doc.document): doc for doc in documents if doc.document.reader == "sweep-record"}
+    points = {get_run_id(doc.document): doc for doc in documents if doc.document.reader == "sweep-points"}
+    for present, other, missing in ((records, points, "points"), (points, records, "record")):
+        if unpaired := sorted(present.keys() - other.keys()):
+            document = present[unpaired[0]].document.document_id
+            raise CatalogueError(f"the run {unpaired[0]} has no {missing} document", document=document)
+    runs, accepted = [], []
+    for run_id in sorted(records):
+        own = sorted(_list_accepted(run_id, points[run_id], results), key=lambda point: point["batch_size"])
+        runs.append(_complete_run(run_id, records[run_id], points[run_id], {origins[row["result_id"]] for row in own}))
+        accepted += own
+    return {"runs": build_frame(table("runs"), runs), "run_points": build_frame(table("run_points"), accepted)}
+
+
+def _complete_run(run_id: str, record: NormalisedDocument, points: NormalisedDocument, origins: set[str]) -> Record:
+    [row] = record.passthrough
+    if row.values["run_id"] != run_id:
+        message = f"is the record of another run, {row.values['run_id']}"
+        raise DamagedDocumentError(message, document=record.document.document_id, place="$.run_id")
+    for column in RUN_COLUMNS:
+        for point in points.passthrough:
+            if point.values[column] != row.values[column]:
+                message = f"{point.values[column]!r} is not the {column} of the run, {row.values[column]!r}"
+                raise DamagedDocumentError(message, document=points.document.document_id, place=point.locator)
+    if len(origins) > 1:
+        raise DamagedDocumentError(f"mixes origins: {', '.join(sorted(origins))}", document=points.document.document_id)
+    return {**row.values, "origin": next(iter(origins), None)}
+
+
+def _list_accepted(run_id: str, points: NormalisedDocument, results: Results) -> Iterator[Record]:
+    for row in points.passthrough:
+        result_id = results.get((points.document.document_id, row.table_name, row.row_number))
+        if result_id is not None:
+            yield {**row.values, "run_id": run_id, "result_id": result_id}

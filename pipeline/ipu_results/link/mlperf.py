@@ -1,60 +1,235 @@
-"""Link the official MLPerf record: recompute its scores from the runs, and join the curated ids."""
+"""Link the official MLPerf record: recompute scores from runs, join the curated ids, and add intervals and rankings."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import ConservationError
-from ipu_results.link.mlperf_intervals import describe_interval, estimate_intervals, resolve_rankings
-from ipu_results.mlperf.records import format_attribution
-from ipu_results.mlperf.rules import Rules, load_rules
+from ipu_results.mlperf.interval import (
+    COVERAGE,
+    MIN_RUNS,
+    GroupSpread,
+    ScoreInterval,
+    are_separable,
+    estimate_interval,
+    pool_convergence,
+)
+from ipu_results.mlperf.round import format_attribution
+from ipu_results.mlperf.rules import Rules, load_rules, round_key
 from ipu_results.mlperf.score import olympic_mean
 from ipu_results.normalise import NormalisedDocument, Result
-from ipu_results.schema import arrow_schema, table
-from ipu_results.schema.frames import build_frame, build_frame_from_columns
+from ipu_results.schema import table
+from ipu_results.schema.frames import arrow_schema, build_frame, build_frame_from_columns
 
 Record = Mapping[str, Any]
 Key = tuple[str, str]
-INFERRED = "inferred"
+Pair = frozenset[Key]
+# Entries whose runs converge alike, the closest first: of one batch size, else of any.
+GROUPS = (("round", "division", "benchmark", "global_batch_size"), ("round", "division", "benchmark"))
+COUNTS = ("samples", "tokens", "epochs")  # units of the work up to convergence
+ALL_SIZES, SAME_SIZE = "all-sizes", "same-size"
+CORRECTION = "Bonferroni: each of the m pairs at a coverage of 1 - 0.05 / m"
 
 
 @dataclass(frozen=True, slots=True)
-class MlperfIds:
-    """The curated ids by round and system."""
+class EntryRuns:
+    """The counted runs of one entry, each distinct log once: minutes, and counts at convergence where all have them."""
 
-    rows: Mapping[Key, Record]
+    minutes: tuple[float, ...]
+    counts: tuple[float, ...]
 
-    @classmethod
-    def collect(cls, documents: Iterable[NormalisedDocument]) -> MlperfIds:
-        """Collect the ids. Raises ConservationError for a system with two."""
-        ids: dict[Key, Record] = {}
-        for row in _list_rows(documents, "mlperf_ids"):
-            other = ids.setdefault((row["round"], row["system_path"]), row)
-            if other is not row:
-                message = f"{row['system_path']} has two ids, {other['mlperf_id']} and {row['mlperf_id']}"
-                raise ConservationError(message, document=row["document_id"])
-        return cls(ids)
 
-    def find(self, entry: Record) -> Record | None:
-        """Return the id of an entry's system, None if it has none."""
-        return self.rows.get(_get_system(entry))
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """The interval of each entry that has one, and the pairs of entries of a round that share logs."""
+
+    by_entry: Mapping[Key, ScoreInterval]
+    sharing: frozenset[Pair]
+
+
+def collect_counted_runs(runs: pd.DataFrame) -> dict[Key, EntryRuns]:
+    """Collect the counted runs of each entry; a log that is in the folder twice is one run."""
+    counted = runs[runs["counted"].astype(bool)]
+    known = [name for name in COUNTS if name in counted]
+    columns = _list_columns(counted, "round", "path", "sha256", "minutes", *known)
+    grouped: dict[Key, dict[Any, tuple[Any, ...]]] = defaultdict(dict)
+    for number, (round_, path, digest, *values) in enumerate(zip(*columns, strict=True)):
+        grouped[round_, path].setdefault(number if digest is None else digest, tuple(values))
+    return {key: _make_runs(list(rows.values())) for key, rows in grouped.items()}
+
+
+def _list_columns(frame: pd.DataFrame, *names: str) -> list[list[Any]]:
+    """List the values of columns, None for a missing one."""
+    return [pa.array(frame[name], from_pandas=True).to_pylist() for name in names]
+
+
+def _make_runs(rows: Sequence[Sequence[float | None]]) -> EntryRuns:
+    """Use the first unit that every run has; counts of zero say nothing."""
+    minutes, *units = zip(*rows, strict=True)
+    counts = next((unit for unit in units if all(count is not None and count > 0 for count in unit)), ())
+    return EntryRuns(tuple(map(float, minutes)), tuple(map(float, counts)))
+
+
+def estimate_intervals(entries: Sequence[Record], runs: pd.DataFrame) -> Intervals:
+    """Estimate the interval of every scored entry."""
+    by_entry = collect_counted_runs(runs)
+    groups = _pool_groups(entries, by_entry)
+    intervals: dict[Key, ScoreInterval] = {}
+    for entry in entries:
+        key = _get_key(entry)
+        if entry["minutes"] is None or key not in by_entry:
+            continue
+        group = next((groups[name] for name in _name_groups(entry) if groups.get(name)), None)
+        interval = estimate_interval(entry["minutes"], by_entry[key].minutes, entry["scaling_factor"], group)
+        if interval is not None:
+            intervals[key] = interval
+    return Intervals(intervals, find_shared_logs(runs))
+
+
+def _pool_groups(entries: Iterable[Record], runs: Mapping[Key, EntryRuns]) -> dict[tuple[Any, ...], GroupSpread | None]:
+    members: dict[tuple[Any, ...], list[Sequence[float]]] = defaultdict(list)
+    for entry in entries:
+        known = runs.get(_get_key(entry))
+        if known and len(known.counts) > 1:
+            for name in _name_groups(entry):
+                members[name].append(known.counts)
+    return {name: pool_convergence(counts) for name, counts in members.items()}
+
+
+def _name_groups(entry: Record) -> list[tuple[Any, ...]]:
+    """Return the groups of comparable entries, the closest first."""
+    return [tuple(entry.get(name) for name in names) for names in GROUPS]
+
+
+def find_shared_logs(runs: pd.DataFrame) -> frozenset[Pair]:
+    """Return the pairs of entries of one round that have a log in common, byte for byte."""
+    holders: dict[tuple[str, str], set[Key]] = defaultdict(set)
+    for round_, path, digest in zip(*_list_columns(runs, "round", "path", "sha256"), strict=True):
+        if digest is not None:
+            holders[round_, digest].add((round_, path))
+    return frozenset(frozenset(pair) for keys in holders.values() for pair in combinations(sorted(keys), 2))
+
+
+def describe_interval(entry: Record, intervals: Intervals) -> dict[str, Any]:
+    """Return the columns of an entry that its interval fills."""
+    interval = intervals.by_entry.get(_get_key(entry))
+    if interval is None:
+        scored = entry["minutes"] is not None
+        reason = f"fewer than {MIN_RUNS} counted runs with different logs" if scored else "it has no score"
+        return {"no_interval_reason": reason}
+    half = interval.half_width()
+    return {
+        "minutes_low": max(interval.minutes - half, 0.0),
+        "minutes_high": interval.minutes + half,
+        "interval_method": interval.method,
+        "interval_coverage": COVERAGE,
+        "interval_runs": interval.own.df + 1,
+    }
+
+
+def resolve_rankings(entries: Iterable[Record], intervals: Intervals) -> list[dict[str, Any]]:
+    """Return one row per ranking: a round, division and benchmark, with all sizes and per number of accelerators."""
+    rankings: dict[tuple[Any, ...], list[Record]] = defaultdict(list)
+    for entry in entries:
+        if entry["minutes"] is not None and entry["division"] is not None:
+            name = entry["round"], entry["benchmark"], entry["division"]
+            rankings[*name, ALL_SIZES, None].append(entry)
+            if entry["accelerators"] is not None:
+                rankings[*name, SAME_SIZE, entry["accelerators"]].append(entry)
+    order = sorted(rankings, key=lambda name: (round_key(name[0]), *name[1:4], name[4] or 0))
+    return [_resolve(name, rankings[name], intervals) for name in order]
+
+
+def _resolve(name: tuple[Any, ...], entries: Sequence[Record], intervals: Intervals) -> dict[str, Any]:
+    ordered = [_get_key(entry) for entry in sorted(entries, key=lambda entry: (entry["minutes"], entry["path"]))]
+    pairs = list(pairwise(ordered))
+    independent = [pair for pair in pairs if frozenset(pair) not in intervals.sharing]
+    tested = [pair for pair in independent if all(key in intervals.by_entry for key in pair)]
+    corrected = 1 - (1 - COVERAGE) / max(len(tested), 1)
+    groups = list(_find_tied_groups(ordered, intervals))
+    round_, benchmark, division, scope, accelerators = name
+    return {
+        "ranking": "/".join(map(str, (*name[:4], *([] if accelerators is None else [accelerators])))),
+        "round": round_,
+        "benchmark": benchmark,
+        "division": division,
+        "scope": scope,
+        "accelerators": accelerators,
+        "entries": len(ordered),
+        "neighbouring_pairs": len(pairs),
+        "shared_log_pairs": len(pairs) - len(independent),
+        "untested_pairs": len(independent) - len(tested),
+        "separable_pairs": _count_separable(tested, intervals, COVERAGE),
+        "separable_pairs_corrected": _count_separable(tested, intervals, corrected),
+        "correction": CORRECTION,
+        "tied_groups": len(groups),
+        "largest_tied_group": max(groups, default=0),
+    }
+
+
+def _count_separable(pairs: Iterable[tuple[Key, Key]], intervals: Intervals, coverage: float) -> int:
+    known = intervals.by_entry
+    return sum(are_separable(known[faster], known[slower], coverage) for faster, slower in pairs)
+
+
+def _find_tied_groups(ordered: Sequence[Key], intervals: Intervals) -> Iterator[int]:
+    """Yield the size of each group of neighbours of which no two can be separated and that no neighbour extends."""
+    reached = 0
+    for first in range(len(ordered)):
+        last = first
+        while last + 1 < len(ordered) and all(
+            _are_tied(ordered[other], ordered[last + 1], intervals) for other in range(first, last + 1)
+        ):
+            last += 1
+        if last > max(first, reached - 1):
+            yield last - first + 1
+        reached = max(reached, last + 1)
+
+
+def _are_tied(faster: Key, slower: Key, intervals: Intervals) -> bool:
+    if frozenset((faster, slower)) in intervals.sharing:
+        return True
+    known = intervals.by_entry
+    return faster in known and slower in known and not are_separable(known[faster], known[slower])
+
+
+def _get_key(record: Record) -> Key:
+    return record["round"], record["path"]
+
+
+INFERRED = "inferred"  # confidence of an id that no page names: shown with the entry, never given to a result
+
+
+MlperfIds = Mapping[Key, Record]
+"""The curated ids by round and system."""
+
+
+def collect_mlperf_ids(documents: Iterable[NormalisedDocument]) -> MlperfIds:
+    """Collect the curated ids. Raises ConservationError for a system with two."""
+    ids: dict[Key, Record] = {}
+    for row in _list_rows(documents, "mlperf_ids"):
+        other = ids.setdefault((row["round"], row["system_path"]), row)
+        if other is not row:
+            message = f"{row['system_path']} has two ids, {other['mlperf_id']} and {row['mlperf_id']}"
+            raise ConservationError(message, document=row["document_id"])
+    return ids
 
 
 def link_mlperf_ids(document: NormalisedDocument, ids: MlperfIds) -> Sequence[Result]:
     """Return the document's results; official ones have the MLPerf id of their system, unless it is inferred."""
     entries = {row.row_number: row.values for row in document.passthrough if row.table == "mlperf_entries"}
-    if not entries:
-        return document.results
-    named = {number: known for number, entry in entries.items() if (known := ids.find(entry))}
+    known = {number: ids.get(_get_system(entry), {}) for number, entry in entries.items()}
+    named = {number: row["mlperf_id"] for number, row in known.items() if row and row["confidence"] != INFERRED}
     return [
-        replace(result, values={**result.values, "mlperf_id": known["mlperf_id"]})
-        if (known := named.get(result.values["row_number"])) and known["confidence"] != INFERRED
+        replace(result, values={**result.values, "mlperf_id": named[result.values["row_number"]]})
+        if named and result.values["row_number"] in named
         else result
         for result in document.results
     ]
@@ -80,7 +255,7 @@ def build_mlperf_frames(
     blocks = [
         {name: getattr(block, name) for name in table("mlperf_comparability").names} for block in known.comparable
     ]
-    named = sorted(ids.rows.values(), key=lambda row: row["mlperf_id"])
+    named = sorted(ids.values(), key=lambda row: row["mlperf_id"])
     return {
         "mlperf_entries": build_frame(table("mlperf_entries"), sorted(entries, key=_get_key)),
         "mlperf_runs": runs,
@@ -119,7 +294,7 @@ def count_copies(runs: pd.DataFrame) -> pd.DataFrame:
 def _add_shared_logs(entries: Sequence[dict[str, Any]], runs: pd.DataFrame) -> None:
     """Add how many logs of each entry differ, and how many another entry has too."""
     digests: dict[Key, list[str]] = defaultdict(list)
-    for round_, path, sha256 in zip(*(runs[name].tolist() for name in ("round", "path", "sha256")), strict=True):
+    for round_, path, sha256 in zip(*_list_columns(runs, "round", "path", "sha256"), strict=True):
         digests[round_, path].append(sha256)
     entries_with = Counter(sha256 for logs in digests.values() for sha256 in set(logs))
     for entry in entries:
@@ -132,9 +307,8 @@ def _add_rcps(entries: Sequence[dict[str, Any]], rcps: Iterable[Record]) -> None
     """Add the reference convergence point at the batch size of each entry."""
     points = {_get_rcp_key(row): row for row in rcps}
     for entry in entries:
-        point = points.get(_get_rcp_key(entry)) if entry["global_batch_size"] is not None else None
-        entry["rcp_mean"] = point["rcp_mean"] if point else None
-        entry["rcp_unit"] = point["rcp_unit"] if point else None
+        point = points.get(_get_rcp_key(entry), {}) if entry["global_batch_size"] is not None else {}
+        entry |= {name: point.get(name) for name in ("rcp_mean", "rcp_unit")}
 
 
 def _get_rcp_key(record: Record) -> tuple[str, str, int]:
@@ -144,7 +318,7 @@ def _get_rcp_key(record: Record) -> tuple[str, str, int]:
 def check_scores(entries: Iterable[Record], runs: pd.DataFrame, known: Rules) -> None:
     """Recompute every entry's score from its runs. Raises ConservationError that names the entry."""
     runs_by_entry: dict[Key, list[tuple[float, bool]]] = defaultdict(list)
-    columns = [runs[name].tolist() for name in ("round", "path", "minutes", "counted")]
+    columns = _list_columns(runs, "round", "path", "minutes", "counted")
     for round_, path, minutes, counted in zip(*columns, strict=True):
         runs_by_entry[round_, path].append((minutes, counted))
     for entry in entries:
@@ -172,7 +346,7 @@ def _find_contradiction(entry: Record, runs: Sequence[tuple[float, bool]], known
 
 def _check_ids(entries: Iterable[Record], ids: MlperfIds) -> None:
     systems = {_get_system(entry) for entry in entries}
-    for (mlperf_round, system), row in ids.rows.items():
+    for (mlperf_round, system), row in ids.items():
         if (mlperf_round, system) not in systems:
             message = f"{row['mlperf_id']} names {system}, round {mlperf_round}, which has no entry"
             raise ConservationError(message, document=row["document_id"])
@@ -184,14 +358,14 @@ def _complete_entries(
     """Yield the document's entries with result, id, comparable rounds and attribution."""
     for row in document.passthrough:
         if row.table == "mlperf_entries":
-            entry, named = row.values, ids.find(row.values)
+            entry, named = row.values, ids.get(_get_system(row.values), {})
             block = known.find_comparable(entry["benchmark"], entry["round"])
             cited_id = f"{named['mlperf_id']} ({named['confidence']})" if named else None
             yield {
                 **entry,
                 "result_id": results.get((document.document.document_id, row.table_name, row.row_number)),
-                "mlperf_id": named["mlperf_id"] if named else None,
-                "mlperf_id_confidence": named["confidence"] if named else None,
+                "mlperf_id": named.get("mlperf_id"),
+                "mlperf_id_confidence": named.get("confidence"),
                 "comparable_rounds": block.rounds if block else entry["round"],
                 "comparable_model": block.model if block else None,
                 "attribution": format_attribution(entry, cited_id, document.document.retrieved_on),
@@ -200,10 +374,6 @@ def _complete_entries(
 
 def _list_rows(documents: Iterable[NormalisedDocument], name: str) -> list[Record]:
     return [row.values for document in documents for row in document.passthrough if row.table == name]
-
-
-def _get_key(record: Record) -> Key:
-    return record["round"], record["path"]
 
 
 def _get_system(entry: Record) -> Key:

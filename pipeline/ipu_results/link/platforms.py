@@ -69,23 +69,19 @@ def collect_machines(documents: Sequence[NormalisedDocument]) -> dict[str, Local
 
 
 def link_machine(
-    document: NormalisedDocument, results: Iterable[Result], machines: Mapping[str, LocalMachine]
+    document: NormalisedDocument, results: Sequence[Result], machines: Mapping[str, LocalMachine]
 ) -> Sequence[Result]:
     """Name the machine of each point whose platform is the processor of a virtual machine.
 
     The cells keep the text of the run, and the result ids are those of the printed text.
     """
-    kept = list(results)
-    if document.document.reader != "sweep-points" or not kept:
-        return kept
-    machine = machines.get(get_run_id(document.document))
-    if machine is None:
-        return kept
+    is_run = document.document.reader == "sweep-points" and results
+    machine = machines.get(get_run_id(document.document)) if is_run else None
     return [
         replace(result, values={**result.values, "platform": machine.name})
-        if result.values.get("platform") == machine.processor
+        if machine and result.values.get("platform") == machine.processor
         else result
-        for result in kept
+        for result in results
     ]
 
 
@@ -140,7 +136,11 @@ def collect_descriptions(
     platforms = dict(zip(results["result_id"], results["platform"], strict=True))
     named = entries[["system", "result_id"]].dropna()
     by_system = {row.system: platforms.get(row.result_id) for row in named.itertuples()}
-    same = {name: entry["platform"] for entry in vocabulary.list_entries("platform") for name in _list_names(entry)}
+    same = {
+        name: entry["platform"]
+        for entry in vocabulary.list_entries("platform")
+        for name in entry.get("described_as", ())
+    }
     described: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
     for entry in pa.Table.from_pandas(entries, preserve_index=False).to_pylist():
         chip = entry["accelerator"] and vocabulary.chips.get(normalise_name(entry["accelerator"]), entry["accelerator"])
@@ -151,11 +151,6 @@ def collect_descriptions(
         platform: [records[key] for key in sorted(records, key=lambda key: (round_key(key[0]), key[1]))]
         for platform, records in described.items()
     }
-
-
-def _list_names(entry: Record) -> Sequence[str]:
-    names: Sequence[str] = entry.get("described_as", ())
-    return names
 
 
 def check_platforms(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ipu_results.ground.extras import explain_missing
+from ipu_results.errors import explain_missing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +32,11 @@ def score_mlperf(path: str | os.PathLike[str], *, round: str | None = None, work
     try:
         from ipu_results.ground.parallel import ProcessPool  # noqa: PLC0415
         from ipu_results.mlperf.entries import parse_round  # noqa: PLC0415
-        from ipu_results.mlperf.records import build_entry_frame, entry_record  # noqa: PLC0415
-        from ipu_results.mlperf.round import score_path  # noqa: PLC0415
+        from ipu_results.mlperf.round import (  # noqa: PLC0415
+            build_entry_frame,
+            entry_record,
+            score_path,
+        )
     except ModuleNotFoundError as error:
         raise explain_missing(error, "ingest") from error
 

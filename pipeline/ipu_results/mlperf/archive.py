@@ -1,6 +1,8 @@
 """Read a results checkout from a tar archive, in one pass: nothing is written to disk, and no link is followed.
 
-The stream has limits: a bomb is refused, and the end of a truncated archive is damage.
+`tarfile` reads the members. Its extraction filter is of no use here, since nothing is extracted and what it would move
+or leave out has to be reported. What `tarfile` lacks is added: a cap on the bytes of the stream and of a header, a
+limit on the memory of xz, and an error for an archive that ends early.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import partial
 from gzip import GzipFile
-from typing import IO, Any, BinaryIO, Protocol, cast
+from typing import IO, Any, BinaryIO, cast
 
 from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.ground.limits import (
@@ -28,41 +31,45 @@ from ipu_results.ground.limits import (
     MAX_UNPACKED_BYTES,
     MAX_XZ_MEMORY,
 )
-from ipu_results.mlperf.entries import LOG_PATTERN, POWER_FOLDER, SCALING_FILE, Finding
+from ipu_results.mlperf.entries import LOG_PATTERN, POWER_FOLDER, SCALING_FILE, FileFinding
 from ipu_results.mlperf.log import CHUNK, Log, read_log
 from ipu_results.mlperf.tree import PARTS, Listing
 
-BLOCK = 2**18
+BLOCK = 2**18  # bytes read at once, which is also how far a limit may be exceeded before it is noticed
 MEGABYTE = 10**6
+SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
+LOG_DEPTH = 4  # names of a log's path from `results` on
 DECOMPRESS_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
+TAR_ERRORS = (tarfile.TarError, ValueError, LookupError, OverflowError, RecursionError)
+
+Progress = Callable[[int, int], None]
 
 
-class _Readable(Protocol):
-    def read(self, size: int = ..., /) -> bytes: ...
+class CappedStream:
+    """The unpacked bytes of an archive. Raises DocumentTooLargeError and DamagedDocumentError.
 
+    `header_start` is where the header began that is being read, None between headers.
+    """
 
-class DecompressedStream:
-    """The bytes of an archive. Raises DocumentTooLargeError and DamagedDocumentError."""
-
-    def __init__(self, file: BinaryIO, path: str) -> None:
-        self.name = path
+    def __init__(self, file: BinaryIO) -> None:
         self.file: IO[bytes] = io.BufferedReader(cast(io.RawIOBase, file), BLOCK)
         with as_damage(DECOMPRESS_ERRORS):
             self.size = self.file.seek(0, os.SEEK_END)
             self.file.seek(0)
-            self.stream = _open_stream(self.file)
+            self.blocks = _unpack(self.file)
         self.max_bytes = max(MAX_UNPACKED_BYTES, MAX_RATIO * self.size)
         self.count = 0
         self.header_start: int | None = None
         self.is_ending = self.has_more = False
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:  # noqa: ARG002  (tarfile accepts any number of bytes)
         with as_damage(DECOMPRESS_ERRORS):
-            data = self.stream.read(size)
+            data = next(self.blocks, b"")
         if not data and not self.is_ending:
             raise DamagedDocumentError("it ends before its end mark")
         self.count += len(data)
         self.check_size(self.count)
+        # tarfile holds a whole header in memory, which may be as long as it says it is.
         if self.header_start is not None and self.count - self.header_start > MAX_HEADER + BLOCK:
             raise DocumentTooLargeError(f"a header is longer than {MAX_HEADER:,} bytes")
         return data
@@ -73,20 +80,9 @@ class DecompressedStream:
                 f"decompresses to more than {self.max_bytes:,} bytes, {MAX_RATIO} times its own size: a bomb"
             )
 
-    def begin_header(self) -> None:
-        self.header_start = self.count if self.header_start is None else self.header_start
-
-    def end_header(self) -> None:
-        self.header_start = None
-
-    def progress(self) -> tuple[int, int]:
-        """Return the megabytes read and all megabytes of the archive."""
-        return self.file.tell() // MEGABYTE, self.size // MEGABYTE
-
     def drain(self, rest: Any) -> None:
         """Read `rest` to its end, which shows whether it is complete and whether it is mere padding."""
-        self.end_header()
-        self.is_ending = True
+        self.header_start, self.is_ending = None, True
         while data := rest.read(BLOCK):
             self.has_more |= bool(data.strip(b"\0"))
 
@@ -99,50 +95,30 @@ def as_damage(errors: tuple[type[Exception], ...]) -> Iterator[None]:
         raise DamagedDocumentError(str(error)) from error
 
 
-def _open_stream(file: IO[bytes]) -> _Readable:
-    """Choose the decompressor by the first bytes, whatever the file is called."""
+def _unpack(file: IO[bytes]) -> Iterator[bytes]:
+    """Return the unpacked blocks of a file, by its first bytes and whatever it is called."""
     first = file.read(6)
     file.seek(0)
     if first.startswith(b"\xfd7zXZ\x00"):
-        return _XzStream(file)
-    return GzipFile(fileobj=file) if first.startswith(b"\x1f\x8b") else file
+        return _unpack_xz(file)
+    source: Any = GzipFile(fileobj=file) if first.startswith(b"\x1f\x8b") else file
+    return iter(partial(source.read, BLOCK), b"")
 
 
-class _XzStream:
-    """The streams of an .xz file, with the limit on memory that `lzma.open` lacks."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.file = file
-        self.decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_XZ_MEMORY)
-
-    def read(self, size: int = BLOCK, /) -> bytes:
-        data = b""
-        while not data:
+def _unpack_xz(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the streams of an .xz file, padding between them left out; `lzma.open` has no limit on memory."""
+    packed = file.read(BLOCK)
+    while packed:
+        decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_XZ_MEMORY)
+        while not decoder.eof:
+            if decoder.needs_input and not packed and not (packed := file.read(BLOCK)):
+                raise EOFError("the compressed data ends before its end mark")
+            if data := decoder.decompress(packed, BLOCK):
+                yield data
             packed = b""
-            if self.decoder.eof:
-                packed = self._read_next_stream()
-                if not packed:
-                    break
-                self.decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_XZ_MEMORY)
-            elif self.decoder.needs_input:
-                packed = self.file.read(BLOCK)
-                if not packed:
-                    raise EOFError("the compressed data ends before its end mark")
-            data = self.decoder.decompress(packed, size)
-        return data
-
-    def _read_next_stream(self) -> bytes:
-        packed = self.decoder.unused_data.lstrip(b"\0")
-        while not packed and (more := self.file.read(BLOCK)):
+        packed = decoder.unused_data.lstrip(b"\0")
+        while not packed and (more := file.read(BLOCK)):
             packed = more.lstrip(b"\0")
-        return packed
-
-
-SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
-LOG_DEPTH = 4  # names of a log's path from `results` on
-TAR_ERRORS = (tarfile.TarError, ValueError, LookupError, OverflowError, RecursionError)
-
-Progress = Callable[[int, int], None]
 
 
 def has_archive_suffix(path: str) -> bool:
@@ -166,36 +142,39 @@ def read_archive(path: str, opener: Callable[[str], BinaryIO], *, digests: bool,
     with file:
         contents = ArchiveContents(digests)
         try:
-            stream = DecompressedStream(file, path)  # referenced until the file is closed, which it would close first
+            stream = CappedStream(file)  # referenced until the file is closed, which it would close first
             _read_members(stream, contents, progress)
         except DocumentTooLargeError as error:
             raise DocumentTooLargeError(error.message, document=path, place=contents.place) from error
         except (DamagedDocumentError, tarfile.TarError) as error:
-            raise DamagedDocumentError(
-                f"is damaged or truncated: {error}", document=path, place=contents.place
-            ) from error
+            message = f"is damaged or truncated: {error}"
+            raise DamagedDocumentError(message, document=path, place=contents.place) from error
     return contents
 
 
-def _read_members(stream: DecompressedStream, contents: ArchiveContents, progress: Progress) -> None:
+def _read_members(stream: CappedStream, contents: ArchiveContents, progress: Progress) -> None:
     for count, (tar, member) in enumerate(_iterate_members(stream), start=1):
         if count > MAX_MEMBERS or len(contents.paths) + len(contents.findings) > MAX_KEPT:
             raise DocumentTooLargeError(f"has more than {MAX_MEMBERS:,} members or {MAX_KEPT:,} files of a round")
         contents.add(tar, member)
-        progress(*stream.progress())
+        progress(stream.file.tell() // MEGABYTE, stream.size // MEGABYTE)
     if stream.has_more:
-        contents.findings.append(Finding(".", "ignoring data after the end of the archive"))
+        contents.findings.append(FileFinding(".", "ignoring data after the end of the archive"))
 
 
-def _iterate_members(stream: DecompressedStream) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+def _iterate_members(stream: CappedStream) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
     """Yield every member while its bytes can be read."""
     source: Any = stream
     with as_damage(TAR_ERRORS):
         tar: Any = tarfile.open(fileobj=source, mode="r|", bufsize=BLOCK, tarinfo=_header_class(stream))  # noqa: SIM115
     with tar:
-        while (member := _read_header(tar)) is not None:
-            stream.end_header()
-            stream.check_size(tar.offset)
+        while True:
+            with as_damage(TAR_ERRORS):
+                member = tar.next()
+            if member is None:
+                break
+            stream.header_start = None
+            stream.check_size(tar.offset)  # where the member will end: a bomb is refused before it is unpacked
             yield tar, member
             # tarfile keeps every member; an archive may have a million of them.
             tar.members.clear()
@@ -203,18 +182,14 @@ def _iterate_members(stream: DecompressedStream) -> Iterator[tuple[tarfile.TarFi
         stream.drain(tar.fileobj)
 
 
-def _read_header(tar: tarfile.TarFile) -> tarfile.TarInfo | None:
-    with as_damage(TAR_ERRORS):
-        return tar.next()
-
-
-def _header_class(stream: DecompressedStream) -> type[tarfile.TarInfo]:
+def _header_class(stream: CappedStream) -> type[tarfile.TarInfo]:
     class Header(tarfile.TarInfo):
         """A header of bounded length; a broken one is damage, where `tarfile` would see the end of the archive."""
 
         @classmethod
         def frombuf(cls, *args: Any, **kwargs: Any) -> Any:
-            stream.begin_header()
+            # A header of several blocks is one: each block but the first is read within it.
+            stream.header_start = stream.count if stream.header_start is None else stream.header_start
             try:
                 return super().frombuf(*args, **kwargs)
             except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
@@ -234,7 +209,7 @@ class ArchiveContents:
         self.logs: dict[str, Log] = {}
         self.small: dict[str, bytes | DocumentError] = {}
         self.links: dict[str, str] = {}
-        self.findings: list[Finding] = []
+        self.findings: list[FileFinding] = []
         self.place = "at its start"
 
     def listing(self) -> Listing:
@@ -264,7 +239,7 @@ class ArchiveContents:
         parts = [part for part in member.name.split("/") if part not in ("", ".")]
         path = "/".join(parts)
         if member.name.startswith("/") or ".." in parts:
-            self.findings.append(Finding(member.name, "leads out of the archive; not read"))
+            self.findings.append(FileFinding(member.name, "leads out of the archive; not read"))
         elif member.isdir():
             if _is_round_folder(parts):
                 self.paths.add(f"{path}/")
@@ -273,26 +248,24 @@ class ArchiveContents:
             if parts[-1] != SCALING_FILE:
                 self.paths.add(path)
             if member.isreg():
-                self._add_file(path, parts[-1], tar, member)
+                self._add_file(path, parts, tar, member)
             else:
                 self.links[path] = _link_target(path, member)
         elif not member.isreg() and (len(parts) <= 2 or _is_round_folder(parts)):
-            self.findings.append(Finding(path, "is a link or not a folder; not followed"))
+            self.findings.append(FileFinding(path, "is a link or not a folder; not followed"))
 
-    def _add_file(self, path: str, name: str, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
-        if not name.endswith(".txt") or _is_power_file(_strip_submitter(path.split("/"))):
+    def _add_file(self, path: str, parts: list[str], tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+        inner = _strip_submitter(parts)
+        if not path.endswith(".txt") or _is_power_file(inner):
             self.small[path] = _read_small(tar, member)
-        elif fnmatchcase(name, LOG_PATTERN) and len(_strip_submitter(path.split("/"))) == LOG_DEPTH:
-            is_sparse = member.issparse()
-            self.logs[path] = (
-                Log(problem="is a sparse file; not read")
-                if is_sparse
-                else read_log(_chunks(tar, member), digest=self.digests)
-            )
+        elif fnmatchcase(parts[-1], LOG_PATTERN) and len(inner) == LOG_DEPTH:
+            # The holes of a sparse file take no room in the archive, so no cap on its bytes would stop it.
+            sparse = Log(problem="is a sparse file; not read") if member.issparse() else None
+            self.logs[path] = sparse or read_log(_chunks(tar, member), digest=self.digests)
 
     def _forget(self, path: str) -> None:
         if path in self.paths or path in self.small or path in self.links:
-            self.findings.append(Finding(path, "occurs twice in the archive; the last one is used"))
+            self.findings.append(FileFinding(path, "occurs twice in the archive; the last one is used"))
         self.paths.discard(path)
         for kept in (self.logs, self.small, self.links):
             kept.pop(path, None)

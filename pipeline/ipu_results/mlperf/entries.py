@@ -126,7 +126,7 @@ POWER_FOLDER, POWER_DEPTH = "power", 3
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FileFinding:
     """A note about a file or folder; `path` is relative to what was scored."""
 
     path: str
@@ -173,11 +173,11 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Inventory:
+class RoundInventory:
     """The entries in order of round, submitter, system and benchmark, and what the paths show to be wrong."""
 
     entries: tuple[Entry, ...]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[FileFinding, ...] = ()
 
 
 class _Location(NamedTuple):
@@ -224,7 +224,7 @@ class _RoundFolder:
             self.astray.setdefault(key[:2], []).append("/".join((key[2], *names)))
 
 
-def find_entries(paths: Iterable[str], rules: Rules, name: str = "", missing: Iterable[str] = ()) -> Inventory:
+def find_entries(paths: Iterable[str], rules: Rules, name: str = "", missing: Iterable[str] = ()) -> RoundInventory:
     """Return the entries that `paths` make up; a folder ends with a slash. `name` is the root's, for its round.
 
     `missing` are logs that are left out as if their content were absent.
@@ -239,18 +239,18 @@ def find_entries(paths: Iterable[str], rules: Rules, name: str = "", missing: It
         if location.root in folders:
             folders[location.root].add(location, _format_location(location) in absent)
     entries: list[Entry] = []
-    findings = [Finding(path, "is not a plain relative path; ignored") for path in unsafe]
-    findings += [Finding("/".join(root), "is in a submitter's folder; ignored") for root in inner]
+    findings = [FileFinding(path, "is not a plain relative path; ignored") for path in unsafe]
+    findings += [FileFinding("/".join(root), "is in a submitter's folder; ignored") for root in inner]
     for root, folder in folders.items():
         round_folder = "/".join(root)
         round_ = parse_round(round_folder) or parse_round(name)
         is_scored, message = _check_round(round_folder or name, round_, folder, rules)
         if message:
-            findings.append(Finding(round_folder or name or ".", message))
+            findings.append(FileFinding(round_folder or name or ".", message))
         if is_scored:
             entries += _list_entries(round_folder, round_, folder, rules)
             findings += _find_gaps(round_folder, folder, rules)
-    return Inventory(tuple(sorted(entries, key=_entry_key)), tuple(findings))
+    return RoundInventory(tuple(sorted(entries, key=_entry_key)), tuple(findings))
 
 
 def parse_round(name: str) -> str | None:
@@ -326,21 +326,23 @@ def _list_entries(round_folder: str, round_: str | None, folder: _RoundFolder, r
             yield Entry(round_folder, round_, submitter, system, benchmark, tuple(sorted(logs)), missing, power)
 
 
-def _find_gaps(round_folder: str, folder: _RoundFolder, rules: Rules) -> Iterable[Finding]:
+def _find_gaps(round_folder: str, folder: _RoundFolder, rules: Rules) -> Iterable[FileFinding]:
     """Yield a finding for each folder and system without an entry."""
     for (submitter, system, benchmark), logs in sorted(folder.logs.items()):
         is_entry = logs or folder.missing.get((submitter, system, benchmark)) or rules.knows(benchmark)
         if not is_entry:
             path = _join(round_folder, f"{submitter}/results/{system}/{benchmark}")
-            yield Finding(path, f"has no {LOG_PATTERN} and is not a known benchmark; ignored")
+            yield FileFinding(path, f"has no {LOG_PATTERN} and is not a known benchmark; ignored")
     for (submitter, system), names in sorted(folder.astray.items()):
         path = _join(round_folder, f"{submitter}/results/{system}")
-        yield Finding(path, f"{len(names)} logs are not directly in a benchmark's folder; ignored: {names[0]}")
+        yield FileFinding(path, f"{len(names)} logs are not directly in a benchmark's folder; ignored: {names[0]}")
     with_entries = {(submitter, system) for submitter, system, _ in folder.logs}
     for submitter, system in sorted(folder.systems - with_entries - folder.astray.keys()):
-        yield Finding(_join(round_folder, f"{submitter}/results/{system}"), "has no benchmark folder")
+        yield FileFinding(_join(round_folder, f"{submitter}/results/{system}"), "has no benchmark folder")
     for submitter, system in sorted(folder.described - folder.systems):
-        yield Finding(_join(round_folder, f"{submitter}/systems/{system}.json"), "describes a system without results")
+        yield FileFinding(
+            _join(round_folder, f"{submitter}/systems/{system}.json"), "describes a system without results"
+        )
 
 
 def _entry_key(entry: Entry) -> tuple[tuple[int, ...], str, str, str, str]:

@@ -1,7 +1,10 @@
-"""Read one log: time, outcome, batch size and convergence of one training run.
+"""Read the logs of one training run: time, outcome, batch size, evaluations, and the power that was drawn.
 
 Lines are those of the official parser (mlperf-logging): Latin-1, ended by LF, CR or both, and of each line the JSON
 after its last `:::MLLOG` mark.
+
+The folder `power/<log without .txt>` of an entry has one `node_*.txt` per node and one `sw_*.txt` per switch. The rule
+is that of mlperf-logging's result summarizer: mean power between start and stop, times the conversion efficiency.
 """
 
 from __future__ import annotations
@@ -22,9 +25,9 @@ from ipu_results.ground.limits import MAX_EVALUATION, MAX_EVALUATIONS, MAX_LOG_L
 
 MARK = b":::MLLOG "
 OLD_SYNTAX = {b":::MLPv0.5": "v0.5", b":::MLL ": "v0.6"}
-CHUNK = 4 * 2**20
+CHUNK = 4 * 2**20  # bytes read at once: most logs are smaller
 MS_PER_MINUTE = 60_000
-MAX_NUMBER = 2**63  # batch sizes and sample counts are below
+MAX_NUMBER = 2**63  # batch sizes and sample counts are below; what is larger is an error of the log
 MAX_NAMED = 3  # broken lines that a problem names
 PROGRESS = {
     "train_samples_since_beginning": "samples",
@@ -56,10 +59,9 @@ decode_evaluation = msgspec.json.Decoder(EvaluationLine).decode
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 EVALUATION_KEYS = ("eval_accuracy", "eval_error")
 PLANNED_STEPS = "opt_learning_rate_training_steps"
-KEYS = {
-    *("run_start", "run_stop", "init_start", "init_stop", "global_batch_size", "train_samples", PLANNED_STEPS, "seed"),
-    *EVALUATION_KEYS,
-}
+NUMBER_KEYS = ("train_samples", PLANNED_STEPS)
+TIME_KEYS = ("run_start", "run_stop", "init_start", "init_stop")
+KEYS = {*TIME_KEYS, *EVALUATION_KEYS, *NUMBER_KEYS, "global_batch_size", "seed"}  # the other lines are not looked at
 
 
 class LineTooLongError(ValueError):
@@ -170,10 +172,9 @@ def parse_object(text: bytes) -> dict[str, Any]:
         decoded = decoded.encode("latin-1").decode()
     try:
         fields = json.loads(decoded)
-    except RecursionError as error:
-        raise ValueError("is not JSON: nested too deeply") from error
-    except ValueError as error:
-        raise ValueError(f"is not JSON: {error}") from error
+    except (RecursionError, ValueError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise ValueError(f"is not JSON: {reason}") from error
     if not isinstance(fields, dict):
         raise ValueError("is not a JSON object")
     return fields
@@ -185,13 +186,10 @@ def _parse_line(text: bytes) -> LogLine:
     key = fields.get("key")
     if not isinstance(key, str):
         raise ValueError("has no key")
-    try:
-        time_ms = float(fields["time_ms"])
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise ValueError("has no time_ms") from error
-    if not math.isfinite(time_ms):
-        raise ValueError("has no time_ms")
-    return LogLine(key, time_ms)
+    with suppress(KeyError, TypeError, ValueError, OverflowError):
+        if math.isfinite(time_ms := float(fields["time_ms"])):
+            return LogLine(key, time_ms)
+    raise ValueError("has no time_ms")
 
 
 def _count_lines(data: bytes) -> int:
@@ -205,16 +203,11 @@ class _Reader:
         self.lines = self.broken = 0
         self.named: list[str] = []
         self.old_syntax: str | None = None
-        self.run_start: float | None = None
-        self.run_stop: float | None = None
         self.status: str | None = None
-        self.init_start: float | None = None
-        self.init_stop: float | None = None
+        self.times: dict[str, float] = {}
+        self.numbers: dict[str, float | None] = {}
         self.batch_sizes: set[float | None] = set()
-        self.train_samples: float | None = None
-        self.planned_steps: float | None = None
-        self.seed: str | None = None
-        self.seeds: set[bytes] = set()
+        self.seeds: dict[bytes, None] = {}
         self.evaluations: deque[tuple[bool, float, bytes]] = deque(maxlen=MAX_EVALUATIONS)
 
     def read_block(self, number: int, block: bytes) -> None:
@@ -236,47 +229,40 @@ class _Reader:
             self.old_syntax = next((version for mark, version in OLD_SYNTAX.items() if mark in block), None)
 
     def _read_line(self, key: str, time_ms: float, text: bytes) -> None:
-        if key == "run_start" and self.run_stop is None:
-            self.run_start = time_ms
-        elif key == "run_stop" and self.run_stop is None:
-            self.run_stop, self.status = time_ms, _parse_status(parse_object(text))
+        if key in EVALUATION_KEYS:
+            if len(text) <= MAX_EVALUATION:
+                self.evaluations.append(("run_stop" not in self.times, time_ms, text))
         elif key == "init_start":
-            self.init_start = time_ms if self.init_start is None else min(self.init_start, time_ms)
+            self.times[key] = min(time_ms, self.times.get(key, time_ms))
         elif key == "init_stop":
-            self.init_stop = time_ms if self.init_stop is None else max(self.init_stop, time_ms)
+            self.times[key] = max(time_ms, self.times.get(key, time_ms))
+        elif key == "seed":
+            if match := SEED.search(text):
+                self.seeds[match[1]] = None
         elif key == "global_batch_size":
             self.batch_sizes.add(_parse_number(parse_object(text).get("value")))
-        elif key == "train_samples":
-            self.train_samples = _parse_number(parse_object(text).get("value"))
-        elif key == PLANNED_STEPS:
-            self.planned_steps = _parse_number(parse_object(text).get("value"))
-        elif key == "seed":
-            self._read_seed(text)
-        elif key in EVALUATION_KEYS and len(text) <= MAX_EVALUATION:
-            self.evaluations.append((self.run_stop is None, time_ms, text))
-
-    def _read_seed(self, text: bytes) -> None:
-        if match := SEED.search(text):
-            self.seed = match[1].decode("ascii", "backslashreplace") if self.seed is None else self.seed
-            self.seeds.add(match[1])
+        elif key in NUMBER_KEYS:
+            self.numbers[key] = _parse_number(parse_object(text).get("value"))
+        elif "run_stop" not in self.times:  # of several ends of a run the first one counts
+            self.status = _parse_status(parse_object(text)) if key == "run_stop" else None
+            self.times[key] = time_ms
 
     def log(self) -> Log:
-        several = len(self.batch_sizes) > 1
         return Log(
             lines=self.lines - self.broken,
             status=self.status,
-            minutes=_minutes_between(self.run_start, self.run_stop),
-            init_minutes=_minutes_between(self.init_start, self.init_stop),
+            minutes=self._measure_minutes("run_start", "run_stop"),
+            init_minutes=self._measure_minutes("init_start", "init_stop"),
             global_batch_size=_to_count(*self.batch_sizes) if len(self.batch_sizes) == 1 else None,
-            train_samples=self.train_samples,
-            planned_steps=self.planned_steps,
+            train_samples=self.numbers.get("train_samples"),
+            planned_steps=self.numbers.get(PLANNED_STEPS),
             evaluations=self._select_evaluations(),
-            seed=self.seed,
+            seed=next((seed.decode("ascii", "backslashreplace") for seed in self.seeds), None),
             seeds=len(self.seeds),
-            start_ms=self.run_start,
-            stop_ms=self.run_stop,
+            start_ms=self.times.get("run_start"),
+            stop_ms=self.times.get("run_stop"),
             problem=self._describe_problem(),
-            findings=("logs several global batch sizes; none is used",) if several else (),
+            findings=("logs several global batch sizes; none is used",) if len(self.batch_sizes) > 1 else (),
         )
 
     def _select_evaluations(self) -> tuple[Evaluation, ...]:
@@ -285,29 +271,22 @@ class _Reader:
         Some logs write the last one behind the line that ends the run. Others evaluate stored models afterwards, and
         write the results before that line with later times.
         """
-        stop = self.run_stop
-        if stop is None:
+        if (stop := self.times.get("run_stop")) is None:
             return ()
-        within = [
-            (time_ms, parsed)
-            for is_before, time_ms, text in self.evaluations
-            if (is_before or time_ms <= stop) and (parsed := _parse_evaluation(text))
-        ]
-        within.sort(key=lambda evaluation: evaluation[0])
-        return tuple(parsed for _, parsed in within)
+        within = (each for each in sorted(self.evaluations, key=lambda each: each[1]) if each[0] or each[1] <= stop)
+        return tuple(parsed for _, _, text in within if (parsed := _parse_evaluation(text)))
 
     def _describe_problem(self) -> str | None:
         if not self.lines:
             return f"has the syntax of {self.old_syntax}" if self.old_syntax else "holds no :::MLLOG line"
-        if self.broken:
-            more = f" and {self.broken - MAX_NAMED} more" if self.broken > MAX_NAMED else ""
-            return f"{'; '.join(self.named)}{more}"
-        return None
+        more = f" and {self.broken - MAX_NAMED} more" if self.broken > MAX_NAMED else ""
+        return f"{'; '.join(self.named)}{more}" if self.broken else None
 
-
-def _minutes_between(start: float | None, stop: float | None) -> float | None:
-    minutes = None if start is None or stop is None else (stop - start) / MS_PER_MINUTE
-    return minutes if minutes is not None and math.isfinite(minutes) else None
+    def _measure_minutes(self, start: str, stop: str) -> float | None:
+        if start not in self.times or stop not in self.times:
+            return None
+        minutes = (self.times[stop] - self.times[start]) / MS_PER_MINUTE
+        return minutes if math.isfinite(minutes) else None
 
 
 def _parse_status(fields: Mapping[str, Any]) -> str | None:
@@ -328,17 +307,91 @@ def _to_count(value: float | None) -> int | None:
 def _parse_evaluation(text: bytes) -> Evaluation | None:
     try:
         line = decode_evaluation(text)
-        value, metadata = line.value, line.metadata
     except DECODE_ERRORS:
         try:
             fields = parse_object(text)
         except ValueError:
             return None
-        value, metadata = fields.get("value"), fields.get("metadata")
-    if not isinstance(metadata, dict):
+        line = EvaluationLine(fields.get("value"), fields.get("metadata"))
+    if not isinstance(line.metadata, dict):
         return None
-    metric = metadata.get("metric")
+    metadata, metric = line.metadata, line.metadata.get("metric")
     for name, unit in (PROGRESS if metric is None else STEPS_FIRST).items():
         if (count := _parse_number(metadata.get(name))) is not None:
-            return Evaluation(metric if isinstance(metric, str) else None, value, unit, float(count))
+            return Evaluation(metric if isinstance(metric, str) else None, line.value, unit, float(count))
     return None
+
+
+NODE, SWITCH = "node_", "sw_"
+START, STOP, READING = "power_measurement_start", "power_measurement_stop", "power_reading"
+EFFICIENCY, ESTIMATE = "conversion_eff", "interconnect_power_est"
+
+
+@dataclass(frozen=True, slots=True)
+class RunPower:
+    """Mean power of the nodes and switches of one run, in watts; None where `problem` says why."""
+
+    watts: float | None = None
+    problem: str | None = None
+
+
+def read_power(files: Iterable[tuple[str, Iterable[bytes]]]) -> RunPower:
+    """Add up the files of one run, given by name; a file that cannot be read leaves the power unknown."""
+    total, nodes = 0.0, 0
+    for name, chunks in files:
+        if not name.startswith((NODE, SWITCH)):
+            continue
+        nodes += name.startswith(NODE)
+        try:
+            total += measure_node(chunks) if name.startswith(NODE) else estimate_switch(chunks)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            return RunPower(problem=f"{name}: {reason}")
+    return RunPower(total) if nodes else RunPower(problem="has no power log of a node")
+
+
+def measure_node(chunks: Iterable[bytes]) -> float:
+    """Return the mean power of a node in watts. Raises ValueError where the log does not give it, OSError."""
+    start = stop = previous = last = None
+    joules_ms, efficiency = 0.0, 1.0
+    for time_ms, key, value in sorted(_read_lines(chunks), key=lambda line: line[0]):
+        if key == START:
+            start = previous = time_ms
+        elif key == READING and stop is None and previous is not None:
+            joules_ms += _to_number(value, key) * (time_ms - previous)
+            previous = last = time_ms
+        elif key == STOP:
+            stop = time_ms
+        elif key == EFFICIENCY:
+            efficiency = _to_number(value, key)
+    if start is None:
+        raise ValueError(f"has no {START}")
+    end = last if stop is None else stop
+    if end is None or end <= start:
+        raise ValueError(f"its {STOP} is not after its {START}" if stop is not None else f"has no {READING}")
+    return efficiency * joules_ms / (end - start)
+
+
+def estimate_switch(chunks: Iterable[bytes]) -> float:
+    """Return the estimated power of a switch in watts; 0 without an estimate, as in the official rule."""
+    efficiency = 1.0
+    for _, key, value in _read_lines(chunks):
+        if key == EFFICIENCY:
+            efficiency = _to_number(value, key)
+        elif key == ESTIMATE:
+            return efficiency * _to_number(value, key)
+    return 0.0
+
+
+def _read_lines(chunks: Iterable[bytes]) -> Iterator[tuple[float, str, Any]]:
+    """Yield time, key and value of each line. Raises ValueError for one that is broken."""
+    for _, block in split_blocks(chunks):
+        for text in extract_marked(block):
+            fields = parse_object(text)
+            yield _to_number(fields.get("time_ms"), "time_ms"), str(fields.get("key")), fields.get("value")
+
+
+def _to_number(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"{name} is not a number: {str(value)[:40]!r}")
+    return float(value)

@@ -1,26 +1,45 @@
-"""Score a whole round: find its entries, read their logs in a pool of workers, and score each entry here."""
+"""Score a whole round, and write the scores as flat records.
+
+Its entries are found from the paths, their logs are read in a pool of workers, and each entry is scored here. The
+records are the same in a table, CSV, JSON, Parquet and a data frame. A worker imports this module: what it does not
+need, such as pandas and tabulate, is imported where it is used.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import date
 from functools import partial
+from io import BytesIO
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from ipu_results.errors import DocumentError, UnrecognisedDocumentError
 from ipu_results.ground.parallel import ProcessPool, TaskPool
+from ipu_results.ground.remote import is_url
 from ipu_results.mlperf.archive import Progress, has_archive_suffix, open_local, read_archive
-from ipu_results.mlperf.entries import POWER_FOLDER, Entry, Finding, Inventory, System, find_entries, read_system
-from ipu_results.mlperf.log import Log, read_log
-from ipu_results.mlperf.power import Power, read_power
+from ipu_results.mlperf.entries import (
+    POWER_FOLDER,
+    Entry,
+    FileFinding,
+    RoundInventory,
+    System,
+    find_entries,
+    read_system,
+)
+from ipu_results.mlperf.log import Log, RunPower, read_log, read_power
 from ipu_results.mlperf.rules import Rules, load_rules
-from ipu_results.mlperf.score import ScoredEntry, find_shared_logs, score_entry
-from ipu_results.mlperf.tree import Listing, LocalTree, Tree, is_url, open_file, open_tree, read_small_file
+from ipu_results.mlperf.score import ScoredEntry, TrainingRun, find_shared_logs, score_entry
+from ipu_results.mlperf.tree import Listing, LocalTree, Tree, open_file, open_tree, read_small_file
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Logs = Mapping[str, Log]  # by file name
-Powers = Mapping[str, Power]  # by file name of the log
+Powers = Mapping[str, RunPower]  # by file name of the log
 
 HERE = ProcessPool(1)
 
@@ -39,7 +58,7 @@ class ScoredRound:
     """All entries under one path, and the findings about it and them."""
 
     entries: tuple[ScoredEntry, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[FileFinding, ...]
 
 
 def is_single_archive(path: str) -> bool:
@@ -108,7 +127,7 @@ def score_tree(
     return _collect(inventory, [scored[entry] for entry in inventory.entries])
 
 
-def take_inventory(listing: Listing, rules: Rules, name: str, missing: Iterable[str] = ()) -> Inventory:
+def take_inventory(listing: Listing, rules: Rules, name: str, missing: Iterable[str] = ()) -> RoundInventory:
     """Find the entries of a listing. Raises UnrecognisedDocumentError without any."""
     inventory = find_entries(listing.paths, rules, name, missing)
     findings = (*listing.findings, *inventory.findings)
@@ -116,7 +135,7 @@ def take_inventory(listing: Listing, rules: Rules, name: str, missing: Iterable[
         reasons = "; ".join(str(finding) for finding in findings[:3])
         message = f"has no entry <submitter>/results/<system>/<benchmark>{f' ({reasons})' if reasons else ''}"
         raise UnrecognisedDocumentError(message, document=name)
-    return Inventory(inventory.entries, findings)
+    return RoundInventory(inventory.entries, findings)
 
 
 def read_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
@@ -128,19 +147,12 @@ def read_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
 
 def _read_powers(entry: Entry, chunks: Callable[[str], Iterator[bytes]]) -> Powers:
     """Read the power of each log of an entry that has power logs, none for another entry."""
-    if not entry.power:
-        return {}
-    files: dict[str, list[str]] = {}
-    for path in entry.power:
-        folder, _, name = path.partition("/")
-        files.setdefault(folder, []).append(name)
-    return {
-        log: read_power(
-            (name, chunks(f"{entry.full_path}/{POWER_FOLDER}/{folder}/{name}")) for name in files.get(folder, ())
-        )
-        for log in entry.logs
-        for folder in [log.split(".")[0]]
-    }
+
+    def read_folder(folder: str) -> RunPower:
+        files = ((path.removeprefix(folder), path) for path in entry.power if path.startswith(folder))
+        return read_power((name, chunks(f"{entry.full_path}/{POWER_FOLDER}/{path}")) for name, path in files)
+
+    return {log: read_folder(f"{log.split('.')[0]}/") for log in entry.logs} if entry.power else {}
 
 
 def _data_check(tasks: Iterable[EntryTask]) -> Callable[[], str] | None:
@@ -159,7 +171,7 @@ def _explain_unseen(task: EntryTask) -> str:
     return ""
 
 
-def _collect(inventory: Inventory, entries: Sequence[ScoredEntry]) -> ScoredRound:
+def _collect(inventory: RoundInventory, entries: Sequence[ScoredEntry]) -> ScoredRound:
     """Collect entries and findings; what holds for a system is said once, and not for each of its benchmarks."""
     findings = [*inventory.findings, *(finding for scored in entries for finding in scored.findings)]
     return ScoredRound(tuple(entries), tuple(dict.fromkeys([*findings, *find_shared_logs(entries)])))
@@ -172,13 +184,12 @@ def _score(
         system = read_system(small_file(entry.system_path), rules)
     except (OSError, DocumentError) as error:
         system = System(findings=(f"cannot be read; the system is unknown: {_describe(error)}",))
-    scaling, findings = None, []
     try:
-        scaling = small_file(entry.scaling_path)
+        return score_entry(entry, logs, system, small_file(entry.scaling_path), rules, powers)
     except (OSError, DocumentError) as error:
-        scaling, findings = b"", [Finding(entry.scaling_path, f"cannot be read: {_describe(error)}")]
-    scored = score_entry(entry, logs, system, scaling, rules, powers)
-    return replace(scored, scaling_sha256=None, findings=(*findings, *scored.findings)) if findings else scored
+        finding = FileFinding(entry.scaling_path, f"cannot be read: {_describe(error)}")
+        scored = score_entry(entry, logs, system, b"", rules, powers)  # no bytes hold no factor: it has no score
+        return replace(scored, scaling_sha256=None, findings=(finding, *scored.findings))
 
 
 def _describe(error: Exception) -> str:
@@ -187,3 +198,141 @@ def _describe(error: Exception) -> str:
 
 def _is_remote(path: str) -> bool:
     return is_url(path) and not os.path.exists(path)
+
+
+Record = dict[str, Any]
+
+REPOSITORY = "https://github.com/mlcommons/training_results_v{round}"
+NOT_VERIFIED = "computed from the logs by ipu-results, result not verified by MLCommons Association"
+CITE = f"Minutes {NOT_VERIFIED}. To cite them, use the attribution of --format csv, json or parquet."
+MAIN_COLUMNS = tuple(
+    "round submitter division system benchmark accelerators accelerator framework n_runs n_success minutes path".split()
+)
+COLUMNS = {
+    "mlperf_entries": (
+        *MAIN_COLUMNS,
+        *"submitter_folder logs_expected logs_present logs_missing no_score_reason availability status nodes".split(),
+        *"scaling_factor run_minutes_min run_minutes_max run_minutes_cv global_batch_size convergence_unit".split(),
+        *"epochs_to_converge samples_to_converge tokens_to_converge quality_metric quality_target".split(),
+        *"quality_reached quality_check second_quality_metric second_quality_target second_quality_reached".split(),
+        *"host_processor host_processors_per_node operating_system other_software energy_j".split(),
+        *"system_path system_sha256 scaling_sha256 attribution".split(),
+    ),
+    "mlperf_runs": (
+        *"round path file minutes status counted reason init_minutes global_batch_size epochs samples tokens".split(),
+        *"quality_reached second_quality_reached seed seeds energy_j lines sha256".split(),
+    ),
+}
+GENERATED = ("attribution",)  # columns that follow from others and are not in derived files
+
+
+def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
+    """Return one entry. Minutes are unrounded; per-run figures are as logged, without the scaling factor."""
+    entry, system, columns = scored.entry, scored.system, COLUMNS["mlperf_entries"]
+    named_alike = asdict(system) | {name: getattr(scored, name) for name in columns if hasattr(scored, name)}
+    record = named_alike | {
+        "round": entry.round,
+        "submitter": system.submitter or entry.submitter,
+        "system": system.name,
+        "n_runs": len(scored.runs),
+        "path": entry.path,
+        "submitter_folder": entry.submitter,
+        "logs_present": len(entry.logs),
+        "logs_missing": len(entry.missing),
+        "no_score_reason": scored.reason,
+        "quality_check": scored.quality.check,
+        "system_path": f"{entry.submitter}/systems/{entry.system}.json",
+        "system_sha256": system.sha256,
+    }
+    for index, prefix in enumerate(("quality", "second_quality")):
+        target = scored.targets[index] if len(scored.targets) > index else None
+        record[f"{prefix}_metric"] = None if target is None else target.metric
+        record[f"{prefix}_target"] = None if target is None else target.target
+        record[f"{prefix}_reached"] = None if target is None else scored.quality.values[index]
+    record["attribution"] = format_attribution(record, None, retrieved)
+    return {name: record[name] for name in columns}
+
+
+def run_records(scored: ScoredEntry) -> list[Record]:
+    """Return one record for each log of the entry."""
+    return [_run_record(scored.entry, run) for run in scored.runs]
+
+
+def _run_record(entry: Entry, run: TrainingRun) -> Record:
+    reached = [*run.quality.values, None, None]  # most benchmarks have one target, none has three
+    record = (asdict(run.log) | asdict(run.convergence)) | {
+        "round": entry.round,
+        "path": entry.path,
+        "file": run.file,
+        "counted": run.counted,
+        "reason": run.reason,
+        "quality_reached": reached[0],
+        "second_quality_reached": reached[1],
+        "energy_j": run.energy_j,
+    }
+    return {name: record[name] for name in COLUMNS["mlperf_runs"]}
+
+
+def format_attribution(entry: Mapping[str, Any], mlperf_id: str | None, retrieved: date | None) -> str:
+    """Describe how to cite an entry with all that MLCommons requires.
+
+    `entry` has the columns of MAIN_COLUMNS; `mlperf_id` includes its confidence, as `2.0-2047 (printed)`.
+    """
+    round_ = entry["round"]
+    where = REPOSITORY.format(round=round_) if round_ else "the official results"
+    what = f"MLPerf Training v{round_ or ' unknown'} {entry['division'] or 'division unknown'} {entry['benchmark']}"
+    day = f"retrieved {retrieved}" if retrieved else "day of retrieval not known"
+    id_ = f"MLPerf ID {mlperf_id or 'not known'}"
+    return f"{what}, {entry['submitter']}, {where}, {entry['path']}; {id_}; {day}; {NOT_VERIFIED}"
+
+
+def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
+    """Format records of the table `name` as `table`, `csv`, `json` or `parquet`.
+
+    The table has the columns of MAIN_COLUMNS for entries, and how to cite them.
+    """
+    if kind == "parquet":
+        return _format_parquet(name, records)
+    from ipu_results.ground.text import escape_unprintable, format_records  # noqa: PLC0415  (loads tabulate)
+
+    columns, cite = COLUMNS[name], ""
+    if kind == "table":
+        columns = MAIN_COLUMNS if name == "mlperf_entries" else columns
+        records, cite = _map_texts(records, escape_unprintable), f"\n{CITE}"
+    text = format_records(kind, columns, ([record[column] for column in columns] for record in records))
+    return f"{text}{cite}\n".encode(errors="backslashreplace")
+
+
+def build_entry_frame(records: Sequence[Record]) -> pd.DataFrame:
+    """Return records of entries as a frame with the dtypes of the table `mlperf_entries`."""
+    from ipu_results.schema import table  # noqa: PLC0415  (a worker must not load pandas)
+    from ipu_results.schema.frames import build_frame  # noqa: PLC0415
+
+    frame = build_frame(table("mlperf_entries"), _map_texts(records, _escape_surrogates))
+    return frame[list(COLUMNS["mlperf_entries"])]
+
+
+def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
+    import pyarrow as pa  # noqa: PLC0415  (a worker must not load it)
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    from ipu_results.schema import table  # noqa: PLC0415
+    from ipu_results.schema.frames import arrow_schema  # noqa: PLC0415
+
+    types = arrow_schema(table(name))
+    schema = pa.schema([types.field(column).with_nullable(True) for column in COLUMNS[name]])
+    rows, out = pa.Table.from_pylist(_map_texts(records, _escape_surrogates), schema=schema), BytesIO()
+    pq.write_table(rows, out, compression="zstd")
+    return out.getvalue()
+
+
+def _escape_surrogates(text: str) -> str:
+    """Escape what UTF-8 cannot hold: names of files and texts of logs may have it."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _map_texts(records: Iterable[Record], change: Callable[[str], str]) -> list[Record]:
+    return [
+        {name: change(value) if isinstance(value, str) else value for name, value in record.items()}
+        for record in records
+    ]

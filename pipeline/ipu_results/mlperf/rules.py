@@ -1,22 +1,32 @@
-"""The rules of MLPerf Training, from `schema/vocabulary/mlperf.toml`."""
+"""The rules of MLPerf Training, from `schema/vocabulary/mlperf.toml`, and what one run reached by them.
+
+Logs count progress in different units under one name. By what each benchmark counts, it is measured how far a run
+trained until it converged, in samples, tokens and epochs, and what quality it reached.
+"""
 
 from __future__ import annotations
 
-import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from ipu_results.ground.files import SCHEMA
+from ipu_results.ground.files import load_schema_file
+from ipu_results.mlperf.log import Evaluation, Log
 
-DEFAULT_DROP = 1
+DEFAULT_DROP = 1  # runs left out at each end, where the rules state no other number
 CLOSED = "closed"
+REACHED, MISSED, NOT_CHECKED = "reached", "missed", "not checked"
+SIZE_TOLERANCE = 0.1  # a logged size of the training set that is further off is that of a part, such as one GPU's
+MIN_BERT_SAMPLES = 100_000  # no BERT run ends before; smaller counts are steps or evaluations
+
+Progress = tuple[str, float]  # unit and count
+Values = tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class QualityTarget:
     """The quality at which training may stop in the closed division, from a round and a batch size on.
 
     A value is reached between `target` and `bound`, the latter excluded; without a bound, higher is better. `key` is
@@ -67,14 +77,14 @@ class Benchmark:
     first_epoch: int = 0
     max_epochs: float | None = None
     above_max_epochs: str = "samples"
-    targets: tuple[Target, ...] = ()
+    targets: tuple[QualityTarget, ...] = ()
 
     def epoch_samples_in(self, round_: str | None) -> float | None:
         """Return the samples of an epoch in a round, None where unknown."""
         sizes = [size.samples for size in self.epoch_samples if _has_begun(size.first_round, round_)]
         return sizes[-1] if sizes else None
 
-    def targets_in(self, round_: str | None, batch: int | None) -> tuple[Target, ...]:
+    def targets_in(self, round_: str | None, batch: int | None) -> tuple[QualityTarget, ...]:
         """Return the targets of a round at a batch size, one per metric."""
         valid = [
             target
@@ -161,7 +171,7 @@ def round_key(round_: str) -> tuple[int, ...]:
 
 @cache
 def load_rules() -> Rules:
-    data = tomllib.loads((SCHEMA / "vocabulary" / "mlperf.toml").read_text(encoding="utf-8"))
+    data = load_schema_file("vocabulary/mlperf.toml")
     return Rules(
         first_round=data["first_round"],
         last_round=data["last_round"],
@@ -186,7 +196,7 @@ def _read_benchmarks(
         benchmark = Benchmark(
             name,
             **fields,
-            targets=tuple(Target(**target) for target in by_target[name]),
+            targets=tuple(QualityTarget(**target) for target in by_target[name]),
             epoch_samples=tuple(EpochSize(**size) for size in by_size[name]),
         )
         benchmarks.update(dict.fromkeys([name, *entry.get("spellings", ())], benchmark))
@@ -203,3 +213,116 @@ def _group_by_benchmark(entries: Iterable[Mapping[str, Any]]) -> Mapping[str, li
 
 def _map_spellings(entries: Mapping[str, Iterable[str]]) -> dict[str, str]:
     return {spelling: name for name, spellings in entries.items() for spelling in [name, *spellings]}
+
+
+@dataclass(frozen=True, slots=True)
+class Convergence:
+    """What one run needed to converge; `unit` is what its log counts, None without an evaluation."""
+
+    unit: str | None = None
+    epochs: float | None = None
+    samples: float | None = None
+    tokens: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The values that the targets of a benchmark are about, at convergence; `check` is the verdict."""
+
+    check: str = NOT_CHECKED
+    values: tuple[float | None, ...] = ()
+
+
+def measure_run(log: Log, benchmark: Benchmark, round_: str | None) -> tuple[Convergence, Quality]:
+    """Return what a run needed to converge, and what quality it had then."""
+    targets = benchmark.targets_in(round_, log.global_batch_size)
+    points = _list_points(log.evaluations, targets)
+    passed = [point for point in points if _is_reached(targets, point[1])]
+    if not points:
+        return Convergence(), Quality()
+    # Evaluations of stored models go on after the target was reached; the first that reached it counts.
+    names_metrics = log.evaluations[-1].metric is not None
+    if names_metrics and not passed:
+        return Convergence(), Quality(MISSED, points[-1][1])
+    progress, values = passed[0] if names_metrics else points[-1]
+    if not targets or all(value is None for value in values):
+        check = NOT_CHECKED
+    else:
+        check = REACHED if passed else MISSED
+        values = values if not passed or _is_reached(targets, values) else passed[-1][1]
+    return _convert(progress, log, benchmark, round_), Quality(check, values)
+
+
+def _list_points(evaluations: Sequence[Evaluation], targets: Sequence[QualityTarget]) -> list[tuple[Progress, Values]]:
+    """Return progress and the targets' values; evaluations that name metrics are joined on progress."""
+    if not evaluations or evaluations[-1].metric is None:
+        return [
+            ((each.unit, each.count), tuple(_pick_value(each.value, target.key) for target in targets))
+            for each in evaluations
+        ]
+    joined: dict[Progress, dict[str, Any]] = {}
+    for each in evaluations:
+        joined.setdefault((each.unit, each.count), {})[each.metric or ""] = each.value
+    return [
+        (progress, tuple(_pick_value(values, target.key) for target in targets))
+        for progress, values in sorted(joined.items(), key=lambda item: item[0][1])
+    ]
+
+
+def _pick_value(value: Any, key: str | None) -> float | None:
+    if key is not None:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _is_reached(targets: Sequence[QualityTarget], values: Sequence[float | None]) -> bool:
+    return bool(targets) and all(
+        value is not None and target.is_reached(value) for target, value in zip(targets, values, strict=True)
+    )
+
+
+def _convert(progress: Progress, log: Log, benchmark: Benchmark, round_: str | None) -> Convergence:
+    """Convert the count of an evaluation; what cannot be converted stays null."""
+    unit, count = progress
+    if unit == "samples":
+        return Convergence(unit, samples=count)
+    if unit == "steps":
+        return Convergence(unit, samples=_multiply(count, log.global_batch_size))
+    if benchmark.counts == "tokens":
+        return Convergence("tokens", tokens=count, samples=_divide(count, benchmark.sequence_length))
+    if benchmark.counts == "samples":
+        return _convert_bert(count, log)
+    size = benchmark.epoch_samples_in(round_)
+    if benchmark.max_epochs is not None and count > benchmark.max_epochs:
+        if benchmark.above_max_epochs == "samples":
+            return Convergence("samples", samples=count, epochs=_divide(count, size))
+        return Convergence(benchmark.above_max_epochs)
+    per_epoch = _choose_epoch_size(log.train_samples, size) if benchmark.logs_epoch_samples else size
+    return Convergence("epochs", epochs=count, samples=_multiply(count - benchmark.first_epoch, per_epoch))
+
+
+def _convert_bert(count: float, log: Log) -> Convergence:
+    """Convert a count of BERT: samples, or steps or evaluations with the samples in the last lines of the log."""
+    batch, trained = log.global_batch_size or 1, log.train_samples
+    if count >= MIN_BERT_SAMPLES:
+        return Convergence("samples", samples=count)
+    if count > 1 and trained is not None and log.planned_steps is not None and trained == log.planned_steps * batch:
+        # What the log calls samples is the length of the schedule, and not how far this run came.
+        is_steps = count * batch >= MIN_BERT_SAMPLES
+        return Convergence("steps", samples=count * batch) if is_steps else Convergence("evaluations")
+    return Convergence("evaluations", samples=trained if trained is not None and trained > batch else None)
+
+
+def _choose_epoch_size(logged: float | None, size: float | None) -> float | None:
+    """Return the logged size of the training set, but its known size where the logged one is that of a part."""
+    if logged is None or size is None:
+        return logged
+    return logged if abs(logged - size) <= SIZE_TOLERANCE * size else size
+
+
+def _multiply(count: float, factor: float | None) -> float | None:
+    return None if factor is None else count * factor
+
+
+def _divide(count: float, divisor: float | None) -> float | None:
+    return None if not divisor else count / divisor

@@ -15,18 +15,27 @@ from math import fsum
 from statistics import fmean, stdev
 from types import MappingProxyType
 
-from ipu_results.mlperf.convergence import MISSED, NOT_CHECKED, REACHED, Convergence, Quality, measure_run
-from ipu_results.mlperf.entries import Entry, Finding, System
-from ipu_results.mlperf.log import Log
-from ipu_results.mlperf.power import Power
-from ipu_results.mlperf.rules import CLOSED, Benchmark, Rules, Target
+from ipu_results.mlperf.entries import Entry, FileFinding, System
+from ipu_results.mlperf.log import Log, RunPower
+from ipu_results.mlperf.rules import (
+    CLOSED,
+    MISSED,
+    NOT_CHECKED,
+    REACHED,
+    Benchmark,
+    Convergence,
+    Quality,
+    QualityTarget,
+    Rules,
+    measure_run,
+)
 
 SUCCESS = "success"
-MAX_FACTOR = 1_000
+MAX_FACTOR = 1_000  # of a scaling.json: the real ones are below 2
 SECONDS_PER_MINUTE = 60
 MISSING_LOGS = "logs missing in our copy"
 NO_CONVERGENCE, NO_QUALITY = Convergence(), Quality()
-NO_POWER: Mapping[str, Power] = MappingProxyType({})
+NO_POWER: Mapping[str, RunPower] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +77,11 @@ class ScoredEntry:
     samples_to_converge: float | None
     tokens_to_converge: float | None
     convergence_unit: str | None
-    targets: tuple[Target, ...]
+    targets: tuple[QualityTarget, ...]
     quality: Quality
     logs_expected: int | None
     energy_j: float | None
-    findings: tuple[Finding, ...]
+    findings: tuple[FileFinding, ...]
 
     @property
     def n_success(self) -> int:
@@ -85,7 +94,7 @@ def score_entry(
     system: System,
     scaling: bytes | None,
     rules: Rules,
-    powers: Mapping[str, Power] = NO_POWER,
+    powers: Mapping[str, RunPower] = NO_POWER,
 ) -> ScoredEntry:
     """Judge each run and compute the entry's score.
 
@@ -93,7 +102,7 @@ def score_entry(
     """
     benchmark = rules.benchmark(entry.folder)
     judge = partial(_judge_run, entry.round, benchmark, system.division, rules.init_limit(system.division))
-    runs = tuple(judge(file, log, powers.get(file, Power())) for file, log in logs.items())
+    runs = tuple(judge(file, log, powers.get(file, RunPower())) for file, log in logs.items())
     counted = [run for run in runs if run.counted]
     minutes = [run.log.minutes for run in counted if run.log.minutes is not None]
     factor, scaling_finding = read_scaling_factor(scaling)
@@ -130,7 +139,7 @@ def score_entry(
     )
 
 
-def _find_worst_quality(counted: Sequence[TrainingRun], targets: Sequence[Target]) -> Quality:
+def _find_worst_quality(counted: Sequence[TrainingRun], targets: Sequence[QualityTarget]) -> Quality:
     """Return the worst value of each target over the counted runs, and the worst verdict."""
     checks = {run.quality.check for run in counted}
     check = next((each for each in (MISSED, NOT_CHECKED, REACHED) if each in checks), NOT_CHECKED)
@@ -151,7 +160,7 @@ def _average_energy(counted: Sequence[TrainingRun], missing: int, factor: float 
     return fsum(energies) / len(kept) * factor if kept and len(energies) == len(kept) and factor else None
 
 
-def find_shared_logs(entries: Iterable[ScoredEntry]) -> Iterable[Finding]:
+def find_shared_logs(entries: Iterable[ScoredEntry]) -> Iterable[FileFinding]:
     """Yield a finding for each entry with a log that was handed in twice; without digests none is found."""
     places: dict[str, list[tuple[Entry, str]]] = defaultdict(list)
     for scored in entries:
@@ -168,9 +177,9 @@ def find_shared_logs(entries: Iterable[ScoredEntry]) -> Iterable[Finding]:
             else:
                 shared[entry, first] += 1
     for entry, names in repeated.items():
-        yield Finding(entry.full_path, f"has {len(names)} logs twice: {', '.join(names)}")
+        yield FileFinding(entry.full_path, f"has {len(names)} logs twice: {', '.join(names)}")
     for (entry, first), count in shared.items():
-        yield Finding(entry.full_path, f"{count} of its logs are also those of {first.full_path}")
+        yield FileFinding(entry.full_path, f"{count} of its logs are also those of {first.full_path}")
 
 
 def olympic_mean(values: Sequence[float], missing: int, drop: int) -> float | None:
@@ -203,7 +212,7 @@ def read_scaling_factor(data: bytes | None) -> tuple[float | None, str | None]:
 
 
 def _judge_run(
-    round_: str | None, benchmark: Benchmark, division: str | None, limit: float, file: str, log: Log, power: Power
+    round_: str | None, benchmark: Benchmark, division: str | None, limit: float, file: str, log: Log, power: RunPower
 ) -> TrainingRun:
     convergence, quality = measure_run(log, benchmark, round_)
     reason = explain_not_counted(log, limit) or _explain_missed(log, benchmark, division, quality, round_)
@@ -217,8 +226,10 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
     """Return why a run does not count, None where it does. `limit` is that of the initialisation, in minutes."""
     if log.problem is not None:
         return log.problem
+    if log.status is None and log.minutes is None and log.stop_ms is None:
+        return "has no run_start and no run_stop" if log.start_ms is None else "has run_start and no run_stop"
     if log.status is None and log.minutes is None:
-        return _explain_no_times(log)
+        return "has no run_start before its run_stop"
     if log.status != SUCCESS:
         return f"its status is {log.status}" if log.status is not None else "its run_stop has no status"
     if log.minutes is None:
@@ -230,13 +241,6 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
     if log.init_minutes >= limit:
         return f"its initialisation took {log.init_minutes:.1f} minutes, the limit is {limit:g}"
     return None
-
-
-def _explain_no_times(log: Log) -> str:
-    """Name what is missing of the lines that begin and end a run."""
-    if log.stop_ms is None:
-        return "has no run_start and no run_stop" if log.start_ms is None else "has run_start and no run_stop"
-    return "has no run_start before its run_stop"
 
 
 def _explain_missed(
@@ -285,26 +289,26 @@ def _list_findings(
     scaling: str | None,
     benchmark: Benchmark,
     sizes: Sequence[int],
-    powers: Mapping[str, Power],
-) -> Iterable[Finding]:
-    yield from (Finding(entry.system_path, message) for message in system.findings)
+    powers: Mapping[str, RunPower],
+) -> Iterable[FileFinding]:
+    yield from (FileFinding(entry.system_path, message) for message in system.findings)
     if scaling:
-        yield Finding(entry.scaling_path, scaling)
+        yield FileFinding(entry.scaling_path, scaling)
     if entry.missing:
-        yield Finding(entry.full_path, f"{MISSING_LOGS}: {len(entry.missing)}; it has no score")
+        yield FileFinding(entry.full_path, f"{MISSING_LOGS}: {len(entry.missing)}; it has no score")
     elif not runs:
-        yield Finding(entry.full_path, "has no logs")
+        yield FileFinding(entry.full_path, "has no logs")
     elif benchmark.runs is not None and len(runs) != benchmark.runs:
-        yield Finding(entry.full_path, f"has {len(runs)} logs, the rules require {benchmark.runs}")
+        yield FileFinding(entry.full_path, f"has {len(runs)} logs, the rules require {benchmark.runs}")
     elif benchmark.runs is None:
-        yield Finding(entry.full_path, "is not a known benchmark; scored by the common rule")
+        yield FileFinding(entry.full_path, "is not a known benchmark; scored by the common rule")
     for run in runs:
         path = f"{entry.full_path}/{run.file}"
-        yield from (Finding(path, message) for message in run.log.findings)
+        yield from (FileFinding(path, message) for message in run.log.findings)
         if run.reason:
-            yield Finding(path, f"does not count: {run.reason}")
+            yield FileFinding(path, f"does not count: {run.reason}")
     for file, power in powers.items():
         if power.problem:
-            yield Finding(f"{entry.full_path}/{file}", f"its energy is unknown: {power.problem}")
+            yield FileFinding(f"{entry.full_path}/{file}", f"its energy is unknown: {power.problem}")
     if len(sizes) > 1:
-        yield Finding(entry.full_path, f"its runs differ in global batch size: {', '.join(map(str, sizes))}")
+        yield FileFinding(entry.full_path, f"its runs differ in global batch size: {', '.join(map(str, sizes))}")

@@ -1,6 +1,7 @@
 """List and read a results checkout: a local folder, or any URL that fsspec knows, such as object storage.
 
-Only what the layout names is read, and no link out of the folder is followed.
+Only what the layout names is read, and no link out of the folder is followed. A local folder is read without fsspec,
+which is an extra and follows every link.
 """
 
 from __future__ import annotations
@@ -18,79 +19,9 @@ from typing import Any, BinaryIO, Protocol, cast
 
 from ipu_results.errors import ClusterError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.ground.limits import MAX_SMALL
-from ipu_results.ground.remote import call, connect, describe_error, is_url, join_path
-from ipu_results.mlperf.entries import POWER_FOLDER, Finding, parse_round
+from ipu_results.ground.remote import call, connect, describe_error, join_path
+from ipu_results.mlperf.entries import POWER_FOLDER, FileFinding, parse_round
 from ipu_results.mlperf.log import CHUNK
-
-__all__ = ["RemoteTree", "is_url", "open_file", "open_tree"]
-
-
-def open_tree(url: str) -> Tree:
-    """Return the tree at a URL, a LocalTree for a local one. Raises MissingExtraError, UnrecognisedDocumentError."""
-    files, root = connect(url)
-    return LocalTree(root) if getattr(files, "local_file", False) else RemoteTree(url)
-
-
-def open_file(url: str) -> BinaryIO:
-    """Open one file at a URL. Raises MissingExtraError, UnrecognisedDocumentError, OSError."""
-    files, path = connect(url)
-    return cast(BinaryIO, call(lambda: files.open(path, "rb", block_size=CHUNK)))
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteTree:
-    """Only the URL is sent to another process, so a `memory://` URL, which one process alone sees, cannot be sent."""
-
-    url: str
-
-    @property
-    def name(self) -> str:
-        return self.url.split("::")[-1].rstrip("/").rsplit("/", 1)[-1]
-
-    def listing(self) -> Listing:
-        """List the round. Raises MissingExtraError, UnrecognisedDocumentError for a file or one submitter's folder."""
-        files, root = connect(self.url)
-        try:
-            is_folder = files.isdir(root)
-        except Exception as error:
-            raise UnrecognisedDocumentError(f"cannot be read: {describe_error(error)}", document=self.url) from error
-        if not is_folder:
-            raise UnrecognisedDocumentError("is not a folder", document=self.url)
-        findings: list[Finding] = []
-        return walk(self.url, partial(_list_remote, files, root, findings), findings)
-
-    def chunks(self, path: str) -> Iterator[bytes]:
-        files, root = connect(self.url)
-        file = call(lambda: files.open(join_path(root, path), "rb", block_size=CHUNK))
-        with closing(file):
-            while chunk := call(lambda: file.read(CHUNK)):
-                yield chunk
-
-    def __reduce__(self) -> tuple[type[RemoteTree], tuple[str]]:
-        if any(part.startswith("memory:") for part in self.url.split("::")):
-            raise ClusterError("is visible to one process only; use --workers 1", document=self.url)
-        return RemoteTree, (self.url,)
-
-
-def _list_remote(files: Any, start: str, findings: list[Finding], path: str, folders: bool, suffix: str) -> list[str]:
-    """List folder by folder: on object storage `find` would go through the submitters' code too."""
-    folder = join_path(start, path)
-    try:
-        listed = files.ls(folder, detail=True)
-    except Exception as error:
-        findings.append(Finding(path or ".", f"cannot be listed: {describe_error(error)}"))
-        return []
-    kinds = {str(item["name"]).strip("/"): "other" if item.get("islink") else item.get("type") for item in listed}
-    kinds.pop(folder.strip("/"), None)
-    names = []
-    for full, kind in sorted(kinds.items()):
-        name = full.rsplit("/", 1)[-1]
-        if kind == ("directory" if folders else "file") and name.endswith(suffix):
-            names.append(name)
-        elif kind not in ("file", "directory") and not folders and name.endswith(suffix):
-            findings.append(Finding(join_path(path, name), "is a link or not a regular file; not read"))
-    return names
-
 
 # A pipe must not block, and a link is looked at before it is followed.
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
@@ -104,20 +35,36 @@ class Listing:
     """Paths relative to the root, folders with a slash at the end, and what was not followed."""
 
     paths: tuple[str, ...]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[FileFinding, ...] = ()
 
 
 class Tree(Protocol):
     """A folder of results, here or elsewhere; another process to which it is sent reads the same files."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The folder's name, from which the round follows."""
+        ...
 
-    def listing(self) -> Listing: ...
+    def listing(self) -> Listing:
+        """List the round. Raises UnrecognisedDocumentError for what is not a folder, and one submitter's folder."""
+        ...
 
     def chunks(self, path: str) -> Iterator[bytes]:
         """Yield the bytes of a file. Raises OSError."""
         ...
+
+
+def open_tree(url: str) -> Tree:
+    """Return the tree at a URL, a LocalTree for a local one. Raises MissingExtraError, UnrecognisedDocumentError."""
+    files, root = connect(url)
+    return LocalTree(root) if getattr(files, "local_file", False) else RemoteTree(url)
+
+
+def open_file(url: str) -> BinaryIO:
+    """Open one file at a URL. Raises MissingExtraError, UnrecognisedDocumentError, OSError."""
+    files, path = connect(url)
+    return cast(BinaryIO, call(lambda: files.open(path, "rb", block_size=CHUNK)))
 
 
 def read_small_file(tree: Tree, path: str) -> bytes | None:
@@ -135,6 +82,61 @@ def read_small_file(tree: Tree, path: str) -> bytes | None:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoteTree:
+    """Only the URL is sent to another process, so a `memory://` URL, which one process alone sees, cannot be sent."""
+
+    url: str
+
+    @property
+    def name(self) -> str:
+        return self.url.split("::")[-1].rstrip("/").rsplit("/", 1)[-1]
+
+    def listing(self) -> Listing:
+        files, root = connect(self.url)
+        try:
+            is_folder = files.isdir(root)
+        except Exception as error:
+            raise UnrecognisedDocumentError(f"cannot be read: {describe_error(error)}", document=self.url) from error
+        if not is_folder:
+            raise UnrecognisedDocumentError("is not a folder", document=self.url)
+        findings: list[FileFinding] = []
+        return walk(self.url, partial(_list_remote, files, root, findings), findings)
+
+    def chunks(self, path: str) -> Iterator[bytes]:
+        files, root = connect(self.url)
+        with closing(call(lambda: files.open(join_path(root, path), "rb", block_size=CHUNK))) as file:
+            while chunk := call(lambda: file.read(CHUNK)):
+                yield chunk
+
+    def __reduce__(self) -> tuple[type[RemoteTree], tuple[str]]:
+        if any(part.startswith("memory:") for part in self.url.split("::")):
+            raise ClusterError("is visible to one process only; use --workers 1", document=self.url)
+        return RemoteTree, (self.url,)
+
+
+def _list_remote(
+    files: Any, start: str, findings: list[FileFinding], path: str, folders: bool, suffix: str
+) -> list[str]:
+    """List folder by folder: on object storage `find` would go through the submitters' code too."""
+    folder = join_path(start, path)
+    try:
+        listed = files.ls(folder, detail=True)
+    except Exception as error:
+        findings.append(FileFinding(path or ".", f"cannot be listed: {describe_error(error)}"))
+        return []
+    kinds = {str(item["name"]).strip("/"): "other" if item.get("islink") else item.get("type") for item in listed}
+    kinds.pop(folder.strip("/"), None)  # object storage lists a folder as one of its own names
+    names = []
+    for full, kind in sorted(kinds.items()):
+        name = full.rsplit("/", 1)[-1]
+        if kind == ("directory" if folders else "file") and name.endswith(suffix):
+            names.append(name)
+        elif kind not in ("file", "directory") and not folders and name.endswith(suffix):
+            findings.append(FileFinding(join_path(path, name), "is a link or not a regular file; not read"))
+    return names
+
+
+@dataclass(frozen=True, slots=True)
 class LocalTree:
     root: str
 
@@ -145,10 +147,9 @@ class LocalTree:
         return name if parse_round(name) else Path(self.root).resolve().name
 
     def listing(self) -> Listing:
-        """List the round. Raises UnrecognisedDocumentError for what is not a folder, and one submitter's folder."""
         if not os.path.isdir(self.root):
             raise UnrecognisedDocumentError(_explain_no_folder(self.root), document=self.root)
-        findings: list[Finding] = []
+        findings: list[FileFinding] = []
         return walk(self.root, partial(_list_local, self.root, findings), findings)
 
     def chunks(self, path: str) -> Iterator[bytes]:
@@ -169,7 +170,7 @@ def _open(root: str, path: str) -> FileIO:
     try:
         descriptor = os.open(os.path.join(_resolve_folder(root, folder), name), OPEN_FLAGS)
     except OSError as error:
-        if error.errno != errno.ELOOP:
+        if error.errno != errno.ELOOP:  # O_NOFOLLOW says so of a link
             raise
         descriptor = os.open(_resolve(root, path), OPEN_FLAGS)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -186,7 +187,7 @@ def _resolve(root: str, path: str) -> str:
     return os.path.realpath(full)
 
 
-_resolve_folder = lru_cache(maxsize=64)(_resolve)
+_resolve_folder = lru_cache(maxsize=64)(_resolve)  # the logs of an entry are read one after the other
 
 
 def _is_within(root: str, full: str) -> bool:
@@ -194,7 +195,36 @@ def _is_within(root: str, full: str) -> bool:
     return os.path.commonpath([inner, outer]) == outer
 
 
-def walk(root: str, list_names: ListNames, findings: list[Finding]) -> Listing:
+def _list_local(root: str, findings: list[FileFinding], path: str, folders: bool, suffix: str) -> list[str]:
+    names = []
+    try:
+        with os.scandir(os.path.join(root, path)) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                is_listed, problem = _check_name(root, entry, folders)
+                if is_listed and entry.name.endswith(suffix):
+                    names.append(entry.name)
+                if problem:
+                    findings.append(FileFinding(join_path(path, entry.name), problem))
+    except OSError as error:
+        findings.append(FileFinding(path or ".", f"cannot be listed: {error.strerror}"))
+    return names
+
+
+def _check_name(root: str, entry: os.DirEntry[str], folders: bool) -> tuple[bool, str | None]:
+    """Return whether a name is listed, and what is wrong with it.
+
+    Files that cannot be read are listed, since reading shows why; links to folders out of the tree are not.
+    """
+    is_link = entry.is_symlink()
+    is_folder = os.path.isdir(entry.path) if is_link else entry.is_dir()
+    if is_folder and is_link and not _is_within(root, entry.path):
+        return False, "is a link out of the folder; not followed" if folders else None
+    # A link with a suffix was a file, which is listed with the files.
+    is_broken = folders and is_link and not os.path.exists(entry.path) and "." not in entry.name
+    return is_folder == folders, "is a broken link; not read" if is_broken else None
+
+
+def walk(root: str, list_names: ListNames, findings: list[FileFinding]) -> Listing:
     """List what the layout names and no more: a checkout also holds the submitters' code.
 
     `list_names` adds to `findings`. Raises UnrecognisedDocumentError for the folder of one submitter.
@@ -214,54 +244,20 @@ def walk(root: str, list_names: ListNames, findings: list[Finding]) -> Listing:
 
 def _add_submitter(path: str, inner: list[str], paths: list[str], list_names: ListNames) -> bool:
     """Add one submitter's results and systems; return False where the folder is not a submitter's."""
+
+    def add_folder(folder: str, depth: int) -> None:
+        """Add a folder of results: its depth is 1 for a system, 2 for a benchmark, 4 for the power logs of a run."""
+        if depth < 3:
+            paths.append(f"{folder}/")
+        if depth > 0:
+            paths.extend(f"{folder}/{name}" for name in list_names(folder, False, ".txt"))
+        if depth < 3 or (depth == 3 and folder.endswith(f"/{POWER_FOLDER}")):
+            for name in list_names(folder, True, ""):
+                add_folder(f"{folder}/{name}", depth + 1)
+
     if "results" in inner:
-        paths.append(f"{path}/results/")
-        for system in list_names(f"{path}/results", True, ""):
-            paths.append(f"{path}/results/{system}/")
-            _add_files(f"{path}/results/{system}", paths, list_names)
-            for folder in list_names(f"{path}/results/{system}", True, ""):
-                benchmark = f"{path}/results/{system}/{folder}"
-                paths.append(f"{benchmark}/")
-                _add_files(benchmark, paths, list_names)
-                for inner_folder in list_names(benchmark, True, ""):
-                    _add_files(f"{benchmark}/{inner_folder}", paths, list_names)
-                    if inner_folder == POWER_FOLDER:
-                        for run in list_names(f"{benchmark}/{inner_folder}", True, ""):
-                            _add_files(f"{benchmark}/{inner_folder}/{run}", paths, list_names)
+        add_folder(f"{path}/results", 0)
     if "systems" in inner:
         paths.append(f"{path}/systems/")
         paths += [f"{path}/systems/{name}" for name in list_names(f"{path}/systems", False, ".json")]
     return not set(PARTS).isdisjoint(inner)
-
-
-def _add_files(folder: str, paths: list[str], list_names: ListNames) -> None:
-    paths += [f"{folder}/{name}" for name in list_names(folder, False, ".txt")]
-
-
-def _list_local(root: str, findings: list[Finding], path: str, folders: bool, suffix: str) -> list[str]:
-    names = []
-    try:
-        with os.scandir(os.path.join(root, path)) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                is_listed, problem = _check_name(root, entry, folders)
-                if is_listed and entry.name.endswith(suffix):
-                    names.append(entry.name)
-                if problem:
-                    findings.append(Finding(f"{path}/{entry.name}" if path else entry.name, problem))
-    except OSError as error:
-        findings.append(Finding(path or ".", f"cannot be listed: {error.strerror}"))
-    return names
-
-
-def _check_name(root: str, entry: os.DirEntry[str], folders: bool) -> tuple[bool, str | None]:
-    """Return whether a name is listed, and what is wrong with it.
-
-    Files that cannot be read are listed, since reading shows why; links to folders out of the tree are not.
-    """
-    is_link = entry.is_symlink()
-    is_folder = os.path.isdir(entry.path) if is_link else entry.is_dir()
-    if is_folder and is_link and not _is_within(root, entry.path):
-        return False, "is a link out of the folder; not followed" if folders else None
-    # A link with a suffix was a file, which is listed with the files.
-    is_broken = folders and is_link and not os.path.exists(entry.path) and "." not in entry.name
-    return is_folder == folders, "is a broken link; not read" if is_broken else None

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import onnx
 
 from ipu_results.errors import UnrecognisedModelError
-from ipu_results.networks import bert, efficientnet, residual, transformer, unet
 from ipu_results.networks.builder import DATA_INPUTS, GraphBuilder, WeightGenerator
+from ipu_results.networks.text import TEXTS
+from ipu_results.networks.vision import IMAGES
 
-__all__ = ["ALL_NAMES", "DEFAULT", "NAMES", "build", "count_parameters"]
+__all__ = ["ALL_NAMES", "DEFAULT", "IMAGES", "NAMES", "SEQUENCE", "TEXTS", "build", "count_parameters"]
 
 DEFAULT = "resnext101-32x4d"
-ImageNetwork = residual.ResNet | efficientnet.EfficientNet | transformer.VisionTransformer | unet.UNet
-IMAGES: Mapping[str, ImageNetwork] = {
-    **residual.NETWORKS,
-    **efficientnet.NETWORKS,
-    **transformer.IMAGES,
-    **unet.NETWORKS,
-}
-TEXTS: Mapping[str, tuple[bert.Bert | transformer.Gpt2, int]] = {  # with the longest sequence
-    **{name: (network, bert.POSITIONS) for name, network in bert.NETWORKS.items()},
-    **{name: (network, transformer.POSITIONS) for name, network in transformer.TEXTS.items()},
-}
 ALL_NAMES = (*IMAGES, *TEXTS)
 # For predictions of training alone: no rule and no inference row is about them.
-TRAINING_NAMES = ("efficientnet-b4-g16", *transformer.IMAGES, *unet.NETWORKS, *transformer.TEXTS)
-TRAINING_NAMES += tuple(name for name in bert.NETWORKS if "pretraining" in name)
+TRAINING_NAMES = ("efficientnet-b4-g16", "vit-base", "unet", *(name for name in TEXTS if name.startswith("gpt2")))
+TRAINING_NAMES += tuple(name for name in TEXTS if "pretraining" in name)
 NAMES = tuple(name for name in ALL_NAMES if name not in TRAINING_NAMES)
-SEQUENCE = 128
+SEQUENCE = 128  # tokens; the public configurations of BERT at inference and in the first phase of its training
 
 
 def build(
@@ -55,9 +44,9 @@ def build(
     if name not in TEXTS:
         message = f"is not a built-in network: choose one of {', '.join(ALL_NAMES)}"
         raise UnrecognisedModelError(message, document=name)
-    network, longest = TEXTS[name]
-    if not 1 <= sequence <= longest:
-        message = f"a sequence has 1 to {longest} tokens, not {sequence}"
+    network = TEXTS[name]
+    if not 1 <= sequence <= network.longest:
+        message = f"a sequence has 1 to {network.longest} tokens, not {sequence}"
         raise UnrecognisedModelError(message, document=name)
     return network.build(graph, name, sequence)
 
@@ -66,10 +55,7 @@ def count_parameters(model: onnx.ModelProto) -> int:
     """Count trainable values: weights, biases, and scale and shift of norms, with data or by shape alone."""
     data = {name for entry in model.metadata_props if entry.key == DATA_INPUTS for name in entry.value.split()}
     shapes = {value.name: [axis.dim_value for axis in value.type.tensor_type.shape.dim] for value in model.graph.input}
-    shapes |= {
-        tensor.name: list(tensor.dims)
-        for tensor in model.graph.initializer
-        if tensor.data_type == onnx.TensorProto.FLOAT
-    }
+    floats = (tensor for tensor in model.graph.initializer if tensor.data_type == onnx.TensorProto.FLOAT)
+    shapes |= {tensor.name: list(tensor.dims) for tensor in floats}
     running = {name for node in model.graph.node if node.op_type == "BatchNormalization" for name in node.input[3:5]}
     return sum(math.prod(shape) for name, shape in shapes.items() if shape and name not in data | running)

@@ -110,15 +110,19 @@ class GraphBuilder:
         """Add a square convolution padded by half its kernel, with a batch-norm after it or else its own bias."""
         shape = (channels[1], channels[0] // groups, kernel, kernel)
         weights = self._draw(shape, math.sqrt(gain / math.prod(shape[1:])))
-        if norm is None:
-            return self._add_padded(name, x, shape, weights, self._fill(shape[:1], 0.0), stride, groups)
-        shift, mean = (self._draw(shape[:1], SPREAD) for _ in range(2))
-        if self._folded:
+        bias = self._fill(shape[:1], 0.0)
+        shift, mean = (None if norm is None else self._draw(shape[:1], SPREAD) for _ in range(2))
+        if norm is not None and self._folded:
             ratio = np.float32(norm.scale / math.sqrt(1 + norm.epsilon))
             weights = None if weights is None else weights * ratio
             bias = None if shift is None or mean is None else shift - mean * ratio
-            return self._add_padded(name, x, shape, weights, bias, stride, groups)
-        y = self._add_padded(name, x, shape, weights, None, stride, groups, biased=False)
+        inputs = [x, self._add_parameter(f"{name}.weight", shape, weights)]
+        if norm is None or self._folded:
+            inputs.append(self._add_parameter(f"{name}.bias", shape[:1], bias))
+        window = {"kernel_shape": [kernel] * 2, "pads": [kernel // 2] * 4, "strides": [stride] * 2}
+        y = self.add_node("Conv", name, *inputs, group=groups, dilations=[1, 1], **window)
+        if norm is None or self._folded:
+            return y
         return self._add_norm(f"{name}.norm", y, shape[:1], norm, shift, mean)
 
     def add_norm(self, name: str, x: str, channels: int, norm: BatchNorm) -> str:
@@ -144,25 +148,6 @@ class GraphBuilder:
         )
         model.metadata_props.add(key=DATA_INPUTS, value=" ".join(value.name for value in self._data))
         return model
-
-    def _add_padded(
-        self,
-        name: str,
-        x: str,
-        shape: tuple[int, ...],
-        weights: Array | None,
-        bias: Array | None,
-        stride: int,
-        groups: int,
-        *,
-        biased: bool = True,
-    ) -> str:
-        inputs = [x, self._add_parameter(f"{name}.weight", shape, weights)]
-        if biased:
-            inputs.append(self._add_parameter(f"{name}.bias", shape[:1], bias))
-        kernel = shape[2]
-        window = {"kernel_shape": [kernel] * 2, "pads": [kernel // 2] * 4, "strides": [stride] * 2}
-        return self.add_node("Conv", name, *inputs, group=groups, dilations=[1, 1], **window)
 
     def _add_norm(
         self, name: str, x: str, shape: tuple[int, ...], norm: BatchNorm, shift: Array | None, mean: Array | None

@@ -16,8 +16,11 @@ from ipu_results.schema.table_headers import TableHeader
 from ipu_results.schema.vocabulary import NUMERIC_FIELDS
 
 FIGURE = re.compile(r"[0-9][0-9.,]*(?=\s|$)")
+# `0,920`, `1.234,5` and `1.234.567` are not figures with a decimal point.
 COMMA_PROOF = re.compile(r"0+,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
+# `1,234,567`, `1,234.5` and `1.5` are not figures with a decimal comma.
 POINT_PROOF = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3}){2,}|[1-9][0-9]{0,2}(?:,[0-9]{3})*\.[0-9]+|[0-9]+\.[0-9]+")
+# These are figures in either way of printing, and another one in each.
 THOUSANDS_POINT = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
 THOUSANDS_COMMA = re.compile(r"[1-9][0-9]{0,2},[0-9]{3}")
 UNREAD_PROOF = re.compile(rf"(?<![\w.,])(?:{COMMA_PROOF.pattern})(?![\w.,])")

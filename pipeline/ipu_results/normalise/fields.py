@@ -1,10 +1,17 @@
-"""Convert the text of one cell to the columns of `results` that it fills, by the field of its header."""
+"""Convert the text of one cell to the columns of `results` that it fills, by the field of its header.
+
+The fields of an unknown header are drafted here too, as entries of `table_headers.toml`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
+from decimal import Decimal
 from typing import Any, NamedTuple
+
+import tomli_w
 
 from ipu_results.errors import CatalogueError
 from ipu_results.normalise.decimal_mark import DecimalMark
@@ -23,32 +30,40 @@ from ipu_results.normalise.values import (
     parse_target_metric,
     parse_whole_number,
 )
+from ipu_results.read.document import FirstRow
 from ipu_results.schema import table
-from ipu_results.schema.vocabulary import KEPT_FIGURES, Vocabulary, normalise_name
+from ipu_results.schema.table_headers import normalise_header, parse_unit, strip_unit
+from ipu_results.schema.vocabulary import KEPT_FIGURES, KINDS, Vocabulary, normalise_name
+from ipu_results.sources.catalogue import PLACEHOLDER
 
+# Columns with the units of `latency_ms`.
 LATENCIES = ("latency_ms_low", "latency_ms_high", "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms")
 STATISTICS = ("latency_min_ms", "latency_median_ms", "latency_max_ms", "latency_std_ms")
-POWER_SCOPES = {"chip": "device", "card": "board"}
+POWER_SCOPES = {"chip": "device", "card": "board"}  # printed words for what power was measured of
 ENTRY_COLUMNS = [
     table("mlperf_entries").column(name)
-    for name in (
-        *(
-            "submitter_folder",
-            "logs_expected",
-            "logs_present",
-            "logs_missing",
-            "convergence_unit",
-            "tokens_to_converge",
-        ),
-        *("quality_reached", "quality_check", "second_quality_metric", "second_quality_target"),
-        *("second_quality_reached", "host_processor", "host_processors_per_node", "operating_system"),
-        *("other_software", "energy_j"),
-    )
+    for name in """
+    submitter_folder logs_expected logs_present logs_missing convergence_unit tokens_to_converge quality_reached
+    quality_check second_quality_metric second_quality_target second_quality_reached host_processor
+    host_processors_per_node operating_system other_software energy_j
+    """.split()
 ]
+MIN_SIMILARITY = 0.6  # of a printed column name and a known one
+COMPUTED = """
+    scaling_factor run_minutes_min run_minutes_max run_minutes_cv epochs_to_converge samples_to_converge
+    entry_quality_target
+    """.split()
+IGNORED = """
+    repo path commit task metric unit place batch_per_chip submitter folder software no_score_reason availability status
+    system_path system_sha256 scaling_sha256 attribution entry_quality_metric
+    """.split()
+PLATFORM_COLUMNS = ("platform", "chip", "chip_count")
 POINT_COLUMNS = [column for column in table("run_points").columns if column.name not in table("results").names]
 
 Values = tuple[tuple[str, Any], ...]
+# Printed where a document gives no value.
 NOT_GIVEN = frozenset({"-", "–", "—", "n/a", "N/A"})
+# Columns of `results` that a field of the same name fills.
 GATHERED = frozenset(table("results").without_derived().names)
 
 
@@ -76,6 +91,12 @@ class CellContext(NamedTuple):
 
 
 Converter = Callable[[str, CellContext], CellValues]
+
+
+def _fill(
+    figure: float | None = None, unit: str | None = None, factor: float | None = None, /, **columns: Any
+) -> CellValues:
+    return CellValues(tuple(columns.items()), figure, unit, factor)
 
 
 def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
@@ -108,70 +129,82 @@ def _require(kind: str, column: str, text: str, known: Any, context: CellContext
 def _convert_platform(text: str, context: CellContext) -> CellValues:
     known = context.vocabulary.platforms.get(normalise_name(text))
     entry = _require("platform", "platform", text, known, context)
-    if entry is None:
-        return CellValues((("platform", text),))
-    return CellValues(tuple((column, entry[column]) for column in ("platform", "chip", "chip_count")))
+    return _fill(platform=text) if entry is None else _fill(**{name: entry[name] for name in PLATFORM_COLUMNS})
 
 
 def _convert_model(text: str, context: CellContext) -> CellValues:
     name = normalise_name(text)
     entry = _require("model", "model", text, context.vocabulary.models.get(name), context)
     if entry is None:
-        return CellValues((("model", text),))
+        return _fill(model=text)
     variants = {normalise_name(spelling): variant for spelling, variant in entry.get("variants", {}).items()}
     implied = {"item": entry.get("item"), "variant": variants.get(name)}
-    return CellValues((("model", entry["model"]), *((column, value) for column, value in implied.items() if value)))
+    return _fill(model=entry["model"], **{column: value for column, value in implied.items() if value})
 
 
 def _convert_variant(text: str, context: CellContext) -> CellValues:
     item = context.vocabulary.find_rate_item(text)
-    return CellValues((("variant", text), *((("item", item),) if item else ())))
+    return _fill(variant=text, item=item) if item else _fill(variant=text)
 
 
 def _convert_framework(text: str, context: CellContext) -> CellValues:
     known = context.vocabulary.frameworks.get(normalise_name(text))
-    return CellValues((("framework", _require("framework", "framework", text, known, context) or text),))
+    return _fill(framework=_require("framework", "framework", text, known, context) or text)
 
 
 def _convert_sdk(text: str, context: CellContext) -> CellValues:
-    known = parse_sdk_version(text)
-    return CellValues((("sdk_version", _require("sdk-version", "sdk_version", text, known, context) or text),))
+    return _fill(sdk_version=_require("sdk-version", "sdk_version", text, parse_sdk_version(text), context) or text)
 
 
 def _convert_precision(text: str, context: CellContext) -> CellValues:
     bits = _require("precision", "precision", text, context.vocabulary.precision_bits.get(text), context)
     if bits is None:
-        return CellValues((("compute_precision", text),))
-    return CellValues((("precision", text), ("activation_bits", bits[0]), ("weight_bits", bits[1])))
+        return _fill(compute_precision=text)
+    return _fill(precision=text, activation_bits=bits[0], weight_bits=bits[1])
 
 
 def _convert_compute_precision(text: str, context: CellContext) -> CellValues:
-    entry = context.vocabulary.compute_precisions.get(normalise_name(text), {"compute_precision": text})
-    return CellValues(tuple(entry.items()))
+    return _fill(**context.vocabulary.compute_precisions.get(normalise_name(text), {"compute_precision": text}))
 
 
 def _convert_batch(text: str, context: CellContext) -> CellValues:
     if context.strict and context.unit:
-        raise UnknownWordError(
-            UnknownWord("unit", "batch_size", context.unit), f"unknown unit {context.unit!r} for batch_size"
-        )
+        word = UnknownWord("unit", "batch_size", context.unit)
+        raise UnknownWordError(word, f"unknown unit {context.unit!r} for batch_size")
     try:
         batch = parse_whole_number(text, context.mark)
     except UnreadableCellError as error:
         if context.strict or isinstance(error, AmbiguousFigureError):
             raise
         return CellValues()
-    return CellValues((("batch_size", batch),), float(batch), "item", 1.0)
+    return _fill(float(batch), "item", 1.0, batch_size=batch)
 
 
-def _convert_count(column: str, unit: str) -> Converter:
-    """Convert a whole number from 1."""
+def _convert_with(
+    parse: Callable[[str, CellContext], Decimal | float],
+    column: str | None = None,
+    unit: str | None = None,
+    factor: float | None = None,
+) -> Converter:
+    """Convert a figure that is printed without a unit to a column of `results`, or keep it in `cells` only."""
 
     def converter(text: str, context: CellContext) -> CellValues:
-        count = parse_whole_number(text, context.mark)
-        return CellValues(((column, count),), float(count), unit, 1.0)
+        value = parse(text, context)
+        return CellValues(((column, value),) if column else (), float(value), unit, factor)
 
     return converter
+
+
+def _parse_count(text: str, context: CellContext) -> int:
+    return parse_whole_number(text, context.mark)
+
+
+def _parse_double(text: str, _: CellContext) -> float:
+    """Parse a figure that we computed, in any form of a double."""
+    try:
+        return float(text)
+    except ValueError as error:
+        raise UnreadableCellError("unreadable-figure", f"{text!r} is not a figure") from error
 
 
 def _convert_figure(column: str, units_of: str | None = None) -> Converter:
@@ -182,9 +215,8 @@ def _convert_figure(column: str, units_of: str | None = None) -> Converter:
         unit = context.vocabulary.find_unit(units_of or column, context.unit or "")
         if unit is None:
             problem = f"unknown unit {context.unit!r}" if context.unit else "no unit"
-            raise UnknownWordError(
-                UnknownWord("unit", units_of or column, context.unit or ""), f"{problem} for {column}"
-            )
+            word = UnknownWord("unit", units_of or column, context.unit or "")
+            raise UnknownWordError(word, f"{problem} for {column}")
         item: Values = (("item", unit.item),) if unit.item else ()
         value = float(printed * unit.factor)
         return CellValues(((column, value), *item), float(printed), context.unit, float(unit.factor))
@@ -207,81 +239,42 @@ def _convert_time(column: str) -> Converter:
 
 def _convert_quality_value(text: str, context: CellContext) -> CellValues:
     value, metric = parse_quality(text, context.mark)
-    return CellValues((("quality_value", float(value)), ("quality_metric", metric)), float(value), metric, 1.0)
+    return _fill(float(value), metric, 1.0, quality_value=float(value), quality_metric=metric)
 
 
 def _convert_quality_figure(text: str, context: CellContext) -> CellValues:
     """Convert a quality whose metric the context names in place of a unit."""
     value = float(parse_number(text, context.mark))
-    return CellValues((("quality_value", value), ("quality_metric", context.unit)), value, context.unit, 1.0)
-
-
-def _convert_power_scope(text: str, _: CellContext) -> CellValues:
-    return CellValues((("power_scope", POWER_SCOPES.get(text, text)),))
+    return _fill(value, context.unit, 1.0, quality_value=value, quality_metric=context.unit)
 
 
 def _convert_quality_target(text: str, _: CellContext) -> CellValues:
     metric = parse_target_metric(text)
-    return CellValues((("quality_target", text), *((("quality_metric", metric),) if metric else ())))
+    return _fill(quality_target=text, quality_metric=metric) if metric else _fill(quality_target=text)
 
 
 def _convert_division(text: str, context: CellContext) -> CellValues:
     division = text.casefold() if text.casefold() in ("open", "closed") else None
-    return CellValues((("division", _require("division", "division", text, division, context)),))
-
-
-def _convert_mlperf_id(text: str, _: CellContext) -> CellValues:
-    return CellValues((("mlperf_id", text), ("mlperf_round", parse_mlperf_round(text))))
+    return _fill(division=_require("division", "division", text, division, context))
 
 
 def _convert_date(text: str, _: CellContext) -> CellValues:
     try:
-        return CellValues((("published_on", date.fromisoformat(text)),))
+        return _fill(published_on=date.fromisoformat(text))
     except ValueError as error:
         raise UnreadableCellError("unreadable-date", f"{text!r} is not a date") from error
-
-
-def _convert_chip(text: str, context: CellContext) -> CellValues:
-    return CellValues((("chip", context.vocabulary.chips.get(normalise_name(text), text)),))
 
 
 def _convert_chip_count(text: str, context: CellContext) -> CellValues:
     """Convert a number of chips; 0, a machine without accelerators, fills no column."""
     if text == "0":
         return CellValues((), 0.0, "chip", None)
-    return _convert_count("chip_count", "chip")(text, context)
-
-
-def _convert_share(column: str) -> Converter:
-    """Convert a figure without a unit."""
-
-    def converter(text: str, _: CellContext) -> CellValues:
-        share = float(parse_derived_number(text))
-        return CellValues(((column, share),), share, None, 1.0)
-
-    return converter
+    return _convert_with(_parse_count, "chip_count", "chip", 1.0)(text, context)
 
 
 def _ignore(_: str, __: CellContext) -> CellValues:
     """Fill no column of `results`."""
     return CellValues()
-
-
-def _keep_number(text: str, context: CellContext) -> CellValues:
-    """Keep a printed figure in `cells` only."""
-    return CellValues((), float(parse_number(text, context.mark)), None, None)
-
-
-def _keep_double(unit: str | None = None) -> Converter:
-    """Keep a figure that we computed, in any form of a double, in `cells` only."""
-
-    def converter(text: str, _: CellContext) -> CellValues:
-        try:
-            return CellValues((), float(text), unit, None)
-        except ValueError as error:
-            raise UnreadableCellError("unreadable-figure", f"{text!r} is not a figure") from error
-
-    return converter
 
 
 CONVERTERS: dict[str, Converter] = {
@@ -293,11 +286,13 @@ CONVERTERS: dict[str, Converter] = {
     "precision": _convert_precision,
     "compute_precision": _convert_compute_precision,
     "batch_size": _convert_batch,
-    "micro_batch_size": _convert_count("micro_batch_size", "item"),
+    "micro_batch_size": _convert_with(_parse_count, "micro_batch_size", "item", 1.0),
     "throughput": _convert_figure("throughput"),
     "latency_ms": _convert_figure("latency_ms"),
     **{column: _convert_figure(column, "latency_ms") for column in (*LATENCIES, *STATISTICS)},
-    "interval_confidence": _convert_share("interval_confidence"),
+    "interval_confidence": _convert_with(
+        lambda text, _: float(parse_derived_number(text)), "interval_confidence", factor=1.0
+    ),
     "power_w": _convert_figure("power_w"),
     "efficiency": _convert_figure("efficiency"),
     "energy_per_item_j": _convert_figure("energy_per_item_j"),
@@ -308,19 +303,49 @@ CONVERTERS: dict[str, Converter] = {
     "quality_figure": _convert_quality_figure,
     "quality_target": _convert_quality_target,
     "division": _convert_division,
-    "mlperf_id": _convert_mlperf_id,
+    "mlperf_id": lambda text, _: _fill(mlperf_id=text, mlperf_round=parse_mlperf_round(text)),
     "published_on": _convert_date,
-    "chip": _convert_chip,
+    "chip": lambda text, context: _fill(chip=context.vocabulary.chips.get(normalise_name(text), text)),
     "chip_count": _convert_chip_count,
-    **dict.fromkeys(KEPT_FIGURES, _keep_number),
-    **dict.fromkeys(("scaling_factor", "run_minutes_min", "run_minutes_max", "run_minutes_cv"), _keep_double()),
-    **dict.fromkeys(("epochs_to_converge", "samples_to_converge"), _keep_double()),
-    **dict.fromkeys(("repo", "path", "commit", "task", "metric", "unit", "place", "batch_per_chip"), _ignore),
-    **dict.fromkeys(("submitter", "folder", "software", "no_score_reason", "availability", "status"), _ignore),
-    **dict.fromkeys(("system_path", "system_sha256", "scaling_sha256", "attribution"), _ignore),
-    **{column.name: _ignore if column.kind == "text" else _keep_double(column.unit) for column in POINT_COLUMNS},
-    **{column.name: _ignore if column.kind == "text" else _keep_double(column.unit) for column in ENTRY_COLUMNS},
-    "power_scope": _convert_power_scope,
-    "entry_quality_metric": _ignore,
-    "entry_quality_target": _keep_double(),
+    # What follows is published in a table of its own, or in `cells` only.
+    **dict.fromkeys(KEPT_FIGURES, _convert_with(lambda text, context: parse_number(text, context.mark))),
+    **dict.fromkeys(COMPUTED, _convert_with(_parse_double)),
+    **dict.fromkeys(IGNORED, _ignore),
+    **{
+        column.name: _ignore if column.kind == "text" else _convert_with(_parse_double, unit=column.unit)
+        for column in (*POINT_COLUMNS, *ENTRY_COLUMNS)
+    },
+    "power_scope": lambda text, _: _fill(power_scope=POWER_SCOPES.get(text, text)),
 }
+
+
+def format_header_entries(rows: Iterable[FirstRow], kind: str, document_id: str, vocabulary: Vocabulary) -> str:
+    """Format an entry for each first row of a table; a column whose field is not certain is a placeholder."""
+    known = {
+        normalise_header(name): field
+        for header in vocabulary.table_headers
+        if KINDS[header.reader].results == "one-per-row"
+        for name, field in header.fields
+    }
+    entries = []
+    for number, (place, columns) in enumerate(rows, start=1):
+        name = re.sub(r"\W+", "_", f"{document_id}-{number}")
+        fields = {strip_unit(column): _guess_field(column, known, vocabulary) for column in columns}
+        entry = {"reader": kind, "table": name, "task": f"{PLACEHOLDER}: training or inference", "fields": fields}
+        entries.append(f"# {place}\n{tomli_w.dumps({'table_header': [entry]})}")
+    if entries:
+        fields_known = {*known.values(), *(CONVERTERS.keys() & table("results").without_derived().names)}
+        entries.append(f"# The fields are {', '.join(sorted(fields_known))}.")
+    return "\n".join(entries)
+
+
+def _guess_field(column: str, known: Mapping[str, str], vocabulary: Vocabulary) -> str:
+    """Return the field of a column whose name is known, else a placeholder that names a similar one."""
+    if (field := known.get(normalise_header(column))) is not None:
+        return field
+    unit = parse_unit(column)
+    names = {header.replace(" ", ""): header for header in known}
+    similar = find_nearest(normalise_header(column), names, MIN_SIMILARITY)
+    counted = next((field for field in vocabulary.units if unit and vocabulary.find_unit(field, unit)), None)
+    nearest = counted or (known[similar] if similar else None)
+    return f"{PLACEHOLDER}: a field, such as {nearest}" if nearest else f"{PLACEHOLDER}: a field"

@@ -17,7 +17,7 @@ from ipu_results.read.document import ColumnTable, MetadataItem
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 
-HALF = "half of the batch size"
+HALF = "half of the batch size"  # how the paper on two chips states the items of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def parse_setup(document: Document, items: Iterable[MetadataItem], vocabulary: V
 
 
 Identity = tuple[tuple[str, str], ...]
-RATE_FIELDS = ("throughput", "efficiency")
+RATE_FIELDS = ("throughput", "efficiency")  # their units count items, such as images
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,9 @@ def join_rows(
             if any(fragment.table is other.table and fragment.row.cells == other.row.cells for other in accepted):
                 duplicates.append(fragment)
             elif conflict := next((other for other in accepted if _conflict(other, fragment)), None):
-                rejected += _reject_all(fragments, conflict, fragment)
+                pair = (f"{part.table.name} row {part.row.number}" for part in (conflict, fragment))
+                message = f"{' and '.join(pair)} have one configuration and different figures"
+                rejected += [part.reject("conflicting-rows", message) for part in fragments]
                 break
             else:
                 accepted.append(fragment)
@@ -152,17 +154,7 @@ def _get_item(fragment: RowFragment, field: str) -> str | None:
 
 
 def _conflict(first: RowFragment, second: RowFragment) -> bool:
-    return not second.joins or not _figures(first).isdisjoint(_figures(second))
-
-
-def _figures(fragment: RowFragment) -> frozenset[str]:
-    return FIGURE_FIELDS & fragment.values.keys()
-
-
-def _reject_all(fragments: Sequence[RowFragment], first: RowFragment, second: RowFragment) -> list[RejectedRow]:
-    places = " and ".join(f"{fragment.table.name} row {fragment.row.number}" for fragment in (first, second))
-    message = f"{places} have one configuration and different figures"
-    return [fragment.reject("conflicting-rows", message) for fragment in fragments]
+    return not second.joins or bool(FIGURE_FIELDS & first.values.keys() & second.values.keys())
 
 
 def _build_result(
@@ -183,4 +175,4 @@ def _build_result(
 def compute_result_id(document_id: str, table: str, identity: Iterable[tuple[str, str]]) -> str:
     """Return 16 hex digits that depend on the printed configuration, not on figures or position."""
     key = json.dumps([document_id, table, sorted(identity)], ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(key.encode()).hexdigest()[:16]
+    return hashlib.sha256(key.encode()).hexdigest()[:16]  # 64 bits: a few thousand results never share an id

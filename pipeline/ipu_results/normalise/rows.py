@@ -21,9 +21,9 @@ from ipu_results.schema import Column, Kind
 from ipu_results.schema import table as published_table
 from ipu_results.schema.table_headers import TableHeader, normalise_header, parse_unit
 from ipu_results.schema.vocabulary import KINDS, Vocabulary
-from ipu_results.sources.catalogue import Document
-from ipu_results.sources.sidecar import SUBMISSION
+from ipu_results.sources.catalogue import SUBMISSION, Document
 
+# Python alone would accept other forms and time zones: one moment has one text.
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 BOOLEANS = {"True": True, "False": False}
 
@@ -111,27 +111,13 @@ PARSERS: dict[Kind, Callable[[str], Any]] = {
 
 
 FIGURE_FIELDS = frozenset(
-    {
-        "throughput",
-        "latency_ms",
-        "efficiency",
-        "time_to_train_s",
-        "time_to_result_s",
-        "latency_p90_ms",
-        "latency_p99_ms",
-        "latency_min_ms",
-        "latency_median_ms",
-        "latency_max_ms",
-        "latency_std_ms",
-        "energy_per_item_j",
-        "run_energy_j",
-        "power_w",
-        "quality_value",
-        "ranking",
-        "metric",
-    }
+    """
+    throughput latency_ms efficiency time_to_train_s time_to_result_s latency_p90_ms latency_p99_ms latency_min_ms
+    latency_median_ms latency_max_ms latency_std_ms energy_per_item_j run_energy_j power_w quality_value ranking metric
+    """.split()
 )
-BRACKETED = re.compile(r"\(([^()]+)\)")
+"""Fields of measured figures: the others identify a row."""
+BRACKETED = re.compile(r"\(([^()]+)\)")  # the unit in a caption
 
 Place = tuple[str, int, str]
 """Table, row number and locator of a source row."""
@@ -161,6 +147,15 @@ class RejectedRow:
     message: str
     raw: Mapping[str, str] | Sequence[str]
     words: Sequence[UnknownWord] = ()
+
+    @classmethod
+    def from_error(cls, table: SourceTable, row: SourceRow, *errors: tuple[int, UnreadableCellError]) -> RejectedRow:
+        """Reject a row for its first cell that cannot be read, by its column; the message names all of them."""
+        column, first = errors[0]
+        message = "; ".join(str(error) for _, error in errors)
+        words = tuple(error.word for _, error in errors if isinstance(error, UnknownWordError))
+        raw = dict(zip(table.columns, row.cells, strict=True))
+        return cls(table.name, row.number, table.cell_locator(row, column), first.reason, message, raw, words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +187,8 @@ class RowFragment:
             locator = self.table.cell_locator(self.row, number)
             yield Cell(field, header, text, *converted[1:], footnotes.get(number), locator)
 
-    @property
-    def raw(self) -> dict[str, str]:
-        return dict(zip(self.table.columns, self.row.cells, strict=True))
-
     def reject(self, reason: str, message: str) -> RejectedRow:
-        return RejectedRow(*self.place, reason, message, self.raw)
+        return RejectedRow(*self.place, reason, message, dict(zip(self.table.columns, self.row.cells, strict=True)))
 
 
 class RowConverter:
@@ -231,54 +222,35 @@ class RowConverter:
             for field, name in zip(self.fields, table.columns, strict=True)
         )
         field_order = [field for _, field in header.fields]
-        self.identifying = [column for column, field in enumerate(self.fields) if self._identifies(field)]
+        identity = set(field_order) - FIGURE_FIELDS if header.identity is None else header.identity
+        self.identifying = [column for column, field in enumerate(self.fields) if field in identity]
         self.order = sorted(range(len(self.fields)), key=lambda column: field_order.index(self.fields[column]))
+        # The texts of a column repeat in many rows, so each is converted once.
         self._converted: tuple[dict[str, CellValues | UnreadableCellError], ...] = tuple({} for _ in self.fields)
-
-    def convert_cell(self, column: int, text: str) -> CellValues:
-        """Convert the text of a cell. Raises UnreadableCellError."""
-        known = self._converted[column]
-        if text not in known:
-            try:
-                known[text] = convert_cell(self.fields[column], text, self.contexts[column])
-            except UnreadableCellError as error:
-                known[text] = error
-        converted = known[text]
-        if isinstance(converted, UnreadableCellError):
-            raise converted
-        return converted
 
     def convert_row(self, row: SourceRow, constants: Mapping[str, Any]) -> RowFragment | RejectedRow:
         """Convert one row; `constants` are the values that hold for the whole table."""
         table = self.table
         converted: list[CellValues] = []
         errors: list[tuple[int, UnreadableCellError]] = []
-        for column, text in enumerate(row.cells):
-            try:
-                converted.append(self.convert_cell(column, text))
-            except UnreadableCellError as error:
-                errors.append((column, error))
+        for column, (text, known) in enumerate(zip(row.cells, self._converted, strict=True)):
+            if text not in known:
+                try:
+                    known[text] = convert_cell(self.fields[column], text, self.contexts[column])
+                except UnreadableCellError as error:
+                    known[text] = error
+            if isinstance(values_of_cell := known[text], UnreadableCellError):
+                errors.append((column, values_of_cell))
+            else:
+                converted.append(values_of_cell)
         if errors:
-            return self._reject(row, errors)
+            return RejectedRow.from_error(table, row, *errors)
         values = dict(constants)
         for column in self.order:  # a column's own cell overrides what another cell implies, wherever it is
             values.update(converted[column].values)
         identity = tuple(sorted((self.fields[column], row.cells[column]) for column in self.identifying))
         result_table = self.header.result_table or table.name
         return RowFragment(table, row, self.fields, converted, result_table, self.header.joins, identity, values)
-
-    def _reject(self, row: SourceRow, errors: Sequence[tuple[int, UnreadableCellError]]) -> RejectedRow:
-        """Reject a row for its first cell that cannot be read; the message names all of them."""
-        column, first = errors[0]
-        message = "; ".join(str(error) for _, error in errors)
-        words = tuple(error.word for _, error in errors if isinstance(error, UnknownWordError))
-        raw = dict(zip(self.table.columns, row.cells, strict=True))
-        place = self.table.cell_locator(row, column)
-        return RejectedRow(self.table.name, row.number, place, first.reason, message, raw, words)
-
-    def _identifies(self, field: str) -> bool:
-        identity = self.header.identity
-        return field not in FIGURE_FIELDS if identity is None else field in identity
 
 
 def find_printed_unit(table: SourceTable, header: str) -> str | None:

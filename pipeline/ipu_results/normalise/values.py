@@ -14,16 +14,18 @@ from ipu_results.ground.text import format_count
 from ipu_results.normalise.decimal_mark import DecimalMark, names_two_figures
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
+# Thousands marks divide groups of three; a first group of zeros, as in `0,920`, proves a decimal comma instead.
 NUMBER = re.compile(r"(?:(?!0+,)[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
 COMMA_NUMBER = re.compile(r"(?:[0-9]{1,3}(?:\.[0-9]{3})+(?=,)|[0-9]+)(?:,[0-9]+)?")
-MAX_DIGITS = 15
+MAX_DIGITS = 15  # that a double gives back, whatever the figure is
 DERIVED = re.compile(r"[0-9]{1,25}(?:\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?")  # 17 significant digits and zeros
 DURATION = re.compile(
     r"(?=[0-9])(?:([0-9]{1,9})\s*d)?\s*(?:([0-9]{1,9})\s*h)?\s*(?:([0-9]{1,9})\s*m)?"
     r"\s*(?:([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*s)?"
 )
-DURATION_SECONDS = (86_400, 3_600, 60, 1)
+DURATION_SECONDS = (86_400, 3_600, 60, 1)  # of the units in DURATION
 SDK = re.compile(r"(?:Poplar\s+)?SDK\s*([0-9]+(?:\.[0-9]+)*)", re.I)
+# Two numbers at least: a lone figure is not a version.
 BARE_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+")
 MLPERF_ID = re.compile(r"([0-9]+\.[0-9]+)-[0-9]+")
 QUALITY = re.compile(r"([0-9][0-9.,]*)\s+(\S.*)")
@@ -33,6 +35,7 @@ NOT_A_METRIC = re.compile(
     r"(?!%|[(\[]?[^\W\d_])|[xe]\s*[-+−–^]?\s*\d|(?:thousand|million|billion|[kmg])\s|(?:to|or|and)\s+\d", re.I
 )
 SECOND_FIGURE = re.compile(r"[±×÷~≈<>=]|\+/|(?:^|\s)[-+−–.(]*[0-9]+(?:[.,][0-9]+)*[.,;:]*(?!\S)")
+# Brackets with words explain a metric, as in `MAE (lower is better)`; those with figures alone are an interval.
 BRACKETED_WORDS = re.compile(r"\((?=[^()]*[^\W\d_])[^()±]*\)")
 
 
@@ -143,10 +146,9 @@ FILES = {
     "header": "table_headers",
 }
 """The file of `schema/vocabulary` that a word of each kind is added to."""
-MIN_SIMILARITY = 0.5
-MAX_LISTED = 12
-MAX_COMPARED = 300
-"""Words that are compared with the vocabulary: each takes about a millisecond."""
+MIN_SIMILARITY = 0.5  # by difflib; a word that is less similar is another one
+MAX_LISTED = 12  # known words that a message lists where none is near: more are not read
+MAX_COMPARED = 300  # words that are compared with the vocabulary: each takes about a millisecond
 
 
 class UnknownWord(NamedTuple):

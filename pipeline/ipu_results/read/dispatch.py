@@ -1,26 +1,68 @@
-"""Choose the reader of a document by its bytes."""
+"""Choose the reader of a document by its kind and its bytes, and draft headers of a document that no reader knows."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from bs4 import BeautifulSoup
+from bs4.filter import SoupStrainer
 
 from ipu_results.errors import DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES, pause_garbage_collection
-from ipu_results.read.csv_table import read_csv
-from ipu_results.read.document import ParsedDocument
-from ipu_results.read.html import read_html
-from ipu_results.read.paper.text import read_paper_text
-from ipu_results.read.run_record import MARK, read_mlperf_log, read_sweep_record
-from ipu_results.read.saved_page import is_message, unpack_saved_page
-from ipu_results.read.text import decode, read_page_text
+from ipu_results.mlperf.log import MARK
+from ipu_results.read.document import FirstRow, ParsedDocument
+from ipu_results.read.html import TABLE_TAG, find_charset, is_message, read_html
+from ipu_results.read.page_text import is_fenced, read_page_text, split_line
+from ipu_results.read.paper_text import read_paper_text
+from ipu_results.read.records import parse_line, read_csv, read_csv_columns, read_mlperf_log, read_sweep_record
+from ipu_results.read.text import clean_cell, decode
 from ipu_results.schema.table_headers import TableHeader
 from ipu_results.schema.vocabulary import ALIASES, KINDS
 
 PDF_SIGNATURE = b"%PDF-"
+# The only kinds that a document with these bytes can be of.
 SIGNATURES = {PDF_SIGNATURE: ("inference-paper",), MARK: ("mlperf-log",)}
-SIGNATURE_BYTES = 100_000
+SIGNATURE_BYTES = 100_000  # the first bytes, in which a signature is: a saved page may have a long header before it
 HTML = re.compile(rb"<(?:!doctype\s+html|html|table|body)\b", re.I)
+MIN_COLUMNS = 3  # fewer words in a row may be ordinary text
+FIGURE = re.compile(r"[\d.,\s%]+")
+
+
+class Reader(Protocol):
+    """Reads the documents of one format. It opens no file and keeps nothing between two documents."""
+
+    def __call__(self, data: bytes, headers: Sequence[TableHeader], max_pages: int, /) -> ParsedDocument:
+        """Return the tables of a document, each row and cell with its place, and a problem for what is not read.
+
+        `data` is the whole document, of at most `max_bytes`.
+        `headers` are the known headers of its kind: a table is read if its names are those of one of them.
+        `max_pages` is the limit of a format with pages.
+
+        Raises UnrecognisedDocumentError if there is nothing that resembles a known table, so that another kind may be
+        tried, DamagedDocumentError for a document that is cut off or broken, and DocumentTooLargeError.
+        """
+
+
+def _read_pdf(data: bytes, headers: Sequence[TableHeader], max_pages: int) -> ParsedDocument:
+    from ipu_results.read.pdf import read_pdf  # noqa: PLC0415  (pdfplumber takes longer to import than a page to read)
+
+    return read_pdf(data, headers, max_pages=max_pages)
+
+
+READERS: dict[str, Reader] = {
+    "pdf": _read_pdf,
+    "html": lambda data, headers, _: read_html(data, headers),
+    "page": lambda data, headers, _: read_page_text(decode(data), headers),
+    "paper": lambda data, headers, _: read_paper_text(decode(data), headers),
+    "csv": lambda data, headers, _: read_csv(data, headers),
+    "csv-columns": lambda data, headers, _: read_csv_columns(data, headers),
+    "run-record": lambda data, headers, _: read_sweep_record(data, headers),
+    "mlperf-log": lambda data, _, __: read_mlperf_log(data),
+}
+"""The reader of each format of `schema/kinds.toml`; `pdf` and `html` are recognised by their bytes."""
 
 
 def read_document(
@@ -71,25 +113,49 @@ def _read_by_trial(data: bytes, headers: Sequence[TableHeader], max_pages: int) 
 
 
 def _read_as(kind: str, data: bytes, headers: Sequence[TableHeader], max_pages: int) -> ParsedDocument:
-    headers = [header for header in headers if header.reader == kind]
-    if data.lstrip()[: len(PDF_SIGNATURE)] == PDF_SIGNATURE:
-        from ipu_results.read.pdf import read_pdf  # noqa: PLC0415  (pdfplumber takes longer to import than a page to read)
-
-        return read_pdf(data, headers, max_pages=max_pages)
     file_format = KINDS[kind].format
-    if file_format == "mlperf-log":
-        return read_mlperf_log(data)
-    if file_format == "run-record":
-        return read_sweep_record(data, headers)
-    if file_format == "csv-columns":
-        from ipu_results.read.csv_table import read_csv_columns  # noqa: PLC0415  (pyarrow's CSV reader)
+    if data.lstrip()[: len(PDF_SIGNATURE)] == PDF_SIGNATURE:
+        file_format = "pdf"
+    elif file_format in ("page", "paper"):
+        start = data[:SIGNATURE_BYTES].replace(b"\0", b"")  # without the NULs of UTF-16
+        file_format = "html" if is_message(data) or HTML.search(start) else file_format
+    return READERS[file_format](data, [header for header in headers if header.reader == kind], max_pages)
 
-        return read_csv_columns(data, headers)
-    if file_format == "csv":
-        return read_csv(data, headers)
-    if is_message(data):
-        page = unpack_saved_page(data)
-        return read_html(page.data, headers, page.charset)
-    if HTML.search(data[:SIGNATURE_BYTES].replace(b"\0", b"")):  # without the NULs of UTF-16
-        return read_html(data, headers)
-    return (read_page_text if file_format == "page" else read_paper_text)(decode(data), headers)
+
+def find_first_rows(data: bytes, suffix: str, max_pages: int) -> list[FirstRow]:
+    """Find the first row of words of each HTML table, block of delimited text or CSV file, or each header of a PDF.
+
+    A header can be drafted from it, in a document without a known one. Raises a DocumentError, as `read_document` does.
+    """
+    if suffix == ".pdf":
+        from ipu_results.read.pdf import find_pdf_headers  # noqa: PLC0415  (pdfplumber is slow to import)
+
+        return find_pdf_headers(data, max_pages)
+    text = decode(data, find_charset(data))
+    if suffix == ".csv":
+        columns = tuple(parse_line(text.split("\n", 1)[0]))
+        return [("line 1", columns)] if _is_header(columns) else []
+    return list(_find_in_html(text) if TABLE_TAG.search(text) else _find_in_text(text))
+
+
+def _find_in_html(text: str) -> Iterator[FirstRow]:
+    with warnings.catch_warnings(action="ignore"):  # about XHTML that is read as HTML
+        soup = BeautifulSoup(text, "lxml", parse_only=SoupStrainer("table"))
+    for number, table in enumerate(soup.find_all("table"), start=1):
+        rows = ([clean_cell(cell.get_text(" ")) for cell in row.find_all(["th", "td"])] for row in table.find_all("tr"))
+        if (columns := next(filter(_is_header, map(tuple, rows)), None)) is not None:
+            yield f"table {number}", columns
+
+
+def _find_in_text(text: str) -> Iterator[FirstRow]:
+    within = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        columns = tuple(map(clean_cell, split_line(line, is_fenced(line))))
+        if not within and _is_header(columns):
+            yield f"line {number}", columns
+        within = len(columns) >= MIN_COLUMNS
+
+
+def _is_header(columns: tuple[str, ...]) -> bool:
+    words = [text for text in columns if text and not FIGURE.fullmatch(text)]
+    return len(words) >= MIN_COLUMNS and len(words) == len(columns)

@@ -1,11 +1,14 @@
-"""Find what looks like a known table but was not read: a grid of blocks, a list, or a table on its side."""
+"""Read the tables of a web page, in an HTML file or in the MHTML or e-mail that a browser saved it as."""
 
 from __future__ import annotations
 
+import binascii
 import re
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from email import message_from_bytes
+from email.message import Message
 from itertools import islice
 
 from bs4 import BeautifulSoup
@@ -13,108 +16,24 @@ from bs4.element import Comment, NavigableString, PageElement, Tag
 
 from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.ground.limits import MAX_PARENTS_OF_A_ROW, MAX_TABLE_DEPTH
-from ipu_results.read.align import Assembler, contains_row
-from ipu_results.read.document import ParsedDocument
-from ipu_results.read.html_drawing import ADDED
-from ipu_results.read.html_grid import CDATA, EMBEDDED, NOT_DISPLAYED, HtmlRow, describe_element, expand_rows
-from ipu_results.read.html_visibility import REMOVED, UNSEEN, States, find_states
+from ipu_results.read.document import Assembler, ParsedDocument, contains_row
+from ipu_results.read.html_cells import CDATA, EMBEDDED, NOT_DISPLAYED, HtmlRow, describe_element, expand_rows
+from ipu_results.read.html_style import ADDED
+from ipu_results.read.html_visible import REMOVED, UNSEEN, States, find_states
 from ipu_results.read.text import clean, decode
 from ipu_results.schema.table_headers import TableHeader, normalise_header
 
-FIGURE = re.compile(r"\d[\d.,]*")
-UNKNOWN_FIGURE = "0"
-MAX_MISSING_NAMES = 1
-MIN_NAMES = 2
-FIGURE_WITHIN_HEADERS = 3
-"""A figure follows the last name of the header within the texts of this many headers."""
+# Saved pages
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+HEADER_LINE = re.compile(rb"(?:[!-9;-~]+:[^\r\n]*|[ \t]+\S[^\r\n]*|From [^\r\n]*)\r?\n")
+MAIL_FIELDS = re.compile(rb"^(?:mime-version|content-type|content-transfer-encoding)[ \t]*:", re.I | re.M)
+MAX_HEADER_BYTES = 100_000  # of an e-mail; what is longer is another file
+BAD_ESCAPE = re.compile(rb"=(?![0-9A-Fa-f]{2}|[ \t]*\r?\n|[ \t]*\Z)")
+TABLE = re.compile(rb"<table\b", re.I)
 
-
-def find_unread_blocks(
-    soup: BeautifulSoup, read: Collection[int], headers: Sequence[TableHeader], states: States
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield place and header of each block with the names and figures of a known table; `read` are the tables read.
-
-    A block is a table that was not read, or all other text between two tables.
-    """
-    for place, texts in _collect_blocks(soup, read, states).items():
-        for number, part in enumerate(_split_block(texts, headers), start=1):
-            if names := _find_table(part, headers):
-                yield place if number == 1 else f"{place}, part {number}", names
-
-
-def _split_block(texts: Sequence[str], headers: Sequence[TableHeader]) -> Iterator[Sequence[str]]:
-    """Cut the texts of a block before each further header whose names are next to each other."""
-    keys = [*map(normalise_header, texts)]
-    names = [frozenset(header.keys) for header in headers]
-    known = frozenset().union(*names)
-    starts = [
-        place
-        for place, key in enumerate(keys)
-        if key in known and any(set(keys[place : place + len(group)]) == group for group in names if key in group)
-    ]
-    for start, end in zip([0, *starts[1:]], [*starts[1:], len(texts)], strict=True):
-        yield texts[start:end]
-
-
-def _collect_blocks(soup: BeautifulSoup, read: Collection[int], states: States) -> dict[str, list[str]]:
-    """Return the visible texts of the page outside of the tables that were read, by place."""
-    blocks: dict[str, list[str]] = {}
-    nodes: list[tuple[PageElement, str]] = [(node, "") for node in reversed(soup.contents)]
-    tables = last = 0  # tables so far, and the last that is not a mere cell of a block
-    while nodes:
-        node, table = nodes.pop()
-        if type(node) is NavigableString:
-            if (text := clean(node)) and not states.get(id(node.parent), 0) & UNSEEN:
-                blocks.setdefault(table or (f"after table {last}" if last else "before table 1"), []).append(text)
-        elif isinstance(node, Comment) and table and FIGURE.fullmatch(node.removeprefix(CDATA).removesuffix("]]")):
-            blocks.setdefault(table, []).append(UNKNOWN_FIGURE)
-        elif (
-            isinstance(node, Tag)
-            and table
-            and not states.get(id(node), 0) & UNSEEN
-            and (added := _find_figures(node, states))
-        ):
-            blocks.setdefault(table, []).extend(added)
-        elif isinstance(node, Tag) and node.name not in NOT_DISPLAYED and node.name != "head":
-            if node.name == "table":
-                tables += 1
-                if id(node) in read:
-                    last = tables = tables + len(node.find_all("table"))
-                    continue
-                if len([*islice(node.stripped_strings, 2)]) > 1:
-                    last, table = tables, f"table {tables}"
-            nodes += [(child, table) for child in reversed(node.contents)]
-    return blocks
-
-
-def _find_figures(node: Tag, states: States) -> list[str]:
-    """Return what stands for figures that are not text: those in an image or a field, or of a style sheet."""
-    if states.get(id(node), 0) & ADDED and not node.get_text(strip=True):
-        return [UNKNOWN_FIGURE]
-    if node.name not in EMBEDDED or node.name == "table":
-        return []
-    return [UNKNOWN_FIGURE for embedded in describe_element(node) if FIGURE.fullmatch(embedded.text)]
-
-
-def _find_table(texts: Sequence[str], headers: Sequence[TableHeader]) -> tuple[str, ...]:
-    """Return the names of a known header among `texts`, if figures follow them, or a row without its header."""
-    if len(texts) < min((len(header.keys) for header in headers), default=0):
-        return ()
-    places: dict[str, int] = {}
-    for place, text in enumerate(texts):
-        places.setdefault(normalise_header(text), place)
-    for header in headers:
-        names = [places[key] for key in header.keys if key in places]
-        if len(names) < max(MIN_NAMES, len(header.keys) - MAX_MISSING_NAMES):
-            continue
-        first, last = min(names), max(names)
-        if any(map(FIGURE.fullmatch, texts[first : last + FIGURE_WITHIN_HEADERS * len(header.keys)])):
-            return tuple(texts[place] for place in sorted(names))
-    return tuple(texts[:1]) if contains_row(texts, headers) else ()
-
-
+# Pages
 CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]+)""", re.I)
-CHARSET_BYTES = 4096
+CHARSET_BYTES = 4096  # four times what the HTML standard has browsers look at
 TABLE_TAG = re.compile(r"<table\b", re.I)
 PAGE_TAG = re.compile(r"<(/?)(html|body|table)\b", re.I)
 COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<script\b.*?(?:</script\s*>|\Z)", re.S | re.I)
@@ -122,15 +41,71 @@ CELLS = ("td", "th")
 TABLE_PARTS = frozenset({"table", "tr", *CELLS})
 SECTIONS = ("thead", "tbody", "tfoot", "table")
 
+# Blocks that were not read
+FIGURE = re.compile(r"\d[\d.,]*")
+UNKNOWN_FIGURE = "0"  # stands for a figure that is not text: what counts is that there is one
+MAX_MISSING_NAMES = 1
+MIN_NAMES = 2  # a single name is ordinary text
+FIGURE_WITHIN_HEADERS = 3  # a figure follows the last name of the header within the texts of this many headers
 
-def read_html(data: bytes, headers: Sequence[TableHeader], charset: str | None = None) -> ParsedDocument:
+
+def is_message(data: bytes) -> bool:
+    """Check whether a document begins with the header of an e-mail, as MHTML does too."""
+    start = data[:MAX_HEADER_BYTES].removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n")
+    end = 0
+    while match := HEADER_LINE.match(start, end):
+        end = match.end()
+    return MAIL_FIELDS.search(start[:end]) is not None
+
+
+def _unpack_message(data: bytes) -> tuple[bytes, str | None]:
+    """Return the page in a message for which `is_message` holds, and the encoding that its part states.
+
+    Raises DamagedDocumentError for a message that is cut off or badly encoded, that has no page, or that has tables in
+    several pages.
+    """
+    message = message_from_bytes(data.removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n"))
+    parts = [part for part in message.walk() if part.get_content_type() in ("text/html", "application/xhtml+xml")]
+    for part in (message, *parts):
+        if part.defects:
+            raise DamagedDocumentError(f"is a saved page that is damaged: {type(part.defects[0]).__name__}")
+    if not parts:
+        raise DamagedDocumentError("is an e-mail or saved page without an HTML part")
+    pages = [(_decode_part(part), part.get_content_charset()) for part in parts]
+    with_tables = [page for page in pages if TABLE.search(page[0])]
+    if len(with_tables) > 1:
+        raise DamagedDocumentError(f"has tables in {len(with_tables)} pages: save the frame with the table alone")
+    return with_tables[0] if with_tables else pages[0]
+
+
+def _decode_part(part: Message) -> bytes:
+    """Decode strictly: the email library skips what it cannot decode, which may be a figure."""
+    encoding = str(part.get("Content-Transfer-Encoding", "7bit")).strip().lower()
+    if encoding not in ("quoted-printable", "base64", "7bit", "8bit", "binary"):
+        raise DamagedDocumentError(f"is a saved page in an unknown encoding {encoding!r}")
+    body = str(part.get_payload()).encode("utf-8", "surrogateescape")
+    if encoding == "quoted-printable" and (bad := BAD_ESCAPE.search(body)):
+        text = body[bad.start() : bad.start() + 3].decode("utf-8", "replace")
+        raise DamagedDocumentError(f"is a saved page that is damaged: {text!r} is not quoted-printable")
+    if encoding == "base64":
+        try:
+            return binascii.a2b_base64(b"".join(body.split()), strict_mode=True)
+        except binascii.Error as error:
+            raise DamagedDocumentError(f"is a saved page that is damaged: not base64: {error}") from error
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     """Read every table whose header is one of `headers`, wherever the table and its header row are.
 
-    Spans are expanded, footnote marks lifted off, and text that a reader cannot see is left out. `charset` is the
-    encoding that a mail states, in place of the page's own. Raises DamagedDocumentError for an empty, binary or
-    truncated page, DocumentTooLargeError for one nested too deeply, and UnrecognisedDocumentError if no table has a
-    header that resembles a known one.
+    Spans are expanded, footnote marks lifted off, and text that a reader cannot see is left out. Raises
+    DamagedDocumentError for an empty, binary or truncated page, DocumentTooLargeError for one nested too deeply, and
+    UnrecognisedDocumentError if no table has a header that resembles a known one.
     """
+    charset = None
+    if is_message(data):
+        data, charset = _unpack_message(data)
     text = decode(data, charset or find_charset(data))
     opened = _count_opened_tables(text)
     if not TABLE_TAG.search(text):
@@ -147,12 +122,14 @@ def read_html(data: bytes, headers: Sequence[TableHeader], charset: str | None =
         read = set()
         for number, (table, rows) in enumerate(tables, start=1):
             before = assembler.count
-            shown = _drop_hidden_cells(rows, states) if states else rows
+            shown = [_drop_hidden_cells(row, states) for row in rows] if states else rows
             assembler.add_grid(f"table {number}", (("", row) for row in expand_rows(shown, states)))
             if assembler.count > before:
                 read.add(id(table))
-        for place, names in find_unread_blocks(soup, read, headers, states):
-            assembler.add_unread_block(place, names)
+        for place, texts in _collect_blocks(soup, read, states).items():
+            for number, part in enumerate(_split_block(texts, headers), start=1):
+                if names := _find_table(part, headers):
+                    assembler.add_unread_block(place if number == 1 else f"{place}, part {number}", names)
     finally:
         soup.clear(decompose=True)  # its nodes refer to each other: else only the cycle collector would free them
     return assembler.finish()
@@ -180,8 +157,7 @@ def _count_opened_tables(text: str) -> int:
         opened += not closing and name == "table"
         if depth["table"] > MAX_TABLE_DEPTH:
             raise DocumentTooLargeError(f"has tables in tables, more than {MAX_TABLE_DEPTH} deep")
-    whole = depth["html"] <= 0 or ended
-    if not whole or (depth["table"] > 0 and not ended):
+    if not ended and (depth["html"] > 0 or depth["table"] > 0):
         raise DamagedDocumentError("has no end: truncated", place="end of page")
     return opened
 
@@ -214,6 +190,7 @@ def _collect_tables(soup: BeautifulSoup) -> list[tuple[Tag, list[HtmlRow]]]:
 
 
 def _find_parent(node: Tag, names: Sequence[str]) -> Tag | None:
+    """Return the nearest element around another; bs4's `find_parent` has no limit, and is slower."""
     parent = node.parent
     steps = 0
     while parent is not None and parent.name not in names:
@@ -224,11 +201,78 @@ def _find_parent(node: Tag, names: Sequence[str]) -> Tag | None:
     return parent
 
 
-def _drop_hidden_cells(rows: Iterable[HtmlRow], states: States) -> Iterator[HtmlRow]:
-    """Leave out the cells that are not displayed, whose places others take; rows that are not displayed stay whole."""
-    for row in rows:
-        if states.get(id(row.owner), 0) & REMOVED:
-            yield row
-        else:
-            cells = [cell for cell in row.cells if not states.get(id(cell), 0) & REMOVED]
-            yield replace(row, cells=cells)
+def _drop_hidden_cells(row: HtmlRow, states: States) -> HtmlRow:
+    """Leave out the cells that are not displayed, whose places others take; a row that is not displayed stays whole."""
+    if states.get(id(row.owner), 0) & REMOVED:
+        return row
+    return replace(row, cells=[cell for cell in row.cells if not states.get(id(cell), 0) & REMOVED])
+
+
+def _collect_blocks(soup: BeautifulSoup, read: Collection[int], states: States) -> dict[str, list[str]]:
+    """Return the visible texts of the page outside of the tables that were read, by place.
+
+    A block is a table that was not read, or all other text between two tables: it may be a grid of blocks, a list or a
+    table on its side, which `_find_table` reports if it has the names and figures of a known one.
+    """
+    blocks: dict[str, list[str]] = {}
+    nodes: list[tuple[PageElement, str]] = [(node, "") for node in reversed(soup.contents)]
+    tables = last = 0  # tables so far, and the last that is not a mere cell of a block
+    while nodes:
+        node, table = nodes.pop()
+        seen = not states.get(id(node), 0) & UNSEEN
+        if type(node) is NavigableString:
+            if (text := clean(node)) and not states.get(id(node.parent), 0) & UNSEEN:
+                blocks.setdefault(table or (f"after table {last}" if last else "before table 1"), []).append(text)
+        elif isinstance(node, Comment) and table and FIGURE.fullmatch(node.removeprefix(CDATA).removesuffix("]]")):
+            blocks.setdefault(table, []).append(UNKNOWN_FIGURE)
+        elif isinstance(node, Tag) and table and seen and (added := _find_figures(node, states)):
+            blocks.setdefault(table, []).extend(added)
+        elif isinstance(node, Tag) and node.name not in NOT_DISPLAYED and node.name != "head":
+            if node.name == "table":
+                tables += 1
+                if id(node) in read:
+                    last = tables = tables + len(node.find_all("table"))
+                    continue
+                if len([*islice(node.stripped_strings, 2)]) > 1:
+                    last, table = tables, f"table {tables}"
+            nodes += [(child, table) for child in reversed(node.contents)]
+    return blocks
+
+
+def _find_figures(node: Tag, states: States) -> list[str]:
+    """Return what stands for figures that are not text: those in an image or a field, or of a style sheet."""
+    if states.get(id(node), 0) & ADDED and not node.get_text(strip=True):
+        return [UNKNOWN_FIGURE]
+    if node.name not in EMBEDDED or node.name == "table":
+        return []
+    return [UNKNOWN_FIGURE for embedded in describe_element(node) if FIGURE.fullmatch(embedded.text)]
+
+
+def _split_block(texts: Sequence[str], headers: Sequence[TableHeader]) -> Iterator[Sequence[str]]:
+    """Cut the texts of a block before each further header whose names are next to each other."""
+    keys = [*map(normalise_header, texts)]
+    groups = [header.keys for header in headers]
+    starts = [
+        place
+        for place, key in enumerate(keys)
+        if any(key in group and set(keys[place : place + len(group)]) == group for group in groups)
+    ]
+    for start, end in zip([0, *starts[1:]], [*starts[1:], len(texts)], strict=True):
+        yield texts[start:end]
+
+
+def _find_table(texts: Sequence[str], headers: Sequence[TableHeader]) -> tuple[str, ...]:
+    """Return the names of a known header among `texts`, if figures follow them, or a row without its header."""
+    if len(texts) < min((len(header.keys) for header in headers), default=0):
+        return ()
+    places: dict[str, int] = {}
+    for place, text in enumerate(texts):
+        places.setdefault(normalise_header(text), place)
+    for header in headers:
+        names = sorted(places[key] for key in header.keys if key in places)
+        if len(names) < max(MIN_NAMES, len(header.keys) - MAX_MISSING_NAMES):
+            continue
+        stop = names[-1] + FIGURE_WITHIN_HEADERS * len(header.keys)
+        if any(map(FIGURE.fullmatch, texts[names[0] : stop])):
+            return tuple(texts[place] for place in names)
+    return tuple(texts[:1]) if contains_row(texts, headers) else ()

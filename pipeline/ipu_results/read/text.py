@@ -5,13 +5,13 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ipu_results.errors import DamagedDocumentError
-from ipu_results.read.align import NO_HEADER, Assembler, RawRow, align, contains_row
-from ipu_results.read.document import ParsedDocument
-from ipu_results.schema.table_headers import TableHeader, explain_mismatch, find_headers, normalise_header
+from ipu_results.read.document import ParsedDocument, ReadProblem
+from ipu_results.schema.table_headers import TableHeader, find_headers, normalise_header
 
 ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f"))
 BLANKS = re.compile(r"\s+")
@@ -22,9 +22,29 @@ POWER_BASE = re.compile(r"(?:(?:^|[^\d.,])10|^2)[⁺⁻]?$")
 EXPONENT = re.compile(r"[-+−]?[\d⁰¹²³⁴-⁹]+")
 # Encodings of web pages. Python knows others, such as punycode, in which no page is written.
 WEB_ENCODING = re.compile(r"cp(?:125\d|874)|iso8859-\d+|koi8-[ru]|gb(?:k|2312|18030)|big5|euc_(?:jp|kr)|shift_jis")
-MAX_CONTROL_SHARE = 0.01
+MAX_CONTROL_SHARE = 0.01  # of the characters of a text; binary data has far more
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # but tab, line and page breaks, and escape
-CONTROL_SAMPLE = 100_000
+CONTROL_SAMPLE = 100_000  # characters at the start of a document that are searched for them
+METADATA_LABELS = "Platform,Chips,SDK version,Framework,Model,Precision,Dataset,Images,Batch per chip".split(",")
+# Fields that label a row: a row without its label is readable, one without its figure is not.
+LABEL_FIELDS = frozenset({"batch_size"})
+BLANK_FIELDS = frozenset({"variant", "dataset"})  # fields that performance pages leave blank where a model has none
+LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}  # ff fi fl ffi ffl st
+CAPTION = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*(?:[.:|–—-]|$)", re.IGNORECASE)
+CAPTION_NUMBER = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*[.:]?$", re.IGNORECASE)
+TABLE_NUMBER = re.compile(r"table\s+((?:\d+|[ivxl]+)(?:[.\u2013-]\d+)*)\b", re.IGNORECASE)
+CONTINUED = re.compile(r"\b(?:continue[sd]|cont(?:\.|['\u2019]?d\b))", re.IGNORECASE)
+CONTINUATION_NOTE = re.compile(
+    r"\W*(?:table\s+)?(?:continue[sd]|cont(?:\.|['\u2019]?d))"
+    r"(?:\s+(?:on|from)\s+(?:the\s+)?(?:next|following|previous|preceding)\s+page)?\W*",
+    re.IGNORECASE,
+)
+FIGURE = re.compile(r"[~≈<>≤≥±]?\s?(?:\d{1,3}(?:,\d{3})+|\d+)(?:[.,]\d+)?\s?%?[*†‡§¶]*")
+METADATA = re.compile(rf"({'|'.join(map(re.escape, METADATA_LABELS))})\s*:\s*(.*)", re.IGNORECASE)
+NOT_WORDS = re.compile(r"[\W_]+")
+HYPHENATED = re.compile(r"(?<=[^\W\d_])-$")
+
+MIN_LETTERS = 3  # a column name that a caption mentions has at least this many letters
 
 
 def clean(raw: str) -> str:
@@ -42,6 +62,11 @@ def lift_footnote(text: str) -> tuple[str, str]:
     return text[: match.start()], match[1]
 
 
+def clean_cell(raw: str) -> str:
+    """Return the text of a cell without its footnote marks."""
+    return lift_footnote(clean(raw))[0]
+
+
 def is_power(base: str, raised: str) -> bool:
     """Check whether digits raised after `base` are an exponent. No one prints a first power, so a 1 is a footnote."""
     return raised not in ("1", "¹") and POWER_BASE.search(base) is not None and EXPONENT.fullmatch(raised) is not None
@@ -54,8 +79,8 @@ def decode(data: bytes, declared: str | None = None) -> str:
     """
     if not data.strip():
         raise DamagedDocumentError("is empty")
-    encodings = ["utf-16"] if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ["utf-8-sig", *_web_encoding(declared or "")]
-    for encoding in encodings:
+    has_mark = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    for encoding in ["utf-16"] if has_mark else ["utf-8-sig", *_web_encoding(declared or "")]:
         try:
             text = data.decode(encoding)
         except UnicodeDecodeError:
@@ -78,158 +103,114 @@ def _web_encoding(declared: str) -> list[str]:
     return [name] if WEB_ENCODING.fullmatch(name) else []
 
 
-RULE = re.compile(r"[|\s:+-]+")
-DELIMITERS = ("|", "\t")
-
-Block = list[tuple[int, str]]
-"""Consecutive lines, each with its number from 1, up to an empty line."""
+CaptionOffer = tuple[bool, float, int, int]
+"""Whether the caption does not name the table's measure, distance, number of the table, number of the caption."""
 
 
-class BrokenHeader(NamedTuple):
-    """Half-open range of lines that are nearly a header, and what is wrong with them."""
-
-    start: int
-    stop: int
-    message: str
+def spell_out(raw: str) -> str:
+    """Clean text and spell out its ligatures; superscripts and the like stay as they are."""
+    return clean(raw.translate(LIGATURES))
 
 
-def read_page_text(text: str, headers: Sequence[TableHeader]) -> ParsedDocument:
-    """Read every table of the text whose header is one of `headers`.
+def normalise_text(text: str) -> str:
+    """Return text in the form in which header names are compared."""
+    return normalise_header(spell_out(text))
 
-    An empty line ends a table; a line of U+00A0 or of zero-width characters is a blank cell. A row that lost or
-    gained a line becomes a problem; the rows around it are kept if only one alignment of the lines explains them.
-    Raises UnrecognisedDocumentError if no header resembles a known one.
+
+def is_figure(text: str) -> bool:
+    return FIGURE.fullmatch(text) is not None
+
+
+def is_caption(text: str) -> bool:
+    return CAPTION.match(text) is not None
+
+
+def read_caption_number(text: str) -> str | None:
+    """Return the number of the table that a text begins with: `5.3` of `Table 5.3: ...`."""
+    match = TABLE_NUMBER.match(text)
+    return match[1].casefold() if match else None
+
+
+def mentions_continuation(text: str) -> bool:
+    return CONTINUED.search(text) is not None
+
+
+def is_continuation_note(text: str) -> bool:
+    """Check whether a text says that a table continues, and nothing else."""
+    return CONTINUATION_NOTE.fullmatch(text) is not None
+
+
+def join_lines(lines: Iterable[str]) -> str:
+    """Join set lines to one text; a word hyphenated at the end of a line becomes whole."""
+    text = ""
+    for line in lines:
+        broken = HYPHENATED.search(text) and line[:1].islower()
+        text = text[:-1] + line if broken else f"{text} {line}".strip()
+    return text
+
+
+def split_metadata(line: str) -> tuple[str, str] | None:
+    """Split `Label: value` if the label is a known one, and spell it as in METADATA_LABELS."""
+    match = METADATA.match(line)
+    if match is None or not match[2]:
+        return None
+    label = next(label for label in METADATA_LABELS if label.casefold() == match[1].casefold())
+    return label, match[2]
+
+
+def known_names(headers: Iterable[TableHeader]) -> frozenset[str]:
+    """Return all header names, normalised."""
+    return frozenset().union(*(header.keys for header in headers))
+
+
+def label_names(headers: Iterable[TableHeader]) -> frozenset[str]:
+    """Return the normalised names of the columns that label the rows."""
+    fields = (pair for header in headers for pair in header.fields)
+    return frozenset(normalise_header(name) for name, field in fields if field in LABEL_FIELDS)
+
+
+def label_columns(names: Sequence[str], header: TableHeader) -> frozenset[int]:
+    """Return the columns, from 0, whose cells may be lost without making the row unreadable."""
+    return frozenset(column for column, name in enumerate(names) if header.field_of(name) in LABEL_FIELDS)
+
+
+def match_header(names: Sequence[str], headers: Sequence[TableHeader]) -> TableHeader | None:
+    return next(iter(find_headers(names, headers)), None)
+
+
+def mentions_measure(caption: str, header: TableHeader, headers: Sequence[TableHeader]) -> bool:
+    """Check whether a caption has a column name that only `header` has, and that is not short: "is" may be a word."""
+    text = NOT_WORDS.sub(" ", f" {caption} ").casefold()
+    distinctive = header.keys - known_names(other for other in headers if other is not header)
+    return any(f" {name} " in text for name in distinctive if sum(map(str.isalpha, name)) >= MIN_LETTERS)
+
+
+def assign_captions(offers: Iterable[CaptionOffer]) -> dict[int, int]:
+    """Return the caption of each table, the best offer first. No caption is assigned twice."""
+    assigned: dict[int, int] = {}
+    used: set[int] = set()
+    for _, _, table, caption in sorted(offers):
+        if table not in assigned and caption not in used:
+            assigned[table] = caption
+            used.add(caption)
+    return assigned
+
+
+def refuse_incomplete_tables(document: ParsedDocument, headers: Iterable[TableHeader]) -> ParsedDocument:
+    """Turn each table that has another number of rows than the others that it is joined with into a problem.
+
+    The tables whose rows are joined list one sweep, so such a table has lost or gained cells. If no number of rows is
+    the most common one, the largest counts as right.
     """
-    assembler = Assembler(headers)
-    for block in _split_blocks(text):
-        before = len(assembler.tables) + len(assembler.problems)
-        if any(delimiter in line for _, line in block for delimiter in DELIMITERS):
-            _read_delimited(block, assembler)
-        _read_one_cell_a_line(block, assembler)
-        if before == len(assembler.tables) + len(assembler.problems):
-            _report_lost_rows(block, assembler)
-    return assembler.finish()
-
-
-def _split_blocks(text: str) -> Iterator[Block]:
-    block: Block = []
-    for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1):
-        if line.strip(" \t\f\v"):
-            block.append((number, line))
-        elif block:
-            yield block
-            block = []
-    if block:
-        yield block
-
-
-def _read_delimited(block: Block, assembler: Assembler) -> None:
-    """Add the tables of lines that pipes or tabs divide into cells."""
-    lines = [(number, line) for number, line in block if not RULE.fullmatch(line)]
-    names = [[_clean_text(cell) for cell in split_line(line, is_fenced(line))] for _, line in lines]
-    start = next((i for i, columns in enumerate(names) if find_headers(columns, assembler.headers)), None)
-    if start is None:
-        start = next((i for i, columns in enumerate(names) if explain_mismatch(columns, assembler.headers)), None)
-    if start is not None:
-        fenced = is_fenced(lines[start][1])
-        rows = [(number, split_line(line, fenced)) for number, line in lines]
-        grid = [(_format_place(number), _make_row(cells, [number] * len(cells))) for number, cells in rows]
-        assembler.add_grid(grid[start][0], grid)
-
-
-def is_fenced(line: str) -> bool:
-    """Check whether a line begins and ends with a pipe, as in Markdown, or next to a blank cell."""
-    bare = line.strip(" ")
-    return len(bare) > 1 and bare[0] == bare[-1] == "|"
-
-
-def split_line(line: str, fenced: bool) -> list[str]:
-    """Return the cells of a line. Outer pipes divide no cells if the header has them too (`fenced`)."""
-    delimiter = next((delimiter for delimiter in DELIMITERS if delimiter in line), None)
-    if delimiter is None:
-        return [line]
-    cells = line.split(delimiter)
-    return cells[1:-1] if delimiter == "|" and fenced and is_fenced(line) else cells
-
-
-def _read_one_cell_a_line(block: Block, assembler: Assembler) -> None:
-    """Add the table whose header is the first run of lines that is a known one."""
-    headers = assembler.headers
-    keys = {key for header in headers for key in header.keys}
-    lines = [_clean_text(line) for _, line in block]
-    known = [normalise_header(line) in keys for line in lines]
-    widths = sorted({len(header.fields) for header in headers}, reverse=True)
-    for start in (i for i, is_name in enumerate(known) if is_name):
-        for width in widths:
-            columns = lines[start : start + width]
-            if len(columns) == width and find_headers(columns, headers):
-                _report_rows_above(block, lines[:start], known[:start], assembler)
-                _align_rows(block[start:], columns, assembler)
-                return
-    if broken := _find_broken_header(lines, known, headers):
-        assembler.add_header_problem(_format_place(block[broken.start][0]), broken.message)
-
-
-def _align_rows(block: Block, columns: Sequence[str], assembler: Assembler) -> None:
-    """Add the table of a block that starts with its header, one cell a line."""
-    width = len(columns)
-    header, body = block[:width], block[width:]
-    fields = [find_headers(columns, assembler.headers)[0].field_of(name) for name in columns]
-    place = _format_place(header[0][0])
-    grid = [(place, _make_row(columns, [number for number, _ in header]))]
-    for span in align([_clean_text(line) for _, line in body], fields):
-        numbers, lines = zip(*body[span.start : span.stop], strict=True)
-        problem = None if span.readable else f"{len(lines)} lines that are not the {width} cells of one row"
-        grid.append((_format_place(numbers[0]), _make_row(lines, numbers, problem)))
-    assembler.add_grid(place, grid)
-
-
-def _find_broken_header(
-    lines: Sequence[str], known: Sequence[bool], headers: Sequence[TableHeader]
-) -> BrokenHeader | None:
-    """Find the first run of names, one foreign line allowed between two of them, that is nearly a header."""
-    stop = 0
-    for start in (i for i, is_name in enumerate(known) if is_name):
-        if start < stop:
-            continue
-        stop = start
-        while stop < len(known) and (known[stop] or (stop + 1 < len(known) and known[stop + 1])):
-            stop += 1
-        if message := explain_mismatch(lines[start:stop], headers):
-            return BrokenHeader(start, stop, message)
-    return None
-
-
-def _report_rows_above(block: Block, lines: Sequence[str], known: Sequence[bool], assembler: Assembler) -> None:
-    """Report rows above the header, and rows under a broken header there, which would be lost without a word."""
-    broken = _find_broken_header(lines, known, assembler.headers)
-    if broken is not None and len(lines) - broken.stop > 1:
-        assembler.add_header_problem(_format_place(block[broken.start][0]), broken.message)
-    elif contains_row(lines, assembler.headers):
-        assembler.add_header_problem(_format_place(block[0][0]), NO_HEADER)
-
-
-def _report_lost_rows(block: Block, assembler: Assembler) -> None:
-    """Report rows that an empty line or a lost header has cut off from their table."""
-    lines = [line for _, line in block]
-    split = [cell for line in lines for cell in split_line(line, is_fenced(line))]
-    if any(contains_row([_clean_text(cell) for cell in cells], assembler.headers) for cells in (lines, split)):
-        assembler.add_header_problem(_format_place(block[0][0]), NO_HEADER)
-
-
-def _format_place(line_number: int) -> str:
-    return f"line {line_number}"
-
-
-def _clean_text(line: str) -> str:
-    return lift_footnote(clean(line))[0]
-
-
-def _make_row(lines: Sequence[str], numbers: Sequence[int], problem: str | None = None) -> RawRow:
-    lifted = [lift_footnote(clean(line)) for line in lines]
-    return RawRow(
-        tuple(text for text, _ in lifted),
-        tuple(mark for _, mark in lifted),
-        tuple(map(_format_place, numbers)),
-        problem,
-    )
+    unread = Counter(problem.table_name for problem in document.problems if problem.row_number is not None)
+    joined = {header.table for header in headers if header.joins}
+    sizes = {table.name: len(table.rows) + unread[table.name] for table in document.tables if table.name in joined}
+    counts = Counter(sizes.values())
+    usual = max(counts, key=lambda size: (counts[size], size), default=0)
+    problems = [
+        ReadProblem(table.name, None, table.locator, "cells-missing", f"has {sizes[table.name]} rows, others {usual}")
+        for table in document.tables
+        if sizes.get(table.name, usual) != usual
+    ]
+    kept = tuple(table for table in document.tables if sizes.get(table.name, usual) == usual)
+    return replace(document, tables=kept, problems=(*document.problems, *problems))

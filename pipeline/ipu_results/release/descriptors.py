@@ -16,8 +16,7 @@ from typing import Any
 from ipu_results.ground.files import hash_file
 from ipu_results.ground.text import format_json
 from ipu_results.release.files import CHECKSUMS, list_table_files, read_checksums
-from ipu_results.schema import FILE_VIEWS, TABLES, Column, Table
-from ipu_results.schema.generate import describe_column
+from ipu_results.schema import FILE_VIEWS, TABLES, Column, Table, describe_column
 from ipu_results.store.files import DATABASE, get_parquet_name
 
 Record = dict[str, Any]

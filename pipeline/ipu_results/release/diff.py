@@ -23,8 +23,8 @@ from ipu_results.ground.sql import get_first_line
 from ipu_results.ground.text import escape_unprintable
 from ipu_results.release import files
 from ipu_results.release.files import PACKAGE, RELEASE, quote_identifier, read_json
-from ipu_results.schema import TABLES, VIEWS
-from ipu_results.schema.generate import ARROW, SQL, quote
+from ipu_results.schema import SQL, TABLES, VIEWS, quote
+from ipu_results.schema.frames import ARROW
 from ipu_results.store.files import DATABASE
 
 GLOB = re.compile(r"[*?\[]")

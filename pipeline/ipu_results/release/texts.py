@@ -31,7 +31,8 @@ from ipu_results.release import files
 from ipu_results.release.descriptors import format_croissant, format_package
 from ipu_results.release.diff import KNOWN_TABLES
 from ipu_results.release.files import CITATION, RELEASE, Problem, read_json
-from ipu_results.schema import TABLES, VIEWS, Table, View, arrow_schema, dictionary_rows
+from ipu_results.schema import TABLES, VIEWS, Table, View, dictionary_rows
+from ipu_results.schema.frames import arrow_schema
 from ipu_results.store.files import DATABASE, get_parquet_name
 from ipu_results.store.query import STORAGE_VERSION, write_duckdb
 from ipu_results.store.tables import count_formulas, write_csv

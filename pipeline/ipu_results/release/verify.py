@@ -48,9 +48,8 @@ from ipu_results.release.texts import (
     list_unchecked,
 )
 from ipu_results.release.version import check_record
-from ipu_results.schema import FILE_VIEWS, Column, Table
+from ipu_results.schema import FILE_VIEWS, SQL, Column, Table, format_description
 from ipu_results.schema.frames import PANDAS_METADATA, file_schema
-from ipu_results.schema.generate import SQL, format_description
 from ipu_results.store.files import BUILD_ID, DATABASE, digest_rows, get_parquet_name
 from ipu_results.store.query import read_view
 from ipu_results.store.tables import read_csv

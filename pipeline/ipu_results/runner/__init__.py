@@ -11,8 +11,8 @@ From Python:
 `run_sweep` returns a result for each device that the configuration selects. `resume_sweep` goes on with an interrupted
 run. A `Progress` reports what a sweep does.
 
-`worker`, `images`, `sequences`, `backends` and `backends.popart` keep to Python 3.8, the newest version that PopART's
-wheels support. So nothing is imported here before it is used.
+`worker`, `inputs`, `backends` and `backends.popart` keep to Python 3.8, the newest version that PopART's wheels
+support, and the command line starts without the extra `runner`. So nothing is imported here before it is used.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ipu_results.runner.config import SweepConfig
-    from ipu_results.runner.sweep import Progress, SweepResult, resume_sweep, run_sweep
+    from ipu_results.runner.config import Progress, SweepConfig
+    from ipu_results.runner.sweep import SweepResult, resume_sweep, run_sweep
 
 __all__ = ["Progress", "SweepConfig", "SweepResult", "resume_sweep", "run_sweep"]
 
@@ -32,8 +32,10 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module  # noqa: PLC0415 (see above)
 
     try:
-        return getattr(import_module(f"{__name__}.{'config' if name == 'SweepConfig' else 'sweep'}"), name)
+        return getattr(
+            import_module(f"{__name__}.{'config' if name in ('Progress', 'SweepConfig') else 'sweep'}"), name
+        )
     except ModuleNotFoundError as error:
-        from ipu_results.ground.extras import explain_missing  # noqa: PLC0415
+        from ipu_results.errors import explain_missing  # noqa: PLC0415
 
         raise explain_missing(error, "runner") from error

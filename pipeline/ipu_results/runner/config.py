@@ -1,30 +1,109 @@
-"""What a sweep visits: rounds over all batch sizes in seeded random order, within a budget of time."""
+"""What a sweep visits: the devices and defaults of a configuration, and rounds over all batch sizes in random order."""
 
 from __future__ import annotations
 
 import json
 import random
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES
-from ipu_results.errors import RunnerError, SweepConfigError
-from ipu_results.networks import NAMES
-from ipu_results.runner.backends import Device
-from ipu_results.runner.devices import AUTO, ListDevices, SelectedDevice, list_devices, select_devices
-from ipu_results.runner.environment import count_usable_cores, read_cpu_quota
-from ipu_results.runner.estimate import Kind
+from ipu_results.errors import BackendError, RunnerError, SweepConfigError
+from ipu_results.runner.backends import NAMES, Device, Kind, load_backend
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
-RUNS = Path("raw/runs")  # where runs are appended by default
+AUTO = "auto"
+PROBE_TIMEOUT_S = 60.0
+
+ListDevices = Callable[[str], Sequence[Device]]
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedDevice:
+    device: Device
+    reason: str
+
+
+def list_devices(name: str, python: str = sys.executable) -> Sequence[Device]:
+    """List the devices of a backend; those of PopART are probed by an interpreter of their own, `python`."""
+    backend = load_backend(name)
+    if not backend.TRAITS.apart:
+        return backend.probe()
+    from ipu_results.runner.sessions import Subprocess  # noqa: PLC0415 (the command line starts without its libraries)
+
+    try:
+        transport = Subprocess(0, python)
+        try:
+            transport.send("probe", backend=name)
+            return [Device(**device) for device in transport.recv(PROBE_TIMEOUT_S)["devices"]]
+        finally:
+            transport.close()
+    except RunnerError as error:
+        return [Device(name, name, "ipu", "IPU", error.message)]
+
+
+def select_devices(
+    name: str, device: str | None, target: str, probe: ListDevices = list_devices, precision: str | None = None
+) -> list[SelectedDevice]:
+    """Select the devices to run on, one after the other.
+
+    `device` is a backend's own name, `target` the emulated machine. `auto` selects a real IPU, else a GPU, else the
+    emulated machine and the CPU. A simulated device next to real ones is selected by name only. Raises BackendError for
+    a device that is not here or cannot be used, or that does not compute in `precision`; no other one replaces it.
+    """
+    if name == AUTO and device:
+        raise BackendError("--device needs --backend, which names the backend of the device", place=device)
+    selected = _select_automatically(target, probe) if name == AUTO else [_select_named(name, device, target, probe)]
+    able = [
+        choice for choice in selected if precision in (None, *load_backend(choice.device.backend).TRAITS.precisions)
+    ]
+    if not able:
+        first = selected[0].device
+        raise BackendError(f"does not compute in {precision}", document=first.backend, place=first.name)
+    return able
+
+
+def _select_named(name: str, device: str | None, target: str, probe: ListDevices) -> SelectedDevice:
+    if name == "emulator":
+        device = device or target
+    devices = probe(name)
+    real = [candidate for candidate in devices if candidate.kind != "simulated"] or devices
+    matches = [candidate for candidate in devices if candidate.name == device] if device else real
+    usable = [candidate for candidate in matches if candidate.usable]
+    if usable:
+        return SelectedDevice(usable[0], "requested")
+    if matches:
+        raise BackendError(matches[0].reason or "cannot be used", document=name, place=matches[0].name)
+    known = ", ".join(candidate.name for candidate in devices) or "none"
+    raise BackendError(f"is not a device of {name}, which has: {known}", place=device or name)
+
+
+def _select_automatically(target: str, probe: ListDevices) -> list[SelectedDevice]:
+    devices = [device for name in NAMES for device in probe(name)]
+    for kind, reason in (("ipu", "an IPU is here"), ("gpu", "no IPU is here, a GPU is")):
+        usable = [device for device in devices if device.kind == kind and device.usable]
+        if usable:
+            return [SelectedDevice(usable[0], reason)]
+    reason = "neither an IPU nor a GPU is here"
+    emulated = [device for device in devices if device.kind == "emulated" and device.name == target]
+    cpus = [device for device in devices if device.backend == "onnxruntime" and device.kind == "cpu" and device.usable]
+    return [
+        *(SelectedDevice(device, f"{reason}: emulated") for device in emulated),
+        *(SelectedDevice(device, f"{reason}: measured") for device in cpus),
+    ]
+
+
 BUDGET_S = 90.0
 LEAST_ROUNDS = 6  # fewer give no interval of 95 % for a median
 MOST_ROUNDS = 1000
 ISOLATED_EVERY = 2  # rounds
+
+
+RUNS = Path("raw/runs")  # where runs are appended by default
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +113,19 @@ class Visit:
     round: int
     batch_size: int
     kind: Kind
+
+
+class Progress:
+    """What a sweep reports while it runs. This one is silent; a subclass shows it."""
+
+    def stage(self, what: str) -> None:
+        """Report the work that begins."""
+
+    def visit(self, visit: Visit, done: int, total: int, left_s: float) -> None:
+        """Report the block that begins: `done` of about `total` are measured, about `left_s` seconds are left."""
+
+    def warn(self, what: str) -> None:
+        """Report what the user should know of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +298,11 @@ def plan_sweeps(config: SweepConfig, out: Path, probe: ListDevices | None = None
 
 def _find_network(config: SweepConfig) -> str | None:
     """Return the record's name of the network that an ONNX file holds, None where none is stated."""
+    from ipu_results import networks  # noqa: PLC0415 (as above)
+
     if config.network is None:
         return None
-    if config.model in NAMES:
+    if config.model in networks.NAMES:
         raise SweepConfigError(f"--network is for an ONNX file: {config.model} is a built-in network")
     models = load_vocabulary().models
     known = models.get(normalise_name(config.network))
@@ -257,6 +351,8 @@ def choose_batch_sizes(sessions: int) -> tuple[int, ...]:
 
 def count_cores() -> int:
     """Count the whole cores that this process may use, within the limits of its control groups."""
+    from ipu_results.runner.environment import count_usable_cores, read_cpu_quota  # noqa: PLC0415 (as above)
+
     usable, quota = count_usable_cores() or 1, read_cpu_quota()
     return max(1, min(usable, int(quota) if quota else usable))
 

@@ -1,4 +1,4 @@
-"""Describe the machine and the software of a run, and the load that others put on it."""
+"""The machine of a sweep: its properties, its speed and load from moment to moment, and other sweeps on it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import os
 import platform
 import re
 import shlex
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
+from filelock import FileLock, Timeout
 
-from ipu_results.emulator.cache import get_cache_folder
-from ipu_results.errors import IpuResultsError
+from ipu_results.emulator.split import get_cache_folder
+from ipu_results.errors import DamagedRunError, IpuResultsError
 from ipu_results.ground.files import write_atomically
 
 PROC = Path("/proc")
@@ -86,40 +88,28 @@ def count_usable_cores() -> int | None:
 
 
 def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
-    """Return the CPU time that the control groups allow this process, in cores; None without a limit."""
+    """Return the CPU time that the control groups allow this process, in cores; None without a limit.
+
+    The group's folder and those above it limit it. In a container the path may be one that only the host has.
+    """
     limits = []
     for line in (_read_text(proc / "self" / "cgroup") or "").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
-        if number == "0" and not controllers:
-            limits += [_read_quota_v2(folder) for top in ("", "unified") for folder in _list_groups(sys, top, path)]
-        elif "cpu" in controllers.split(","):
-            limits += [
-                _read_quota_v1(folder) for top in ("cpu", controllers) for folder in _list_groups(sys, top, path)
-            ]
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _list_groups(sys: Path, top: str, path: str) -> list[Path]:
-    """Return the group's folder and those above it. In a container the path may be one that only the host has."""
-    parts = [part for part in path.split("/") if part not in ("", "..")]
-    return [Path(sys, "fs", "cgroup", top, *parts[:depth]) for depth in range(len(parts), -1, -1)]
-
-
-def _read_quota_v2(folder: Path) -> float | None:
-    quota, _, period = (_read_text(folder / "cpu.max") or "").partition(" ")
-    return _divide(quota, period)
-
-
-def _read_quota_v1(folder: Path) -> float | None:
-    return _divide(_read_text(folder / "cpu.cfs_quota_us") or "", _read_text(folder / "cpu.cfs_period_us") or "")
-
-
-def _divide(quota: str, period: str) -> float | None:
-    """Return quota over period, None for `max` and -1, which set no limit."""
-    if re.fullmatch(r"\d+", quota, re.ASCII) and re.fullmatch(r"0*[1-9]\d*", period, re.ASCII):
-        return int(quota) / int(period)
-    return None
+        if number == "0" and not controllers:  # version 2
+            tops, files = ("", "unified"), ["cpu.max"]
+        elif "cpu" in controllers.split(","):  # version 1
+            tops, files = ("cpu", controllers), ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
+        else:
+            continue
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        for folder in (
+            Path(sys, "fs", "cgroup", top, *parts[:depth]) for top in tops for depth in range(len(parts) + 1)
+        ):
+            text = " ".join(_read_text(folder / file) or "" for file in files)
+            if match := re.fullmatch(r"(\d+) 0*([1-9]\d*)", text, re.ASCII):  # `max` and -1 set no limit
+                limits.append(int(match[1]) / int(match[2]))
+    return min(limits, default=None)
 
 
 def read_governors(sys: Path = SYS) -> str | None:
@@ -299,3 +289,75 @@ def compute_load(earlier: Usage, later: Usage) -> Load:
 
 def _clip_share(share: float) -> float:
     return min(1.0, max(0.0, share))
+
+
+VARIABLE = "IPU_RESULTS_LOCKS"
+FOLDER = "ipu-results-sweeps"
+SUFFIX = ".lock"
+# A sweep that checks whether another one is alive holds its lock for a moment: waiting must outlast that.
+ANNOUNCE_S = 5.0
+CHECK_S = 0.05
+
+
+class ConcurrentSweeps:
+    """The sweeps other than the one of this name. `reason` says why they cannot be known, None when they can."""
+
+    def __init__(self, folder: Path, run_id: str, reason: str | None = None) -> None:
+        self._folder, self._run_id, self.reason = folder, run_id, reason
+
+    def list_others(self) -> list[str]:
+        """Return the run ids of the other living sweeps, in order; remove files of dead ones where that is allowed."""
+        if self.reason:
+            return []
+        paths = (path for path in sorted(self._folder.glob(f"*{SUFFIX}")) if path.stem != self._run_id)
+        return [path.stem for path in paths if _is_alive(path)]
+
+
+def _is_alive(path: Path) -> bool:
+    lock = FileLock(path, timeout=CHECK_S, poll_interval=CHECK_S / 5, mode=0o666, preserve_lock_file=True)
+    try:
+        lock.acquire()
+    except (Timeout, PermissionError):  # another user's file may belong to a living sweep, so it counts
+        return True
+    except OSError:
+        return False
+    try:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+    finally:
+        lock.release()
+    return False
+
+
+def get_locks_folder() -> Path:
+    """Return the folder in which the sweeps of this machine announce themselves."""
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named else Path(tempfile.gettempdir()) / FOLDER
+
+
+@contextmanager
+def announce_sweep(run_id: str) -> Iterator[ConcurrentSweeps]:
+    """Announce a sweep to the others while the block runs. Raises DamagedRunError for a run that is being measured.
+
+    A folder that cannot be written to does not stop a sweep: the others are then unknown, with the reason.
+    """
+    folder, reason = get_locks_folder(), None
+    path = folder / f"{run_id}{SUFFIX}"
+    lock = FileLock(path, timeout=ANNOUNCE_S, mode=0o666, preserve_lock_file=True)
+    try:
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            with suppress(OSError):
+                folder.chmod(0o1777)  # for all users; as in /tmp, each removes only what is their own
+        lock.acquire()
+    except Timeout as error:
+        raise DamagedRunError("another sweep is measuring it", place=run_id) from error
+    except OSError as error:
+        reason = f"the folder of the locks cannot be used: {error.strerror or type(error).__name__}"
+    try:
+        yield ConcurrentSweeps(folder, run_id, reason)
+    finally:
+        if lock.is_locked:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            lock.release()

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from itertools import pairwise
 from statistics import median
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ipu_results.errors import RunnerError
+from ipu_results.runner.backends import Kind
 
-Kind = Literal["amortised", "isolated"]
 Stamps = tuple[int, int, int, int, int]  # start, loaded, pre-processed, inferred, retrieved: ns of one clock
 
 NS = 1e9
@@ -188,6 +188,8 @@ def estimate(
     tail = [latency for block in isolated for latency in block.latencies_ms]
     probes = [probe for block in blocks for probe in block.probe_ms or ()]
     watts = [block.power_w for block in amortised if block.power_w is not None]
+    others = sum(block.others > 0 for block in blocks)
+    shared = [f"another sweep ran beside {others} of {len(blocks)} blocks"] if others else []  # kept: of points.csv
     return Estimate(
         throughput=throughput,
         latency_ms=1e3 * size / throughput,
@@ -208,7 +210,7 @@ def estimate(
         foreign_cpu=max((block.foreign_cpu for block in blocks if block.foreign_cpu is not None), default=None),
         steal=max((block.steal for block in blocks if block.steal is not None), default=None),
         power_w=_median_or_none(watts),
-        suspect=[*_suspect_rounds(rounds, limits), *_suspect_blocks(causes, limits), *_suspect_others(blocks)],
+        suspect=[*_suspect_rounds(rounds, limits), *_suspect_blocks(causes, limits), *shared],
     )
 
 
@@ -308,12 +310,6 @@ def _suspect_blocks(causes: Sequence[Mapping[str, float]], limits: SuspicionLimi
     worst = {name: max((cause[name] for cause in causes if name in cause), default=None) for name in REASONS}
     reasons = [describe(value) for name, describe in REASONS.items() if (value := worst[name]) is not None]
     return [f"{disturbed} of {len(causes)} blocks disturbed: {', '.join(reasons)}"]
-
-
-def _suspect_others(blocks: Sequence[Block]) -> list[str]:
-    shared = sum(block.others > 0 for block in blocks)
-    text = f"another sweep ran beside {shared} of {len(blocks)} blocks"  # kept: text of points.csv
-    return [text] if shared else []
 
 
 def _measure_pace(block: Block) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ from ipu_results.errors import RunnerError, UnrecognisedModelError
 from ipu_results.ground.files import hash_file
 from ipu_results.networks.builder import BATCH
 from ipu_results.runner.backends import format_error
-from ipu_results.runner.text_inputs import TextInput, fix_text_inputs, generate_sequences, is_text
+from ipu_results.runner.inputs import TextInput, generate_sequences
 
 Array = npt.NDArray[Any]
 Feeds = Mapping[str, Array]
@@ -36,6 +37,12 @@ EXPECTED = (
 QUANTISED = frozenset({"QuantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger"})
 FLOATS = {TensorProto.FLOAT: "fp32", TensorProto.FLOAT16: "fp16", TensorProto.BFLOAT16: "bf16"}
 PER_CHANNEL_OPSET = 13  # the first in which QuantizeLinear takes an axis
+INTEGERS: dict[int, str] = {TensorProto.INT64: "int64", TensorProto.INT32: "int32", TensorProto.BOOL: "bool"}
+MASKS: dict[int, str] = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16"}  # of floats
+ROLES = {"mask": "mask", "position": "positions", "type|segment": "types"}  # by a part of the name; else tokens
+RESHAPING = frozenset({"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+MAX_SEQUENCE = 65_536  # tokens
+STATE_IT = "state how many tokens a sequence has, with --sequence-length"
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,8 @@ def prepare_model(
     plain = folder / f"{source if seeded else Path(source).stem}-{own}.onnx"
     _write_plain(model, plain, source, seeded or changed)
     items = "sequences" if texts else "images"
-    outputs = _count_declared(model) if seeded else _count_outputs(plain, feeds, items, source)
+    declared = [axis.dim_value for axis in model.graph.output[0].type.tensor_type.shape.dim[1:]]
+    outputs = math.prod(declared) if seeded else _count_outputs(plain, feeds, items, source)
     origin = origin or hash_file(plain)
     path = plain if target == own else _convert(model, plain, target, calibration, source)
     weights = (SEEDED_TEXT if texts else SEEDED) if seeded else origin
@@ -216,10 +224,6 @@ def _set_batch(model: onnx.ModelProto, batch: int | str) -> None:
             setattr(axis, "dim_value" if isinstance(batch, int) else "dim_param", batch)
 
 
-def _count_declared(model: onnx.ModelProto) -> int:
-    return math.prod(axis.dim_value for axis in model.graph.output[0].type.tensor_type.shape.dim[1:])
-
-
 def _count_outputs(path: Path, feeds: Feeds, items: str, source: str) -> int:
     """Run a batch of two and return the outputs per item. A batch that the nodes have built in shows up here."""
     try:
@@ -264,7 +268,9 @@ def _quantise(plain: Path, path: Path, calibration: Array | Feeds) -> None:
     folded = path.with_suffix(".folded.onnx")
     try:
         quant_pre_process(str(plain), str(folded), skip_symbolic_shape=True)
-        _raise_opset(folded)
+        model = onnx.load(folded)
+        if max(own.version for own in model.opset_import if own.domain in ("", "ai.onnx")) < PER_CHANNEL_OPSET:
+            onnx.save(onnx.version_converter.convert_version(model, PER_CHANNEL_OPSET), folded)
         arrays = name_inputs(open_cpu_session(folded), calibration)
         count = len(next(iter(arrays.values())))
         feeds = iter([{name: x[i : i + 1] for name, x in arrays.items()} for i in range(count)])
@@ -275,14 +281,87 @@ def _quantise(plain: Path, path: Path, calibration: Array | Feeds) -> None:
         folded.unlink(missing_ok=True)
 
 
-def _raise_opset(path: Path) -> None:
-    model = onnx.load(path)
-    if max(opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")) < PER_CHANNEL_OPSET:
-        onnx.save(onnx.version_converter.convert_version(model, PER_CHANNEL_OPSET), path)
-
-
 def _save(model: onnx.ModelProto, path: Path, source: str) -> None:
     try:
         onnx.save(model, path)
     except (EncodeError, ValueError) as error:
         raise RunnerError(f"does not fit one file of 2 GB: {format_error(error)}", document=source) from error
+
+
+def is_text(inputs: Sequence[onnx.ValueInfoProto]) -> bool:
+    """Report whether a model takes sequences of integers: (batch, sequence) in one of its inputs at least."""
+    return any(value.type.tensor_type.elem_type in INTEGERS and len(_get_axes(value)) == 2 for value in inputs)
+
+
+def fix_text_inputs(
+    model: onnx.ModelProto, inputs: Sequence[onnx.ValueInfoProto], sequence_length: int | None, source: str
+) -> tuple[tuple[TextInput, ...], int, bool]:
+    """Give every free dimension but the batch the length of a sequence; return the inputs, the length, what changed.
+
+    Raises RunnerError for a length that is not stated or not the model's own, and for an input that cannot be filled.
+    """
+    length = _choose_length(inputs, sequence_length, source)
+    symbols, changed = set(), False
+    for value in inputs:
+        for axis in _get_axes(value)[1:]:
+            if not axis.HasField("dim_value"):
+                symbols.add(axis.dim_param)
+                axis.dim_value, changed = length, True
+    for value in model.graph.output if changed else ():
+        for axis in _get_axes(value)[1:]:
+            if axis.dim_param and axis.dim_param in symbols:
+                axis.dim_value = length
+    if changed:
+        del model.graph.value_info[:]  # it may hold the free dimensions
+    return tuple(_describe_input(model.graph, value, source) for value in inputs), length, changed
+
+
+def _choose_length(inputs: Sequence[onnx.ValueInfoProto], stated: int | None, source: str) -> int:
+    axes = [_get_axes(value) for value in inputs if value.type.tensor_type.elem_type in INTEGERS]
+    lengths = {own[1].dim_value for own in axes if len(own) == 2 and own[1].HasField("dim_value")}
+    if len(lengths) > 1:
+        printed = " and ".join(map(str, sorted(lengths)))
+        raise RunnerError(f"its inputs have sequences of {printed} tokens: expected one length", document=source)
+    length = next(iter(lengths), stated)
+    if length is None:
+        raise RunnerError(f"takes sequences of any length; {STATE_IT}", document=source)
+    if stated not in (None, length):
+        raise RunnerError(f"takes sequences of {length} tokens, not {stated}", document=source)
+    if not 1 <= length <= MAX_SEQUENCE:
+        raise RunnerError(f"a sequence has 1 to {MAX_SEQUENCE:,} tokens, not {length}", document=source)
+    return int(length)
+
+
+def _describe_input(graph: onnx.GraphProto, value: onnx.ValueInfoProto, source: str) -> TextInput:
+    kind = value.type.tensor_type.elem_type
+    shape = tuple(axis.dim_value for axis in _get_axes(value)[1:])
+    role = next((role for pattern, role in ROLES.items() if re.search(pattern, value.name, re.I)), "tokens")
+    dtype = INTEGERS.get(kind) or MASKS.get(kind)
+    fits = shape and (len(shape) == 1 or role == "mask") and (kind in INTEGERS or role == "mask")
+    if dtype is None or not fits:
+        printed = f"{TensorProto.DataType.Name(kind).lower()} ({', '.join(map(str, ('batch', *shape)))})"
+        expected = "tokens, types, positions or a mask, integers of shape (batch, sequence)"
+        raise RunnerError(f"input '{value.name}' is {printed}: expected {expected}", document=source)
+    limit = _count_table_rows(graph, value.name) if role == "tokens" else 0
+    if role == "tokens" and not limit:
+        message = f"input '{value.name}' leads to no table of words: the tokens to draw are not known"
+        raise RunnerError(message, document=source)
+    return TextInput(value.name, dtype, shape, role, limit)
+
+
+def _count_table_rows(graph: onnx.GraphProto, name: str) -> int:
+    """Return the rows of the first table that an input's values are looked up in, 0 without one."""
+    rows = {tensor.name: tensor.dims[0] for tensor in graph.initializer if tensor.dims}
+    reached = {name}
+    for node in graph.node:
+        if node.op_type == "DequantizeLinear" and node.input[0] in rows:
+            rows[node.output[0]] = rows[node.input[0]]
+        if node.op_type == "Gather" and node.input[1] in reached and node.input[0] in rows:
+            return int(rows[node.input[0]])
+        if node.op_type in RESHAPING and node.input[0] in reached:
+            reached.update(node.output)
+    return 0
+
+
+def _get_axes(value: onnx.ValueInfoProto) -> list[Any]:
+    return list(value.type.tensor_type.shape.dim)

@@ -24,9 +24,9 @@ import pyarrow.parquet as pq
 import tomli_w
 from filelock import FileLock, Timeout
 
-from ipu_results.errors import DamagedRunError
-from ipu_results.ground.files import sync_to_disk
-from ipu_results.runner.backends import is_virtual
+from ipu_results.errors import DamagedRunError, IpuResultsError
+from ipu_results.ground.files import write_folder
+from ipu_results.runner.backends import load_backend
 from ipu_results.runner.config import SweepTask
 from ipu_results.runner.estimate import Block, Estimate, estimate
 from ipu_results.schema.vocabulary import load_vocabulary
@@ -125,19 +125,11 @@ class Journal:
 
     def publish(self, files: Mapping[str, bytes]) -> Path:
         """Publish the files as the finished run, then drop the journal. Raises DamagedRunError, and keeps it then."""
-        target, part = self.out / self.run_id, self.folder / PART
+        target = self.out / self.run_id
         try:
-            shutil.rmtree(part, ignore_errors=True)
-            part.mkdir()
-            for name, data in files.items():
-                (part / name).write_bytes(data)
-                sync_to_disk(part / name)
-            sync_to_disk(part)
-            os.rename(part, target)
-            sync_to_disk(self.out)
-        except OSError as error:
-            shutil.rmtree(part, ignore_errors=True)
-            raise DamagedRunError(f"cannot be written: {error.strerror}", document=self.run_id) from error
+            write_folder(target, files, self.folder / PART)
+        except IpuResultsError as error:
+            raise DamagedRunError(error.message, document=self.run_id) from error
         shutil.rmtree(self.folder, ignore_errors=True)
         return target
 
@@ -231,7 +223,7 @@ def _build_point(run: RunData, ready: Mapping[str, Any], row: Estimate, blocks: 
         "backend": device.backend,
         **{name: facts[name] for name in ("backend_version", "provider", "threads", "load_s")},
         "device": device.name,
-        "pipeline": "overlap" if plan.overlap and not is_virtual(device.backend) else "serial",
+        "pipeline": "overlap" if plan.overlap and not load_backend(device.backend).TRAITS.virtual else "serial",
         "preprocessing": opened["preprocessing"],
         "model_precision": opened["model"].get("precision"),
         "weights": opened["model"]["weights"],

@@ -22,11 +22,10 @@ import numpy.typing as npt
 
 from ipu_results import errors
 from ipu_results.errors import IpuResultsError, RunnerError, SessionLostError
-from ipu_results.runner.backends import SessionFacts, SessionSpec, is_virtual
-from ipu_results.runner.concurrent_sweeps import ConcurrentSweeps
-from ipu_results.runner.environment import compute_load, read_usage, run_probe
-from ipu_results.runner.estimate import NS, Kind, Stamps
-from ipu_results.runner.power import Sensor
+from ipu_results.runner.backends import Kind, SessionFacts, SessionSpec, load_backend
+from ipu_results.runner.environment import ConcurrentSweeps, compute_load, read_usage, run_probe
+from ipu_results.runner.estimate import NS, Stamps
+from ipu_results.runner.meter import PowerMeter
 from ipu_results.runner.worker import WorkerServer, serve_request
 
 
@@ -47,29 +46,29 @@ class Observer:
     """Observes the machine while blocks run. `warn` is called once for each other sweep on it."""
 
     concurrent: ConcurrentSweeps
-    sensor: Sensor | None
-    sensor_reason: str
+    meter: PowerMeter | None
+    meter_reason: str
     warn: Callable[[str], None]
     probe: Callable[[], float] = run_probe
     _known: set[str] = field(default_factory=set)
 
     def choose_window_s(self, block_s: float) -> float:
-        """Return the seconds of a block: `block_s`, or what the power sensor needs."""
-        return max(block_s, self.sensor.min_window_s) if self.sensor else block_s
+        """Return the seconds of a block: `block_s`, or what the power meter needs."""
+        return max(block_s, self.meter.min_window_s) if self.meter else block_s
 
     @contextmanager
     def observe(self) -> Iterator[BlockObservation]:
         """Observe the block that runs in the `with`; the observation is complete when it ends."""
-        observation, before = BlockObservation(power_reason=self.sensor_reason), self._run_probe()
+        observation, before = BlockObservation(power_reason=self.meter_reason), self._run_probe()
         usage = read_usage()
-        if self.sensor:
-            self.sensor.start()
+        if self.meter:
+            self.meter.start()
         try:
             yield observation
         finally:
-            if self.sensor:
-                observation.power_w = self.sensor.stop()
-                observation.power_reason = self.sensor.reason
+            if self.meter:
+                observation.power_w = self.meter.stop()
+                observation.power_reason = self.meter.reason
         observation.foreign_cpu, observation.steal = compute_load(usage, read_usage())
         observation.probe_ms = before, self._run_probe()
         observation.others = self._count_others()
@@ -86,8 +85,8 @@ class Observer:
         return len(others)
 
     def close(self) -> None:
-        if self.sensor:
-            self.sensor.close()
+        if self.meter:
+            self.meter.close()
 
 
 REPLY_TIMEOUT_S = 900.0  # the longest that compiling or loading may take
@@ -306,7 +305,7 @@ def open_sessions(
 
     Raises what the backend raises, or SessionLostError; no process stays behind then.
     """
-    virtual = is_virtual(backend)
+    virtual = load_backend(backend).TRAITS.virtual
     transports: list[SessionTransport] = []
     with ExitStack() as opened:
         for number, spec in enumerate(specs):

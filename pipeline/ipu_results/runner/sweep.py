@@ -17,12 +17,17 @@ from uuid import uuid4
 import msgspec
 
 from ipu_results.errors import BackendError, DamagedRunError
-from ipu_results.runner.backends import SessionSpec, computes_outputs
-from ipu_results.runner.concurrent_sweeps import announce_sweep
-from ipu_results.runner.config import RUNS, SweepConfig, SweepTask, Visit, plan_sweeps
-from ipu_results.runner.environment import describe_environment, load_best_probe, read_versions, save_best_probe
+from ipu_results.runner.backends import SessionSpec, load_backend
+from ipu_results.runner.config import RUNS, Progress, SweepConfig, SweepTask, Visit, plan_sweeps
+from ipu_results.runner.environment import (
+    announce_sweep,
+    describe_environment,
+    load_best_probe,
+    read_versions,
+    save_best_probe,
+)
 from ipu_results.runner.estimate import NS, Block
-from ipu_results.runner.power import find_sensor
+from ipu_results.runner.power import find_meter
 from ipu_results.runner.record import Journal, RunData, build_files, build_points, list_unfinished
 from ipu_results.runner.sessions import BlockObservation, Observer, SessionPool, open_sessions
 from ipu_results.runner.workload import Workload, compare_outputs, prepare_workload
@@ -32,19 +37,6 @@ MAX_WARM_SETS = 8
 VERSIONS = ("ipu-results", "numpy", "onnx", "onnxruntime", "openvino", "pillow", "psutil")
 SAME = ("environment", "versions", "model", "images", "facts")  # what a resumed sweep must share with its beginning
 LOOSE = ("load_average", "load_s", "compile_s")  # what may differ even so
-
-
-class Progress:
-    """What a sweep reports while it runs. This one is silent; a subclass shows it."""
-
-    def stage(self, what: str) -> None:
-        """Report the work that begins."""
-
-    def visit(self, visit: Visit, done: int, total: int, left_s: float) -> None:
-        """Report the block that begins: `done` of about `total` are measured, about `left_s` seconds are left."""
-
-    def warn(self, what: str) -> None:
-        """Report what the user should know of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +108,7 @@ class _Sweep:
         return sum(block.window.end - block.window.start for block in self.blocks) / NS
 
     def run(self) -> SweepResult:
-        os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # sessions, sensors and names must count alike
+        os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # sessions, meters and names must count alike
         task, device = self.task, self.task.device
         with ExitStack() as stack:
             work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ipu-results-")))
@@ -124,11 +116,9 @@ class _Sweep:
             if concurrent.reason:
                 self.progress.warn(f"other sweeps on this machine cannot be seen: {concurrent.reason}")
             self.progress.stage("building the model and its inputs")
-            workload = prepare_workload(task, work) if computes_outputs(device.backend) else None
-            sensor, reason = find_sensor(
-                device.kind, device.name, task.config.power_command, task.config.power_declared
-            )
-            observer = Observer(concurrent, sensor, reason, self.progress.warn)
+            workload = prepare_workload(task, work) if load_backend(device.backend).TRAITS.computes else None
+            meter, reason = find_meter(device.kind, device.name, task.config.power_command, task.config.power_declared)
+            observer = Observer(concurrent, meter, reason, self.progress.warn)
             stack.callback(observer.close)
             self.progress.stage(f"opening {self.plan.sessions} sessions on {device.description}")
             pool = self._open_sessions(workload)
@@ -173,8 +163,8 @@ class _Sweep:
             "facts": asdict(pool.facts),
             "best_probe_ms": None if pool.virtual else load_best_probe(),
             "power": {
-                "scope": observer.sensor.scope if observer.sensor else None,
-                "description": observer.sensor_reason,
+                "scope": observer.meter.scope if observer.meter else None,
+                "description": observer.meter_reason,
             },
         }
         if not self.journal.steps:

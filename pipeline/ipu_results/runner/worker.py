@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import os
 import traceback
-from contextlib import contextmanager, suppress
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from queue import Empty, Full, Queue
-from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     Feed = Callable[[], tuple[Any, int, int, int]]  # a batch, and the moments when it was requested, loaded and ready
 
-AHEAD = 2  # batches that are ready before they are requested
-POLL_S = 0.1
+AHEAD = 3  # batches that are made before they are requested
 
 
 class WorkerServer:
@@ -92,10 +91,10 @@ class WorkerServer:
             return None
         shape = {"dtype": self.session.dtype, "micro_batch": self.micro_batch}
         if "file" in self.images:
-            from ipu_results.runner.text_inputs import SequenceStream  # noqa: PLC0415
+            from ipu_results.runner.inputs import SequenceStream  # noqa: PLC0415
 
             return SequenceStream(**self.images, **shape)
-        from ipu_results.runner.images import ImageStream  # noqa: PLC0415
+        from ipu_results.runner.inputs import ImageStream  # noqa: PLC0415
 
         place = {**self.images, "folder": Path(self.images["folder"])}
         return ImageStream(**place, **shape)
@@ -163,38 +162,22 @@ def open_feed(session: Session, stream: Any, overlap: bool) -> Iterator[Feed]:
 @contextmanager
 def _prefetch(stream: Any) -> Iterator[Callable[[], Any]]:
     """Make batches in a thread while the block runs; yield a function that waits for the next one."""
-    made: Queue[Any] = Queue(AHEAD)
-    stop = Event()
 
-    def put(batch: Any) -> None:
-        while not stop.is_set():
-            with suppress(Full):
-                made.put(batch, timeout=POLL_S)
-                break
+    def make() -> Any:
+        return stream.prepare(stream.load())
 
-    def make() -> None:
+    with ThreadPoolExecutor(1) as thread:
+        made = deque(thread.submit(make) for _ in range(AHEAD))
+
+        def next_batch() -> Any:
+            made.append(thread.submit(make))
+            return made.popleft().result()  # raises here what the thread raised
+
         try:
-            while not stop.is_set():
-                put(stream.prepare(stream.load()))
-        except Exception as error:  # raised again in the session that waits
-            put(error)
-
-    def next_batch() -> Any:
-        batch = made.get()
-        if isinstance(batch, Exception):
-            raise batch
-        return batch
-
-    thread = Thread(target=make, daemon=True)
-    thread.start()
-    try:
-        yield next_batch
-    finally:
-        stop.set()
-        with suppress(Empty):  # room for what the thread is about to put
-            while True:
-                made.get_nowait()
-        thread.join()
+            yield next_batch
+        finally:
+            for future in made:
+                future.cancel()
 
 
 def serve_request(server: WorkerServer, request: dict[str, Any]) -> dict[str, Any]:

@@ -11,18 +11,25 @@ import numpy as np
 import numpy.typing as npt
 
 from ipu_results.errors import RunnerError
-from ipu_results.runner.backends import converts_models
+from ipu_results.runner.backends import load_backend
 from ipu_results.runner.config import SweepTask
-from ipu_results.runner.images import ImageStream, find_usable_images, generate_images, hash_images
+from ipu_results.runner.inputs import (
+    ImageStream,
+    SequenceStream,
+    find_usable_images,
+    generate_images,
+    generate_sequences,
+    hash_images,
+    hash_sequences,
+    save_sequences,
+)
 from ipu_results.runner.models import Feeds, PreparedModel, fix_batch_size, name_inputs, open_cpu_session, prepare_model
-from ipu_results.runner.text_inputs import SequenceStream, generate_sequences, hash_sequences, save_sequences
 
 Array = npt.NDArray[Any]
 
 GENERATED = 48
 MAX_IMAGES = 256
 SEED = 0
-IMAGES_ONLY = ("popart",)
 CHUNK = 8  # items that the reference runs at once
 PREPROCESSING = "centre crop {height} × {width} without resize, ImageNet normalisation"
 TOKENS = "seeded tokens, {length} a sequence, no padding"
@@ -67,7 +74,7 @@ def prepare_workload(task: SweepTask, work: Path) -> Workload:
     config, length = task.config, task.config.sequence_length
     plain = prepare_model(config.model, None, work, None, length)
     inputs = _prepare_sequences(task, plain, work) if plain.text_inputs else _prepare_images(task, plain, work)
-    unchanged = config.precision in (None, plain.precision) or converts_models(task.device.backend)
+    unchanged = config.precision in (None, plain.precision) or load_backend(task.device.backend).TRAITS.converts
     model = plain if unchanged else prepare_model(config.model, config.precision, work, inputs.first, length)
     return Workload(
         model=model if config.network is None else replace(model, name=config.network),
@@ -106,7 +113,7 @@ def _prepare_sequences(task: SweepTask, model: PreparedModel, work: Path) -> _In
     """Generate full sequences. Raises RunnerError for a folder of images, and for a backend that takes images only."""
     if task.config.images is not None:
         raise RunnerError("takes text: --images is for image models", document=task.config.model)
-    if task.device.backend in IMAGES_ONLY:
+    if load_backend(task.device.backend).TRAITS.images_only:
         message = f"takes text, which {task.device.backend} does not run here: choose another --backend"
         raise RunnerError(message, document=task.config.model)
     arrays = generate_sequences(model.text_inputs, max(GENERATED, *task.plan.batch_sizes), SEED)
@@ -125,7 +132,7 @@ def _prepare_sequences(task: SweepTask, model: PreparedModel, work: Path) -> _In
 def _complete_options(task: SweepTask, model: PreparedModel, work: Path) -> dict[str, Any]:
     """Add a model file per batch size for a backend that compiles fixed shapes."""
     options = dict(task.config.options)
-    if task.device.backend == "popart":
+    if load_backend(task.device.backend).TRAITS.static:
         sizes: Sequence[int] = [batch // task.plan.sessions for batch in task.plan.batch_sizes]
         options["static_models"] = {str(size): str(fix_batch_size(model, size, work)) for size in sizes}
     return options

@@ -1,21 +1,294 @@
 """The schema: every table, view and column is defined once, as data, and everything else is generated from that."""
 
-from ipu_results.schema.definitions import FILE_VIEWS, TABLES, VIEWS, Column, Kind, Table, View, table
-from ipu_results.schema.generate import arrow_schema, dictionary_rows, frame_dtypes, quote, sql_table, sql_view
+from __future__ import annotations
 
-__all__ = [
-    "FILE_VIEWS",
-    "TABLES",
-    "VIEWS",
-    "Column",
-    "Kind",
-    "Table",
-    "View",
-    "arrow_schema",
-    "dictionary_rows",
-    "frame_dtypes",
-    "quote",
-    "sql_table",
-    "sql_view",
-    "table",
-]
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from ipu_results.ground.files import SCHEMA, load_schema_file
+
+Kind = Literal["text", "integer", "double", "date", "timestamp", "boolean"]
+Level = Literal["patch", "minor", "major"]
+
+LIMITS: Mapping[str, Mapping[str, float]] = {
+    "integer": {"low": 0, "high": 2**53},  # every integer up to here is exact as a double, too
+    "double": {"low": 0, "high": 1e15},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its type, its meaning and the values it accepts.
+
+    `low` and `high` are inclusive bounds of a number, `above` is an exclusive one. `choices` and `pattern` restrict a
+    text. `references` is the `table.column` that must hold the value. `figure` marks a result's own figures: a row
+    needs at least one of them. `change_level` is the part of the version that a release must raise if values of
+    existing rows changed in this column. A derived column names its inputs, as `table.column` or a column of its own
+    table: it is null without each of `derived_from`, and uses those of `derived_with` where they are known.
+    """
+
+    name: str
+    kind: Kind
+    description: str
+    unit: str | None = None
+    required: bool = False
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+    choices: tuple[str, ...] | None = None
+    pattern: str | None = None
+    references: str | None = None
+    figure: bool = False
+    change_level: Level = "major"
+    derived_from: tuple[str, ...] = ()
+    derived_with: tuple[str, ...] = ()
+
+    @property
+    def is_derived(self) -> bool:
+        return bool(self.derived_from or self.derived_with)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One published table. No two rows share the values of the `key` columns. `label` names a row to a reader."""
+
+    name: str
+    description: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    label: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def derived(self) -> tuple[Column, ...]:
+        """The columns that are computed from others."""
+        return tuple(column for column in self.columns if column.is_derived)
+
+    def column(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    def without_derived(self) -> Table:
+        """Return the table as the sources fill it."""
+        return replace(self, columns=tuple(column for column in self.columns if not column.is_derived))
+
+    def choices(self, name: str) -> tuple[str, ...]:
+        """Return the values that a text column accepts."""
+        return self.column(name).choices or ()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One published view, or a table macro where it has `parameters`: their names with defaults in SQL.
+
+    Its rows are written to files sorted by the columns of `order`, of which no two rows share the values, else by all
+    columns. `no_files` is the reason why a view is not written to files.
+    """
+
+    name: str
+    description: str
+    columns: tuple[Column, ...]
+    parameters: tuple[tuple[str, str], ...] = ()
+    order: tuple[str, ...] = ()
+    no_files: str | None = None
+
+    @property
+    def sql(self) -> str:
+        """The SELECT statement behind the view."""
+        return (SCHEMA / "views" / f"{self.name}.sql").read_text(encoding="utf-8")
+
+    @property
+    def source(self) -> str:
+        """The view as a FROM clause names it."""
+        return f"{self.name}()" if self.parameters else self.name
+
+    @property
+    def rows_sql(self) -> str:
+        """The SELECT statement for the rows of the view's files, in their order."""
+        return self.select_rows(self.source)
+
+    def select_rows(self, source: str) -> str:
+        """Return the SELECT statement for the rows of `source`, the view or a call of it, in the order of its files."""
+        columns = ", ".join(column.name for column in self.columns)
+        return f"SELECT {columns} FROM {source} ORDER BY {', '.join(self.order) or 'ALL'}"
+
+    @property
+    def file_table(self) -> Table:
+        """The view's files as a table: any column may be null, and none refers to another table."""
+        columns = tuple(replace(column, required=False, references=None) for column in self.columns)
+        return Table(self.name, self.description, columns, ())
+
+
+def load_column(entry: Mapping[str, Any]) -> Column:
+    """Build a column from its TOML entry; numbers are bounded by LIMITS unless the entry says otherwise.
+
+    `choices_of`, such as `precisions.bits`, makes the names of a part of the vocabulary the choices.
+    """
+    values = {**LIMITS.get(entry["type"], {}), **entry}
+    kind = values.pop("type")
+    choices = values.pop("choices", None)
+    if "choices_of" in values:
+        file, _, part = values.pop("choices_of").partition(".")
+        choices = load_schema_file(f"vocabulary/{file}.toml")[part]
+    if "derived_from" in values or "derived_with" in values:
+        values.setdefault("change_level", "minor")  # a rule or a list of the vocabulary changes it, not a source
+    values |= {name: tuple(values[name]) for name in ("derived_from", "derived_with") if name in values}
+    return Column(kind=kind, choices=None if choices is None else tuple(choices), **values)
+
+
+def load_table(name: str) -> Table:
+    """Load `schema/tables/<name>.toml`."""
+    entry = _load(SCHEMA / "tables" / f"{name}.toml")
+    columns = tuple(_qualify_inputs(load_column(column), name) for column in entry["columns"])
+    return Table(name, entry["description"], columns, tuple(entry["key"]), tuple(entry.get("label", ())))
+
+
+def _qualify_inputs(column: Column, table: str) -> Column:
+    """Name the inputs of a derived column with their table, which is its own unless one is given."""
+    if not column.is_derived:
+        return column
+    inputs = [
+        tuple(name if "." in name else f"{table}.{name}" for name in names)
+        for names in (column.derived_from, column.derived_with)
+    ]
+    return replace(column, derived_from=inputs[0], derived_with=inputs[1])
+
+
+def load_view(name: str, known: Mapping[str, Column]) -> View:
+    """Load `schema/views/<name>.toml`.
+
+    A column is `table.column` of `known`, a copy of one under another name (`like`, with a `note` on the
+    description), or an entry of its own; `table.*` stands for all columns of a table.
+    """
+    entry = _load(SCHEMA / "views" / f"{name}.toml")
+    columns = tuple(column for named in entry["columns"] for column in _view_columns(named, known))
+    parameters, order = tuple(entry.get("parameters", {}).items()), tuple(entry.get("order", ()))
+    return View(name, entry["description"], columns, parameters, order, entry.get("no_files"))
+
+
+def _view_columns(entry: str | Mapping[str, Any], known: Mapping[str, Column]) -> list[Column]:
+    if isinstance(entry, str):
+        every = entry.removesuffix("*")
+        return [known[entry]] if every == entry else [known[name] for name in known if name.startswith(every)]
+    if "like" not in entry:
+        return [load_column(entry)]
+    column = known[entry["like"]]
+    note = f"{column.description} {entry['note']}"
+    return [replace(column, name=entry["name"], description=note, required=False)]
+
+
+def _load(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _load_all() -> tuple[tuple[Table, ...], tuple[View, ...]]:
+    order = _load(SCHEMA / "order.toml")
+    tables = tuple(load_table(name) for name in order["tables"])
+    known = {f"{table.name}.{column.name}": column for table in tables for column in table.columns}
+    views = []
+    for name in order["views"]:
+        view = load_view(name, known)
+        known |= {f"{name}.{column.name}": column for column in view.columns}
+        views.append(view)
+    return tables, tuple(views)
+
+
+TABLES, VIEWS = _load_all()
+FILE_VIEWS = tuple(view for view in VIEWS if view.no_files is None)
+
+
+@cache
+def table(name: str) -> Table:
+    """Return the published table of this name."""
+    return next(table for table in TABLES if table.name == name)
+
+
+SQL: dict[Kind, str] = {
+    "text": "VARCHAR",
+    "integer": "BIGINT",
+    "double": "DOUBLE",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "boolean": "BOOLEAN",
+}
+
+
+def sql_table(table: Table) -> list[str]:
+    """Return the DuckDB statements that create the table with its keys and comments."""
+    lines = [f"{column.name} {SQL[column.kind]}{' NOT NULL' if column.required else ''}" for column in table.columns]
+    lines.append(f"PRIMARY KEY ({', '.join(table.key)})")
+    lines += [
+        f"FOREIGN KEY ({column.name}) REFERENCES {target} ({key})"
+        for column in table.columns
+        if column.references
+        for target, key in [column.references.split(".")]
+    ]
+    comments = [f"COMMENT ON TABLE {table.name} IS {quote(table.description)}"]
+    comments += [
+        f"COMMENT ON COLUMN {table.name}.{column.name} IS {quote(describe_column(column))}" for column in table.columns
+    ]
+    return [f"CREATE TABLE {table.name} (\n  " + ",\n  ".join(lines) + "\n)", *comments]
+
+
+def sql_view(view: View) -> list[str]:
+    """Return the DuckDB statements that create the view or macro with its comments."""
+    if view.parameters:
+        parameters = ", ".join(f"{name} := {default}" for name, default in view.parameters)
+        return [
+            f"CREATE MACRO {view.name}({parameters}) AS TABLE {view.sql}",
+            f"COMMENT ON MACRO TABLE {view.name} IS {quote(view.description)}",
+        ]
+    comments = [f"COMMENT ON VIEW {view.name} IS {quote(view.description)}"]
+    comments += [
+        f"COMMENT ON COLUMN {view.name}.{column.name} IS {quote(column.description)}" for column in view.columns
+    ]
+    return [f"CREATE VIEW {view.name} AS {view.sql}", *comments]
+
+
+def quote(text: str) -> str:
+    """Return `text` as an SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def describe_column(column: Column) -> str:
+    """Return the description, with the unit in brackets."""
+    return format_description(column.description, column.unit)
+
+
+def format_description(description: str, unit: str | None) -> str:
+    """Return a description with the unit in brackets, if there is one."""
+    return f"{description} [{unit}]" if unit else description
+
+
+def dictionary_rows(relation: Table | View) -> list[dict[str, str | None]]:
+    """Return the relation's rows of the table `columns`: one for itself, then one for each of its columns."""
+    kind = "table" if isinstance(relation, Table) else "macro" if relation.parameters else "view"
+    return [
+        _dictionary_row(relation.name, "", kind, None, relation.description, ()),
+        *_column_rows(relation.name, relation.columns),
+    ]
+
+
+def _column_rows(relation: str, columns: Iterable[Column]) -> Iterable[dict[str, str | None]]:
+    for column in columns:
+        inputs = (*column.derived_from, *column.derived_with)
+        yield _dictionary_row(relation, column.name, SQL[column.kind], column.unit, column.description, inputs)
+
+
+def _dictionary_row(
+    relation: str, column: str, kind: str, unit: str | None, text: str, inputs: Sequence[str]
+) -> dict[str, str | None]:
+    return {
+        "table_name": relation,
+        "column_name": column,
+        "type": kind,
+        "unit": unit,
+        "description": text,
+        "derived_from": ", ".join(inputs) or None,
+    }

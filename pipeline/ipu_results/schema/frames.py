@@ -1,4 +1,7 @@
-"""Build typed pandas frames and Arrow tables from records, without any conversion of a value."""
+"""Build typed pandas frames and Arrow tables from records, without any conversion of a value.
+
+The schema itself is in the package, which must not load pandas: `ipu-results --help` reads the kinds of documents.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,46 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import GateError
-from ipu_results.schema.definitions import Column, Table
-from ipu_results.schema.generate import ARROW, PANDAS, arrow_schema
+from ipu_results.schema import Column, Kind, Table
 
+ARROW: dict[Kind, pa.DataType] = {
+    "text": pa.string(),
+    "integer": pa.int64(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "boolean": pa.bool_(),
+}
+PANDAS: dict[Kind, Any] = {
+    "text": pd.StringDtype("pyarrow", na_value=float("nan")),
+    "integer": pd.Int64Dtype(),
+    "double": "float64",
+    "date": pd.ArrowDtype(pa.date32()),
+    "timestamp": pd.ArrowDtype(pa.timestamp("us")),
+    "boolean": pd.BooleanDtype(),
+}
 PANDAS_METADATA = b"pandas"
 DTYPES = {ARROW[kind]: PANDAS[kind] for kind in ARROW if kind != "double"}
+
+
+def frame_dtypes(table: Table) -> dict[str, Any]:
+    """Map column names to pandas dtypes; a missing value is a null of that dtype, never an object."""
+    return {column.name: PANDAS[column.kind] for column in table.columns}
+
+
+@cache
+def arrow_schema(table: Table) -> pa.Schema:
+    """Return the table's Arrow schema, with unit and description in the metadata of each field."""
+    fields = [
+        pa.field(
+            column.name,
+            ARROW[column.kind],
+            nullable=not column.required,
+            metadata={"description": column.description} | ({"unit": column.unit} if column.unit else {}),
+        )
+        for column in table.columns
+    ]
+    return pa.schema(fields, metadata={"description": table.description})
 
 
 def build_frame(table: Table, records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

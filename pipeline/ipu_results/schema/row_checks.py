@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 import pandera.pandas as pandera
 
-from ipu_results.schema.definitions import Column, Table, table
-from ipu_results.schema.generate import frame_dtypes
+from ipu_results.schema import Column, Table, table
+from ipu_results.schema.frames import frame_dtypes
 from ipu_results.schema.vocabulary import load_vocabulary
 
 

@@ -10,11 +10,10 @@ import duckdb
 
 from ipu_results.analyses.analysis import Answer, Record, format_percent
 from ipu_results.analyses.drawing import make_scale, make_tooltips
-from ipu_results.emulator.cache import PlanCache, open_plan_cache
-from ipu_results.emulator.check.published import PublishedRow, load_published_rows
+from ipu_results.emulator.check import PublishedRow, load_published_rows
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.prediction import MS, predict
-from ipu_results.emulator.records import FIELDS, to_record
+from ipu_results.emulator.split import PlanCache, open_plan_cache
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, load_target
 from ipu_results.ground.charts import PALETTE, apply_theme, make_data
 from ipu_results.networks import IMAGES
@@ -119,7 +118,7 @@ def build_points(connection: duckdb.DuckDBPyConnection, planner: PlanCache | Non
 def _predict_all(planner: PlanCache) -> list[dict[str, Any]]:
     """Predict each built-in image network on each machine, with the machine's own protocol."""
     return [
-        {field: _round(value, DIGITS) for field, value in to_record(prediction, name).items() if field in FIELDS}
+        {field: _round(value, DIGITS) for field, value in prediction.to_record(name).items()}
         for target, batches in DEFAULT_BATCH_SIZES.items()
         for name in IMAGES
         for prediction in predict(load_network(name), load_target(target), batches, planner=planner)

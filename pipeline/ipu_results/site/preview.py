@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from ipu_results.errors import import_extra
 from ipu_results.ground.charts import render_specification
-from ipu_results.ground.extras import import_extra
 
 WIDTH, HEIGHT = 800, 420  # nearly the 1.91 to 1 that most sites show
 CHARACTERS, TITLE_CHARACTERS = 62, 40  # of a line

@@ -12,10 +12,10 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 import requests
@@ -24,21 +24,51 @@ from requests.adapters import HTTPAdapter
 from urllib3.util import Retry, Url, parse_url
 
 from ipu_results.errors import FetchError
-from ipu_results.ground.limits import MAX_REDIRECTS, MAX_RETRY_WAIT_S
+from ipu_results.ground.limits import MAX_BYTES, MAX_REDIRECTS, MAX_RETRY_WAIT_S
 from ipu_results.ground.text import format_count
+from ipu_results.sources import RETRIES, TIMEOUT_S
 
-MEDIA_TYPES = {  # expected type: the types that a server may call it, and how its first HEAD_BYTES start
-    "text/html": ({"text/html", "application/xhtml+xml"}, rb"(?is)(?!%PDF-).*?<(!doctype|html|head|body|table)\b"),
-    "application/pdf": ({"application/pdf"}, rb"%PDF-"),
-    "text/plain": ({"text/plain"}, rb""),
-    "text/markdown": ({"text/markdown", "text/plain"}, rb""),
-    "text/csv": ({"text/csv", "text/plain"}, rb""),
+
+class MediaType(NamedTuple):
+    """A type that can be downloaded: the suffix of its files, what a server may call it, and how its content starts."""
+
+    suffix: str
+    served_as: set[str]
+    start: bytes = b""
+
+
+MEDIA_TYPES = {
+    "text/html": MediaType(
+        ".html", {"text/html", "application/xhtml+xml"}, rb"(?is)(?!%PDF-).*?<(!doctype|html|head|body|table)\b"
+    ),
+    "application/pdf": MediaType(".pdf", {"application/pdf"}, rb"%PDF-"),
+    "text/plain": MediaType(".txt", {"text/plain"}),
+    "text/markdown": MediaType(".txt", {"text/markdown", "text/plain"}),
+    "text/csv": MediaType(".csv", {"text/csv", "text/plain"}),
 }
 USER_AGENT = "ipu-results (the verified record of published IPU benchmark results)"
 CHUNK_BYTES = 65536
-HEAD_BYTES = 4096
+HEAD_BYTES = 4096  # in which the start of a type is looked for: a saved page may begin with comments
+GZIP = 31  # zlib's window bits for the gzip format
 
 Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TransferOptions:
+    """How long to try, and how much to accept."""
+
+    max_bytes: int = MAX_BYTES
+    """Of the document, decompressed."""
+    timeout: float = TIMEOUT_S
+    """Seconds of silence after which an attempt is given up."""
+    retries: int = RETRIES
+    deadline: float = 300.0
+    """Seconds for everything, pauses and retries included."""
+    backoff: float = 0.5
+    """Seconds of which the pauses are multiples."""
+    progress: Progress = lambda size, total: None  # noqa: ARG005
+    """Called with the bytes received so far and the total if known; starts again with each attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,56 +90,25 @@ class TransferError(Exception):
         self.retry_after = retry_after
 
 
-@dataclass(frozen=True, slots=True)
-class TransferLimits:
-    """What all attempts of one download share."""
-
-    media_type: str
-    max_bytes: int
-    timeout: float
-    ends_at: float
-    progress: Progress
-
-    def seconds_left(self) -> float:
-        return self.ends_at - time.monotonic()
-
-    def check_size(self, size: int) -> None:
-        if size > self.max_bytes:
-            raise TransferError(f"larger than the limit of {self.max_bytes} bytes")
-
-
-def download(
-    url: str,
-    *,
-    media_type: str,
-    max_bytes: int,
-    timeout: float = 30.0,
-    deadline: float = 300.0,
-    retries: int = 4,
-    backoff: float = 0.5,
-    progress: Progress = lambda size, total: None,  # noqa: ARG005
-) -> Download:
-    """Download one document.
-
-    `timeout` is in seconds of silence, `deadline` in seconds for everything, pauses and retries included. `progress` is
-    called with the bytes received so far and the total if known, and starts again with each attempt. Raises FetchError.
-    """
-    limits = TransferLimits(media_type, max_bytes, timeout, time.monotonic() + deadline, progress)
-    policy = Retry(retries, backoff_factor=backoff, backoff_max=MAX_RETRY_WAIT_S)
+def download(url: str, media_type: str, options: TransferOptions | None = None) -> Download:
+    """Download one document. Raises FetchError."""
+    options = options or TransferOptions()
+    ends_at = time.monotonic() + options.deadline
+    policy = Retry(options.retries, backoff_factor=options.backoff, backoff_max=MAX_RETRY_WAIT_S)
     attempts = 0
     try:
         if media_type not in MEDIA_TYPES:
             raise TransferError(f"{_printable(media_type)} is not a type that can be downloaded")
         target = _parse_address(url)
-        with _open_session(limits) as session:
+        with _Session(ends_at) as session:
             while True:
                 attempts += 1
                 try:
-                    return _attempt(session, target, limits)
+                    return _attempt(session, target, media_type, options)
                 except TransferError as error:
-                    policy = _pause(policy, error, limits)
+                    policy = _pause(policy, error, ends_at)
     except TransferError as error:
-        late = "" if limits.seconds_left() > 0 else f"not done within {deadline:g} s: "
+        late = "" if time.monotonic() < ends_at else f"not done within {options.deadline:g} s: "
         count = f" (after {format_count(attempts, 'attempt')})" if attempts else ""
         place = None
         with suppress(urllib3.exceptions.LocationParseError):  # host and path alone: a query may hold a secret
@@ -127,32 +126,32 @@ def _parse_address(url: str) -> Url:
     raise TransferError("not an http or https url")
 
 
-def _pause(policy: Retry, error: TransferError, limits: TransferLimits) -> Retry:
+def _pause(policy: Retry, error: TransferError, ends_at: float) -> Retry:
     """Wait before the next attempt and count it, or raise the error again if there is none."""
-    if not error.transient or limits.seconds_left() <= 0:
+    if not error.transient or time.monotonic() >= ends_at:
         raise error
     try:
         policy = policy.increment(error=error)
     except urllib3.exceptions.MaxRetryError:
         raise error from None
     seconds = min(max(policy.get_backoff_time(), error.retry_after), MAX_RETRY_WAIT_S)
-    if seconds >= limits.seconds_left():
+    if seconds >= ends_at - time.monotonic():
         raise TransferError(f"{error}, and no time is left to wait {seconds:g} s") from error
     time.sleep(seconds)
     return policy
 
 
-def _attempt(session: requests.Session, target: Url, limits: TransferLimits) -> Download:
+def _attempt(session: _Session, target: Url, media_type: str, options: TransferOptions) -> Download:
     for _ in range(MAX_REDIRECTS + 1):
-        timeout = min(limits.timeout, limits.seconds_left())
+        timeout = min(options.timeout, session.ends_at - time.monotonic())
         if timeout <= 0:
             raise TransferError("no time is left")
         with _translate_errors("the request failed"):
             response = session.get(target.url, stream=True, allow_redirects=False, timeout=timeout)
-        with closing(response):
+        with response:
             if not response.is_redirect:
-                _check_headers(response, limits)
-                data = _read_body(response, limits)
+                _check_headers(response, media_type, options.max_bytes)
+                data = _read_body(response, media_type, session.ends_at, options)
                 return Download(data, response.headers["Content-Type"], datetime.now(UTC).replace(microsecond=0))
             target = _resolve_redirect(session, response, target)
     raise TransferError(f"more than {MAX_REDIRECTS} redirects")
@@ -169,7 +168,7 @@ def _resolve_redirect(session: requests.Session, response: requests.Response, ol
     return new
 
 
-def _check_headers(response: requests.Response, limits: TransferLimits) -> None:
+def _check_headers(response: requests.Response, media_type: str, max_bytes: int) -> None:
     status, headers = response.status_code, response.headers
     if status != 200:
         retry_after = 0.0
@@ -177,47 +176,51 @@ def _check_headers(response: requests.Response, limits: TransferLimits) -> None:
             retry_after = Retry().parse_retry_after(headers.get("Retry-After", ""))
         raise TransferError(f"answered {status}", transient=status == 429 or status >= 500, retry_after=retry_after)
     content_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if content_type not in MEDIA_TYPES[limits.media_type][0]:
-        raise TransferError(f"came as {_printable(content_type) or 'no type'}, not as {limits.media_type}")
+    if content_type not in MEDIA_TYPES[media_type].served_as:
+        raise TransferError(f"came as {_printable(content_type) or 'no type'}, not as {media_type}")
     if headers.get("Content-Encoding", "").strip().lower() not in ("", "identity", "gzip"):
         raise TransferError(f"came in the encoding {_printable(headers['Content-Encoding'])}")
-    limits.check_size(response.raw.length_remaining or 0)
+    _check_size(response.raw.length_remaining or 0, max_bytes)
 
 
-def _read_body(response: requests.Response, limits: TransferLimits) -> bytes:
-    gzip = "gzip" in response.headers.get("Content-Encoding", "").lower()
-    total = None if gzip else response.raw.length_remaining
-    start = MEDIA_TYPES[limits.media_type][1]
-    data = bytearray()
-    chunks = _read_chunks(response, limits)
-    for chunk in _decompress(chunks, limits.max_bytes) if gzip else chunks:
+def _check_size(size: int, max_bytes: int) -> None:
+    if size > max_bytes:
+        raise TransferError(f"larger than the limit of {max_bytes} bytes")
+
+
+def _read_body(response: requests.Response, media_type: str, ends_at: float, options: TransferOptions) -> bytes:
+    is_packed = "gzip" in response.headers.get("Content-Encoding", "").lower()
+    total = None if is_packed else response.raw.length_remaining
+    chunks = _read_chunks(response, ends_at, options.max_bytes)
+    start, data = MEDIA_TYPES[media_type].start, bytearray()
+    for chunk in _decompress(chunks, options.max_bytes) if is_packed else chunks:
         data += chunk
-        limits.check_size(len(data))
+        _check_size(len(data), options.max_bytes)
         if b"\0" in chunk and not start:
-            raise TransferError(f"came as {limits.media_type} but has nul bytes")
-        limits.progress(len(data), total)
+            raise TransferError(f"came as {media_type} but has nul bytes")
+        options.progress(len(data), total)
     if not data:
         raise TransferError("came empty")
     if not re.match(start, data[:HEAD_BYTES]):
-        raise TransferError(f"came as {limits.media_type} but does not start as one")
+        raise TransferError(f"came as {media_type} but does not start as one")
     return bytes(data)
 
 
-def _read_chunks(response: requests.Response, limits: TransferLimits) -> Iterator[bytes]:
+def _read_chunks(response: requests.Response, ends_at: float, max_bytes: int) -> Iterator[bytes]:
     size, chunk = 0, b"-"
-    while chunk and limits.seconds_left() > 0:
+    while chunk and time.monotonic() < ends_at:
         with _translate_errors("the body broke off"):
             chunk = response.raw.read1(CHUNK_BYTES, decode_content=False)
         size += len(chunk)
-        limits.check_size(size)
+        _check_size(size, max_bytes)
         yield chunk
-    if limits.seconds_left() <= 0:
+    if time.monotonic() >= ends_at:  # a connection that was cut looks like the end of a body without a length
         raise TransferError("the body did not end")
 
 
 def _decompress(chunks: Iterator[bytes], max_bytes: int) -> Iterator[bytes]:
     """Decompress gzip, at most to just above the limit. urllib3 would accept a stream that lacks its end."""
-    decompressor = zlib.decompressobj(wbits=31)
+    decompressor = zlib.decompressobj(wbits=GZIP)
     for chunk in chunks:
         try:
             yield decompressor.decompress(chunk, max_bytes + 1)
@@ -227,31 +230,29 @@ def _decompress(chunks: Iterator[bytes], max_bytes: int) -> Iterator[bytes]:
         raise TransferError("the body is truncated gzip", transient=True)
 
 
-@contextmanager
-def _open_session(limits: TransferLimits) -> Iterator[requests.Session]:
-    adapter = _DeadlineAdapter(limits)
-    with _Session() as session:
-        session.headers.update({"User-Agent": USER_AGENT, "Accept-Encoding": "identity"})
-        session.auth = lambda request: request  # otherwise an entry in a netrc file would be sent
-        session.mount("http://", adapter)
-        session.mount("https://", adapter)
-        yield session
-
-
 class _Session(requests.Session):
-    """Leaves redirects alone: even if it does not follow one, a usual session reads its whole body."""
+    """Sends no password of the user, leaves redirects alone, and cuts its connections at the deadline."""
+
+    def __init__(self, ends_at: float) -> None:
+        super().__init__()
+        self.ends_at = ends_at
+        self.headers.update({"User-Agent": USER_AGENT, "Accept-Encoding": "identity"})
+        self.auth = lambda request: request  # otherwise an entry in a netrc file would be sent
+        adapter = _DeadlineAdapter(ends_at)
+        self.mount("http://", adapter)
+        self.mount("https://", adapter)
 
     def get_redirect_target(self, resp: requests.Response) -> None:
-        del resp
+        """Return no target: even if it does not follow one, a usual session reads the whole body of a redirect."""
 
 
 class _DeadlineAdapter(HTTPAdapter):
     """Cuts its connections at the deadline: a timeout alone never ends a server that sends a byte now and then."""
 
-    def __init__(self, limits: TransferLimits) -> None:
+    def __init__(self, ends_at: float) -> None:
         super().__init__()
         self.sockets: list[Any] = []
-        self.timer = threading.Timer(limits.seconds_left(), self._cut)
+        self.timer = threading.Timer(ends_at - time.monotonic(), self._cut)
         self.timer.daemon = True
         self.timer.start()
 

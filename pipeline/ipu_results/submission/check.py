@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from ipu_results.check.gate import MIN_BATCHES_IN_FLIGHT, PER_ITEM
-from ipu_results.comparison.plausibility import MS
+import duckdb
+import pandas as pd
+
+from ipu_results.build import IngestConfig, check_documents, load_document
+from ipu_results.check.rules import build_dataset, find_flags
 from ipu_results.comparison.report import describe_measurement
-from ipu_results.comparison.verdict import Comparison, Match
+from ipu_results.comparison.verdict import Comparison, Match, describe_match
 from ipu_results.errors import IpuResultsError, SubmissionError
 from ipu_results.ground.limits import MAX_BUNDLES
-from ipu_results.ground.text import to_json_value
-from ipu_results.normalise.values import UnreadableCellError, parse_number, parse_whole_number
+from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import escape_unprintable, format_count, format_json, to_json_value
+from ipu_results.normalise.values import describe_unknown_words
+from ipu_results.schema.vocabulary import load_vocabulary
+from ipu_results.sources.catalogue import load_catalogue
 from ipu_results.store.query import open_warehouse
-from ipu_results.submission.bundle import SUBMISSIONS, Bundle, parse_bundle
-from ipu_results.submission.contents import DESCRIPTION, RESULTS, Files, list_folders, read_contents
-from ipu_results.submission.fault import Fault, Reason
-from ipu_results.submission.prepare import compare_rows, describe_row, load_publishers
-from ipu_results.submission.preview import Preview, preview_bundle
-from ipu_results.submission.refusals import FIGURES, check_owner, check_present, is_laid
-from ipu_results.submission.words import check_words, list_unknown_words, load_submission_words
+from ipu_results.submission.bundle import DESCRIPTION, HEADER, RESULTS, SUBMISSIONS, Bundle, Files, lay_bundle
+from ipu_results.submission.contents import KNOWN, list_folders, parse_bundle, read_contents
+from ipu_results.submission.record import FIGURES, compare_rows, find_item_latencies
+from ipu_results.submission.refusals import (
+    EMULATED,
+    Fault,
+    Reason,
+    check_owner,
+    check_present,
+    check_words,
+    find_emulated,
+    find_unreadable,
+    list_unknown_words,
+    load_submission_words,
+)
 
-PERCENT = 100
 LITTLE = "R01"  # the quality rule on less than one batch in flight
-COUNTS = ("batch_size", "micro_batch_size")
-EMULATED = re.compile(r"\b(?:emulat|simulat)\w*|\bpredicted\b|\bIPU_?Model\b", re.I)
-EMULATED_IN = {
-    **dict.fromkeys(("variant", "platform", "chip", "framework", "conditions"), EMULATED),
-    "model": re.compile(r"\bemulat\w*", re.I),  # networks may simulate
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +59,6 @@ class CheckedRow:
     description: str
     verdict: str
     nearest: tuple[Match, ...] = ()
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any], comparison: Comparison | None) -> CheckedRow:
-        if comparison is None:
-            return cls(describe_row(row), f"row {row['row_number']}", "no figure that a comparison knows")
-        matches, verdict = comparison.matches, comparison.verdict
-        return cls(describe_row(row), describe_measurement(comparison.measurement), verdict, matches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +114,8 @@ def check_submission(path: Path, request: CheckRequest) -> list[CheckedBundle]:
 
 
 def _check_folder(path: Path, request: CheckRequest) -> Iterator[CheckedBundle]:
-    known = {place for place, _ in list_folders(request.raw / SUBMISSIONS)} if _has_submissions(request) else set()
-    places = []
+    laid, places = request.raw / SUBMISSIONS, []
+    known = {place for place, _ in list_folders(laid)} if laid.is_dir() else set()
     for place, entry in list_folders(path):
         places.append(place)
         if len(places) > MAX_BUNDLES:
@@ -134,10 +133,6 @@ def _check_folder(path: Path, request: CheckRequest) -> Iterator[CheckedBundle]:
         raise SubmissionError(f"holds no bundle, which has a {DESCRIPTION}", place=str(path))
 
 
-def _has_submissions(request: CheckRequest) -> bool:
-    return (request.raw / SUBMISSIONS).is_dir()
-
-
 def check_files(
     files: Files,
     request: CheckRequest,
@@ -152,8 +147,8 @@ def check_files(
     bundle, problems = parse_bundle(files)
     if bundle is None:
         return CheckedBundle(name, tuple(problems))
-    problems += _find_emulated(bundle)
-    problems += _find_unreadable(bundle)
+    problems += find_emulated(bundle)
+    problems += find_unreadable(bundle)
     problems += check_present(bundle, request.raw, path)
     if problems:  # the texts cannot be relied on: nothing else looks at them
         return CheckedBundle(name, tuple(problems), bundle=bundle)
@@ -162,73 +157,155 @@ def check_files(
         problems += check_owner(bundle, request.raw, load_publishers(connection), request.account, place)
         problems += check_words(bundle, words)
         try:
-            preview, rejected = preview_bundle(bundle, FIGURES)
+            rows, raised, rejected = preview_bundle(bundle)
         except SubmissionError:
             raise
         except IpuResultsError as error:
             return CheckedBundle(name, (*problems, Fault("schema", str(error))), bundle=bundle)
         problems += rejected
-        compared = compare_rows(connection, words, preview.rows, bundle.submission.document_id)
+        compared = compare_rows(connection, words, rows, bundle.submission.document_id)
     problems += [fault for _, _, own in compared for fault in own]
-    errors, doubts = _sort_flags(preview)
-    problems += [Fault("implausible", f"{flag['rule']}: {flag['message']}") for flag in errors]
-    flags = [f"{flag['severity']} {flag['rule']}: {flag['message']}" for flag in doubts]
+    flags, per_item = [], find_item_latencies(rows)
+    for flag in raised:
+        # A bundle may state the latency of an item. It is R01's error only where a page calls it a latency.
+        is_of_item = flag["rule"] == LITTLE and flag["result_id"] in per_item
+        text = f"{flag['rule']}: {flag['message']}"
+        if flag["severity"] == "error" and not is_of_item:
+            problems.append(Fault("implausible", text))
+        else:
+            flags.append(f"{'info' if is_of_item else flag['severity']} {text}")
     flags += [
-        f"{name} {text!r} is new to the record ({rows} rows)"
-        for (name, text), rows in sorted(list_unknown_words(bundle.rows, words).items())
+        f"{name} {text!r} is new to the record ({count} rows)"
+        for (name, text), count in sorted(list_unknown_words(bundle.rows, words).items())
     ]
     if word := EMULATED.search(bundle.submission.how):
         flags.append(f"how says {word[0]!r}: read whether the figures are measured")
     flags += [f"{own.measurement.label}: {own.verdict}" for _, own, _ in compared if own and own.status == "doubtful"]
-    rows = tuple(CheckedRow.of(row, comparison) for row, comparison, _ in compared)
-    return CheckedBundle(name, tuple(dict.fromkeys(problems)), tuple(flags), rows, bundle)
+    shown = tuple(_show_row(row, comparison) for row, comparison, _ in compared)
+    return CheckedBundle(name, tuple(dict.fromkeys(problems)), tuple(flags), shown, bundle)
 
 
-def _sort_flags(preview: Preview) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the flags that refuse a bundle, and the others.
+def _show_row(row: Mapping[str, Any], comparison: Comparison | None) -> CheckedRow:
+    values = {name: value for name, value in row.items() if value is not None}
+    if comparison is None:
+        return CheckedRow(values, f"row {row['row_number']}", "no figure that a comparison knows")
+    return CheckedRow(values, describe_measurement(comparison.measurement), comparison.verdict, comparison.matches)
 
-    A bundle may state the latency of an item. It is R01's error only where a page calls it a latency.
+
+def is_laid(raw: Path, place: str, files: dict[str, bytes]) -> bool:
+    """Return whether `raw` has the same files of a bundle at `<who>/<id>`."""
+    folder = raw / SUBMISSIONS / place
+    present = {name: (folder / name).read_bytes() for name in KNOWN if (folder / name).is_file()}
+    return bool(present) and present == files
+
+
+def load_publishers(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
+    """Return the names of those whose figures the record has, submitters excluded."""
+    sql = "SELECT DISTINCT publisher FROM documents WHERE kind <> 'submission'"
+    return frozenset(row["publisher"] for row in run_query(connection, sql).to_pylist())
+
+
+UNREADABLE: dict[str, Reason] = {"conflicting-rows": "contradiction", "item-contradicts-model": "contradiction"}
+FIGURES_OF_ONE = ("model", "variant", "dataset", "task", "platform", "chip", "chip_count", "framework", "sdk_version")
+KEY = (*FIGURES_OF_ONE, "effective_precision", "batch_size", "micro_batch_size", "conditions")
+
+
+def preview_bundle(bundle: Bundle) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Fault]]:
+    """Read a bundle as `ingest` would, alone: return its rows, the flags of the quality rules, and what is rejected.
+
+    Raises IpuResultsError as `ingest` would.
     """
-    per_item = {
-        row["result_id"]
-        for row in preview.rows
-        if row["latency_basis"] == PER_ITEM
-        and (row["throughput"] or 0.0) * (row["latency_ms"] or 0.0) / MS >= MIN_BATCHES_IN_FLIGHT
-    }
-    errors: list[dict[str, Any]] = []
-    doubts: list[dict[str, Any]] = []
-    for flag in preview.flags:
-        if flag["rule"] == LITTLE and flag["result_id"] in per_item:
-            doubts.append({**flag, "severity": "info"})
-        else:
-            (errors if flag["severity"] == "error" else doubts).append(flag)
-    return errors, doubts
+    vocabulary = load_vocabulary()
+    with TemporaryDirectory() as folder:
+        raw = Path(folder)
+        lay_bundle(bundle, raw)
+        documents = load_catalogue(raw)
+        [loaded] = [load_document(own, vocabulary, IngestConfig(raw)) for own in documents]
+    checked = check_documents(documents, lambda _: loaded, vocabulary)
+    results = checked.frames["results"]
+    as_published = {**checked.frames, "results": results.assign(origin="published")}  # the rules look at those alone
+    flags: Any = find_flags(build_dataset(as_published, documents, frozenset(), vocabulary)).to_dict("records")
+    faults = []
+    for rejected in loaded.normalised.rejected:
+        reason = UNREADABLE.get(rejected.reason, "unknown-word" if rejected.words else "unreadable-figure")
+        words = describe_unknown_words(rejected.words, vocabulary)
+        known = any(text.startswith(rejected.message) for text in words)  # the message and the words often agree
+        message = "; ".join(words if known else [rejected.message, *words])
+        faults.append(Fault(reason, message, f"{RESULTS}, {rejected.locator}"))
+    refused = {rejected.locator for rejected in loaded.normalised.rejected}
+    faults += [
+        Fault("schema", row["message"], f"{RESULTS}, {row['locator']}")
+        for row in checked.frames["quarantine"].to_dict("records")
+        if row["locator"] not in refused
+    ]
+    records: Any = results.to_dict("records")
+    rows = [{name: None if pd.isna(value) else value for name, value in row.items()} for row in records]
+    return rows, flags, [*faults, *_find_repeated(bundle), *_find_contradictions(rows)]
 
 
-def _find_emulated(bundle: Bundle) -> Iterator[Fault]:
-    """Yield a fault for figures whose own texts say that an emulator made them."""
+def _find_repeated(bundle: Bundle) -> Iterator[Fault]:
+    """Yield the figures that the bundle states twice with the same value."""
+    seen: dict[tuple[str, ...], int] = {}
     for number, row in enumerate(bundle.rows, 2):
-        for name, pattern in EMULATED_IN.items():
-            if word := pattern.search(row[name]):
-                message = f"says {word[0]!r}: an emulated figure may not be handed in as measured"
-                yield Fault("emulated", message, f"{RESULTS}, line {number}, {name}")
-                return
-    if word := EMULATED.search(bundle.submission.machine):
-        yield Fault("emulated", f"says {word[0]!r}: figures of an emulator are not measured", f"{DESCRIPTION}, machine")
-    if bundle.environment.get("backend") in ("emulator", "simulator"):
-        yield Fault("emulated", "the backend is an emulator: its figures are not measured", "environment.json")
+        key = tuple(row[name] for name in (*(HEADER.identity or ()), "metric", "unit", "value"))
+        if key in seen:
+            yield Fault("duplicate", f"is the figure of line {seen[key]} again", f"{RESULTS}, line {number}")
+        seen.setdefault(key, number)
 
 
-def _find_unreadable(bundle: Bundle) -> Iterator[Fault]:
-    """Yield a fault for a batch size that the readers would leave blank, and for a quality above 100 %."""
-    for number, row in enumerate(bundle.rows, 2):
-        for name in COUNTS:
-            if text := row[name].strip():
-                try:
-                    parse_whole_number(text)
-                except UnreadableCellError as error:
-                    yield Fault("unreadable-figure", str(error), f"{RESULTS}, line {number}, {name}")
-        if row["unit"].strip() == "%" and row["metric"].strip().startswith("quality"):
-            with suppress(UnreadableCellError):  # the preview names it
-                if parse_number(row["value"].strip()) > PERCENT:
-                    yield Fault("implausible", f"a quality of {row['value'].strip()} %", f"{RESULTS}, line {number}")
+def _find_contradictions(rows: list[dict[str, Any]]) -> Iterator[Fault]:
+    """Yield the results that are of one configuration in another spelling."""
+    seen: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        first = seen.setdefault(tuple(row[name] for name in KEY), row)
+        shared = [name for name in FIGURES if first is not row and None not in (row[name], first[name])]
+        if differing := [name for name in shared if row[name] != first[name]]:
+            texts = "; ".join(f"{name} {first[name]:.12g} and {row[name]:.12g}" for name in differing)
+            message = f"and row {first['row_number']} are of one configuration: {texts}"
+            yield Fault("contradiction", message, f"{RESULTS}, row {row['row_number']}")
+        elif shared:
+            yield Fault("duplicate", f"is row {first['row_number']} again", f"{RESULTS}, row {row['row_number']}")
+
+
+MAX_LINES = 50  # of each kind in text; JSON has all
+MAX_LINE = 600  # characters
+
+
+def format_checks(checks: Sequence[CheckedBundle], output: str) -> str:
+    """Format checks as `text` or `json`."""
+    if output == "json":
+        return format_json([check.to_record() for check in checks])
+    if not checks:
+        return "nothing new: every bundle is here already"
+    return "\n\n".join("\n".join(map(_shorten, _list_lines(check))) for check in checks)
+
+
+def _shorten(line: str) -> str:
+    text = escape_unprintable(line)
+    return text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}…"
+
+
+def _list_lines(check: CheckedBundle) -> Iterator[str]:
+    outcome = "accepted" if check.accepted else f"refused, {format_count(len(check.faults), 'reason')}"
+    yield f"{check.name}: {outcome}"
+    yield from _limit([f"refused: {fault}" for fault in check.faults])
+    yield from _limit([f"flag: {flag}" for flag in check.flags])
+    if check.bundle and check.accepted:
+        submission = check.bundle.submission
+        yield f"document {submission.document_id}, {len(check.bundle.rows)} figures, {submission.licence}"
+    yield from _limit([line for row in check.rows for line in _describe_row(row)])
+
+
+def _limit(lines: Sequence[str]) -> Iterator[str]:
+    yield from lines[:MAX_LINES]
+    if len(lines) > MAX_LINES:
+        yield f"and {len(lines) - MAX_LINES} more lines; see --format json"
+
+
+def _describe_row(row: CheckedRow) -> Iterator[str]:
+    result_id = row.values.get("result_id")
+    yield f"row: {row.description} (result {result_id}, {row.values.get('relationship')})"
+    yield f"  {row.verdict}"
+    for match in row.nearest:
+        if (text := describe_match(match)) not in row.verdict:
+            yield f"  {text}"

@@ -1,32 +1,56 @@
-"""Read the files of a bundle, a folder or a ZIP archive, into memory: nothing is unpacked, followed or executed."""
+"""Read a bundle, a folder or a ZIP archive, in memory: nothing is unpacked, followed or executed."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import math
 import os
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from ipu_results.errors import SubmissionError
 from ipu_results.ground.files import open_regular_file
-from ipu_results.ground.limits import MAX_BUNDLE_BYTES, MAX_BUNDLE_FILE, MAX_BUNDLE_FILES, MAX_BUNDLE_RATIO
-from ipu_results.sources.catalogue import BUNDLE
-from ipu_results.submission.fault import Fault
+from ipu_results.ground.limits import (
+    MAX_BUNDLE_BYTES,
+    MAX_BUNDLE_FILE,
+    MAX_BUNDLE_FILES,
+    MAX_BUNDLE_RATIO,
+    MAX_SUBMITTED_CELL,
+    MAX_SUBMITTED_ROWS,
+)
+from ipu_results.ground.text import parse_toml
+from ipu_results.submission.bundle import (
+    COLUMNS,
+    DESCRIPTION,
+    ENVIRONMENT,
+    RESULTS,
+    SIDECAR,
+    Bundle,
+    Files,
+    Submission,
+    compute_id,
+)
+from ipu_results.submission.refusals import Fault, check_description, check_text
 
-DESCRIPTION, RESULTS, ENVIRONMENT = BUNDLE, "results.csv", "environment.json"
-SIDECAR = f"{RESULTS}.toml"  # of a bundle that is laid in `raw/`
-REQUIRED = (DESCRIPTION, RESULTS)
-KNOWN = (*REQUIRED, ENVIRONMENT, SIDECAR)
+NEEDED = (DESCRIPTION, RESULTS)
+KNOWN = (*NEEDED, ENVIRONMENT, SIDECAR)
+FILLED = ("model", "task", "platform", "metric", "value", "place")  # columns that no row leaves blank
 ZIP = b"PK\x03\x04"
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED = 0x1
 CHUNK = 65536
 END, END_BYTES = b"PK\x05\x06", 22  # record after the directory of an archive; a comment of at most 64 KiB follows it
 MAX_END = END_BYTES + 65535
-
-Files = dict[str, bytes]
+MAX_DEPTH, MAX_VALUES = 4, 500  # of the environment
 
 
 def read_contents(path: Path) -> tuple[Files, list[Fault]]:
@@ -39,7 +63,7 @@ def read_contents(path: Path) -> tuple[Files, list[Fault]]:
         files = _read_folder(path, faults) if stat.S_ISDIR(mode) else _read_archive(path, faults)
     except OSError as error:
         raise SubmissionError(f"cannot be read: {error.strerror or error}", place=str(path)) from error
-    missing = [name for name in REQUIRED if name not in files]
+    missing = [name for name in NEEDED if name not in files]
     if missing and not faults:
         faults.append(Fault("not-a-bundle", f"has no {' and no '.join(missing)}; make one with `ipu-results submit`"))
     return files, faults
@@ -170,3 +194,148 @@ def list_folders(path: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
             with os.scandir(owner.path) as bundles:
                 for bundle in sorted(bundles, key=lambda entry: entry.name):
                     yield f"{owner.name}/{bundle.name}", bundle
+
+
+def parse_bundle(files: Files) -> tuple[Bundle | None, list[Fault]]:
+    """Return the bundle, None if its description or its rows cannot be read, and what is wrong with it."""
+    faults: list[Fault] = []
+    texts: dict[str, str] = {}
+    for name, data in files.items():
+        text = decode_text(data, name)
+        if isinstance(text, Fault):
+            faults.append(text)
+        else:
+            texts[name] = text
+    if faults:
+        return None, faults
+    entry = _parse_toml(texts[DESCRIPTION], faults)
+    submission = entry and _parse_submission(entry, faults)
+    rows = _parse_rows(texts[RESULTS], faults)
+    environment = _parse_environment(texts[ENVIRONMENT], faults) if ENVIRONMENT in texts else {}
+    if submission:
+        faults += check_description(submission)
+        expected = compute_id(entry, files[RESULTS], files.get(ENVIRONMENT))
+        if submission.id != expected:
+            message = f"the id is {submission.id[:40]!r}, but what the bundle holds has the id {expected}"
+            faults.append(Fault("id", f"{message}; do not copy an id or change a bundle, make it again", DESCRIPTION))
+    if not submission or rows is None or environment is None:
+        return None, faults
+    return Bundle(submission, tuple(rows), environment, files), faults
+
+
+def _parse_toml(text: str, faults: list[Fault]) -> dict[str, Any]:
+    try:
+        return parse_toml(text)
+    except ValueError as error:
+        faults.append(Fault("not-a-bundle", f"is not TOML: {str(error)[:200]}", DESCRIPTION))
+        return {}
+
+
+def _parse_submission(entry: Mapping[str, Any], faults: list[Fault]) -> Submission | None:
+    fields = [known.name for known in msgspec.structs.fields(Submission)]
+    for key in entry.keys() - set(fields):
+        near = get_close_matches(key, fields, 1)
+        hint = f"; the nearest key is {near[0]}" if near else ""
+        faults.append(Fault("schema", f"unknown key {key[:60]!r}{hint}", DESCRIPTION))
+    try:
+        return msgspec.convert({key: entry[key] for key in fields if key in entry}, Submission)
+    except msgspec.ValidationError as error:
+        faults.append(Fault("schema", str(error), DESCRIPTION))
+        return None
+
+
+def decode_text(data: bytes, place: str) -> str | Fault:
+    """Decode UTF-8; return what is wrong otherwise."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return Fault("encoding", f"is not UTF-8: byte {error.start + 1}", place)
+    if "\0" in text:
+        return Fault("encoding", "holds a NUL character", place)
+    return text
+
+
+def _parse_rows(text: str, faults: list[Fault]) -> list[Mapping[str, str]] | None:
+    """Return the rows of `results.csv` as texts by column."""
+    try:
+        header, *lines = list(csv.reader(io.StringIO(text, newline=""), strict=True)) or [[]]
+    except csv.Error as error:
+        faults.append(Fault("not-a-bundle", f"is not CSV: {error}", RESULTS))
+        return None
+    if tuple(header) != COLUMNS:
+        faults.append(Fault("schema", f"the columns are not {','.join(COLUMNS)}", f"{RESULTS}, line 1"))
+        return None
+    if not lines or not text.endswith("\n"):
+        message = "has no figure" if not lines else "does not end with a line break: it was cut off"
+        faults.append(Fault("not-a-bundle", message, RESULTS))
+        return None
+    if len(lines) > MAX_SUBMITTED_ROWS:
+        message = f"has {len(lines):,} rows, at most {MAX_SUBMITTED_ROWS:,} are accepted; hand in several bundles"
+        faults.append(Fault("too-large", message, RESULTS))
+        return None
+    rows: list[Mapping[str, str]] = []
+    for number, cells in enumerate(lines, 2):
+        place = f"{RESULTS}, line {number}"
+        if len(cells) != len(COLUMNS):
+            faults.append(Fault("schema", f"has {len(cells)} cells, not {len(COLUMNS)}", place))
+            continue
+        row = dict(zip(COLUMNS, cells, strict=True))
+        for name, cell in row.items():
+            faults += check_text(cell, f"{place}, {name}")
+        if blank := [name for name in FILLED if not row[name].strip()]:
+            faults.append(Fault("schema", f"{', '.join(blank)} is blank", place))
+        rows.append(row)
+    return rows
+
+
+def _parse_environment(text: str, faults: list[Fault]) -> dict[str, Any] | None:
+    """Return the environment, None if it cannot be read."""
+    try:
+        environment = json.loads(
+            text, parse_constant=_refuse_constant, parse_float=_parse_float, object_pairs_hook=_refuse_repetition
+        )
+    except (ValueError, RecursionError) as error:
+        faults.append(Fault("not-a-bundle", f"is not JSON: {str(error)[:200]}", ENVIRONMENT))
+        return None
+    if not isinstance(environment, dict):
+        faults.append(Fault("schema", "is not a JSON object", ENVIRONMENT))
+        return None
+    values = list(_list_texts(environment, ENVIRONMENT, MAX_DEPTH))
+    if len(values) > MAX_VALUES or any(place is None for _, place in values):
+        message = f"has more than {MAX_VALUES} values or {MAX_DEPTH} levels"
+        faults.append(Fault("too-large", message, ENVIRONMENT))
+        return None
+    for value, place in values:
+        faults += check_text(value, str(place))
+    return environment
+
+
+def _list_texts(value: Any, place: str, depth: int) -> Iterator[tuple[str, str | None]]:
+    """Yield each key and value as text with its place; the place is None below the deepest level."""
+    if depth < 0:
+        yield "", None
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key, f"{place}, a key"
+            yield from _list_texts(item, f"{place}, {key[:MAX_SUBMITTED_CELL]}", depth - 1)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _list_texts(item, place, depth - 1)
+    else:
+        yield value if isinstance(value, str) else "", place
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number")
+
+
+def _parse_float(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"{text[:40]} is too large")
+    return value
+
+
+def _refuse_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return dict(pairs)

@@ -1,21 +1,197 @@
-"""Who owns a folder of submissions, an ORCID iD or a name, and whether a bundle is here already."""
+"""What a bundle is refused for: every reason, and the checks of its texts, its description, its owner and its rows.
+
+`contents` finds what cannot be read as a bundle, and `record` what the record of published figures contradicts.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 import tomllib
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date, timedelta
 from decimal import Decimal
+from itertools import combinations, groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
+
+import duckdb
 
 from ipu_results.comparison.candidates import Row
-from ipu_results.comparison.plausibility import MS
-from ipu_results.schema import table
-from ipu_results.schema.vocabulary import normalise_name
-from ipu_results.submission.bundle import SUBMISSIONS, Bundle, format_sidecar, get_folder, make_slug
-from ipu_results.submission.contents import DESCRIPTION, KNOWN, SIDECAR
-from ipu_results.submission.fault import Fault
+from ipu_results.comparison.measurement import KnownWords, load_known_words
+from ipu_results.ground.limits import MAX_SUBMITTED_CELL, MAX_SUBMITTED_TEXT
+from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import format_count, mark_formula
+from ipu_results.normalise.values import UnreadableCellError, parse_number, parse_whole_number
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
+from ipu_results.submission.bundle import (
+    DESCRIPTION,
+    MEASURED,
+    RESULTS,
+    SIDECAR,
+    SUBMISSIONS,
+    Bundle,
+    Submission,
+    format_sidecar,
+    get_folder,
+    make_slug,
+)
+
+Reason = Literal[
+    "not-a-bundle",  # a file is missing or cannot be read
+    "unknown-file",  # a file that a bundle does not have, a script or another archive among them
+    "out-of-place",  # the name of an archive's entry leads out of the bundle, or a folder of another id
+    "link",  # a link, a device, a pipe
+    "too-large",  # bytes, entries, rows, characters
+    "compression",  # an archive that unpacks to far more than it is, is encrypted, or uses another method
+    "encoding",  # not UTF-8, or with a NUL
+    "control-characters",  # what a terminal acts on, or what hides text
+    "formula",  # a cell that a spreadsheet computes
+    "markup",  # HTML
+    "code",  # a shell or template expression, SQL, the address of a script or of a local file
+    "schema",  # a key, column or value that the description or the table does not accept
+    "licence",  # none, or not an open one
+    "unknown-word",  # a word that neither the vocabulary nor the bundle declares
+    "unreadable-figure",  # a figure that is not one, or that no unit fits
+    "contradiction",  # two figures for one configuration
+    "duplicate",  # the same figure twice, or a bundle that is here already
+    "copied",  # figures of a row of the record
+    "emulated",  # figures of an emulator
+    "implausible",  # Little's law, the peak of the chips, an error flag of a quality rule
+    "unit",  # a thousandfold of the nearest row
+    "id",  # an id that the content does not have
+    "owner",  # the name, folder or ORCID of somebody else
+]
+REASONS: tuple[str, ...] = get_args(Reason)
+
+
+class Fault(NamedTuple):
+    """One reason for refusing a bundle, with the place and what to do."""
+
+    reason: Reason
+    message: str
+    place: str | None = None
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.reason, self.place, self.message) if part)
+
+
+HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of Unicode that show nothing
+# What shows nothing in another category: joiners, fillers, variation selectors, the blank of Braille.
+BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+# Latin letters, and what looks like them: Cyrillic, Armenian, Cherokee, and Greek without the letters of units.
+LATIN = re.compile("[A-Za-z]")
+LOOKALIKE = re.compile("[\u0400-\u058f\u13a0-\u13ff\uab70-\uabbf\u0391-\u0393\u0395-\u03a8\u03bf\u03f2]")
+SHORTEST_WORD = 3  # letters of another script between hyphens or digits that are a word of their own
+WORD = re.compile(r"[^\W\d_]+(?:[-_\d]+[^\W\d_]+)*")
+MARKUP = re.compile(
+    r"<\s*[a-z!/?]|&(?:#\w{1,8}|[a-z]{2,8});|\]\(\s*(?:[a-z]+:|//|www\.)", re.I
+)  # HTML, links of Markdown
+MAX_MARKS = 30  # combining marks on one letter: the Stream-Safe Text Format of Unicode (UAX #15) has no more
+CODE = re.compile(r"\$\(|\$\{|\{\{|`|<%|(?:javascript|vbscript|data|file)\s*:(?!\s)", re.I)
+SQL = re.compile(
+    r"\b(?:drop|alter|create)\s+(?:table|view|schema|database|macro)\b|\b(?:delete|select)\b.*\bfrom\s+\w+\s*(?:;|where\b|$)"
+    r"|\binsert\s+into\b|\bupdate\s+\w+\s+set\b|\bunion\s+(?:all\s+)?select\b|\b(?:attach|install|load|copy)\s+'"
+    r"|'\s*(?:or|and)\s+['\d]|/\*",
+    re.I,
+)
+
+
+def check_text(text: str, place: str, limit: int = MAX_SUBMITTED_CELL, *, lines: bool = False) -> Iterator[Fault]:
+    """Yield what is wrong with a text. With `lines` it is prose: line breaks, lists and quotes are accepted."""
+    if len(text) > limit:
+        yield Fault("too-large", f"has {len(text):,} characters, at most {limit:,} are accepted", place)
+        return
+    kept = text.replace("\n", " ").replace("`", " ") if lines else text
+    if hidden := next((char for char in kept if unicodedata.category(char) in HIDDEN or BLANK.match(char)), None):
+        yield Fault("control-characters", f"has the character U+{ord(hidden):04X}, which shows nothing", place)
+    marks = (run for is_mark, run in groupby(kept, lambda char: unicodedata.combining(char) > 0) if is_mark)
+    if any(len(list(run)) > MAX_MARKS for run in marks):
+        yield Fault("control-characters", f"has more than {MAX_MARKS} combining marks on one letter", place)
+    if mixed := next(filter(_is_mixed, WORD.findall(kept)), None):
+        like = ord(LOOKALIKE.findall(mixed)[0])
+        message = f"{mixed!r} mixes Latin letters with U+{like:04X}, which looks like one; write one script"
+        yield Fault("control-characters", message, place)
+    start = unicodedata.normalize("NFKC", kept.strip())  # a spreadsheet takes a wide sign for the sign
+    if not lines and mark_formula(start) != start:
+        yield Fault("formula", "begins like a formula of a spreadsheet; write text or a figure", place)
+    if MARKUP.search(kept):
+        yield Fault("markup", "holds HTML or a link of Markdown; write plain text", place)
+    if CODE.search(kept) or SQL.search(kept):
+        yield Fault("code", "holds a script, a shell expression or SQL; write plain text", place)
+
+
+def _is_mixed(word: str) -> bool:
+    """Return whether a Latin word has letters of a lookalike script; `GPU-память` is not one."""
+    if not LATIN.search(word) or not LOOKALIKE.search(word):
+        return False
+    parts = re.split(r"[-_\d]+", word)
+    return any(LOOKALIKE.search(part) and (LATIN.search(part) or len(part) < SHORTEST_WORD) for part in parts)
+
+
+LICENCES = (
+    *("CC0-1.0", "CC-BY-4.0", "CC-BY-3.0", "PDDL-1.0", "ODC-By-1.0", "CDLA-Permissive-2.0"),
+    *("Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause"),
+)
+"""Licences under which the figures may be published again, as SPDX ids."""
+RELATIONS = ("none", "maker", "employee", "customer", "partner")
+"""What the submitter is to the maker of the machine."""
+ORCID = re.compile(r"[0-9]{4}-[0-9]{4}-[0-9]{4}-[0-9]{3}[0-9X]")
+ACCOUNT = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}")
+FILE_NAME = re.compile(r"\w[\w .()+@-]{0,199}")
+FIRST_DAY = date(2020, 1, 1)
+
+
+def check_description(submission: Submission) -> Iterator[Fault]:
+    who = submission.who
+    texts = {
+        **{"machine": submission.machine, "who.name": who.name, "licence": submission.licence},
+        **{"who.affiliation": who.affiliation or "", "who.contact": who.contact or ""},
+        **{f"new_words {number}": word for number, word in enumerate(submission.new_words, 1)},
+    }
+    for key, text in texts.items():
+        yield from check_text(text, f"{DESCRIPTION}, {key}")
+    yield from check_text(submission.how, f"{DESCRIPTION}, how", MAX_SUBMITTED_TEXT, lines=True)
+    for key, text in (("who.name", who.name), ("how", submission.how), ("machine", submission.machine)):
+        if not text.strip():
+            yield Fault("schema", "is blank", f"{DESCRIPTION}, {key}")
+    if submission.origin != MEASURED:
+        message = f"origin is {submission.origin[:40]!r}: only measured figures are accepted"
+        yield Fault("emulated", message, DESCRIPTION)
+    if not FIRST_DAY <= submission.submitted_on <= date.today() + timedelta(days=1):  # another time zone
+        message = f"{submission.submitted_on} is not a day on which it can have been handed in"
+        yield Fault("schema", message, f"{DESCRIPTION}, submitted_on")
+    if submission.licence not in LICENCES:
+        message = f"{submission.licence[:40]!r} is not one of {', '.join(LICENCES)}"
+        yield Fault("licence", message, f"{DESCRIPTION}, licence")
+    if submission.relation not in RELATIONS:
+        yield Fault("schema", f"is not one of {', '.join(RELATIONS)}", f"{DESCRIPTION}, relation")
+    if who.orcid is not None and not is_orcid(who.orcid):
+        yield Fault("owner", "is not an ORCID iD: its check digit or form is wrong", f"{DESCRIPTION}, who.orcid")
+    if who.account is not None and not ACCOUNT.fullmatch(who.account):
+        yield Fault("schema", "is not the name of an account", f"{DESCRIPTION}, who.account")
+    for number, source in enumerate(submission.sources, 1):
+        place = f"{DESCRIPTION}, sources {number}"
+        if not FILE_NAME.fullmatch(source.file):
+            yield Fault("out-of-place", "file is not the plain name of a file, without a folder", place)
+        if not re.fullmatch(r"[0-9a-f]{64}", source.sha256) or not re.fullmatch(r"[\w -]{1,60}", source.adapter):
+            yield Fault("schema", "sha256 or adapter is not one", place)
+
+
+def is_orcid(text: str) -> bool:
+    """Return whether a text is an ORCID iD with the right check digit (ISO 7064, MOD 11-2)."""
+    if not ORCID.fullmatch(text):
+        return False
+    digits, total = text.replace("-", ""), 0
+    for digit in digits[:-1]:
+        total = (total + int(digit)) * 2
+    expected = (12 - total % 11) % 11
+    return digits[-1] == ("X" if expected == 10 else str(expected))
+
 
 PERSON = ("name", "orcid", "account")
 
@@ -61,13 +237,6 @@ def check_present(bundle: Bundle, raw: Path, path: Path) -> Iterator[Fault]:
         yield Fault("unknown-file", "is not the sidecar of this bundle; leave it out", SIDECAR)
 
 
-def is_laid(raw: Path, place: str, files: dict[str, bytes]) -> bool:
-    """Return whether `raw` has the same files of a bundle at `<who>/<id>`."""
-    folder = raw / SUBMISSIONS / place
-    present = {name: (folder / name).read_bytes() for name in KNOWN if (folder / name).is_file()}
-    return bool(present) and present == files
-
-
 def _list_others(raw: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the folder and the submitter of each bundle in `raw`."""
     for path in sorted((raw / SUBMISSIONS).glob(f"*/*/{DESCRIPTION}")):
@@ -84,125 +253,117 @@ def _list_differing(other: dict[str, Any], who: Any) -> list[str]:
     return [name for name in stated if other.get(name) != getattr(who, name)]
 
 
-FIGURES = tuple(column.name for column in table("results").columns if column.figure)
-TABLE_COLUMNS = ("task", "batch_size")
-COPIED_COLUMNS = (*TABLE_COLUMNS, "platform")
-# Significant digits of equal figures from which a row counts as copied: on one machine and batch, of one network, of
-# any row, and of any row after rounding, a change of unit or a division by the chips; and from which it is one of a
-# copied table. tests/submission/test_submission_evidence.py counts how often a row of the record has as many by chance.
-DIGITS_OF_SAME, DIGITS_OF_NETWORK, DIGITS_OF_ANY, DIGITS_OF_SCALED, DIGITS_OF_TABLE = 5, 6, 7, 8, 4
-MIN_DIGITS, MAX_DIGITS = 2, 12  # of a figure that counts, and that is looked up
-ROWS_OF_TABLE = 3  # rows with figures of one document from which a table counts as copied
-ONE_BATCH = 0.02  # by which throughput × latency may differ from a batch if one of them was computed from the other
+COUNTS = ("batch_size", "micro_batch_size")
+EMULATED = re.compile(r"\b(?:emulat|simulat)\w*|\bpredicted\b|\bIPU_?Model\b", re.I)
+EMULATED_IN = {
+    **dict.fromkeys(("variant", "platform", "chip", "framework", "conditions"), EMULATED),
+    "model": re.compile(r"\bemulat\w*", re.I),  # networks may simulate
+}
+PERCENT = 100
 
 
-class SharedFigures(NamedTuple):
-    """Figures that a row has in common with a row of the record; `exact` if none is rounded, scaled or per chip."""
+def find_emulated(bundle: Bundle) -> Iterator[Fault]:
+    """Yield a fault for figures whose own texts say that an emulator made them."""
+    for number, row in enumerate(bundle.rows, 2):
+        for name, pattern in EMULATED_IN.items():
+            if word := pattern.search(row[name]):
+                message = f"says {word[0]!r}: an emulated figure may not be handed in as measured"
+                yield Fault("emulated", message, f"{RESULTS}, line {number}, {name}")
+                return
+    if word := EMULATED.search(bundle.submission.machine):
+        yield Fault("emulated", f"says {word[0]!r}: figures of an emulator are not measured", f"{DESCRIPTION}, machine")
+    if bundle.environment.get("backend") in ("emulator", "simulator"):
+        yield Fault("emulated", "the backend is an emulator: its figures are not measured", "environment.json")
 
-    other: Row
-    names: tuple[str, ...]
-    digits: int
-    exact: bool
+
+def find_unreadable(bundle: Bundle) -> Iterator[Fault]:
+    """Yield a fault for a batch size that the readers would leave blank, and for a quality above 100 %."""
+    for number, row in enumerate(bundle.rows, 2):
+        for name in COUNTS:
+            if text := row[name].strip():
+                try:
+                    parse_whole_number(text)
+                except UnreadableCellError as error:
+                    yield Fault("unreadable-figure", str(error), f"{RESULTS}, line {number}, {name}")
+        if row["unit"].strip() == "%" and row["metric"].strip().startswith("quality"):
+            with suppress(UnreadableCellError):  # the preview names it
+                if parse_number(row["value"].strip()) > PERCENT:
+                    yield Fault("implausible", f"a quality of {row['value'].strip()} %", f"{RESULTS}, line {number}")
 
 
-class FigureIndex:
-    """The figures of the record by their significant digits, rounded to each number of them."""
+NAMED = ("model", "platform", "chip", "framework", "precision")
+"""Columns whose words are kept as printed where they are declared as new."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
-        """Index rows of `results`, each measurement once."""
-        self._rows = [row for row in rows if row["same_as"] is None]
-        self._places: dict[tuple[str, int, str], list[int]] = defaultdict(list)
-        for place, row in enumerate(self._rows):
-            for name in _list_figures(row):
-                self._add(name, row[name], count_digits(row[name]), place)
-            if row["throughput"] and (row["chips"] or 1) > 1:
-                per_chip = row["throughput"] / row["chips"]
-                self._add("throughput", per_chip, count_digits(per_chip), place)
 
-    def _add(self, name: str, value: float, digits: int, place: int) -> None:
-        for size in range(MIN_DIGITS, min(digits, MAX_DIGITS) + 1):
-            self._places[name, size, _format_digits(value, size)].append(place)
+def load_submission_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
+    """Load the known words of a comparison, and every chip and framework that the record names."""
+    words = load_known_words(connection)
+    rows = run_query(connection, "SELECT DISTINCT chip, framework FROM record").to_pylist()
+    chips, frameworks = (
+        {normalise_name(row[name]): str(row[name]) for row in rows if row[name]} for name in ("chip", "framework")
+    )
+    named = {"chip": {**chips, **load_vocabulary().chips}, "framework": {**frameworks, **words.fields["framework"]}}
+    return replace(words, fields={**words.fields, **named})
 
-    def find(self, row: Row) -> Iterator[SharedFigures]:
-        """Yield the rows of the record that share figures with a row of a bundle, in the order of the record."""
-        names: dict[int, list[str]] = defaultdict(list)
-        for name in _list_figures(row):
-            size = min(count_digits(row[name]), MAX_DIGITS)
-            for place in dict.fromkeys(self._places.get((name, size, _format_digits(row[name], size)), ())):
-                names[place].append(name)
-        for place in sorted(names):
-            other, shared = self._rows[place], tuple(names[place])
-            exact = all(row[name] == other[name] for name in shared)
-            yield SharedFigures(other, shared, _count_independent_digits(row, shared), exact)
+
+def list_unknown_words(rows: tuple[Mapping[str, str], ...], words: KnownWords) -> Counter[tuple[str, str]]:
+    """Count the rows of each unknown word by column."""
+    texts = Counter((name, row[name].strip()) for row in rows for name in NAMED if row[name].strip())
+    return Counter({key: count for key, count in texts.items() if words.find(*key) is None})
+
+
+def _strip(text: str) -> str:
+    """Return what tells a name from another one: letters, digits, points and plus signs."""
+    return re.sub(r"[^\w.+]|_", "", unicodedata.normalize("NFKC", text)).casefold()
+
+
+def check_words(bundle: Bundle, words: KnownWords) -> Iterator[Fault]:
+    """Yield a fault for each unknown word that the bundle does not declare as new."""
+    declared = set(bundle.submission.new_words)
+    for (name, text), rows in sorted(list_unknown_words(bundle.rows, words).items()):
+        if same := next((known for key, known in words.fields[name].items() if _strip(key) == _strip(text)), None):
+            message = f"{name} {text!r} is {same} in another spelling; write {same}"
+            yield Fault("unknown-word", message, RESULTS)
+        elif text not in declared:
+            message = f"{words.describe_unknown(name, text)}, in {format_count(rows, 'row')}"
+            yield Fault("unknown-word", f"{message}; correct it, or declare it as new (--new-word)", RESULTS)
+
+
+# Columns of which none can be above a later one. A mean can be above a percentile, so it has a line of its own.
+ASCENDING = (
+    ("latency_min_ms", "latency_median_ms", "latency_p90_ms", "latency_p99_ms", "latency_max_ms"),
+    ("latency_min_ms", "latency_ms", "latency_max_ms"),
+    ("micro_batch_size", "batch_size"),
+)
+
+
+def find_inconsistencies(row: Row, words: KnownWords, place: str) -> Iterator[Fault]:
+    """Yield a fault for each pair of columns that cannot both be right."""
+    for names in ASCENDING:
+        stated = [name for name in names if row[name] is not None]
+        for first, second in combinations(stated, 2):
+            if row[first] - row[second] > _get_rounding(row[first]) + _get_rounding(row[second]):
+                message = f"{first} {row[first]:.12g} is above {second} {row[second]:.12g}"
+                yield Fault("contradiction", message, place)
+    yield from _check_machine(row, words.machines.get(row["platform"], {}), place)
+
+
+def _check_machine(row: Row, machine: Mapping[str, Any], place: str) -> Iterator[Fault]:
+    """Yield a fault for more chips than the machine has, and for another chip; a part of a machine has fewer."""
+    chips, count = frozenset(load_vocabulary().chips.values()), machine.get("chip_count")
+    if row["chip_count"] and count and row["chip_count"] > count:
+        message = f"chip_count is {row['chip_count']}, but {row['platform']} has {count} chips; name the larger machine"
+        yield Fault("contradiction", message, place)
+    if {row["chip"], machine.get("chip")} <= chips and row["chip"] != machine["chip"]:
+        message = f"chip is {row['chip']}, but {row['platform']} has {machine['chip']}"
+        yield Fault("contradiction", message, place)
+
+
+def _get_rounding(value: float) -> float:
+    """Return half a unit of the last digit of a figure that is not zero."""
+    return 10.0 ** (math.floor(math.log10(abs(value))) - count_digits(value) + 1) / 2 if value else 0.0
 
 
 def count_digits(value: float) -> int:
     """Count the significant digits of a figure, zeros at its end excluded."""
     return len(Decimal(repr(value)).normalize().as_tuple().digits)
-
-
-def find_copies(
-    row: Row, rows_of_network: Sequence[Row], shared: Sequence[SharedFigures], place: str
-) -> Iterator[Fault]:
-    """Yield a fault for a row whose figures are those of a row of the record, of its network first."""
-    for other in rows_of_network:
-        if row["task"] != other["task"]:
-            continue
-        equal = [name for name in FIGURES if row.get(name) is not None and row[name] == other.get(name)]
-        same = all(row[name] == other[name] for name in COPIED_COLUMNS)
-        if _count_independent_digits(row, equal) >= (DIGITS_OF_SAME if same else DIGITS_OF_NETWORK):
-            yield _describe_copy(row, other, equal, place)
-            return
-    for own in shared:
-        if own.digits >= (DIGITS_OF_ANY if own.exact else DIGITS_OF_SCALED):
-            yield _describe_copy(row, own.other, own.names, place)
-            return
-
-
-def find_copied_table(rows: Sequence[tuple[Row, Sequence[SharedFigures]]]) -> Iterator[Fault]:
-    """Yield a fault if most rows have the figures of one document, whatever machine and network are called."""
-    figures: dict[str, set[tuple[float, ...]]] = defaultdict(set)
-    for row, shared in rows:
-        for own in shared:
-            same = all(row[name] == own.other[name] for name in TABLE_COLUMNS)
-            if own.digits >= (DIGITS_OF_TABLE if same else DIGITS_OF_SAME):
-                whose = f"{own.other['publisher']} ({own.other['document_id']})"
-                figures[whose].add(tuple(row[name] for name in own.names))
-    for whose, distinct in figures.items():
-        if len(distinct) >= max(ROWS_OF_TABLE, len(rows) / 2):
-            message = f"{len(distinct)} of {len(rows)} rows have figures that the record has from {whose}"
-            yield Fault("copied", f"{message}, under other names; hand in figures of your own", "results.csv")
-            return
-
-
-def _list_figures(row: Row) -> Iterator[str]:
-    return (name for name in FIGURES if row.get(name))
-
-
-def _format_digits(value: float, size: int) -> str:
-    """Return the first digits of a figure, rounded, without its power of ten."""
-    return f"{value:.{size - 1}e}".partition("e")[0]
-
-
-def _count_independent_digits(row: Row, names: Sequence[str]) -> int:
-    """Count the digits of figures; of a throughput and a latency that follow from each other, only those of one."""
-    counts = {name: count_digits(row[name]) for name in names}
-    digits = {name: count for name, count in counts.items() if count >= MIN_DIGITS}
-    if {"throughput", "latency_ms"} <= digits.keys() and row["batch_size"]:
-        batches = row["throughput"] * row["latency_ms"] / MS / row["batch_size"]
-        if abs(batches - 1) <= ONE_BATCH:
-            return sum(digits.values()) - min(digits["throughput"], digits["latency_ms"])
-    return sum(digits.values())
-
-
-def _describe_copy(row: Row, other: Row, names: Sequence[str], place: str) -> Fault:
-    texts = ", ".join(
-        f"{name} {row[name]:.12g}" + ("" if row[name] == other[name] else f" (there {other[name]:.12g})")
-        for name in names
-    )
-    whose = f"{other['publisher']} ({other['document_id']}, result {other['result_id']})"
-    if row["network"] != other["network"]:
-        whose += f" for {other['network']} on {other['platform']}"
-    if other["origin"] == "emulated":
-        return Fault("emulated", f"{texts}: the figure of the emulator, {whose}; hand in what was measured", place)
-    return Fault("copied", f"{texts}: the record has this figure from {whose}; hand in figures of your own", place)

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.read import ParsedDocument
-from ipu_results.schema import frame_dtypes, table
-from ipu_results.schema.frames import build_frame
+from ipu_results.schema import table
+from ipu_results.schema.frames import build_frame, frame_dtypes
 from ipu_results.schema.vocabulary import NetworkIdentity, Vocabulary
 from ipu_results.sources.catalogue import Document
 

@@ -1,1 +1,322 @@
-"""Score the emulator against published figures: rows, baselines and errors. Only `validate-emulator` imports it."""
+"""Select the published rows that predictions are compared with: `data/rows.toml` and `data/training_rows.toml`.
+
+The warehouse has the figures, the public configuration of each row, and the flags that make a row doubtful. No training
+row is in any fit. The modules here score the emulator; predictions do not need them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from statistics import median
+from typing import Any, ClassVar, Literal
+
+import duckdb
+
+from ipu_results.emulator.network import Network, load_sized_network
+from ipu_results.emulator.pipeline import Head, Recompute
+from ipu_results.emulator.prediction import MS
+from ipu_results.emulator.settings import Protocol, count_replicas, select_protocol
+from ipu_results.emulator.target import PLATFORMS, load_target, read_toml
+from ipu_results.emulator.training import TrainingSetup
+from ipu_results.errors import WarehouseError
+from ipu_results.ground.sql import run_query
+from ipu_results.networks import SEQUENCE
+
+# The fit, the two development sets (not fitted, but their errors were watched), and the blind set, in that order.
+SETS = ("calibration", "resnext", "ten", "honest")
+DEVELOPMENT, BLIND = ("resnext", "ten"), "honest"
+KEYS = ("model", "platform", "framework", "variant")
+DOUBTFUL_BATCH = "R24"  # more or fewer batches in flight than in the other rows of the same configuration
+EIGHT_BIT = "8-bit input"  # in `precision_flags` of a configuration
+IO_TILES = re.compile(r"\b(\d+) I/O tiles")  # in its `note`
+SQL = f"""
+    SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.platform, r.framework,
+        r.batch_size, r.throughput, r.latency_ms, c.benchmark, c.tag, c.instances, c.replicas, c.precision_flags,
+        c.note, r.result_id IN (SELECT result_id FROM flags WHERE rule = '{DOUBTFUL_BATCH}') AS doubtful
+    FROM results r LEFT JOIN configurations c USING (result_id)
+    WHERE r.task = 'inference' AND r.origin = 'published' ORDER BY r.table_name, r.row_number
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RowSelector:
+    """Rows of one document and how they are predicted. None in `variant` or `batch_sizes` matches any.
+
+    `time` is the figure that holds the time of a batch: batch ÷ throughput, or the latency where one is in flight.
+    `prefetch`, `threads` and `input_bits` are what the table of configurations does not hold. A row that has no public
+    configuration names a `protocol`.
+    """
+
+    NOUN: ClassVar = "rows"
+
+    set: str
+    rows: int
+    document: str
+    model: str
+    platform: str
+    framework: str
+    network: str
+    source: str
+    protocol: str | None = None
+    prefetch: bool = False
+    threads: int | None = None
+    input_bits: int | None = None
+    variant: str | None = None
+    batch_sizes: tuple[int, ...] | None = None
+    time: Literal["throughput", "latency"] = "throughput"
+
+    @property
+    def target(self) -> str:
+        return next(name for name, platform in PLATFORMS.items() if platform == self.platform)
+
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        expected = {"document_id": self.document} | {key: getattr(self, key) for key in KEYS}
+        # A selector says "" for rows without a variant, which the warehouse stores as null.
+        if any(value is not None and (record[key] or "") != value for key, value in expected.items()):
+            return False
+        return self.batch_sizes is None or record["batch_size"] in self.batch_sizes
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, (self.model, self.variant, self.framework, self.platform, self.document)))
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRow:
+    """A published row. `seconds` is its time for one batch, `latency` the printed one, if any, in seconds.
+
+    `second_reading` is the same row with the batch that its figures suggest, where a rule doubts the printed one.
+    """
+
+    result_id: str
+    batch_size: int
+    seconds: float
+    variant: str
+    selector: RowSelector
+    protocol: Protocol
+    latency: float | None = None
+    second_reading: PublishedRow | None = None
+
+    @property
+    def set(self) -> str:
+        return self.selector.set
+
+    @property
+    def label(self) -> str:
+        return f"{self.selector.model} {self.selector.framework}"
+
+
+@cache
+def load_selectors() -> tuple[RowSelector, ...]:
+    documents = read_toml("rows.toml")["documents"]
+    entries = _read_entries("rows.toml")
+    return tuple(RowSelector(**{**entry, "document": documents[entry.get("document", "page")]}) for entry in entries)
+
+
+def _read_entries(file: str) -> list[dict[str, Any]]:
+    entries = read_toml(file)["rows"]
+    return [{key: tuple(each) if isinstance(each, list) else each for key, each in entry.items()} for entry in entries]
+
+
+def load_published_rows(connection: duckdb.DuckDBPyConnection, sets: Sequence[str] = SETS) -> list[PublishedRow]:
+    """Read the rows of these sets. Raises WarehouseError where a selector matches more or fewer rows than it states."""
+    records = run_query(connection, SQL).to_pylist()
+    selected = ((each, _select_records(each, records)) for each in load_selectors() if each.set in sets)
+    return [_parse_inference_row(each, record, matches) for each, matches in selected for record in matches]
+
+
+def _select_records(
+    selector: RowSelector | TrainingSelector, records: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    matches = [record for record in records if selector.matches(record)]
+    if len(matches) != selector.rows:
+        message = f"the warehouse holds {len(matches)} of the {selector.rows} {selector.NOUN} to validate against"
+        raise WarehouseError(message, place=str(selector))
+    return matches
+
+
+def _parse_inference_row(
+    selector: RowSelector, record: Mapping[str, Any], siblings: Sequence[Mapping[str, Any]]
+) -> PublishedRow:
+    batch, figure = record["batch_size"], record["latency_ms" if selector.time == "latency" else "throughput"]
+    if not batch or not figure:
+        message = f"row {record['result_id']} lacks its batch size or its {selector.time}"
+        raise WarehouseError(message, place=str(selector))
+    seconds = figure / MS if selector.time == "latency" else batch / figure
+    latency = record["latency_ms"] / MS if record["latency_ms"] else None
+    row = PublishedRow(
+        record["result_id"],
+        int(batch),
+        seconds,
+        record["variant"] or "",
+        selector,
+        build_protocol(selector, record),
+        latency,
+    )
+    if not record["doubtful"] or latency is None:
+        return row
+    other = _suggest_batch(row, latency, siblings)
+    return row if other is None else replace(row, second_reading=replace(row, batch_size=other, seconds=other / figure))
+
+
+def _suggest_batch(row: PublishedRow, latency: float, siblings: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the batch with as many in flight as the median of the rows has, a multiple of the chips, or None."""
+    complete = [each for each in siblings if each["latency_ms"] and each["throughput"] and each["batch_size"]]
+    depths = [each["throughput"] * each["latency_ms"] / MS / each["batch_size"] for each in complete]
+    chips = count_replicas(row.protocol, load_target(row.selector.target))
+    items = row.batch_size / row.seconds * latency
+    return round(items / median(depths) / chips) * chips or None if depths else None
+
+
+def build_protocol(selector: RowSelector, configuration: Mapping[str, Any]) -> Protocol:
+    """Build the host path of a row from its public configuration, or take the protocol that the selector names.
+
+    Raises WarehouseError for a row that has neither.
+    """
+    target = load_target(selector.target)
+    if selector.protocol is not None:
+        return select_protocol(selector.protocol, target)
+    if configuration["benchmark"] is None:
+        raise WarehouseError(f"row {configuration['result_id']} has no public configuration", place=str(selector))
+    bits = 8 if EIGHT_BIT in (configuration["precision_flags"] or "") else 16
+    tiles = IO_TILES.search(configuration["note"] or "")
+    io_tiles = int(tiles[1]) if tiles else 0
+    # The name of the protocol that is nearest to these settings.
+    nearest = "tensorflow" if selector.threads else "io-tiles" if io_tiles else "pytorch"
+    return Protocol(
+        nearest if selector.prefetch else "lowest-latency",
+        selector.input_bits or bits,
+        selector.prefetch,
+        selector.source,
+        io_tiles,
+        configuration["instances"],
+        configuration["replicas"],
+        selector.threads,
+    )
+
+
+MAX_CHIPS = 64  # of one pod; more are in a set of their own
+LARGE = "train-large"
+TRAINING_SETS = ("train", "train-host-fed", "train-weak", LARGE)
+BY_VARIANT: Mapping[str, str] = {"GPT2-Small": "gpt2", "GPT2-Medium": "gpt2-medium", "GPT2-Large": "gpt2-large"}
+# What the configurations call recomputation; with checkpoints, `cut_after` begins a stage at each.
+RECOMPUTE: Mapping[str | None, Recompute | None] = {
+    None: None,
+    "layer": "layer",
+    "stage": "stage",
+    "checkpoint": "stage",
+}
+TRAINING_SQL = """
+    SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.sequence_length, r.platform,
+        r.framework, r.batch_size, r.throughput, c.micro_batch_size, c.replicas, c.gradient_accumulation, c.instances,
+        c.layers_per_ipu, c.recompute, c.available_memory_proportion, c.optimizer_state_offchip
+    FROM results r JOIN configurations c USING (result_id)
+    WHERE r.task = 'training' AND r.origin = 'published' AND r.throughput IS NOT NULL
+    ORDER BY r.table_name, r.row_number
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSelector:
+    """Rows that are predicted alike. None in `variants` or `platforms` matches any; `rows` is how many there are."""
+
+    NOUN: ClassVar = "training rows"
+
+    rows: int
+    model: str
+    frameworks: tuple[str, ...]
+    network: str
+    source: str
+    set: str = TRAINING_SETS[0]
+    variants: tuple[str, ...] | None = None
+    platforms: tuple[str, ...] | None = None
+    head: Head = "last"
+    items: float = 1.0
+    input_bits: int = 16
+    io_tiles: int = 0
+    cut_after: tuple[str, ...] = ()
+    one_chip: bool = False
+
+    def matches(self, record: Mapping[str, Any]) -> bool:
+        limits = (("variant", self.variants), ("platform", self.platforms), ("framework", self.frameworks))
+        matches = all(names is None or record[column] in names for column, names in limits)
+        return matches and bool(record["model"] == self.model)
+
+    def __str__(self) -> str:
+        return f"{self.model}, {', '.join(self.variants or self.frameworks)}"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRow:
+    """A published training row: `throughput` in items per second, and the setup behind it."""
+
+    result_id: str
+    set: str
+    name: str
+    network: Network
+    target: str
+    framework: str
+    variant: str
+    batch_size: int
+    throughput: float
+    setup: TrainingSetup
+    selector: TrainingSelector
+
+    @property
+    def seconds(self) -> float:
+        """Return the time that the figures give the configured step."""
+        setup = self.setup
+        return setup.micro_batch * setup.replicas * setup.accumulation * setup.items / self.throughput
+
+
+@cache
+def load_training_selectors() -> tuple[TrainingSelector, ...]:
+    return tuple(TrainingSelector(**entry) for entry in _read_entries("training_rows.toml"))
+
+
+def load_training_rows(connection: duckdb.DuckDBPyConnection) -> list[TrainingRow]:
+    """Read all rows. Raises WarehouseError where a selector matches more or fewer rows than it states."""
+    document = read_toml("training_rows.toml")["document"]["id"]
+    records = [each for each in run_query(connection, TRAINING_SQL).to_pylist() if each["document_id"] == document]
+    selected = ((each, _select_records(each, records)) for each in load_training_selectors())
+    return [_parse_training_row(each, record) for each, matches in selected for record in matches]
+
+
+def _parse_training_row(selector: TrainingSelector, record: Mapping[str, Any]) -> TrainingRow:
+    missing = [key for key in ("micro_batch_size", "replicas", "gradient_accumulation") if not record[key]]
+    if missing:
+        raise WarehouseError(f"row {record['result_id']} has no {missing[0]} in its configuration")
+    layers = tuple(int(count) for count in (record["layers_per_ipu"] or "").split())
+    proportions = tuple(float(share) for share in (record["available_memory_proportion"] or "").split())
+    setup = TrainingSetup(
+        record["micro_batch_size"],
+        record["replicas"],
+        record["gradient_accumulation"],
+        RECOMPUTE[record["recompute"]],
+        proportions,
+        bool(record["optimizer_state_offchip"]),
+        record["instances"],
+        selector.items,
+        selector.input_bits,
+        selector.io_tiles,
+        layers,
+        selector.head,
+        selector.cut_after,
+        selector.one_chip,
+    )
+    name = BY_VARIANT.get((record["variant"] or "").split(" ")[0], selector.network)
+    return TrainingRow(
+        record["result_id"],
+        LARGE if setup.chips * setup.replicas > MAX_CHIPS else selector.set,
+        name,
+        load_sized_network(name, record["sequence_length"] or SEQUENCE),
+        "bow-2000" if record["platform"].startswith("Bow") else "m2000",
+        record["framework"],
+        record["variant"] or "",
+        int(record["batch_size"]),
+        record["throughput"],
+        setup,
+        selector,
+    )

@@ -1,28 +1,40 @@
-"""Validate the emulator: calibration, predictions, errors and baselines recomputed from the warehouse."""
+"""Validate the emulator: calibration, predictions, errors and baselines recomputed from the warehouse.
+
+Training predictions are scored next to those of inference.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from ipu_results.emulator.check.baselines import GRID, SCALED, compute_line_errors, fit_baselines
-from ipu_results.emulator.check.published import BLIND, DEVELOPMENT, SETS, PublishedRow
+from ipu_results.emulator.check import BLIND, DEVELOPMENT, SETS, TRAINING_SETS, PublishedRow, TrainingRow
 from ipu_results.emulator.check.scoring import (
+    GRID,
+    ROOFLINE,
+    SCALED,
     ErrorSummary,
     ScoredRow,
     calibrations_differ,
-    compute_excluded_errors,
-    compute_fit_errors,
+    compute_errors,
+    compute_line_errors,
+    estimate_grid,
+    fit_baselines,
+    fit_bsp,
     list_changed_predictions,
     observe,
     predict_rows,
     recalibrate,
     summarise_errors,
 )
+from ipu_results.emulator.codelets import compute_peak
 from ipu_results.emulator.prediction import MS
-from ipu_results.emulator.protocol import Protocol
+from ipu_results.emulator.schedule import Planner
+from ipu_results.emulator.settings import Protocol
+from ipu_results.emulator.split import DIMENSIONS, ConvolutionShape, SplitPlan, open_plan_cache
 from ipu_results.emulator.target import Calibration, Target, load_calibration, load_target
+from ipu_results.emulator.training import TrainingPrediction, load_training_target, predict_training
 
 FIT, EXCLUDED = "c2 in sample", "c2 leave one out"
 SECOND = "honest, second reading"  # doubtful rows by the batch that their figures suggest
@@ -92,21 +104,20 @@ class Validation:
 
     def score(self, *sets: str) -> ErrorSummary:
         """Summarise the emulator's errors on these sets, or on one of the keys of LIMITS."""
-        if sets == (FIT,):
-            return summarise_errors(self.fit_errors)
-        if sets == (EXCLUDED,):
-            return summarise_errors(self.excluded_errors)
-        if sets == (SECOND,):
-            return summarise_errors([(each.second or each).error for each in self.scored if each.row.set == BLIND])
-        if sets in ((LATENCY,), (LATENCY_SECOND,)):
-            return summarise_errors(list(self._iterate_latency_errors(second=sets == (LATENCY_SECOND,))))
-        return summarise_errors([each.error for each in self.scored if each.row.set in sets])
+        return summarise_errors(self._list_errors(*sets))
 
-    def _iterate_latency_errors(self, *, second: bool) -> Iterator[float]:
-        for each in self.scored:
-            error = (each.second if second and each.second else each).latency_error
-            if each.row.set != "calibration" and error is not None:
-                yield error
+    def _list_errors(self, *sets: str) -> Sequence[float]:
+        if sets == (FIT,):
+            return self.fit_errors
+        if sets == (EXCLUDED,):
+            return self.excluded_errors
+        if sets == (SECOND,):
+            return [(each.second or each).error for each in self.scored if each.row.set == BLIND]
+        if sets in ((LATENCY,), (LATENCY_SECOND,)):
+            rows = [each for each in self.scored if each.row.set != "calibration"]
+            readings = rows if sets == (LATENCY,) else [each.second or each for each in rows]
+            return [each.latency_error for each in readings if each.latency_error is not None]
+        return [each.error for each in self.scored if each.row.set in sets]
 
     def score_baseline(self, name: str, *sets: str) -> ErrorSummary:
         pairs = zip(self.scored, self.baselines[name], strict=True)
@@ -135,8 +146,8 @@ def validate(rows: Sequence[PublishedRow], calibration: Calibration | None = Non
         known,
         recomputed,
         predict_rows(rows, known),
-        compute_fit_errors(observed, recomputed),
-        compute_excluded_errors(observed, recomputed),
+        compute_errors(observed, [recomputed.fit] * len(observed)),
+        compute_errors(observed, recomputed.jackknife),
         compute_line_errors(fitted),
         {name: [model(row) / row.seconds - 1 for row in rows] for name, model in fit_baselines(fitted).items()},
     )
@@ -173,8 +184,16 @@ def _summary_to_json(errors: ErrorSummary) -> dict[str, float]:
     return {"rows": errors.rows, "mean": errors.mean, "max": errors.max}
 
 
+# What is stated of a doubtful row with the batch that its figures suggest.
+READING = (
+    *("batch_size", "published_ms", "emulated_ms", "error"),
+    *("published_latency_ms", "emulated_latency_ms", "latency_error"),
+)
+
+
 def _row_to_json(scored: ScoredRow) -> dict[str, Any]:
     row, selector, prediction = scored.row, scored.row.selector, scored.prediction
+    second = None if scored.second is None else _row_to_json(scored.second)
     return {
         "result_id": row.result_id,
         "set": row.set,
@@ -189,29 +208,11 @@ def _row_to_json(scored: ScoredRow) -> dict[str, Any]:
         "emulated_device_ms": prediction.device_ms,
         "emulated_protocol_ms": prediction.protocol_ms,
         "error": scored.error,
-        **_latency_to_json(scored),
-        "second_reading": None if scored.second is None else _second_to_json(scored.second),
-        "settings": _settings_to_json(row.protocol, load_target(selector.target)),
-    }
-
-
-def _latency_to_json(scored: ScoredRow) -> dict[str, float | None]:
-    latency = scored.row.latency
-    return {
-        "published_latency_ms": None if latency is None else latency * MS,
-        "emulated_latency_ms": scored.prediction.latency_ms,
+        "published_latency_ms": None if row.latency is None else row.latency * MS,
+        "emulated_latency_ms": prediction.latency_ms,
         "latency_error": scored.latency_error,
-    }
-
-
-def _second_to_json(scored: ScoredRow) -> dict[str, Any]:
-    """Return the doubtful row with the batch that its figures suggest."""
-    return {
-        "batch_size": scored.row.batch_size,
-        "published_ms": scored.row.seconds * MS,
-        "emulated_ms": scored.seconds * MS,
-        "error": scored.error,
-        **_latency_to_json(scored),
+        "second_reading": second and {name: second[name] for name in READING},
+        "settings": _settings_to_json(row.protocol, load_target(selector.target)),
     }
 
 
@@ -220,3 +221,120 @@ def _settings_to_json(protocol: Protocol, target: Target) -> dict[str, Any]:
     names = ("input_bits", "instances", "replicas", "io_tiles", "prefetch", "in_flight")
     usual = {"instances": int(target["host.processes"]), "replicas": target.chips}
     return {name: getattr(protocol, name) or usual.get(name, getattr(protocol, name)) for name in names}
+
+
+MEDIAN_LIMIT, MAX_LIMIT = 0.12, 0.30  # the design's aim for one machine and pods of up to 64 chips, set `train`
+AIMED = "train"
+PASSES = 3  # of a training step: forward, and the gradients of data and weights
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingScore:
+    """A published training row and its prediction. `baselines` are the seconds of a step by simpler models."""
+
+    row: TrainingRow
+    prediction: TrainingPrediction
+    baselines: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def error(self) -> float:
+        """Return the signed share of the published time of a step."""
+        return self.prediction.step_s / self.row.seconds - 1
+
+    def get_baseline_error(self, name: str) -> float:
+        return self.baselines[name] / self.row.seconds - 1
+
+
+def score_training(rows: Sequence[TrainingRow], fitted: Sequence[PublishedRow] = ()) -> list[TrainingScore]:
+    """Predict each row. `fitted` are the C2 rows that the broadcast-grid model is fitted on; none leaves it out."""
+    grid = fit_bsp(estimate_grid, fitted) if fitted else None
+    with open_plan_cache() as planner:
+        return [_score(row, planner, None if grid is None else grid.superstep) for row in rows]
+
+
+def _score(row: TrainingRow, planner: Planner, superstep: float | None) -> TrainingScore:
+    target = load_training_target(row.target)
+    prediction = predict_training(row.network, target, row.setup, planner)
+    setup = row.setup
+    macs = PASSES * row.network(setup.micro_batch).macs * setup.replicas * setup.accumulation
+    baselines = {ROOFLINE: macs / (prediction.chips * compute_peak(target))}
+    if superstep is not None:
+        slower = target.with_constants({"superstep.cycles": superstep})
+        baselines[GRID] = predict_training(row.network, slower, setup, plan_on_grid).step_s
+    return TrainingScore(row, prediction, baselines)
+
+
+def plan_on_grid(shape: ConvolutionShape, target: Target) -> SplitPlan:
+    """Return the broadcast-grid model's cycles as a plan: one superstep, nothing searched, no temporary memory."""
+    undivided = (1,) * len(DIMENSIONS)
+    share = shape.batch * shape.groups * shape.outs * shape.rows * shape.columns / target.tiles
+    return SplitPlan("grid", undivided, estimate_grid(shape, target), 0.0, 0.0, 1, 0.0, share)
+
+
+def check_aim(summary: ErrorSummary) -> tuple[bool, bool]:
+    """Return whether the median and the maximum meet the aim."""
+    return summary.median <= MEDIAN_LIMIT, summary.max <= MAX_LIMIT
+
+
+def iterate_sets(scores: Sequence[TrainingScore]) -> list[tuple[str, list[TrainingScore]]]:
+    """Return the scores by set, in the order of TRAINING_SETS."""
+    grouped = [(name, [each for each in scores if each.row.set == name]) for name in TRAINING_SETS]
+    return [(name, members) for name, members in grouped if members]
+
+
+def add_training_json(record: dict[str, Any], scores: Sequence[TrainingScore]) -> dict[str, Any]:
+    """Add the rows, sets and baselines of training to the JSON of `validate-emulator`."""
+    training: dict[str, Any] = {"held_out": True, "blind": False, "sets": [], "baselines": {}}
+    for name, members in iterate_sets(scores):
+        summary = summarise_errors([each.error for each in members])
+        aims = {"median_target": MEDIAN_LIMIT, "max_target": MAX_LIMIT, "met": all(check_aim(summary))}
+        training["sets"].append({"set": name, **asdict(summary), **(aims if name == AIMED else {})})
+        for model in members[0].baselines:
+            errors = summarise_errors([each.get_baseline_error(model) for each in members])
+            training["baselines"].setdefault(model, {})[name] = asdict(errors)
+    return {
+        **record,
+        "training": training,
+        "rows": [*record["rows"], *(_training_row_to_json(each) for each in scores)],
+    }
+
+
+def _training_row_to_json(score: TrainingScore) -> dict[str, Any]:
+    row, prediction, setup = score.row, score.prediction, score.row.setup
+    return {
+        "result_id": row.result_id,
+        "set": row.set,
+        "network": row.name,
+        "target": row.target,
+        "framework": row.framework,
+        "variant": row.variant or None,
+        "protocol": "training",
+        "batch_size": row.batch_size,
+        "published_ms": row.seconds * MS,
+        "emulated_ms": prediction.step_s * MS,
+        "published_throughput": row.throughput,
+        "emulated_throughput": prediction.throughput,
+        "error": score.error,
+        "published_latency_ms": None,
+        "emulated_latency_ms": None,
+        "latency_error": None,
+        "second_reading": None,
+        "settings": {
+            "chips": prediction.chips,
+            "stages": prediction.stages,
+            "micro_batch": setup.micro_batch,
+            "replicas": setup.replicas,
+            "accumulation": setup.accumulation,
+            "recompute": setup.recompute,
+            "available_memory_proportion": list(setup.proportions),
+            "optimizer_state_offchip": setup.offchip,
+        },
+        "parts_ms": {
+            "round": prediction.round_s * MS,
+            "all_reduce": prediction.all_reduce_s * MS,
+            "update": prediction.update_s * MS,
+            "offload": prediction.offload_s * MS,
+        },
+        "bubble_share": prediction.bubble_share,
+        "memory_verdict": prediction.memory_verdict,
+    }

@@ -1,7 +1,6 @@
-"""What a backend is: a module with `probe()` and `open(spec)`, one file each in this package.
+"""What a backend is, and what the sessions of ONNX Runtime and OpenVINO share. One backend a file in this package.
 
-`probe` lists the devices. `open` returns a session with `prepare`, `run` and `close`. This file, `popart`, `images`
-and `worker` keep to Python 3.8, the newest version that PopART's wheels support.
+This file, `popart`, `inputs` and `worker` keep to Python 3.8, the newest version that PopART's wheels support.
 """
 
 from __future__ import annotations
@@ -9,19 +8,25 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from ipu_results.errors import BackendError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections import Counter
+    from collections.abc import Callable, Mapping, Sequence
+
+    InputShapes = Mapping[str, tuple[str, tuple[int | None, ...]]]
+    """Type and shape by name; None is a size that is not fixed."""
 
 NAMES = ("popart", "onnxruntime", "openvino", "emulator")
 PRECISIONS = ("fp32", "fp16", "bf16", "int8")
 KINDS = ("ipu", "gpu", "cpu", "emulated", "simulated")
+Kind = Literal["amortised", "isolated"]  # of a block: batches in a stream, or nothing else in flight
 NAP_NS = 1_000_000  # the last part of a wait is spent without sleeping, which would overshoot
 
-_registered: dict[str, Any] = {}
+FLOATS = ("float32", "float16")
+INTEGERS = ("int64", "int32", "bool")  # of a text model
 
 
 @dataclass(frozen=True)
@@ -128,53 +133,114 @@ class VirtualSession(Session):
         self.now += round(seconds * 1e9)
 
 
-def register_backend(name: str, module: Any) -> None:
+@dataclass(frozen=True)
+class BackendTraits:
+    """How the runner must treat a backend."""
+
+    precisions: tuple[str, ...] = PRECISIONS
+    """What it computes in, of PRECISIONS."""
+    virtual: bool = False
+    """Its time is calculated, not measured."""
+    computes: bool = True
+    """Its sessions compute the outputs of their inputs."""
+    converts: bool = False
+    """It accepts an fp32 model and converts it to the requested precision itself."""
+    images_only: bool = False
+    """It does not take the sequences of a text model."""
+    static: bool = False
+    """It compiles fixed shapes: the option `static_models` holds a file for each micro-batch."""
+    apart: bool = False
+    """It cannot be imported in a process that has onnx, so an interpreter of its own probes it."""
+
+
+class Backend(Protocol):
+    """What runs a model: a module of this package, or one that `register_backend` adds."""
+
+    NAME: str
+    """What the command line calls it."""
+    TRAITS: BackendTraits
+    """How the runner must treat it."""
+
+    def probe(self) -> Sequence[Device]:
+        """List its devices, with a reason for each that cannot be used here. Raises nothing."""
+
+    def open(self, spec: SessionSpec) -> Session:
+        """Open a session, its model compiled. Raises BackendError for what the device does not accept."""
+
+
+_registered: dict[str, Backend] = {}
+
+
+def register_backend(name: str, module: Backend) -> None:
     """Add a backend that the command line does not offer, such as a simulated device for tests and benchmarks."""
     _registered[name] = module
 
 
-def load_backend(name: str) -> Any:
+def load_backend(name: str) -> Backend:
     """Return the module of a backend. Imports nothing of other backends."""
-    return _registered.get(name) or import_module(f"{__name__}.{name}")
-
-
-def is_virtual(name: str) -> bool:
-    """Report whether the time of a backend is calculated, not measured."""
-    return bool(getattr(load_backend(name), "VIRTUAL", False))
-
-
-def computes_outputs(name: str) -> bool:
-    """Report whether the sessions of a backend compute outputs of images."""
-    return bool(getattr(load_backend(name), "COMPUTES", True))
-
-
-def converts_models(name: str) -> bool:
-    """Report whether a backend accepts an fp32 model and converts it to the requested precision itself."""
-    return bool(getattr(load_backend(name), "CONVERTS", False))
-
-
-def list_precisions(name: str) -> tuple[str, ...]:
-    return tuple(getattr(load_backend(name), "PRECISIONS", PRECISIONS))
+    return _registered.get(name) or cast("Backend", import_module(f"{__name__}.{name}"))
 
 
 def check_images(images: Any, dtype: str, shape: tuple[int | None, ...], place: str) -> tuple[int, ...]:
     """Return the shape of a batch. Raises BackendError where type or shape differ; None matches any length."""
-    fits = len(images.shape) == len(shape) and all(b in (None, a) for a, b in zip(images.shape, shape))  # noqa: B905
-    if images.dtype != dtype or not fits:
+    if not _fits(images, dtype, shape):
         raise BackendError(f"takes {dtype} images of shape {shape}, not {images.dtype} {images.shape}", place=place)
     return tuple(images.shape)
 
 
-def check_inputs(batch: Any, expected: dict[str, tuple[str, tuple[int | None, ...]]], place: str) -> None:
+def check_inputs(batch: Any, expected: InputShapes, place: str) -> None:
     """Raise BackendError where a text model's inputs have other names, types or shapes; None matches any length."""
     if set(batch) != set(expected):
         raise BackendError(f"takes the inputs {', '.join(expected)}, not {', '.join(batch)}", place=place)
     for name, (dtype, shape) in expected.items():
-        x = batch[name]
-        if x.dtype != dtype or len(x.shape) != len(shape) or any(b not in (None, a) for a, b in zip(x.shape, shape)):  # noqa: B905
+        if not _fits(x := batch[name], dtype, shape):
             raise BackendError(f"input {name} is {dtype} {shape}, not {x.dtype} {x.shape}", place=place)
+
+
+def _fits(x: Any, dtype: str, shape: tuple[int | None, ...]) -> bool:
+    lengths = zip(x.shape, shape)  # noqa: B905 (Python 3.8)
+    return bool(x.dtype == dtype) and len(x.shape) == len(shape) and all(b in (None, a) for a, b in lengths)
 
 
 def format_error(error: Exception) -> str:
     """Return the text of a library's error as one line."""
     return " ".join(str(error).split())[:500]
+
+
+class LibrarySession(Session):
+    """A model that a library runs: `infer` takes arrays by name and returns the first output."""
+
+    def __init__(self, place: str, inputs: InputShapes, infer: Callable[[dict[str, Any]], Any]) -> None:
+        self._place, self._inputs = place, inputs
+        self._infer: Callable[[dict[str, Any]], Any] | None = infer
+        self._checked: list[tuple[Any, ...]] = []
+        self.dtype = next((dtype for dtype, _ in inputs.values() if dtype in FLOATS), "float32")
+
+    def run(self, images: Any) -> Any:
+        import numpy as np  # noqa: PLC0415 (names of backends are needed without it)
+
+        feed = images if isinstance(images, dict) else {next(iter(self._inputs)): images}
+        seen = [(name, x.shape, x.dtype) for name, x in feed.items()]
+        if seen != self._checked:  # checked once for each shape
+            if isinstance(images, dict):
+                check_inputs(images, self._inputs, self._place)
+            else:
+                check_images(images, *next(iter(self._inputs.values())), self._place)
+            self._checked = seen
+        if self._infer is None:
+            raise BackendError("is closed", place=self._place)
+        try:
+            outputs = self._infer(feed)
+        except Exception as error:  # the classes of these libraries share no other base
+            raise BackendError(format_error(error), place=self._place) from error
+        return np.asarray(outputs, dtype="float32").reshape(len(outputs), -1)
+
+    def close(self) -> None:
+        self._infer = None
+
+
+def find_majority(counts: Counter[str]) -> tuple[str, list[str]]:
+    """Return the precision of most convolutions or products, and a note where some have another one."""
+    precision, count = counts.most_common(1)[0]
+    mixed = f"{count} of {counts.total()} convolutions or products are {precision}"
+    return precision, [mixed] if len(counts) > 1 else []

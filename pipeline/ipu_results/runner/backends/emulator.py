@@ -11,14 +11,13 @@ import numpy as np
 
 from ipu_results.emulator.target import PLATFORMS, Target, load_target
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import Device, SessionFacts, SessionSpec, VirtualSession
+from ipu_results.runner.backends import BackendTraits, Device, SessionFacts, SessionSpec, VirtualSession
 
 if TYPE_CHECKING:
     from ipu_results.emulator.network import Network
 
 NAME = "emulator"
-VIRTUAL = CONVERTS = True
-PRECISIONS = ("fp16",)
+TRAITS = BackendTraits(precisions=("fp16",), virtual=True, converts=True)
 PROTOCOLS = {"c2": "paper", "m2000": "lowest-latency", "bow-2000": "lowest-latency"}  # nothing in flight but the batch
 NO_POWER = "no published row tells the power of this machine"
 
@@ -32,7 +31,7 @@ def open(spec: SessionSpec) -> EmulatedChip:
     if spec.device not in PLATFORMS:
         raise BackendError(f"is not an emulated machine; known: {', '.join(PLATFORMS)}", place=spec.device)
     target = load_target(spec.device)
-    if spec.precision not in (None, *PRECISIONS):
+    if spec.precision not in (None, *TRAITS.precisions):
         raise BackendError(f"computes in fp16, not in {spec.precision}", place=spec.device)
     if spec.sessions != target.chips:
         raise BackendError(f"has {target.chips} chips, a session each, not {spec.sessions}", place=spec.device)
@@ -51,7 +50,7 @@ class EmulatedChip(VirtualSession):
     """One chip's share of a batch. `run(None)` advances by the predicted time; `run(images)` computes outputs."""
 
     def __init__(self, spec: SessionSpec, target: Target) -> None:
-        from ipu_results.emulator.emulator import Emulator  # noqa: PLC0415
+        from ipu_results.emulator.network import Emulator  # noqa: PLC0415
         from ipu_results.emulator.target import load_calibration  # noqa: PLC0415
 
         self._spec = spec

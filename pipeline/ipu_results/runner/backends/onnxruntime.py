@@ -13,20 +13,32 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import Device, SessionFacts, SessionSpec, format_error
-from ipu_results.runner.backends.library import Inputs, LibrarySession, find_majority
+from ipu_results.runner.backends import (
+    BackendTraits,
+    Device,
+    LibrarySession,
+    SessionFacts,
+    SessionSpec,
+    find_majority,
+    format_error,
+)
+
+if TYPE_CHECKING:
+    from ipu_results.runner.backends import InputShapes
 
 NAME = "onnxruntime"
-PRECISIONS = ("fp32", "fp16", "int8")
+TRAITS = BackendTraits(precisions=("fp32", "fp16", "int8"))
 INSTEAD = "in place of onnxruntime and never together with it, for they share one module name"
 TYPES = {"float": "fp32", "float16": "fp16", "bfloat16": "bf16", "uint8": "int8", "int8": "int8"}
-DTYPES = {"tensor(float)": "float32", "tensor(float16)": "float16"}
-INTEGERS = {"tensor(int64)": "int64", "tensor(int32)": "int32", "tensor(bool)": "bool"}  # of a text model
+DTYPES = {
+    **{"tensor(float)": "float32", "tensor(float16)": "float16"},
+    **{"tensor(int64)": "int64", "tensor(int32)": "int32", "tensor(bool)": "bool"},  # of a text model
+}
 FATAL = 4  # failures are raised, so the library need not print them too
 TF32_SINCE = 8.0  # compute capability
 
@@ -74,7 +86,7 @@ def open(spec: SessionSpec) -> OnnxRuntimeSession:
     if provider.name not in onnxruntime.get_available_providers():
         message = f"{provider.name} is not in the installed onnxruntime: install {provider.wheel}, {INSTEAD}"
         raise BackendError(message, place=spec.device)
-    if spec.precision not in (None, *PRECISIONS):
+    if spec.precision not in (None, *TRAITS.precisions):
         raise BackendError("computes fp32, fp16 and int8 models as they are, and has no bf16", place=spec.device)
     start = time.perf_counter()
     session = _create(spec, provider, options)
@@ -90,7 +102,10 @@ class OnnxRuntimeSession(LibrarySession):
 
     def __init__(self, spec: SessionSpec, provider: Provider, session: Any, load_s: float) -> None:
         names = [value.name for value in session.get_outputs()]
-        inputs = {value.name: (_get_dtype(value), _get_shape(value)) for value in session.get_inputs()}
+        inputs = {
+            value.name: (DTYPES[value.type], tuple(axis if isinstance(axis, int) else None for axis in value.shape))
+            for value in session.get_inputs()
+        }
         super().__init__(spec.device, inputs, lambda feed: session.run(names, feed)[0])
         self.facts = _build_facts(spec, provider, session, load_s)
         if spec.session == 0:
@@ -149,7 +164,7 @@ def _create(spec: SessionSpec, provider: Provider, options: Mapping[str, str], p
         message = f"{provider.name} did not start: {', '.join(session.get_providers())} did"
         raise BackendError(message, place=spec.device)
     kinds = [value.type for value in session.get_inputs()]
-    if unknown := [kind for kind in kinds if kind not in (DTYPES | INTEGERS)]:
+    if unknown := [kind for kind in kinds if kind not in DTYPES]:
         raise BackendError(f"the model takes {unknown[0]}, not float images or integer tokens", place=spec.device)
     return session
 
@@ -185,15 +200,7 @@ def _build_facts(spec: SessionSpec, provider: Provider, session: Any, load_s: fl
     )
 
 
-def _get_dtype(value: Any) -> str:
-    return (DTYPES | INTEGERS)[value.type]
-
-
-def _get_shape(value: Any) -> tuple[int | None, ...]:
-    return tuple(axis if isinstance(axis, int) else None for axis in value.shape)
-
-
-def _count_kernels(spec: SessionSpec, provider: Provider, inputs: Inputs) -> Counter[str]:
+def _count_kernels(spec: SessionSpec, provider: Provider, inputs: InputShapes) -> Counter[str]:
     """Count convolutions (matrix products, where a model has none) by the precision of their kernels' operands."""
     options = _select_provider(spec)[1]
     with tempfile.TemporaryDirectory() as folder:

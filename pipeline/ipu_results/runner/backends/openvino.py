@@ -9,10 +9,20 @@ from typing import Any
 import numpy as np
 
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import Device, SessionFacts, SessionSpec, format_error
-from ipu_results.runner.backends.library import FLOATS, INTEGERS, LibrarySession, find_majority
+from ipu_results.runner.backends import (
+    FLOATS,
+    INTEGERS,
+    BackendTraits,
+    Device,
+    LibrarySession,
+    SessionFacts,
+    SessionSpec,
+    find_majority,
+    format_error,
+)
 
 NAME = "openvino"
+TRAITS = BackendTraits()
 EXTRA = "pip install 'ipu-results[openvino]'"
 HINTS = {"fp32": "f32", "fp16": "f16", "bf16": "bf16"}
 TYPES = {"f32": "fp32", "f16": "fp16", "bf16": "bf16", "u8": "int8", "i8": "int8"}
@@ -57,20 +67,15 @@ class OpenVinoSession(LibrarySession):
     """A compiled model; `facts.threads` and the precision hint are its own, not those requested."""
 
     def __init__(self, spec: SessionSpec, compiled: Any, facts: SessionFacts) -> None:
-        inputs = {own.get_any_name(): (_get_dtype(own), _get_shape(own)) for own in compiled.inputs}
+        inputs = {}
+        for port in compiled.inputs:
+            shape = tuple(int(axis.get_length()) if axis.is_static else None for axis in port.get_partial_shape())
+            inputs[port.get_any_name()] = str(np.dtype(port.get_element_type().to_dtype())), shape
         if unknown := [kind for kind, _ in inputs.values() if kind not in (*FLOATS, *INTEGERS)]:
             raise BackendError(f"the model takes {unknown[0]}, not float images or integer tokens", place=spec.device)
         request = compiled.create_infer_request()
         super().__init__(spec.device, inputs, lambda feed: request.infer(feed, share_inputs=True)[0])
         self.facts = facts
-
-
-def _get_dtype(port: Any) -> str:
-    return str(np.dtype(port.get_element_type().to_dtype()))
-
-
-def _get_shape(port: Any) -> tuple[int | None, ...]:
-    return tuple(int(axis.get_length()) if axis.is_static else None for axis in port.get_partial_shape())
 
 
 def _open_core() -> Any:
@@ -131,9 +136,7 @@ def _read_precision(compiled: Any) -> tuple[str, list[str]]:
     """Return that of most convolutions (matrix products, where there are none) as compiled; "" where it is unknown."""
     nodes = [node.get_rt_info() for node in compiled.get_runtime_model().get_ops()]
     counts = _count_precisions(nodes, CONVOLUTIONS) or _count_precisions(nodes, PRODUCTS)
-    if not counts:
-        return "", ["the compiled model does not say in what precision it computes"]
-    return find_majority(counts)
+    return find_majority(counts) if counts else ("", ["the compiled model does not say in what precision it computes"])
 
 
 def _count_precisions(nodes: list[Any], kinds: tuple[str, ...]) -> Counter[str]:

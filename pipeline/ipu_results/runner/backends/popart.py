@@ -18,15 +18,14 @@ from importlib.util import find_spec
 from typing import Any
 
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import Device, Session, SessionFacts, SessionSpec
+from ipu_results.runner.backends import BackendTraits, Device, Session, SessionFacts, SessionSpec
 
 NAME = "popart"
 IPU, MODEL = "ipu", "ipu-model"
 API = ("Builder", "DataFlow", "DeviceManager", "GraphTransformer", "InferenceSession", "PyStepIO", "SessionOptions")
 OUT_OF_MEMORY = ("OutOfMemoryException", "PrepareDeviceException")  # since SDK 1.2, before
 DTYPES = {"fp16": "float16", "fp32": "float32"}
-PRECISIONS = tuple(DTYPES)
-CONVERTS = True
+TRAITS = BackendTraits(tuple(DTYPES), converts=True, images_only=True, static=True, apart=True)
 CHIPS = {1216: "GC2"}  # by tiles; 1472 are those of GC200 and of Bow
 MODEL_OPTIONS = {"numIPUs": 1, "tilesPerIPU": 1216, "ipuVersion": "ipu1"}  # by default newer SDKs give it 4 tiles
 PROPORTION, PROPORTION_AT = 0.3, {5: 0.26}  # of memory for a convolution, as the paper's program had them

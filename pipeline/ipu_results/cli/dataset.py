@@ -1,0 +1,196 @@
+"""The commands that read the dataset: by SQL, its claims, and the questions that it answers."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ipu_results.cli.common import (
+    Command,
+    echo_text,
+    format_option,
+    is_wider_than_terminal,
+    plot_option,
+    warehouse_option,
+)
+
+if TYPE_CHECKING:
+    from ipu_results.analyses import Analysis, Frames
+
+
+@click.command(cls=Command)
+@click.argument("sql")
+@warehouse_option
+@format_option("table", "record", "csv", "json")
+def query(sql: str, warehouse: Path, output: str) -> None:
+    """Run one read-only SQL statement over the warehouse.
+
+    It reads the DuckDB file, or the committed Parquet files if none was built. The table `columns` describes every
+    table, view and column. `--format record` prints one line per value; a table that is wider than the terminal is
+    printed in the same way.
+
+    \b
+    Examples:
+      ipu-results query "FROM results WHERE model = 'ResNet-50 v1.5' AND errors = 0 LIMIT 1" --format record
+      ipu-results query "SELECT model, platform, batch_size, latency_ms FROM inference
+        WHERE latency_basis = 'per-batch' AND errors = 0 ORDER BY latency_ms LIMIT 3"
+    """
+    from ipu_results.ground.sql import run_query
+    from ipu_results.ground.text import format_records
+    from ipu_results.store.query import open_warehouse
+
+    with open_warehouse(warehouse) as connection:
+        result = run_query(connection, sql)
+    columns = [column.to_pylist() for column in result.columns]
+    rows = list(zip(*columns, strict=True))
+    text = format_records(output, result.column_names, rows)
+    if output == "table" and is_wider_than_terminal(text):
+        text = format_records("record", result.column_names, rows)
+    click.echo(text)
+    if output in ("table", "record"):
+        click.echo(f"{result.num_rows} {'row' if result.num_rows == 1 else 'rows'}", err=True)
+
+
+def _check_verdict(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    from ipu_results.schema import table
+
+    verdicts = table("claims").choices("verdict")
+    if value not in (None, *verdicts):
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(verdicts)}", param=param)
+    return value
+
+
+@click.command(cls=Command)
+@click.argument("claim_id", nargs=-1)
+@warehouse_option
+@click.option("--document", help="Only the claims of this document.")
+@click.option("--verdict", callback=_check_verdict, help="Only the claims with this verdict, such as not-supported.")
+@format_option("table", "csv", "json")
+def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, verdict: str | None, output: str) -> None:
+    """Print what the documents claim and what the dataset gives for it.
+
+    With CLAIM_ID the claim is printed in full, with its arithmetic. Contradictions between documents are in the table
+    `contradictions`, all recomputed values in the table `recomputations`, the rows that they used in
+    `recomputation_inputs`. The gap is that of the nearest value that counts, in percent of the claimed figure.
+
+    \b
+    Example:
+      ipu-results claims --verdict not-supported
+      ipu-results claims blog2020-resnext101-inference-throughput
+    """
+    from ipu_results.ground.text import format_json, format_records
+    from ipu_results.recompute import claims as page
+    from ipu_results.store.query import open_warehouse
+
+    with open_warehouse(warehouse) as connection:
+        rows = page.load_claims(connection).claims
+    known = {claim["claim_id"] for claim in rows}
+    if unknown := [name for name in claim_id if name not in known]:
+        raise click.BadParameter(f"there is no claim {unknown[0]!r}", param_hint="CLAIM_ID")
+    documents = sorted({claim["document_id"] for claim in rows})
+    if document not in (None, *documents):
+        message = f"no claims of {document!r}; choose from: {', '.join(documents)}"
+        raise click.BadParameter(message, param_hint="--document")
+    selected = [
+        claim
+        for claim in rows
+        if (not claim_id or claim["claim_id"] in claim_id)
+        and document in (None, claim["document_id"])
+        and verdict in (None, claim["verdict"])
+    ]
+    if output == "json":
+        click.echo(format_json([page.format_record(claim) for claim in selected]))
+    elif output == "csv":
+        records = [page.format_record(claim) for claim in selected]
+        texts = [[json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for v in r.values()] for r in records]
+        click.echo(format_records(output, page.RECORD_COLUMNS, texts))
+    elif claim_id:
+        echo_text("\n\n".join("\n".join(page.format_claim(claim)) for claim in selected))
+    else:
+        printed = ("claim_id", "figure", "verdict")
+        brief = (
+            [*(claim[name] for name in printed), page.format_range(claim), page.format_gap(claim)] for claim in selected
+        )
+        click.echo(format_records(output, (*printed, "recomputed", "gap"), brief))
+        click.echo(f"{len(selected)} claims", err=True)
+
+
+WIDTH = 100  # of a summary, as of the help
+
+
+def _parse_settings(_: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
+    settings = {}
+    for text in values:
+        name, _equals, figure = text.partition("=")
+        try:
+            settings[name] = float(figure)
+        except ValueError as error:
+            raise click.BadParameter(f"{text!r} is not NAME=NUMBER", param=param) from error
+        if not 0 < settings[name] < float("inf"):
+            raise click.BadParameter(f"{text!r} is not a number above 0", param=param)
+    return settings
+
+
+@click.command(cls=Command)
+@click.argument("name", required=False)
+@warehouse_option
+@format_option("table", "csv", "json")
+@click.option(
+    "--set", "settings", multiple=True, callback=_parse_settings, metavar="NAME=NUMBER", help="Set a parameter of it."
+)
+@plot_option("Draw it to FILE, .svg or .png.")
+def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, float], plot: Path | None) -> None:
+    """Answer one question from the warehouse: print its rows, and a summary of them on stderr.
+
+    Without NAME the questions are listed.
+
+    \b
+    Example:
+      ipu-results analyse generations
+      ipu-results analyse per_dollar --set ipu_price=120000 --plot per-dollar.svg
+    """
+    from ipu_results.analyses import ANALYSES, draw_chart, load_frames
+    from ipu_results.ground.files import write_atomically
+    from ipu_results.ground.text import format_records
+    from ipu_results.store.query import open_warehouse
+
+    by_name = {analysis.name: analysis for analysis in ANALYSES}
+    if name is None:
+        questions = [(analysis.name, analysis.question) for analysis in ANALYSES]
+        click.echo(format_records(output, ("name", "question"), questions))
+        return
+    if name not in by_name:
+        raise click.BadParameter(f"{name!r} is not one of {', '.join(by_name)}", param_hint="NAME")
+    analysis = by_name[name]
+    _reject_unknown(analysis, settings)
+    with open_warehouse(warehouse) as connection:
+        frames = load_frames(connection, analysis, settings)
+    if plot is not None:
+        write_atomically(plot, draw_chart(analysis, frames, plot.suffix.lower()))
+    _print(analysis, frames, output)
+
+
+def _reject_unknown(analysis: Analysis, settings: dict[str, float]) -> None:
+    from ipu_results.schema import VIEWS
+
+    known = dict.fromkeys(name for view in VIEWS if view.name in analysis.views for name, _ in view.parameters)
+    if unknown := sorted(settings.keys() - known):
+        choices = f"it has {', '.join(known)}" if known else "it has none"
+        raise click.BadParameter(f"{analysis.name} has no parameter {unknown[0]!r}; {choices}", param_hint="--set")
+
+
+def _print(analysis: Analysis, frames: Frames, output: str) -> None:
+    from ipu_results.ground.text import format_records
+    from ipu_results.schema import VIEWS
+
+    view = next(view for view in VIEWS if view.name == analysis.views[0])
+    integers = {column.name: "Int64" for column in view.columns if column.kind == "integer"}
+    frame = frames[view.name].astype(integers).astype(object)
+    rows = frame.where(frame.notna(), None)
+    click.echo(format_records(output, list(rows.columns), rows.itertuples(index=False, name=None)))
+    for paragraph in analysis.summarise(frames).split("\n\n"):
+        echo_text("\n" + textwrap.fill(paragraph, WIDTH, break_on_hyphens=False), err=True)

@@ -1,0 +1,375 @@
+"""The commands that make the dataset: from documents, and scores from official MLPerf logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ipu_results.cli.common import (
+    FOLDER,
+    Command,
+    echo_labelled,
+    echo_text,
+    format_option,
+    limit_options,
+    raw_option,
+    report_findings,
+    show_progress,
+    show_step,
+    size_option,
+    wait_option,
+)
+from ipu_results.errors import IpuResultsError, UnrecognisedDocumentError
+from ipu_results.ground.limits import exempt_from_collection, pause_garbage_collection
+from ipu_results.ground.text import escape_unprintable
+from ipu_results.schema.vocabulary import ALIASES, KINDS
+from ipu_results.sources import RETRIES, TIMEOUT_S
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ipu_results.add import AddConfig, UnknownWords
+    from ipu_results.build import IngestSummary
+    from ipu_results.sources.catalogue import Document
+    from ipu_results.sources.download import TransferOptions
+
+
+MAX_WORDS = 1000  # lines that name unknown words
+WHERE = "the tables quarantine and capture_differences"
+COLUMNS = "document extracted accepted quarantined duplicate results error warn info s".split()
+
+
+def kind_option(kinds: list[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    text = f"What the file is, guessed if left out: {', '.join(kinds)}."
+    return click.option("--kind", type=click.Choice([*kinds, *ALIASES]), metavar="KIND", help=text)
+
+
+@click.command(cls=Command, extra="ingest")
+@raw_option("Documents and their sidecars.")
+@click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True, help="Where the dataset is written.")
+@wait_option("builds it")
+@click.option("--strict", is_flag=True, help="Exit 1 if rows were quarantined or captures differ.")
+@limit_options
+def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int, max_pages: int) -> None:
+    """Build the whole warehouse from the documents in RAW, without network.
+
+    The old build stays until the new one is complete, and after any failure. Quarantined rows are named on stderr and
+    leave exit status 0.
+
+    \b
+    Example:
+      ipu-results ingest --raw raw --warehouse warehouse
+    """
+    with pause_garbage_collection():
+        from ipu_results.build import IngestConfig
+        from ipu_results.build import ingest as run
+
+    with exempt_from_collection(), show_step() as progress:
+        summary = run(IngestConfig(raw, warehouse, max_bytes, max_pages, wait), progress)
+    click.echo(_format_summary(summary))
+    echo_text(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
+    report_findings(summary.unknown_words, strict=False, limit=MAX_WORDS, where=WHERE)
+    report_findings(summary.findings, strict, where=WHERE)
+
+
+def _format_summary(summary: IngestSummary) -> str:
+    from ipu_results.ground.text import format_table
+
+    rows: list[tuple[Any, ...]] = []
+    for document in summary.documents:
+        counts = document.rows
+        fates = (counts.extracted, counts.accepted, counts.quarantined, counts.duplicates)
+        rows.append((document.document_id, *fates, document.results, *document.flags.values(), document.seconds))
+    total = ("total", *map(sum, list(zip(*rows, strict=True))[1:]))
+    return format_table(COLUMNS, [(*row[:-1], round(row[-1], 3)) for row in [*rows, total]])
+
+
+@click.command(cls=Command, extra="ingest")
+@click.argument("document_id", nargs=-1)
+@raw_option("Documents and their sidecars.")
+@click.option(
+    "--timeout", default=TIMEOUT_S, show_default=True, help="Seconds of silence after which a try is given up."
+)
+@click.option("--retries", default=RETRIES, show_default=True, help="Further tries after a temporary failure.")
+@size_option
+@click.option("--strict", is_flag=True, help="Exit 1 if a capture differs from its transcription.")
+def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int, max_bytes: int, strict: bool) -> None:
+    """Download the real documents named in the catalogue into RAW, next to our transcriptions.
+
+    Each download becomes a capture with a sidecar. It is compared with the transcription cell by cell and adds no rows
+    to the results. `ingest` never needs it. Without DOCUMENT_ID, every document with an address is fetched.
+
+    \b
+    Example:
+      ipu-results fetch graphcore-performance-2023-07-04
+    """
+    from ipu_results.build import IngestConfig, list_capture_findings
+    from ipu_results.sources.capture import select_fetchable
+    from ipu_results.sources.catalogue import load_catalogue
+    from ipu_results.sources.download import TransferOptions
+
+    documents = load_catalogue(raw)
+    options = TransferOptions(max_bytes, timeout, retries)
+    known = {document.document_id: document for document in select_fetchable(documents)}
+    if unknown := [name for name in document_id if name not in known]:
+        raise click.BadParameter(f"no document {unknown[0]!r} to fetch; choose from: {', '.join(known)}")
+    failed = [name for name in document_id or known if not _fetch_document(known[name], documents, options)]
+    report_findings(list_capture_findings(IngestConfig(raw, max_bytes=max_bytes)), strict, where=WHERE)
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+def _fetch_document(document: Document, documents: Sequence[Document], options: TransferOptions) -> bool:
+    from ipu_results.sources.capture import capture
+
+    name = document.document_id
+    try:
+        with show_step() as spin:
+
+            def progress(done: int, total: int | None) -> None:
+                spin("fetch", f"{name} {done:,} of {total:,} bytes" if total else f"{name} {done:,} bytes")
+
+            captured = capture(document, documents, replace(options, progress=progress))
+    except IpuResultsError as error:
+        echo_labelled("error", f"{name}: {error}")
+        return False
+    status = "captured as" if captured.kept else "unchanged since"
+    echo_text(f"{name}: {status} {captured.document_id} ({captured.path.name})")
+    return True
+
+
+@click.command(cls=Command, extra="ingest")
+@click.argument("file", type=click.Path(path_type=Path))
+@kind_option(list(KINDS))
+@format_option("csv", "json")
+@limit_options
+def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages: int) -> None:
+    """Print the tables of one document as printed, without building anything.
+
+    FILE may be HTML, PDF or plain text (one cell a line, or `a | b | c` rows). Rows that cannot be read are named on
+    stderr and make the exit status 1.
+
+    \b
+    Example:
+      ipu-results extract raw/qwant/resnext101-c2-2020-02-28.pdf --format json
+    """
+    from ipu_results.add import extract as run
+    from ipu_results.add import format_problem, format_tables
+
+    with show_step("read", file.name):
+        reading = run(file, kind, max_bytes, max_pages)
+    if reading.tables or output == "json":
+        click.echo(format_tables(output, reading))
+    for problem in reading.problems:
+        echo_labelled("error", format_problem(file.name, problem))
+    if reading.problems and not reading.tables:
+        click.echo("next: ipu-results add FILE drafts the header entry of each table that is not known", err=True)
+    if reading.problems:
+        raise click.exceptions.Exit(1)
+
+
+HEADERS = "schema/vocabulary/table_headers.toml"
+MAX_ROWS = 50  # of each table of a preview
+PREVIEW_COLUMNS = {
+    "results": """
+        table_name row_number task model variant platform chip_count framework sdk_version precision compute_precision
+        batch_size throughput item latency_ms efficiency time_to_train_s time_to_result_s quality_value quality_metric
+    """.split(),
+    "quarantine": "locator reason message".split(),
+    "flags": "rule severity table_name row_number column_name message".split(),
+}
+
+
+@click.command(cls=Command, extra="ingest")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--url", help="Where the document was published.")
+@raw_option("Documents and their sidecars.")
+@kind_option([name for name, kind in KINDS.items() if kind.is_ingested and not kind.local])
+@click.option("--dry-run", is_flag=True, help="Show rows, quarantine and flags; write nothing.")
+@click.option("--force", is_flag=True, help="Draft an existing sidecar again; what was filled in is kept.")
+@limit_options
+def add(dry_run: bool, **options: Any) -> None:
+    """Draft the sidecar of FILE, a new document, as FILE.toml.
+
+    The draft has the sha256, the kind and the tables that were recognised. What a person must fill in begins with TODO.
+    Every word that the vocabulary does not have is named with the nearest known one. If no header is known, the entry
+    for schema/vocabulary/table_headers.toml is drafted instead and the exit status is 1.
+
+    --dry-run reads FILE with its sidecar, or with a drafted one, and shows what it would add. It writes nothing.
+
+    \b
+    Example:
+      ipu-results add raw/graphcore/performance-2023-07-04.html --dry-run
+    """
+    from ipu_results.add import AddConfig
+
+    config = AddConfig(**options)
+    try:
+        with show_step("read", config.file.name):
+            lines = _preview(config) if dry_run else _draft(config)
+    except UnrecognisedDocumentError as error:
+        raise click.exceptions.Exit(_explain_headers(config, error)) from error
+    for line in "\n".join(lines).split("\n"):
+        click.echo(escape_unprintable(line))
+
+
+def _draft(config: AddConfig) -> list[str]:
+    from ipu_results.add import add_source
+    from ipu_results.sources.catalogue import list_placeholders
+
+    draft = add_source(config)
+    lines = [f"{config.file}: {draft.entry['reader']}, sha256 {draft.entry['sha256'][:12]}…"]
+    lines += [f"table {name}: {rows} {'row' if rows == 1 else 'rows'}" for name, rows in draft.tables.items()]
+    lines += [f"not readable: {problem}" for problem in draft.problems]
+    lines += _format_words(draft.words)
+    lines.append(f"wrote {draft.sidecar}: fill in {', '.join(list_placeholders(draft.entry)) or 'nothing'}")
+    if not config.file.resolve().is_relative_to(config.raw.resolve()):
+        lines.append(f"{config.file.name} is not in {config.raw}: move it there with its sidecar")
+    return [*lines, f"next: ipu-results add {config.file} --dry-run"]
+
+
+def _preview(config: AddConfig) -> list[str]:
+    from ipu_results.add import preview_source
+
+    preview = preview_source(config)
+    rows = preview.rows
+    lines = [
+        f"{preview.document_id}: {rows.extracted} rows, {rows.accepted} accepted, {rows.quarantined} quarantined, "
+        f"{rows.duplicates} duplicates; {len(preview.results)} results, {len(preview.flags)} flags"
+    ]
+    for name, columns in PREVIEW_COLUMNS.items():
+        lines += _format_frame(name, getattr(preview, name), columns)
+    words = _format_words(preview.words)
+    return [*lines, *([""] if words else []), *words]
+
+
+def _format_words(words: UnknownWords) -> list[str]:
+    """Format the unknown words with what becomes of their rows."""
+    refused = [f"{word}; its rows are quarantined" for word in words.refused]
+    return [*refused, *(f"{word}; kept as printed" for word in words.kept)]
+
+
+def _format_frame(title: str, frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Format the columns that are not blank in all rows, up to MAX_ROWS rows."""
+    from ipu_results.ground.text import format_table
+
+    if frame.empty:
+        return []
+    shown = frame[[name for name in columns if frame[name].notna().any()]].head(MAX_ROWS)
+    rows = shown.astype(object).where(shown.notna(), None).itertuples(index=False)
+    more = [f"and {len(frame) - MAX_ROWS} more"] if len(frame) > MAX_ROWS else []
+    return ["", f"{title}:", format_table(list(shown.columns), rows), *more]
+
+
+def _explain_headers(config: AddConfig, error: UnrecognisedDocumentError) -> int:
+    """Print the drafted entries of `table_headers.toml`, and return the exit status."""
+    from ipu_results.add import draft_headers
+
+    headers = draft_headers(config)
+    if headers:
+        click.echo(f"Add this to {HEADERS} with each TODO filled in, and run again:\n\n{headers}")
+    advice = "" if headers else "; copy its tables to a CSV file, or to lines of `a | b | c`"
+    click.echo(f"error: {escape_unprintable(str(error))}{advice}", err=True)
+    return 1
+
+
+DAY = click.DateTime(("%Y-%m-%d",))
+ENTRIES_PER_WORKER = 500  # a round has at most 262, on which two workers are hardly faster than one
+
+
+def _parse_round(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    from ipu_results.mlperf.entries import parse_round
+
+    version = parse_round(value) if value else None
+    if value and version is None:
+        raise click.BadParameter(f"{value!r} is not a round such as 2.0", param=param)
+    return version
+
+
+@click.command(cls=Command)
+@click.argument("path")
+@format_option("table", "csv", "json", "parquet", text="Parquet needs --out.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout.")
+@click.option("--runs", is_flag=True, help="One record per log file, with its sha256, instead of one per entry.")
+@click.option(
+    "--round", "round_", callback=_parse_round, help="Round of a checkout whose folder names none, such as 2.0."
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Processes that read logs; an archive is read by one.  [default: one per core and 500 entries]",
+)
+@click.option("--dask", metavar="ADDRESS", help="Read logs on the dask cluster of this scheduler, tcp://HOST:PORT.")
+@click.option("--retrieved", type=DAY, help="Day on which PATH was downloaded, for the attribution.")
+@click.option("--strict", is_flag=True, help="Exit 1 when there is any finding.")
+def mlperf(
+    path: str,
+    output: str,
+    out: Path | None,
+    runs: bool,
+    round_: str | None,
+    workers: int | None,
+    dask: str | None,
+    retrieved: datetime | None,
+    strict: bool,
+) -> None:
+    """Score every entry of the official MLPerf Training results under PATH, by the official rule.
+
+    PATH is a checkout of one round (v0.7 to v5.1), or a folder of several. It is never written to. Logs that do not
+    count, missing logs and files that cannot be read are listed on stderr and leave exit status 0.
+
+    PATH may also be an archive of such a folder (.tar, .tar.gz, .tar.xz), which is read in one pass and not unpacked,
+    or any URL that fsspec knows. With --dask the workers of the cluster read the logs. PATH must then be a URL or a
+    folder that they see.
+
+    \b
+    Extras:
+      URLs:   pip install 'ipu-results[remote]'
+      --dask: pip install 'ipu-results[distributed]'
+
+    \b
+    Example:
+      ipu-results mlperf training_results_v2.0
+      ipu-results mlperf training_results_v2.0 --format csv --out scores.csv
+      ipu-results mlperf training_v2.0_results.tar.xz --format json
+      ipu-results mlperf s3://bucket/training_results_v2.0
+      ipu-results mlperf /shared/training_results_v2.0 --dask tcp://10.0.0.1:8786
+    """
+    from ipu_results.ground.files import is_inside, write_atomically
+    from ipu_results.ground.parallel import DaskCluster, ProcessPool
+    from ipu_results.mlperf.round import (
+        entry_record,
+        format_scores,
+        is_single_archive,
+        local_root,
+        run_records,
+        score_path,
+    )
+
+    if output == "parquet" and out is None:
+        raise click.UsageError("--format parquet needs --out FILE")
+    if dask is not None and is_single_archive(path):
+        raise click.UsageError("--dask cannot read an archive, which is one stream; unpack it where the workers see it")
+    if dask is not None and workers is not None:
+        raise click.UsageError("--workers counts local processes and --dask has its own; pass only one of them")
+    if out is not None and (root := local_root(path)) is not None and is_inside(out, root):
+        raise click.UsageError("--out is inside PATH, which is never written to; choose another file")
+    pool = ProcessPool(workers, ENTRIES_PER_WORKER) if dask is None else DaskCluster(dask)
+    with show_progress("MB" if is_single_archive(path) else "entries") as progress:
+        scored = score_path(path, pool, digests=True, round_=round_, progress=progress)
+    day = retrieved.date() if retrieved else None
+    if runs:
+        records = [record for entry in scored.entries for record in run_records(entry)]
+    else:
+        records = [entry_record(entry, day) for entry in scored.entries]
+    data = format_scores(output, "mlperf_runs" if runs else "mlperf_entries", records)
+    if out is None:
+        click.echo(data, nl=False)
+    else:
+        write_atomically(out, data)
+    report_findings([str(finding) for finding in scored.findings], strict, limit=None)

@@ -1,0 +1,233 @@
+"""Read files that have one record a line, or are one: CSV files, MLPerf training logs and the records of sweeps."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
+from ipu_results.mlperf.log import MARK, extract_marked, number_marked, parse_object
+from ipu_results.read.document import (
+    Assembler,
+    ColumnTable,
+    ParsedDocument,
+    RawRow,
+    ReadProblem,
+    SourceRow,
+    SourceTable,
+)
+from ipu_results.read.text import clean, decode
+from ipu_results.schema import table
+from ipu_results.schema.frames import arrow_schema
+from ipu_results.schema.table_headers import TableHeader, explain_mismatch, find_headers
+
+BOOLEANS = ["True", "False"]
+COLUMNS = ("time_ms", "namespace", "event_type", "key", "value", "metadata")
+NAME = "mlperf_log"
+
+OBJECTS = ("environment", "versions", "setup", "plan", "model", "images")
+# JSON type of each key; all others are strings.
+TYPES: dict[str, tuple[Any, str]] = {**dict.fromkeys(OBJECTS, (dict, "an object")), "notes": (list, "an array")}
+CONTAINERS_OF_STRINGS = frozenset({"versions", "notes"})  # others may hold numbers
+MAX_NAMED_KEYS = 5  # in one message
+SIGNATURE = '"run_id"'
+
+
+def read_csv_columns(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
+    """Read the rows of a published table, each on a line of its own, with the types of its columns.
+
+    A blank cell is null. Raises UnrecognisedDocumentError for another header, DamagedDocumentError for a row of another
+    width or a cell of another type, since such a file is not read in part.
+    """
+    columns = data.split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r").split(",")
+    matched = find_headers(columns, headers)
+    if not matched:
+        raise UnrecognisedDocumentError(explain_mismatch(columns, headers) or "has no known header", place="line 1")
+    if not data.endswith(b"\n"):
+        raise DamagedDocumentError("does not end with a line break: truncated", place="last line")
+    name = matched[0].table
+    types = {column: arrow_schema(table(name)).field(column).type for column in columns}
+    # Arrow's defaults would also make null of "NA" and "null", and true of "1".
+    options = pa_csv.ConvertOptions(
+        column_types=types, null_values=[""], true_values=["True"], false_values=["False"], strings_can_be_null=True
+    )
+    try:
+        rows = pa_csv.read_csv(io.BytesIO(data), convert_options=options)
+        is_finite = all(
+            pc.all(pc.is_finite(rows[column]), min_count=0).as_py()
+            for column, type_ in types.items()
+            if pa.types.is_floating(type_)
+        )
+    except pa.ArrowInvalid as error:
+        raise _locate_damage(data, types) or DamagedDocumentError(f"is not CSV: {error}") from error
+    if not is_finite or rows.num_rows != data.count(b"\n") - 1:
+        raise _locate_damage(data, types) or DamagedDocumentError("has a cell of several lines, or an empty line")
+    return ParsedDocument((), columnar=(ColumnTable(name, rows.combine_chunks()),))
+
+
+def _locate_damage(data: bytes, types: dict[str, pa.DataType]) -> DamagedDocumentError | None:
+    """Find the first row or cell that cannot be read."""
+    reader = csv.reader(io.StringIO(decode(data), newline=""), strict=True)
+    try:
+        next(reader)  # the header
+        for cells in reader:
+            place = f"line {reader.line_num}"
+            if len(cells) != len(types):
+                return DamagedDocumentError(f"{len(cells)} cells under a header of {len(types)}", place=place)
+            for number, (text, (column, type_)) in enumerate(zip(cells, types.items(), strict=True), start=1):
+                if text and not _is_of_type(text, type_):
+                    message = f"{text[:80]!r} is not of type {type_}"
+                    return DamagedDocumentError(message, place=f"{place}, column {number} ({column})")
+    except csv.Error as error:
+        return DamagedDocumentError(f"is not CSV: {error}", place=f"line {reader.line_num}")
+    return None
+
+
+def _is_of_type(text: str, type_: pa.DataType) -> bool:
+    if pa.types.is_boolean(type_):
+        return text in BOOLEANS
+    try:
+        value = pa.scalar(text).cast(type_).as_py()
+    except pa.ArrowInvalid:
+        return False
+    return not isinstance(value, float) or abs(value) < float("inf")
+
+
+def read_csv(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
+    """Read the table of a CSV file whose first line is one of `headers`.
+
+    Raises UnrecognisedDocumentError if the first line resembles none of them, and DamagedDocumentError for text that is
+    not CSV or that does not end with a line break, because such a file was cut off.
+    """
+    text = decode(data)
+    columns = parse_line(text.split("\n", 1)[0])
+    if not find_headers(columns, headers) and not explain_mismatch(columns, headers):
+        raise UnrecognisedDocumentError("has no known header", place="line 1")
+    if not text.endswith("\n"):
+        raise DamagedDocumentError("does not end with a line break: truncated", place="last line")
+    assembler = Assembler(headers)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        assembler.add_grid(
+            "line 1", ((f"line {reader.line_num}", RawRow(tuple(map(clean, cells)))) for cells in reader)
+        )
+    except csv.Error as error:
+        raise DamagedDocumentError(f"is not CSV: {error}", place=f"line {reader.line_num}") from error
+    return assembler.finish()
+
+
+def parse_line(line: str) -> list[str]:
+    try:
+        return [clean(cell) for cell in next(csv.reader([line]), [])]
+    except csv.Error:
+        return []
+
+
+def read_mlperf_log(data: bytes) -> ParsedDocument:
+    """Return one row per log line; text before the mark (a rank, a progress bar) is not part of it.
+
+    A line with broken JSON is a ReadProblem. Raises UnrecognisedDocumentError where no line has the mark,
+    DamagedDocumentError for an empty file.
+    """
+    if not data.strip():
+        raise DamagedDocumentError("is empty")
+    rows: list[SourceRow] = []
+    problems: list[ReadProblem] = []
+    block = data + b"\n"
+    for row_number, (line, text) in enumerate(
+        zip(number_marked(block, 1), extract_marked(block), strict=True), start=1
+    ):
+        place = f"line {line}"
+        try:
+            fields = parse_object(text)
+            cells = tuple(_format_log_cell(fields.get(column)) for column in COLUMNS)
+        except (ValueError, RecursionError) as error:
+            raw = ((MARK + text).decode("utf-8", "backslashreplace").strip(),)
+            problems.append(ReadProblem(NAME, row_number, place, "broken-log-line", str(error), raw))
+        else:
+            rows.append(SourceRow(row_number, cells, place))
+    if not rows and not problems:
+        raise UnrecognisedDocumentError("holds no :::MLLOG line")
+    tables = (SourceTable(NAME, COLUMNS, tuple(rows), rows[0].locator),) if rows else ()
+    return ParsedDocument(tables, tuple(problems))
+
+
+def _format_log_cell(value: Any) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text.encode(errors="backslashreplace").decode()
+
+
+def read_sweep_record(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
+    """Read one row: strings as they are, objects and arrays as JSON with sorted keys.
+
+    Raises UnrecognisedDocumentError for anything but a JSON object with a run_id, and DamagedDocumentError with the key
+    that is missing, unknown, repeated or of another type.
+    """
+    [header] = headers
+    text = decode(data)
+    if text.lstrip()[:1] != "{" or SIGNATURE not in text:
+        raise UnrecognisedDocumentError("is not the record of a sweep: not a JSON object with a run_id", place="$")
+    record = _parse_json(text)
+    for problem, keys in (
+        ("lacks", [name for name in header.names if name not in record]),
+        ("has unknown", [repr(name)[:60] for name in record if name not in header.names]),
+    ):
+        if keys:
+            raise DamagedDocumentError(f"{problem} {', '.join(keys[:MAX_NAMED_KEYS])}", place="$")
+    cells = tuple(_format_cell(name, record[name]) for name in header.names)
+    row = SourceRow(1, cells, "$", tuple(f"$.{name}" for name in header.names))
+    return ParsedDocument((SourceTable(header.table, header.names, (row,), "$"),))
+
+
+def _parse_json(text: str) -> dict[str, Any]:
+    try:
+        record: dict[str, Any] = json.loads(text, object_pairs_hook=_make_object, parse_constant=_reject_constant)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise DamagedDocumentError(f"is not JSON: {error.msg}", place=place) from error
+    except (ValueError, RecursionError) as error:
+        raise DamagedDocumentError(f"is not JSON: {str(error)[:100]!r}", place="$") from error
+    return record
+
+
+def _make_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        raise ValueError("an object has a key twice")
+    return record
+
+
+def _reject_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+def _format_cell(name: str, value: Any) -> str:
+    """Check the type of a value and return it as text."""
+    place = f"$.{name}"
+    expected, what = TYPES.get(name, (str, "a string"))
+    if not isinstance(value, expected):
+        raise DamagedDocumentError(f"is not {what}", place=place)
+    if name in CONTAINERS_OF_STRINGS:
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        if (key := next((key for key, item in items if not isinstance(item, str)), None)) is not None:
+            raise DamagedDocumentError("is not a string", place=f"{place}[{repr(key)[:60]}]")
+    if isinstance(value, str) and not value.strip():
+        raise DamagedDocumentError("is blank", place=place)
+    if isinstance(value, str) and "\0" in value:
+        raise DamagedDocumentError("has a null character", place=place)
+    try:
+        is_text = isinstance(value, str)
+        text: str = value if is_text else json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+        text.encode()
+    except (ValueError, RecursionError) as error:
+        raise DamagedDocumentError("has a number beyond doubles or a lone surrogate", place=place) from error
+    return text

@@ -1,0 +1,95 @@
+"""Keep texts as short JSON, and describe where they differ."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).resolve().parent / "data"
+MAX_TEXT = 2_000  # characters that are kept whole
+MAX_LINE, HEAD, BLOCKS = 160, 4, 24  # of a longer text: cut lines, first lines, digests of equal parts
+MAX_SHOWN = 12  # items that a failure describes
+Texts = Mapping[str, str]
+
+
+def digest(text: str, length: int = 64) -> str:
+    return sha256(text.encode()).hexdigest()[:length]
+
+
+def split(text: str) -> list[str]:
+    """Return lines; one long line of JSON is cut after its brackets, to find a difference in it."""
+    lines = text.splitlines()
+    return re.sub(r"(?<=[}\]]),", ",\n", text).splitlines() if len(text) > MAX_TEXT * max(1, len(lines)) else lines
+
+
+def shorten(text: str, compact: bool = False) -> Any:
+    """Return what is kept of a text: a digest if `compact`, all lines of a short one, digests of a long one's parts."""
+    if compact:
+        return digest(text, 16)
+    lines = split(text)
+    if len(text) <= MAX_TEXT:
+        return lines
+    head = [line[:MAX_LINE] for line in lines[:HEAD]]
+    return {"sha256": digest(text), "size": len(text), "lines": len(lines), "head": head, "blocks": cut(lines)}
+
+
+def cut(lines: list[str]) -> list[str]:
+    step = -(-len(lines) // BLOCKS)
+    return [digest("\n".join(lines[start : start + step]), 8) for start in range(0, len(lines), step)]
+
+
+def load(subject: str) -> dict[str, Any]:
+    path = DATA / f"{subject}.json"
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
+
+
+def save(subject: str, texts: Texts, compact: bool) -> None:
+    kept = {name: shorten(text, compact) for name, text in texts.items()}
+    text = json.dumps(kept, indent=0, ensure_ascii=False, sort_keys=True)
+    (DATA / f"{subject}.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+def compare(subject: str, texts: Texts, compact: bool, partial: bool = False) -> list[str]:
+    """Return what differs from the golden, item by item; `partial` allows items that were not made."""
+    golden = load(subject)
+    names = sorted(texts if partial else {*golden, *texts})
+    lines = [line for name in names for line in _compare(name, golden.get(name), texts.get(name), compact)]
+    more = len(lines) - MAX_SHOWN
+    return lines[:MAX_SHOWN] + ([f"and {more} more items"] if more > 0 else [])
+
+
+def _compare(name: str, expected: Any, text: str | None, compact: bool) -> Iterator[str]:
+    if text is None or expected is None:
+        yield f"{name}: {'is not made any longer' if text is None else 'is new'}"
+    elif (actual := shorten(text, compact)) != expected:
+        yield f"{name}:\n{_describe(expected, actual, split(text))}"
+
+
+def _describe(expected: Any, actual: Any, lines: list[str]) -> str:
+    if isinstance(expected, str):
+        return (
+            f"  other digest; begins: {lines[0][:MAX_LINE] if lines else ''!r}; use `dump` in both trees and `diff -r`"
+        )
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        pairs = enumerate(zip_longest(expected["blocks"], actual["blocks"]))
+        first = next((number for number, (old, new) in pairs if old != new), 0)
+        start = first * -(-len(lines) // BLOCKS)
+        sizes = f"{expected['size']} → {actual['size']} characters, {expected['lines']} → {actual['lines']} lines"
+        shown = "\n".join(f"  + {line[:MAX_LINE]}" for line in lines[start : start + 3])
+        return f"  {sizes}; differs from line {start + 1} on, which reads now:\n{shown}"
+    old, new = (own if isinstance(own, list) else own["head"] for own in (expected, actual))
+    pairs = (pair for pair in zip_longest(old, new) if pair[0] != pair[1])
+    return "\n".join(f"  - {was}\n  + {now}" for was, now in list(pairs)[:3])
+
+
+def dump(texts: Texts, folder: Path) -> None:
+    """Write the masked texts, to compare those of two trees with `diff -r`."""
+    for name, text in texts.items():
+        path = folder / (re.sub(r"[^\w./-]+", "_", name)[:120].lstrip("/.") + f"-{digest(name, 6)}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(split(text)) + "\n", encoding="utf-8")

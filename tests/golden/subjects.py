@@ -1,0 +1,229 @@
+"""What is compared: each subject makes texts by name, in a folder of its own in which paths are relative."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import tarfile
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ipu_results
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.golden.access import (
+    ROOT,
+    ask_all,
+    list_commands,
+    list_names,
+    list_routes,
+    read_generated,
+    run_cli,
+    run_module,
+)
+from tests.golden.masks import CHANGING, Masks, list_files
+from tests.golden.store import DATA
+
+COMMANDS = Path(__file__).with_name("commands.txt")
+EVERY, FAST_EVERY = 1, 40
+DAY = "2026-11-21"
+# Of the terminal, of the language and of the time zone: error boxes and tables are as wide as the terminal
+SETTINGS = {"COLUMNS": "120", "LINES": "40", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC"}
+PREDICTED = ("predict", "sweep", "validate-emulator")
+DATED = ("sweep", "submit", "add", "collect", "mlperf", "ingest")
+
+Pairs = Iterator[tuple[str, str]]
+
+
+@contextmanager
+def workspace(warehouse: Path) -> Iterator[Path]:
+    """Enter a folder with the inputs, with links to the documents and the warehouse, and with settings of its own."""
+    here, outer = Path.cwd(), {name: os.environ.get(name) for name in (*SETTINGS, "IPU_RESULTS_LOCKS")}
+    with tempfile.TemporaryDirectory(prefix="golden-") as name:
+        folder = Path(name)
+        with tarfile.open(DATA / "inputs.tar.xz") as archive:  # ours: links and a pipe are among the hostile bundles
+            archive.extractall(folder, filter="fully_trusted")
+        (folder / "raw").symlink_to(ROOT / "raw")
+        (folder / "corpus").symlink_to(ROOT / "tests/corpus")
+        (folder / "warehouse").symlink_to(warehouse)
+        for source in ("graphcore/performance-2023-07-04.html", "qwant/resnext101-c2-2020-02-28.pdf"):
+            for own in (source, f"{source}.toml"):
+                (folder / "few" / own).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(ROOT / "raw" / own, folder / "few" / own)
+        os.environ.update(SETTINGS | {"IPU_RESULTS_LOCKS": str(folder / "locks")})  # of concurrent sweeps
+        os.chdir(folder)
+        try:
+            yield folder
+        finally:
+            os.chdir(here)
+            os.environ.update({name: value for name, value in outer.items() if value is not None})
+            for unset in (name for name, value in outer.items() if value is None):
+                os.environ.pop(unset, None)
+
+
+def run_line(line: str, masks: Masks) -> Pairs:
+    """Run one command line; yield its output and each file that it wrote under `out`, which is removed."""
+    name = line.split(maxsplit=1)[0]
+    Path("out").mkdir()
+    options: dict[str, Any] = {"emulated": name in PREDICTED, "today": name in DATED}
+    yield line, masks.apply(run_cli(*shlex.split(line)), **options)
+    for path, text in list_files(Path("out"), is_visible):
+        yield masks.apply(f"{line} → {path}", today=True), masks.apply(text, **options)
+    shutil.rmtree("out")
+
+
+def is_visible(path: Path) -> bool:
+    """Tell locks and unfinished files from what a user reads."""
+    return not any(part.startswith(".") for part in path.parts)
+
+
+def make_documents(_: Masks, fast: bool) -> Pairs:
+    for path in sorted(Path("corpus").glob("*/*")):
+        if path.suffix != ".json":
+            yield path.name, run_cli("extract", str(path), "--format", "json")
+    yield from read_generated(FAST_EVERY if fast else EVERY)
+
+
+def make_cli(masks: Masks, fast: bool) -> Pairs:
+    lines = [line for line in COMMANDS.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+    words = [line.removeprefix("~ ").split() for line in lines]
+    unused = []
+    for path, options in list_commands():
+        yield f"{' '.join(path)} --help", run_cli(*path, "--help")
+        used = {word for own in words if own[0] in path for word in own} | {"-h", "--help"}
+        unused += [f"{path[-1]} {option}" for option in options if path and option not in used]
+    yield "options that no line of commands.txt uses", "\n".join(unused)
+    for line in lines:
+        if not (fast and line.startswith("~ ")):
+            yield from run_line(line.removeprefix("~ "), masks)
+
+
+def make_mcp(masks: Masks, _: bool) -> Pairs:
+    questions = tomllib.loads((DATA.parents[1] / "data/mcp_questions.toml").read_text(encoding="utf-8"))
+    calls = [*questions["question"], *questions["trap"]]
+    tools, answers = ask_all("warehouse", calls)
+    named = [
+        *((f"tool {own['name']}", own) for own in tools),
+        *zip((own["ask"] for own in calls), answers, strict=True),
+    ]
+    for name, value in named:
+        yield name, masks.apply(json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True))
+
+
+def make_submission(masks: Masks, fast: bool) -> Pairs:
+    paths = sorted([*Path("good").iterdir(), *Path("bad").iterdir()])
+    for path in paths[::8] if fast else paths:
+        yield from run_line(f"check-submission {path} --raw few --warehouse warehouse", masks)
+    for path in sorted(Path("files").iterdir())[:: 8 if fast else 1]:
+        options = "--who Ada --licence CC-BY-4.0 --how idle --raw few --warehouse warehouse --out out"
+        yield from run_line(f"submit {path} {options}", masks)
+
+
+def make_sweep(masks: Masks, _: bool) -> Pairs:
+    shared = "sweep --backend emulator --model tiny.onnx --images images --out out --no-ingest --warehouse warehouse"
+    yield from run_line(f"{shared} --batch-sizes 2,4 --plot out/a.svg", masks)
+    yield from run_line(f"{shared} --batch-sizes 4 --target m2000 --sessions 4 --format json", masks)
+
+
+def make_release(masks: Masks, _: bool) -> Pairs:
+    for line in (
+        f"publish --out release --date {DAY} --warehouse warehouse",
+        "verify release",
+        "verify release --format json",
+        "verify warehouse",
+    ):
+        yield line, masks.apply(run_cli(*line.split()))
+    for name, text in list_files(Path("release")):
+        if name.endswith((".csv", ".parquet")):  # a build writes the same rows on every machine; 100 MB take minutes
+            yield name, text
+        else:
+            yield name, masks.apply(mask_sizes(text) if name.endswith(".json") else text)
+    change_warehouse(Path("release"), Path("changed"))
+    for kind in ("text", "json", "html"):
+        yield f"diff --format {kind}", masks.apply(run_cli(*f"diff release changed --limit 5 --format {kind}".split()))
+    yield "verify changed", masks.apply(run_cli("verify", "changed"))
+
+
+def mask_sizes(text: str) -> str:
+    """Sizes of files follow from ids of builds and from docs."""
+    import re  # noqa: PLC0415
+
+    return re.sub(r'"(bytes|contentSize|size)": ("[^"]*"|\d+)', r'"\1": 0', text)
+
+
+def change_warehouse(release: Path, target: Path) -> None:
+    """Copy the tables of a release without two results, with one changed figure and one word more in a title."""
+    target.mkdir()
+    for path in release.glob("*.parquet"):
+        shutil.copyfile(path, target / path.name)
+    for name, change in (("results", _change_results), ("documents", _change_documents)):
+        old = pq.read_table(target / f"{name}.parquet")
+        rows = change(old.to_pylist())
+        pq.write_table(pa.Table.from_pylist(rows, schema=old.schema), target / f"{name}.parquet")
+
+
+def _change_results(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    first = next(number for number, row in enumerate(rows) if row["throughput"])
+    return [{**row, "throughput": 1.5} if number == first else row for number, row in enumerate(rows)][:-2]
+
+
+def _change_documents(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**rows[0], "title": "Another title"}, *rows[1:]]
+
+
+def make_pages(masks: Masks, _: bool) -> Pairs:
+    options = ["warehouse", "site/data", "--pages", "site", "--base-url", "https://example.org/x"]
+    yield "stdout", masks.apply(run_module("ipu_results.site", *options).split(": ")[0])
+    # Copies of the Parquet files are compared as tables of a release.
+    for name, text in list_files(Path("site"), lambda path: path.suffix != ".parquet" and path.name not in CHANGING):
+        yield name, masks.apply(text, emulated=name.startswith("data/"))
+    yield from (("route: " + name, text) for name, text in list_routes())
+
+
+def make_names(masks: Masks, _: bool) -> Pairs:
+    for name, text in list_names():
+        yield name, masks.apply(text.replace(str(ROOT), "<root>"))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """How a subject is made, and whether only digests of its items are kept, because there are thousands.
+
+    The suite holds the subjects with a `tier`, its quick or its slow one. The others take minutes, and other tests
+    hold their parts: run them with `python -m tests.golden check` before and after code is moved.
+    """
+
+    make: Callable[[Masks, bool], Pairs]
+    compact: bool = False
+    tier: str | None = None
+
+
+SUBJECTS = {
+    "documents": Subject(make_documents, compact=True, tier="slow"),
+    "cli": Subject(make_cli),
+    "mcp": Subject(make_mcp, tier="slow"),
+    "submission": Subject(make_submission),
+    "sweep": Subject(make_sweep),
+    "release": Subject(make_release),
+    "pages": Subject(make_pages, compact=True),
+    "names": Subject(make_names, tier="quick"),
+}
+
+
+def make(subject: str, warehouse: Path, fast: bool = False) -> dict[str, str]:
+    """Make the texts of a subject from the code of this tree and a warehouse that it built."""
+    masks = Masks.of(warehouse, ipu_results.__version__)
+    with workspace(warehouse.resolve()):
+        texts: dict[str, str] = {}
+        for name, text in SUBJECTS[subject].make(masks, fast):
+            if texts.setdefault(name, text) != text:
+                raise ValueError(f"{subject}: two texts have the name {name!r}")
+        return texts
