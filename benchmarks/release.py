@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from ipu_results.release import ReleaseRequest, diff_releases, publish, verify_release
 from ipu_results.schema import TABLES, VIEWS, Column, dictionary_rows, table
 from ipu_results.schema.frames import arrow_schema, build_frame, to_arrow
-from ipu_results.store.duckdb_file import evaluate_views
 from ipu_results.store.files import get_parquet_name
+from ipu_results.store.query import evaluate_views
 from ipu_results.store.tables import describe_build, write_parquet
 
 from benchmarks.processes import Step, run_steps

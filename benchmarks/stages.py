@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ipu_results.build import LoadedDocument, check_documents
-from ipu_results.check.tables import build_document_frame
+from ipu_results.check.conservation import build_document_frame
 from ipu_results.normalise import normalise
 from ipu_results.read import ParsedDocument, SourceRow, SourceTable
 from ipu_results.schema import table

@@ -20,9 +20,15 @@ from ipu_results.errors import QueryError
 from ipu_results.ground.files import DATASET, read_version
 from ipu_results.ground.sql import run_query
 from ipu_results.schema import TABLES, VIEWS, quote
-from ipu_results.store.duckdb_file import read_view
 from ipu_results.store.files import BUILD_ID, get_parquet_name
-from ipu_results.store.query import check_build_id, connect_warehouse, open_warehouse, read_build_id, read_one_build
+from ipu_results.store.query import (
+    check_build_id,
+    connect_warehouse,
+    open_warehouse,
+    read_build_id,
+    read_one_build,
+    read_view,
+)
 
 MAX_NAMES = 50  # in an error message
 FILTER_TYPES: tuple[tuple[Callable[[Any], bool], Any], ...] = (

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from ipu_results.check.conservation import RowCounts, check_conservation, check_expected_tables
-from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
-from ipu_results.check.rules import build_dataset, find_flags, list_printed_tables
-from ipu_results.check.tables import (
+from ipu_results.check.conservation import (
+    RowCounts,
     build_document_frame,
     build_source_frames,
     build_vocabulary_frames,
+    check_conservation,
+    check_expected_tables,
 )
+from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
+from ipu_results.check.rules import build_dataset, find_flags, list_printed_tables
 from ipu_results.derive import derive_results, select_record
 from ipu_results.errors import DamagedDocumentError, DocumentError
 from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES, pause_garbage_collection

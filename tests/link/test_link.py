@@ -12,9 +12,8 @@ from typing import Any
 import pandas as pd
 import pytest
 from ipu_results.build import LoadedDocument
-from ipu_results.check.conservation import RowCounts, check_conservation
+from ipu_results.check.conservation import RowCounts, build_source_frames, check_conservation
 from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
-from ipu_results.check.tables import build_source_frames
 from ipu_results.errors import ConservationError, GateError
 from ipu_results.link import collect_links, link_document
 from ipu_results.normalise import NormalisedDocument

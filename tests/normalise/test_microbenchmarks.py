@@ -6,9 +6,9 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from ipu_results.check.conservation import build_source_frames
 from ipu_results.check.gate import gate_results
 from ipu_results.check.rules import RULES
-from ipu_results.check.tables import build_source_frames
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema.vocabulary import load_vocabulary
 

@@ -17,8 +17,8 @@ from ipu_results.ground.text import format_json
 from ipu_results.release import PublishedRelease, ReleaseRequest, publish
 from ipu_results.release.files import CHECKSUMS, write_checksums
 from ipu_results.schema import TABLES
-from ipu_results.store.duckdb_file import evaluate_views
 from ipu_results.store.files import get_parquet_name
+from ipu_results.store.query import evaluate_views
 from ipu_results.store.tables import describe_build, write_parquet
 
 PUBLISHED_ON = date(2026, 11, 21)

@@ -20,8 +20,8 @@ import pytest
 from filelock import FileLock
 from ipu_results.errors import ReleaseError, UnreadableReleaseError
 from ipu_results.ground.text import escape_markdown, mark_formula
-from ipu_results.release import Problem, diff_releases, folder, publishing, verify_release
-from ipu_results.release.folder import get_work_folder, replace_release
+from ipu_results.release import Problem, diff_releases, files, publishing, verify_release
+from ipu_results.release.files import get_work_folder, replace_release
 from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.store.files import DATABASE, get_parquet_name
 from ipu_results.store.tables import read_csv, write_csv
@@ -244,7 +244,7 @@ publish(ReleaseRequest(Path(sys.argv[1]), Path(sys.argv[2]), date(2026, 11, 21),
 KILL_AT_RENAME = """
 import os, shutil, signal, sys
 from pathlib import Path
-from ipu_results.release.folder import replace_release
+from ipu_results.release.files import replace_release
 release, out, kill_after, rename, renames = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), os.replace, []
 def replace(source, target):
     if len(renames) == kill_after:
@@ -321,7 +321,7 @@ def test_failure_between_the_renames_puts_the_old_release_back(
             raise end
         rename(source, target)
 
-    monkeypatch.setattr(folder.os, "replace", replace)
+    monkeypatch.setattr(files.os, "replace", replace)
     with pytest.raises((ReleaseError, KeyboardInterrupt)):
         put(small_release, out)
     assert read_version(out) == "1.0.0"
@@ -334,7 +334,7 @@ def test_release_that_cannot_be_put_back_is_located(
     out = tmp_path / "out"
     get_work_folder(out).mkdir()
     old = Path(shutil.copytree(small_release, get_work_folder(out) / "old"))
-    monkeypatch.setattr(folder.os, "replace", refuse)
+    monkeypatch.setattr(files.os, "replace", refuse)
     with pytest.raises(ReleaseError, match=f"the old release is in {old}"):
         verify_release(out)
     assert read_version(old) == "1.0.0"

@@ -13,20 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import CorrectionsError, ReleaseError, UnreadableReleaseError
 from ipu_results.release import ReleaseDecision, diff_releases, verify_release
-from ipu_results.release.corrections import apply_corrections, load_corrections
 from ipu_results.release.diff_report import format_diff_html, format_diff_json, format_diff_text
 from ipu_results.release.files import hash_sql, write_checksums
 from ipu_results.release.version import (
     Version,
     VersionChange,
+    apply_corrections,
     assert_allowed,
     decide_release,
     get_lowest_version,
     list_changes,
+    load_corrections,
     parse_version,
 )
 from ipu_results.schema import View
-from ipu_results.store import duckdb_file
+from ipu_results.store import query
 from ipu_results.store.files import DATABASE
 
 from tests.conftest import read_files, run_cli
@@ -204,12 +205,12 @@ def test_release_in_the_target_is_the_previous_one(small: Path, out: Path, tmp_p
 def test_changed_definition_is_major_and_reported(
     small: Path, small_release: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sql_view = duckdb_file.sql_view
+    sql_view = query.sql_view
 
     def change(view: View) -> list[str]:
         return [f"{sql} AND 1 < 2" if sql.startswith("CREATE VIEW inference") else sql for sql in sql_view(view)]
 
-    monkeypatch.setattr(duckdb_file, "sql_view", change)
+    monkeypatch.setattr(query, "sql_view", change)
     assert str(publish_release(small, out).decision.version) == "2.0.0"
     diff = diff_releases(small_release, out)
     assert (diff.views, diff.is_empty) == (("inference",), False)
@@ -231,7 +232,6 @@ def test_digest_of_sql_ignores_blanks_outside_quotes(sql: str, other: str, same:
     assert (hash_sql(sql) == hash_sql(other)) is same
 
 
-@pytest.mark.slow
 def test_same_tables_make_the_same_release_again(small: Path, out: Path, tmp_path: Path) -> None:
     fewer, flag = alter_warehouse(small, tmp_path / "fewer", flags=drop_last), read_last_flag(small)
     publish_release(fewer, out, corrections=write_corrections(tmp_path, ONE_FLAG.format(**flag)))
@@ -280,9 +280,7 @@ expect = "gone"
 
 
 def read_last_flag(warehouse: Path) -> Row:
-    row = pq.read_table(warehouse / "flags.parquet").to_pylist()[-1]
-    assert isinstance(row, dict)
-    return row
+    return dict(pq.read_table(warehouse / "flags.parquet").to_pylist()[-1])
 
 
 @pytest.fixture
@@ -292,8 +290,9 @@ def fewer(small: Path, tmp_path: Path) -> Path:
 
 
 def write_corrections(tmp_path: Path, text: str) -> Path:
-    (tmp_path / "corrections.toml").write_text(text, encoding="utf-8")
-    return tmp_path / "corrections.toml"
+    path = tmp_path / "corrections.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def count_applied(old: Path, new: Path, file: Path) -> list[int]:

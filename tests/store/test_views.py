@@ -12,9 +12,8 @@ from ipu_results import api
 from ipu_results.errors import QueryError, WarehouseError
 from ipu_results.schema import FILE_VIEWS, VIEWS, Column, View, table
 from ipu_results.schema.frames import build_frame, to_arrow
-from ipu_results.store.duckdb_file import evaluate_views, read_view
 from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
-from ipu_results.store.query import MixedBuildsError, open_warehouse
+from ipu_results.store.query import MixedBuildsError, evaluate_views, open_warehouse, read_view
 from ipu_results.store.tables import read_csv, write_parquet
 from pandas.testing import assert_frame_equal
 

@@ -52,7 +52,7 @@ REASONS = {
 }
 
 
-class Failure(NamedTuple):
+class GateFailure(NamedTuple):
     """Why a record is refused, by its position."""
 
     row: int
@@ -72,7 +72,7 @@ def gate_results(
     gathered = table(name).without_derived()
     key = gathered.key[0]
     frame = build_frame(gathered, [{**result.values, key: result.result_id} for result in results])
-    refused: dict[str, Failure] = {}
+    refused: dict[str, GateFailure] = {}
     for failure in find_failures(gathered, frame):
         refused.setdefault(results[failure.row].result_id, failure)
     if not refused:
@@ -90,7 +90,7 @@ def makes_rows_of(name: str, document: NormalisedDocument) -> bool:
     return KINDS[document.document.reader].into == name
 
 
-def _move_refused(document: NormalisedDocument, refused: Mapping[str, Failure]) -> NormalisedDocument:
+def _move_refused(document: NormalisedDocument, refused: Mapping[str, GateFailure]) -> NormalisedDocument:
     rejected = [
         row
         for result in document.results
@@ -101,7 +101,7 @@ def _move_refused(document: NormalisedDocument, refused: Mapping[str, Failure]) 
     return replace(document, results=kept, rejected=[*document.rejected, *rejected])
 
 
-def _reject(result: Result, failure: Failure) -> list[RejectedRow]:
+def _reject(result: Result, failure: GateFailure) -> list[RejectedRow]:
     return [fragment.reject(failure.reason, failure.message) for fragment in result.fragments]
 
 
@@ -114,7 +114,7 @@ def check_tables(frames: Mapping[str, pd.DataFrame]) -> None:
             raise GateError(message, document=document)
 
 
-def find_failures(table: Table, frame: pd.DataFrame) -> list[Failure]:
+def find_failures(table: Table, frame: pd.DataFrame) -> list[GateFailure]:
     """Return the rows that pandera refuses, one failure per row and check."""
     if frame.empty:
         return []
@@ -125,13 +125,13 @@ def find_failures(table: Table, frame: pd.DataFrame) -> list[Failure]:
     return []
 
 
-def _collect(table: Table, cases: pd.DataFrame) -> list[Failure]:
-    failures: dict[tuple[int, str], Failure] = {}
+def _collect(table: Table, cases: pd.DataFrame) -> list[GateFailure]:
+    failures: dict[tuple[int, str], GateFailure] = {}
     for column, check, value, index in cases[["column", "check", "failure_case", "index"]].itertuples(index=False):
         if pd.isna(index):
             raise GateError(f"{table.name}: the frame as a whole fails {check}, in {column}")
         row, reason = int(index), _get_reason(str(column), str(check))
-        failures.setdefault((row, reason), Failure(row, reason, _format_message(table, str(column), reason, value)))
+        failures.setdefault((row, reason), GateFailure(row, reason, _format_message(table, str(column), reason, value)))
     return sorted(failures.values())
 
 

@@ -8,7 +8,7 @@ diff = diff_releases(Path("release-1.0.0"), Path("release"))
 """
 
 from ipu_results.release.diff import ChangeCounts, ReleaseDiff, TableDiff, diff_releases
-from ipu_results.release.folder import Problem
+from ipu_results.release.files import Problem
 from ipu_results.release.publishing import PublishedRelease, ReleaseRequest, publish
 from ipu_results.release.verify import list_limitations, verify_release
 from ipu_results.release.version import ReleaseDecision

@@ -1,24 +1,136 @@
 """Compare two releases or warehouses: tables, definitions, columns, rows and cells.
 
 Counts are exact, examples are listed up to a limit. Rows are matched by primary key in one full outer join per table,
-so a million rows take seconds. A file with the same bytes on both sides is not read.
+so a million rows take seconds. A file with the same bytes on both sides is not read. A snapshot is what a folder holds
+without its rows.
 """
 
 from __future__ import annotations
 
 import filecmp
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.ground.sql import get_first_line
-from ipu_results.release.files import quote_identifier
-from ipu_results.release.folder import finish_interrupted_publish
-from ipu_results.release.snapshot import Snapshot, SnapshotTable, read_snapshot
+from ipu_results.ground.text import escape_unprintable
+from ipu_results.release import files
+from ipu_results.release.files import PACKAGE, RELEASE, quote_identifier, read_json
+from ipu_results.schema import SQL, TABLES, VIEWS, quote
+from ipu_results.schema.frames import ARROW
+from ipu_results.store.files import DATABASE
+
+GLOB = re.compile(r"[*?\[]")
+SQL_TYPES = {ARROW[kind]: SQL[kind] for kind in ARROW}
+NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+KNOWN_TABLES = {table.name: table for table in TABLES}
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotColumn:
+    """A column of a Parquet file; `type` as SQL names it."""
+
+    type: str
+    unit: str | None
+    description: str | None
+    is_number: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTable:
+    """A Parquet file; `key` is empty if neither the schema nor datapackage.json names a primary key."""
+
+    name: str
+    path: Path
+    rows: int
+    columns: Mapping[str, SnapshotColumn]
+    key: tuple[str, ...]
+
+    @property
+    def sql(self) -> str:
+        """The table as a FROM clause of DuckDB names it, whatever characters the path has."""
+        path = GLOB.sub(lambda match: f"[{match[0]}]", str(self.path))
+        return f"read_parquet({quote(path)}, hive_partitioning = false)"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The tables of a folder; `metadata` is release.json and `views` the digests of definitions, empty if missing."""
+
+    path: Path
+    tables: Mapping[str, SnapshotTable]
+    metadata: Mapping[str, Any]
+    views: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """The version, or the name of a folder without one; safe to print."""
+        return escape_unprintable(str(self.metadata.get("version") or self.path.resolve().name))
+
+    @property
+    def title(self) -> str:
+        """The path with the version, safe to print."""
+        version = self.metadata.get("version")
+        return escape_unprintable(f"{self.path} ({version})" if version else str(self.path))
+
+
+def read_snapshot(folder: Path) -> Snapshot:
+    """Read a release or a warehouse, without the files of views, since they follow from the tables.
+
+    Raises UnreadableReleaseError if it holds no table or a damaged one.
+    """
+    if not folder.is_dir():
+        raise UnreadableReleaseError("no such folder", place=str(folder))
+    metadata = read_json(folder / RELEASE)
+    views = {view.name for view in VIEWS} | set(metadata.get("view_files") or ())
+    paths = sorted(path for path in folder.glob("*.parquet") if path.stem not in views)
+    if not paths:
+        raise UnreadableReleaseError("is neither a release nor a warehouse: no Parquet file", place=str(folder))
+    keys = _read_package_keys(folder)
+    tables = {table.name: table for table in (_read_table(path, keys) for path in paths)}
+    return Snapshot(folder, tables, metadata, files.read_definitions(folder / DATABASE))
+
+
+def read_columns(schema: pa.Schema) -> dict[str, SnapshotColumn]:
+    """Return the columns of a Parquet file by name, with unit and description from the field metadata."""
+    columns = {}
+    for entry in schema:
+        texts = {key.decode(): value.decode(errors="replace") for key, value in (entry.metadata or {}).items()}
+        is_number = any(check(entry.type) for check in NUMBERS)
+        sql_type = SQL_TYPES.get(entry.type, str(entry.type))
+        columns[entry.name] = SnapshotColumn(sql_type, texts.get("unit"), texts.get("description"), is_number)
+    return columns
+
+
+def _read_table(path: Path, keys: Mapping[str, tuple[str, ...]]) -> SnapshotTable:
+    try:
+        with pq.ParquetFile(path) as file:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
+    except (OSError, pa.ArrowException) as error:
+        raise UnreadableReleaseError(f"cannot be read: {get_first_line(error)}", place=str(path)) from error
+    key = KNOWN_TABLES[path.stem].key if path.stem in KNOWN_TABLES else keys.get(path.stem, ())
+    return SnapshotTable(path.stem, path, rows, read_columns(schema), key)
+
+
+def _read_package_keys(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Return the primary keys that datapackage.json names, by table; none if it is malformed."""
+    try:
+        resources = read_json(folder / PACKAGE)["resources"]
+        return {
+            Path(resource["path"]).stem: tuple(map(str, resource["schema"]["primaryKey"]))
+            for resource in resources
+            if "primaryKey" in resource.get("schema", {})
+        }
+    except (LookupError, TypeError, AttributeError):
+        return {}
+
 
 LIMIT = 100
 PRESENT = "_row_is_present"  # marks the sides of a row of the join; no column is called so
@@ -117,7 +229,7 @@ def diff_releases(old: Path, new: Path, limit: int = LIMIT) -> ReleaseDiff:
     Raises UnreadableReleaseError for a damaged file, and for a table whose primary key is unknown or not unique.
     """
     for folder in (old, new):
-        finish_interrupted_publish(folder)
+        files.finish_interrupted_publish(folder)
     before, after = read_snapshot(old), read_snapshot(new)
     common = [name for name in before.tables if name in after.tables]
     with duckdb.connect() as connection:
@@ -215,15 +327,14 @@ class TableDiffQuery:
         return list(row)
 
     def list_changed_cells(self, names: Sequence[str], limit: int) -> list[CellChange]:
-        """Return the first cells that differ in these columns, figures before texts."""
+        """Return the first cells that differ in these columns, figures before texts, each in the order of the keys."""
         cells: list[CellChange] = []
         for is_number in (True, False):
             chosen = [name for name in names if self.new.columns[name].is_number == is_number]
-            cells += self.list_cells(chosen, limit - len(cells)) if chosen else []
+            cells += self._list_cells(chosen, limit - len(cells)) if chosen else []
         return cells
 
-    def list_cells(self, names: Sequence[str], limit: int) -> list[CellChange]:
-        """Return the first cells that differ in these columns, in the order of the keys."""
+    def _list_cells(self, names: Sequence[str], limit: int) -> list[CellChange]:
         columns = [f"new.{quote_identifier(name)}" for name in self.key]
         for name in names:
             columns += [self._differs(name), *(f"{side}.{quote_identifier(name)}" for side in ("old", "new"))]

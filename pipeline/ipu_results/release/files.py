@@ -1,18 +1,32 @@
-"""Name the files of a release, write and read their checksums, and inspect its DuckDB file."""
+"""Name the files of a release, check their bytes, look into its DuckDB file, and replace the folder as a whole.
+
+A new release is written to a hidden work folder next to the target, brought to disk, and put in place by two renames:
+the old release moves into the work folder, then the new one moves to the target. Between the two the target is missing
+for a moment. A process killed there leaves both releases whole; the next `publish`, `verify` or `diff` puts the old one
+back (`finish_interrupted_publish`).
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
+import msgspec
+import pyarrow as pa
 
-from ipu_results.errors import UnreadableReleaseError
-from ipu_results.ground.files import hash_file
+from ipu_results.errors import IpuResultsError, ReleaseError, UnreadableReleaseError, WarehouseError
+from ipu_results.ground.files import hash_file, sync_to_disk
 from ipu_results.ground.sql import LOCKDOWN, get_first_line
+from ipu_results.ground.text import escape_unprintable
+from ipu_results.store.files import DATABASE
+from ipu_results.store.transaction import lock_folder
 
 FORMAT = 1
 RELEASE = "release.json"
@@ -27,32 +41,20 @@ BUILD_TABLE = "build"  # derived from the other tables
 DICTIONARY_TABLE = "columns"
 CHECKSUM_LINE = re.compile(r"(?m)^([0-9a-f]{64})  ([A-Za-z0-9_][A-Za-z0-9_.-]*)$")
 
-Columns = list[tuple[str, str, str | None]]  # name, SQL type, unit
-
 
 def list_table_files(tables: Iterable[str]) -> set[str]:
     """Return the names of the files that hold these tables."""
     return {f"{name}{suffix}" for name in tables for suffix in SUFFIXES}
 
 
-class Inventory(NamedTuple):
-    """The tables of a release, to check its descriptors against.
-
-    `keys` are primary keys by table; `links` are foreign keys: by table and column the referenced table and column.
-    `files` is size in bytes and sha256 by file name.
-    """
-
-    tables: Set[str]
-    columns: Mapping[str, Columns]
-    keys: Mapping[str, list[str]]
-    links: Mapping[str, Mapping[str, tuple[str, str]]]
-    files: Mapping[str, tuple[int, str]]
-
-    def compare_files(self, described: Set[str]) -> Iterator[str]:
-        """Yield a message for each table file that a descriptor lacks or that it should not describe."""
-        expected = list_table_files(self.tables)
-        yield from (f"does not describe {name}" for name in sorted(expected - described))
-        yield from (f"describes {name}, which is not a file of a table" for name in sorted(described - expected))
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object, empty without the file. Raises UnreadableReleaseError for anything else."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.MsgspecError, RecursionError) as error:
+        raise UnreadableReleaseError(f"is not a JSON object: {get_first_line(error)}", place=str(path)) from error
 
 
 def write_checksums(folder: Path) -> None:
@@ -72,8 +74,6 @@ def _format_checksums(digests: Mapping[str, str]) -> bytes:
     return "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items())).encode()
 
 
-ReleaseStats = dict[str, list[tuple[Any, ...]]]
-
 DEFINITIONS = """
     SELECT name, string_agg(definition, chr(10) ORDER BY definition)
     FROM (
@@ -89,13 +89,6 @@ COLUMNS = """
     FROM duckdb_columns() WHERE NOT internal ORDER BY schema_name, table_name, column_index
 """
 MACROS = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND function_type = 'table_macro'"
-PRIMARY_KEYS = """
-    SELECT table_name, constraint_column_names FROM duckdb_constraints() WHERE constraint_type = 'PRIMARY KEY'
-"""
-FOREIGN_KEYS = """
-    SELECT table_name, constraint_column_names[1], referenced_table, referenced_column_names[1]
-    FROM duckdb_constraints() WHERE constraint_type = 'FOREIGN KEY'
-"""
 EXTRAS = """
     SELECT 'schema' AS kind, schema_name AS name FROM duckdb_schemas()
     WHERE database_name = current_database() AND (schema_name != 'main' OR comment IS NOT NULL)
@@ -118,16 +111,6 @@ CONSTRAINTS = """
     SELECT table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names
     FROM duckdb_constraints() ORDER BY ALL
 """
-RELEASE_STATS = {
-    "origins": "SELECT origin, task, count(*) FROM results GROUP BY ALL ORDER BY ALL",
-    "documents": "SELECT count(*) FROM documents",
-    "source_rows": "SELECT status, count(*) FROM source_rows GROUP BY ALL ORDER BY ALL",
-    "flags": "SELECT rule, severity, count(*), count(DISTINCT result_id) FROM flags GROUP BY ALL ORDER BY ALL",
-    "quarantine": "SELECT reason, count(*) FROM quarantine GROUP BY ALL ORDER BY ALL",
-    "verdicts": "SELECT verdict, count(*) FROM claims GROUP BY ALL ORDER BY 2 DESC, 1",
-    "licences": "SELECT document_id, title, publisher, licence, url FROM documents ORDER BY document_id",
-    "columns": "SELECT table_name, column_name, type, unit, description FROM columns",
-}
 QUOTED_OR_BLANK = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\s+""")
 
 
@@ -150,11 +133,6 @@ def read_definitions(path: Path) -> dict[str, str]:
         return hash_definitions(connection)
 
 
-def query_release_stats(connection: duckdb.DuckDBPyConnection) -> ReleaseStats:
-    """Return the rows of each of RELEASE_STATS."""
-    return {name: connection.execute(sql).fetchall() for name, sql in RELEASE_STATS.items()}
-
-
 def hash_definitions(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """Return a digest of the SQL of each view and macro, the same for every version of DuckDB."""
     return {name: hash_sql(sql) for name, sql in connection.execute(DEFINITIONS).fetchall()}
@@ -169,29 +147,6 @@ def list_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[
         rows = connection.execute(f"DESCRIBE FROM {quote_identifier(macro)}()").fetchall()
         columns[macro] = [(name, kind) for name, kind, *_ in rows]
     return columns
-
-
-def list_primary_keys(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
-    """Return the key columns by table."""
-    return dict(connection.execute(PRIMARY_KEYS).fetchall())
-
-
-def list_foreign_keys(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, tuple[str, str]]]:
-    """Return, by table and column, the table and column that it references."""
-    links: dict[str, dict[str, tuple[str, str]]] = {}
-    for table, column, *target in connection.execute(FOREIGN_KEYS).fetchall():
-        links.setdefault(table, {})[column] = (target[0], target[1])
-    return links
-
-
-def list_extras(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
-    """Return kind and name of everything in the file that `publish` never writes."""
-    return connection.execute(EXTRAS).fetchall()
-
-
-def list_comments(connection: duckdb.DuckDBPyConnection) -> dict[str, str | None]:
-    """Return the comment of each table, view, macro and column, a column as `table.column`."""
-    return dict(connection.execute(COMMENTS).fetchall())
 
 
 def list_constraints(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, ...]]]:
@@ -219,3 +174,165 @@ def hash_sql(sql: str) -> str:
     """Return the sha256 of SQL without its blanks outside of quotes: versions of DuckDB print other blanks."""
     bare = QUOTED_OR_BLANK.sub(lambda match: match[1] or "", sql)
     return hashlib.sha256(bare.encode()).hexdigest()
+
+
+PAGES = ("README.md", "DICTIONARY.md", "LICENSE", "CHANGELOG.md", ENVIRONMENT)
+REQUIRED = {RELEASE, PACKAGE, CROISSANT, CITATION, DATABASE, *PAGES}
+UNREADABLE = (
+    *(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError),
+    *(pa.ArrowException, duckdb.Error),
+)
+
+
+class Problem(NamedTuple):
+    """Something wrong with a release, and the file or table that it was found in."""
+
+    path: str
+    message: str
+
+    @property
+    def line(self) -> str:
+        """The problem as one line that is safe to print."""
+        return escape_unprintable(f"{self.path}: {self.message}")
+
+
+def collect(path: str, problems: Iterator[Problem]) -> list[Problem]:
+    """Run checks; what cannot even be read is one more problem and ends them."""
+    collected: list[Problem] = []
+    try:
+        collected.extend(problems)
+    except IpuResultsError as error:
+        collected.append(Problem(Path(error.place).name if error.place else path, error.message))
+    except UNREADABLE as error:
+        collected.append(Problem(path, f"cannot be checked: {type(error).__name__}: {get_first_line(error)}"))
+    return collected
+
+
+def check_files(folder: Path) -> list[Problem]:
+    """List missing, extra and changed files, by SHA256SUMS."""
+    finish_interrupted_publish(folder)
+    if not folder.is_dir():
+        raise UnreadableReleaseError("no such folder", place=str(folder))
+    return collect(CHECKSUMS, _compare_checksums(folder))
+
+
+def _compare_checksums(folder: Path) -> Iterator[Problem]:
+    path = folder / CHECKSUMS
+    if not _is_plain_file(path):
+        yield Problem(CHECKSUMS, "is not a plain file" if os.path.lexists(path) else "is missing")
+        return
+    digests, is_canonical = read_checksums(path)
+    if not is_canonical:
+        yield Problem(CHECKSUMS, "is not as publish writes it: one line a file, sorted, two blanks after the sha256")
+    paths = {path.name: path for path in folder.iterdir() if path.name != CHECKSUMS}
+    for name in sorted(REQUIRED - digests.keys()):
+        yield Problem(name, f"is not listed in {CHECKSUMS}")
+    for name, digest in digests.items():
+        if name not in paths:
+            yield Problem(name, "is missing")
+        elif not _is_plain_file(paths[name]):
+            yield Problem(name, "is not a plain file")
+        elif hash_file(paths[name]) != digest:
+            yield Problem(name, f"sha256 differs from {CHECKSUMS}")
+    for name in sorted(paths.keys() - digests.keys()):
+        if name != SIGNATURE or not _is_plain_file(paths[name]):
+            yield Problem(escape_unprintable(name), "does not belong to the release")
+
+
+def _is_plain_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+RECOVERY_WAIT_S = 10.0
+
+
+def get_work_folder(out: Path) -> Path:
+    """Return the hidden folder next to a release in which the next one is prepared."""
+    return out.parent / f".{out.name}.publishing"
+
+
+@contextmanager
+def replace_release(out: Path, wait_s: float) -> Iterator[Path]:
+    """Yield an empty folder that becomes `out` when the block ends without an error.
+
+    Raises ReleaseError if `out` holds anything but a release, or another process publishes there longer than `wait_s`.
+    """
+    out = Path(os.path.realpath(out))
+    work = get_work_folder(out)
+    new = work / "new"
+    _assert_release(out)
+    with _lock(out, wait_s):
+        _recover(out)
+        _assert_only_release(out)
+        try:
+            new.mkdir()
+            yield new
+            for path in (*new.iterdir(), new):
+                sync_to_disk(path)
+            if out.exists():
+                os.replace(out, work / "old")
+            os.replace(new, out)
+        except (OSError, duckdb.Error) as error:  # DuckDB reports a full disk as an error of its own
+            raise ReleaseError(f"could not be written, the old content stays: {error}", place=str(out)) from error
+        finally:
+            _recover(out)
+        sync_to_disk(out.parent)
+
+
+def finish_interrupted_publish(out: Path) -> None:
+    """Put the old release back if a publish was killed between its two renames.
+
+    Raises ReleaseError if that is not possible, or if another process is at work there for too long.
+    """
+    out = Path(os.path.realpath(out))
+    if _is_interrupted(out):
+        with _lock(out, RECOVERY_WAIT_S):
+            _recover(out)
+
+
+def _assert_only_release(out: Path) -> None:
+    """Raise ReleaseError unless the folder is absent, empty, or holds a release and nothing else."""
+    names = _assert_release(out)
+    if names and (foreign := sorted(names - {CHECKSUMS, SIGNATURE, *read_checksums(out / CHECKSUMS)[0]})):
+        raise ReleaseError(f"holds {foreign[0]}, which does not belong to the release there", place=str(out))
+
+
+def _assert_release(out: Path) -> set[str]:
+    """Do the part of the check that is safe while another process publishes there, and return the file names."""
+    try:
+        names = {path.name for path in out.iterdir()}
+    except FileNotFoundError:
+        return set()
+    except NotADirectoryError as error:
+        raise ReleaseError("is not a folder", place=str(out)) from error
+    if names and not {RELEASE, CHECKSUMS} <= names:
+        raise ReleaseError("is not empty and not a release; choose another folder with --out", place=str(out))
+    return names
+
+
+@contextmanager
+def _lock(out: Path, wait_s: float) -> Iterator[None]:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock_folder(get_work_folder(out), wait_s))
+        except WarehouseError as error:
+            raise ReleaseError(error.message, place=str(out)) from error
+        yield
+
+
+def _is_interrupted(out: Path) -> bool:
+    """Return whether the old release is in the work folder and nothing is in its place."""
+    return (get_work_folder(out) / "old").exists() and not (out.exists() and any(out.iterdir()))
+
+
+def _recover(out: Path) -> None:
+    """Put an old release back that a failure or a kill left out of its place, and remove all other remains."""
+    work = get_work_folder(out)
+    if _is_interrupted(out):
+        try:
+            os.replace(work / "old", out)
+        except OSError as error:
+            message = f"the old release is in {work / 'old'}, the next publish puts it back: {error}"
+            raise ReleaseError(message, place=str(out)) from error
+    for name in ("new", "old"):
+        shutil.rmtree(work / name, ignore_errors=True)

@@ -1,8 +1,11 @@
-"""Publish a release: copy and check the tables, decide the version, write and verify every file, put it in place."""
+"""Publish a release: copy and check the tables, decide the version, write and verify every file, put it in place.
+
+One JSON file in the repository says what the release changed, for the page, the feed and whoever reads there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -12,21 +15,31 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ipu_results.errors import ReleaseError
-from ipu_results.ground.files import hash_file
+from ipu_results.ground.files import hash_file, write_atomically
 from ipu_results.ground.sql import get_first_line
+from ipu_results.ground.text import format_count, format_json, to_json_value
 from ipu_results.release import files
-from ipu_results.release.card import describe_generator, format_files
-from ipu_results.release.diff import diff_releases
-from ipu_results.release.files import open_database, query_release_stats, read_definitions
-from ipu_results.release.folder import replace_release
-from ipu_results.release.record import describe_release, write_record
+from ipu_results.release.diff import ReleaseDiff, TableDiff, diff_releases
+from ipu_results.release.diff_report import count_figures, list_figure_changes, list_reported_tables
+from ipu_results.release.files import open_database, read_definitions, replace_release
+from ipu_results.release.texts import describe_generator, format_files
 from ipu_results.release.verify import list_build_differences, verify_release
-from ipu_results.release.version import REPOSITORY_VERSION, ReleaseDecision, decide_release, parse_version
+from ipu_results.release.version import (
+    REPOSITORY_VERSION,
+    ReleaseDecision,
+    decide_release,
+    get_level,
+    list_changes,
+    parse_version,
+)
 from ipu_results.schema import TABLES
-from ipu_results.store.duckdb_file import evaluate_views, write_duckdb
 from ipu_results.store.files import DATABASE, digest_rows, get_parquet_name
-from ipu_results.store.query import MixedBuildsError, read_build_id, read_one_build
+from ipu_results.store.query import MixedBuildsError, evaluate_views, read_build_id, read_one_build, write_duckdb
 from ipu_results.store.tables import write_csv, write_parquet
+
+MAX_NAMES = 8  # in a sentence
+COUNTED = ("results", "documents", "claims", "quarantine")
+
 
 Progress = Callable[[str, str], None]
 
@@ -158,7 +171,62 @@ def _write_files(new: Path, tables: Mapping[str, pa.Table], release: Mapping[str
     for name, rows in tables.items():
         write_csv(rows, new / f"{name}.csv")
     with open_database(new / DATABASE) as connection:
-        stats = query_release_stats(connection)
-    for name, text in format_files(release, stats, tables, new).items():
+        texts = format_files(release, connection, tables, new)
+    for name, text in texts.items():
         (new / name).write_text(text, encoding="utf-8", newline="")
     files.write_checksums(new)
+
+
+def describe_release(release: Mapping[str, Any], diff: ReleaseDiff | None) -> dict[str, Any]:
+    """Return version, date, a summary in sentences and the changed figures; `release` is what release.json holds."""
+    return {
+        "version": release["version"],
+        "published_on": release["published_on"],
+        "build_id": release["build_id"],
+        "previous": None if diff is None else diff.old.name,
+        "level": None if diff is None else get_level(list_changes(diff)),
+        "summary": list(_summarise_first(release) if diff is None else _summarise(diff)),
+        "corrections": release["corrections"],
+        "figures_changed": [] if diff is None else [to_json_value(it._asdict()) for it in list_figure_changes(diff)],
+        "rows": {} if diff is None else {table.name: table.rows._asdict() for table in list_reported_tables(diff)},
+    }
+
+
+def write_record(folder: Path, record: Mapping[str, Any]) -> None:
+    """Write `<version>.json` into a folder, as a whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / f"{record['version']}.json", f"{format_json(record)}\n".encode())
+
+
+def _summarise_first(release: Mapping[str, Any]) -> Iterator[str]:
+    counts = [f"{release['tables'][name]['rows']:,} {name}" for name in COUNTED if name in release["tables"]]
+    yield f"First release: {_join(counts)}."
+
+
+def _summarise(diff: ReleaseDiff) -> Iterator[str]:
+    """Yield sentences, figures first."""
+    figures = sum(map(count_figures, list_reported_tables(diff)))
+    yield f"{format_count(figures, 'figure')} changed." if figures else "No figure changed."
+    tables = list_reported_tables(diff)
+    yield from filter(None, map(_summarise_rows, tables))
+    for what, names in (
+        ("New tables", [table.name for table in diff.added]),
+        ("Removed tables", [table.name for table in diff.removed]),
+        ("New columns", [f"{table.name}.{name}" for table in tables for name in table.columns_added]),
+        ("Removed columns", [f"{table.name}.{name}" for table in tables for name in table.columns_removed]),
+        ("Other definitions of views", list(diff.views)),
+    ):
+        if names:
+            yield f"{what}: {_join(names)}."
+
+
+def _summarise_rows(table: TableDiff) -> str | None:
+    counts = (("new", table.rows.added), ("removed", table.rows.removed))
+    parts = [f"{count:,} {what}" for what, count in counts if count]
+    return f"Rows of {table.name}: {' and '.join(parts)}." if parts else None
+
+
+def _join(names: list[str]) -> str:
+    more = [f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else []
+    *first, last = [*names[:MAX_NAMES], *more]
+    return f"{', '.join(first)} and {last}" if first else last

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+import duckdb
+import msgspec
 
 from ipu_results.errors import CorrectionsError, ReleaseError
+from ipu_results.ground.sql import get_first_line
 from ipu_results.ground.text import format_count
-from ipu_results.release.corrections import apply_corrections
-from ipu_results.release.diff import ReleaseDiff, TableDiff, diff_releases
-from ipu_results.release.files import BUILD_TABLE, RELEASE
-from ipu_results.release.folder import check_files
-from ipu_results.release.snapshot import KNOWN_TABLES
+from ipu_results.release.diff import KNOWN_TABLES, ReleaseDiff, Row, TableDiff, diff_releases, list_removed_keys
+from ipu_results.release.files import BUILD_TABLE, DICTIONARY_TABLE, RELEASE, check_files, quote_identifier
 
 FIRST = "1.0.0"
 REPOSITORY_VERSION = "pyproject.toml"
@@ -30,10 +33,42 @@ RECORD_KEYS = {
 
 
 class VersionChange(NamedTuple):
-    """A change between two releases and the level of the version that it raises."""
+    """A change between two releases and the level of the version that it raises, as release.json lists it."""
 
     level: str
     what: str
+
+
+class ChangeKind(Enum):
+    """A kind of change between two releases: the level of the version that it raises, and how it is worded.
+
+    A value of a cell raises the level that the schema states of its column (`Column.change_level`).
+    """
+
+    TABLE_REMOVED = "major", "table {table} is gone"
+    TABLE_ADDED = "minor", "table {table} is new"
+    DEFINITION_CHANGED = "major", "the definition of {table} changed"
+    COLUMN_REMOVED = "major", "column {table}.{column} is gone"
+    COLUMN_ADDED = "minor", "column {table}.{column} is new"
+    COLUMN_REDEFINED = "major", "column {table}.{column}: {what} {new} was {old}"
+    COLUMN_REWORDED = "patch", "column {table}.{column} has a new description"
+    ROWS_REMOVED = "major", "{table}: {count} gone"
+    ROWS_ADDED = "minor", "{table}: {count} new"
+    FIGURES_CHANGED = "major", "{table}.{column}: {count} changed"
+    COUNTS_CHANGED = "minor", "{table}.{column}: {count} changed"
+    METADATA_CHANGED = "patch", "{table}.{column}: {count} changed"
+
+    def describe(self, table: str, **values: str) -> VersionChange:
+        """Return a change of this kind, in words."""
+        level, template = self.value
+        return VersionChange(level, template.format(table=table, **values))
+
+
+CELL_KINDS = {
+    "major": ChangeKind.FIGURES_CHANGED,
+    "minor": ChangeKind.COUNTS_CHANGED,
+    "patch": ChangeKind.METADATA_CHANGED,
+}
 
 
 class Version(NamedTuple):
@@ -123,36 +158,27 @@ def check_record(release: Mapping[str, Any]) -> Iterator[str]:
 
 def list_changes(diff: ReleaseDiff) -> list[VersionChange]:
     """List what changed, without the table `build`, which is derived from the others."""
-    changes = [VersionChange("major", f"table {table.name} is gone") for table in diff.removed]
-    changes += [VersionChange("major", f"the definition of {name} changed") for name in diff.views]
-    changes += [VersionChange("minor", f"table {table.name} is new") for table in diff.added]
+    changes = [ChangeKind.TABLE_REMOVED.describe(table.name) for table in diff.removed]
+    changes += [ChangeKind.DEFINITION_CHANGED.describe(name) for name in diff.views]
+    changes += [ChangeKind.TABLE_ADDED.describe(table.name) for table in diff.added]
     for table in diff.tables:
-        if table.name != BUILD_TABLE:
-            changes += [*_list_column_changes(table), *_list_row_changes(table)]
+        changes += [] if table.name == BUILD_TABLE else _list_changes_of(table)
     return changes
 
 
-def _list_column_changes(table: TableDiff) -> Iterator[VersionChange]:
-    for name in table.columns_removed:
-        yield VersionChange("major", f"column {table.name}.{name} is gone")
-    for name in table.columns_added:
-        yield VersionChange("minor", f"column {table.name}.{name} is new")
-    for name, what, old, new in table.columns_changed:
-        if what == "description":
-            yield VersionChange("patch", f"column {table.name}.{name} has a new description")
-        else:
-            yield VersionChange("major", f"column {table.name}.{name}: {what} {new or 'none'} was {old or 'none'}")
-
-
-def _list_row_changes(table: TableDiff) -> Iterator[VersionChange]:
-    if table.rows.removed:
-        yield VersionChange("major", f"{table.name}: {format_count(table.rows.removed, 'row')} gone")
-    if table.rows.added:
-        yield VersionChange("minor", f"{table.name}: {format_count(table.rows.added, 'row')} new")
-    for name, cells in table.cells.items():
-        yield VersionChange(
-            get_change_level(table.name, name), f"{table.name}.{name}: {format_count(sum(cells), 'cell')} changed"
-        )
+def _list_changes_of(table: TableDiff) -> Iterator[VersionChange]:
+    name = table.name
+    yield from (ChangeKind.COLUMN_REMOVED.describe(name, column=column) for column in table.columns_removed)
+    yield from (ChangeKind.COLUMN_ADDED.describe(name, column=column) for column in table.columns_added)
+    for column, what, old, new in table.columns_changed:
+        kind = ChangeKind.COLUMN_REWORDED if what == "description" else ChangeKind.COLUMN_REDEFINED
+        yield kind.describe(name, column=column, what=what, old=old or "none", new=new or "none")
+    for kind, count in ((ChangeKind.ROWS_REMOVED, table.rows.removed), (ChangeKind.ROWS_ADDED, table.rows.added)):
+        if count:
+            yield kind.describe(name, count=format_count(count, "row"))
+    for column, cells in table.cells.items():
+        kind = CELL_KINDS[get_change_level(name, column)]
+        yield kind.describe(name, column=column, count=format_count(sum(cells), "cell"))
 
 
 def get_change_level(table_name: str, column_name: str) -> str:
@@ -197,12 +223,10 @@ def decide_release(
         return _repeat_decision(previous, record, before, unused)
     changes = list_changes(diff)
     lowest = get_lowest_version(before, changes)
-    if version is not None:
-        assert_allowed(version, lowest, before, changes)
-    elif default is not None:
-        assert_allowed(default, lowest, before, changes, is_of_repository=True)
+    chosen = version or default or lowest
+    assert_allowed(chosen, lowest, before, changes, is_of_repository=version is None)
     origin = {"version": str(before), "build_id": record.get("build_id")}
-    return ReleaseDecision(version or default or lowest, str(lowest), origin, changes, applied, unused)
+    return ReleaseDecision(chosen, str(lowest), origin, changes, applied, unused)
 
 
 def _assert_not_earlier(published_on: date, record: Mapping[str, Any], previous: Path) -> None:
@@ -228,3 +252,113 @@ def _repeat_decision(
         return ReleaseDecision(version, record["least_version"], record["previous"], changes, corrections, unused)
     except (LookupError, TypeError) as error:
         raise ReleaseError("is not as publish writes it", place=str(previous / RELEASE)) from error
+
+
+KEY_TYPES = (str, int, float, date)  # bool and datetime are subtypes
+
+
+class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Removed rows of a table that have these values in key columns; without a key, the whole table.
+
+    `expect` asserts that no such row is in the new dataset, `rows` how many were removed.
+    """
+
+    table: str
+    reason: Annotated[str, msgspec.Meta(pattern=r"\S")]
+    key: dict[str, Any] = {}
+    expect: Literal["gone"] | None = None
+    rows: int | None = None
+
+    def covers(self, table: str, key: Row, is_whole_table: bool) -> bool:
+        """Return whether it names this row; without a key it names a removed table and never single rows."""
+        matches = table == self.table and all(key.get(name) == value for name, value in self.key.items())
+        return matches and bool(self.key) is not is_whole_table
+
+    def to_record(self, rows: int) -> dict[str, Any]:
+        """Return the entry of release.json; `rows` is how many removed rows it names."""
+        key = {name: value.isoformat() if isinstance(value, date) else value for name, value in self.key.items()}
+        return {"table": self.table, "key": key, "rows": rows, "reason": self.reason.strip()}
+
+
+def load_corrections(path: Path) -> list[Correction]:
+    """Read a corrections file. Raises CorrectionsError if it is unreadable or an entry is malformed."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        entries = msgspec.convert(content, dict[Literal["correction"], list[Any]]).get("correction", [])
+    except (OSError, ValueError, msgspec.ValidationError) as error:
+        raise CorrectionsError(f"cannot be read: {error}", place=str(path)) from error
+    return [_read_entry(f"{path}, correction {number}", entry) for number, entry in enumerate(entries, 1)]
+
+
+def _read_entry(place: str, entry: Any) -> Correction:
+    try:
+        correction = msgspec.convert(entry, Correction)
+    except msgspec.ValidationError as error:
+        raise CorrectionsError(str(error), place=place) from error
+    table = KNOWN_TABLES.get(correction.table)
+    for name, value in correction.key.items():
+        if table and name not in table.key:
+            raise CorrectionsError(f"{name} is not a key column of {table.name}", place=place)
+        if not isinstance(value, KEY_TYPES):
+            raise CorrectionsError(f"{name} is not a text, number or date", place=place)
+    return correction
+
+
+def apply_corrections(path: Path | None, diff: ReleaseDiff) -> tuple[list[dict[str, Any]], list[str]]:
+    """Match the removed rows with the entries of a corrections file; a row counts for each entry that names it.
+
+    Returns the entries of release.json, and a message for each correction that names nothing. Raises ReleaseError for
+    a removed row that none names, CorrectionsError for a malformed file and where `expect` or `rows` do not hold.
+    """
+    corrections = load_corrections(path) if path else []
+    counts = [0] * len(corrections)
+    whole_tables = {table.name: table.rows for table in diff.removed}
+    for table, key in _list_removed(diff):
+        matches = [at for at, entry in enumerate(corrections) if entry.covers(table, key, table in whole_tables)]
+        if not matches:
+            raise ReleaseError(_explain_missing(diff, table, key))
+        for at in matches:
+            counts[at] += whole_tables.get(table, 1)
+    records, unused = [], []
+    for number, (correction, count) in enumerate(zip(corrections, counts, strict=True), 1):
+        if message := _check_guards(correction, count, diff):
+            raise CorrectionsError(message, place=f"{path}, correction {number}")
+        if count:
+            records.append(correction.to_record(count))
+        else:
+            unused.append(f"correction {number} names no removed row of {correction.table}")
+    return records, unused
+
+
+def _list_removed(diff: ReleaseDiff) -> Iterator[tuple[str, Row]]:
+    """Yield table and key of each removed row; a removed table once, without a key."""
+    yield from ((table.name, {}) for table in diff.removed)
+    for table in diff.tables:
+        if table.rows.removed and table.name not in (BUILD_TABLE, DICTIONARY_TABLE):
+            yield from ((table.name, key) for key in list_removed_keys(table))
+
+
+def _explain_missing(diff: ReleaseDiff, table: str, key: Row) -> str:
+    count = sum(entry.rows.removed for entry in diff.tables if entry.name == table)
+    example = ", ".join(f"{name} = {value}" for name, value in key.items())
+    what = f"{table}: {count:,} rows vanished, such as {example}," if key else f"table {table} vanished"
+    return f"{what} without a correction that names the reason (--corrections FILE)"
+
+
+def _check_guards(correction: Correction, count: int, diff: ReleaseDiff) -> str | None:
+    """Return what is wrong if `rows` or `expect` do not hold."""
+    table = correction.table
+    if correction.rows not in (None, count):
+        return f"{count} rows of {table} vanished, not {correction.rows}"
+    if correction.expect is None:
+        return None
+    if table not in diff.new.tables:
+        return None if table in diff.old.tables else f"table {table} is in neither release"
+    condition = " AND ".join(f"{quote_identifier(name)} = ?" for name in correction.key) or "true"
+    query = f"SELECT count(*) FROM {diff.new.tables[table].sql} WHERE {condition}"
+    try:
+        with duckdb.connect() as connection:
+            ((present,),) = connection.execute(query, list(correction.key.values())).fetchall()
+    except duckdb.Error as error:
+        return get_first_line(error)
+    return f"expects rows of {table} to be gone, but {present} are present" if present else None

@@ -10,7 +10,7 @@ from typing import Any
 
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.files import CHECKOUT
-from ipu_results.release.snapshot import read_json
+from ipu_results.release.files import read_json
 from ipu_results.site.html import Markup, format_table, join, list_items, tag
 from ipu_results.site.page import Page
 

@@ -10,8 +10,7 @@ import duckdb
 
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.sql import run_query
-from ipu_results.release.files import RELEASE
-from ipu_results.release.snapshot import read_json
+from ipu_results.release.files import RELEASE, read_json
 from ipu_results.serve.cite import REPOSITORY
 from ipu_results.site.results import PAGE
 

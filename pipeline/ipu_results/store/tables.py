@@ -24,7 +24,8 @@ from ipu_results.errors import WarehouseError
 from ipu_results.ground.text import FORMULA, mark_formula, unmark_formula
 from ipu_results.schema import TABLES, table
 from ipu_results.schema.frames import build_frame, to_arrow
-from ipu_results.store.duckdb_file import (
+from ipu_results.store.files import BUILD_ID, DATABASE, digest_rows, get_csv_name, get_parquet_name
+from ipu_results.store.query import (
     create_database,
     define_database,
     evaluate_views,
@@ -32,7 +33,6 @@ from ipu_results.store.duckdb_file import (
     insert_rows,
     insert_tables,
 )
-from ipu_results.store.files import BUILD_ID, DATABASE, digest_rows, get_csv_name, get_parquet_name
 from ipu_results.store.transaction import stage_files
 
 MAX_BLOCK = 2**31 - 1  # bytes; pyarrow reads no row that is longer than a block

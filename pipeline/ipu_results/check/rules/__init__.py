@@ -7,51 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, build_dataset, list_printed_tables
-from ipu_results.check.rules.findings import FLAGS, build_no_flags
-from ipu_results.check.rules.identity import (
-    flag_blank_cell,
-    flag_name_variants,
-    flag_network_identity,
-    flag_number_format,
-    flag_packed_batch,
-    flag_repeated_figure,
-    flag_unit,
-)
-from ipu_results.check.rules.little import flag_batch_against_siblings, flag_latency_below_period
-from ipu_results.check.rules.microbenchmarks import (
-    flag_microbenchmark_above_peak,
-    flag_peak_against_series,
-    flag_share_against_total,
-    flag_thousandfold,
-    flag_two_figures_of_one_work,
-)
-from ipu_results.check.rules.placement import (
-    flag_batch_against_configuration,
-    flag_data_against_configuration,
-    flag_framework_ratio,
-    flag_mixed_precision,
-    flag_older_sdk,
-    flag_precision_against_configuration,
-    flag_section,
-    flag_unnamed_work,
-)
-from ipu_results.check.rules.plausibility import (
-    flag_flops_above_peak,
-    flag_official_record,
-    flag_power_above_rating,
-    flag_power_above_scope,
-)
-from ipu_results.check.rules.scaling import (
-    flag_depth_against_basis,
-    flag_depth_against_siblings,
-    flag_depth_jump,
-    flag_falling_latency,
-    flag_falling_throughput,
-    flag_generation_ratio,
-    flag_slower_generation,
-    flag_superlinear_scaling,
-)
+from ipu_results.check.rules import identity, little, microbenchmarks, placement, plausibility, scaling
+from ipu_results.check.rules.dataset import FLAGS, Dataset, build_dataset, build_no_flags, list_printed_tables
 
 __all__ = ["RULES", "Dataset", "Rule", "build_dataset", "find_flags", "list_printed_tables"]
 
@@ -66,40 +23,40 @@ class Rule:
 
 
 RULES: tuple[Rule, ...] = (
-    Rule("R01", "latency-below-period", flag_latency_below_period),
-    Rule("R02", "latency-falls-with-batch", flag_falling_latency),
-    Rule("R03", "throughput-falls-with-batch", flag_falling_throughput),
-    Rule("R04", "batch-contradicts-siblings", flag_batch_against_siblings),
-    Rule("R05", "pipeline-depth-jump", flag_depth_jump),
-    Rule("R06", "newer-machine-slower", flag_slower_generation),
-    Rule("R07", "generation-ratio", flag_generation_ratio),
-    Rule("R08", "superlinear-scaling", flag_superlinear_scaling),
-    Rule("R09", "blank-cell", flag_blank_cell),
-    Rule("R10", "unit-not-the-column's", flag_unit),
-    Rule("R11", "row-contradicts-its-section", flag_section),
-    Rule("R12", "official-record", flag_official_record),
-    Rule("R13", "batch-against-config", flag_batch_against_configuration),
-    Rule("R14", "repeated-figure", flag_repeated_figure),
-    Rule("R15", "data-against-config", flag_data_against_configuration),
-    Rule("R16", "name-variants", flag_name_variants),
-    Rule("R17", "older-SDK", flag_older_sdk),
-    Rule("R18", "mixed-precision-group", flag_mixed_precision),
-    Rule("R19", "number-format", flag_number_format),
-    Rule("R20", "model-identity", flag_network_identity),
-    Rule("R21", "flops-above-peak", flag_flops_above_peak),
-    Rule("R22", "power-above-rating", flag_power_above_rating),
-    Rule("R23", "precision-against-config", flag_precision_against_configuration),
-    Rule("R24", "depth-against-siblings", flag_depth_against_siblings),
-    Rule("R25", "depth-against-basis", flag_depth_against_basis),
-    Rule("R26", "framework-ratio", flag_framework_ratio),
-    Rule("R27", "packed-batch", flag_packed_batch),
-    Rule("R28", "work-of-the-time", flag_unnamed_work),
-    Rule("R29", "power-above-scope", flag_power_above_scope),
-    Rule("R30", "microbenchmark-above-peak", flag_microbenchmark_above_peak),
-    Rule("R31", "thousandfold", flag_thousandfold),
-    Rule("R32", "two-figures-of-one-work", flag_two_figures_of_one_work),
-    Rule("R33", "share-against-total", flag_share_against_total),
-    Rule("R34", "peak-against-series", flag_peak_against_series),
+    Rule("R01", "latency-below-period", little.flag_latency_below_period),
+    Rule("R02", "latency-falls-with-batch", scaling.flag_falling_latency),
+    Rule("R03", "throughput-falls-with-batch", scaling.flag_falling_throughput),
+    Rule("R04", "batch-contradicts-siblings", little.flag_batch_against_siblings),
+    Rule("R05", "pipeline-depth-jump", scaling.flag_depth_jump),
+    Rule("R06", "newer-machine-slower", scaling.flag_slower_generation),
+    Rule("R07", "generation-ratio", scaling.flag_generation_ratio),
+    Rule("R08", "superlinear-scaling", scaling.flag_superlinear_scaling),
+    Rule("R09", "blank-cell", identity.flag_blank_cell),
+    Rule("R10", "unit-not-the-column's", identity.flag_unit),
+    Rule("R11", "row-contradicts-its-section", placement.flag_section),
+    Rule("R12", "official-record", plausibility.flag_official_record),
+    Rule("R13", "batch-against-config", placement.flag_batch_against_configuration),
+    Rule("R14", "repeated-figure", identity.flag_repeated_figure),
+    Rule("R15", "data-against-config", placement.flag_data_against_configuration),
+    Rule("R16", "name-variants", identity.flag_name_variants),
+    Rule("R17", "older-SDK", placement.flag_older_sdk),
+    Rule("R18", "mixed-precision-group", placement.flag_mixed_precision),
+    Rule("R19", "number-format", identity.flag_number_format),
+    Rule("R20", "model-identity", identity.flag_network_identity),
+    Rule("R21", "flops-above-peak", plausibility.flag_flops_above_peak),
+    Rule("R22", "power-above-rating", plausibility.flag_power_above_rating),
+    Rule("R23", "precision-against-config", placement.flag_precision_against_configuration),
+    Rule("R24", "depth-against-siblings", scaling.flag_depth_against_siblings),
+    Rule("R25", "depth-against-basis", scaling.flag_depth_against_basis),
+    Rule("R26", "framework-ratio", placement.flag_framework_ratio),
+    Rule("R27", "packed-batch", identity.flag_packed_batch),
+    Rule("R28", "work-of-the-time", placement.flag_unnamed_work),
+    Rule("R29", "power-above-scope", plausibility.flag_power_above_scope),
+    Rule("R30", "microbenchmark-above-peak", microbenchmarks.flag_microbenchmark_above_peak),
+    Rule("R31", "thousandfold", microbenchmarks.flag_thousandfold),
+    Rule("R32", "two-figures-of-one-work", microbenchmarks.flag_two_figures_of_one_work),
+    Rule("R33", "share-against-total", microbenchmarks.flag_share_against_total),
+    Rule("R34", "peak-against-series", microbenchmarks.flag_peak_against_series),
 )
 
 

@@ -1,10 +1,11 @@
-"""What the rules look at: the tables of one build, and what several rules derive from them once."""
+"""What the rules look at, the tables of one build and what several rules derive from them once, and how they flag."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from string import Formatter
 from typing import Any
 
 import numpy as np
@@ -16,40 +17,15 @@ from ipu_results.ground.physics import count_batches_in_flight
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.read import ParsedDocument
 from ipu_results.schema import table
-from ipu_results.schema.frames import build_frame
+from ipu_results.schema.frames import build_frame, frame_dtypes
 from ipu_results.schema.vocabulary import NetworkIdentity, Vocabulary
 from ipu_results.sources.catalogue import Document
 
-USED = (
-    "result_id",
-    "document_id",
-    "table_name",
-    "row_number",
-    "task",
-    "model",
-    "variant",
-    "dataset",
-    "platform",
-    "chip",
-    "chip_count",
-    "sdk_version",
-    "framework",
-    "compiler",
-    "precision",
-    "compute_precision",
-    "batch_size",
-    "throughput",
-    "item",
-    "latency_ms",
-    "latency_basis",
-    "latency_std_ms",
-    "conditions",
-    "efficiency",
-    "energy_per_item_j",
-    "power_w",
-    "power_scope",
-    "time_to_result_s",
-)
+USED = """
+    result_id document_id table_name row_number task model variant dataset platform chip chip_count sdk_version
+    framework compiler precision compute_precision batch_size throughput item latency_ms latency_basis
+    latency_std_ms conditions efficiency energy_per_item_j power_w power_scope time_to_result_s
+""".split()
 CELL_COLUMNS = ("result_id", "column_name", "header", "raw_text", "value")
 LABELS = {"document_id": "str", "table_name": "str", "printed": bool, "section": "str"}
 
@@ -86,7 +62,7 @@ class Dataset:
         `in_flight` is batches in flight, throughput × latency / (1000 × batch). `family` is the generation of the
         machine. `section` and `printed` are those of the table. Measured and emulated rows have checks of their own.
         """
-        rows = self.results.loc[self.results["origin"] == "published", list(USED)]
+        rows = self.results.loc[self.results["origin"] == "published", USED]
         rows = rows.sort_values(["document_id", "table_name", "row_number", "result_id"], ignore_index=True)
         rows = rows.merge(self._label_tables(rows), on=["document_id", "table_name"], how="left", validate="m:1")
         families = self.platforms.drop_duplicates("platform").set_index("platform")["family"]
@@ -200,3 +176,62 @@ def build_dataset(
         precision_settings=vocabulary.precision_settings,
         microbenchmarks=frames["microbenchmarks"],
     )
+
+
+FLAGS = table("flags")
+DTYPES = frame_dtypes(FLAGS)
+
+
+def build_flags(
+    rule: str,
+    severity: str | Sequence[str] | Any,
+    rows: pd.DataFrame,
+    column_name: str | Sequence[str] | Any,
+    message: str | Sequence[str],
+    *,
+    suggested: str | Sequence[str | None] | None = None,
+) -> pd.DataFrame:
+    """Build one flag per row of `rows`, which holds result_id.
+
+    Severity and column are per row or the same for all. Message and suggestion are per row, or one template that
+    `fill_template` fills.
+    """
+    texts = [fill_template(value, rows) if isinstance(value, str) else value for value in (message, suggested)]
+    values = (rule, severity, rows["result_id"].array, column_name, *texts)
+    columns = zip(DTYPES.items(), values, strict=True)
+    return pd.DataFrame({name: _build_column(value, len(rows), dtype) for (name, dtype), value in columns})
+
+
+def _build_column(value: Any, length: int, dtype: Any) -> Any:
+    repeated = [value] * length if value is None or isinstance(value, str) else value
+    return pd.array(repeated if hasattr(repeated, "dtype") else list(repeated), dtype=dtype)
+
+
+def build_no_flags() -> pd.DataFrame:
+    return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in DTYPES.items()})
+
+
+class TemplateFigure(float):
+    """A double in a template: written without an exponent, and `{name:3}` rounds it to three significant digits."""
+
+    def __format__(self, digits: str) -> str:
+        return format_figure(float(float.__format__(self, f".{digits}g")) if digits else float(self))
+
+
+def fill_template(template: str, rows: pd.DataFrame) -> list[str]:
+    """Fill `template` with the columns of each row; doubles are written as TemplateFigure says."""
+    names = sorted({name for _, name, _, _ in Formatter().parse(template) if name})
+    columns = (rows[name].to_list() for name in names)
+    figures = ([TemplateFigure(value) if isinstance(value, float) else value for value in column] for column in columns)
+    return [template.format(**dict(zip(names, values, strict=True))) for values in zip(*figures, strict=True)]
+
+
+def format_figure(value: float) -> str:
+    """Format a double with as few digits as identify it, no exponent and no thousands mark, such as `1489341`."""
+    text = f"{value:.12g}"
+    return np.format_float_positional(value, trim="-") if "e" in text else text
+
+
+def round_figures(values: pd.Series) -> pd.Series:
+    """Round doubles to three significant digits, for ratios and estimates."""
+    return pd.Series([float(f"{value:.3g}") for value in values], index=values.index, dtype="float64")

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, map_texts
-from ipu_results.check.rules.findings import build_flags, build_no_flags, fill_template
+from ipu_results.check.rules.dataset import Dataset, build_flags, build_no_flags, fill_template, map_texts
 from ipu_results.schema import table
 
 NAMED = ("model", "platform", "framework")
@@ -30,6 +29,7 @@ def flag_unit(data: Dataset) -> pd.DataFrame:
     cells = cells[cells["raw_text"].str.contains("/", regex=False)]
     rates = cells["raw_text"].str.extract(RATE, expand=False).dropna()
     stated = cells.loc[rates.index, ["row", "result_id", "column_name", "raw_text"]].assign(unit=rates)
+    stated = stated.assign(singular=stated["unit"].str.lower().str.removesuffix("s"))
     stated = stated.drop_duplicates("row")
     unstated = rows[rows["item"].isna() & ~rows.index.isin(stated["row"])]
     notes = data.models.set_index("model")["item_note"] if "item_note" in data.models else pd.Series(dtype="str")
@@ -38,22 +38,11 @@ def flag_unit(data: Dataset) -> pd.DataFrame:
     unknown = "no source says what the {throughput} items per second of {model} are{note}"
     return pd.concat(
         [
-            build_flags(
-                "R10",
-                "error",
-                stated,
-                "throughput",
-                fill_template(printed, stated),
-                suggested=stated["unit"].map(_singular),
-            ),
-            build_flags("R10", "warn", unstated, "throughput", fill_template(unknown, unstated)),
+            build_flags("R10", "error", stated, "throughput", printed, suggested="{singular}"),
+            build_flags("R10", "warn", unstated, "throughput", unknown),
         ],
         ignore_index=True,
     )
-
-
-def _singular(unit: str) -> str:
-    return unit.lower().removesuffix("s")
 
 
 def flag_name_variants(data: Dataset) -> pd.DataFrame:
@@ -77,14 +66,7 @@ def flag_name_variants(data: Dataset) -> pd.DataFrame:
     rows = rows.assign(count=rows.groupby(name)["row"].transform("size")).drop_duplicates(name)
     rows = rows.assign(rows=np.where(rows["count"] > 1, " rows", " row"))
     template = "{raw_text} ({count}{rows}) is one of several printed names of {canonical}: {spellings}"
-    return build_flags(
-        "R16",
-        "info",
-        rows,
-        rows["column_name"].array,
-        fill_template(template, rows),
-        suggested=rows["canonical"].to_list(),
-    )
+    return build_flags("R16", "info", rows, rows["column_name"].array, template, suggested="{canonical}")
 
 
 def _names(data: Dataset, cells: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -107,9 +89,7 @@ def flag_network_identity(data: Dataset) -> pd.DataFrame:
     rows = data.published[["result_id", *NAMED]].merge(known, on=list(NAMED), validate="m:1")
     rows = rows.assign(millions=np.round(rows["parameters"] / 1e6, 1))
     template = "{model} names several networks; here {network} ran ({millions} M parameters): {source}"
-    return build_flags(
-        "R20", rows["severity"].array, rows, "model", fill_template(template, rows), suggested=rows["network"].to_list()
-    )
+    return build_flags("R20", rows["severity"].array, rows, "model", template, suggested="{network}")
 
 
 def flag_packed_batch(data: Dataset) -> pd.DataFrame:
@@ -124,7 +104,7 @@ def flag_packed_batch(data: Dataset) -> pd.DataFrame:
     template = (
         "batch {batch_size} counts packs, which hold several sequences each; throughput {throughput} counts sequences"
     )
-    return build_flags("R27", "info", rows, "batch_size", fill_template(template, rows))
+    return build_flags("R27", "info", rows, "batch_size", template)
 
 
 MAY_BE_BLANK = ("variant",)
@@ -145,8 +125,8 @@ def flag_blank_cell(data: Dataset) -> pd.DataFrame:
     cells = cells[cells["raw_text"] == ""].drop_duplicates(["row", "column_name"])
     cells = cells[data.published["printed"].to_numpy()[cells["row"]]]
     severity = np.where(cells["column_name"].isin(MAY_BE_BLANK), "info", "warn")
-    message = fill_template("the cell under the header {header} is blank", cells[["header"]])
-    return build_flags("R09", severity, cells, cells["column_name"].array, message)
+    template = "the cell under the header {header} is blank"
+    return build_flags("R09", severity, cells, cells["column_name"].array, template)
 
 
 def flag_repeated_figure(data: Dataset) -> pd.DataFrame:
@@ -165,7 +145,7 @@ def flag_repeated_figure(data: Dataset) -> pd.DataFrame:
     rows = _join_unrelated(rows)
     rows = rows.assign(place=data.format_places(rows["other"]), more=_more(rows["unrelated"] - 1))
     template = "{raw_text} is also printed by an unrelated row: {place}{more}"
-    return build_flags("R14", "info", rows, rows["column_name"].array, fill_template(template, rows))
+    return build_flags("R14", "info", rows, rows["column_name"].array, template)
 
 
 def _read_digits(texts: pd.Series) -> pd.DataFrame:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset
-from ipu_results.check.rules.findings import build_flags, build_no_flags, fill_template, round_figures
+from ipu_results.check.rules.dataset import Dataset, build_flags, build_no_flags, fill_template, round_figures
 from ipu_results.check.rules.placement import join_configurations
 from ipu_results.ground.physics import MIN_BATCHES_IN_FLIGHT, PER_ITEM, compute_min_latency_ms, count_items_in_flight
 
@@ -46,14 +45,8 @@ def flag_latency_below_period(data: Dataset) -> pd.DataFrame:
         "{in_flight} batches in flight: throughput {throughput} × latency {latency_ms} ms / batch {batch_size}; "
         "{items} items{hint}; {reading}"
     )
-    return build_flags(
-        "R01",
-        ["info" if reading.startswith(WITH_GAPS) else "error" for reading in rows["reading"]],
-        rows,
-        "latency_ms",
-        fill_template(template, rows),
-        suggested=fill_template("at least {min_latency}", rows),
-    )
+    severity = ["info" if reading.startswith(WITH_GAPS) else "error" for reading in rows["reading"]]
+    return build_flags("R01", severity, rows, "latency_ms", template, suggested="at least {min_latency}")
 
 
 def _readings(data: Dataset, rows: pd.DataFrame) -> list[str]:
@@ -142,25 +135,14 @@ def _by_other_machine(rows: pd.DataFrame) -> pd.DataFrame:
     fitting = pairs["items"] / pairs["batch_size_there"]
     agrees = (fitting / pairs["in_flight_there"] - 1).abs() < AGREEMENT_TOLERANCE
     suspect = (pairs["unlike"] | pairs["usual"].isna()) & ~pairs["unlike_there"]
-    pairs = pairs.assign(fitting=round_figures(fitting))
+    pairs = pairs.assign(fitting=fitting)
     pairs = pairs[_contradict(pairs["in_flight"], pairs["in_flight_there"]) & agrees & suspect]
-    decided = pairs["usual"].notna() | pairs["usual_there"].notna()
-    pairs = pairs.assign(
-        in_flight=round_figures(pairs["in_flight"]), in_flight_there=round_figures(pairs["in_flight_there"])
-    )
+    severity = np.where(pairs["usual"].notna() | pairs["usual_there"].notna(), "error", "warn")
     template = (
-        "{in_flight} batches in flight at batch {batch_size}, {in_flight_there} on {platform_there} at "
-        "batch {batch_size_there}; {fitting} if the batch were {batch_size_there} here too"
+        "{in_flight:3} batches in flight at batch {batch_size}, {in_flight_there:3} on {platform_there} at "
+        "batch {batch_size_there}; {fitting:3} if the batch were {batch_size_there} here too"
     )
-    severity = np.where(decided, "error", "warn")
-    return build_flags(
-        "R04",
-        severity,
-        pairs,
-        "batch_size",
-        fill_template(template, pairs),
-        suggested=fill_template("{batch_size_there}", pairs),
-    )
+    return build_flags("R04", severity, pairs, "batch_size", template, suggested="{batch_size_there}")
 
 
 def _nearest_siblings(rows: pd.DataFrame) -> pd.DataFrame:
@@ -197,18 +179,12 @@ def _by_variants(rows: pd.DataFrame, siblings: pd.DataFrame) -> pd.DataFrame:
     single = high - low == 1
     rows = rows[single].assign(fits=batches[low[single]])
     rows = rows[~_printed_by_own_variant(rows, siblings)]
-    rows = rows.assign(
-        fitting=round_figures(rows["items"] / rows["fits"]),
-        in_flight=round_figures(rows["in_flight"]),
-        usual=round_figures(rows["usual"]),
-    )
+    rows = rows.assign(fitting=rows["items"] / rows["fits"])
     template = (
-        "{in_flight} batches in flight at batch {batch_size}, {usual} in the other variants on {platform}; "
-        "{fitting} if the batch were {fits}, the only one printed there that agrees"
+        "{in_flight:3} batches in flight at batch {batch_size}, {usual:3} in the other variants on {platform}; "
+        "{fitting:3} if the batch were {fits}, the only one printed there that agrees"
     )
-    return build_flags(
-        "R04", "warn", rows, "batch_size", fill_template(template, rows), suggested=fill_template("{fits}", rows)
-    )
+    return build_flags("R04", "warn", rows, "batch_size", template, suggested="{fits}")
 
 
 def _printed_by_own_variant(rows: pd.DataFrame, siblings: pd.DataFrame) -> Any:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset
-from ipu_results.check.rules.findings import build_flags, format_figure
+from ipu_results.check.rules.dataset import Dataset, build_flags, format_figure
 
 THOUSAND = 300.0
 """A figure this many times its neighbours, or this part of them, is flagged: unit prefixes differ by 1000."""

@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset
-from ipu_results.check.rules.findings import build_flags, fill_template, round_figures
+from ipu_results.check.rules.dataset import Dataset, build_flags, fill_template
 from ipu_results.check.rules.identity import flag_network_identity
 from ipu_results.link.configurations import NEAR, split_settings
 
 MAX_FRAMEWORK_RATIO = 1.4
-SAME_ROW = (
-    *("document_id", "table_name", "task", "model", "variant", "dataset", "platform", "sdk_version", "batch_size"),
-    *("precision", "compute_precision", "compiler", "item"),
-)
+SAME_ROW = """
+    document_id table_name task model variant dataset platform sdk_version batch_size precision compute_precision
+    compiler item
+""".split()
 
 
 def flag_framework_ratio(data: Dataset) -> pd.DataFrame:
@@ -40,12 +39,12 @@ def flag_framework_ratio(data: Dataset) -> pd.DataFrame:
     pairs = rows.merge(rows.drop(columns="batch_size"), on=["key", "network"], suffixes=("", "_other"))
     pairs = pairs[pairs["throughput"] > MAX_FRAMEWORK_RATIO * pairs["throughput_other"]]
     pairs = pairs.sort_values("throughput_other", ascending=False, kind="stable").drop_duplicates("result_id")
-    pairs = pairs.assign(ratio=round_figures(pairs["throughput"] / pairs["throughput_other"]))
+    pairs = pairs.assign(ratio=pairs["throughput"] / pairs["throughput_other"])
     template = (
-        "{ratio} times the throughput of {framework_other} in the same row: {throughput} items/s with {framework}, "
+        "{ratio:3} times the throughput of {framework_other} in the same row: {throughput} items/s with {framework}, "
         "{throughput_other} with {framework_other} at batch {batch_size}"
     )
-    return build_flags("R26", "info", pairs, "throughput", fill_template(template, pairs))
+    return build_flags("R26", "info", pairs, "throughput", template)
 
 
 EXACT = "exact"
@@ -73,8 +72,7 @@ def flag_batch_against_configuration(data: Dataset) -> pd.DataFrame:
     rows = rows.assign(made=_format_factors(rows), remark=_format_notes(rows))
     template = f"prints batch {{batch_size}}; {COMMAND} gives {{total}}{{made}}{{remark}}"
     suggested = _suggest(rows, fill_template("{total}", rows))
-    message = fill_template(template, rows)
-    return build_flags("R13", _rate(rows), rows, "batch_size", message, suggested=suggested)
+    return build_flags("R13", _rate(rows), rows, "batch_size", template, suggested=suggested)
 
 
 def flag_unnamed_work(data: Dataset) -> pd.DataFrame:
@@ -86,7 +84,7 @@ def flag_unnamed_work(data: Dataset) -> pd.DataFrame:
     rows = join_configurations(data, "time_to_result_s")
     rows = rows[rows["time_to_result_s"].notna() & rows["note"].notna()]
     template = f"the page does not say what was done in {{time_to_result_s}} s; {COMMAND}: {{note}}"
-    return build_flags("R28", "info", rows, "time_to_result_s", fill_template(template, rows))
+    return build_flags("R28", "info", rows, "time_to_result_s", template)
 
 
 def _rate(rows: pd.DataFrame) -> Any:
@@ -116,9 +114,7 @@ def flag_data_against_configuration(data: Dataset) -> pd.DataFrame:
     rows = join_configurations(data, "dataset")
     rows = rows[rows["dataset"].notna() & rows["dataset_agrees"].eq(False).fillna(False)]
     template = f"prints {{dataset}}; {COMMAND} feeds: {{data_fed}}"
-    return build_flags(
-        "R15", "info", rows, "dataset", fill_template(template, rows), suggested=rows["data_fed"].to_list()
-    )
+    return build_flags("R15", "info", rows, "dataset", template, suggested="{data_fed}")
 
 
 def flag_precision_against_configuration(data: Dataset) -> pd.DataFrame:
@@ -134,8 +130,8 @@ def flag_precision_against_configuration(data: Dataset) -> pd.DataFrame:
     contradicts = [bool(known) and value not in known for value, known in zip(rows["precision"], fits, strict=True)]
     rows = rows.assign(remark=_format_notes(rows), only=[known[0] if len(known) == 1 else None for known in fits])
     rows = rows[np.array(contradicts, dtype=bool)]
-    message = fill_template(f"prints {{precision}}; {COMMAND} sets: {{precision_flags}}{{remark}}", rows)
-    return build_flags("R23", _rate(rows), rows, "precision", message, suggested=_suggest(rows, rows["only"]))
+    template = f"prints {{precision}}; {COMMAND} sets: {{precision_flags}}{{remark}}"
+    return build_flags("R23", _rate(rows), rows, "precision", template, suggested=_suggest(rows, rows["only"]))
 
 
 def _find_fitting(data: Dataset, text: str) -> list[str]:
@@ -155,7 +151,7 @@ def flag_section(data: Dataset) -> pd.DataFrame:
     rows = data.published[["result_id", "platform", "section"]]
     rows = rows[rows["section"].notna() & (rows["platform"] != rows["section"])]
     template = "{platform}, while the section around the table speaks of {section}"
-    return build_flags("R11", "warn", rows, "platform", fill_template(template, rows))
+    return build_flags("R11", "warn", rows, "platform", template)
 
 
 def flag_older_sdk(data: Dataset) -> pd.DataFrame:
@@ -174,13 +170,8 @@ def flag_older_sdk(data: Dataset) -> pd.DataFrame:
     common = counts.sort_values(["table", "count", "rank"]).drop_duplicates("table", keep="last")
     rows = rows.merge(common[["table", "rank", "sdk_version"]], on="table", suffixes=("", "_common"))
     rows = rows[rows["rank"] < rows["rank_common"]]
-    return build_flags(
-        "R17",
-        "info",
-        rows,
-        "sdk_version",
-        fill_template("SDK {sdk_version}, older than {sdk_version_common}, the most common one of its table", rows),
-    )
+    template = "SDK {sdk_version}, older than {sdk_version_common}, the most common one of its table"
+    return build_flags("R17", "info", rows, "sdk_version", template)
 
 
 def _parse_version(text: str) -> tuple[float, ...] | None:
@@ -204,4 +195,4 @@ def flag_mixed_precision(data: Dataset) -> pd.DataFrame:
     rows = rows[rows["compared"].isin(listed.index)]
     rows = rows.assign(listed=rows["compared"].map(listed))
     template = "{precision} in a group of rows that mixes {listed}: same model, variant and platform"
-    return build_flags("R18", "info", rows, "precision", fill_template(template, rows))
+    return build_flags("R18", "info", rows, "precision", template)

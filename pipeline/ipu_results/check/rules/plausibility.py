@@ -8,8 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset
-from ipu_results.check.rules.findings import build_flags, fill_template, format_figure, round_figures
+from ipu_results.check.rules.dataset import Dataset, build_flags, format_figure, round_figures
 from ipu_results.ground.physics import (
     FLOP_PER_MAC,
     SECONDS_PER_MINUTE,
@@ -42,7 +41,7 @@ def flag_flops_above_peak(data: Dataset) -> pd.DataFrame:
         f"{{tflops}} TFLOP/s: throughput {{throughput}} × {{gmacs}} GMAC of {{network}} × {FLOP_PER_MAC}{{passes}}; "
         "the peak of {chip_count} × {chip} at {at} is {peak}"
     )
-    return build_flags("R21", "error", rows, "throughput", fill_template(template, rows))
+    return build_flags("R21", "error", rows, "throughput", template)
 
 
 def compute_implied_work(data: Dataset) -> pd.DataFrame:
@@ -95,7 +94,7 @@ def flag_power_above_rating(data: Dataset) -> pd.DataFrame:
     rows = rows[rows["power"] > rows["rated"]]
     rows = rows.assign(power=rows["power"].round(1))
     template = "{power} W: throughput {throughput} / efficiency {efficiency}; {platform} is rated {rated} W"
-    return build_flags("R22", "warn", rows, "efficiency", fill_template(template, rows))
+    return build_flags("R22", "warn", rows, "efficiency", template)
 
 
 def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
@@ -132,7 +131,7 @@ def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
             power=round_figures(above["power"]), efficiency=above["efficiency"].astype("float64").map("{:.4g}".format)
         )
         template = f"{{power}} W: {how}; {{chip_count}} × {{chip}} (power of {{scope}}) are rated {{rated}} W"
-        flags.append(build_flags("R29", "error", above, column, fill_template(template, above)))
+        flags.append(build_flags("R29", "error", above, column, template))
     return pd.concat(flags, ignore_index=True).drop_duplicates("result_id")
 
 
@@ -156,12 +155,10 @@ def flag_official_record(data: Dataset) -> pd.DataFrame:
     template = "prints {value} {unit}; the logs of {path} give {official}, {rounded} to the printed digits"
     suggested = [format_figure(seconds) for seconds in differing["rounded"] * differing["factor"]]
     severity = [_severity(far) for far in minutes_off]
-    missing = fill_template("no official entry of {model} bears the id {mlperf_id}", unknown)
+    missing = "no official entry of {model} bears the id {mlperf_id}"
     return pd.concat(
         [
-            build_flags(
-                "R12", severity, differing, "time_to_train_s", fill_template(template, differing), suggested=suggested
-            ),
+            build_flags("R12", severity, differing, "time_to_train_s", template, suggested=suggested),
             build_flags("R12", "warn", unknown, "mlperf_id", missing),
         ]
     )

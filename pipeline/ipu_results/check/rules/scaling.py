@@ -5,24 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset
-from ipu_results.check.rules.findings import build_flags, fill_template, round_figures
-from ipu_results.check.rules.little import find_doubtful_latencies, find_median_of_others
+from ipu_results.check.rules.dataset import Dataset, build_flags
+from ipu_results.check.rules.little import PER_BATCH, find_doubtful_latencies, find_median_of_others
 from ipu_results.check.rules.placement import join_configurations
 
 GENERATIONS = ("Mk1", "Classic", "Bow")
 EXPECTED = pd.DataFrame({"family": ["Bow"], "low": [1.15], "high": [1.53]})
-SAME_ROW = (
-    "document_id",
-    "task",
-    "model",
-    "variant",
-    "dataset",
-    "framework",
-    "batch_size",
-    "precision",
-    "chip_count",
-)
+SAME_ROW = "document_id task model variant dataset framework batch_size precision chip_count".split()
 FIGURES = ("throughput", "latency_ms")
 
 
@@ -44,25 +33,17 @@ def join_generations(data: Dataset) -> pd.DataFrame:
 def flag_slower_generation(data: Dataset) -> pd.DataFrame:
     """Flag a machine that is slower, or has a higher latency, than the generation before it."""
     pairs = data.compute_once(join_generations)
-    slower = pairs[pairs["throughput"] < pairs["throughput_before"]]
-    slower = slower.assign(ratio=round_figures(slower["throughput"] / slower["throughput_before"]))
-    later = pairs[pairs["latency_ms"] > pairs["latency_ms_before"]]
-    later = later.assign(ratio=round_figures(later["latency_ms"] / later["latency_ms_before"]))
-    throughput = (
-        "slower than the generation before: {throughput} items/s on {platform}, {throughput_before} on "
-        "{platform_before} at the same batch {batch_size} ({ratio} times)"
-    )
-    latency = (
-        "later than the generation before: {latency_ms} ms on {platform}, {latency_ms_before} on {platform_before} "
-        "at the same batch {batch_size} ({ratio} times)"
-    )
-    return pd.concat(
-        [
-            build_flags("R06", "warn", slower, "throughput", fill_template(throughput, slower)),
-            build_flags("R06", "warn", later, "latency_ms", fill_template(latency, later)),
-        ],
-        ignore_index=True,
-    )
+    flags = []
+    for column, unit, word in (("throughput", "items/s", "slower"), ("latency_ms", "ms", "later")):
+        before = pairs[f"{column}_before"]
+        is_worse = pairs[column] < before if word == "slower" else pairs[column] > before
+        template = (
+            f"{word} than the generation before: {{{column}}} {unit} on {{platform}}, {{{column}_before}} on "
+            "{platform_before} at the same batch {batch_size} ({ratio:3} times)"
+        )
+        worse = pairs.assign(ratio=pairs[column] / before)[is_worse]
+        flags.append(build_flags("R06", "warn", worse, column, template))
+    return pd.concat(flags, ignore_index=True)
 
 
 def flag_generation_ratio(data: Dataset) -> pd.DataFrame:
@@ -72,28 +53,17 @@ def flag_generation_ratio(data: Dataset) -> pd.DataFrame:
     ends = pairs[["family"]].merge(EXPECTED, on="family", how="left")
     low, high = ends["low"], ends["high"]
     rows = pairs.assign(ratio=ratio, low=low, high=high)[(ratio < low) | (ratio > high)]
-    rows = rows.assign(ratio=round_figures(rows["ratio"]))
     template = (
-        "{ratio} times the throughput of the generation before, expected {low} to {high}: {throughput} items/s on "
+        "{ratio:3} times the throughput of the generation before, expected {low} to {high}: {throughput} items/s on "
         "{platform}, {throughput_before} on {platform_before}"
     )
-    return build_flags("R07", "info", rows, "throughput", fill_template(template, rows))
+    return build_flags("R07", "info", rows, "throughput", template)
 
 
 MAX_GROWTH_PER_CHIP = 0.05
-SAME_WORK = (
-    "document_id",
-    "table_name",
-    "task",
-    "model",
-    "variant",
-    "dataset",
-    "framework",
-    "precision",
-    "compute_precision",
-    "compiler",
-    "chip",
-)
+SAME_WORK = """
+    document_id table_name task model variant dataset framework precision compute_precision compiler chip
+""".split()
 
 
 def flag_superlinear_scaling(data: Dataset) -> pd.DataFrame:
@@ -111,50 +81,29 @@ def flag_superlinear_scaling(data: Dataset) -> pd.DataFrame:
     smaller = rows.shift().where(rows["work"] == rows["work"].shift())
     growth = rows["per_chip"] / smaller["per_chip"]
     rows = rows.join(smaller.add_suffix("_there"))[growth > 1 + MAX_GROWTH_PER_CHIP]
-    return build_flags("R08", "warn", rows, "throughput", fill_template(TEMPLATE, _format_columns(rows)))
-
-
-TEMPLATE = (
-    "{percent} % of the throughput per chip of {platform_there}: {per_chip} items/s per chip{setup}, "
-    "{per_chip_there} there{setup_there}"
-)
-
-
-def _format_columns(rows: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "percent": round_figures(100 * rows["per_chip"] / rows["per_chip_there"]),
-            "platform_there": rows["platform_there"],
-            "per_chip": round_figures(rows["per_chip"]),
-            "per_chip_there": round_figures(rows["per_chip_there"]),
-            "setup": _setup(rows["batch_size"], rows["sdk_version"]),
-            "setup_there": _setup(rows["batch_size_there"], rows["sdk_version_there"]),
-        }
+    rows = rows.assign(
+        percent=100 * rows["per_chip"] / rows["per_chip_there"],
+        setup=_format_setup(rows["batch_size"], rows["sdk_version"]),
+        setup_there=_format_setup(rows["batch_size_there"], rows["sdk_version_there"]),
     )
+    template = (
+        "{percent:3} % of the throughput per chip of {platform_there}: {per_chip:3} items/s per chip{setup}, "
+        "{per_chip_there:3} there{setup_there}"
+    )
+    return build_flags("R08", "warn", rows, "throughput", template)
 
 
-def _setup(batch: pd.Series, sdk: pd.Series) -> list[str]:
+def _format_setup(batch: pd.Series, sdk: pd.Series) -> list[str]:
     sizes = ("batch " + batch.astype("Int64").astype("string")).to_list()
     versions = ("SDK " + sdk.astype("string")).to_list()
     known = [[part for part in parts if part is not pd.NA] for parts in zip(sizes, versions, strict=True)]
     return [f" ({', '.join(parts)})" if parts else "" for parts in known]
 
 
-CURVE = (
-    "document_id",
-    "table_name",
-    "task",
-    "model",
-    "variant",
-    "dataset",
-    "platform",
-    "framework",
-    "compiler",
-    "sdk_version",
-    "precision",
-    "compute_precision",
-    "conditions",
-)
+CURVE = """
+    document_id table_name task model variant dataset platform framework compiler sdk_version precision
+    compute_precision conditions
+""".split()
 LATENCY_TOLERANCE = 0.025
 MAX_THROUGHPUT_FALL = 0.05
 MAX_DEPTH_CHANGE = 1.5
@@ -188,19 +137,19 @@ def flag_falling_latency(data: Dataset) -> pd.DataFrame:
     deviation = data.published["latency_std_ms"].reindex(rows.index).fillna(0)
     sure = rows["latency_ms"] < np.minimum((1 - LATENCY_TOLERANCE) * rows["previous"], rows["previous"] - deviation)
     template = "latency falls as the batch grows: {latency_ms} ms at batch {batch_size}, {previous} at {previous_batch}"
-    return build_flags("R02", np.where(sure, "error", "warn"), rows, "latency_ms", fill_template(template, rows))
+    return build_flags("R02", np.where(sure, "error", "warn"), rows, "latency_ms", template)
 
 
 def flag_falling_throughput(data: Dataset) -> pd.DataFrame:
     """Flag a throughput that falls by more than MAX_THROUGHPUT_FALL as the batch grows."""
     rows = join_previous_batch(data, "throughput")
     rows = rows[rows["throughput"] < (1 - MAX_THROUGHPUT_FALL) * rows["previous"]]
-    rows = rows.assign(fall=round_figures(100 * (1 - rows["throughput"] / rows["previous"])))
+    rows = rows.assign(fall=100 * (1 - rows["throughput"] / rows["previous"]))
     template = (
-        "throughput falls by {fall} % as the batch grows: {throughput} items/s at batch {batch_size}, "
+        "throughput falls by {fall:3} % as the batch grows: {throughput} items/s at batch {batch_size}, "
         "{previous} at {previous_batch}"
     )
-    return build_flags("R03", "warn", rows, "throughput", fill_template(template, rows))
+    return build_flags("R03", "warn", rows, "throughput", template)
 
 
 def flag_depth_jump(data: Dataset) -> pd.DataFrame:
@@ -213,19 +162,16 @@ def flag_depth_jump(data: Dataset) -> pd.DataFrame:
     rows = join_previous_batch(data, "in_flight", excluded)
     jump = rows["in_flight"] / rows["previous"]
     rows = rows[(jump > MAX_DEPTH_CHANGE) | (jump < 1 / MAX_DEPTH_CHANGE)]
-    rows = rows.assign(in_flight=round_figures(rows["in_flight"]), previous=round_figures(rows["previous"]))
-    template = "{in_flight} batches in flight at batch {batch_size}, {previous} at {previous_batch}"
-    return build_flags("R05", "warn", rows, "latency_ms", fill_template(template, rows))
+    template = "{in_flight:3} batches in flight at batch {batch_size}, {previous:3} at {previous_batch}"
+    return build_flags("R05", "warn", rows, "latency_ms", template)
 
 
-PER_BATCH = "per-batch"
 MIN_SIBLINGS = 3
 MAX_DEPTH_RATIO = 1.5
 SEVERAL_IN_FLIGHT = 1.4
-SAME_CONFIGURATION = (
-    *("repository", "tag", "path", "benchmark", "latency_definition"),
-    *("model", "variant", "platform", "framework", "sdk_version"),
-)
+SAME_CONFIGURATION = """
+    repository tag path benchmark latency_definition model variant platform framework sdk_version
+""".split()
 
 
 def flag_depth_against_siblings(data: Dataset) -> pd.DataFrame:
@@ -240,24 +186,20 @@ def flag_depth_against_siblings(data: Dataset) -> pd.DataFrame:
     )
     doubtful = data.published.loc[find_doubtful_latencies(data), "result_id"]
     rows = rows[(rows["in_flight"] > 0) & ~rows["result_id"].isin(doubtful)]
-    rows = rows.assign(group=rows.groupby(list(SAME_CONFIGURATION), dropna=False, sort=False).ngroup())
+    rows = rows.assign(group=rows.groupby(SAME_CONFIGURATION, dropna=False, sort=False).ngroup())
     rows = rows.assign(
         others=rows.groupby("group")["group"].transform("size") - 1,
         usual=find_median_of_others(rows["in_flight"], rows["group"]),
     )
     ratio = rows["in_flight"] / rows["usual"]
     rows = rows[(rows["others"] >= MIN_SIBLINGS) & ((ratio > MAX_DEPTH_RATIO) | (ratio < 1 / MAX_DEPTH_RATIO))]
-    rows = rows.assign(
-        fitting=round_figures(rows["batch_size"] * rows["in_flight"] / rows["usual"]),
-        in_flight=round_figures(rows["in_flight"]),
-        usual=round_figures(rows["usual"]),
-    )
+    rows = rows.assign(fitting=rows["batch_size"] * rows["in_flight"] / rows["usual"])
     template = (
-        "{in_flight} batches in flight at batch {batch_size}, {usual} in the median of {others} other rows of "
+        "{in_flight:3} batches in flight at batch {batch_size}, {usual:3} in the median of {others} other rows of "
         "{benchmark} of {path}, {repository} {tag} ({match_confidence} match); "
-        "a batch of about {fitting} would give as many"
+        "a batch of about {fitting:3} would give as many"
     )
-    return build_flags("R24", "warn", rows, "batch_size", fill_template(template, rows))
+    return build_flags("R24", "warn", rows, "batch_size", template)
 
 
 def flag_depth_against_basis(data: Dataset) -> pd.DataFrame:
@@ -268,9 +210,8 @@ def flag_depth_against_basis(data: Dataset) -> pd.DataFrame:
     """
     rows = data.published[["result_id", "throughput", "latency_ms", "latency_basis", "batch_size", "in_flight"]]
     rows = rows[rows["latency_basis"].eq(PER_BATCH).fillna(False) & (rows["in_flight"] >= SEVERAL_IN_FLIGHT)]
-    rows = rows.assign(in_flight=round_figures(rows["in_flight"]))
     template = (
-        "{in_flight} batches in flight: throughput {throughput} × latency {latency_ms} ms / batch {batch_size}; the "
+        "{in_flight:3} batches in flight: throughput {throughput} × latency {latency_ms} ms / batch {batch_size}; the "
         "configuration times one batch and does not say how many are in flight"
     )
-    return build_flags("R25", "info", rows, "latency_basis", fill_template(template, rows))
+    return build_flags("R25", "info", rows, "latency_basis", template)

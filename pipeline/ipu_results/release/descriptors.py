@@ -1,0 +1,260 @@
+"""Write and check the descriptors of a release, which describe the same tables, columns and links in two standards.
+
+datapackage.json is a Frictionless Data Package 2.0, with a `unit` on each field that has one. CSV files are tables.
+Parquet files and the DuckDB file are resources without a schema, since they bring their own. croissant.json has the
+records of the Parquet files in Croissant 1.1. Both are checked against what this code would write of the tables as the
+files define them, in the parts that every version of the code writes alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ipu_results.ground.files import hash_file
+from ipu_results.ground.text import format_json
+from ipu_results.release.files import CHECKSUMS, list_table_files, read_checksums
+from ipu_results.schema import FILE_VIEWS, TABLES, Column, Table, describe_column
+from ipu_results.store.files import DATABASE, get_parquet_name
+
+Record = dict[str, Any]
+
+TITLE = "ipu-results: the open, verified record of Graphcore IPU performance"
+AUTHORS = "The ipu-results authors"
+LICENCE = {"name": "CC-BY-4.0", "path": "https://creativecommons.org/licenses/by/4.0/", "title": "CC BY 4.0"}
+KEYWORDS = ["Graphcore", "IPU", "benchmark", "MLPerf"]
+PROFILE = "https://datapackage.org/profiles/2.0/{}.json"
+CONTEXT = Path(__file__).with_name("templates") / "croissant_context.json"  # as the specification prints it
+PACKAGE_TYPES: dict[str, str] = {
+    "text": "string",
+    "integer": "integer",
+    "double": "number",
+    "date": "date",
+    "timestamp": "datetime",
+    "boolean": "boolean",
+}
+CROISSANT_TYPES: dict[str, str] = {
+    "text": "sc:Text",
+    "integer": "cr:Int64",
+    "double": "cr:Float64",
+    "date": "sc:Date",
+    "timestamp": "sc:DateTime",
+    "boolean": "sc:Boolean",
+}
+TIMESTAMP = "%Y-%m-%d %H:%M:%S.%f"
+# mlcroissant reads Parquet under its older media type alone.
+PACKAGE_MEDIA = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet", "duckdb": "application/vnd.duckdb"}
+CROISSANT_MEDIA = {"parquet": "application/x-parquet", "csv": "text/csv"}
+PACKAGE_HEAD: Record = {
+    "$schema": PROFILE.format("datapackage"),
+    "name": "ipu-results",
+    "title": TITLE,
+    "licenses": [LICENCE],
+    "contributors": [{"title": AUTHORS, "roles": ["creator"]}],
+    "keywords": [*KEYWORDS, "performance", "provenance"],
+}
+CROISSANT_HEAD: Record = {
+    "@context": json.loads(CONTEXT.read_text(encoding="utf-8")),
+    "@type": "sc:Dataset",
+    "conformsTo": "http://mlcommons.org/croissant/1.1",
+    "name": "ipu-results",
+    "description": f"{TITLE}. Each figure with the place where it was printed.",
+    "license": LICENCE["path"],
+    "creator": {"@type": "sc:Organization", "name": AUTHORS},
+    "keywords": KEYWORDS,
+}
+DATABASE_TEXT = "The same tables with keys, and the views and macros. Its sha256 is in SHA256SUMS."
+FILE_TABLES = [*TABLES, *(view.file_table for view in FILE_VIEWS)]
+
+
+def format_package(release: Mapping[str, Any], sources: Iterable[tuple[str, str]], folder: Path) -> str:
+    """Return datapackage.json for the files of a folder that hold data; `sources` are titles and addresses.
+
+    The DuckDB file is without size and hash: its bytes differ in each build, and SHA256SUMS has them.
+    """
+    rows = [_describe_resource(f"{table.name}.csv", table.description, folder, table) for table in FILE_TABLES]
+    for table in FILE_TABLES:
+        rows.append(_describe_resource(get_parquet_name(table.name), f"The rows of {table.name}.csv.", folder))
+    package = {
+        **PACKAGE_HEAD,
+        "version": release["version"],
+        "created": f"{release['published_on']}T00:00:00Z",
+        "sources": [{"title": title, "path": url} for title, url in sources],
+        "resources": [*rows, _describe_resource(DATABASE, DATABASE_TEXT)],
+    }
+    return format_json(package) + "\n"
+
+
+def _describe_resource(file: str, about: str, folder: Path | None = None, table: Table | None = None) -> Record:
+    """Describe a file: with size and hash if its folder is given, with a schema if it is a table."""
+    name, _, suffix = file.rpartition(".")
+    resource: Record = {
+        "$schema": PROFILE.format("dataresource"),
+        "name": name if table else file,
+        "type": "table" if table else "file",
+        "path": file,
+        "description": about,
+        "format": suffix,
+        "mediatype": PACKAGE_MEDIA[suffix],
+    }
+    if folder:
+        resource |= {"bytes": (folder / file).stat().st_size, "hash": f"sha256:{hash_file(folder / file)}"}
+    return resource | ({"encoding": "utf-8", "schema": _describe_schema(table)} if table else {})
+
+
+def _describe_schema(table: Table) -> Record:
+    schema: Record = {"$schema": PROFILE.format("tableschema"), "fields": list(map(_describe_column, table.columns))}
+    if table.key:
+        schema["primaryKey"] = list(table.key)
+    links = [(column.name, *column.references.split(".")) for column in table.columns if column.references]
+    if links:
+        schema["foreignKeys"] = [
+            {"fields": [name], "reference": {"resource": target, "fields": [key]}} for name, target, key in links
+        ]
+    return schema
+
+
+def _describe_column(column: Column) -> Record:
+    kind = PACKAGE_TYPES.get(column.kind, column.kind)  # a type that no table has is in no release that is sound
+    field: Record = {"name": column.name, "type": kind, "description": column.description}
+    if column.kind == "timestamp":
+        field["format"] = TIMESTAMP
+    if column.kind == "text" and column.required:
+        field["missingValues"] = []  # an empty text is a value there
+    if column.unit:
+        field["unit"] = column.unit
+    constraints = {
+        "required": True if column.required else None,
+        "minimum": column.low,
+        "exclusiveMinimum": column.above,
+        "maximum": column.high,
+        "enum": list(column.choices) if column.choices else None,
+        "pattern": column.pattern,
+    }
+    stated = {name: value for name, value in constraints.items() if value is not None}
+    return field | ({"constraints": stated} if stated else {})
+
+
+def format_croissant(release: Mapping[str, Any], folder: Path) -> str:
+    """Return croissant.json for the tables in a folder."""
+    paths = [folder / f"{table.name}.{suffix}" for suffix in CROISSANT_MEDIA for table in FILE_TABLES]
+    dataset = {
+        **CROISSANT_HEAD,
+        "version": release["version"],
+        "datePublished": release["published_on"],
+        "citeAs": f"{AUTHORS}. ipu-results, version {release['version']}, {release['published_on']}.",
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": path.name,
+                "name": path.name,
+                "contentUrl": path.name,
+                "contentSize": f"{path.stat().st_size} B",
+                "encodingFormat": CROISSANT_MEDIA[path.suffix[1:]],
+                "sha256": hash_file(path),
+            }
+            for path in paths
+        ],
+        "recordSet": list(map(_describe_records, FILE_TABLES)),
+    }
+    return format_json(dataset) + "\n"
+
+
+def _describe_records(table: Table) -> Record:
+    head = {"@type": "cr:RecordSet", "@id": table.name, "name": table.name, "description": table.description}
+    key = {"key": [{"@id": f"{table.name}/{column}"} for column in table.key]} if table.key else {}
+    return {**head, **key, "field": [_describe_field(table.name, column) for column in table.columns]}
+
+
+def _describe_field(table: str, column: Column) -> Record:
+    """Describe a column. The unit is the end of the description: Croissant has no property for it."""
+    field: Record = {
+        "@type": "cr:Field",
+        "@id": f"{table}/{column.name}",
+        "name": column.name,
+        "description": describe_column(column),
+        "dataType": CROISSANT_TYPES.get(column.kind, column.kind),
+        "source": {"fileObject": {"@id": get_parquet_name(table)}, "extract": {"column": column.name}},
+    }
+    if column.references:
+        field["references"] = {"field": {"@id": column.references.replace(".", "/")}}
+    return field
+
+
+def check_package(package: Mapping[str, Any], tables: Mapping[str, Table], folder: Path) -> Iterator[str]:
+    """Yield what datapackage.json states wrongly of the tables. Raises LookupError or TypeError if it is malformed."""
+    yield from (f"lacks {key}" for key in (*PACKAGE_HEAD, "created", "sources") if key not in package)
+    resources = {resource["path"]: resource for resource in package["resources"]}
+    yield from _compare_files(resources.keys() - {DATABASE}, tables)
+    digests, _ = read_checksums(folder / CHECKSUMS)
+    for path, resource in resources.items():
+        name, _, suffix = path.rpartition(".")
+        if name not in tables:
+            continue
+        if resource["name"] != (name if suffix == "csv" else path):
+            yield f"name of {path} is wrong"
+        if (resource["type"] == "table") != ("schema" in resource):  # of earlier releases Parquet is a table, too
+            yield f"type of {path} is wrong"
+        if (resource["bytes"], resource["hash"]) != ((folder / path).stat().st_size, f"sha256:{digests[path]}"):
+            yield f"size or hash of {path} is wrong"
+        if suffix == "csv":
+            stated, expected = resource["schema"], _describe_schema(tables[name])
+            if _pick(stated["fields"], "name", "type", "unit") != _pick(expected["fields"], "name", "type", "unit"):
+                yield f"columns of {path} is wrong"
+            for what, key in (("primary key", "primaryKey"), ("foreign keys", "foreignKeys")):
+                if stated.get(key) != expected.get(key):
+                    yield f"{what} of {path} is wrong"
+
+
+def check_croissant(dataset: Mapping[str, Any], tables: Mapping[str, Table], folder: Path) -> Iterator[str]:
+    """Yield what croissant.json states wrongly of the tables. Raises LookupError or TypeError if it is malformed."""
+    yield from (f"lacks {key}" for key in CROISSANT_HEAD if key not in dataset)
+    stated_digests = {file["contentUrl"]: file["sha256"] for file in dataset["distribution"]}
+    yield from _compare_files(stated_digests.keys(), tables)
+    digests, _ = read_checksums(folder / CHECKSUMS)
+    for name in sorted(stated_digests.keys() & digests.keys()):
+        if stated_digests[name] != digests[name]:
+            yield f"sha256 of {name} is wrong"
+    record_sets = {record_set["name"]: record_set for record_set in dataset["recordSet"]}
+    for name in sorted(record_sets.keys() ^ tables.keys()):
+        yield f"lacks the record set {name}" if name in tables else f"has an unknown record set {name}"
+    for name in sorted(record_sets.keys() & tables.keys()):
+        stated, expected = record_sets[name], _describe_records(tables[name])
+        parts = ("name", "dataType", "source", "description")
+        if _pick(stated["field"], *parts) != _pick(expected["field"], *parts):
+            yield f"columns of {name} are wrong"
+        if stated.get("key") != expected.get("key"):
+            yield f"key of {name} is wrong"
+        if _list_references(stated) != _list_references(expected):
+            yield f"references of {name} are wrong"
+
+
+def _compare_files(described: Iterable[str], tables: Iterable[str]) -> Iterator[str]:
+    """Yield a message for each table file that a descriptor lacks or that it should not describe."""
+    expected = list_table_files(tables)
+    yield from (f"does not describe {name}" for name in sorted(expected.difference(described)))
+    yield from (f"describes {name}, which is not a file of a table" for name in sorted({*described} - expected))
+
+
+def _pick(fields: Sequence[Mapping[str, Any]], *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(field.get(name) for name in names) for field in fields]
+
+
+def _list_references(records: Mapping[str, Any]) -> dict[str, Any]:
+    return {field["name"]: field["references"] for field in records["field"] if "references" in field}
+
+
+def read_required(package: Mapping[str, Any], path: str) -> set[str]:
+    """Return the columns of a file that are stated as required."""
+    fields = read_table_schema(package, path)["fields"]
+    return {field["name"] for field in fields if field.get("constraints", {}).get("required")}
+
+
+def read_table_schema(package: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """Return the schema of a file. Raises LookupError if it is not described."""
+    schema: Mapping[str, Any] = next((it["schema"] for it in package["resources"] if it["path"] == path), {})
+    if not schema:
+        raise LookupError(f"no schema of {path}")
+    return schema

@@ -1,0 +1,284 @@
+"""Tampering with CSV, descriptors and texts that `verify` must find: name, change of a folder, part of the message."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from ipu_results.store.files import DATABASE
+
+from tests.release.release_support import read_record, replace_file, write_record
+from tests.release.tampering_tables import Kind, Record, Tamper
+
+# CSV
+
+
+def edit_csv(edit: Callable[[list[list[str]]], list[list[str]]], name: str = "models") -> Tamper:
+    def change(folder: Path) -> None:
+        rows = list(csv.reader(io.StringIO((folder / f"{name}.csv").read_text(encoding="utf-8"), newline="")))
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows(edit(rows))
+        replace_file(folder / f"{name}.csv", out.getvalue().encode())
+
+    return change
+
+
+def edit_bytes(name: str, edit: Callable[[bytes], bytes]) -> Tamper:
+    def change(folder: Path) -> None:
+        data = (folder / name).read_bytes()
+        assert edit(data) != data, name
+        replace_file(folder / name, edit(data))
+
+    return change
+
+
+def replace_bytes(name: str, old: bytes, new: bytes) -> Tamper:
+    return edit_bytes(name, lambda data: data.replace(old, new, 1))
+
+
+CSV_KINDS: list[Kind] = [
+    ("cell", edit_csv(lambda rows: [*rows[:-1], ["x", *rows[-1][1:]]]), "models.csv"),
+    ("row removed", edit_csv(lambda rows: rows[:-1]), "models.csv"),
+    ("row doubled", edit_csv(lambda rows: [*rows, rows[-1]]), "models.csv"),
+    ("order of rows", edit_csv(lambda rows: [rows[0], *rows[:0:-1]]), "models.csv"),
+    ("order of columns", edit_csv(lambda rows: [row[::-1] for row in rows]), "models"),
+    ("header renamed", edit_csv(lambda rows: [["id", *rows[0][1:]], *rows[1:]]), "models"),
+    ("column added", edit_csv(lambda rows: [[*row, "x"] for row in rows]), "models"),
+    ("wider row", edit_csv(lambda rows: [*rows[:-1], [*rows[-1], "x"]]), "models"),
+    ("null as empty text", replace_bytes("flags.csv", b",\n", b',""\n'), "flags.csv"),
+    (
+        "decimal as a whole number",
+        edit_bytes("results.csv", lambda data: re.sub(rb",(\d+)\.0,", rb",\1,", data, count=1)),
+        "results.csv: is not as publish writes it",
+    ),
+    ("text without quotes", replace_bytes("flags.csv", b'"warn"', b"warn"), "flags.csv: is not as publish writes it"),
+    ("figure rounded", replace_bytes("results.csv", b".", b".0"), "results.csv"),
+    ("formula unmarked", replace_bytes("claims.csv", b"\"'--", b'"--'), "claims.csv"),
+    ("lines of Windows", edit_bytes("models.csv", lambda data: data.replace(b"\n", b"\r\n")), "models.csv"),
+    ("byte order mark", edit_bytes("models.csv", lambda data: b"\xef\xbb\xbf" + data), "models.csv"),
+    ("blank line at the end", edit_bytes("models.csv", lambda data: data + b"\n"), "models.csv"),
+    ("semicolons", edit_bytes("models.csv", lambda data: data.replace(b",", b";")), "models"),
+    ("not UTF-8", edit_bytes("models.csv", lambda data: data + b'"\xff"\n'), "models"),
+]
+
+
+# Descriptors
+
+
+def edit_record(name: str, edit: Callable[[Record], object]) -> Tamper:
+    def change(folder: Path) -> None:
+        record = read_record(folder, name)
+        edit(record)
+        write_record(folder, name, record)
+
+    return change
+
+
+def edit_package(edit: Callable[[Record], object]) -> Tamper:
+    return edit_record("datapackage.json", edit)
+
+
+def edit_resource(edit: Callable[[Record], object], path: str = "results.csv") -> Tamper:
+    return edit_package(lambda it: edit(next(entry for entry in it["resources"] if entry["path"] == path)))
+
+
+def edit_package_field(name: str, edit: Callable[[Record], object], path: str = "results.csv") -> Tamper:
+    return edit_resource(lambda it: edit(find(it["schema"]["fields"], name)), path)
+
+
+def edit_croissant(edit: Callable[[Record], object]) -> Tamper:
+    return edit_record("croissant.json", edit)
+
+
+def edit_croissant_field(name: str, edit: Callable[[Record], object]) -> Tamper:
+    return edit_croissant(lambda it: edit(find(find(it["recordSet"], "results")["field"], name)))
+
+
+def edit_release(edit: Callable[[Record], object]) -> Tamper:
+    return edit_record("release.json", edit)
+
+
+def find(entries: list[Record], name: str) -> Record:
+    return next(entry for entry in entries if entry["name"] == name)
+
+
+def forge_hash(resource: Record) -> None:
+    resource["hash"] = "sha256:" + "0" * 64
+
+
+OTHER = {"name": "x", "path": "https://example.org/x", "title": "x"}
+PACKAGE = "datapackage.json"
+PACKAGE_KINDS: list[Kind] = [
+    ("version", edit_package(lambda it: it.update(version="9.9.9")), "has version 9.9.9"),
+    ("created", edit_package(lambda it: it.update(created="2020-01-01T00:00:00Z")), "has date 2020-01-01"),
+    ("time of creation", edit_package(lambda it: it.update(created=f"{it['created'][:10]}T01:00:00Z")), PACKAGE),
+    ("title", edit_package(lambda it: it.update(title="x")), PACKAGE),
+    ("name", edit_package(lambda it: it.update(name="x")), PACKAGE),
+    ("licence", edit_package(lambda it: it.update(licenses=[OTHER])), PACKAGE),
+    ("licence's address", edit_package(lambda it: it["licenses"][0].update(path="https://example.org")), PACKAGE),
+    ("contributors", edit_package(lambda it: it["contributors"].append({"title": "x"})), PACKAGE),
+    ("keywords", edit_package(lambda it: it["keywords"].pop()), PACKAGE),
+    ("address", edit_package(lambda it: it.update(homepage="https://example.org")), PACKAGE),
+    ("source removed", edit_package(lambda it: it["sources"].pop()), PACKAGE),
+    ("address of a source", edit_package(lambda it: it["sources"][0].update(path="https://example.org")), PACKAGE),
+    ("profile", edit_package(lambda it: it.update({"$schema": "x"})), PACKAGE),
+    ("order of resources", edit_package(lambda it: it["resources"].reverse()), PACKAGE),
+    ("resource removed", edit_package(lambda it: it["resources"].pop(0)), "does not describe"),
+    ("description of a table", edit_resource(lambda it: it.update(description="x")), PACKAGE),
+    ("dialect", edit_resource(lambda it: it.update(dialect={"delimiter": ";"})), PACKAGE),
+    ("encoding", edit_resource(lambda it: it.update(encoding="latin-1")), PACKAGE),
+    ("media type", edit_resource(lambda it: it.update(mediatype="text/plain")), PACKAGE),
+    ("format", edit_resource(lambda it: it.update(format="tsv")), PACKAGE),
+    ("path", edit_resource(lambda it: it.update(path="https://example.org/results.csv")), "does not describe"),
+    ("no resources", edit_package(lambda it: it.pop("resources")), f"{PACKAGE}: cannot be checked: KeyError"),
+    ("no sources", edit_package(lambda it: it.pop("sources")), f"{PACKAGE}: lacks sources"),
+    ("name of a resource", edit_resource(lambda it: it.update(name="x")), "name of results.csv is wrong"),
+    ("bytes", edit_resource(lambda it: it.update(bytes=1)), "size or hash of results.csv"),
+    ("hash", edit_resource(lambda it: it.update(hash="sha256:" + "0" * 64)), "size or hash of results.csv"),
+    ("primary key", edit_resource(lambda it: it["schema"].update(primaryKey=["model"])), "results"),
+    ("no primary key", edit_resource(lambda it: it["schema"].pop("primaryKey")), "primary key of results.csv"),
+    ("foreign keys", edit_resource(lambda it: it["schema"].pop("foreignKeys")), "foreign keys of results.csv"),
+    ("description of a column", edit_package_field("model", lambda it: it.update(description="x")), PACKAGE),
+    ("unit", edit_package_field("latency_ms", lambda it: it.update(unit="s")), "columns of results.csv"),
+    ("type of a column", edit_package_field("model", lambda it: it.update(type="integer")), "columns of results.csv"),
+    ("limits", edit_package_field("throughput", lambda it: it.update(constraints={"minimum": -1})), PACKAGE),
+    ("choices", edit_package_field("origin", lambda it: it["constraints"]["enum"].append("x")), PACKAGE),
+    ("required", edit_package_field("model", lambda it: it["constraints"].pop("required")), "required columns"),
+    ("missing values", edit_package_field("model", lambda it: it.update(missingValues=["x"])), PACKAGE),
+    ("Parquet's hash", edit_resource(forge_hash, "latest.parquet"), "size or hash of latest.parquet"),
+    ("Parquet's size", edit_resource(lambda it: it.update(bytes=1), "flags.parquet"), "size or hash of flags.parquet"),
+    ("Parquet as a table", edit_resource(lambda it: it.update(type="table"), "flags.parquet"), "type of flags.parquet"),
+    ("CSV as a file", edit_resource(lambda it: it.update(type="file")), "type of results.csv"),
+    ("no schema", edit_resource(lambda it: it.pop("schema")), "type of results.csv"),
+    ("DuckDB's description", edit_resource(lambda it: it.update(description="x"), DATABASE), PACKAGE),
+    ("DuckDB's address", edit_resource(lambda it: it.update(path="x.duckdb"), DATABASE), "describes x.duckdb"),
+    ("DuckDB removed", edit_package(lambda it: it["resources"].pop()), PACKAGE),
+    ("not JSON", edit_bytes(PACKAGE, lambda _: b"{"), "is not a JSON object"),
+    ("deep JSON", edit_bytes(PACKAGE, lambda _: b'{"a":' * 10_000), "is not a JSON object"),
+]
+CROISSANT = "croissant.json"
+CROISSANT_KINDS: list[Kind] = [
+    ("licence", edit_croissant(lambda it: it.update(license="https://example.org")), CROISSANT),
+    ("no licence", edit_croissant(lambda it: it.pop("license")), f"{CROISSANT}: lacks license"),
+    ("table removed", edit_croissant(lambda it: it["recordSet"].pop()), "lacks the record set"),
+    (
+        "column removed",
+        edit_croissant(lambda it: find(it["recordSet"], "flags")["field"].pop()),
+        "columns of flags are",
+    ),
+    (
+        "file of another folder",
+        edit_croissant(lambda it: it["distribution"].append({"contentUrl": "../secret", "sha256": ""})),
+        "describes ../secret, which is not a file of a table",
+    ),
+    ("address", edit_croissant(lambda it: it.update(url="https://example.org")), CROISSANT),
+    ("description", edit_croissant(lambda it: it.update(description="x")), CROISSANT),
+    ("creator", edit_croissant(lambda it: it["creator"].update(name="x")), CROISSANT),
+    ("citation", edit_croissant(lambda it: it.update(citeAs="x")), CROISSANT),
+    ("keywords", edit_croissant(lambda it: it["keywords"].append("x")), CROISSANT),
+    ("specification", edit_croissant(lambda it: it.update(conformsTo="x")), CROISSANT),
+    ("context", edit_croissant(lambda it: it["@context"].update(sc="https://example.org/")), CROISSANT),
+    ("version", edit_croissant(lambda it: it.update(version="9.9.9")), "has version 9.9.9"),
+    ("date", edit_croissant(lambda it: it.pop("datePublished")), "has date None"),
+    (
+        "file's address",
+        edit_croissant(lambda it: it["distribution"][0].update(contentUrl="https://example.org")),
+        "not",
+    ),
+    ("file's format", edit_croissant(lambda it: it["distribution"][0].update(encodingFormat="text/csv")), CROISSANT),
+    ("file's size", edit_croissant(lambda it: it["distribution"][0].update(contentSize="1 B")), CROISSANT),
+    ("file's sha256", edit_croissant(lambda it: it["distribution"][0].update(sha256="0" * 64)), "is wrong"),
+    ("description of a table", edit_croissant(lambda it: it["recordSet"][0].update(description="x")), CROISSANT),
+    ("key", edit_croissant(lambda it: it["recordSet"][0].pop("key")), "key of documents"),
+    ("table added", edit_croissant(lambda it: it["recordSet"].append({**it["recordSet"][0], "name": "x"})), "unknown"),
+    ("description of a column", edit_croissant_field("model", lambda it: it.update(description="x")), CROISSANT),
+    ("unit", edit_croissant_field("latency_ms", lambda it: it.update(description="Latency [s]")), "columns of results"),
+    (
+        "type of a column",
+        edit_croissant_field("model", lambda it: it.update(dataType="cr:Int64")),
+        "columns of results",
+    ),
+    (
+        "source of a column",
+        edit_croissant_field("model", lambda it: it["source"].update(extract={"column": "variant"})),
+        "columns of results",
+    ),
+    ("reference", edit_croissant_field("document_id", lambda it: it.pop("references")), "references of results"),
+]
+
+
+def forge_history(record: Record) -> None:
+    record.update(previous={"version": "0.9.0", "build_id": "0" * 64}, least_version="0.9.1")
+    record["changes"] = [{"level": "major", "what": "x"}]
+
+
+RELEASE = "release.json"
+RELEASE_KINDS: list[Kind] = [
+    ("version", edit_release(lambda it: it.update(version="9.9.9")), "has version"),
+    ("version that is none", edit_release(lambda it: it.update(version="x")), "is not a version"),
+    ("control characters", edit_release(lambda it: it.update(version="1\n\x1b[31mOK")), r"has 1\n\x1b"),
+    ("no tables", edit_release(lambda it: it.pop("tables")), f"{RELEASE}: cannot be checked: KeyError"),
+    ("tables that are none", edit_release(lambda it: it.update(tables=1)), f"{RELEASE}: cannot be checked"),
+    ("table of another folder", edit_release(lambda it: it["tables"].update({"../x": {}})), "../x.csv: is missing"),
+    ("date", edit_release(lambda it: it.update(published_on="2020-01-01")), "has date"),
+    ("build id", edit_release(lambda it: it.update(build_id="0" * 64)), "build id differs"),
+    ("rows", edit_release(lambda it: it["tables"]["flags"].update(rows=1)), "rows differ"),
+    ("digest", edit_release(lambda it: it["tables"]["flags"].update(rows_sha256="0" * 64)), "rows differ"),
+    ("table removed", edit_release(lambda it: it["tables"].pop("flags")), "does not list"),
+    ("table added", edit_release(lambda it: it["tables"].update(x={"rows": 0})), "is missing"),
+    ("view", edit_release(lambda it: it["views"].update(latest="0" * 64)), "definition of latest"),
+    ("key added", edit_release(lambda it: it.update(note="x")), "other keys"),
+    ("key removed", edit_release(lambda it: it.pop("name")), "other keys"),
+    ("history", edit_release(forge_history), "does not follow 0.9.0"),
+    ("change", edit_release(lambda it: it["changes"].append({"level": "patch", "what": "x"})), "without a previous"),
+    ("correction", edit_release(lambda it: it["corrections"].append({"table": "x"})), "without a previous"),
+    ("format", edit_release(lambda it: it.update(format=2)), "only 1 is supported"),
+    ("blanks", edit_bytes(RELEASE, lambda data: json.dumps(json.loads(data)).encode()), "is not as publish writes it"),
+]
+TEXT_KINDS: list[Kind] = [
+    ("figure in README", edit_bytes("README.md", lambda data: data.replace(b" results", b"0 results", 1)), "README.md"),
+    ("line in README", edit_bytes("README.md", lambda data: data + b"\nVisit example.org\n"), "README.md"),
+    ("unit in DICTIONARY", replace_bytes("DICTIONARY.md", b"| ms |", b"| s |"), "DICTIONARY.md"),
+    ("table of a configuration", replace_bytes("README.md", b"data_files: flags", b"data_files: cells"), "README.md"),
+    ("configuration removed", replace_bytes("README.md", b"- config_name: flags\n", b""), "README.md"),
+    ("address of the dataset", replace_bytes("CITATION.cff", b'url: "https://', b'url: "http://'), "CITATION.cff"),
+    ("LICENSE", edit_bytes("LICENSE", lambda _: b"All rights reserved.\n"), "LICENSE"),
+    ("CHANGELOG", edit_bytes("CHANGELOG.md", lambda data: data + b"x"), "CHANGELOG.md"),
+    ("author", replace_bytes("CITATION.cff", b"The ipu-results authors", b"Somebody"), "CITATION.cff"),
+    ("address in the citation", edit_bytes("CITATION.cff", lambda data: data + b"url: https://x\n"), "CITATION.cff"),
+    ("version in the citation", replace_bytes("CITATION.cff", b": 1.0.0", b": 1.0.1"), "has version 1.0.1"),
+    ("blanks in the environment", edit_bytes("environment.json", lambda data: data + b"\n"), "environment.json"),
+    ("host in the environment", edit_record("environment.json", lambda it: it.update(host="x")), "environment.json"),
+    (
+        "text in the environment",
+        edit_record("environment.json", lambda it: it["packages"].update(duckdb="\x1b[2J")),
+        "environment.json",
+    ),
+]
+
+
+def replace_with_link(folder: Path) -> None:
+    shutil.copyfile(folder / "LICENSE", folder.parent / "LICENSE")
+    (folder / "LICENSE").unlink()
+    (folder / "LICENSE").symlink_to(folder.parent / "LICENSE")
+
+
+FILE_KINDS: list[Kind] = [
+    ("file removed", lambda folder: (folder / "LICENSE").unlink(), "LICENSE"),
+    ("table removed", lambda folder: (folder / "flags.csv").unlink(), "flags.csv"),
+    ("file added", lambda folder: replace_file(folder / "notes.txt", b"mine"), "notes.txt"),
+    ("table added", lambda folder: replace_file(folder / "more.csv", b"mine"), "more.csv"),
+    ("link", replace_with_link, "LICENSE"),
+    ("files exchanged", lambda folder: exchange(folder / "README.md", folder / "DICTIONARY.md"), "README.md"),
+]
+
+
+def exchange(first: Path, second: Path) -> None:
+    data = first.read_bytes()
+    replace_file(first, second.read_bytes())
+    replace_file(second, data)
