@@ -193,7 +193,7 @@ def test_claim_uses_the_results_and_entries_of_its_recomputation(connection: duc
 
 def test_example_queries_return_rows(connection: duckdb.DuckDBPyConnection) -> None:
     assert len(EXAMPLES) == 10
-    for title, text in EXAMPLES:
+    for title, text in EXAMPLES.items():
         assert run_query(connection, text).num_rows, title
 
 

@@ -33,7 +33,7 @@ IPU_ORDER = ["benchmark", "ipu_accelerators", "ipu_path"]
 
 
 def _name_outcome(row: Record) -> str:
-    return WORDS.get(row["outcome"], row["outcome"])
+    return str(WORDS.get(row["outcome"], row["outcome"]))
 
 
 def summarise_ipu(frames: Frames) -> str:
@@ -136,8 +136,7 @@ def _draw_round(alt: Any, points: list[Record], name: str, benchmark: str, ends:
     names, colors = [*KINDS.values(), "other"], [*PALETTE.assign(list(KINDS.values())), PALETTE.ink["muted"]]
     shapes = ("diamond", "triangle-down", "circle", "triangle-up", "square", "cross")
     channels = make_channels(alt, "kind", "Accelerator", names, colors, shapes)
-    domain = [0.8 * ACCELERATOR_TICKS[0], 1.25 * ACCELERATOR_TICKS[-1]]
-    x = make_log_axis(alt, "X", "accelerators", "Accelerators", ACCELERATOR_TICKS, "d", base=2, domain=domain)
+    x = make_log_axis(alt, "X", "accelerators", "Accelerators", ACCELERATOR_TICKS, "d", base=2, domain=[0.8, 640.0])
     y, low = (
         make_log_axis(alt, "Y", each, "Minutes", MINUTE_TICKS, domain=ends) for each in ("minutes", "minutes_low")
     )

@@ -178,36 +178,29 @@ RESULT_FLAGS = """
 """
 DOCUMENTS = "SELECT document_id, title, publisher, published_on, url, licence FROM documents ORDER BY document_id"
 ATTRIBUTIONS = "SELECT result_id, attribution FROM mlperf_entries WHERE result_id IS NOT NULL"
-# Of the members of a file, with their JSON types.
 DESCRIPTIONS = {
-    "result_id": ("string", "Id of the result in every release; the file is r/<result_id>.json."),
-    "figures": (
-        "object",
-        "Figures by column of the table results, each with value and unit. Blank ones are absent.",
-    ),
-    "conditions": ("object", "The other columns of the table results that have a value."),
-    "relationship": (
-        "string",
-        "vendor, independent, official or own: who published the result, towards the machine's maker.",
-    ),
-    "flags": ("array", "Doubts: rule, severity, column, message, and a suggestion, which is never applied."),
-    "provenance": (
-        "array",
-        "The printed cells of figures: header, text, value, unit, factor, and place in the document.",
-    ),
-    "documents": ("array", "The documents of these cells, with title, publisher, address and licence."),
-    "claims": ("array", "Ids of the claims whose recomputation used the result."),
-    "citation": ("string", "How to cite the figure: its source, and this dataset."),
-    "release": (
-        "object",
-        "Version of the release, or null for a build that was not released, and the id of the build.",
-    ),
+    "result_id": "Id of the result in every release; the file is r/<result_id>.json.",
+    "figures": "Figures by column of the table results, each with value and unit. Blank ones are absent.",
+    "conditions": "The other columns of the table results that have a value.",
+    "relationship": "vendor, independent, official or own: who published the result, towards the machine's maker.",
+    "flags": "Doubts: rule, severity, column, message, and a suggestion, which is never applied.",
+    "provenance": "The printed cells of figures: header, text, value, unit, factor, and place in the document.",
+    "documents": "The documents of these cells, with title, publisher, address and licence.",
+    "claims": "Ids of the claims whose recomputation used the result.",
+    "citation": "How to cite the figure: its source, and this dataset.",
+    "release": "Version of the release, or null for a build that was not released, and the id of the build.",
 }
+TEXTS, OBJECTS = ("result_id", "relationship", "citation"), ("figures", "conditions", "release")  # others are lists
 
 
 def format_schema() -> str:
     """Format the JSON Schema that documents the files."""
-    properties = {name: {"type": kind, "description": text} for name, (kind, text) in DESCRIPTIONS.items()}
+    kinds = {
+        **dict.fromkeys(DESCRIPTIONS, "array"),
+        **dict.fromkeys(TEXTS, "string"),
+        **dict.fromkeys(OBJECTS, "object"),
+    }
+    properties = {name: {"type": kinds[name], "description": text} for name, text in DESCRIPTIONS.items()}
     return format_json(
         {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
