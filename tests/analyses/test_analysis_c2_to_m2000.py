@@ -6,7 +6,7 @@ from pathlib import Path
 
 import altair
 import pytest
-from ipu_results.analyses import c2_to_m2000
+from ipu_results.analyses.resnext101 import C2_TO_M2000
 
 from tests.analyses.analysis_support import changed, flag_result, load
 from tests.conftest import Query
@@ -71,12 +71,12 @@ def test_flagged_row_is_not_the_best(warehouse: Path) -> None:
 
 
 def test_summary_and_chart(warehouse: Path) -> None:
-    frames = load(warehouse, c2_to_m2000.ANALYSIS)
-    summary = c2_to_m2000.summarise(frames)
+    frames = load(warehouse, C2_TO_M2000)
+    summary = C2_TO_M2000.summarise(frames)
     assert "1.52 at 1 (1,121 against 737 images/s)" in summary
     assert "Best against best, the ratio is 3.40" in summary
     assert "1.36 ms stand for 1.0 batches in flight, and the IPU-M2000's 2.66 ms for 3.0" in summary
-    left, _ = c2_to_m2000.build_chart(altair, frames).to_dict()["hconcat"]
+    left, _ = C2_TO_M2000.build_chart(altair, frames).to_dict()["hconcat"]
     assert sorted((point["machine"], point["micro_batch"]) for point in left["data"]["values"]) == [
         *(("C2", size) for size in (1, 2, 3, 4, 5, 6)),
         *(("IPU-M2000", size) for size in (1, 2, 4, 8, 16)),

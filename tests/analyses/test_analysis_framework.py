@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ipu_results.analyses.framework import ANALYSIS
+from ipu_results.analyses.ratios import FRAMEWORK
 
 from tests.analyses.analysis_support import OTHER_TEST, TRAINED, Database, make_warehouse
 from tests.conftest import Query
@@ -65,7 +65,7 @@ PAIRS = "SELECT framework, base_framework, throughput_ratio, same_network, error
 
 
 def summarise(database: Database) -> str:
-    return ANALYSIS.summarise({"framework_effect": database.frame("framework_effect")})
+    return FRAMEWORK.summarise({"framework_effect": database.frame("framework_effect")})
 
 
 @pytest.mark.parametrize("more", [[], [{**POPART, "document_id": "page-1"}]], ids=["one page", "repeated by a page"])

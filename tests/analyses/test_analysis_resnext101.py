@@ -16,7 +16,7 @@ from tests.conftest import Query
 
 @pytest.fixture(scope="module")
 def frames(warehouse: Path) -> Frames:
-    return load(warehouse, resnext101.ANALYSIS)
+    return load(warehouse, resnext101.RESNEXT101)
 
 
 def select_points(frames: Frames) -> list[dict[str, Any]]:

@@ -138,12 +138,9 @@ def test_half_a_chip_draws_no_more_than_a_whole_one(query: Query) -> None:
     assert rows == [(batch, batch <= 64, None) for batch in (16, 32, 64, 128, 256, 512)]
 
 
-def test_energy_that_implies_more_than_the_rating_is_marked(query: Query) -> None:
+def test_energy_above_the_rating_is_marked_and_names_its_rule(query: Query) -> None:
     rows = "SELECT implied_power_w, above_rating FROM energy_per_item WHERE network = 'GPT-117M' AND batch_size = 64"
     assert query(rows) == [(pytest.approx(64.99 / 4.08 * 3600, rel=1e-3), True)]
-
-
-def test_energy_above_the_rating_names_its_rule(query: Query) -> None:
     wrong = "rated_w IS NOT NULL AND above_rating <> (coalesce(error_rules, '') LIKE '%R29%')"
     assert query(f"SELECT count(*) FROM energy_per_item WHERE {wrong}") == [(0,)]
     pairs = "SELECT count(*), count(*) FILTER (gpu_error_rules = 'R29') FROM energy_ipu_gpu "

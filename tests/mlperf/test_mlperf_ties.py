@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from ipu_results.analyses import mlperf_ipu, mlperf_noise, mlperf_trends
+from ipu_results.analyses import mlperf
 from ipu_results.link.mlperf import describe_interval, estimate_intervals, resolve_rankings
 from ipu_results.mlperf.rules import load_rules, round_key
 
@@ -190,7 +190,7 @@ def test_round_without_a_source_is_comparable_with_none() -> None:
 
 
 def test_share_of_noise_is_that_of_the_table(warehouse: Path, query: Query) -> None:
-    text = mlperf_noise.summarise(load(warehouse, mlperf_noise.ANALYSIS))
+    text = mlperf.NOISE.summarise(load(warehouse, mlperf.NOISE))
     for scope in ("all-sizes", "same-size"):
         [(pairs, separable)] = query(
             "SELECT sum(neighbouring_pairs - shared_log_pairs - untested_pairs), sum(separable_pairs) "
@@ -200,13 +200,13 @@ def test_share_of_noise_is_that_of_the_table(warehouse: Path, query: Query) -> N
 
 
 def test_ipu_is_compared_with_the_node_of_its_own_round(warehouse: Path) -> None:
-    text = mlperf_ipu.summarise(load(warehouse, mlperf_ipu.ANALYSIS))
+    text = mlperf.IPU.summarise(load(warehouse, mlperf.IPU))
     assert "34.49 [32.82, 36.16] against 21.69" in text
     assert "19.64 [19.54, 19.73] against 28.69 [28.45, 28.92] minutes, faster" in text
 
 
 def test_trends_say_nothing_of_benchmarks_with_few_rounds() -> None:
     frames = {"mlperf_trends": make_database().frame("mlperf_trends")}
-    text = mlperf_trends.summarise(frames)
+    text = mlperf.TRENDS.summarise(frames)
     assert "BERT" not in text
     assert "not an MLPerf metric" in text

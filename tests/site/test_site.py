@@ -25,12 +25,10 @@ from ipu_results.ground.sql import run_query
 from ipu_results.release import ReleaseRequest, publish
 from ipu_results.schema import TABLES
 from ipu_results.site import __main__ as command
-from ipu_results.site import build_site, chart_pages, predictions
-from ipu_results.site.chart_pages import build_charts
+from ipu_results.site import build_site, charts
+from ipu_results.site.charts import build_charts
 from ipu_results.site.citations import build_mlperf, build_provenance
-from ipu_results.site.claims import build_claims
-from ipu_results.site.encode import EXAMPLES, build_sql, encode_query, format_script
-from ipu_results.site.results import build_results
+from ipu_results.site.data import EXAMPLES, build_claims, build_results, build_sql, encode_query, format_script
 from ipu_results.site.start import build_start, read_release
 from ipu_results.store.files import DATABASE
 
@@ -57,7 +55,7 @@ def first_view(connection: duckdb.DuckDBPyConnection) -> Mapping[str, Any]:
 
 @pytest.fixture
 def without_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ipu_results.site.build.SCRIPTS", {**FAST, "charts": lambda _: [], "emulator": lambda _: {}})
+    monkeypatch.setattr("ipu_results.site.SCRIPTS", {**FAST, "charts": lambda _: [], "emulator": lambda _: {}})
 
 
 def parse_script(text: str) -> Any:
@@ -81,13 +79,10 @@ def decode(frame: Mapping[str, Any], name: str) -> list[Any]:
     return [None if code < 0 else column["words"][code] for code in values]
 
 
-def test_script_contains_no_character_that_could_end_it() -> None:
+def test_script_contains_no_character_that_could_end_it_and_no_nan() -> None:
     text = format_script("x", {EVIL: [EVIL, None, 1.5]})
     assert not UNSAFE & set(text)
     assert parse_script(text) == {EVIL: [EVIL, None, 1.5]}
-
-
-def test_nan_is_refused() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         format_script("x", float("nan"))
 
@@ -195,7 +190,7 @@ def test_claim_uses_the_results_and_entries_of_its_recomputation(connection: duc
 
 def test_example_queries_return_rows(connection: duckdb.DuckDBPyConnection) -> None:
     assert len(EXAMPLES) == 10
-    for title, text in EXAMPLES:
+    for title, text in EXAMPLES.items():
         assert run_query(connection, text).num_rows, title
 
 
@@ -210,7 +205,7 @@ def test_charts_have_question_summary_and_committed_specification(
     connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = ANALYSES[3:5]
-    monkeypatch.setattr(chart_pages, "ANALYSES", shown)
+    monkeypatch.setattr(charts, "ANALYSES", shown)
     *built, predicted = build_charts(connection)
     assert predicted["name"] == "predicted"
     page = " ".join((ROOT / "docs" / "reference" / "analyses.md").read_text(encoding="utf-8").split())
@@ -227,8 +222,8 @@ def test_charts_have_question_summary_and_committed_specification(
 def test_predictions_are_complete_and_marked_emulated(
     connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(predictions, "DEFAULT_BATCH_SIZES", {"c2": (2, 12)})
-    data = predictions.build_predictions(connection)
+    monkeypatch.setattr(charts, "DEFAULT_BATCH_SIZES", {"c2": (2, 12)})
+    data = charts.build_predictions(connection)
     assert [(row["target"], row["batch_size"]) for row in data["predictions"][:2]] == [("c2", 2), ("c2", 12)]
     assert {row["origin"] for row in data["predictions"]} == {"emulated"}
     assert {point["set"] for point in data["points"]} == {"calibration", "resnext", "ten", "honest"}

@@ -12,7 +12,7 @@ from ipu_results import compare
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import to_json_value
-from ipu_results.site.own_run import build_own_run
+from ipu_results.site.data import build_own_run
 
 from tests.conftest import ROOT
 from tests.site.conftest import COMMITTED

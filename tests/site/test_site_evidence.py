@@ -14,12 +14,15 @@ import pytest
 from ipu_results.ground.sql import run_query
 from ipu_results.site.citations import build_provenance
 from ipu_results.site.compare_pages import build_compare_pages
-from ipu_results.site.energy_page import _describe_scopes, build_energy_page
-from ipu_results.site.microbenchmarks import build_microbenchmark_pages, build_microbenchmarks
+from ipu_results.site.data import build_microbenchmarks, build_results
+from ipu_results.site.evidence import (
+    _describe_scopes,
+    build_energy_page,
+    build_microbenchmark_pages,
+    build_peak_pages,
+    build_replication_pages,
+)
 from ipu_results.site.page import Page
-from ipu_results.site.peak_pages import build_peak_pages
-from ipu_results.site.replication_page import build_replication_pages
-from ipu_results.site.results import build_results
 from ipu_results.store.query import open_warehouse
 
 from tests.site.conftest import COMMITTED

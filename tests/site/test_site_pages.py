@@ -19,8 +19,8 @@ from ipu_results.analyses.analysis import split_summary
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import to_json_value
-from ipu_results.site.chart_pages import format_csv, list_numbers
-from ipu_results.site.html import format_page, link, tag
+from ipu_results.site.charts import format_csv, list_numbers
+from ipu_results.site.page import ENVIRONMENT, build_page, format_page
 from ipu_results.site.pages import build_pages
 
 EVIL = '"><script>alert(1)</script>&'
@@ -181,9 +181,11 @@ def test_machines_are_compared_only_on_what_may_be_compared(
 
 
 def test_hostile_text_and_addresses_stay_text() -> None:
-    page = format_page("a/b.html", EVIL, EVIL, tag("p", EVIL, title=EVIL))
+    chart = {"name": EVIL, "question": EVIL, "finding": EVIL, "figures": [EVIL], "caveats": [EVIL], "numbers": []}
+    page = format_page(build_page("chart.html", "chart/b.html", chart=chart))
     assert "<script" not in page
     assert 'href="../page.css"' in page
+    link = ENVIRONMENT.get_template("macros.html").module.link
     assert link("javascript:alert(1)", "x") == "x"
     assert link("https://example.org/?a=1&b", "x") == '<a href="https://example.org/?a=1&amp;b">x</a>'
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from ipu_results import compare, load, provenance
 from ipu_results.schema import FILE_VIEWS, TABLES, VIEWS
-from ipu_results.site.results import build_results
+from ipu_results.site.data import build_results
 from ipu_results.sources.catalogue import find_orphans, load_catalogue
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import open_warehouse

@@ -7,21 +7,7 @@ from typing import Any
 
 import duckdb
 
-from ipu_results.analyses import (
-    c2_to_m2000,
-    framework,
-    generations,
-    latency,
-    mlperf_ipu,
-    mlperf_noise,
-    mlperf_trends,
-    per_dollar,
-    replications,
-    resnext101,
-    roofline,
-    scaling,
-    sdk,
-)
+from ipu_results.analyses import latency, mlperf, per_dollar, ratios, replications, resnext101, roofline, scaling
 from ipu_results.analyses.analysis import Analysis, Answer, Frames, set_title, split_summary
 from ipu_results.ground.charts import render_specification, to_vega_lite
 from ipu_results.ground.sql import run_query
@@ -40,16 +26,16 @@ __all__ = [
 
 ANALYSES: tuple[Analysis, ...] = (
     latency.ANALYSIS,
-    generations.ANALYSIS,
+    ratios.GENERATIONS,
     scaling.ANALYSIS,
-    sdk.ANALYSIS,
-    framework.ANALYSIS,
+    ratios.SDK,
+    ratios.FRAMEWORK,
     per_dollar.ANALYSIS,
-    c2_to_m2000.ANALYSIS,
-    resnext101.ANALYSIS,
-    mlperf_ipu.ANALYSIS,
-    mlperf_noise.ANALYSIS,
-    mlperf_trends.ANALYSIS,
+    resnext101.C2_TO_M2000,
+    resnext101.RESNEXT101,
+    mlperf.IPU,
+    mlperf.NOISE,
+    mlperf.TRENDS,
     replications.ANALYSIS,
     roofline.ANALYSIS,
 )

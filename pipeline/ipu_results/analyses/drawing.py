@@ -71,6 +71,17 @@ def make_scale(alt: Any, names: Iterable[str], values: Iterable[Any]) -> Any:
     return alt.Scale(domain=list(pairs), range=list(pairs.values()))
 
 
+def make_channels(
+    alt: Any, field: str, title: str, names: Iterable[str], colors: Iterable[Any], shapes: Iterable[Any] = SHAPES
+) -> dict[str, Any]:
+    """Make the colour and the shape of a field, which share one legend: a reader need not distinguish colours."""
+    names = list(names)
+    return {
+        "color": alt.Color(f"{field}:N", title=title, scale=make_scale(alt, names, colors)),
+        "shape": alt.Shape(f"{field}:N", title=title, scale=make_scale(alt, names, shapes)),
+    }
+
+
 def join_panels(
     alt: Any, panels: Sequence[Any], title: Sequence[str], legend_columns: int, legends: str = "independent"
 ) -> Any:
@@ -96,14 +107,12 @@ def build_ratio_chart(
     """
     base = alt.Chart(make_data(alt, records))
     y = make_label_axis(alt, records, "Test", 420)
-    color = alt.Color("series:N", title=legend, scale=make_scale(alt, names, PALETTE.series))
-    shape = alt.Shape("series:N", title=legend, scale=make_scale(alt, names, SHAPES))
     tooltip = make_tooltips(alt, *(name for name in records[0] if name not in ("crossed", "result_id")))
-    points = base.mark_point(filled=True, size=75, opacity=1)
+    channels = make_channels(alt, "series", legend, names, PALETTE.series)
+    points = base.mark_point(filled=True, size=75, opacity=1).encode(x=x, y=y, **channels, tooltip=tooltip)
     crosses = base.transform_filter("datum.crossed").encode(x=x, y=y)
     crosses = crosses.mark_point(shape=CROSS, size=130, stroke=PALETTE.ink["mark"], strokeWidth=2, opacity=1)
-    layers = (draw_rule(alt, reference, x), points.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip), crosses)
-    return alt.layer(*layers).properties(width=WIDTH, height=alt.Step(STEP))
+    return alt.layer(draw_rule(alt, reference, x), points, crosses).properties(width=WIDTH, height=alt.Step(STEP))
 
 
 def draw_rule(alt: Any, ratio: float, x: Any) -> Any:

@@ -31,10 +31,15 @@ def summarise(frames: Frames) -> str:
     """Describe what a bound costs, what a looser one gains, remarks, lowest latencies, and which rows are excluded."""
     bounded, points, lowest = frames["latency_bounded"], frames["latency_front"], frames["latency_lowest"]
     published = bounded[bounded["relationship"] == "vendor"]
-    coverage = _describe_coverage(published, points[points["relationship"] == "vendor"])
+    groups = points[points["relationship"] == "vendor"].fillna({"work": ""}).groupby(GROUP).ngroups
+    counts = [f"{len(rows)} within {bound:g} ms" for bound, rows in published.groupby("bound_ms")]
     return join_paragraphs(
         [_describe_cost(published)],
-        [_describe_gain(published), _compare_machines(published), coverage],
+        [
+            _describe_gain(published),
+            _compare_machines(published),
+            f"Of {groups} vendor pairs of workload and machine, {join_words(counts)} have a row.",
+        ],
         [_describe_remarks(published)],
         [_describe_lowest(lowest[lowest["origin"] == "published"])],
         [
@@ -76,13 +81,11 @@ def _describe_lowest(published: pd.DataFrame) -> str:
     alone = published[published["rows_without_throughput"] > 0]
     if alone.empty:
         return ""
-    count = alone["rows_without_throughput"].sum()
-    names = join_words(alone["network"].sort_values())
-    machines = join_words(alone["platform"].sort_values())
+    names, machines = (join_words(alone[column].sort_values()) for column in ("network", "platform"))
     compared = published[published["network"].isin(alone["network"])].fillna({"work": "no variant"})
     return " ".join(
         [
-            f"{count} rows print a latency and no throughput ({names} on {machines}).",
+            f"{alone['rows_without_throughput'].sum()} rows print a latency and no throughput ({names} on {machines}).",
             "They cannot enter the lines above: throughput would follow from batch and latency only if one batch were "
             "in flight, which their source does not state.",
             "The view `latency_lowest` has them.",
@@ -99,12 +102,6 @@ def _compare_lowest(rows: pd.DataFrame) -> str:
         for row in rows.sort_values(["latency_ms", "platform"]).itertuples()
     ]
     return f"The lowest latencies of {rows['network'].iloc[0]}, {rows['work'].iloc[0]}, are {join_words(figures)}."
-
-
-def _describe_coverage(published: pd.DataFrame, points: pd.DataFrame) -> str:
-    groups = points.fillna({"work": ""}).groupby(GROUP).ngroups
-    counts = [f"{len(rows)} within {bound:g} ms" for bound, rows in published.groupby("bound_ms")]
-    return f"Of {groups} vendor pairs of workload and machine, {join_words(counts)} have a row."
 
 
 def _describe_gain(published: pd.DataFrame) -> str:

@@ -14,7 +14,7 @@ from ipu_results.analyses.analysis import (
     make_records,
     select_clean,
 )
-from ipu_results.analyses.drawing import PANEL, join_panels, make_log_axis, make_scale, make_tooltips
+from ipu_results.analyses.drawing import PANEL, join_panels, make_channels, make_log_axis, make_tooltips
 from ipu_results.ground.charts import PALETTE, list_log_ticks, make_data
 
 MLPERF, THROUGHPUT = "mlperf time to train", "training throughput"
@@ -27,6 +27,21 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 def _select(frames: Frames, measure: str) -> list[Record]:
     """Select the pairs of one measure without error flags."""
     return make_records(select_clean(frames["per_dollar"], measure=measure), ORDER)
+
+
+# Sentences about the pairs of one machine and round, and about one pair, by the columns of the view.
+PRICES = (
+    "In MLPerf v{round}, performance per dollar of the {ipu_platform} at ${ipu_price_usd:,.0f} over 8 A100-80GB at "
+    "${gpu_price_usd:,.0f} is {ratios}."
+)
+RATIO = "{per_dollar_ratio:.2f} for {network} ({ipu_framework})"
+TIMES = (
+    "{network} ({ipu_framework}) takes {ipu_figure:.2f} minutes against {gpu_figure:.2f}, which is "
+    "{performance_ratio:.2f} times as fast, with a tie at ${break_even_ipu_price_usd:,.0f}."
+)
+TIE = "${break_even_ipu_price_usd:,.0f} by {network} ({ipu_framework}, v{round})"
+FASTER = "{gpu_fastest_figure:.2f} ({gpu_fastest_entry}) instead of {gpu_figure:.2f} minutes for {network} in v{round}"
+FASTER_RATE = "{gpu_fastest_figure:,} instead of {gpu_figure:,} {unit} for {network}"
 
 
 def summarise(frames: Frames) -> str:
@@ -45,7 +60,7 @@ def _describe_finding(entries: list[Record]) -> str:
     """Describe the range of the priced pairs, or of the prices of a tie where no IPU machine has a price."""
     priced = [row for row in entries if row["per_dollar_ratio"] is not None]
     if not priced:
-        ties = [_format_usd(row["break_even_ipu_price_usd"]) for row in entries]
+        ties = [f"${row['break_even_ipu_price_usd']:,.0f}" for row in entries]
         return f"16 IPUs tie with 8 A100 in MLPerf training per dollar at {join_words(ties)}."
     ratios = [row["per_dollar_ratio"] for row in priced]
     listed = all(row["ipu_price_listed"] and row["gpu_price_listed"] for row in priced)
@@ -63,47 +78,27 @@ def _describe_priced(entries: list[Record]) -> list[str]:
     for row in entries:
         if row["per_dollar_ratio"] is not None:
             groups.setdefault((row["round"], row["ipu_platform"]), []).append(row)
-    return [sentence for rows in groups.values() for sentence in (_compare_prices(rows), *map(_compare_minutes, rows))]
-
-
-def _compare_prices(rows: list[Record]) -> str:
-    ratios = join_words(f"{row['per_dollar_ratio']:.2f} for {row['network']} ({row['ipu_framework']})" for row in rows)
-    return (
-        f"In MLPerf v{rows[0]['round']}, performance per dollar of the {rows[0]['ipu_platform']} at "
-        f"{_format_usd(rows[0]['ipu_price_usd'])} over 8 A100-80GB at {_format_usd(rows[0]['gpu_price_usd'])} is "
-        f"{ratios}."
-    )
-
-
-def _compare_minutes(row: Record) -> str:
-    return (
-        f"{row['network']} ({row['ipu_framework']}) takes {row['ipu_figure']:.2f} minutes against "
-        f"{row['gpu_figure']:.2f}, which is {row['performance_ratio']:.2f} times as fast, with a tie at "
-        f"{_format_usd(row['break_even_ipu_price_usd'])}."
-    )
+    return [
+        sentence
+        for rows in groups.values()
+        for sentence in (
+            PRICES.format(**rows[0], ratios=join_words(RATIO.format(**row) for row in rows)),
+            *(TIMES.format(**row) for row in rows),
+        )
+    ]
 
 
 def _describe_unpriced(entries: list[Record]) -> str:
     """Describe at which price a machine without a list price would tie."""
     unpriced = [row for row in entries if row["ipu_price_usd"] is None]
-    if not unpriced:
-        return ""
-    ties = [
-        f"{_format_usd(row['break_even_ipu_price_usd'])} by {row['network']} ({row['ipu_framework']}, v{row['round']})"
-        for row in unpriced
-    ]
+    ties = join_words(TIE.format(**row) for row in unpriced)
     machines = join_words(sorted({row["ipu_platform"] for row in unpriced}))
-    return f"{machines} has no known list price. It would tie at {join_words(ties)}."
+    return f"{machines} has no known list price. It would tie at {ties}." if unpriced else ""
 
 
 def _describe_faster(entries: list[Record]) -> str:
     """Describe the faster entries of other submitters on the same GPUs."""
-    faster = [
-        f"{row['gpu_fastest_figure']:.2f} ({row['gpu_fastest_entry']}) instead of {row['gpu_figure']:.2f} minutes for "
-        f"{row['network']} in v{row['round']}"
-        for row in entries
-        if row["gpu_fastest_figure"] < row["gpu_figure"]
-    ]
+    faster = [FASTER.format(**row) for row in entries if row["gpu_fastest_figure"] < row["gpu_figure"]]
     if not faster:
         return ""
     return (
@@ -117,11 +112,7 @@ def _describe_rates(rates: list[Record]) -> str:
     ratios = sorted(row["per_dollar_ratio"] for row in rates if row["per_dollar_ratio"] is not None)
     if not ratios:
         return ""
-    others = [
-        f"{row['gpu_fastest_figure']:,} instead of {row['gpu_figure']:,} {row['unit']} for {row['network']}"
-        for row in rates
-        if (row["gpu_fastest_figure"] or 0) > row["gpu_figure"]
-    ]
+    others = [FASTER_RATE.format(**row) for row in rates if (row["gpu_fastest_figure"] or 0) > row["gpu_figure"]]
     differences = dict.fromkeys(part.split()[0] for row in rates for part in row["differs"].split("; "))
     text = (
         f"By throughput, the ratio is {ratios[0]:.2f} to {ratios[-1]:.2f} on {len(ratios)} priced pairs. These train "
@@ -156,10 +147,6 @@ def _cite(entries: list[Record]) -> str:
     )
 
 
-def _format_usd(amount: float) -> str:
-    return f"${amount:,.0f}"
-
-
 def build_chart(alt: Any, frames: Frames) -> Any:
     """Draw performance per dollar over the price of the IPU machine, one panel per measure."""
     entries, rates = _select(frames, MLPERF), _select(frames, THROUGHPUT)
@@ -168,10 +155,11 @@ def build_chart(alt: Any, frames: Frames) -> Any:
         _draw_panel(alt, entries, prices, "MLPerf Training time to train, closed, unverified"),
         _draw_panel(alt, rates, prices, "Training throughput"),
     ]
-    gpu = _format_usd(next(row["gpu_price_usd"] for row in [*entries, *rates]))
+    gpu = next(row["gpu_price_usd"] for row in [*entries, *rates])
     title = (
         "Performance per dollar of 16 IPUs over 8 A100-80GB, by the price of the IPUs",
-        f"8 A100-80GB at {gpu}; marks: the price of a tie; grey: the price of the IPUs in the table. No MLPerf metric",
+        f"8 A100-80GB at ${gpu:,.0f}; marks: the price of a tie; grey: the price of the IPUs in the table. "
+        "No MLPerf metric",
     )
     return join_panels(alt, panels, title, legend_columns=1)
 
@@ -195,25 +183,20 @@ def _draw_panel(alt: Any, rows: list[Record], prices: list[float], title: str) -
         }
         for name, row in zip(names, rows, strict=True)
     ]
-    color = alt.Color("name:N", title="Pair", scale=make_scale(alt, names, PALETTE.series))
-    shape = alt.Shape("name:N", title="Pair", scale=make_scale(alt, names, SHAPES))
-    tooltip = make_tooltips(alt, "name", "price", "differs")
-    axes = _make_axes(alt, prices)
-    lines = alt.Chart(make_data(alt, _make_line(ties, prices))).mark_line(strokeWidth=1.6).encode(**axes, color=color)
-    marks = alt.Chart(make_data(alt, ties)).mark_point(size=90, filled=True, opacity=1)
-    marks = marks.encode(**axes, color=color, shape=shape, tooltip=tooltip)
-    layers = alt.layer(*_draw_rules(alt, rows, axes), lines, marks)
-    return layers.properties(**PANEL, title=title)
-
-
-def _make_line(ties: list[Record], prices: list[float]) -> list[Record]:
-    """Make the points of each line: the ratio at a price is the tie's price over it."""
-    return [
+    # The ratio at a price is the price of the tie over it.
+    line = [
         {"name": tie["name"], "price": price, "ratio": tie["price"] / price}
         for tie in ties
         for price in prices
         if RATIOS[0] <= tie["price"] / price <= RATIOS[-1]
     ]
+    channels = make_channels(alt, "name", "Pair", names, PALETTE.series, SHAPES)
+    axes = _make_axes(alt, prices)
+    lines = alt.Chart(make_data(alt, line)).mark_line(strokeWidth=1.6).encode(**axes, color=channels["color"])
+    marks = alt.Chart(make_data(alt, ties)).mark_point(size=90, filled=True, opacity=1)
+    marks = marks.encode(**axes, **channels, tooltip=make_tooltips(alt, "name", "price", "differs"))
+    layers = alt.layer(*_draw_rules(alt, rows, axes), lines, marks)
+    return layers.properties(**PANEL, title=title)
 
 
 def _make_axes(alt: Any, prices: list[float]) -> dict[str, Any]:

@@ -20,19 +20,31 @@ from ipu_results.analyses.drawing import (
     STEP,
     WIDTH,
     draw_rule,
+    make_channels,
     make_label_axis,
     make_log_axis,
-    make_scale,
     make_tooltips,
 )
-from ipu_results.ground.charts import CROSS, PALETTE, SHAPES, apply_theme, make_data, make_title
+from ipu_results.ground.charts import CROSS, PALETTE, apply_theme, make_data, make_title
 
 VENDOR, INDEPENDENT = "vendor and independent", "two independent"
 IPU, OTHER = "IPU", "other"
-CLOSE = 0.05
 TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5)
 TITLE = "Second party over the first (log scale)"
 SHOWN = "shown, not counted"
+FINDING = (
+    "Of {counted} counted pairs on IPUs, {within_5_percent} reproduce the vendor's figure within 5%: the median work "
+    "has {median_ratio:.3f} times the vendor's performance."
+)
+GROUP = (
+    "{pairs} pairs, {counted} of them counted, in {works} works, {within_5_percent} within 5%. The geometric mean of "
+    "the ratios is {mean_ratio:.3f} (95 % from {mean_low:.3f} to {mean_high:.3f}), the lowest {lowest_ratio:.3f}, the "
+    "highest {highest_ratio:.3f}."
+)
+LOWEST = (
+    "The lowest is {second_publisher}: {second_figure:,.0f} against {first_figure:,.0f} {item}s/s ({network}, {chips} "
+    "{chip}). "
+)
 ORDER = ["parties", "measure", "chip", "chips", "ratio", "first_result_id", "second_result_id"]
 
 
@@ -43,15 +55,15 @@ def summarise(frames: Frames) -> str:
     ipus, others = (rows[rows["machines"] == name] for name in (IPU, OTHER))
     vendor, makers = (part[(part["parties"] == VENDOR) & part["counts"]] for part in (ipus, others))
     return join_paragraphs(
-        [_describe_finding(summary[IPU, VENDOR])],
+        [FINDING.format(**summary[IPU, VENDOR])],
         [
-            _describe_group(summary[IPU, VENDOR], "IPUs, the vendor and another party"),
+            f"IPUs, the vendor and another party: {GROUP.format(**summary[IPU, VENDOR])}",
             _describe_lowest(vendor),
-            _describe_group(summary[IPU, INDEPENDENT], "IPUs, two others"),
+            f"IPUs, two others: {GROUP.format(**summary[IPU, INDEPENDENT])}",
             _describe_reasons(ipus),
         ],
         [
-            _describe_group(summary[OTHER, VENDOR], "Other chips, the maker and another party"),
+            f"Other chips, the maker and another party: {GROUP.format(**summary[OTHER, VENDOR])}",
             f"The counted ones are official MLPerf entries of {makers['second_publisher'].nunique()} submitters, next "
             f"to those of {join_words(sorted(makers['first_publisher'].unique()))}.",
             _describe_reasons(others),
@@ -69,30 +81,11 @@ def summarise(frames: Frames) -> str:
     )
 
 
-def _describe_finding(row: Record) -> str:
-    return (
-        f"Of {row['counted']} counted pairs on IPUs, {row['within_5_percent']} reproduce the vendor's figure within "
-        f"{CLOSE:.0%}: the median work has {row['median_ratio']:.3f} times the vendor's performance."
-    )
-
-
-def _describe_group(row: Record, name: str) -> str:
-    return (
-        f"{name}: {row['pairs']} pairs, {row['counted']} of them counted, in {row['works']} works, "
-        f"{row['within_5_percent']} within {CLOSE:.0%}. The geometric mean of the ratios is {row['mean_ratio']:.3f} "
-        f"(95 % from {row['mean_low']:.3f} to {row['mean_high']:.3f}), the lowest {row['lowest_ratio']:.3f}, the "
-        f"highest {row['highest_ratio']:.3f}."
-    )
-
-
 def _describe_lowest(rows: pd.DataFrame) -> str:
     lowest = rows.loc[rows["ratio"].idxmin()]
     others = rows.drop(lowest.name)["ratio"]
-    return (
-        f"The lowest is {lowest['second_publisher']}: {lowest['second_figure']:,.0f} against "
-        f"{lowest['first_figure']:,.0f} {lowest['item']}s/s ({lowest['network']}, {lowest['chips']} {lowest['chip']}). "
-        f"The geometric mean of the other {len(others)} pairs is {compute_mean(others):.3f}."
-    )
+    mean = f"The geometric mean of the other {len(others)} pairs is {compute_mean(others):.3f}."
+    return LOWEST.format(**lowest) + mean
 
 
 def _describe_reasons(rows: pd.DataFrame) -> str:
@@ -119,9 +112,8 @@ def _draw_panel(alt: Any, frames: Frames, machines: str) -> Any:
     means = [_make_mean(row) for row in reversed(make_records(summary, ["parties"]))]
     x = make_log_axis(alt, "X", "ratio", TITLE, TICKS)
     y = make_label_axis(alt, [*means, *points], "Work", 520)
-    names = [VENDOR, INDEPENDENT]
-    color = alt.Color("parties:N", title="Parties", scale=make_scale(alt, names, PALETTE.series))
-    shape = alt.Shape("parties:N", title="Parties", scale=make_scale(alt, names, SHAPES))
+    channels = make_channels(alt, "parties", "Parties", [VENDOR, INDEPENDENT], PALETTE.series)
+    color, shape = channels["color"], channels["shape"]
     fields = ("parties", "test", "first", "second", "ratio", "reason", "differs", "unstated")
     tooltip = [f"{name}:N" for name in fields]
     base = alt.Chart(make_data(alt, points)).encode(x=x, y=y, color=color, tooltip=tooltip)

@@ -1,4 +1,4 @@
-"""ResNeXt101 inference as published, as measured here and as emulated, on one chart and clearly apart."""
+"""ResNeXt101 inference: all its figures on one chart, apart by origin, and from the C2 card to the IPU-M2000."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ from ipu_results.analyses.analysis import (
     make_records,
     select_clean,
 )
-from ipu_results.analyses.drawing import join_panels, make_log_axis, make_scale, make_size_axis, make_tooltips
+from ipu_results.analyses.drawing import (
+    PANEL,
+    join_panels,
+    make_channels,
+    make_log_axis,
+    make_scale,
+    make_size_axis,
+    make_tooltips,
+)
 from ipu_results.ground.charts import CROSS, ORIGIN_DASHES, ORIGIN_SHAPES, PALETTE, list_log_ticks, make_data
 
 ORDER = ["origin", "publisher", "platform", "network", "framework", "compiler", "compute_precision", "run_id"]
@@ -29,10 +37,20 @@ PANELS = {
     "latency": "Latency (ms per batch, log scale)",
 }
 MARGIN = 1.6  # factor between the outermost points and the ends of a logarithmic axis
+UNSTATED = "a network that no source states"
+FASTEST = (
+    "{throughput:,.0f} images/s on {platform} ({publisher}, {shown_network}, {shown_chips}, batch {batch_size}, "
+    "{latency_ms:.2f} ms)"
+)
 
 
 def _select(frames: Frames, origin: str) -> list[Record]:
-    return make_records(select_clean(frames["resnext101"], origin=origin), ORDER)
+    """Select the rows of one origin, with words for a network and a number of chips that may be unknown."""
+    rows = make_records(select_clean(frames["resnext101"], origin=origin), ORDER)
+    for row in rows:
+        row["shown_network"] = (row["network"] or "network unknown").removeprefix("ResNeXt101-")
+        row["shown_chips"] = format_chips(row["chip_count"]) if row["chip_count"] else "unknown number of chips"
+    return rows
 
 
 def summarise(frames: Frames) -> str:
@@ -40,7 +58,7 @@ def summarise(frames: Frames) -> str:
     published, measured, emulated = (_select(frames, origin) for origin in ORIGIN_SHAPES)
     return join_paragraphs(
         [_describe_finding(published)],
-        [_describe_published(published)],
+        [_describe_published(published), *_describe_remarks(published)],
         [_describe_measured(measured)],
         [_describe_emulated(emulated, published)],
         [
@@ -51,57 +69,49 @@ def summarise(frames: Frames) -> str:
     )
 
 
+def _pick_fastest(rows: list[Record], figure: str, *names: str) -> list[Record]:
+    """Pick the first row with the highest figure of each group, in the order of the groups."""
+    fastest: dict[tuple[Any, ...], Record] = {}
+    for row in rows:
+        if row[figure] > fastest.setdefault(tuple(row[name] for name in names), row)[figure]:
+            fastest[tuple(row[name] for name in names)] = row
+    return list(fastest.values())
+
+
 def _describe_finding(rows: list[Record]) -> str:
     """Describe the highest throughput per chip of each machine, of the network that the most machines ran."""
-    machines: dict[str, dict[str, Record]] = {}
-    for row in rows:
-        best = machines.setdefault(row["network"] or "a network that no source states", {})
-        if row["throughput_per_chip"] and (
-            row["platform"] not in best or row["throughput_per_chip"] > best[row["platform"]]["throughput_per_chip"]
-        ):
-            best[row["platform"]] = row
-    if not machines:
+    best = _pick_fastest(
+        [row for row in rows if row["throughput_per_chip"]], "throughput_per_chip", "network", "platform"
+    )
+    if not best:
         return ""
-    network, best = max(machines.items(), key=lambda item: len(item[1]))
-    ordered = sorted(best.values(), key=lambda row: -row["throughput_per_chip"])
-    figures = [f"{row['throughput_per_chip']:,.0f} on {row['platform']} (batch {row['batch_size']})" for row in ordered]
-    return f"The highest published images/s per chip of {network} are {join_words(figures)}."
+    [(network, _)] = Counter(row["network"] for row in best).most_common(1)
+    chosen = [row for row in best if row["network"] == network]
+    figures = [
+        f"{row['throughput_per_chip']:,.0f} on {row['platform']} (batch {row['batch_size']})"
+        for row in sorted(chosen, key=lambda row: -float(row["throughput_per_chip"]))
+    ]
+    return f"The highest published images/s per chip of {network or UNSTATED} are {join_words(figures)}."
 
 
 def _describe_published(rows: list[Record]) -> str:
     """Describe the fastest row of each machine and network."""
     if not rows:
         return ""
-    fastest: dict[tuple[Any, ...], Record] = {}
-    for row in rows:
-        key = (row["platform"], row["network"])
-        if key not in fastest or row["throughput"] > fastest[key]["throughput"]:
-            fastest[key] = row
-    figures = [
-        f"{row['throughput']:,.0f} images/s on {row['platform']} ({row['publisher']}, {_shorten_network(row)}, "
-        f"{_describe_chips(row)}, batch {row['batch_size']}, {row['latency_ms']:.2f} ms)"
-        for row in fastest.values()
-    ]
-    networks = Counter(row["network"] or "a network that no source states" for row in rows)
-    counts = join_words([f"{count} rows of {name}" for name, count in networks.items()])
-    text = f"By machine and network, the fastest published rows are {join_words(figures)}. Published are {counts}."
-    return text + _describe_remarks(rows)
+    fastest = [FASTEST.format(**row) for row in _pick_fastest(rows, "throughput", "platform", "network")]
+    networks = Counter(row["network"] or UNSTATED for row in rows)
+    counts = join_words(f"{count} rows of {name}" for name, count in networks.items())
+    return f"By machine and network, the fastest published rows are {join_words(fastest)}. Published are {counts}."
 
 
-def _describe_remarks(rows: list[Record]) -> str:
+def _describe_remarks(rows: list[Record]) -> list[str]:
     """Describe the remarks that every row of a machine carries."""
     machines: dict[str, set[str | None]] = {}
     for row in rows:
         machines.setdefault(row["platform"], set()).add(row["remark"])
-    return "".join(f" {name}: {remarks.pop()}." for name, remarks in machines.items() if len(remarks - {None}) == 1)
-
-
-def _describe_chips(row: Record) -> str:
-    return format_chips(row["chip_count"]) if row["chip_count"] else "unknown number of chips"
-
-
-def _shorten_network(row: Record) -> str:
-    return (row["network"] or "network unknown").removeprefix("ResNeXt101-")
+    return [
+        f"{name}: {remarks.pop()}." for name, remarks in machines.items() if len(remarks) == 1 and remarks != {None}
+    ]
 
 
 def _describe_measured(rows: list[Record]) -> str:
@@ -141,11 +151,18 @@ def _describe_emulated(rows: list[Record], published: list[Record]) -> str:
 def build_chart(alt: Any, frames: Frames) -> Any:
     """Draw throughput and latency over the batch size, one panel each."""
     points = [_make_point(row) for origin in ORIGIN_SHAPES for row in _select(frames, origin)]
-    _label_emulated(points)
+    _mark_emulated(points)
     _name_curves(points)
     panels = [_draw_panel(alt, points, name, title) for name, title in PANELS.items()]
     title = ("ResNeXt101 inference: published, measured here, and emulated", *_make_key(points))
     return join_panels(alt, panels, title, 2, legends="shared").properties(data=make_data(alt, points))
+
+
+def _mark_emulated(points: Sequence[Record]) -> None:
+    """Write the word EMULATED next to the first emulated point."""
+    emulated = [point for point in points if point["origin"] == "emulated"]
+    if emulated:
+        min(emulated, key=lambda point: point["batch"])["word"] = "EMULATED"
 
 
 def _name_curves(points: Sequence[Record]) -> None:
@@ -155,13 +172,6 @@ def _name_curves(points: Sequence[Record]) -> None:
     for point in points:
         several = counts[point["machine"]] > 1
         point["curve"] = f"{point['machine']}: {point['series']}" if several else point["machine"]
-
-
-def _label_emulated(points: Sequence[Record]) -> None:
-    """Write the word EMULATED next to the first emulated point."""
-    emulated = [point for point in points if point["origin"] == "emulated"]
-    if emulated:
-        min(emulated, key=lambda point: point["batch"])["word"] = "EMULATED"
 
 
 def _make_key(points: Sequence[Record]) -> list[str]:
@@ -181,7 +191,7 @@ def _make_point(row: Record) -> Record:
     return {
         "origin": row["origin"],
         "result_id": row["result_id"],
-        "machine": f"{row['platform']}, {_shorten_network(row)}, {row['origin']}",
+        "machine": f"{row['platform']}, {row['shown_network']}, {row['origin']}",
         "series": ", ".join(filter(None, [*series, row["run_id"] or row["publisher"]])),
         "batch": row["batch_size"],
         "throughput": row["throughput"],
@@ -223,10 +233,135 @@ def _draw_marks(alt: Any, base: Any, name: str) -> list[Any]:
     ]
 
 
-ANALYSIS = Analysis(
+RESNEXT101 = Analysis(
     "resnext101",
     "How do published, measured and emulated ResNeXt101 figures compare?",
     ("resnext101",),
     summarise,
     build_chart,
+)
+
+MACHINES = {"c2": "C2", "m2000": "IPU-M2000"}
+STEP_ORDER = ["pairing", "c2_micro_batch_size", "m2000_micro_batch_size"]
+EQUAL, BEST = "equal micro-batch", "best of each"
+PRINTED = "latency as printed"
+PER_CHIP = "Throughput per chip (images/s)"
+MICRO_BATCHES = (1, 2, 3, 4, 5, 6, 8, 16)
+# Sentences about one row of the view, by its columns.
+STEP_RATIO = (
+    "{ratio:.2f} at {c2_micro_batch_size} ({m2000_throughput_per_chip:,.0f} against {c2_throughput_per_chip:,.0f} "
+    "images/s)"
+)
+STEP_PEAKS = (
+    "The chips' 16-bit peaks differ {peak_ratio:.2f} times, and tiles times clock {tile_cycles_ratio:.2f} times."
+)
+STEP_BEST = (
+    "Best against best, the ratio is {ratio:.2f}: {m2000_throughput_per_chip:,.0f} images/s at "
+    "{m2000_micro_batch_size} against {c2_throughput_per_chip:,.0f} at {c2_micro_batch_size}. The paper prints no more "
+    "than {largest} per chip, so this ratio is due to the larger batch as well as to the chip."
+)
+STEP_LATENCY = (
+    "The printed latencies are not comparable. At {c2_micro_batch_size} per chip, the C2's {c2_latency_ms:.2f} ms "
+    "stand for {c2_batches_in_flight:.1f} batches in flight, and the IPU-M2000's {m2000_latency_ms:.2f} ms for "
+    "{m2000_batches_in_flight:.1f}. The C2 completes a batch every {c2_batch_period_ms:.2f} ms and the IPU-M2000 every "
+    "{m2000_batch_period_ms:.2f} ms. No row shows how long the IPU-M2000 takes for one batch alone."
+)
+STEP_DIFFERENCES = (
+    "The software differs too: {c2_framework} {c2_sdk_version} with {c2_precision} precision against "
+    "{m2000_framework}, SDK {m2000_sdk_version}, with {m2000_precision}. So does the data (C2: {c2_dataset}; "
+    "IPU-M2000: {m2000_dataset}). With several batches in flight, transfers can overlap. The step is therefore one "
+    "between two published set-ups, not between two chips. The page's PyTorch rows ran the larger 32x8d and are "
+    "excluded."
+)
+
+
+def _select_step(frames: Frames, **values: str) -> list[Record]:
+    return make_records(select_clean(frames["c2_to_m2000"], **values), STEP_ORDER)
+
+
+def summarise_step(frames: Frames) -> str:
+    """Describe the ratios at equal micro-batch and of the best rows, and what the rows cannot show."""
+    equal, best, rows = _select_step(frames, pairing=EQUAL), _select_step(frames, pairing=BEST), _select_step(frames)
+    largest = max(row["c2_micro_batch_size"] for row in rows if row["c2_micro_batch_size"] is not None)
+    ratios, first = [row["ratio"] for row in equal], equal[0]
+    return join_paragraphs(
+        [
+            f"At equal micro-batch, a chip of the IPU-M2000 has {min(ratios):.2f} to {max(ratios):.2f} times the "
+            f"throughput of one of the C2 card on {first['network']}."
+        ],
+        [
+            f"By images per batch and chip, the ratio is {join_words(STEP_RATIO.format(**row) for row in equal)}.",
+            STEP_PEAKS.format(**first),
+            *(STEP_BEST.format(**row, largest=largest) for row in best),
+        ],
+        [STEP_LATENCY.format(**first), STEP_DIFFERENCES.format(**first)],
+    )
+
+
+def draw_step(alt: Any, frames: Frames) -> Any:
+    """Draw throughput and times over the micro-batch size, one panel each."""
+    points = _make_step_points(_select_step(frames))
+    title = (
+        "From the C2 card to the IPU-M2000, per chip",
+        "ResNeXt101-32x4d inference, published rows; both times agree where one batch is in flight, as on the C2",
+    )
+    panels = [_draw_step_throughput(alt, points), _draw_step_times(alt, points)]
+    return join_panels(alt, panels, title, legend_columns=2)
+
+
+def _make_step_points(rows: list[Record]) -> list[Record]:
+    """Make one point per result; a result is in several rows."""
+    columns = {
+        "result_id": "result_id",
+        "micro_batch": "micro_batch_size",
+        "throughput": "throughput_per_chip",
+        "latency": "latency_ms",
+        "period": "batch_period_ms",
+        "in_flight": "batches_in_flight",
+    }
+    points = {
+        row[f"{prefix}_result_id"]: {
+            "machine": machine,
+            **{name: row[f"{prefix}_{column}"] for name, column in columns.items()},
+        }
+        for row in rows
+        for prefix, machine in MACHINES.items()
+    }
+    points.pop(None, None)  # the row of the best on one machine alone
+    return sorted(points.values(), key=lambda point: (point["machine"], point["micro_batch"]))
+
+
+def _make_step_base(alt: Any, points: list[Record], y: Any) -> tuple[Any, Any]:
+    """Set the axes and the colour of the machine, and return its shape."""
+    x = make_size_axis(alt, "micro_batch", "Images per batch and chip", MICRO_BATCHES)
+    names = list(MACHINES.values())
+    channels = make_channels(alt, "machine", "Machine", names, PALETTE.assign(names), ["circle", "diamond"])
+    return alt.Chart(make_data(alt, points)).encode(x=x, y=y, color=channels["color"]), channels["shape"]
+
+
+def _draw_step_throughput(alt: Any, points: list[Record]) -> Any:
+    base, shape = _make_step_base(alt, points, alt.Y("throughput:Q", title=PER_CHIP, scale=alt.Scale(zero=True)))
+    tooltip = make_tooltips(alt, "machine", "micro_batch", "throughput", throughput=PER_CHIP)
+    marks = base.mark_point(size=80, filled=True, opacity=1).encode(shape=shape, tooltip=tooltip)
+    return alt.layer(base.mark_line(), marks).properties(**PANEL, title="Throughput")
+
+
+def _draw_step_times(alt: Any, points: list[Record]) -> Any:
+    kinds = {"period": "time between batches", "latency": PRINTED}
+    parts = [{**point, "ms": point[kind], "what": name} for kind, name in kinds.items() for point in points]
+    base, shape = _make_step_base(alt, parts, alt.Y("ms:Q", title="Time (ms)", scale=alt.Scale(zero=True)))
+    dashes = make_scale(alt, reversed(kinds.values()), [[1, 0], [4, 3]])
+    lines = base.mark_line().encode(strokeDash=alt.StrokeDash("what:N", title="Time", scale=dashes))
+    marks = base.encode(shape=shape, tooltip=make_tooltips(alt, "machine", "what", "micro_batch", "ms", "in_flight"))
+    solid = marks.transform_filter(f"datum.what == '{PRINTED}'").mark_point(size=80, filled=True, opacity=1)
+    hollow = marks.transform_filter(f"datum.what != '{PRINTED}'").mark_point(size=80, opacity=1)
+    return alt.layer(lines, hollow, solid).properties(**PANEL, title="Time of a batch")
+
+
+C2_TO_M2000 = Analysis(
+    "c2_to_m2000",
+    "What did a chip gain from the C2 card to the IPU-M2000?",
+    ("c2_to_m2000",),
+    summarise_step,
+    draw_step,
 )

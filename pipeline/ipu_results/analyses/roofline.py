@@ -30,6 +30,8 @@ NETWORKS = (
     "BERT-Base",
     "BERT-Large",
 )
+BEST = "{share} on {chip} ({network} {task} at {effective_precision} by {publisher}, {achieved_tflops:.1f} TFLOP/s)"
+CEILING = "{percent} on {chip} ({component}, {measured:,.1f} of {stated:,.1f} {unit})"
 SMALL_PANEL = {"width": 280, "height": 270}
 X_ENDS, Y_ENDS = (1.0, 1000.0), (1.0, 1000.0)
 TICKS = (1, 10, 100, 1000)
@@ -44,14 +46,20 @@ def summarise(frames: Frames) -> str:
     rows = frames["peak_shares"]
     clean = rows[(rows["errors"] == 0) & ~rows["precision_doubtful"] & rows["datasheet_share"].notna()]
     best = [_find_best(clean, chip) for chip in CHIPS if (clean["chip"] == chip).any()]
+    shares = [BEST.format(**row, share=format_percent(row["datasheet_share"])) for row in best]
+    stated = frames["ceilings"].dropna(subset="share")
+    ceilings = [
+        CEILING.format(**row, percent=format_percent(row["share"]))
+        for row in make_records(stated[stated["chip"].isin(CHIPS)], ["chip", "component"])
+    ]
     drawn = rows[rows["chip"].isin(CHIPS)]
     above = drawn["datasheet_share"] > 1
     doubtful = drawn["precision_doubtful"] & ~above
     return join_paragraphs(
         [_describe_finding(best)],
         [
-            f"The highest shares of the datasheet's peak are {join_words(_describe_best(row) for row in best)}.",
-            _describe_ceilings(frames["ceilings"]),
+            f"The highest shares of the datasheet's peak are {join_words(shares)}.",
+            f"Microbenchmarks alone reach {join_words(ceilings)} of what is stated.",
         ],
         [
             "Operations are counted from the architecture, two per multiply-accumulate, and three times that in "
@@ -76,23 +84,6 @@ def _describe_finding(best: list[Record]) -> str:
         f"No counted network reaches more than {high} of an IPU's datasheet peak at its printed precision: the best of "
         f"each of {len(best)} chips reaches between {low} ({lowest['chip']}) and {high} ({highest['chip']})."
     )
-
-
-def _describe_best(row: Record) -> str:
-    return (
-        f"{format_percent(row['datasheet_share'])} on {row['chip']} ({row['network']} {row['task']} at "
-        f"{row['effective_precision']} by {row['publisher']}, {row['achieved_tflops']:.1f} TFLOP/s)"
-    )
-
-
-def _describe_ceilings(ceilings: pd.DataFrame) -> str:
-    known = make_records(ceilings[ceilings["share"].notna() & ceilings["chip"].isin(CHIPS)], ["chip", "component"])
-    parts = [
-        f"{format_percent(row['share'])} on {row['chip']} ({row['component']}, {row['measured']:,.1f} of "
-        f"{row['stated']:,.1f} {row['unit']})"
-        for row in known
-    ]
-    return f"Microbenchmarks alone reach {join_words(parts)} of what is stated."
 
 
 def build_chart(alt: Any, frames: Frames) -> Any:

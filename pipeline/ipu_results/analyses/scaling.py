@@ -30,6 +30,16 @@ SMALL_PANEL = {"width": 330, "height": PANEL["height"]}
 FIXED, GROWN = "fixed global batch", "grown global batch"
 
 
+FASTER = (
+    "{model} falls from {base[minutes]:.2f} to {minutes:.2f} minutes, {speed_up:.1f} times faster ({linear} of linear) "
+    "with {batch_ratio:.2f} times the global batch."
+)
+SAMPLES = (
+    "{model} needs {samples:.2f} times the samples at batch size {batch_size:,} instead of {base[batch_size]:,}, which "
+    "alone leaves {left}. Its samples per minute and chip keep {kept}."
+)
+
+
 def _select(frames: Frames, measure: str) -> list[Record]:
     """Select the rows of one measure without error flags, the smallest machines included."""
     rows = select_clean(frames["scaling"], measure=measure)
@@ -49,13 +59,28 @@ def summarise(frames: Frames) -> str:
     latest, max_chips = (max(row[name] for row in entries) for name in ("round", "chip_count"))
     largest = [row for row in entries if row["round"] == latest and row["chip_count"] == max_chips]
     bases = {row["result_id"]: row for row in entries}
-    pairs = [(row, bases[row["base_result_id"]]) for row in largest]
+    pairs = [
+        {
+            **row,
+            "base": bases[row["base_result_id"]],
+            "samples": 1 / row["samples_efficiency"],
+            "linear": format_percent(row["efficiency"]),
+            "left": format_percent(row["samples_efficiency"]),
+            "kept": format_percent(row["rate_efficiency"]),
+        }
+        for row in largest
+    ]
     return join_paragraphs(
         [_describe_finding(_select(frames, THROUGHPUT))],
-        [*_describe_throughput(_select(frames, THROUGHPUT)), *_describe_minutes(pairs)],
+        [
+            *_describe_throughput(_select(frames, THROUGHPUT)),
+            "MLPerf time to train is a separate measure, here with "
+            f"{pairs[0]['chip_count'] / pairs[0]['base_chip_count']:.0f} times the chips.",
+            *(FASTER.format(**row) for row in pairs),
+        ],
         [
             "Larger batches need more samples.",
-            *(_describe_samples(row, base) for row, base in pairs),
+            *(SAMPLES.format(**row) for row in pairs),
             "Throughput does not include that loss of samples, so it alone does not show what a larger machine saves.",
             "The two measures are never divided by each other.",
         ],
@@ -121,29 +146,6 @@ def _describe_shares(shares: pd.Series) -> str:
     if len(shares) == 1:
         return "one row"
     return f"from {format_percent(shares.min())} to {format_percent(shares.max())}, {len(shares)} rows"
-
-
-def _describe_minutes(pairs: list[tuple[Record, Record]]) -> list[str]:
-    first = pairs[0][0]
-    return [
-        "MLPerf time to train is a separate measure, here with "
-        f"{first['chip_count'] / first['base_chip_count']:.0f} times the chips.",
-        *(
-            f"{row['model']} falls from {base['minutes']:.2f} to {row['minutes']:.2f} minutes, {row['speed_up']:.1f} "
-            f"times faster ({format_percent(row['efficiency'])} of linear) with {row['batch_ratio']:.2f} times the "
-            "global batch."
-            for row, base in pairs
-        ),
-    ]
-
-
-def _describe_samples(row: Record, base: Record) -> str:
-    return (
-        f"{row['model']} needs {1 / row['samples_efficiency']:.2f} times the samples at batch size "
-        f"{row['batch_size']:,} instead of {base['batch_size']:,}, which alone leaves "
-        f"{format_percent(row['samples_efficiency'])}. Its samples per minute and chip keep "
-        f"{format_percent(row['rate_efficiency'])}."
-    )
 
 
 def _cite(entries: list[Record]) -> str:

@@ -1,5 +1,81 @@
-"""The data of the site: a release as classic scripts and Parquet files that a browser can read."""
+"""The site of a release: scripts and Parquet files that a browser can read, and static pages."""
 
-from ipu_results.site.build import build_site
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from ipu_results.errors import WarehouseError
+from ipu_results.ground.files import write_atomically
+from ipu_results.release import verify_release
+from ipu_results.release.files import RELEASE
+from ipu_results.schema import TABLES
+from ipu_results.site.charts import build_charts, build_predictions
+from ipu_results.site.citations import build_citations, build_mlperf, build_provenance
+from ipu_results.site.data import (
+    build_claims,
+    build_microbenchmarks,
+    build_own_run,
+    build_rankings,
+    build_results,
+    build_sql,
+    format_script,
+)
+from ipu_results.site.start import build_start
+from ipu_results.store.files import get_parquet_name
+from ipu_results.store.query import open_warehouse
 
 __all__ = ["build_site"]
+
+# One script per view of the page, which loads it when the view opens.
+SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], Any]] = {
+    "results": build_results,
+    "provenance": build_provenance,
+    "mlperf": build_mlperf,
+    "claims": build_claims,
+    "charts": build_charts,
+    "rankings": build_rankings,
+    "emulator": build_predictions,
+    "run": build_own_run,
+    "microbenchmarks": build_microbenchmarks,
+    "sql": build_sql,
+}
+
+
+def build_site(release: Path, out: Path, pages: Path | None = None, base_url: str = "") -> list[Path]:
+    """Write the scripts, and copy the Parquet files of the release; return the files written.
+
+    With a folder `pages`, the static pages are written there, with absolute addresses if there is a `base_url`. Raises
+    WarehouseError for a folder without a whole release, and for a release that its own checksums contradict.
+    """
+    _verify(release)
+    with open_warehouse(release) as connection:
+        data = {name: build(connection) for name, build in SCRIPTS.items()}
+        data["start"] = build_start(connection, release)
+        data["citations"] = build_citations(connection, release)
+        if pages:
+            from ipu_results.site.pages import build_pages  # noqa: PLC0415 - needs Jinja2, which comes with the charts
+
+            texts = build_pages(connection, data["charts"], data["start"], base_url)
+    files = {out / f"{name}.js": format_script(name, data[name]).encode() for name in sorted(data)}
+    for name in (get_parquet_name(table.name) for table in TABLES):
+        files[out / "parquet" / name] = (release / name).read_bytes()
+    if pages:
+        files |= {pages / name: text if isinstance(text, bytes) else text.encode() for name, text in texts.items()}
+    for path, content in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    return list(files)
+
+
+def _verify(release: Path) -> None:
+    """Check a release against its checksums; a warehouse that was never published has none.
+
+    The tables of the page come from the DuckDB file and its SQL from Parquet, so the two must agree.
+    """
+    if (release / RELEASE).exists() and (problems := verify_release(release)):
+        more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
+        raise WarehouseError(f"is not a release as published: {problems[0].line}{more}", place=str(release))

@@ -12,7 +12,7 @@ from ipu_results.errors import WarehouseError
 from ipu_results.ground.sql import run_query
 from ipu_results.release.files import RELEASE, read_json
 from ipu_results.serve.cite import REPOSITORY
-from ipu_results.site.results import PAGE
+from ipu_results.site.data import PAGE
 
 COUNTS = """
     SELECT (SELECT count(*) FROM record) AS results, (SELECT count(*) FROM documents) AS documents,
@@ -23,7 +23,7 @@ COUNTS = """
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StartFinding:
     """One finding. `figures` gives one row, which fills the two texts; `bars` gives rows of label and value.
 
     `rule` formats the line that the bars are compared with, from the same row, as label and value in the unit of the
@@ -43,7 +43,7 @@ class Finding:
 
 
 FINDINGS = (
-    Finding(
+    StartFinding(
         "forty-times",
         "Was an IPU machine 40 times as fast as NVIDIA's A100?",
         "{low:.2f}× to {high:.2f}×",
@@ -65,7 +65,7 @@ FINDINGS = (
         "The claim, recomputed",
         ("claimed", "{claimed}"),
     ),
-    Finding(
+    StartFinding(
         "bow",
         "How much faster was the last generation, Bow?",
         "{on_16:.2f}×",
@@ -85,7 +85,7 @@ FINDINGS = (
         "Chart and pairs",
         ("clock", "{clock}"),
     ),
-    Finding(
+    StartFinding(
         "scaling",
         "Do 16 times the chips give 16 times the speed?",
         "{kept:.0f} %",
@@ -108,7 +108,7 @@ FINDINGS = (
         "#/charts/scaling",
         "Chart and tests",
     ),
-    Finding(
+    StartFinding(
         "mlperf-noise",
         "How much of an MLPerf ranking is noise?",
         "{noise:.0f} %",
@@ -126,7 +126,7 @@ FINDINGS = (
         "#/charts/mlperf_noise",
         "Chart by round",
     ),
-    Finding(
+    StartFinding(
         "too-short",
         "Can every printed latency be true?",
         "{rows} cannot",
@@ -178,7 +178,7 @@ def read_release(release: Path) -> dict[str, Any]:
     return record
 
 
-def _build_finding(connection: duckdb.DuckDBPyConnection, finding: Finding) -> dict[str, Any]:
+def _build_finding(connection: duckdb.DuckDBPyConnection, finding: StartFinding) -> dict[str, Any]:
     [figures] = run_query(connection, finding.figures).to_pylist()
     bars = run_query(connection, finding.bars).to_pylist()
     if not bars or None in figures.values():

@@ -1,0 +1,210 @@
+"""The charts with question, finding, caveats and numbers: of the analyses, and of the emulator's errors."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import duckdb
+
+from ipu_results.analyses import ANALYSES, Answer, build_specification, describe_answer, load_frames
+from ipu_results.analyses.analysis import Record, format_percent
+from ipu_results.analyses.drawing import make_scale, make_tooltips
+from ipu_results.emulator.check import PublishedRow, load_published_rows
+from ipu_results.emulator.network import load_network
+from ipu_results.emulator.prediction import MS, predict
+from ipu_results.emulator.split import PlanCache, open_plan_cache
+from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, load_target
+from ipu_results.ground.charts import PALETTE, apply_theme, make_data, to_vega_lite
+from ipu_results.networks import IMAGES
+
+CALL = {"per_dollar": "per_dollar()"}  # macros, by the name of the analysis' view
+
+
+def build_charts(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Collect the answers, in the order of the page. A new analysis is shown without any more code."""
+    charts = []
+    for analysis in ANALYSES:
+        frames = load_frames(connection, analysis)
+        specification, answer = build_specification(analysis, frames), describe_answer(analysis, frames)
+        charts.append(_build(analysis.name, analysis.question, analysis.views, answer, specification))
+    points = build_points(connection)
+    specification = to_vega_lite(lambda alt: draw_points(alt, points))
+    question = "How close are the emulator's predictions to published figures?"
+    return [*charts, _build("predicted", question, (), describe_points(points), specification)]
+
+
+def _build(
+    name: str, question: str, views: Sequence[str], answer: Answer, specification: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "question": question,
+        "finding": answer.finding,
+        "shows": specification["title"].get("subtitle", []),
+        "figures": list(answer.figures),
+        "caveats": list(answer.caveats),
+        "views": [CALL.get(view, view) for view in views],
+        "numbers": list_numbers(specification),
+        "specification": specification,
+    }
+
+
+def list_numbers(specification: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List what a chart draws as tables: the fields of its tooltips under their titles, and the ids of the results."""
+    tables: dict[tuple[str, ...], dict[Any, None]] = {}
+    for tooltip, records in _walk(specification, [], {}):
+        fields = [channel["field"] for channel in tooltip]
+        # An ordered set: two marks of one record, such as a point and its label, are one row.
+        rows = tables.setdefault(tuple(channel.get("title", channel["field"]) for channel in tooltip), {})
+        for record in records:
+            row = tuple(record.get(field) for field in fields)
+            if any(value is not None for value in row):
+                rows[row, record.get("result_id")] = None
+    return [
+        {"headings": list(headings), "rows": [list(row) for row, _ in rows], "ids": [key for _, key in rows]}
+        for headings, rows in tables.items()
+    ]
+
+
+def _walk(
+    part: Any, records: Sequence[Mapping[str, Any]], outer: Mapping[str, Any]
+) -> Iterator[tuple[list[dict[str, Any]], Sequence[Mapping[str, Any]]]]:
+    """Find the marks with tooltips below a part of a chart, each with the records that it draws."""
+    records = part.get("data", {}).get("values", records)
+    encoding = {**outer, **part.get("encoding", {})}
+    inner = [each for key in ("layer", "hconcat", "vconcat", "concat") for each in part.get(key, [])]
+    inner += [part["spec"]] if "spec" in part else []
+    for each in inner:
+        yield from _walk(each, records, encoding)
+    if not inner and encoding.get("tooltip"):
+        yield encoding["tooltip"], records
+
+
+def format_csv(chart: Mapping[str, Any]) -> str:
+    """Format the numbers of a chart as CSV, its tables one below another, with the ids of the results."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    for table in chart["numbers"]:
+        writer.writerow([*table["headings"], "result_id"])
+        writer.writerows([*row, key] for row, key in zip(table["rows"], table["ids"], strict=True))
+    return text.getvalue()
+
+
+# Name, sign and whether the emulator never saw the rows, by the emulator's sets.
+SETS = {
+    "calibration": "C2 rows it was fitted on",
+    "resnext": "ResNeXt101, held out, errors known",
+    "ten": "ten other networks, held out, errors known",
+    "honest": "held out, errors not looked at",
+}
+SHAPES = ("circle", "square", "triangle-up", "diamond")
+BAND = 0.25  # the dashed lines: an error that a user of the emulator should expect
+MARGIN = 1.3  # factor between the outermost points and the ends of the axes
+SIZE = 460
+TITLES = {
+    "published": "Published time per batch (ms)",
+    "emulated": "EMULATED time per batch (ms)",
+    "label": "Row",
+    "platform": "Machine",
+}
+DIGITS = 6  # of what is calculated
+ALL_DIGITS = 15  # of a published time
+
+
+def build_predictions(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Collect predictions made in advance, since no browser runs the emulator, and the rows that it is validated on."""
+    with open_plan_cache() as planner:
+        # Each built-in image network on each machine, with the machine's own protocol.
+        predictions = [
+            {field: _round(value, DIGITS) for field, value in prediction.to_record(name).items()}
+            for target, batches in DEFAULT_BATCH_SIZES.items()
+            for name in IMAGES
+            for prediction in predict(load_network(name), load_target(target), batches, planner=planner)
+        ]
+    return {"predictions": predictions, "points": build_points(connection)}
+
+
+def build_points(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Predict the time per batch of each published row that the emulator is validated on."""
+    with open_plan_cache() as planner:
+        return [_make_point(row, planner) for row in load_published_rows(connection)]
+
+
+def _make_point(row: PublishedRow, planner: PlanCache) -> dict[str, Any]:
+    selector = row.selector
+    network, target = load_network(selector.network), load_target(selector.target)
+    (prediction,) = predict(network, target, [row.batch_size], row.protocol, planner=planner)
+    return {
+        "result_id": row.result_id,
+        "set": row.set,
+        "label": row.label,
+        "platform": selector.platform,
+        "batch": row.batch_size,
+        "published": _round(row.seconds * MS, ALL_DIGITS),
+        "emulated": _round(prediction.timing.period * MS, DIGITS),
+    }
+
+
+def _round(value: Any, digits: int) -> Any:
+    return float(f"{value:.{digits}g}") if isinstance(value, float) else value
+
+
+def describe_points(points: Sequence[Record]) -> Answer:
+    """Describe the errors of the rows whose errors were not looked at, then those of each set."""
+    errors: dict[str, list[float]] = {name: [] for name in SETS}
+    for point in points:
+        errors.setdefault(point["set"], []).append(abs(point["emulated"] / point["published"] - 1))
+    blind = errors["honest"]
+    finding = (
+        f"The emulator's time per batch differs from the published one by {format_percent(median(blind))} in the "
+        f"median of {len(blind)} rows whose errors were not looked at while it was made, and by "
+        f"{format_percent(max(blind))} at most."
+    )
+    figures = " ".join(
+        f"{name[0].upper()}{name[1:]}: {len(errors[key])} rows, {format_percent(median(errors[key]))} in the median "
+        f"and {format_percent(max(errors[key]))} at most."
+        for key, name in SETS.items()
+        if errors[key]
+    )
+    caveats = (
+        "The other held-out rows fit better, but their errors were known while the model was made.",
+        "Two numbers of the emulator were fitted on the C2 rows, so their errors show nothing.",
+        "Every emulated figure is calculated from the architecture. Nothing was executed on an IPU.",
+    )
+    return Answer(finding, (figures,), caveats)
+
+
+def draw_points(alt: Any, points: Sequence[Record]) -> Any:
+    """Draw emulated over published time per batch on two equal logarithmic axes."""
+    times = [point[name] for point in points for name in ("published", "emulated")]
+    ends = [min(times) / MARGIN, max(times) * MARGIN]
+    scale = alt.Scale(type="log", domain=ends, nice=False)
+    axes = {
+        "x": alt.X("published:Q", title=TITLES["published"], scale=scale),
+        "y": alt.Y("emulated:Q", title=TITLES["emulated"], scale=scale),
+    }
+    records = [{**point, "set": SETS.get(point["set"], point["set"])} for point in points]
+    names = list(SETS.values())
+    color = alt.Color(
+        "set:N", title="Rows", scale=make_scale(alt, names, [PALETTE.validation_sets[name] for name in SETS])
+    )
+    shape = alt.Shape("set:N", title="Rows", scale=make_scale(alt, names, SHAPES))
+    tooltip = make_tooltips(alt, "label", "platform", "batch", "published", "emulated", "set", **TITLES)
+    marks = alt.Chart(make_data(alt, records)).mark_point(filled=True, size=70, opacity=0.85)
+    lines = [_draw_line(alt, ends, factor, axes) for factor in (1 - BAND, 1, 1 + BAND)]
+    chart = alt.layer(*lines, marks.encode(**axes, color=color, shape=shape, tooltip=tooltip))
+    subtitle = f"On the line both agree; the dashed lines are ± {BAND:.0%}"
+    title = alt.Title(describe_points(points).finding, subtitle=[subtitle], anchor="start", fontSize=15)
+    return apply_theme(chart.properties(width=SIZE, height=SIZE, title=title), legend_columns=2)
+
+
+def _draw_line(alt: Any, ends: Sequence[float], factor: float, axes: dict[str, Any]) -> Any:
+    starts = [end / max(1, factor) for end in ends]
+    line = [{"published": start, "emulated": start * factor} for start in starts]
+    dash = [1, 0] if factor == 1 else [4, 4]
+    style = {"color": PALETTE.ink["rule"], "strokeWidth": 1, "clip": True, "strokeDash": dash}
+    return alt.Chart(make_data(alt, line)).mark_line(**style).encode(**axes)

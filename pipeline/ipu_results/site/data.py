@@ -1,0 +1,299 @@
+"""The data of the views, encoded so that a page opened from disk can load and filter them quickly.
+
+They are results with flags and search names, rankings, claims, microbenchmarks, what the form of a run needs, and what
+the SQL box shows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from itertools import groupby
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from ipu_results.analyses import ANALYSES, load_frames
+from ipu_results.check.rules import RULES
+from ipu_results.comparison.comparable import name_precision
+from ipu_results.comparison.measurement import FIGURES, load_known_words
+from ipu_results.ground.physics import MIN_BATCHES_IN_FLIGHT, PER_ITEM
+from ipu_results.ground.sql import run_query
+from ipu_results.schema import TABLES, VIEWS, sql_view
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
+from ipu_results.store.files import get_parquet_name
+
+EXAMPLES = {
+    "Fastest ResNet-50 inference within 5 ms, without rows with error flags": (
+        "SELECT platform, framework, batch_size, latency_ms, throughput\nFROM inference\n"
+        "WHERE model = 'ResNet-50 v1.5' AND publisher = 'Graphcore' AND latency_ms <= 5 AND errors = 0\n"
+        "ORDER BY throughput DESC"
+    ),
+    "Batches in flight on the paper's card (Little's law)": (
+        "SELECT batch_size, latency_ms, throughput, round(batches_in_flight, 2) AS batches_in_flight\n"
+        "FROM results WHERE table_name = 'qwant_c2' ORDER BY batch_size"
+    ),
+    "Results by origin and publisher": (
+        "SELECT origin, publisher, count(*) AS results FROM results GROUP BY ALL ORDER BY results DESC"
+    ),
+    "What is flagged as wrong, and why": (
+        "SELECT rule, model, platform, column_name, message, suggested\nFROM flags JOIN results USING (result_id)\n"
+        "WHERE severity = 'error' ORDER BY ALL"
+    ),
+    "Where a figure was printed": (
+        "SELECT column_name, header, raw_text, value, unit, factor, title, locator\nFROM provenance\n"
+        "WHERE model = 'DINO' ORDER BY ALL"
+    ),
+    "Printed MLPerf minutes and the official score": (
+        "SELECT p.mlperf_id, p.model, p.platform, round(p.time_to_train_s / 60, 2) AS printed,\n"
+        "    round(e.minutes, 4) AS official\nFROM results p JOIN mlperf_entries e USING (mlperf_id)\n"
+        "WHERE p.origin = 'published' ORDER BY 1"
+    ),
+    "Claims by verdict": "SELECT verdict, count(*) AS claims FROM claims GROUP BY verdict ORDER BY claims DESC",
+    "The arithmetic of claims that the data contradict": (
+        "SELECT claim_id, claim, figure, r.baseline AS against, arithmetic, outcome\n"
+        "FROM claims JOIN recomputations r USING (claim_id)\nWHERE verdict = 'contradicted' ORDER BY ALL"
+    ),
+    "The best throughput within 10 ms, by network and machine": (
+        "SELECT network, work, origin, platform, throughput, latency_ms, batch_size\nFROM latency_bounded\n"
+        "WHERE bound_ms = 10 ORDER BY network, throughput DESC"
+    ),
+    "What a dollar buys at a price that you were quoted": (
+        "SELECT network, ipu_platform, measure, round(performance_ratio, 3) AS performance,\n"
+        "    round(per_dollar_ratio, 3) AS per_dollar, round(break_even_ipu_price_usd) AS tie_at_usd\n"
+        "FROM per_dollar(ipu_price := 120000) WHERE benchmark IS NOT NULL ORDER BY ALL"
+    ),
+}
+
+
+def build_sql(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Collect file names, view statements, the data dictionary and the examples."""
+    return {
+        "files": {table.name: get_parquet_name(table.name) for table in TABLES},
+        "views": [sql_view(view)[0] for view in VIEWS],
+        "columns": run_query(connection, "FROM columns ORDER BY ALL").to_pylist(),
+        "examples": [{"title": title, "sql": text} for title, text in EXAMPLES.items()],
+    }
+
+
+Columns = dict[str, Any]
+
+# Characters that could end a script element, open a comment in it or, in old engines, end a line of it.
+ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+
+
+def format_script(name: str, value: Any) -> str:
+    """Format a classic script that stores a value as `window.__data[name]`: a page from disk can load no JSON."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(ESCAPES)
+    return f"(window.__data=window.__data||{{}})[{json.dumps(name)}]={text};\n"
+
+
+def encode_query(connection: duckdb.DuckDBPyConnection, sql: str, *, compact: bool = False) -> Columns:
+    """Encode the rows of a query by column: numbers unchanged, texts as indexes into their words, -1 for none.
+
+    A browser filters a hundred thousand such rows at once. A `compact` column has `runs`, the length of each run of
+    equal values, where that is shorter; a text column in which no two rows share a word has no codes.
+    """
+    table = run_query(connection, sql)
+    columns = [_encode_column(name, column) for name, column in zip(table.column_names, table.columns, strict=True)]
+    return {"rows": table.num_rows, "columns": [_compact(column) for column in columns] if compact else columns}
+
+
+def _encode_column(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
+    values = column.to_pylist()
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        return {"name": name, "kind": "number", "values": [_shorten_integer(value) for value in values]}
+    return {"name": name, "kind": "text", **_encode_texts([_to_text(value) for value in values])}
+
+
+def _compact(column: dict[str, Any]) -> dict[str, Any]:
+    codes = "codes" if column["kind"] == "text" else "values"
+    if codes == "codes" and sorted(column[codes]) == list(range(len(column[codes]))):
+        words = [column["words"][code] for code in column[codes]]
+        return {"name": column["name"], "kind": "text", "words": words}
+    groups = [(value, len(list(group))) for value, group in groupby(column[codes])]
+    if 2 * len(groups) >= len(column[codes]):
+        return column
+    return {**column, codes: [value for value, _ in groups], "runs": [length for _, length in groups]}
+
+
+def _encode_texts(texts: Sequence[str | None]) -> dict[str, Any]:
+    words = sorted({text for text in texts if text is not None})
+    codes = {word: code for code, word in enumerate(words)}
+    return {"words": words, "codes": [-1 if text is None else codes[text] for text in texts]}
+
+
+def _shorten_integer(value: float | None) -> float | None:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _to_text(value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, date | datetime) else str(value)
+
+
+def group_rows(rows: Iterable[dict[str, Any]], column: str) -> defaultdict[str, list[dict[str, Any]]]:
+    """Group rows by a column, each group in the order of the rows; empty for a value that no row has."""
+    groups: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        groups[row[column]].append(row)
+    return groups
+
+
+PAGE = "graphcore-performance-2023-07-04"  # the vendor's page of results, its last capture
+# As printed; that page first, then the vendor's newest documents.
+ORDER = f"""
+    ORDER BY document_id <> '{PAGE}', publisher <> 'Graphcore',
+        published_on DESC NULLS LAST, document_id, table_name, row_number, result_id
+"""
+PRICES = "SELECT platform, list_price_usd FROM platforms WHERE list_price_usd IS NOT NULL ORDER BY platform"
+# With the kind of processor, so that a search for "GPU" finds it.
+RESULTS = f"""
+    SELECT r.*, p.family, CASE
+        WHEN p.family IN ('Mk1', 'Classic', 'Bow') THEN 'IPU'
+        WHEN regexp_matches(p.family, '^(NVIDIA|AMD)') THEN 'GPU'
+        WHEN p.family = 'Google' THEN 'TPU'
+    END AS processor
+    FROM results r LEFT JOIN platforms p USING (platform) {ORDER}
+"""
+# A flag may be on a row of `microbenchmarks`, which has a page of its own.
+FLAGS = "SELECT result_id, rule, severity, column_name FROM flags SEMI JOIN results USING (result_id) ORDER BY ALL"
+RANKINGS = """
+    SELECT round, benchmark, rank, submitter, system, accelerators, minutes, minutes_low, minutes_high, tied_ranks,
+        outcome, result_id
+    FROM mlperf_ranking WHERE division = 'closed' AND scope = 'all-sizes' ORDER BY round, benchmark, rank, path
+"""
+
+
+def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Collect what the views of results and of comparisons need."""
+    ids = run_query(connection, f"SELECT result_id FROM results {ORDER}")["result_id"].to_pylist()
+    position = {result_id: row for row, result_id in enumerate(ids)}
+    flags = run_query(connection, FLAGS).to_pylist()
+    columns = {"rules": "rule", "severities": "severity", "columns": "column_name"}
+    sets = {}
+    for analysis in ANALYSES:
+        frames = load_frames(connection, analysis).values()
+        used = {key for frame in frames for name in frame if name.endswith("result_id") for key in frame[name].dropna()}
+        sets[analysis.name] = sorted(position[key] for key in used if key in position)
+    return {
+        "results": encode_query(connection, RESULTS, compact=True),
+        "aliases": build_aliases(),
+        "prices": {row["platform"]: row["list_price_usd"] for row in run_query(connection, PRICES).to_pylist()},
+        "flags": {
+            "rows": [position[flag["result_id"]] for flag in flags],
+            **{key: [flag[name] for flag in flags] for key, name in columns.items()},
+        },
+        "sets": sets,
+        "rules": {rule.id: rule.title for rule in RULES},
+        "questions": {analysis.name: analysis.question for analysis in ANALYSES},
+    }
+
+
+def build_aliases() -> dict[str, dict[str, str]]:
+    """Collect other names by column and canonical name, normalised and separated by blanks: a search finds them."""
+    vocabulary = load_vocabulary()
+    printed = {
+        "platform": {name: entry["platform"] for name, entry in vocabulary.platforms.items()},
+        "model": {name: entry["model"] for name, entry in vocabulary.models.items()},
+        "framework": vocabulary.frameworks,
+    }
+    aliases = {}
+    for column, canonical in printed.items():
+        names = defaultdict(list)
+        for name in sorted(canonical):
+            if name != normalise_name(canonical[name]):
+                names[canonical[name]].append(name)
+        aliases[column] = {name: " ".join(words) for name, words in sorted(names.items())}
+    return aliases
+
+
+def build_rankings(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Collect the closed rankings of systems of all sizes."""
+    return encode_query(connection, RANKINGS)
+
+
+CLAIMS = """
+    SELECT claim_id, document_id, claim, figure, value, unit, subject, baseline, model, task, metric, sdk_version,
+        precision,
+        batch, framework, dataset, place, interpretation, basis, verdict, gap_percent, gap_kind, not_recomputable,
+        recomputation_sql, locator
+    FROM claims ORDER BY document_id, claim_id
+"""
+RECOMPUTATIONS = "SELECT * EXCLUDE (position) FROM recomputations ORDER BY claim_id, position"
+CONTRADICTIONS = """
+    SELECT contradiction_id, kind, claim_ids, what, resolution, recomputed FROM contradictions ORDER BY contradiction_id
+"""
+USES = """
+    SELECT DISTINCT i.claim_id, coalesce(e.result_id, i.key) AS result_id
+    FROM recomputation_inputs AS i
+    LEFT JOIN mlperf_entries AS e ON i.table_name = 'mlperf_entries' AND i.key = e.round || '/' || e.path
+    WHERE i.claim_id <> '' AND (i.table_name = 'results' OR e.result_id IS NOT NULL)
+    ORDER BY ALL
+"""
+
+
+def build_claims(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Collect claims, recomputations, contradictions, and which claim uses which result, itself or as an entry."""
+    return {
+        "claims": encode_query(connection, CLAIMS),
+        "recomputations": encode_query(connection, RECOMPUTATIONS),
+        "contradictions": encode_query(connection, CONTRADICTIONS),
+        "uses": run_query(connection, USES).to_pylist(),
+    }
+
+
+# With the figure as printed, its line in our transcription, and its place in the source, from the cell itself.
+MICROBENCHMARKS = """
+    SELECT m.microbenchmark_id, m.device, m.operation, m.metric, m.shape, m.precision, m.statistic, m.device_count,
+        c.raw_text, m.unit, m.value, m.canonical_value, m.canonical_unit, m.sdk_version, m.conditions, m.relationship,
+        m.publisher, m.document_id, m.place, c.locator
+    FROM microbenchmarks m
+    LEFT JOIN cells c ON c.result_id = m.microbenchmark_id AND c.column_name = 'value'
+    ORDER BY operation, device, document_id, row_number, microbenchmark_id
+"""
+MICROBENCHMARK_FLAGS = """
+    SELECT f.result_id, f.rule, f.severity, f.column_name, f.message, f.suggested
+    FROM flags f SEMI JOIN microbenchmarks m ON m.microbenchmark_id = f.result_id ORDER BY ALL
+"""
+MICROBENCHMARK_DOCUMENTS = """
+    SELECT document_id, title, publisher, published_on::VARCHAR AS published_on, url, licence, file FROM documents
+    SEMI JOIN microbenchmarks USING (document_id) ORDER BY document_id
+"""
+
+
+def build_microbenchmarks(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Collect the figures with their printed texts and places, their documents and flags."""
+    flags = run_query(connection, MICROBENCHMARK_FLAGS).to_pylist()
+    titles = {rule.id: rule.title for rule in RULES}
+    return {
+        "rows": encode_query(connection, MICROBENCHMARKS, compact=True),
+        "documents": run_query(connection, MICROBENCHMARK_DOCUMENTS).to_pylist(),
+        "flags": [{**flag, "title": titles[flag["rule"]]} for flag in flags],
+    }
+
+
+PRECISIONS = "SELECT DISTINCT effective_precision AS name FROM results WHERE effective_precision IS NOT NULL ORDER BY 1"
+
+
+def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Collect what `ipu-results compare` knows besides the rows and the rules of schema/comparison.toml."""
+    words = load_known_words(connection)
+    precisions = run_query(connection, PRECISIONS)["name"].to_pylist()
+    return {
+        "machines": {
+            name: [facts["family"], facts["chip"], facts["chip_count"]]
+            for name, facts in sorted(words.machines.items())
+        },
+        "items": dict(sorted(words.items.items())),
+        "precisions": {name: name_precision(name) for name in precisions},
+        "figures": FIGURES,
+        "per_item": PER_ITEM,
+        "min_batches_in_flight": MIN_BATCHES_IN_FLIGHT,
+    }

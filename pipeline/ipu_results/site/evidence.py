@@ -1,0 +1,259 @@
+"""The static pages on claims and on what others measured: each row with its printed place, flags and doubts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+from urllib.parse import quote
+
+import duckdb
+
+from ipu_results import schema
+from ipu_results.ground.sql import run_query
+from ipu_results.site.data import CLAIMS, CONTRADICTIONS, MICROBENCHMARKS, RECOMPUTATIONS, USES, group_rows
+from ipu_results.site.page import Page, build_page, format_computed, format_slug, format_unit
+
+Row = dict[str, Any]
+
+VALUE = "value"  # the column of `microbenchmarks` that holds the figure
+SIGNS = {"error": "✖", "warn": "!"}
+PLACES = """
+    SELECT result_id, column_name, coalesce(source_locator, locator) AS place, source_url
+    FROM provenance WHERE raw_text <> '' AND column_name IN ({columns}) ORDER BY result_id, cell_number
+"""
+FLAGS = "SELECT result_id, rule, severity, message FROM flags WHERE severity IN ('error', 'warn') ORDER BY ALL"
+
+
+class Evidence:
+    """The printed places of figures, and the flags of their rows. `columns` are those whose places are needed."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, *columns: str) -> None:
+        self._places: dict[tuple[str, str], Row] = {}
+        listed = ", ".join(schema.quote(name) for name in columns)
+        for row in run_query(connection, PLACES.format(columns=listed)).to_pylist():
+            self._places.setdefault((row["result_id"], row["column_name"]), row)
+        self._flags = group_rows(run_query(connection, FLAGS).to_pylist(), "result_id")
+
+    def find_panel(self, key: str, column: str) -> str:
+        """Return the view of the interactive page that shows a figure."""
+        return f"microbenchmarks?show={key}" if column == VALUE else f"results?show={key}.{column}"
+
+    def find_flags(self, key: str) -> list[Row]:
+        """Return one flag of each rule, the last of its messages."""
+        return [
+            {**row, "sign": SIGNS[row["severity"]]} for row in {row["rule"]: row for row in self._flags[key]}.values()
+        ]
+
+    def find_place(self, key: str, column: str) -> Row | None:
+        """Return where a figure was printed."""
+        return self._places.get((key, column))
+
+
+# Words for a gap by the column `gap_kind`.
+GAPS = {
+    "last-digit": "within the last digit",
+    "within-run-to-run-spread": "within the spread of the runs",
+    "beyond": "more than rounding or the spread of runs",
+}
+MAX_RESULTS = 40  # results that the page of a claim links
+# Headline claims first: recomputed ones of a factor, the largest first.
+HEADLINES = f"""
+    FROM ({CLAIMS})
+    ORDER BY CASE WHEN unit = 'x' AND verdict <> 'not-recomputable' THEN -value ELSE 0 END, document_id, claim_id
+"""
+DOCUMENTS = "SELECT document_id, title, url, publisher FROM documents"
+LABELS = """
+    SELECT result_id, concat_ws(', ', model, task, platform, framework, precision, 'batch ' || batch_size) AS label
+    FROM results
+"""
+
+
+def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
+    """Yield a page for each claim, headline claims first, then the list of all."""
+    claims, recomputed, uses, tensions, rows, names = (
+        run_query(connection, sql).to_pylist()
+        for sql in (HEADLINES, RECOMPUTATIONS, USES, CONTRADICTIONS, DOCUMENTS, LABELS)
+    )
+    values, used = group_rows(recomputed, "claim_id"), group_rows(uses, "claim_id")
+    documents, labels = {row["document_id"]: row for row in rows}, {row["result_id"]: row["label"] for row in names}
+    for claim in claims:
+        key, claim["outcome"] = claim["claim_id"], describe_verdict(claim)
+        lines = [f"Claimed: {claim['figure']}", f"Verdict: {claim['outcome']}"]
+        for value in values[key][:1]:
+            lines.append(f"Recomputed: {value['arithmetic']} ({value['baseline']}): {value['outcome']}")
+        yield build_page(
+            "claim.html",
+            f"claim/{quote(key)}.html",
+            card=lines,
+            claim=claim,
+            lines=lines,
+            values=values[key],
+            results=[(use["result_id"], labels[use["result_id"]]) for use in used[key] if use["result_id"] in labels],
+            max_results=MAX_RESULTS,
+            document=documents[claim["document_id"]],
+            tensions=[row for row in tensions if key in (row["claim_ids"] or "").split()],
+        )
+    yield build_page("claims.html", "claims.html", card=(), claims=claims)
+
+
+def describe_verdict(claim: Mapping[str, Any]) -> str:
+    """Describe verdict and gap: `contradicted, gap -83 %, beyond the spread`."""
+    gap, kind = claim["gap_percent"], claim["gap_kind"]
+    size = [] if gap is None or kind == "none" else [f"gap {gap:+.2g} %", *filter(None, [GAPS.get(kind)])]
+    return ", ".join([claim["verdict"].replace("-", " "), *size])
+
+
+PAIRS = """
+    SELECT p.*, i.basis AS ipu_basis, g.basis AS gpu_basis, i.second_reading AS ipu_second_reading,
+        i.second_energy_per_item_j AS ipu_second_energy_per_item_j,
+        i.second_implied_power_w AS ipu_second_implied_power_w,
+        g.second_reading AS gpu_second_reading, g.second_energy_per_item_j AS gpu_second_energy_per_item_j,
+        g.second_implied_power_w AS gpu_second_implied_power_w,
+        p.errors > 0 OR coalesce(p.ipu_above_rating, false) OR coalesce(p.gpu_above_rating, false) AS wrong,
+        NOT wrong AND (p.ipu_rated_w IS NULL OR p.gpu_rated_w IS NULL) AS unchecked
+    FROM energy_ipu_gpu p
+    JOIN energy_per_item i ON i.result_id = p.ipu_result_id
+    JOIN energy_per_item g ON g.result_id = p.gpu_result_id
+    ORDER BY p.document_id, p.network, p.batch_size, p.chips, p.ipu_platform, p.gpu_platform, p.ipu_result_id,
+        p.gpu_result_id
+"""
+ENERGIES = """
+    FROM energy_per_item ORDER BY item, network, task, power_scope, publisher, platform, chips, batch_size, result_id
+"""
+SCOPES = ("device", "package", "board", "machine", "wall")  # each includes the one before
+NOT_STATED = "not stated"
+
+
+def build_energy_page(connection: duckdb.DuckDBPyConnection) -> Page:
+    """Build the page of an IPU next to the GPUs of the same paper, and of every machine's energy per item."""
+    pairs, rows = (run_query(connection, sql).to_pylist() for sql in (PAIRS, ENERGIES))
+    return build_page(
+        "energy.html",
+        "energy.html",
+        evidence=Evidence(connection, "energy_per_item_j", "efficiency"),
+        pairs=pairs,
+        scopes=_describe_scopes(pairs),
+        count=len(rows),
+        groups=_group_sorted(rows, "item", "network"),
+    )
+
+
+def _group_sorted(rows: Iterable[Row], *names: str) -> list[tuple[Any, list[Row]]]:
+    """Group rows that are sorted by these columns: the value or values with their rows."""
+    return [(key, list(own)) for key, own in groupby(rows, key=itemgetter(*names))]
+
+
+def _describe_scopes(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say for the pairs of each two scopes what the ratio is: of like parts, a bound, or neither."""
+    counts = Counter(tuple(row[f"{side}_power_scope"] or NOT_STATED for side in ("ipu", "gpu")) for row in pairs)
+    return [_describe_scope(count, *scopes) for scopes, count in sorted(counts.items())]
+
+
+def _describe_scope(count: int, ipu: str, gpu: str) -> str:
+    rows = f"In {count} row{'' if count == 1 else 's'}"
+    if ipu == gpu != NOT_STATED:
+        return f"{rows}, both energies are of the {ipu}: the ratio compares like with like."
+    if ipu not in SCOPES or gpu not in SCOPES:
+        return f"{rows}, the scope of the IPU is {ipu}, that of the GPU {gpu}: the ratio cannot be read."
+    narrower, wider = sorted((ipu, gpu), key=SCOPES.index)
+    bound = "an upper" if wider == gpu else "a lower"
+    return (
+        f"{rows}, the energy of the IPU is of the {ipu}, that of the GPU of the {gpu}. A {wider} includes "
+        f"more than a {narrower}, so the ratios are not like for like: even where both energies hold, each is "
+        f"{bound} bound of GPU {narrower} over IPU {narrower}."
+    )
+
+
+# A page for the pairs on IPUs, and one for those on other chips.
+REPLICATIONS = {
+    "IPU": ("replications.html", "How well do the vendor's figures replicate?"),
+    "other": ("replications-other-chips.html", "How well do figures on GPUs and other chips replicate?"),
+}
+FIGURES = {"throughput": "throughput", "mlperf time to train": "time_to_train_s", "microbenchmark": VALUE}
+REPLICATED = """
+    SELECT r.*, m.canonical_unit
+    FROM replications r LEFT JOIN microbenchmarks m ON m.microbenchmark_id = r.first_result_id
+    ORDER BY counts DESC, reason, parties DESC, measure, network, test, chip, chips, first_publisher, second_publisher,
+        first_result_id, second_result_id
+"""
+SUMMARY = "FROM replication_summary ORDER BY machines = 'IPU' DESC, parties DESC"
+
+
+def build_replication_pages(
+    connection: duckdb.DuckDBPyConnection, charts: Sequence[Mapping[str, Any]]
+) -> Iterator[Page]:
+    """Yield the page of IPUs, with the chart where `charts` has it, and that of other chips."""
+    evidence = Evidence(connection, *FIGURES.values())
+    pairs, summary = (run_query(connection, sql).to_pylist() for sql in (REPLICATED, SUMMARY))
+    for row in pairs:
+        units = {"throughput": f"{row['item'] or 'item'}s/s", "mlperf time to train": "min"}
+        row["figure_unit"] = units.get(row["measure"], format_unit(row["canonical_unit"]))
+        row["figure_column"] = FIGURES[row["measure"]]
+    for machines, other in (("IPU", "other"), ("other", "IPU")):
+        own = [row for row in pairs if row["machines"] == machines]
+        others = [row for row in own if not row["counts"]]
+        yield build_page(
+            "replications.html",
+            REPLICATIONS[machines][0],
+            heading=REPLICATIONS[machines][1],
+            evidence=evidence,
+            summary=[row for row in summary if row["machines"] == machines],
+            charts=[chart for chart in charts if (chart["name"], machines) == ("replications", "IPU")],
+            other=REPLICATIONS[other],
+            counted=[row for row in own if row["counts"]],
+            others=others,
+            reasons=_group_sorted(others, "reason"),
+        )
+
+
+CEILINGS = "FROM ceilings ORDER BY chip, component, operation, publisher"
+SHARES = """
+    SELECT s.*, r.item FROM peak_shares s JOIN (SELECT result_id, item FROM results) r USING (result_id)
+    ORDER BY chip, datasheet_share DESC NULLS LAST, document_id, table_name, row_number, result_id
+"""
+
+
+def build_peak_pages(connection: duckdb.DuckDBPyConnection, charts: Sequence[Mapping[str, Any]]) -> Iterator[Page]:
+    """Yield a page for each chip with counted results, then the overview with the chart where `charts` has it."""
+    evidence = Evidence(connection, "throughput", VALUE)
+    ceilings, shares = (run_query(connection, sql).to_pylist() for sql in (CEILINGS, SHARES))
+    for row in shares:
+        row["rate"] = f"{format_computed(row['throughput_per_chip'], 5)} {row['item'] or 'item'}s/s"
+        row["work"] = ", ".join(filter(None, (row["network"], row["variant"], row["task"])))
+    chips = []
+    for chip, rows in _group_sorted(shares, "chip"):
+        path, own = f"peak/{format_slug(chip)}.html", [row for row in ceilings if row["chip"] == chip]
+        yield build_page("chip.html", path, evidence=evidence, chip=chip, rows=rows, ceilings=own)
+        clean = (row for row in rows if not row["errors"] and not row["precision_doubtful"] and row["datasheet_share"])
+        chips.append((chip, path, rows, next(clean, None)))  # rows are ordered by share, so the first is the highest
+    shown = [chart for chart in charts if chart["name"] == "roofline"]
+    yield build_page(
+        "peak.html", "peak.html", evidence=evidence, count=len(shares), chips=chips, charts=shown, ceilings=ceilings
+    )
+
+
+def build_microbenchmark_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
+    """Yield a page for each operation, then the list of all."""
+    evidence = Evidence(connection)
+    documents = {row["document_id"]: row for row in run_query(connection, DOCUMENTS).to_pylist()}
+    rows = run_query(connection, MICROBENCHMARKS).to_pylist()
+    for row in rows:
+        row["path"] = f"microbenchmark/{format_slug(row['operation'])}.html"
+    operations = []
+    for path, own in _group_sorted(sorted(rows, key=itemgetter("path")), "path"):
+        names = sorted({row["operation"] for row in own})  # STREAM Triad and STREAM triad share a page
+        operations.append((path, ", ".join(names), own))
+        groups = _group_sorted(sorted(own, key=itemgetter("document_id")), "document_id")
+        yield build_page(
+            "operation.html",
+            path,
+            evidence=evidence,
+            operation=", ".join(names),
+            names=[("operation", name) for name in names],
+            rows=own,
+            groups=[(documents[key], group) for key, group in groups],
+        )
+    yield build_page("microbenchmarks.html", "microbenchmarks.html", count=len(rows), operations=operations)
