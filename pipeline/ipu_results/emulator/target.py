@@ -17,8 +17,6 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from ipu_results.errors import UnrecognisedModelError
 
 
@@ -96,6 +94,8 @@ def fit_observations(observed: Sequence[Observation], superstep: float) -> Fit:
 
 def solve_relative(unknown: Sequence[Sequence[float]], rest: Sequence[float], seconds: Sequence[float]) -> list[float]:
     """Solve `unknown` · x = `rest` by least squares of the errors relative to `seconds`."""
+    import numpy as np  # noqa: PLC0415 (the command line names targets: `--help` must not wait for numpy)
+
     weight = 1 / np.array(seconds)
     solution, *_ = np.linalg.lstsq(np.array(unknown) * weight[:, None], np.array(rest) * weight, rcond=None)
     return [float(value) for value in solution]

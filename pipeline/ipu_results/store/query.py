@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.sql import LOCKDOWN, create_table, get_first_line
 from ipu_results.schema import TABLES, VIEWS, View, quote, sql_table, sql_view
-from ipu_results.schema.frames import file_schema
 from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_pending
 
 
@@ -44,6 +43,8 @@ def evaluate_views(tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, pa.Tab
 
 def read_view(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table:
     """Return the rows of a view as its files hold them, in their order."""
+    from ipu_results.schema.frames import file_schema  # noqa: PLC0415 (querying alone needs no pandas)
+
     return connection.sql(view.rows_sql).to_arrow_table().cast(file_schema(view.file_table))
 
 

@@ -51,7 +51,8 @@ def compute_implied_work(data: Dataset) -> pd.DataFrame:
     rows = rows.assign(network=_find_networks(data, rows), variant=rows["variant"].fillna(""))
     rows = rows.merge(_list_gmacs(data, rows), on=["network", "variant"], validate="m:1")
     rows = rows.assign(peak=_find_peaks(data, rows) * rows["chip_count"])
-    rows = rows.assign(tflops=compute_tflops(rows["throughput"], rows["gmacs"], rows["task"].map(count_passes)))
+    passes = rows["task"].map(count_passes).astype("int64")  # of no rows, `map` makes texts
+    rows = rows.assign(tflops=compute_tflops(rows["throughput"], rows["gmacs"], passes))
     return rows[rows["peak"].notna() & rows["tflops"].notna()]
 
 
