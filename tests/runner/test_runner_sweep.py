@@ -187,7 +187,7 @@ def test_calculated_time_reads_no_clock_of_the_machine(
         def __getattr__(self, name: str) -> None:
             raise AssertionError(f"time.{name} was read")
 
-    for module in ("sessions", "cpu_load", "backends"):
+    for module in ("sessions", "environment", "backends"):
         monkeypatch.setattr(f"ipu_results.runner.{module}.time", NoClock())
     monkeypatch.setattr(sweeps, "describe_environment", dict)
     assert sweep(null_task((2,)), tmp_path).points
