@@ -16,6 +16,7 @@ from ipu_results.errors import QueryError
 
 HINT = re.compile(r"^\s*((?:Did you mean|Candidate)[^\n]*(?:\n\t[^\n]+)*)", re.MULTILINE)
 READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
+READING = "BEGIN TRANSACTION READ ONLY"
 INTERRUPT_EVERY_S = 0.2
 IS_MACRO = "SELECT 1 FROM duckdb_functions() WHERE function_type = 'table_macro' AND function_name = ?"
 LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
@@ -46,11 +47,24 @@ def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Tabl
     connection.unregister("incoming")
 
 
+@contextmanager
+def begin_reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Open one read-only transaction for many statements: one of its own costs each as much as its own work."""
+    connection.execute(READING)
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
+
+
 def fetch_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
-    """Return column names with SQL types, and the rows, of one reading statement; quicker for small results."""
-    with _read_only(connection, sql) as statement:
-        rows = connection.execute(statement).fetchall()
-        columns = [(name, str(kind)) for name, kind, *_ in connection.description or []]
+    """Return column names with SQL types, and the rows, of one reading statement, within `begin_reading`."""
+    try:
+        rows = connection.execute(_parse_statement(sql)).fetchall()
+    except duckdb.Error as error:
+        connection.execute(f"ROLLBACK; {READING}")  # an error ends the transaction, and the hints need one
+        raise QueryError(_explain(connection, error)) from error
+    columns = [(name, str(kind)) for name, kind, *_ in connection.description or []]
     _check_names([name for name, _ in columns])
     return dict(columns), rows
 
@@ -79,18 +93,20 @@ def limit_time(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterato
 def _read_only(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[duckdb.Statement]:
     """Parse one reading statement and open a read-only transaction for it."""
     try:
-        statements = duckdb.extract_statements(sql)
-        if len(statements) != 1:
-            raise QueryError(f"expected one statement, got {len(statements)}")
-        if statements[0].type not in READ_ONLY:
-            raise WriteRefusedError(f"the warehouse is read-only: {statements[0].type.name.lower()} is refused")
-        connection.execute("BEGIN TRANSACTION READ ONLY")
-        try:
-            yield statements[0]
-        finally:
-            connection.execute("ROLLBACK")
+        statement = _parse_statement(sql)
+        with begin_reading(connection):
+            yield statement
     except duckdb.Error as error:
         raise QueryError(_explain(connection, error)) from error
+
+
+def _parse_statement(sql: str) -> duckdb.Statement:
+    statements = duckdb.extract_statements(sql)
+    if len(statements) != 1:
+        raise QueryError(f"expected one statement, got {len(statements)}")
+    if statements[0].type not in READ_ONLY:
+        raise WriteRefusedError(f"the warehouse is read-only: {statements[0].type.name.lower()} is refused")
+    return statements[0]
 
 
 def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error) -> str:

@@ -31,7 +31,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import DamagedDocumentError, QueryError
-from ipu_results.ground.sql import LOCKDOWN, create_table, fetch_rows
+from ipu_results.ground.sql import LOCKDOWN, begin_reading, create_table, fetch_rows
 from ipu_results.recompute.verdict import HOLDS
 from ipu_results.schema import VIEWS, Table, View, quote, table
 from ipu_results.schema.frames import to_arrow
@@ -139,8 +139,6 @@ class Recomputer:
 
     def measure_sdk_margin(self) -> float:
         """Return the largest measured slow-down from one SDK to a later one, as a share of the earlier throughput."""
-        views = {view.name: view for view in VIEWS}
-        _create_view(self._connection, "sdk_effect", views)
         return measure_sdk_margin(self._connection)
 
     def reads_claims(self, sql: str) -> bool:
@@ -165,7 +163,9 @@ def open_recomputer(
             create_table(connection, name, rows)
         for statement in (CLAIM_VIEW, *MACROS):
             connection.execute(statement)
-        yield Recomputer(connection, {**frames, CLAIMS: printed})
+        _create_view(connection, "sdk_effect", {view.name: view for view in VIEWS})
+        with begin_reading(connection):
+            yield Recomputer(connection, {**frames, CLAIMS: printed})
 
 
 def _find_fault(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str | None:
