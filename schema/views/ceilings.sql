@@ -32,7 +32,8 @@ best AS (
 ),
 limits AS (  -- what a source of microbenchmarks computes from the hardware
     SELECT
-        device, if(operation = 'read local memory', 'local memory', NULL) AS component, max(canonical_value) AS limit_value,
+        device, CASE WHEN operation = 'read local memory' THEN 'local memory' END AS component,
+        max(canonical_value) AS limit_value,
         min(concat(document_id, ', ', place)) AS limit_source
     FROM microbenchmarks
     WHERE statistic = 'theoretical' AND metric = 'bandwidth' AND operation = 'read local memory'

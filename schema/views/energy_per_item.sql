@@ -23,7 +23,7 @@ rows AS (
         END AS kind,
         coalesce(r.energy_per_item_j, 1 / r.efficiency) AS joules,
         r.power_scope IN ('device', 'board', 'package') AS of_chips,
-        if(regexp_matches(r.conditions, '(?i)\bper (IPU|GPU|GCD)\b'), 1, r.chips) AS energy_chips
+        CASE WHEN regexp_matches(r.conditions, '(?i)\bper (IPU|GPU|GCD)\b') THEN 1 ELSE r.chips END AS energy_chips
     FROM measurements r
     LEFT JOIN ratings p ON p.chip = r.chip
     LEFT JOIN ratings w ON concat(w.chip, ' GCD') = r.chip
@@ -32,11 +32,11 @@ rows AS (
 SELECT
     origin, publisher, relationship, task, network, variant, item, kind, platform, chip, chips, framework, sdk_version,
     effective_precision, batch_size, throughput, joules AS energy_per_item_j,
-    if(energy_per_item_j IS NOT NULL, 'energy per item', 'efficiency') AS basis, power_scope,
-    if(of_chips, energy_chips, NULL) AS energy_chips,
-    joules * throughput AS implied_power_w, if(of_chips, energy_chips * rated_chip_power_w, NULL) AS rated_w,
-    joules * throughput > if(of_chips, energy_chips * highest_chip_power_w, NULL) AS above_rating, error_rules,
-    if(tokens IS NOT NULL, concat('the batch counts sequences of ', tokens, ' tokens, the throughput tokens'), NULL)
+    CASE WHEN energy_per_item_j IS NOT NULL THEN 'energy per item' ELSE 'efficiency' END AS basis, power_scope,
+    CASE WHEN of_chips THEN energy_chips END AS energy_chips,
+    joules * throughput AS implied_power_w, CASE WHEN of_chips THEN energy_chips * rated_chip_power_w END AS rated_w,
+    joules * throughput > CASE WHEN of_chips THEN energy_chips * highest_chip_power_w END AS above_rating, error_rules,
+    CASE WHEN tokens IS NOT NULL THEN concat('the batch counts sequences of ', tokens, ' tokens, the throughput tokens') END
         AS second_reading,
     joules / tokens AS second_energy_per_item_j, joules / tokens * throughput AS second_implied_power_w,
     conditions, errors, document_id, result_id

@@ -17,7 +17,7 @@ peaks AS (
 counted AS (
     SELECT
         r.*, o.macs, o.parameters, o.activations, o.counted_from AS operations_source,
-        2 * o.macs * if(r.task = 'training', 3, 1) AS flop_per_item,
+        2 * o.macs * CASE WHEN r.task = 'training' THEN 3 ELSE 1 END AS flop_per_item,
         CASE
             WHEN regexp_matches(r.effective_precision, '(?i)^(16\.|mixed|fp16|half|bf16)') THEN 16
             WHEN regexp_matches(r.effective_precision, '(?i)^(32\.|fp32|single|tf32)') THEN 32
@@ -40,7 +40,7 @@ SELECT
     r.compiler, r.sdk_version, r.effective_precision, r.batch_size, r.micro_batch_size, r.dataset, r.conditions, r.throughput_per_chip,
     r.flop_per_item / 1000000000 AS gflop_per_item,
     r.throughput_per_chip * r.flop_per_item / 1000000000000 AS achieved_tflops,
-    CASE r.bits WHEN 16 THEN m.fp16 WHEN 32 THEN if(r.name <> 'TF32', m.fp32, NULL) END AS measured_peak_tflops,
+    CASE r.bits WHEN 16 THEN m.fp16 WHEN 32 THEN CASE WHEN r.name <> 'TF32' THEN m.fp32 END END AS measured_peak_tflops,
     CASE
         WHEN r.bits = 16 THEN c.fp16 WHEN r.name = 'TF32' THEN c.tf32 WHEN r.bits = 32 THEN c.fp32
         WHEN r.name = 'INT8' THEN c.int8 WHEN r.name = 'FP8' THEN c.fp8

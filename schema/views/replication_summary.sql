@@ -36,12 +36,10 @@ errors AS (
         s.*, 1.959963984540054 AS z,
         coalesce(
             q.t,
-            if(
-                works > 31,
+            CASE WHEN works > 31 THEN
                 z + (z ** 3 + z) / (4 * (works - 1)) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * (works - 1) ** 2)
-                + (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / (384 * (works - 1) ** 3),
-                NULL
-            )
+                + (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / (384 * (works - 1) ** 3)
+            END
         ) * deviation / sqrt(works) AS half_width
     FROM summary s
     LEFT JOIN quantiles q ON q.df = s.works - 1

@@ -1,7 +1,8 @@
 WITH makers AS (
     SELECT
-        chip, if(family IN ('Mk1', 'Classic', 'Bow', 'C600'), 'IPU', 'other') AS machines,
-        if(machines = 'IPU', 'graphcore', lower(split_part(family, ' ', 1))) AS maker, lower(split_part(chip, ' ', 1)) AS brand
+        chip, CASE WHEN family IN ('Mk1', 'Classic', 'Bow', 'C600') THEN 'IPU' ELSE 'other' END AS machines,
+        CASE WHEN machines = 'IPU' THEN 'graphcore' ELSE lower(split_part(family, ' ', 1)) END AS maker,
+        lower(split_part(chip, ' ', 1)) AS brand
     FROM (SELECT chip, coalesce(any_value(family), chip) AS family FROM platforms WHERE chip IS NOT NULL GROUP BY chip)
 ),
 entries AS (
@@ -36,7 +37,8 @@ sides AS (
     UNION ALL BY NAME
     SELECT  -- official entries; one handed in with the maker has no independent party
         'mlperf time to train' AS measure, concat('MLPerf Training v', round, ' ', benchmark) AS test,
-        result_id, document_id, submitter AS publisher, if(by_maker, 'vendor', 'independent') AS relationship, published_on,
+        result_id, document_id, submitter AS publisher,
+        CASE WHEN by_maker THEN 'vendor' ELSE 'independent' END AS relationship, published_on,
         network, task, phase, sequence_length, NULL::VARCHAR AS item, chip, chips, platform,
         canonical_framework AS framework, NULL::VARCHAR AS compiler, sdk_version, effective_precision AS precision,
         global_batch_size AS batch_size, micro_batch_size, dataset_canonical AS dataset, packed,
@@ -203,11 +205,12 @@ judged AS (
         AND t.family IS NOT DISTINCT FROM b.family
 )
 SELECT
-    if(a.relationship = b.relationship, 'two independent', 'vendor and independent') AS parties, a.machines,
+    CASE WHEN a.relationship = b.relationship THEN 'two independent' ELSE 'vendor and independent' END AS parties,
+    a.machines,
     a.measure, a.network, a.task, a.phase, a.sequence_length, a.item, a.test, a.chip, a.chips,
     a.publisher AS first_publisher, b.publisher AS second_publisher,
     a.figure AS first_figure, b.figure AS second_figure,
-    if(a.is_time, a.figure / b.figure, b.figure / a.figure) AS ratio,
+    CASE WHEN a.is_time THEN a.figure / b.figure ELSE b.figure / a.figure END AS ratio,
     reason IS NULL AS counts,
     CASE
         WHEN list_count(explaining) > 0 THEN 'explained'
