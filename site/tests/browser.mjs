@@ -1,10 +1,11 @@
 // Headless Chromium that records the errors and the third-party requests of a page.
+import packaged from "@sparticuz/chromium";
 import { chromium } from "playwright-core";
 
-export const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
-
-export function launch() {
-  return chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+/** Launches the browser that CHROMIUM names, else the one that came with the Node packages. */
+export async function launch() {
+  const executablePath = process.env.CHROMIUM ?? (await packaged.executablePath());
+  return chromium.launch({ executablePath, args: ["--no-sandbox"] });
 }
 
 /** Opens a page in its own context. `problems` are its errors, `external` its requests to another host (aborted). */
