@@ -21,6 +21,7 @@ from benchmarks.report import QUICK_ROWS, ROWS, Options, Report, SkipBenchmarkEr
 # Each module of this package has `run(options) -> Report`.
 BENCHMARKS = {
     "ingest": "ingest",
+    "open": "open",
     "extract": "extract",
     "stages": "stages",
     "query": "query",

@@ -5,44 +5,70 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
 
-from benchmarks.processes import ROOT, find_program, measure_command, take_turns
+from benchmarks.processes import ROOT, CommandCost, find_program, measure_command, take_turns
 from benchmarks.report import Options, Report, ReportTable, ReportTarget
 
 IMPORTS = "import pandas, pyarrow, duckdb, pandera.pandas, bs4"
 INGEST, ALONE, VERSION = "ipu-results ingest", "the imports alone", "ipu-results --version"
 ROUNDS, QUICK_ROUNDS = 7, 1
-MAX_RATIO = 3.0
+MAX_RATIO, MAX_MB = 3.5, 450.0
+COLUMNS = ("process", "median s", "min s", "max s", "ratio", "CPU s", "peak MB")
+POLL_S = 0.02  # between readings of the peak memory, which only grows
 RAW = ROOT / "raw"
+
+Costs = Mapping[str, Sequence[CommandCost]]
 
 
 def run(options: Options) -> Report:
-    """Measure whole processes in turns, after one round that does not count."""
-    rounds, raw = (QUICK_ROUNDS, RAW / "qwant") if options.quick else (ROUNDS, RAW)
+    """Measure `ingest` in turns with the imports alone, after one round that does not count."""
+    raw = RAW / "qwant" if options.quick else RAW
     with tempfile.TemporaryDirectory() as folder:
         commands = {
             INGEST: [*find_program(), "ingest", "--raw", str(raw), "--warehouse", folder],
             ALONE: [sys.executable, "-c", IMPORTS],
             VERSION: [*find_program(), "--version"],
         }
-        ways = {name: partial(measure_command, command, Path(os.devnull)) for name, command in commands.items()}
-        if not options.quick:
-            take_turns(ways, 1)
-        costs = take_turns(ways, rounds)
-    seconds = {name: [cost.wall for cost in some] for name, some in costs.items()}
-    base = median(seconds[ALONE])
-    rows = [(name, median(some), min(some), max(some), median(some) / base) for name, some in seconds.items()]
+        costs = measure_processes(commands, options)
+    peak = max(cost.main_peak or 0.0 for cost in costs[INGEST])
     return Report(
         "ingest",
         "build the warehouse from the committed documents, compared with importing the libraries",
+        [tabulate_costs(costs, ALONE)],
         [
-            ReportTable(
-                f"Wall time, {rounds} interleaved runs", ("process", "median s", "min s", "max s", "ratio"), rows
-            )
+            ReportTarget("ingest / imports", get_wall(costs, INGEST) / get_wall(costs, ALONE), MAX_RATIO),
+            ReportTarget("peak memory of ingest, MB", peak, MAX_MB),
         ],
-        [ReportTarget("ingest / imports", median(seconds[INGEST]) / base, MAX_RATIO)],
         [f"The imports: `{IMPORTS}`. Every run is a fresh process. One unmeasured round went before."],
     )
+
+
+def measure_processes(commands: Mapping[str, Sequence[str]], options: Options) -> Costs:
+    """Measure whole processes in turns, after one round that does not count."""
+    nowhere = Path(os.devnull)
+    ways = {name: partial(measure_command, command, nowhere, poll_s=POLL_S) for name, command in commands.items()}
+    if options.quick:
+        return take_turns(ways, QUICK_ROUNDS)
+    take_turns(ways, 1)
+    return take_turns(ways, ROUNDS)
+
+
+def tabulate_costs(costs: Costs, base: str) -> ReportTable:
+    rows = []
+    for name, some in costs.items():
+        walls = [cost.wall for cost in some]
+        figures = (median(walls), min(walls), max(walls), median(walls) / get_wall(costs, base))
+        rows.append((name, *figures, get_cpu(costs, name), max(cost.main_peak or 0.0 for cost in some)))
+    return ReportTable(f"Wall time, CPU time and memory, {len(costs[base])} interleaved runs", COLUMNS, rows)
+
+
+def get_wall(costs: Costs, name: str) -> float:
+    return median(cost.wall for cost in costs[name])
+
+
+def get_cpu(costs: Costs, name: str) -> float:
+    return median(cost.cpu for cost in costs[name])
