@@ -15,6 +15,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from ipu_results.ground.sql import open_engine
 from ipu_results.release import ReleaseRequest, diff_releases, publish, verify_release
 from ipu_results.schema import TABLES, VIEWS, Column, dictionary_rows, table
 from ipu_results.schema.frames import arrow_schema, build_frame, to_arrow
@@ -115,7 +116,8 @@ def _write_warehouse(target: Path, rows: int) -> Path:
     tables = {
         name: rows.cast(to_arrow(table(name), build_frame(table(name), [])).schema) for name, rows in tables.items()
     }
-    views = dict(evaluate_views(tables))
+    with open_engine(tables) as engine:
+        views = dict(evaluate_views(engine))
     build = describe_build(tables, views, "generated")
     target.mkdir()
     for name, arrow in {**tables, "build": build, **views}.items():

@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import duckdb
 import pandas as pd
+import pyarrow as pa
 
 from ipu_results.check.conservation import (
     RowCounts,
@@ -23,6 +26,7 @@ from ipu_results.check.rules import build_dataset, find_flags, list_printed_tabl
 from ipu_results.derive import derive_results, select_record
 from ipu_results.errors import DamagedDocumentError, DocumentError
 from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES, pause_garbage_collection
+from ipu_results.ground.sql import create_table, open_engine
 from ipu_results.link import LINKING, Links, collect_links, link_document
 from ipu_results.link.configurations import build_configuration_frame, build_fact_frame, build_run_frames
 from ipu_results.link.mlperf import build_mlperf_frames
@@ -33,11 +37,11 @@ from ipu_results.read import ParsedDocument, read_document
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
 from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view, table
-from ipu_results.schema.frames import build_frame, concat_frames
+from ipu_results.schema.frames import build_frame, concat_frames, to_arrow
 from ipu_results.schema.vocabulary import KINDS, Vocabulary, load_vocabulary, read_vocabulary_files
 from ipu_results.sources.capture import CaptureDifference, compare_captures
 from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue
-from ipu_results.store.tables import WarehouseWriter
+from ipu_results.store.tables import WarehouseWriter, build_arrow_tables
 from ipu_results.store.transaction import lock_folder
 
 Progress = Callable[[str, str], None]
@@ -135,12 +139,14 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
                 originals[document.document_id] = loaded.parsed
             return loaded
 
-        def start_writing(frames: Mapping[str, pd.DataFrame]) -> None:
-            writer.add({**frames, "documents": document_frame})
+        def start_writing(tables: Mapping[str, pa.Table]) -> None:
+            published = to_arrow(table("documents"), document_frame)
+            create_table(writer.engine, "documents", published)
+            writer.add({**tables, "documents": published})
 
         document_frame = build_document_frame(documents)
         printed = [document for document in documents if not document.is_capture]
-        checked = check_documents(printed, load, vocabulary, start_writing)
+        checked = check_documents(printed, load, vocabulary, writer.engine, start_writing)
         differences = compare_captures(captures, originals, vocabulary, config.max_bytes, config.max_pages)
         frames = checked.frames
         frames["documents"] = document_frame
@@ -171,26 +177,31 @@ def check_documents(
     documents: Sequence[Document],
     load: Callable[[Document], LoadedDocument],
     vocabulary: Vocabulary,
-    start_writing: Callable[[Mapping[str, pd.DataFrame]], None] = lambda _: None,
+    engine: duckdb.DuckDBPyConnection | None = None,
+    start_writing: Callable[[Mapping[str, pa.Table]], None] = lambda _: None,
 ) -> CheckedTables:
     """Run the stages after reading: link, gate, check, derive, claims.
 
-    `start_writing` is called with the tables before claims are evaluated. Raises GateError if a gate cannot be trusted,
-    ConservationError if a source row was lost.
+    The tables are put into the engine, by default one for this call, and `start_writing` is called with them before
+    claims are evaluated. Raises GateError if a gate cannot be trusted, ConservationError if a source row was lost.
     """
     check_gate(table("results").without_derived(), GOOD, CHANGES)
     linking = {doc.document_id: load(doc) for doc in documents if KINDS[doc.reader].table in LINKING}
     links = collect_links([loaded.normalised for loaded in linking.values()], vocabulary)
     gated = gate_documents((linking.get(doc.document_id) or load(doc) for doc in documents), links, vocabulary)
-    with pause_garbage_collection():
+    with pause_garbage_collection(), nullcontext(engine) if engine else open_engine() as connection:
         frames = gated.frames
         frames |= build_linked_frames(gated, links, vocabulary)
         frames |= build_vocabulary_frames(frames["results"], vocabulary)
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(gated.printed_tables), vocabulary))
-        frames["results"] = derive_results({**frames, "documents": build_document_frame(documents)}, vocabulary)
-        start_writing(frames)
+        inputs = {**frames, "documents": build_document_frame(documents)}
+        frames["results"] = derive_results(connection, inputs, vocabulary)
+        tables = build_arrow_tables(frames)
+        for name, rows in tables.items():
+            create_table(connection, name, rows)
+        start_writing(tables)
         record = {**frames, "results": select_record(frames["results"])}
-        frames |= evaluate_claims(gated.documents, gated.sql_texts, record)
+        frames |= evaluate_claims(connection, gated.documents, gated.sql_texts, record)
     words = [word for document in gated.documents for row in document.rejected for word in row.words]
     return CheckedTables(frames, gated.counts, frames["results"]["document_id"].value_counts().to_dict(), words)
 

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
+from ipu_results.ground.sql import open_engine
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.schema import TABLES
+from ipu_results.store.tables import build_arrow_tables
 
 from tests.conftest import RAW, normalise_documents
 
@@ -36,7 +38,8 @@ def evaluate(raw: Path, frames: Frames) -> dict[str, pd.DataFrame]:
     """Evaluate the claims documents of `raw`."""
     documents = normalise_documents(raw)
     sql_texts = {doc.document.document_id: doc.document.read_attached_texts(".sql") for doc in documents}
-    return evaluate_claims(documents, sql_texts, frames)
+    with open_engine(build_arrow_tables(frames)) as engine:
+        return evaluate_claims(engine, documents, sql_texts, frames)
 
 
 def copy_claims(target: Path, *files: str) -> Path:

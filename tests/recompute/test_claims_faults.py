@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import CatalogueError, DamagedDocumentError
+from ipu_results.ground.sql import open_engine
 from ipu_results.recompute.run import Recomputer, open_recomputer
+from ipu_results.schema import TABLES
+from ipu_results.schema.frames import arrow_schema
 
 from tests.conftest import PAGE, copy_documents, edit, query_rows, read_files, run_cli, run_ingest
 from tests.recompute.claims_support import (
@@ -207,7 +210,8 @@ def test_claim_that_needs_a_quarantined_row_is_a_finding(tmp_path: Path) -> None
 @pytest.fixture(scope="module")
 def recomputer() -> Iterator[Recomputer]:
     claims = pd.DataFrame({"claim_id": ["one"]})
-    with open_recomputer({}, claims, claims, []) as opened:
+    empty = {table.name: arrow_schema(table).empty_table() for table in TABLES}
+    with open_engine(empty) as engine, open_recomputer(engine, dict.fromkeys(empty, claims), claims, claims) as opened:
         yield opened
 
 

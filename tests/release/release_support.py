@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from ipu_results.ground.files import hash_file
+from ipu_results.ground.sql import open_engine
 from ipu_results.ground.text import format_json
 from ipu_results.release import PublishedRelease, ReleaseRequest, publish
 from ipu_results.release.files import CHECKSUMS, write_checksums
@@ -61,7 +62,8 @@ def store_warehouse(tables: Mapping[str, pa.Table], target: Path) -> Path:
     """Write the tables as a build of its own, with a new table `build` and a new build id."""
     schema = tables["build"].schema
     tables = {name: rows for name, rows in tables.items() if name != "build"}
-    views = dict(evaluate_views(tables))
+    with open_engine(tables) as engine:
+        views = dict(evaluate_views(engine))
     build = describe_build(tables, views, "").cast(schema)
     target.mkdir(parents=True)
     for name, rows in {**tables, "build": build, **views}.items():

@@ -94,7 +94,7 @@ def test_kill_between_two_renames_is_finished_or_rolled_back(changed: Path, buil
         ("ipu_results.build.read_document", 0),
         ("ipu_results.store.tables.build_arrow_tables", 0),
         ("pyarrow.parquet.write_table", 5),
-        ("ipu_results.store.tables.fill_database", 0),
+        ("ipu_results.store.tables.insert_tables", 1),
     ],
 )
 def test_kill_before_the_commit_leaves_the_old_build(changed: Path, built: Path, function: str, calls: int) -> None:
@@ -119,7 +119,7 @@ def test_interrupt_leaves_the_old_build_and_one_line(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tables, "fill_database", interrupt)
+    monkeypatch.setattr(tables, "insert_tables", interrupt)
     before = read_files(built)
     done = run_cli("ingest", "--raw", changed, "--warehouse", built)
     assert (done.returncode, done.stderr) == (1, "error: interrupted; the next command cleans up\n")

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from ipu_results import api
 from ipu_results.errors import QueryError, WarehouseError
+from ipu_results.ground.sql import open_engine
 from ipu_results.schema import FILE_VIEWS, VIEWS, Column, View, table
 from ipu_results.schema.frames import build_frame, to_arrow
 from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
@@ -91,12 +92,13 @@ def test_load_refuses_a_view_of_another_build(built: Path) -> None:
 
 def test_views_of_empty_tables_are_empty_and_of_the_same_types(warehouse: Path) -> None:
     tables = {name: rows.slice(0, 0) for name, rows in read_tables(warehouse).items() if name != "build"}
-    for name, rows in evaluate_views(tables):
-        assert (rows.num_rows, rows.schema.names) == (0, pq.read_schema(warehouse / get_parquet_name(name)).names)
+    with open_engine(tables) as engine:
+        for name, rows in evaluate_views(engine):
+            assert (rows.num_rows, rows.schema.names) == (0, pq.read_schema(warehouse / get_parquet_name(name)).names)
 
 
 def test_view_that_cannot_be_evaluated_is_named(warehouse: Path) -> None:
     tables = read_tables(warehouse)
     tables["results"] = to_arrow(table("results"), build_frame(table("results"), [])).drop_columns("throughput")
-    with pytest.raises(WarehouseError, match=r"^measurements: cannot be evaluated: "):
-        list(evaluate_views(tables))
+    with open_engine(tables) as engine, pytest.raises(WarehouseError, match=r"^measurements: cannot be evaluated: "):
+        list(evaluate_views(engine))

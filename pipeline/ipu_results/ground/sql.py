@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
@@ -23,6 +24,9 @@ LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "lock_configuration": "true",
 }
+ENGINE: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 1
+}  # a thread gives sums one order, and more make small tables slower
 
 
 class WriteRefusedError(QueryError):
@@ -38,6 +42,28 @@ def run_query(connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int | N
         relation = connection.sql(statement)
         _check_names(relation.columns)  # before `limit`, which renames repeated ones
         return (relation if max_rows is None else relation.limit(max_rows)).to_arrow_table()
+
+
+@contextmanager
+def open_engine(tables: Mapping[str, pa.Table] = MappingProxyType({})) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a connection to a database in memory that holds `tables`, for the stages of one build."""
+    with duckdb.connect(config={**LOCKDOWN, **ENGINE}) as engine:
+        for name, rows in tables.items():
+            create_table(engine, name, rows)
+        yield engine
+
+
+@contextmanager
+def open_schema(engine: duckdb.DuckDBPyConnection, name: str, *visible: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a cursor with a schema of its own, in which names without a schema are made and looked up first.
+
+    `visible` are the schemas in which they are looked up next; the engine's tables are in `main`.
+    """
+    with engine.cursor() as cursor:
+        cursor.execute(f"CREATE SCHEMA memory.{name}")
+        cursor.execute(f"SET search_path = '{','.join(f'memory.{schema}' for schema in (name, *visible))}'")
+        yield cursor
+        cursor.execute(f"DROP SCHEMA memory.{name} CASCADE")
 
 
 def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import duckdb
 import pandas as pd
 
 from ipu_results.check.gate import find_failures
@@ -50,11 +51,15 @@ class JudgedValue(NamedTuple):
 
 
 def evaluate_claims(
-    documents: Sequence[NormalisedDocument], sql_texts: SqlTexts, frames: Mapping[str, pd.DataFrame]
+    engine: duckdb.DuckDBPyConnection,
+    documents: Sequence[NormalisedDocument],
+    sql_texts: SqlTexts,
+    frames: Mapping[str, pd.DataFrame],
 ) -> dict[str, pd.DataFrame]:
     """Build the tables of TABLES.
 
-    `sql_texts` are the recomputations by document and name, `frames` the tables that they read. Raises
+    `sql_texts` are the recomputations by document and name. They read tables of the engine: those that `frames` holds
+    too, without the results that users handed in. Raises
     DamagedDocumentError for a claim with neither a recomputation nor a reason for having none, or with both; for a
     recomputation that fails or that no row names; and for a contradiction or condition of unknown claims.
     """
@@ -77,8 +82,7 @@ def evaluate_claims(
     _check_names("contradiction", [(row, [row["contradiction_id"]]) for row in conditions], settled)
     _check_sql_files([*claims, *contradictions], sql_texts)
     printed = build_frame(table("claims"), claims)[[name for name in table("claims").names if name not in COMPUTED]]
-    texts = [sql for attached in sql_texts.values() for sql in attached.values()]
-    with open_recomputer(frames, printed, _apply_conditions(printed, conditions, known), texts) as recomputer:
+    with open_recomputer(engine, frames, printed, _apply_conditions(printed, conditions, known)) as recomputer:
         margin = recomputer.measure_sdk_margin()
         values = {
             claim["claim_id"]: [_judge_value(claim, item, margin) for item in _recompute(recomputer, claim, sql_texts)]

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -31,10 +31,9 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import DamagedDocumentError, QueryError
-from ipu_results.ground.sql import LOCKDOWN, begin_reading, create_table, fetch_rows
+from ipu_results.ground.sql import begin_reading, create_table, fetch_rows, open_schema
 from ipu_results.recompute.verdict import HOLDS
 from ipu_results.schema import VIEWS, Table, View, quote, table
-from ipu_results.schema.frames import to_arrow
 
 SDK_MARGIN = """
     SELECT coalesce(max(1 - later.throughput / earlier.throughput), 0)
@@ -60,6 +59,7 @@ OPTIONAL_COLUMNS = {
     "shown_only": "VARCHAR",
     "lower_bound": "VARCHAR",
 }
+RECORD = " WHERE relationship IS DISTINCT FROM 'submitted'"  # as the view `record` has it
 CLAIMS, PRINTED, CURRENT = "claims", "printed", "current_claim"
 CLAIM_VIEW = f"CREATE VIEW claim AS SELECT * FROM {CURRENT} WHERE claim_id = getvariable('claim_id')"
 # Conditions are parted by semicolons; those of the machine compared with bear its name: 16.16; mixed (A100).
@@ -148,19 +148,18 @@ class Recomputer:
 
 @contextmanager
 def open_recomputer(
-    frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame, current: pd.DataFrame, sql_texts: Iterable[str]
+    engine: duckdb.DuckDBPyConnection, frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame, current: pd.DataFrame
 ) -> Iterator[Recomputer]:
-    """Open a recomputer over the tables of the build that `sql_texts` and the margin need.
+    """Open a recomputer over the tables of the engine, of `results` those in `frames`: not what users handed in.
 
     `printed` holds what was printed of each claim; `current` is the same under the conditions that each is judged by.
     """
-    words = {"results", *(word for sql in sql_texts for word in WORD.findall(sql))}
-    with duckdb.connect(config={**LOCKDOWN, "threads": 1}) as connection:
-        tables = {name: to_arrow(table(name), frame) for name, frame in frames.items() if name in words}
-        tables[PRINTED] = pa.Table.from_pandas(printed, preserve_index=False)
-        tables[CURRENT] = pa.Table.from_pandas(current, preserve_index=False)  # a table of its own: see reads_claims
-        for name, rows in tables.items():
-            create_table(connection, name, rows)
+    with open_schema(engine, "claims") as connection:
+        for name in frames:
+            connection.execute(f"CREATE VIEW {name} AS FROM main.{name}{RECORD if name == 'results' else ''}")
+        create_table(connection, PRINTED, pa.Table.from_pandas(printed, preserve_index=False))
+        # A table of its own: see reads_claims
+        create_table(connection, CURRENT, pa.Table.from_pandas(current, preserve_index=False))
         for statement in (CLAIM_VIEW, *MACROS):
             connection.execute(statement)
         _create_view(connection, "sdk_effect", {view.name: view for view in VIEWS})

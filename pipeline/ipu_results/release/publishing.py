@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from ipu_results.errors import ReleaseError
 from ipu_results.ground.files import hash_file, write_atomically
-from ipu_results.ground.sql import get_first_line
+from ipu_results.ground.sql import get_first_line, open_engine
 from ipu_results.ground.text import format_count, format_json, to_json_value
 from ipu_results.release import files
 from ipu_results.release.diff import ReleaseDiff, TableDiff, diff_releases
@@ -90,7 +90,8 @@ def publish(request: ReleaseRequest, progress: Progress = lambda *_: None) -> Pu
     with replace_release(request.out, request.wait_s) as new:
         progress("copy", "tables")
         tables, build_id = read_one_build(request.warehouse, lambda warehouse: _copy_tables(warehouse, new))
-        views = dict(evaluate_views({name: rows for name, rows in tables.items() if name != files.BUILD_TABLE}))
+        with open_engine(tables) as engine:
+            views = dict(evaluate_views(engine))
         counts = _check_build(request.warehouse, tables, views, build_id)
         write_duckdb(new / DATABASE, tables)
         progress("compare", str(request.previous or request.out))

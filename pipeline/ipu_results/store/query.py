@@ -17,20 +17,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ipu_results.errors import WarehouseError
-from ipu_results.ground.sql import LOCKDOWN, create_table, get_first_line
+from ipu_results.ground.sql import ENGINE, LOCKDOWN, get_first_line, open_schema
 from ipu_results.schema import TABLES, VIEWS, Table, View, quote, sql_table, sql_view
 from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_pending
 
 
-def evaluate_views(tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, pa.Table]]:
+def evaluate_views(engine: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, pa.Table]]:
     """Yield name and rows of each view that is written to files, in the order of the schema.
 
-    `tables` are the published tables without `build`, which no view reads. Raises WarehouseError, naming the view, if
-    one cannot be evaluated.
+    The engine holds the published tables; no view reads `build`. Raises WarehouseError, naming the view, if one cannot
+    be evaluated.
     """
-    with duckdb.connect(config={**LOCKDOWN, "threads": 1}) as connection:  # a thread gives sums one order
-        for name, rows in tables.items():
-            create_table(connection, name, rows)
+    with open_schema(engine, "views", "main") as connection:
         for view in VIEWS:
             try:
                 _define(connection, view)
@@ -61,39 +59,36 @@ BLOCK_SIZE = 16_384  # bytes, the minimum: the tables are small, and each column
 
 def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
     """Write one database file with all published tables and views."""
-    with create_database(path) as connection:
-        define_database(connection)
-        fill_database(connection, tables)
+    with create_database(path) as engine, define_database(engine) as connection:
+        insert_tables(connection, tables)
+        connection.commit()
 
 
 @contextmanager
 def create_database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a connection to a new database file that DuckDB 1.2.2 and later can read.
+    """Give an engine to which a new database file is attached as `warehouse`, for DuckDB 1.2.2 and later.
 
-    At the end it is complete, without a write-ahead log next to it.
+    At the end the file is complete, without a write-ahead log next to it.
     """
     str(path).encode()  # raises UnicodeEncodeError, where DuckDB fails without saying why
-    with duckdb.connect(config={"threads": 1}) as connection:  # more threads make small tables slower
+    with duckdb.connect(config=ENGINE) as engine:
         options = f"STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_SIZE}"
-        connection.execute(f"ATTACH {quote(str(path))} AS warehouse ({options})")
-        connection.execute("USE warehouse")
-        yield connection
-        connection.execute("CHECKPOINT warehouse")
-        connection.execute("USE memory")
-        connection.execute("DETACH warehouse")
+        engine.execute(f"ATTACH {quote(str(path))} AS warehouse ({options})")
+        for name, value in LOCKDOWN.items():  # an attached file stays open
+            engine.execute(f"SET {name} = {value}")
+        yield engine
+        engine.execute("CHECKPOINT warehouse")
+        engine.execute("DETACH warehouse")
 
 
-def define_database(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the published tables and views in the current database, and leave the transaction open."""
+def define_database(engine: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """Create the published tables and views in the attached file; return the cursor, its transaction left open."""
+    connection = engine.cursor()
+    connection.execute("USE warehouse")
     connection.begin()
     for statements in (*map(sql_table, TABLES), *map(sql_view, VIEWS)):
         connection.execute(";\n".join(statements))
-
-
-def fill_database(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
-    """Insert the rows of the last tables and commit."""
-    insert_tables(connection, tables)
-    connection.commit()
+    return connection
 
 
 def insert_tables(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
@@ -104,7 +99,7 @@ def insert_tables(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa
 
 
 def insert_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
-    """Insert rows into a table of the current database."""
+    """Insert rows into a table of the file."""
     connection.register("incoming", rows)
     connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM incoming")
     connection.unregister("incoming")

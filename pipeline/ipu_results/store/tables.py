@@ -29,7 +29,6 @@ from ipu_results.store.query import (
     create_database,
     define_database,
     evaluate_views,
-    fill_database,
     insert_rows,
     insert_tables,
 )
@@ -126,10 +125,12 @@ FILE_THREADS = 2  # pyarrow digests and writes files without Python's lock
 class WarehouseWriter:
     """Replaces the files of a warehouse by those of one build, all or nothing. The caller holds the lock.
 
-    From `start` on, threads fill the DuckDB file, and from `add` on they evaluate the views and digest rows: all this
-    needs little Python. A build that ends before `finish` leaves the old one. No view reads a table that is given to
-    `finish` alone.
+    `engine`, from `start` on, is the database that the stages share, with the DuckDB file attached. From `add` on,
+    threads fill the file, evaluate the views and digest rows: all this needs little Python. A build that ends before
+    `finish` leaves the old one. No view reads a table that is given to `finish` alone.
     """
+
+    engine: duckdb.DuckDBPyConnection
 
     def __init__(self, warehouse: Path) -> None:
         self._warehouse = warehouse
@@ -145,24 +146,21 @@ class WarehouseWriter:
         """Begin a database without rows."""
         with self._name_errors():
             self._staging = self._stack.enter_context(stage_files(self._warehouse))
-            self._connection = self._stack.enter_context(create_database(self._staging / DATABASE))
+            self.engine = self._stack.enter_context(create_database(self._staging / DATABASE))
             self._pool = self._stack.enter_context(ThreadPoolExecutor(max_workers=1))
             self._workers = self._stack.enter_context(ThreadPoolExecutor(max_workers=FILE_THREADS))
-        self._defined = self._pool.submit(define_database, self._connection)
+        self._file = self._pool.submit(define_database, self.engine)
 
-    def add(self, frames: Mapping[str, pd.DataFrame]) -> None:
-        """Begin with the tables that are complete. What is wrong with them is raised by `finish`."""
-        frames = dict(frames)
-        self._early = self._workers.submit(build_arrow_tables, frames)
-        self._inserted = self._pool.submit(self._insert)
-        self._views = self._workers.submit(lambda: dict(evaluate_views(self._early.result())))
-        self._digests = self._workers.submit(
-            lambda: {
-                name: digest_rows(rows)
-                for future in (self._early, self._views)
-                for name, rows in future.result().items()
-            }
-        )
+    def add(self, tables: Mapping[str, pa.Table]) -> None:
+        """Begin with the tables that are complete, which the engine has too; `finish` raises what is wrong."""
+        self._early = dict(tables)
+        self._inserted = self._pool.submit(lambda: insert_tables(self._file.result(), self._early))
+        self._views = self._workers.submit(lambda: dict(evaluate_views(self.engine)))
+        self._digests = self._workers.submit(self._digest)
+
+    def _digest(self) -> dict[str, str]:
+        digests = {name: digest_rows(rows) for name, rows in self._early.items()}
+        return digests | {name: digest_rows(rows) for name, rows in self._views.result().items()}
 
     def finish(self, frames: Mapping[str, pd.DataFrame], inputs_digest: str) -> str:
         """Write everything, put it in place of the old build and return the id of this one.
@@ -170,10 +168,9 @@ class WarehouseWriter:
         Raises WarehouseError if the disk is full, the folder is not writable or a view cannot be evaluated.
         """
         with self._name_errors():
-            early = self._early.result()
-            late = build_arrow_tables({name: frame for name, frame in frames.items() if name not in early})
+            late = build_arrow_tables({name: frame for name, frame in frames.items() if name not in self._early})
             filled = self._pool.submit(self._fill, late)
-            tables = {entry.name: (early | late)[entry.name] for entry in TABLES if entry.name != BUILD_TABLE}
+            tables = {entry.name: (self._early | late)[entry.name] for entry in TABLES if entry.name != BUILD_TABLE}
             views = self._views.result()
             build = describe_build(tables, views, inputs_digest, self._digests.result())
             build_id = str(build["build_id"][0])
@@ -187,17 +184,16 @@ class WarehouseWriter:
             ]
             for future in [*written, filled]:
                 future.result()
-            insert_rows(self._connection, BUILD_TABLE, build)
+            with self._file.result() as connection:
+                insert_rows(connection, BUILD_TABLE, build)
             self._stack.close()
         return build_id
 
-    def _insert(self) -> None:
-        self._defined.result()
-        insert_tables(self._connection, self._early.result())
-
     def _fill(self, tables: Mapping[str, pa.Table]) -> None:
+        """Insert the last tables and commit."""
         self._inserted.result()
-        fill_database(self._connection, tables)
+        insert_tables(self._file.result(), tables)
+        self._file.result().commit()
 
     @contextmanager
     def _name_errors(self) -> Iterator[None]:
