@@ -24,9 +24,8 @@ LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "lock_configuration": "true",
 }
-ENGINE: dict[str, str | bool | int | float | list[str]] = {
-    "threads": 1
-}  # a thread gives sums one order, and more make small tables slower
+# A thread gives sums one order, and more make small tables slower.
+ENGINE: dict[str, str | bool | int | float | list[str]] = {"threads": 1}
 
 
 class WriteRefusedError(QueryError):
