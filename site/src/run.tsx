@@ -12,12 +12,14 @@ import { formatHash, navigate, setParameter } from "./route";
 const RULES = comparison.run;
 const TASKS = ["inference", "training"];
 const BASES = ["per-batch", "per-item", "several-in-flight"];
-const COLUMNS = [
+const SHOWN = [
   "result_id", "origin", "relationship", "publisher", "published_on", "document_id", "table_name", "row_number", "network", "variant",
   "task", "phase", "sequence_length", "packed", "platform", "chip", "chips", "family", "framework", "sdk_version", "effective_precision",
   "batch_size", "throughput", "item", "latency_ms", "latency_basis", "latency_kind", "minutes", "efficiency", "power_w", "dataset",
   "conditions", "benchmark", "errors", "suspect", "same_as",
 ];
+// A column that a rule looks at and a row lacks would count as blank, and the row as comparable.
+const COLUMNS = [...new Set([...SHOWN, ...[...RULES.rules, ...RULES.figure_rules].map((rule) => rule.column)])];
 const DIGITS = 3;
 
 export function OwnRun({ data, query }: { data: Dataset; query: URLSearchParams }) {
@@ -122,9 +124,10 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
 /** The rows of a network as records; rows that contributors submitted are left to the command. */
 function collectRows(data: Dataset, network: string): Row[] {
   const rows: Row[] = [];
+  const columns = COLUMNS.filter((name) => data.has(name));
   for (let row = 0; row < data.rows; row += 1)
     if (data.getText(row, "network") === network && data.getText(row, "relationship") !== SUBMITTED)
-      rows.push(Object.fromEntries(COLUMNS.map((name) => [name, data.getValue(row, name)])));
+      rows.push(Object.fromEntries(columns.map((name) => [name, data.getValue(row, name)])));
   return rows;
 }
 

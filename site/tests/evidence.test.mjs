@@ -129,6 +129,8 @@ test("a run is compared by keyboard alone, with ratio, source, refusals and the 
     await page.getByText("throughput fast is not a number above 0").waitFor();
     await page.evaluate(() => (location.hash = "#/run?network=Llama-2&task=training&throughput=1"));
     await page.getByText("No row may be compared.").waitFor();
+    await page.evaluate(() => (location.hash = "#/run?network=ResNet-50+v1.5&task=inference&platform=S30&batch_size=48&throughput=52000"));
+    await page.getByText("sparsity: dense / 0.9375").waitFor();
   }));
 
 test("a figure of a static page leads to its page and table in one click", async () => {
