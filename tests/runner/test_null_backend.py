@@ -15,7 +15,6 @@ from ipu_results.runner.backends import KINDS, SessionSpec
 from benchmarks.runner import null_backend
 from benchmarks.runner.null_backend import NullOptions, NullSession
 
-FLIPS = (1.6, 5.0, 15.0)
 NANOSECOND = 1.01e-6  # in ms: the clock counts whole ones
 
 
@@ -72,7 +71,13 @@ def test_wait_moves_the_clock_forward_only() -> None:
 
 def test_times_follow_from_the_seed() -> None:
     """Another generator or another order of drawing would change every simulated sweep."""
-    options: dict[str, Any] = {"noise": 0.2, "regimes": FLIPS, "outliers": (0.1, 3), "drift": 0.01, "seed": 5}
+    options: dict[str, Any] = {
+        "noise": 0.2,
+        "regimes": (1.6, 5.0, 15.0),
+        "outliers": (0.1, 3),
+        "drift": 0.01,
+        "seed": 5,
+    }
     assert run_times(open_session(**options), 200) == run_times(open_session(**options), 200)
     assert run_times(open_session(**options), 200) != run_times(open_session(**{**options, "seed": 6}), 200)
     assert run_times(open_session(0, noise=0.1), 5) != run_times(open_session(1, noise=0.1), 5)
@@ -91,16 +96,6 @@ def test_noise_drift_and_outliers_are_as_large_as_their_options() -> None:
     times = np.array(run_times(open_session(outliers=(0.1, 4)), 2000))
     assert set(np.round(times, 3)) == {185.0, 740.0}
     assert np.mean(times > 200) == pytest.approx(0.1, abs=5 * (0.1 * 0.9 / 2000) ** 0.5)
-
-
-@pytest.mark.parametrize(("slow", "quiet"), [(5.0, 15.0), (5.0, 5.0)])
-def test_machine_is_slow_for_its_share_and_begins_so_as_often(slow: float, quiet: float) -> None:
-    """Over 4000 spells of each kind the share's standard error is about share · (1 − share) · sqrt(2 / 4000)."""
-    regimes, share = open_session(regimes=(2.0, slow, quiet)).regimes, slow / (slow + quiet)
-    measured = np.mean([regimes.factor_at(at) == 2.0 for at in np.linspace(0, 4000 * (slow + quiet), 40_000)])
-    assert measured == pytest.approx(share, abs=5 * share * (1 - share) * (2 / 4000) ** 0.5)
-    starts = [open_session(regimes=(2.0, slow, quiet), seed=seed).regimes.factor_at(0.0) for seed in range(400)]
-    assert np.mean(np.array(starts) == 2.0) == pytest.approx(share, abs=5 * (share * (1 - share) / 400) ** 0.5)
 
 
 @given(st.integers(0, 30), st.floats(0, 60), st.floats(0.001, 8), st.floats(0.001, 3))

@@ -95,13 +95,6 @@ def test_window_and_items_stay_within_the_block(drawn: list[tuple[int, list[int]
     assert 0 <= own.window.items <= own.iterations * 3 + 1e-9
 
 
-@given(st.integers(1, 4), st.integers(1, 30), st.integers(1, 1000), st.integers(0, 10**6))
-def test_equal_sessions_do_batch_times_iterations_over_time(count: int, runs: int, length: int, start: int) -> None:
-    ends = [start + length * (run + 1) for run in range(runs)]
-    own = block(*[session(*ends, start=start)] * count, batch=6 * count)
-    assert own.window.throughput == pytest.approx(6 * count * runs / (length * runs) * SECOND)
-
-
 @given(sessions, st.integers(1, 10**12))
 def test_neither_a_later_start_nor_the_order_of_sessions_matters(
     drawn: list[tuple[int, list[int]]], later: int

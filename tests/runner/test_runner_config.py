@@ -14,7 +14,6 @@ from ipu_results.errors import BackendError, RunnerError, SweepConfigError
 from ipu_results.runner import Progress, SweepConfig, run_sweep
 from ipu_results.runner.backends import Device
 from ipu_results.runner.config import RUNS, SweepTask, choose_batch_sizes, count_cores, parse_options, plan_sweeps
-from ipu_results.runner.environment import VARIABLE
 
 from tests.runner.runner_support import write_images, write_tiny_model
 
@@ -115,8 +114,7 @@ class Stages(Progress):
 
 
 @pytest.mark.slow
-def test_sweep_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "locks"))
+def test_sweep_from_python(tmp_path: Path) -> None:
     model, images = write_tiny_model(tmp_path / "tiny.onnx"), write_images(tmp_path / "images")
     config = SweepConfig(backend="emulator", batch_sizes=(2, 4), model=str(model), images=str(images))
     progress = Stages()
