@@ -45,22 +45,11 @@ from benchmarks.runner.real_sweeps import SweepTrial, compute_quiet_ms, count_ma
 MS, S = 1_000_000, 1_000_000_000
 
 SUMMARY = """
-================================================
-MLPerf Results Summary
-================================================
-SUT name : PySUT
-Scenario : SingleStream
-Mode     : PerformanceOnly
 90.0th percentile latency (ns) : 12000000
 Result is : VALID
   Min duration satisfied : Yes
 Early Stopping Result:
- * Processed at least 64 queries (199).
- * Would discard 9 highest latency queries.
  * Early stopping 90.0th percentile estimate: 13000000
- * Not enough queries processed for 99.0th percentile
- early stopping estimate (would need to process at
- least 662 total queries).
 
 Mean latency (ns)               : 11000000
 50.00 percentile latency (ns)   : 10500000
@@ -317,13 +306,6 @@ def test_fastest_of_each_sort_is_chosen() -> None:
 def compare_point(name: str, own: ScannedPoint, ms: Sequence[int]) -> ComparedPoint:
     blocks = [block(float(at), [pace] * 10, number=at) for at, pace in enumerate(ms)]
     return ComparedPoint(name, own, estimate(blocks), blocks)
-
-
-def test_ratio_is_the_median_of_the_rounds_ratios() -> None:
-    fast = compare_point(BEST, scan_point("a", "int8", 1.0), [100, 100, 400])
-    slow = compare_point(EAGER, scan_point("b", "fp32", 1.0), [200, 300, 400])
-    assert fast.compute_ratio(slow) == pytest.approx(2.0)  # 2, 3 and 1
-    assert slow.compute_ratio(fast) == pytest.approx(0.5)
 
 
 def test_targets_are_ratios_and_a_share_of_the_peak() -> None:
