@@ -9,11 +9,7 @@ from typing import Any
 
 import pytest
 from ipu_results.errors import RunnerError
-from ipu_results.runner.power import (
-    NvmlMeter,
-    find_handle,
-    find_meter,
-)
+from ipu_results.runner.power import NvmlMeter, find_handle, find_meter
 
 from tests.runner.test_runner_power import tick
 
@@ -63,6 +59,7 @@ class FakeNvml(SimpleNamespace):
 
     def nvmlDeviceGetTotalEnergyConsumption(self, handle: int) -> int:
         self.fail_if("energy" in self.failing)
+        self.fail_if(not self.users, "Uninitialized")
         return int(self.energy[handle])
 
 

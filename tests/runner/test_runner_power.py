@@ -16,13 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import RunnerError
 from ipu_results.runner import power
-from ipu_results.runner.meter import WallMeter, WindowMeter, parse_watts, run_command
 from ipu_results.runner.power import (
+    PowerMeter,
     RaplMeter,
+    WallMeter,
     average_board_power,
     count_spent,
     find_meter,
     parse_attributes,
+    run_command,
 )
 
 # One C2: two IPUs, each of which prints the power of the whole board.
@@ -92,9 +94,13 @@ def test_board_counts_once_or_has_a_reason(text: str, watts: float | str, monkey
 
 def rack(*serials: str) -> Callable[[int], str]:
     """Return a fake gc-info of a machine with an IPU on each of these boards."""
-    printed = [c2(number, serial=serial) for number, serial in enumerate(serials)]
-    failing = WallMeter("sh -c 'exit 1'")
-    return lambda number: printed[number] if number < len(printed) else str(failing.read())
+
+    def query(number: int) -> str:
+        if number >= len(serials):
+            raise RunnerError("gc-info ended with status 1")
+        return c2(number, serial=serials[number])
+
+    return query
 
 
 @pytest.mark.parametrize(
@@ -104,7 +110,7 @@ def rack(*serials: str) -> Callable[[int], str]:
         (lambda number: c2(0) if number == 0 else "no such device", "gc-info"),
         (lambda _: c2(0), "gc-info"),
         (rack("x", "x", "y", "y"), "no sensor: IPUs of several boards"),
-        (rack(), "no sensor: sh ended with status 1"),
+        (rack(), "no sensor: gc-info ended with status 1"),
     ],
 )
 def test_ipu_of_a_single_board_is_read(
@@ -120,7 +126,7 @@ def test_ipu_of_a_single_board_is_read(
 # --- sampling
 
 
-class ScriptMeter(WindowMeter):
+class ScriptMeter(PowerMeter):
     """A meter with readings by script, the last one again and again, and a wait until enough have been taken."""
 
     min_window_s, interval_s = 0.0, 0.002
@@ -178,6 +184,13 @@ def test_short_or_empty_window_has_no_mean() -> None:
 # --- the power command
 
 PROGRAM = Path(sys.executable).name
+
+
+def parse_watts(text: str) -> float:
+    """Return the power of a command that prints this."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(power, "run_command", lambda *_: text)
+        return WallMeter("meter").read()
 
 
 NOT_WATTS = ("", "0", "-5", "nan", "1e999", "1000000.1", "12 W", "12\n13", "1_0", "0x10", "१२", "5,5")

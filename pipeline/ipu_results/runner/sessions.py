@@ -25,7 +25,7 @@ from ipu_results.errors import IpuResultsError, RunnerError, SessionLostError
 from ipu_results.runner.backends import Kind, SessionFacts, SessionSpec, load_backend
 from ipu_results.runner.environment import ConcurrentSweeps, compute_load, read_usage, run_probe
 from ipu_results.runner.estimate import NS, Stamps
-from ipu_results.runner.meter import PowerMeter
+from ipu_results.runner.power import PowerMeter
 from ipu_results.runner.worker import WorkerServer, serve_request
 
 
