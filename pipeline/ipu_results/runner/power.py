@@ -23,13 +23,11 @@ from ipu_results.runner.environment import read_text
 OUTPUT_LIMIT = 1 << 16  # bytes that a power command may print; it should print one number
 MAX_W = 1e6  # above what any machine draws: a counter that was reset, or another unit
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
-
 BOARD_POWER = "total board power"
 SERIAL = "board serial number"
 WATTS = re.compile(r"(\d+(?:\.\d+)?)\s*W", re.ASCII)
 ABSENT = {"", "N/A"}
 MAX_DEVICES = 64  # on one board, and groups of them
-
 POWERCAP = Path("/sys/class/powercap")
 # OpenVINO's `GPU` is Intel's and MIGraphX's is AMD's: NVML knows neither, and may know a third one.
 NVIDIA = re.compile(r"(?:cuda|tensorrt)(?::(\d+))?", re.ASCII)
